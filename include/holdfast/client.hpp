@@ -1,0 +1,51 @@
+// One connection to one store, shared by all locks of a process.
+#pragma once
+
+#include <holdfast/config.hpp>
+#include <holdfast/event.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace holdfast {
+
+namespace session {
+class core;
+}
+
+// Make one per process and store, and keep it longer than the locks made from it. It has a thread for
+// I/O and renewals and, once somebody listens to events or to lease::lost(), one for callbacks.
+//
+// Thread safety: all members may be called from any threads at once.
+// fork(): a client is dead in the child; every call there throws errc::forked, destructors do nothing.
+// Lifetime: the destructor gives back what is still held and waits for that at most config::close_timeout.
+class client {
+  public:
+    // Does not block: connecting goes on in the background, and the first call that needs the store
+    // waits for it. Throws holdfast::error (errc::invalid_argument) for a URL or setting it cannot use.
+    explicit client(std::string_view url);
+    explicit client(const char* url) : client(std::string_view{url}) {}
+    explicit client(config settings);
+    client(const client&) = delete;
+    client& operator=(const client&) = delete;
+    ~client();
+
+    // Calls `tell` for each event, one after another, on a thread of the client's own. Exceptions from
+    // `tell` are swallowed. Keep the result as long as you want to listen.
+    [[nodiscard]] event_subscription on_event(std::function<void(const event&)> tell);
+
+    [[nodiscard]] client_stats stats() const;
+    [[nodiscard]] const config& settings() const noexcept;
+    // What the locks of this client promise at most.
+    [[nodiscard]] strength gives() const noexcept;
+
+    // For the library's own parts.
+    [[nodiscard]] const std::shared_ptr<session::core>& session() const noexcept { return core_; }
+
+  private:
+    std::shared_ptr<session::core> core_;
+};
+
+}  // namespace holdfast

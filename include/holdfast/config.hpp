@@ -1,0 +1,55 @@
+// Every setting, its default and the reason for it. Checked once, by the client's constructor; a bad
+// value is errc::invalid_argument and names its field.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace holdfast {
+
+struct config {
+    using milliseconds = std::chrono::milliseconds;
+
+    // Where the locks live:
+    //   redis://[user[:password]@]host[:port][/db][?option=value&...]
+    //   unix:///path/to/socket[?db=0&user=...&password=...]
+    //   local:[name]          threads of this process only; clients that give the same name share it
+    // Options of both Redis forms: connect_timeout, command_timeout (durations such as 500ms or 2s).
+    std::string url = "redis://127.0.0.1:6379";
+
+    // A lock without a ttl of its own is held this long at a time and renewed while its holder lives.
+    // Redisson's lockWatchdogTimeout; a killed holder keeps others out for this long. 10 ms to 24 h.
+    milliseconds lease{30'000};
+
+    // Renew when this much of the lease has passed. A third leaves two more tries. 0.05 to 0.8.
+    double renew_after = 1.0 / 3;
+
+    // A waiter asks again at least this often, so that a lost message costs no more. 20 ms to 1 min.
+    milliseconds poll_gap{1'000};
+
+    // A waiter without messages (wake::poll, or no right to listen) asks this often.
+    milliseconds silent_poll{40};
+
+    // How far this machine's clock and the server's may drift apart within one lease; the validity of
+    // a lease is shortened by it. The share that Redlock's authors use (1 %), and 2 ms for very short leases.
+    double drift = 0.01;
+    milliseconds margin{2};
+
+    // A waiter that was answered once goes on through an outage of the store for this long. One that
+    // was never answered gives up at once with errc::unavailable.
+    milliseconds patience{10'000};
+
+    // One answer of the store is waited for this long. Also in the URL as command_timeout.
+    milliseconds answer_timeout{2'000};
+
+    // The client's destructor gives back what is still held, and waits for it at most this long.
+    milliseconds close_timeout{200};
+
+    // A callback of the user that runs longer is reported, and others go on beside it.
+    milliseconds slow_callback{1'000};
+
+    // Shown to operators by `holdfast inspect` and CLIENT LIST; empty: the program's name.
+    std::string program;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,67 @@
+// What can go wrong, grouped by what a caller can do about it.
+#pragma once
+
+#include <string>
+#include <system_error>
+
+namespace holdfast {
+
+enum class errc {
+    // Somebody made a mistake; trying again will not help.
+    invalid_argument = 1,  // a name, duration, option or URL that cannot be used; the message names it
+    would_deadlock,        // this thread already holds the non-recursive lock it asks for
+    not_owner,             // released by a thread or lease that does not hold it
+    wrong_kind,            // the key holds something else: another kind of lock, or no lock at all
+    no_permission,         // the store refused our credentials or rights
+    forked,                // this client belongs to the parent process; make a new one after fork()
+    closed,                // the client is being destroyed
+
+    // The store did not do it, and nothing was changed; later it may.
+    unavailable,           // no connection, or no answer to a request that was never sent
+    out_of_memory,         // the store has no memory left for a new lock
+    busy_server,           // the store answers, but not now: LOADING, BUSY, MISCONF, READONLY
+
+    // The request may or may not have been carried out; it is being undone and expires by itself.
+    unknown_outcome,
+
+    // The lock is not held any more, or was never got.
+    lost,             // the lease ended before it was released
+    lease_too_short,  // it was granted, but so late that no time of the lease is left
+    timed_out,        // somebody else held it for the whole wait
+    cancelled,        // the caller's stop token asked to stop waiting
+
+    bad_reply,  // the store answered something that its protocol does not allow
+};
+
+// What a caller can do: `if (ec == condition::try_later)`.
+enum class condition {
+    misuse = 1,  // mend the program or the configuration
+    try_later,   // nothing was changed; the store may be well again later
+    not_held,    // whatever the lock protected must be left alone
+    unknown,     // wait out one lease, then try again
+};
+
+[[nodiscard]] const std::error_category& category() noexcept;
+[[nodiscard]] const std::error_category& condition_category() noexcept;
+[[nodiscard]] std::error_code make_error_code(errc e) noexcept;
+[[nodiscard]] std::error_condition make_error_condition(condition c) noexcept;
+
+// An error code with a sentence for people (what() has the lock's name and the likely cause) and,
+// kept apart because others wrote it, the text that the server sent.
+class error : public std::system_error {
+  public:
+    error(std::error_code code, const std::string& sentence, std::string server_text = {});
+
+    // The server's own words, escaped for printing; empty when no server spoke.
+    [[nodiscard]] const std::string& server_text() const noexcept { return server_text_; }
+
+  private:
+    std::string server_text_;
+};
+
+}  // namespace holdfast
+
+template <>
+struct std::is_error_code_enum<holdfast::errc> : std::true_type {};
+template <>
+struct std::is_error_condition_enum<holdfast::condition> : std::true_type {};

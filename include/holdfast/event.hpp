@@ -1,0 +1,78 @@
+// What happens to locks and stores while nobody asks: for logs, metrics and alarms.
+#pragma once
+
+#include <holdfast/types.hpp>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace holdfast {
+
+enum class event_kind {
+    acquired,
+    released,
+    renewed,             // told once per round of renewals of a lock that was in jeopardy
+    jeopardy,            // renewal is failing; time is left
+    lost,                // the lease ended before it was released
+    release_failed,      // unlock() or a destructor could not give the lock back; it expires by itself
+    holder_gone,         // a thread ended while it held the lock; it is not renewed any more
+    slow_callback,       // a callback of the user ran longer than config::slow_callback
+    store_up,
+    store_down,
+    store_restarted,     // the server came back as another process: it may have lost locks
+    eviction_risk,       // the server drops keys under memory pressure, locks among them
+    no_channel_right,    // this user may not use the wake channels: waiters poll
+};
+
+[[nodiscard]] std::string_view to_string(event_kind k) noexcept;
+
+struct event {
+    event_kind kind;
+    std::string lock;        // printable; empty for events of a store
+    std::string detail;      // a sentence for people
+    std::error_code reason;  // where there is one
+    fence token = fence::none;
+    boot_clock::time_point at;
+};
+
+// Ends the delivery when destroyed; after that no call starts. Must not be destroyed inside its own callback.
+using event_subscription = std::shared_ptr<void>;
+
+// Times of waiting or holding. Buckets double: bucket i counts times below 2^i microseconds.
+struct histogram {
+    std::array<std::uint64_t, 40> buckets{};
+    std::uint64_t count = 0;
+    std::chrono::microseconds sum{0};
+
+    // An upper bound of the p-quantile (0 <= p <= 1), within a factor of two. Zero when empty.
+    [[nodiscard]] std::chrono::microseconds quantile(double p) const noexcept;
+};
+
+// Counters since the client was made. A consistent snapshot of each number, not of all together.
+struct client_stats {
+    struct {
+        std::uint64_t granted = 0, busy = 0, refused = 0, unknown = 0;
+    } attempts;                      // questions asked of the store, by answer
+    std::uint64_t acquired = 0;      // acquisitions that reached the store and succeeded
+    std::uint64_t reentered = 0;     // nested holds
+    std::uint64_t not_acquired = 0;  // somebody else held it for the whole wait
+    std::uint64_t failed = 0;        // ended by an error or cancelled
+    std::uint64_t released = 0;
+    std::uint64_t renewals = 0;
+    std::uint64_t renewals_failed = 0;
+    std::uint64_t lost = 0;
+    std::uint64_t held_now = 0;
+    std::uint64_t commands_sent = 0;
+    std::uint64_t events_dropped = 0;  // callbacks were too slow for the queue of 65,536 events
+    histogram wait;                  // from the call to the grant
+    histogram hold;                  // from the grant to the release
+
+    // Acquisitions that failed or were not got, of all that ended. 0 when none has.
+    [[nodiscard]] double failure_rate() const noexcept;
+};
+
+}  // namespace holdfast

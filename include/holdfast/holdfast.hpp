@@ -1,0 +1,22 @@
+// holdfast: locks that many processes share.
+//
+//   client.hpp    one per process: where the locks live, events, counters
+//   mutex.hpp     mutex (the default), recursive_mutex (Redisson's RLock), with_lock
+//   lease.hpp     lease: the proof of holding; valid(), remaining(), lost(), fence(), release()
+//   error.hpp     error, errc, condition: what can go wrong and what to do about it
+// Less often:
+//   config.hpp    every setting with its default and reason
+//   event.hpp     what happens while nobody asks; counters and histograms
+//   admin.hpp     inspect, list, evict
+//   types.hpp     lock_name, owner_id, fence, boot_clock
+//   backend.hpp   the seam, for authors of stores
+#pragma once
+
+#include <holdfast/admin.hpp>
+#include <holdfast/client.hpp>
+#include <holdfast/config.hpp>
+#include <holdfast/error.hpp>
+#include <holdfast/event.hpp>
+#include <holdfast/lease.hpp>
+#include <holdfast/mutex.hpp>
+#include <holdfast/types.hpp>

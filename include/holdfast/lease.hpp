@@ -1,0 +1,95 @@
+// The proof of holding a lock for a time, and what became of it.
+#pragma once
+
+#include <holdfast/types.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stop_token>
+
+namespace holdfast {
+
+namespace session {
+class hold;
+}
+
+// How an acquisition is to be made. All of it may be left out.
+struct acquire_options {
+    // Hold for this long and do not renew (Redisson's leaseTime). Empty: the lock's or the client's
+    // lease, renewed while held. 1 ms or more; beyond a year it is cut to a year.
+    std::optional<std::chrono::milliseconds> ttl{};
+    // Overrides the rule above: renew although a ttl is given, or do not although none is.
+    std::optional<bool> renew{};
+    // Ends the wait with errc::cancelled when asked to.
+    std::stop_token stop{};
+};
+
+//            | valid()   | lost() asked | release()
+// empty      | false     | no           | already_lost
+// held       | true      | no           | released
+// jeopardy   | true      | no           | released or unknown_until: renewal is failing, time is left
+// lost       | false     | yes, soon    | already_lost
+// released   | false     | no           | the same answer as the first time
+enum class lease_state { empty, held, jeopardy, lost, released };
+
+enum class release_outcome {
+    released,      // nobody else had it before we gave it back
+    already_lost,  // the lease had ended; somebody else may have held it meanwhile
+    unknown_until, // no answer: the store frees it at `until` at the latest
+};
+
+struct release_result {
+    release_outcome outcome = release_outcome::already_lost;
+    boot_clock::time_point until{};  // with unknown_until
+
+    friend bool operator==(const release_result& r, release_outcome o) noexcept { return r.outcome == o; }
+    explicit operator bool() const noexcept { return outcome == release_outcome::released; }
+};
+
+// Move-only; the empty one is what an unsuccessful try gives. Destruction releases, and reports what
+// goes wrong to the client's events; who must know calls release().
+//
+// Thread safety: valid(), remaining(), state(), fence() and lost() may be called from any threads at
+// once; moving, assigning, releasing and destroying is for one thread at a time, not always the same.
+class [[nodiscard]] lease {
+  public:
+    lease() noexcept = default;
+    lease(lease&&) noexcept = default;
+    lease& operator=(lease&& other) noexcept;
+    lease(const lease&) = delete;
+    lease& operator=(const lease&) = delete;
+    ~lease();
+
+    // Got the lock (which says nothing about now: ask valid()).
+    explicit operator bool() const noexcept { return hold_ != nullptr; }
+
+    // True while nobody else can hold the lock, under the assumptions of docs/safety.md S2. Exact: it
+    // compares the clock with a deadline, so a process that was stopped is told at once. Does not block.
+    [[nodiscard]] bool valid() const noexcept;
+    // Time left of the lease if it is not renewed any more; zero or more. Does not block.
+    [[nodiscard]] std::chrono::nanoseconds remaining() const noexcept;
+    [[nodiscard]] boot_clock::time_point deadline() const noexcept;
+    [[nodiscard]] lease_state state() const noexcept;
+
+    // Asked to stop soon after the lease is lost, on a thread of the client's own. valid() is earlier.
+    [[nodiscard]] std::stop_token lost() const noexcept;
+
+    // Grows with every grant, for locks made with .fenced; fence::none for others.
+    [[nodiscard]] holdfast::fence fence() const noexcept;
+    [[nodiscard]] holdfast::strength strength() const noexcept;
+    [[nodiscard]] const owner_id& owner() const noexcept;
+
+    // Gives the lock back. Blocks for a round trip, at most config::answer_timeout. Never throws for
+    // what the store does; a second call gives the first answer again.
+    release_result release() noexcept;
+
+    // For the library's own parts.
+    explicit lease(std::shared_ptr<session::hold> hold) noexcept : hold_(std::move(hold)) {}
+    [[nodiscard]] const std::shared_ptr<session::hold>& hold() const noexcept { return hold_; }
+
+  private:
+    std::shared_ptr<session::hold> hold_;
+};
+
+}  // namespace holdfast

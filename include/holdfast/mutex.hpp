@@ -1,0 +1,181 @@
+// Locks that one holder has at a time.
+#pragma once
+
+#include <holdfast/client.hpp>
+#include <holdfast/error.hpp>
+#include <holdfast/lease.hpp>
+#include <holdfast/types.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace holdfast {
+
+namespace session {
+class cell;
+}
+
+namespace detail {
+
+// The face that all exclusive locks share. It can be held in two ways and no third:
+//   as a standard lock (lock, unlock, std::lock_guard, std::unique_lock): owned by the thread;
+//   as a lease (acquire, try_acquire...): owned by the lease object, whichever thread has it.
+//
+// Waits: by the store's own queue or message, and by asking again at least each config::poll_gap.
+// try_* is "no" (false, or an empty lease) only when the store said that somebody else holds it. No
+// answer, no right, a wrong key and the like throw holdfast::error, or set `ec` in the forms that take one.
+//
+// Thread safety: all members may be called from any threads at once.
+class exclusive {
+  public:
+    using clock = boot_clock;
+
+    exclusive(const exclusive&) = delete;
+    exclusive& operator=(const exclusive&) = delete;
+
+    // --- as a standard TimedLockable -----------------------------------------------------------
+    // Blocks until the lock is held.
+    void lock();
+    // Asks once. Blocks for a round trip.
+    [[nodiscard]] bool try_lock();
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& wait) {
+        return try_lock_until_(after_(wait));
+    }
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& when) {
+        return try_lock_until_(after_(when - Clock::now()));
+    }
+    // Never throws: what goes wrong (not the owner, lost, no answer) is reported to the client's events.
+    // Blocks for a round trip, at most config::answer_timeout.
+    void unlock() noexcept;
+
+    // --- as a lease ----------------------------------------------------------------------------
+    lease acquire(acquire_options options = {});
+    lease acquire(std::error_code& ec, acquire_options options = {});
+    lease try_acquire(acquire_options options = {});
+    lease try_acquire(std::error_code& ec, acquire_options options = {});
+    template <class Rep, class Period>
+    lease try_acquire_for(const std::chrono::duration<Rep, Period>& wait, acquire_options options = {}) {
+        return try_acquire_until_(after_(wait), std::move(options));
+    }
+    template <class Rep, class Period>
+    lease try_acquire_for(const std::chrono::duration<Rep, Period>& wait, std::error_code& ec,
+                          acquire_options options = {}) {
+        return try_acquire_until_(after_(wait), ec, std::move(options));
+    }
+
+    // The lease of the calling thread's own lock(): to ask valid() or fence() under a standard guard.
+    // Empty if this thread does not hold the lock in that way. Releasing it has no effect on the lock.
+    [[nodiscard]] bool held_by_this_thread() const noexcept;
+    // valid() of the hold that this thread took with lock(); false if it has none.
+    [[nodiscard]] bool valid() const noexcept;
+    // The fence of that hold; fence::none if there is none.
+    [[nodiscard]] fence held_fence() const noexcept;
+
+    [[nodiscard]] const lock_name& name() const noexcept;
+
+  protected:
+    enum class layout { native, native_fenced, recursive };
+    struct choices {
+        std::optional<std::chrono::milliseconds> ttl{};
+        std::optional<bool> renew{};
+        bool poll = false;
+    };
+
+    exclusive(client& on, lock_name name, layout keys, choices chosen);
+    ~exclusive();
+
+    lease nested_(const lease& outer);
+
+  private:
+    using time_point = boot_clock::time_point;
+
+    // Saturates: "for ever" and beyond is for ever, the past is now.
+    template <class Rep, class Period>
+    static time_point after_(const std::chrono::duration<Rep, Period>& wait) {
+        const std::chrono::duration<double> seconds = wait;
+        if (!(seconds.count() > 0)) return time_point::min();
+        if (seconds.count() > 3e9) return time_point::max();
+        return boot_clock::now() + std::chrono::ceil<boot_clock::duration>(wait);
+    }
+    bool try_lock_until_(time_point until);
+    lease try_acquire_until_(time_point until, acquire_options options);
+    lease try_acquire_until_(time_point until, std::error_code& ec, acquire_options options);
+
+    std::shared_ptr<session::cell> cell_;
+    choices chosen_;
+};
+
+}  // namespace detail
+
+struct mutex_options {
+    std::optional<std::chrono::milliseconds> ttl{};  // default of acquire_options::ttl for this lock
+    std::optional<bool> renew{};                     // default of acquire_options::renew
+    bool fenced = false;                             // every grant carries a fence; costs a script instead of a SET
+};
+
+// The default lock: not re-entrant, first come first served among those who wait with holdfast, and the
+// same lock as that of redis-py, redsync, node-redlock and all others that SET NX PX a token.
+// A thread that locks it twice gets errc::would_deadlock (try_lock: false).
+class mutex : public detail::exclusive {
+  public:
+    mutex(client& on, lock_name name, mutex_options options = {});
+};
+
+// How a waiter of a recursive_mutex learns of a release.
+enum class wake {
+    message,  // by Redisson's channel, and by asking again
+    poll,     // only by asking again (Redisson's RSpinLock)
+};
+
+struct recursive_options {
+    std::optional<std::chrono::milliseconds> ttl{};
+    std::optional<bool> renew{};
+    enum wake wake = wake::message;
+};
+
+// The same lock as Redisson's RLock. A thread that holds it by lock() may lock it again; it is given
+// back with the last unlock(). Nested holds keep the fence and never shorten the lease of the outer.
+class recursive_mutex : public detail::exclusive {
+  public:
+    recursive_mutex(client& on, lock_name name, recursive_options options = {});
+
+    using exclusive::acquire;
+    // Another hold of the same lease: the lock is given back with the last of them. Does not block.
+    // Throws errc::not_owner if `outer` is not a lease of this lock, errc::lost if it has ended.
+    lease acquire(const lease& outer) { return nested_(outer); }
+};
+
+// Runs `fn` under the lock and returns what it returns. Throws errc::lost if the lease ended before `fn`
+// did, since then something else may have run at the same time.
+template <class Lock, class Fn>
+decltype(auto) with_lock(Lock& lock, Fn&& fn) {
+    lease held = lock.acquire();
+    const auto give_back = [&] {
+        if (held.release() == release_outcome::already_lost) {
+            throw error(errc::lost, "the lock \"" + lock.name().printable() + "\" was lost while the work under it ran");
+        }
+    };
+    const auto run = [&]() -> decltype(auto) {
+        if constexpr (std::is_invocable_v<Fn, lease&>) {
+            return std::invoke(std::forward<Fn>(fn), held);
+        } else {
+            return std::invoke(std::forward<Fn>(fn));
+        }
+    };
+    if constexpr (std::is_void_v<decltype(run())>) {
+        run();
+        give_back();
+    } else {
+        decltype(auto) value = run();
+        give_back();
+        return value;
+    }
+}
+
+}  // namespace holdfast

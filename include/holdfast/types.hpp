@@ -1,0 +1,75 @@
+// The words everything else is written in: a lock's name, an owner, a fence and the one clock.
+#pragma once
+
+#include <chrono>
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace holdfast {
+
+// The clock that leases are measured with: CLOCK_BOOTTIME, which goes on while the machine sleeps.
+// std::chrono::steady_clock stops then, and a lease on a server does not.
+struct boot_clock {
+    using duration = std::chrono::nanoseconds;
+    using rep = duration::rep;
+    using period = duration::period;
+    using time_point = std::chrono::time_point<boot_clock>;
+    static constexpr bool is_steady = true;
+
+    [[nodiscard]] static time_point now() noexcept;
+};
+
+// The name of a lock: 1 to 1024 arbitrary bytes, used as the key in the store, unchanged.
+// Construction throws holdfast::error (errc::invalid_argument) for an empty or longer name.
+class lock_name {
+  public:
+    static constexpr std::size_t max_size = 1024;
+
+    lock_name(std::string_view bytes);
+    lock_name(const std::string& bytes) : lock_name(std::string_view{bytes}) {}
+    lock_name(const char* bytes) : lock_name(std::string_view{bytes}) {}
+
+    [[nodiscard]] const std::string& str() const noexcept { return bytes_; }
+    // For people: control characters and bytes that are not UTF-8 are written as \xNN.
+    [[nodiscard]] std::string printable() const;
+
+    friend bool operator==(const lock_name&, const lock_name&) = default;
+    friend auto operator<=>(const lock_name&, const lock_name&) = default;
+
+  private:
+    std::string bytes_;
+};
+
+// Who holds or wants a lock: what the store compares before it releases. New for every acquisition
+// that reaches the store. The store says how it is written.
+class owner_id {
+  public:
+    owner_id() = default;
+    explicit owner_id(std::string bytes) : bytes_(std::move(bytes)) {}
+
+    [[nodiscard]] const std::string& str() const noexcept { return bytes_; }
+    [[nodiscard]] bool empty() const noexcept { return bytes_.empty(); }
+
+    friend bool operator==(const owner_id&, const owner_id&) = default;
+    friend auto operator<=>(const owner_id&, const owner_id&) = default;
+
+  private:
+    std::string bytes_;
+};
+
+// A number that grows with every grant of one lock. Hand it to the resource, which refuses a write
+// whose fence is older than one it has seen. Zero means that the lock gives none.
+enum class fence : std::uint64_t { none = 0 };
+
+[[nodiscard]] constexpr std::uint64_t to_number(fence f) noexcept { return static_cast<std::uint64_t>(f); }
+
+// What exclusion a lease stands for, the weakest first.
+enum class strength {
+    process_local,  // only threads of this process are kept out
+    host_local,     // only processes of this machine are kept out
+    single,         // every client of one store is kept out, as docs/safety.md S2 says
+};
+
+}  // namespace holdfast

@@ -1,0 +1,77 @@
+#include "base/random.hpp"
+
+#include <cstddef>
+#include <random>
+#include <sys/random.h>
+#include <system_error>
+
+namespace holdfast::base {
+
+namespace {
+
+constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+constexpr std::string_view hex = "0123456789abcdef";
+
+std::string to_base64url(const std::array<std::uint8_t, 16>& bytes) {
+    std::string out;
+    std::uint32_t pool = 0;
+    int bits = 0;
+    for (const auto b : bytes) {
+        pool = pool << 8 | b;
+        for (bits += 8; bits >= 6; bits -= 6) out += alphabet[pool >> (bits - 6) & 63];
+    }
+    out += alphabet[pool << (6 - bits) & 63];
+    return out;
+}
+
+}  // namespace
+
+client_id client_id::make() {
+    client_id id;
+    for (std::size_t have = 0; have < id.bytes_.size();) {
+        const auto n = ::getrandom(id.bytes_.data() + have, id.bytes_.size() - have, 0);
+        if (n < 0 && errno != EINTR) throw std::system_error(errno, std::system_category(), "getrandom");
+        if (n > 0) have += static_cast<std::size_t>(n);
+    }
+    // Version and variant as RFC 4122 wants them, so that both spellings stand for the same bytes.
+    id.bytes_[6] = static_cast<std::uint8_t>((id.bytes_[6] & 0x0f) | 0x40);
+    id.bytes_[8] = static_cast<std::uint8_t>((id.bytes_[8] & 0x3f) | 0x80);
+    return id;
+}
+
+std::string client_id::base64url() const { return to_base64url(bytes_); }
+
+std::string client_id::uuid() const {
+    std::string out;
+    for (std::size_t i = 0; i < bytes_.size(); ++i) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) out += '-';
+        out += hex[bytes_[i] >> 4];
+        out += hex[bytes_[i] & 15];
+    }
+    return out;
+}
+
+std::string client_id::base64url_of_uuid(std::string_view text) {
+    if (text.size() != 36) return {};
+    std::array<std::uint8_t, 16> bytes{};
+    std::size_t nibbles = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (i == 8 || i == 13 || i == 18 || i == 23) {
+            if (text[i] != '-') return {};
+            continue;
+        }
+        const auto value = hex.find(text[i]);
+        if (value == std::string_view::npos) return {};
+        auto& b = bytes[nibbles / 2];
+        b = static_cast<std::uint8_t>(b << 4 | value);
+        ++nibbles;
+    }
+    return to_base64url(bytes);
+}
+
+double jitter() noexcept {
+    thread_local std::minstd_rand engine{std::random_device{}()};
+    return std::uniform_real_distribution<double>{0.0, 1.0}(engine);
+}
+
+}  // namespace holdfast::base

@@ -1,0 +1,129 @@
+#include "base/text.hpp"
+
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <limits>
+
+namespace holdfast::base {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// Bytes of the well-formed UTF-8 sequence at the front of `s` (RFC 3629), 0 if there is none.
+std::size_t utf8_length(std::string_view s) {
+    const auto at = [&](std::size_t i) { return i < s.size() ? static_cast<unsigned char>(s[i]) : 0U; };
+    const auto follows = [&](std::size_t i) { return (at(i) & 0xc0U) == 0x80U; };
+    const unsigned lead = at(0);
+    if (lead < 0x80) return 1;
+    if (lead >= 0xc2 && lead <= 0xdf) return follows(1) ? 2 : 0;
+    if (lead >= 0xe0 && lead <= 0xef) {
+        const bool overlong = lead == 0xe0 && at(1) < 0xa0;
+        const bool surrogate = lead == 0xed && at(1) > 0x9f;
+        return follows(1) && follows(2) && !overlong && !surrogate ? 3 : 0;
+    }
+    if (lead >= 0xf0 && lead <= 0xf4) {
+        const bool overlong = lead == 0xf0 && at(1) < 0x90;
+        const bool too_high = lead == 0xf4 && at(1) > 0x8f;
+        return follows(1) && follows(2) && follows(3) && !overlong && !too_high ? 4 : 0;
+    }
+    return 0;
+}
+
+struct unit {
+    std::string_view text;
+    std::int64_t ms;
+};
+constexpr std::array units{unit{"d", 86'400'000}, unit{"h", 3'600'000}, unit{"m", 60'000}, unit{"s", 1'000}, unit{"ms", 1}};
+
+}  // namespace
+
+std::string printable(std::string_view bytes) {
+    constexpr std::string_view hex = "0123456789abcdef";
+    std::string out;
+    out.reserve(bytes.size());
+    while (!bytes.empty()) {
+        const auto c = static_cast<unsigned char>(bytes[0]);
+        const auto n = utf8_length(bytes);
+        // U+0080..U+009F are control characters too; terminals obey some of them.
+        const bool c1 = n == 2 && c == 0xc2 && static_cast<unsigned char>(bytes[1]) < 0xa0;
+        if (c == '\\') {
+            out += "\\\\";
+        } else if (n == 0 || c < 0x20 || c == 0x7f || c1) {
+            out += "\\x";
+            out += hex[c >> 4];
+            out += hex[c & 15];
+        } else {
+            out += bytes.substr(0, n);
+            bytes.remove_prefix(n);
+            continue;
+        }
+        bytes.remove_prefix(1);
+    }
+    return out;
+}
+
+std::optional<milliseconds> parse_duration(std::string_view text) {
+    if (text == "0") return milliseconds{0};
+    std::int64_t total = 0;
+    std::size_t next_unit = 0;
+    if (text.empty()) return std::nullopt;
+    while (!text.empty()) {
+        std::int64_t n = 0;
+        const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), n);
+        if (ec != std::errc{} || n < 0 || text[0] == '-') return std::nullopt;
+        text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+        const auto letters = std::min(text.find_first_of("0123456789"), text.size());
+        for (; next_unit < units.size() && units[next_unit].text != text.substr(0, letters);) ++next_unit;
+        if (next_unit == units.size()) return std::nullopt;
+        std::int64_t part = 0;
+        if (__builtin_mul_overflow(n, units[next_unit].ms, &part) || __builtin_add_overflow(total, part, &total)) {
+            return std::nullopt;
+        }
+        text.remove_prefix(letters);
+        ++next_unit;
+    }
+    return milliseconds{total};
+}
+
+std::string to_text(milliseconds d) {
+    auto left = d.count();
+    if (left == 0) return "0s";
+    std::string out;
+    std::uint64_t magnitude = left < 0 ? 0 - static_cast<std::uint64_t>(left) : static_cast<std::uint64_t>(left);
+    if (left < 0) out += '-';
+    for (const auto& u : units) {
+        const auto n = magnitude / static_cast<std::uint64_t>(u.ms);
+        if (n == 0) continue;
+        out += std::to_string(n);
+        out += u.text;
+        magnitude -= n * static_cast<std::uint64_t>(u.ms);
+    }
+    return out;
+}
+
+bool glob_match(std::string_view pattern, std::string_view text) {
+    std::size_t p = 0;
+    std::size_t t = 0;
+    std::size_t star = std::string_view::npos;  // the last '*', to come back to
+    std::size_t resume = 0;
+    while (t < text.size()) {
+        if (p < pattern.size() && pattern[p] == '*') {
+            star = p++;
+            resume = t;
+        } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
+            ++p;
+            ++t;
+        } else if (star != std::string_view::npos) {
+            p = star + 1;
+            t = ++resume;
+        } else {
+            return false;
+        }
+    }
+    while (p < pattern.size() && pattern[p] == '*') ++p;
+    return p == pattern.size();
+}
+
+}  // namespace holdfast::base

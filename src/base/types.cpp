@@ -1,0 +1,27 @@
+#include "base/text.hpp"
+
+#include <holdfast/error.hpp>
+#include <holdfast/types.hpp>
+
+#include <ctime>
+
+namespace holdfast {
+
+boot_clock::time_point boot_clock::now() noexcept {
+    timespec ts{};
+    ::clock_gettime(CLOCK_BOOTTIME, &ts);
+    return time_point{std::chrono::seconds{ts.tv_sec} + std::chrono::nanoseconds{ts.tv_nsec}};
+}
+
+lock_name::lock_name(std::string_view bytes) : bytes_(bytes) {
+    if (bytes.empty()) throw error(errc::invalid_argument, "a lock needs a name of at least one byte");
+    if (bytes.size() > max_size) {
+        throw error(errc::invalid_argument, "a lock's name has at most 1024 bytes, and \"" +
+                                                base::printable(bytes.substr(0, 32)) + "...\" has " +
+                                                std::to_string(bytes.size()));
+    }
+}
+
+std::string lock_name::printable() const { return base::printable(bytes_); }
+
+}  // namespace holdfast
