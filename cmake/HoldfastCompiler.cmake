@@ -1,0 +1,55 @@
+# How everything is compiled: language level, build type, ccache, warnings and sanitizers.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+# The static library is often linked into somebody's shared one.
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+if(PROJECT_IS_TOP_LEVEL)
+    if(NOT CMAKE_BUILD_TYPE)
+        set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Build type" FORCE)
+    endif()
+    # Line tables are all that a stack trace needs; full debug information doubles the build time.
+    set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
+
+    find_program(HOLDFAST_CCACHE ccache)
+    if(HOLDFAST_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+        # ccache leaves files with a precompiled header alone unless it is told that they may be trusted.
+        set(CMAKE_CXX_COMPILER_LAUNCHER
+            env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime "${HOLDFAST_CCACHE}")
+    endif()
+endif()
+
+# Sanitizers go on everything, the tests and the library alike: half-instrumented programs report nonsense.
+if(HOLDFAST_SANITIZE)
+    add_compile_options(-fsanitize=${HOLDFAST_SANITIZE} -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=${HOLDFAST_SANITIZE})
+    if(HOLDFAST_SANITIZE MATCHES "undefined")
+        add_compile_options(-fno-sanitize-recover=undefined)
+    endif()
+endif()
+if(HOLDFAST_FUZZ)
+    if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+        message(FATAL_ERROR "HOLDFAST_FUZZ needs clang (libFuzzer); configure with -DCMAKE_CXX_COMPILER=clang++-14")
+    endif()
+    add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+# The warnings of holdfast's own targets. An interface target, so that no user of the library inherits them.
+add_library(holdfast_warnings INTERFACE)
+target_compile_options(holdfast_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    target_compile_options(holdfast_warnings INTERFACE -Wthread-safety)
+else()
+    # gcc 12 warns of std::string + std::string (gcc.gnu.org/PR105651).
+    target_compile_options(holdfast_warnings INTERFACE -Wno-restrict)
+    if(HOLDFAST_SANITIZE)
+        # gcc's own manual: these report falsehoods on instrumented code.
+        target_compile_options(holdfast_warnings INTERFACE -Wno-maybe-uninitialized -Wno-stringop-overflow)
+    endif()
+endif()
+if(HOLDFAST_WERROR)
+    target_compile_options(holdfast_warnings INTERFACE -Werror)
+endif()

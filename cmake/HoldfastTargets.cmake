@@ -1,0 +1,32 @@
+# One target per folder of src, and the sources of a target.
+
+# holdfast_sources(<target> <folder> [RECURSE]): every .cpp of the folder belongs to the target.
+# The target's sources stay in HOLDFAST_SOURCES_<target> for whoever must know whether there are any.
+function(holdfast_sources target folder)
+    cmake_parse_arguments(arg "RECURSE" "" "" ${ARGN})
+    if(arg_RECURSE)
+        file(GLOB_RECURSE files CONFIGURE_DEPENDS "${folder}/*.cpp")
+    else()
+        file(GLOB files CONFIGURE_DEPENDS "${folder}/*.cpp")
+    endif()
+    if(NOT files)
+        # CMake refuses a target without sources, and a folder may be empty while it is being written.
+        set(empty "${PROJECT_BINARY_DIR}/generated/empty.cpp")
+        if(NOT EXISTS "${empty}")
+            file(WRITE "${empty}" "")
+        endif()
+        set(files "${empty}")
+    endif()
+    target_sources(${target} PRIVATE ${files})
+endfunction()
+
+# holdfast_folder(<name> [<dependency>...]): the folder this is called in becomes the object target holdfast_<name>.
+# Its objects go into the library; its dependencies say which headers it may see.
+function(holdfast_folder name)
+    set(target holdfast_${name})
+    add_library(${target} OBJECT)
+    holdfast_sources(${target} "${CMAKE_CURRENT_SOURCE_DIR}")
+    target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
+    target_link_libraries(${target} PRIVATE holdfast_warnings PUBLIC Threads::Threads ${ARGN})
+    set_property(GLOBAL APPEND PROPERTY HOLDFAST_FOLDERS ${target})
+endfunction()
