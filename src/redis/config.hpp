@@ -1,0 +1,53 @@
+// How to reach one Redis server, and how long to wait for it.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace holdfast::redis {
+
+using std::chrono::milliseconds;
+
+// Pauses between attempts to connect: uniform in [0, ceiling], the ceiling doubling from `first` to `most`.
+// Full jitter, because after a restart every client of the server comes at the same moment.
+struct backoff_config {
+    milliseconds first{10};   // a restarted server is back within milliseconds when nothing must be loaded
+    milliseconds most{1000};  // a waiter's poll gap: longer would be felt, shorter helps nobody
+    // After a wrong password or database: somebody must mend the configuration first, and servers log each try.
+    milliseconds refused{2000};
+};
+
+// What a broken or hostile server may make us hold in memory.
+struct size_caps {
+    std::size_t bulk_bytes = std::size_t{64} << 20;   // one string of a reply; our own are below 1 KiB
+    std::size_t elements = std::size_t{1} << 20;      // of one reply, all its arrays together
+    std::size_t queued_bytes = std::size_t{64} << 20; // commands that wait for a connection or for the socket
+};
+
+// An aggregate: name what differs, keep the rest. Checked by `parse_url`; a node believes what it is given.
+struct node_config {
+    std::string host = "127.0.0.1";  // where a first try runs a server; names resolve to IPv6 and IPv4
+    std::uint16_t port = 6379;       // Redis' registered port
+    std::string unix_path;           // not empty: a unix-domain socket, and host and port are not used
+
+    std::string user;      // empty: AUTH with the password alone, which every server version knows
+    std::string password;  // empty: no AUTH
+    int db = 0;            // 0: no SELECT is sent, and it is the only one a cluster has
+
+    std::string client_name;  // shown by CLIENT LIST; empty: none
+
+    milliseconds connect_timeout{2000};  // resolve, connect and handshake together; well below a usual lease
+    // A command without an answer for this long means a dead connection. Above the longest pause of a
+    // healthy server (fork for a snapshot, a slow script), well below a usual lease of 30 s.
+    milliseconds command_timeout{2000};
+
+    backoff_config backoff;
+    size_caps caps;
+};
+
+// For people: "127.0.0.1:6379", "[::1]:6379" or "unix:/run/redis.sock"; never the password.
+[[nodiscard]] std::string address_text(const node_config&);
+
+}  // namespace holdfast::redis
