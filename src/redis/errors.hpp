@@ -1,0 +1,23 @@
+// What a server's error reply means for us.
+#pragma once
+
+#include <string_view>
+#include <system_error>
+
+namespace holdfast::redis {
+
+// The word that decides: "WRONGTYPE" of "WRONGTYPE Operation against ...", and "OOM" of an older server's
+// "ERR Error running script (call to f_12..): @user_script:1: -OOM command not allowed ...".
+// Empty when there is none; then it is a plain "ERR".
+[[nodiscard]] std::string_view error_word(std::string_view text) noexcept;
+
+// By group: errc::busy_server (the server answers, but not now; nothing was changed), out_of_memory,
+// no_permission, wrong_kind, and bad_reply for all others.
+[[nodiscard]] std::error_code classify(std::string_view error_text) noexcept;
+
+// The server lacks the script; nothing was run.
+[[nodiscard]] bool is_noscript(std::string_view error_text) noexcept;
+// The server is a replica now: another one is the master.
+[[nodiscard]] bool is_readonly(std::string_view error_text) noexcept;
+
+}  // namespace holdfast::redis

@@ -1,0 +1,182 @@
+#include "redis/url.hpp"
+
+#include "base/text.hpp"
+
+#include <holdfast/error.hpp>
+
+#include <charconv>
+#include <optional>
+
+namespace holdfast::redis {
+
+namespace {
+
+[[noreturn]] void bad(const std::string& sentence) { throw error(errc::invalid_argument, "Redis URL: " + sentence); }
+
+std::string quoted(std::string_view text) { return "\"" + base::printable(text) + "\""; }
+
+int hex(char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+}
+
+// `part` names it in the error; its text is not shown, for it may be a secret.
+std::string decoded(std::string_view text, std::string_view part) {
+    std::string out;
+    out.reserve(text.size());
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text[i] != '%') {
+            out.push_back(text[i]);
+            continue;
+        }
+        const int high = i + 2 < text.size() ? hex(text[i + 1]) : -1;
+        const int low = i + 2 < text.size() ? hex(text[i + 2]) : -1;
+        if (high < 0 || low < 0) bad("the " + std::string{part} + " has a \"%\" that is not followed by two hex digits; write %25 for a percent sign.");
+        out.push_back(static_cast<char>(high * 16 + low));
+        i += 2;
+    }
+    if (out.find('\0') != std::string::npos) bad("the " + std::string{part} + " contains a zero byte, which is not allowed.");
+    return out;
+}
+
+template <class T>
+std::optional<T> number(std::string_view text) {
+    T n{};
+    const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), n);
+    if (ec != std::errc{} || end != text.data() + text.size() || text.empty()) return {};
+    return n;
+}
+
+int database(std::string_view text) {
+    const auto n = number<int>(text);
+    if (!n || *n < 0 || *n > 999'999) bad("the database " + quoted(text) + " is not a number from 0 to 999999.");
+    return *n;
+}
+
+milliseconds timeout(std::string_view option, std::string_view text) {
+    const auto d = base::parse_duration(text);
+    if (!d || d->count() <= 0) bad(std::string{option} + "=" + quoted(text) + " is not a duration above zero such as 250ms, 2s or 1m30s.");
+    if (*d > std::chrono::hours{24}) bad(std::string{option} + "=" + quoted(text) + " is longer than a day.");
+    return *d;
+}
+
+std::string connection_name(std::string text) {
+    // CLIENT SETNAME takes printable ASCII without spaces.
+    for (const char c : text)
+        if (c < '!' || c > '~') bad("the name " + quoted(text) + " has a byte that a connection's name may not have; use printable ASCII without spaces.");
+    return text;
+}
+
+enum class scheme { redis, unix_socket };
+
+void apply_option(node_config& to, std::string_view option, std::string_view raw, scheme s) {
+    if (option == "password" && s == scheme::unix_socket) {
+        to.password = decoded(raw, "password");
+        return;
+    }
+    const std::string value = decoded(raw, "value of an option");
+    if (option == "connect_timeout") {
+        to.connect_timeout = timeout(option, value);
+    } else if (option == "command_timeout") {
+        to.command_timeout = timeout(option, value);
+    } else if (option == "name") {
+        to.client_name = connection_name(value);
+    } else if (option == "db") {
+        to.db = database(value);
+    } else if (option == "user" && s == scheme::unix_socket) {
+        to.user = value;
+    } else {
+        const char* allowed = s == scheme::redis ? "connect_timeout, command_timeout, name and db" : "connect_timeout, command_timeout, name, db, user and password";
+        bad("the option " + quoted(option) + " is unknown; allowed are " + allowed + ".");
+    }
+}
+
+void apply_options(node_config& to, std::string_view query, scheme s) {
+    while (!query.empty()) {
+        const auto one = query.substr(0, query.find('&'));
+        query.remove_prefix(std::min(query.size(), one.size() + 1));
+        if (one.empty()) continue;
+        const auto equals = one.find('=');
+        if (equals == std::string_view::npos) bad("an option has no \"=\"; write option=value.");
+        apply_option(to, one.substr(0, equals), one.substr(equals + 1), s);
+    }
+}
+
+void apply_credentials(node_config& to, std::string_view text) {
+    const auto colon = text.find(':');
+    to.user = decoded(text.substr(0, colon), "user");
+    if (colon != std::string_view::npos) to.password = decoded(text.substr(colon + 1), "password");
+    if (!to.user.empty() && to.password.empty()) bad("a user is given without a password; write redis://user:password@host, or redis://:password@host.");
+}
+
+void apply_host(node_config& to, std::string_view text) {
+    std::string_view port;
+    bool has_port = false;
+    if (text.starts_with('[')) {
+        const auto close = text.find(']');
+        if (close == std::string_view::npos) bad("the host begins with \"[\" and has no \"]\".");
+        to.host = decoded(text.substr(1, close - 1), "host");
+        const auto rest = text.substr(close + 1);
+        has_port = rest.starts_with(':');
+        if (!rest.empty() && !has_port) bad("after the host's \"]\" only \":port\" may follow.");
+        if (has_port) port = rest.substr(1);
+    } else {
+        const auto colon = text.find(':');
+        has_port = colon != std::string_view::npos;
+        if (has_port) port = text.substr(colon + 1);
+        // The text is not shown: with a "/" or "@" that was not written as %XX it may be part of a password.
+        if (port.find(':') != std::string_view::npos) bad("the host has more than one \":\"; an IPv6 address stands in brackets, as redis://[::1]:6379.");
+        to.host = decoded(text.substr(0, colon), "host");
+    }
+    if (to.host.empty()) bad("the host is missing; write redis://host or redis://host:port.");
+    if (has_port) {
+        const auto n = number<unsigned>(port);
+        if (!n || *n == 0 || *n > 65535) bad("the port is not a number from 1 to 65535; a \"/\", \"@\", \"?\" or \"#\" in a password must be written as %2F, %40, %3F, %23.");
+        to.port = static_cast<std::uint16_t>(*n);
+    }
+}
+
+}  // namespace
+
+node_config parse_url(std::string_view url) {
+    node_config to;
+    const auto colon = url.find("://");
+    const auto name = url.substr(0, colon == std::string_view::npos ? 0 : colon);
+    if (name != "redis" && name != "unix") bad("it must begin with redis:// or unix://.");
+    const scheme s = name == "redis" ? scheme::redis : scheme::unix_socket;
+    auto rest = url.substr(colon + 3);
+
+    std::string_view query;
+    if (const auto mark = rest.find('?'); mark != std::string_view::npos) {
+        query = rest.substr(mark + 1);
+        rest = rest.substr(0, mark);
+    }
+    if (s == scheme::unix_socket) {
+        if (!rest.starts_with('/')) bad("the path of the socket must be absolute, as unix:///run/redis.sock.");
+        to.unix_path = decoded(rest, "path");
+    } else {
+        const auto slash = rest.find('/');
+        const auto authority = rest.substr(0, slash);
+        const auto at = authority.rfind('@');
+        if (at != std::string_view::npos) apply_credentials(to, authority.substr(0, at));
+        apply_host(to, at == std::string_view::npos ? authority : authority.substr(at + 1));
+        if (slash != std::string_view::npos && slash + 1 < rest.size()) {
+            // Likewise not shown when it has an "@": then a password with a "/" was cut in two.
+            if (rest.substr(slash).find('@') != std::string_view::npos) bad("there is an \"@\" after the first \"/\"; a \"/\" in a password must be written as %2F.");
+            to.db = database(rest.substr(slash + 1));
+        }
+    }
+    apply_options(to, query, s);
+    if (!to.user.empty() && to.password.empty()) bad("a user is given without a password.");
+    return to;
+}
+
+std::string address_text(const node_config& c) {
+    if (!c.unix_path.empty()) return "unix:" + base::printable(c.unix_path);
+    const bool ipv6 = c.host.find(':') != std::string::npos;
+    return base::printable(ipv6 ? "[" + c.host + "]" : c.host) + ":" + std::to_string(c.port);
+}
+
+}  // namespace holdfast::redis

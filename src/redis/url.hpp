@@ -1,0 +1,19 @@
+// Redis URLs, as people write them into configuration.
+#pragma once
+
+#include "redis/config.hpp"
+
+#include <string_view>
+
+namespace holdfast::redis {
+
+//   redis://[user[:password]@]host[:port][/db][?option=value&...]   redis://:password@host for a password alone
+//   unix:///path/to.sock[?option=value&...]
+// Options of both: connect_timeout, command_timeout (durations), name (of the connection), db.
+// Of unix also: user, password. %XX stands for a byte anywhere; IPv6 addresses stand in brackets.
+//
+// Throws holdfast::error (errc::invalid_argument) with one sentence that names the bad part and what is
+// allowed. No sentence ever contains the password, nor the URL as a whole.
+[[nodiscard]] node_config parse_url(std::string_view url);
+
+}  // namespace holdfast::redis
