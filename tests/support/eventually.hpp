@@ -1,0 +1,46 @@
+// Small things that nearly every test of the outside world needs: waiting for what must come to pass,
+// a directory to put files in, and counts that show whether something leaked.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <thread>
+
+namespace holdfast::test {
+
+// Asks `predicate` until it says yes; false if it never did within `limit`. The only place in the tests that
+// sleeps: where an event can be waited for, wait for the event. Give a generous limit, since only a failing test
+// ever waits for it to pass.
+template <class Predicate>
+[[nodiscard]] bool eventually(std::chrono::milliseconds limit, Predicate&& predicate) {
+    const auto deadline = std::chrono::steady_clock::now() + limit;
+    auto pause = std::chrono::microseconds{200};
+    while (!predicate()) {
+        if (std::chrono::steady_clock::now() >= deadline) return static_cast<bool>(predicate());
+        std::this_thread::sleep_for(pause);
+        if (pause < std::chrono::milliseconds{10}) pause *= 2;
+    }
+    return true;
+}
+
+// A new directory under TMPDIR or /tmp, removed with all that is in it. The path is short, because the path of a
+// unix socket may have 107 bytes at most.
+class temp_dir {
+  public:
+    temp_dir();
+    ~temp_dir();
+    temp_dir(const temp_dir&) = delete;
+    temp_dir& operator=(const temp_dir&) = delete;
+
+    [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+
+  private:
+    std::filesystem::path path_;
+};
+
+// Of this process, now. A thread that was just joined may still be counted for a moment: compare with `eventually`.
+[[nodiscard]] std::size_t count_open_fds();
+[[nodiscard]] std::size_t count_threads();
+
+}  // namespace holdfast::test

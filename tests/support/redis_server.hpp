@@ -1,0 +1,98 @@
+// A real redis-server of the test's own, and what it answers.
+#pragma once
+
+#include "support/child_process.hpp"
+#include "support/eventually.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+struct redisContext;
+
+namespace holdfast::test {
+
+// A reply as a value, printable for gtest.
+struct redis_reply {
+    enum class kind { nil, status, string, integer, array, error };
+
+    kind type = kind::nil;
+    std::string text;            // of a status, string or error; an integer in decimal
+    std::int64_t number = 0;     // of an integer
+    std::vector<redis_reply> items;  // of an array
+
+    [[nodiscard]] bool is_nil() const noexcept { return type == kind::nil; }
+    [[nodiscard]] bool is_error() const noexcept { return type == kind::error; }
+
+    friend bool operator==(const redis_reply&, const redis_reply&) = default;
+    // As redis-cli shows it: (nil), OK, "text", (integer) 3, [..., ...], (error) ...
+    friend std::ostream& operator<<(std::ostream& out, const redis_reply& reply);
+};
+
+// Starts in the constructor, which returns when the server answers, and is killed in the destructor or when the
+// thread that started it ends. Listens on a free port of 127.0.0.1 and on a unix socket. Not thread-safe.
+// Throws std::runtime_error, with the server's log, when something does not work that a test relies on.
+class redis_server {
+  public:
+    enum class persistence {
+        none,         // nothing is written unless a test asks for it
+        append_only,  // every write is on disk before its reply
+    };
+    enum class data { keep, lose };
+
+    struct options {
+        std::string password;            // of the default user, which `command` uses
+        std::vector<std::string> users;  // ACL lines without the word user: "alice on >secret ~* &* +@all"
+        persistence disk = persistence::none;
+        bool debug_command = false;       // DEBUG SLEEP and the like
+        std::vector<std::string> config;  // more lines of redis.conf: "maxmemory 1mb"
+    };
+
+    redis_server();
+    explicit redis_server(options wanted);
+    redis_server(const redis_server&) = delete;
+    redis_server& operator=(const redis_server&) = delete;
+    ~redis_server();
+
+    [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+    [[nodiscard]] std::string socket_path() const;
+    [[nodiscard]] const std::string& password() const noexcept { return options_.password; }
+    [[nodiscard]] pid_t pid() const noexcept { return process_->pid(); }
+    // redis://[:password@]127.0.0.1:port
+    [[nodiscard]] std::string url() const;
+
+    // Over a connection of the fixture's own, which is made anew when it was lost. An error of the server is a reply.
+    // A lost answer is an exception after five seconds and never a second try: the command may have run.
+    redis_reply command(const std::vector<std::string>& words);
+    // All keys, sorted.
+    [[nodiscard]] std::vector<std::string> keys();
+
+    // SIGKILL, as a crash. The port stays this server's for `start`.
+    void stop();
+    void start();
+    [[nodiscard]] bool running() { return process_ && process_->running(); }
+    // SIGSTOP: connections stay open, and nothing answers.
+    void pause();
+    void resume();
+    // stop and start on the same port. data::keep works without persistence too: it saves first.
+    void restart(data what);
+
+  private:
+    void write_config() const;
+    [[nodiscard]] bool try_start();
+    void ensure_connected();
+    [[nodiscard]] std::string log() const;
+
+    options options_;
+    temp_dir directory_;
+    std::uint16_t port_ = 0;
+    std::optional<child_process> process_;
+    std::unique_ptr<redisContext, void (*)(redisContext*)> connection_;
+};
+
+}  // namespace holdfast::test
