@@ -193,7 +193,8 @@ void child_process::write(std::string_view text) {
 
 // Until something was read, the child ended, or the deadline.
 void child_process::poll_until(steady_clock::time_point deadline) {
-    std::array<pollfd, 3> fds{{{out_.fd.get(), POLLIN, 0}, {err_.fd.get(), POLLIN, 0}, {pidfd_.get(), POLLIN, 0}}};
+    std::array<pollfd, 3> fds{
+        {{out_.fd.get(), POLLIN, 0}, {err_.fd.get(), POLLIN, 0}, {pidfd_.get(), POLLIN, 0}}};
     ::poll(fds.data(), fds.size(), milliseconds_to(deadline));
     int status = 0;
     if (!exit_ && ::waitpid(pid_, &status, WNOHANG) == pid_) reap(status);

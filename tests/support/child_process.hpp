@@ -1,4 +1,5 @@
-// Another process: a program, or a function of this one in a forked child. For tests of what dies, hangs or is stopped.
+// Another process: a program, or a function of this one in a forked child. For tests of what dies, hangs or
+// is stopped.
 #pragma once
 
 #include "support/unique_fd.hpp"
@@ -15,7 +16,8 @@
 
 namespace holdfast::test {
 
-// What the function given to `fork_call` talks to its parent with. Both calls end the child if the parent is gone.
+// What the function given to `fork_call` talks to its parent with. Both calls end the child if the parent is
+// gone.
 class parent_link {
   public:
     // The line appears in the parent's `output()`.
@@ -24,11 +26,12 @@ class parent_link {
     [[nodiscard]] std::string await_line() const;
 };
 
-// A child whose standard input, output and errors are pipes to this object. Killed and reaped by the destructor, and
-// by the kernel if the thread that started it ends first: start children from the test's own thread.
+// A child whose standard input, output and errors are pipes to this object. Killed and reaped by the
+// destructor, and by the kernel if the thread that started it ends first: start children from the test's own
+// thread.
 //
-// Not thread-safe. Functions with a limit read the pipes meanwhile, so a talkative child does not block for long;
-// nobody reads them at other times.
+// Not thread-safe. Functions with a limit read the pipes meanwhile, so a talkative child does not block for
+// long; nobody reads them at other times.
 class child_process {
   public:
     using milliseconds = std::chrono::milliseconds;
@@ -38,10 +41,11 @@ class child_process {
     // A program that cannot be started exits with 127, as in a shell.
     explicit child_process(const std::vector<std::string>& argv, const environment& extra = {});
 
-    // Runs `body` in a forked copy of this process; what it returns is the exit code, an exception makes it 70 and
-    // goes to `errors()`. The copy has no descriptors but its three pipes, and only the calling thread: connections
-    // and clients that the parent had are of no use in it, so make new ones inside. Thread sanitizer does not like
-    // new threads in a fork of a process that has several; call this while the test has no threads yet.
+    // Runs `body` in a forked copy of this process; what it returns is the exit code, an exception makes it
+    // 70 and goes to `errors()`. The copy has no descriptors but its three pipes, and only the calling
+    // thread: connections and clients that the parent had are of no use in it, so make new ones inside.
+    // Thread sanitizer does not like new threads in a fork of a process that has several; call this while the
+    // test has no threads yet.
     [[nodiscard]] static child_process fork_call(const std::function<int(const parent_link&)>& body);
 
     child_process(child_process&&) noexcept;

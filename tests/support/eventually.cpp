@@ -22,7 +22,8 @@ std::size_t count_entries(const char* directory) {
 
 temp_dir::temp_dir() {
     std::string name = (fs::temp_directory_path() / "holdfast-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::system_error{errno, std::generic_category(), "mkdtemp " + name};
+    if (::mkdtemp(name.data()) == nullptr)
+        throw std::system_error{errno, std::generic_category(), "mkdtemp " + name};
     path_ = name;
 }
 

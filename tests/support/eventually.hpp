@@ -10,8 +10,8 @@
 namespace holdfast::test {
 
 // Asks `predicate` until it says yes; false if it never did within `limit`. The only place in the tests that
-// sleeps: where an event can be waited for, wait for the event. Give a generous limit, since only a failing test
-// ever waits for it to pass.
+// sleeps: where an event can be waited for, wait for the event. Give a generous limit, since only a failing
+// test ever waits for it to pass.
 template <class Predicate>
 [[nodiscard]] bool eventually(std::chrono::milliseconds limit, Predicate&& predicate) {
     const auto deadline = std::chrono::steady_clock::now() + limit;
@@ -24,8 +24,8 @@ template <class Predicate>
     return true;
 }
 
-// A new directory under TMPDIR or /tmp, removed with all that is in it. The path is short, because the path of a
-// unix socket may have 107 bytes at most.
+// A new directory under TMPDIR or /tmp, removed with all that is in it. The path is short, because the path
+// of a unix socket may have 107 bytes at most.
 class temp_dir {
   public:
     temp_dir();
@@ -39,7 +39,8 @@ class temp_dir {
     std::filesystem::path path_;
 };
 
-// Of this process, now. A thread that was just joined may still be counted for a moment: compare with `eventually`.
+// Of this process, now. A thread that was just joined may still be counted for a moment: compare with
+// `eventually`. Thread sanitizer starts a thread of its own with the first of ours.
 [[nodiscard]] std::size_t count_open_fds();
 [[nodiscard]] std::size_t count_threads();
 

@@ -79,7 +79,9 @@ end_of write_available(const unique_fd& fd, std::string& from) {
     return end_of::nothing;
 }
 
-void make_nonblocking(const unique_fd& fd) { ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK); }
+void make_nonblocking(const unique_fd& fd) {
+    ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
+}
 
 unique_fd listen_on(std::uint16_t port) {
     unique_fd fd = bound_socket(port);
@@ -91,11 +93,16 @@ unique_fd listen_on(std::uint16_t port) {
 }  // namespace
 
 command_predicate named(std::string name) {
-    return [name = std::move(name)](const std::vector<std::string>& words) { return same_word(words.front(), name); };
+    return [name = std::move(name)](const std::vector<std::string>& words) {
+        return same_word(words.front(), name);
+    };
 }
 
 fault_proxy::fault_proxy(const redis_server& server)
-    : server_port_(server.port()), password_(server.password()), port_(0), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : server_port_(server.port()),
+      password_(server.password()),
+      port_(0),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (!wake_) throw std::system_error{errno, std::generic_category(), "eventfd"};
     listener_ = listen_on(0);
     port_ = port_of(listener_);
@@ -123,11 +130,17 @@ void fault_proxy::add_rule(command_predicate which, int nth, fate then) {
     rules_.push_back({std::move(which), nth, then});
 }
 
-void fault_proxy::drop_reply_of(command_predicate which, int nth) { add_rule(std::move(which), nth, fate::lose_reply); }
+void fault_proxy::drop_reply_of(command_predicate which, int nth) {
+    add_rule(std::move(which), nth, fate::lose_reply);
+}
 
-void fault_proxy::drop_command(command_predicate which, int nth) { add_rule(std::move(which), nth, fate::lose_command); }
+void fault_proxy::drop_command(command_predicate which, int nth) {
+    add_rule(std::move(which), nth, fate::lose_command);
+}
 
-void fault_proxy::hold_reply_of(command_predicate which, int nth) { add_rule(std::move(which), nth, fate::hold_reply); }
+void fault_proxy::hold_reply_of(command_predicate which, int nth) {
+    add_rule(std::move(which), nth, fate::hold_reply);
+}
 
 void fault_proxy::release_replies() {
     const std::lock_guard lock{mutex_};
@@ -172,14 +185,16 @@ void fault_proxy::refuse_new(bool refuse) {
     if (refuse == refusing_) return;
     refusing_ = refuse;
     if (refuse) {
-        // Bound but not listening: the kernel refuses, and nobody else can take the port. The old socket would go on
-        // listening after its close for as long as the thread's poll refers to it, so end that first.
+        // Bound but not listening: the kernel refuses, and nobody else can take the port. The old socket
+        // would go on listening after its close for as long as the thread's poll refers to it, so end that
+        // first.
         ::shutdown(listener_.get(), SHUT_RDWR);
         listener_.reset();
         listener_ = bound_socket(port_);
     } else {
         make_nonblocking(listener_);
-        if (::listen(listener_.get(), 128) != 0) throw std::system_error{errno, std::generic_category(), "listen"};
+        if (::listen(listener_.get(), 128) != 0)
+            throw std::system_error{errno, std::generic_category(), "listen"};
     }
     changed();
 }
@@ -231,7 +246,8 @@ void fault_proxy::run() {
             if (!c.to_client.empty() && !parcel_due) next_due = std::min(next_due, c.to_client.front().due);
             const auto watch = [&](const unique_fd& side, bool writes) {
                 const int events = (c.cut_when_sent ? 0 : POLLIN) | (writes ? POLLOUT : 0);
-                // A descriptor of which nothing is wanted would still report that its peer has gone, without end.
+                // A descriptor of which nothing is wanted would still report that its peer has gone, without
+                // end.
                 fds.push_back({stalled_ || events == 0 ? -1 : side.get(), static_cast<short>(events), 0});
             };
             watch(c.client, parcel_due);

@@ -1,4 +1,5 @@
-// A network that fails on cue: a TCP proxy in front of one redis-server that knows where messages begin and end.
+// A network that fails on cue: a TCP proxy in front of one redis-server that knows where messages begin and
+// end.
 #pragma once
 
 #include "support/unique_fd.hpp"
@@ -19,18 +20,19 @@ namespace holdfast::test {
 
 class redis_server;
 
-// Whether a rule is about this command. Runs on the proxy's thread, with its lock held: do not call the proxy.
+// Whether a rule is about this command. Runs on the proxy's thread, with its lock held: do not call the
+// proxy.
 using command_predicate = std::function<bool(const std::vector<std::string>& words)>;
 
 // The command has this name, whatever its case.
 [[nodiscard]] command_predicate named(std::string name);
 
-// Listens from construction to destruction on a free port of 127.0.0.1. What happens is decided by which command or
-// reply passes, never by time. Every function takes effect before it returns, for bytes that have not passed yet.
-// All functions may be called from any thread.
+// Listens from construction to destruction on a free port of 127.0.0.1. What happens is decided by which
+// command or reply passes, never by time. Every function takes effect before it returns, for bytes that have
+// not passed yet. All functions may be called from any thread.
 //
-// Speaks RESP2. Knows which reply belongs to which command, pipelines and subscriptions too; not MONITOR, not CLIENT
-// REPLY OFF, and UNSUBSCRIBE must name its channels.
+// Speaks RESP2. Knows which reply belongs to which command, pipelines and subscriptions too; not MONITOR, not
+// CLIENT REPLY OFF, and UNSUBSCRIBE must name its channels.
 class fault_proxy {
   public:
     // For the server's port and password. The server may be stopped and started meanwhile.
@@ -48,7 +50,8 @@ class fault_proxy {
     void drop_reply_of(command_predicate which, int nth = 1);
     // The command does not reach the server; the connection is cut.
     void drop_command(command_predicate which, int nth = 1);
-    // The server executes the command; its reply, and all after it on that connection, wait for `release_replies`.
+    // The server executes the command; its reply, and all after it on that connection, wait for
+    // `release_replies`.
     void hold_reply_of(command_predicate which, int nth = 1);
     void release_replies();
     // Rules that did not fire are forgotten.
@@ -69,11 +72,11 @@ class fault_proxy {
 
     // --- what has passed so far ---------------------------------------------------------------------
     struct counts {
-        std::size_t accepted = 0;     // connections
-        std::size_t open = 0;         // of them, now
-        std::size_t commands = 0;     // that came from clients, lost ones too
-        std::size_t replies = 0;      // that went back
-        std::size_t messages = 0;     // published, that went to subscribers
+        std::size_t accepted = 0;  // connections
+        std::size_t open = 0;      // of them, now
+        std::size_t commands = 0;  // that came from clients, lost ones too
+        std::size_t replies = 0;   // that went back
+        std::size_t messages = 0;  // published, that went to subscribers
         std::size_t rules_fired = 0;
         std::size_t replies_held = 0;  // rules of hold_reply_of whose reply is waiting now
         std::size_t messages_swallowed = 0;
@@ -100,14 +103,14 @@ class fault_proxy {
     struct connection {
         unique_fd client;
         unique_fd server;
-        std::string from_client;           // not yet a whole command
+        std::string from_client;  // not yet a whole command
         std::string to_server;
-        std::string from_server;           // not yet a whole message, or held
+        std::string from_server;  // not yet a whole message, or held
         std::deque<parcel> to_client;
-        std::deque<fate> replies_due;      // of the commands that the server has not answered yet
+        std::deque<fate> replies_due;  // of the commands that the server has not answered yet
         bool subscriber = false;
         bool held = false;
-        bool cut_when_sent = false;        // nothing more is read; what is in to_client still goes out
+        bool cut_when_sent = false;  // nothing more is read; what is in to_client still goes out
         bool dead = false;
     };
 

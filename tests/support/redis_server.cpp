@@ -115,7 +115,8 @@ bool redis_server::try_start() {
     });
     if (settled && process_->running()) return true;
     if (settled && log().find("Address already in use") != std::string::npos) return false;
-    throw std::runtime_error{"redis-server did not start\n" + process_->errors() + process_->output() + log()};
+    throw std::runtime_error{"redis-server did not start\n" + process_->errors() + process_->output() +
+                             log()};
 }
 
 void redis_server::start() {
@@ -173,6 +174,8 @@ redis_reply redis_server::command(const std::vector<std::string>& words) {
         connection_.reset();
         throw std::runtime_error{"no answer from the test's redis-server to " + words.front() + ": " + why};
     }
+    // It may have been one of ours, which closes a moment after this reply.
+    if (words.size() > 1 && words[0] == "CLIENT" && words[1] == "KILL") connection_.reset();
     return convert(*static_cast<const redisReply*>(reply.get()));
 }
 

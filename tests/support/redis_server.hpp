@@ -22,8 +22,8 @@ struct redis_reply {
     enum class kind { nil, status, string, integer, array, error };
 
     kind type = kind::nil;
-    std::string text;            // of a status, string or error; an integer in decimal
-    std::int64_t number = 0;     // of an integer
+    std::string text;                // of a status, string or error; an integer in decimal
+    std::int64_t number = 0;         // of an integer
     std::vector<redis_reply> items;  // of an array
 
     [[nodiscard]] bool is_nil() const noexcept { return type == kind::nil; }
@@ -34,8 +34,8 @@ struct redis_reply {
     friend std::ostream& operator<<(std::ostream& out, const redis_reply& reply);
 };
 
-// Starts in the constructor, which returns when the server answers, and is killed in the destructor or when the
-// thread that started it ends. Listens on a free port of 127.0.0.1 and on a unix socket. Not thread-safe.
+// Starts in the constructor, which returns when the server answers, and is killed in the destructor or when
+// the thread that started it ends. Listens on a free port of 127.0.0.1 and on a unix socket. Not thread-safe.
 // Throws std::runtime_error, with the server's log, when something does not work that a test relies on.
 class redis_server {
   public:
@@ -66,8 +66,9 @@ class redis_server {
     // redis://[:password@]127.0.0.1:port
     [[nodiscard]] std::string url() const;
 
-    // Over a connection of the fixture's own, which is made anew when it was lost. An error of the server is a reply.
-    // A lost answer is an exception after five seconds and never a second try: the command may have run.
+    // Over a connection of the fixture's own, which is made anew when it was lost. An error of the server is
+    // a reply. A lost answer is an exception after five seconds and never a second try: the command may have
+    // run.
     redis_reply command(const std::vector<std::string>& words);
     // All keys, sorted.
     [[nodiscard]] std::vector<std::string> keys();

@@ -1,4 +1,5 @@
-// Where a RESP2 message ends, and the words of a command. Just enough to count and pick messages that pass by.
+// Where a RESP2 message ends, and the words of a command. Just enough to count and pick messages that pass
+// by.
 #pragma once
 
 #include <cstddef>

@@ -58,7 +58,8 @@ TEST(child_process, wait_for_output_finds_each_occurrence_once) {
 }
 
 TEST(child_process, environment_is_added_to_ours) {
-    child_process child{{"sh", "-c", "echo $HOLDFAST_COLOUR; test -n \"$PATH\""}, {{"HOLDFAST_COLOUR", "blue"}}};
+    child_process child{{"sh", "-c", "echo $HOLDFAST_COLOUR; test -n \"$PATH\""},
+                        {{"HOLDFAST_COLOUR", "blue"}}};
     EXPECT_EQ(child.wait(10s), 0);
     EXPECT_EQ(child.output(), "blue\n");
 }
@@ -95,7 +96,8 @@ TEST(child_process, forked_function_reports_and_listens) {
 }
 
 TEST(child_process, exception_in_a_forked_function_is_reported) {
-    auto child = child_process::fork_call([](const parent_link&) -> int { throw std::runtime_error{"out of luck"}; });
+    auto child =
+        child_process::fork_call([](const parent_link&) -> int { throw std::runtime_error{"out of luck"}; });
     EXPECT_EQ(child.wait(10s), 70);
     EXPECT_NE(child.errors().find("out of luck"), std::string::npos);
 }
@@ -110,7 +112,8 @@ TEST(child_process, forked_function_ends_when_the_parent_hangs_up) {
 }
 
 TEST(child_process, forked_function_has_no_descriptors_of_the_parent) {
-    auto child = child_process::fork_call([](const parent_link&) { return static_cast<int>(count_open_fds()); });
+    auto child =
+        child_process::fork_call([](const parent_link&) { return static_cast<int>(count_open_fds()); });
     EXPECT_EQ(child.wait(10s), 3);
 }
 

@@ -32,7 +32,7 @@ TEST(temp_dir, is_removed_with_its_content) {
 
 TEST(count_threads, counts_a_new_one) {
     const auto before = count_threads();
-    std::thread other{[&] { EXPECT_EQ(count_threads(), before + 1); }};
+    std::thread other{[&] { EXPECT_GT(count_threads(), before); }};
     other.join();
 }
 

@@ -26,7 +26,8 @@ TEST(redis_server, replies_print_as_redis_cli_shows_them) {
     redis_server server;
     server.command({"SET", "k", "v"});
     std::ostringstream out;
-    out << server.command({"EVAL", "return {redis.call('get', 'k'), 3, false, redis.status_reply('OK')}", "0"});
+    out << server.command(
+        {"EVAL", "return {redis.call('get', 'k'), 3, false, redis.status_reply('OK')}", "0"});
     EXPECT_EQ(out.str(), "[\"v\", (integer) 3, (nil), OK]");
 }
 
@@ -66,8 +67,8 @@ TEST(redis_server, debug_is_there_only_if_asked_for) {
 
 TEST(redis_server, listens_on_its_unix_socket) {
     redis_server server;
-    const std::unique_ptr<redisContext, void (*)(redisContext*)> c{redisConnectUnix(server.socket_path().c_str()),
-                                                                   &redisFree};
+    const std::unique_ptr<redisContext, void (*)(redisContext*)> c{
+        redisConnectUnix(server.socket_path().c_str()), &redisFree};
     EXPECT_EQ(c->err, 0) << c->errstr;
 }
 
