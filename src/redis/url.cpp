@@ -89,7 +89,8 @@ void apply_option(node_config& to, std::string_view option, std::string_view raw
         to.user = value;
     } else {
         const char* allowed = s == scheme::redis ? "connect_timeout, command_timeout, name and db" : "connect_timeout, command_timeout, name, db, user and password";
-        bad("the option " + quoted(option) + " is unknown; allowed are " + allowed + ".");
+        // After a password the text may be the rest of one with an "&" in it.
+        bad((to.password.empty() ? "the option " + quoted(option) : std::string{"an option after the password"}) + " is unknown; allowed are " + allowed + ".");
     }
 }
 
@@ -126,14 +127,14 @@ void apply_host(node_config& to, std::string_view text) {
         const auto colon = text.find(':');
         has_port = colon != std::string_view::npos;
         if (has_port) port = text.substr(colon + 1);
-        // The text is not shown: with a "/" or "@" that was not written as %XX it may be part of a password.
+        // The text is not shown: it may be a password whose "@host" was forgotten.
         if (port.find(':') != std::string_view::npos) bad("the host has more than one \":\"; an IPv6 address stands in brackets, as redis://[::1]:6379.");
         to.host = decoded(text.substr(0, colon), "host");
     }
     if (to.host.empty()) bad("the host is missing; write redis://host or redis://host:port.");
     if (has_port) {
         const auto n = number<unsigned>(port);
-        if (!n || *n == 0 || *n > 65535) bad("the port is not a number from 1 to 65535; a \"/\", \"@\", \"?\" or \"#\" in a password must be written as %2F, %40, %3F, %23.");
+        if (!n || *n == 0 || *n > 65535) bad("the port is not a number from 1 to 65535.");
         to.port = static_cast<std::uint16_t>(*n);
     }
 }
@@ -148,6 +149,12 @@ node_config parse_url(std::string_view url) {
     const scheme s = name == "redis" ? scheme::redis : scheme::unix_socket;
     auto rest = url.substr(colon + 3);
 
+    if (s == scheme::redis) {
+        // Then a password was cut in two by a byte that means something else, and no part may be shown.
+        const auto end = rest.find_first_of("/?");
+        if (end != std::string_view::npos && rest.find('@', end) != std::string_view::npos)
+            bad("there is an \"@\" after a \"/\" or \"?\"; in a password these must be written as %2F and %3F, and \"@\" elsewhere as %40.");
+    }
     std::string_view query;
     if (const auto mark = rest.find('?'); mark != std::string_view::npos) {
         query = rest.substr(mark + 1);
@@ -162,11 +169,7 @@ node_config parse_url(std::string_view url) {
         const auto at = authority.rfind('@');
         if (at != std::string_view::npos) apply_credentials(to, authority.substr(0, at));
         apply_host(to, at == std::string_view::npos ? authority : authority.substr(at + 1));
-        if (slash != std::string_view::npos && slash + 1 < rest.size()) {
-            // Likewise not shown when it has an "@": then a password with a "/" was cut in two.
-            if (rest.substr(slash).find('@') != std::string_view::npos) bad("there is an \"@\" after the first \"/\"; a \"/\" in a password must be written as %2F.");
-            to.db = database(rest.substr(slash + 1));
-        }
+        if (slash != std::string_view::npos && slash + 1 < rest.size()) to.db = database(rest.substr(slash + 1));
     }
     apply_options(to, query, s);
     if (!to.user.empty() && to.password.empty()) bad("a user is given without a password.");

@@ -1,0 +1,183 @@
+#include "redis/connector.hpp"
+
+#include "base/text.hpp"
+
+#include <holdfast/error.hpp>
+
+#include <array>
+
+#include <sys/epoll.h>
+
+namespace holdfast::redis {
+
+namespace {
+
+connect_failure unreachable(std::string text) {
+    return {connect_failure::what::unreachable, {errc::unavailable, std::move(text)}};
+}
+
+}  // namespace
+
+connector::connector(const node_config& config, purpose use, io::reactor& r, handler done)
+    : config_(config), reactor_(r), done_(std::move(done)), handshake_(config, use) {
+    // The kernel gives a connection up when the peer acknowledges nothing; the same patience as with replies.
+    endpoint_ = {config.host, config.port, config.unix_path, config.command_timeout};
+}
+
+connector::~connector() { stop(); }
+
+void connector::start() {
+    give_up_ = boot_clock::now() + config_.connect_timeout;
+    std::string why;
+    addresses_ = io::resolve(endpoint_, why);
+    if (addresses_.empty()) {
+        // Through the reactor, so that `done` never runs inside start.
+        reactor_.post([weak = weak_from_this(), host = config_.host, why] {
+            if (const auto self = weak.lock()) self->fail(unreachable("the host name \"" + base::printable(host) + "\" cannot be resolved: " + why));
+        });
+        return;
+    }
+    reactor_.post([weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->try_next();
+    });
+}
+
+void connector::cancel() {
+    done_ = nullptr;
+    stop();
+}
+
+void connector::stop() {
+    if (timer_.serial != 0) reactor_.cancel(timer_);
+    timer_ = {};
+    if (watched_) reactor_.unwatch(stream_->fd());
+    watched_ = false;
+}
+
+void connector::arm_timer() {
+    // Each address gets its part of the time, so that one that swallows packets does not hide the next.
+    const auto now = boot_clock::now();
+    const auto left = std::max(give_up_ - now, std::chrono::nanoseconds{0});
+    const auto share = left / static_cast<std::int64_t>(addresses_.size() - next_address_ + 1);
+    timer_ = reactor_.at(now + share, [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) {
+            self->timer_ = {};
+            self->fail_address(std::make_error_code(std::errc::timed_out));
+        }
+    });
+}
+
+void connector::try_next() {
+    if (!done_) return;
+    stream_ = std::make_shared<io::stream>();
+    parser_ = std::make_unique<parser>(config_.caps);
+    sent_ = 0;
+    const auto& address = addresses_[next_address_++];
+    if (const auto ec = stream_->start_connect(endpoint_, address)) {
+        fail_address(ec);
+        return;
+    }
+    connecting_ = true;
+    arm_timer();
+    watch(EPOLLOUT);
+}
+
+void connector::watch(std::uint32_t events) {
+    if (watched_) {
+        reactor_.modify(stream_->fd(), events);
+        return;
+    }
+    watched_ = true;
+    reactor_.watch(stream_->fd(), events, [weak = weak_from_this()](std::uint32_t) {
+        if (const auto self = weak.lock()) self->on_event();
+    });
+}
+
+void connector::on_event() {
+    if (!done_) return;
+    if (connecting_) {
+        if (const auto ec = stream_->finish_connect()) {
+            fail_address(ec);
+            return;
+        }
+        connecting_ = false;
+    }
+    if (send_rest()) receive();
+}
+
+bool connector::send_rest() {
+    const std::string_view rest = std::string_view{handshake_.request()}.substr(sent_);
+    if (rest.empty()) return true;
+    const auto t = stream_->send_some(rest);
+    if (t.state == io::progress::failed) {
+        fail_address(t.error);
+        return false;
+    }
+    sent_ += t.bytes;
+    watch(sent_ == handshake_.request().size() ? EPOLLIN : EPOLLIN | EPOLLOUT);
+    return true;
+}
+
+void connector::receive() {
+    std::array<char, 4096> buffer;
+    const auto t = stream_->recv_some(buffer);
+    switch (t.state) {
+        case io::progress::would_block: return;
+        case io::progress::closed: {
+            const auto& said = handshake_.last_error();
+            fail(unreachable(address_text(config_) + " closed the connection at once" + (said.empty() ? "" : ": " + base::printable(said))));
+            return;
+        }
+        case io::progress::failed: fail_address(t.error); return;
+        case io::progress::done: break;
+    }
+    parser_->feed({buffer.data(), t.bytes});
+    for (;;) {
+        reply r;
+        switch (parser_->next(r)) {
+            case parser::result::need_more: return;
+            case parser::result::error:
+                fail({connect_failure::what::unreachable,
+                      {errc::bad_reply, address_text(config_) + " does not speak the Redis protocol: " + base::printable(parser_->error_text())}});
+                return;
+            case parser::result::got: break;
+        }
+        switch (handshake_.resume(r)) {
+            case handshake::state::waiting: break;
+            case handshake::state::failed: fail(handshake_.failure()); return;
+            case handshake::state::done:
+                stop();
+                finish(connected{std::move(stream_), std::move(parser_), handshake_.info()});
+                return;
+        }
+    }
+}
+
+void connector::fail_address(std::error_code ec) {
+    if (!done_) return;
+    stop();
+    if (next_address_ < addresses_.size()) {
+        try_next();
+        return;
+    }
+    const auto where = address_text(config_);
+    if (ec == std::errc::connection_refused) {
+        fail(unreachable("connection refused by " + where));
+    } else if (ec == std::errc::timed_out) {
+        fail(unreachable("no answer from " + where + " within " + base::to_text(config_.connect_timeout) + (connecting_ ? " while connecting" : " of connecting")));
+    } else {
+        fail(unreachable("cannot connect to " + where + ": " + ec.message()));
+    }
+}
+
+void connector::fail(connect_failure f) {
+    stop();
+    stream_.reset();
+    finish(std::move(f));
+}
+
+void connector::finish(std::variant<connected, connect_failure> how) {
+    if (auto done = std::exchange(done_, nullptr)) done(std::move(how));
+}
+
+}  // namespace holdfast::redis

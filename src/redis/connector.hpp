@@ -1,0 +1,66 @@
+// Makes one ready connection: resolves, connects, shakes hands.
+#pragma once
+
+#include "io/reactor.hpp"
+#include "io/stream.hpp"
+#include "redis/handshake.hpp"
+
+#include <functional>
+#include <memory>
+#include <variant>
+#include <vector>
+
+namespace holdfast::redis {
+
+// A connection after its handshake. Its descriptor is watched by nobody yet.
+struct connected {
+    std::shared_ptr<io::stream> stream;
+    std::unique_ptr<parser> replies;  // no byte of anything after the handshake is in it
+    server_info info;
+};
+
+// One attempt; make a new one for the next. Everything on the reactor thread, including destruction.
+class connector : public std::enable_shared_from_this<connector> {
+  public:
+    using handler = std::function<void(std::variant<connected, connect_failure>)>;
+
+    connector(const node_config&, purpose, io::reactor&, handler done);
+    connector(const connector&) = delete;
+    connector& operator=(const connector&) = delete;
+    ~connector();
+
+    // `done` is called once, not before this returns, unless `cancel` comes first.
+    void start();
+    void cancel();
+
+  private:
+    void try_next();
+    void watch(std::uint32_t events);
+    void on_event();
+    bool send_rest();  // false: this stream is given up
+    void receive();
+    void fail(connect_failure);
+    void fail_address(std::error_code);
+    void finish(std::variant<connected, connect_failure> how);
+    void arm_timer();
+    void stop();
+
+    const node_config config_;
+    io::reactor& reactor_;
+    handler done_;
+
+    io::endpoint endpoint_;
+    std::vector<io::address> addresses_;
+    std::size_t next_address_ = 0;
+    io::time_point give_up_;
+    io::timer_id timer_;
+
+    std::shared_ptr<io::stream> stream_;
+    bool watched_ = false;
+    bool connecting_ = false;  // the socket is; false while hands are shaken
+    handshake handshake_;
+    std::unique_ptr<parser> parser_;
+    std::size_t sent_ = 0;
+};
+
+}  // namespace holdfast::redis

@@ -1,0 +1,253 @@
+#include "redis/link.hpp"
+
+#include "base/text.hpp"
+#include "redis/errors.hpp"
+#include "redis/node.hpp"
+#include "redis/script.hpp"
+
+#include <holdfast/error.hpp>
+
+#include <algorithm>
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace holdfast::redis {
+
+namespace {
+
+// This thread runs handlers. What they submit, nobody is on the way to drive.
+thread_local int handlers_running = 0;
+
+void run_handler(operation& op, outcome o) noexcept {
+    ++handlers_running;
+    op.finish(std::move(o));
+    --handlers_running;
+}
+
+void add_relaxed(std::atomic<std::uint64_t>& counter, std::uint64_t n) {
+    // One writer at a time (the mutex), so no locked instruction is needed.
+    counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+bool link::has_unwritten() const { return !queue_.empty() || (conn_ && conn_->outbox_begin < conn_->outbox.size()); }
+
+bool link::has_work() const { return conn_ && (!conn_->in_flight.empty() || has_unwritten()); }
+
+void link::submit(std::span<request> requests) {
+    const bool driven = will_drive::here() && handlers_running == 0;
+    operations turned_away;
+    not_sent why;
+    mutex_.lock();
+    for (auto& r : requests) {
+        auto op = std::make_unique<operation>();
+        op->what = std::move(r);
+        op->driven = driven;
+        if (state_ == state::refused || state_ == state::closed) {
+            why = why_not_sent();
+            turned_away.push_back(std::move(op));
+            continue;
+        }
+        if (queued_bytes_ + op->what.bytes.size() > config_.caps.queued_bytes) {
+            why = {{errc::unavailable, "too many commands wait for " + address_}};
+            turned_away.push_back(std::move(op));
+            continue;
+        }
+        queued_bytes_ += op->what.bytes.size();
+        undriven_ += driven ? 0 : 1;
+        ++submitted_;
+        if (state_ == state::down) arm_expiry(op->what.deadline);
+        queue_.push_back(std::move(op));
+    }
+    if (state_ == state::up) {
+        // Above the eager depth a reply is sure to come soon, and its reader writes for all of us.
+        if (!conn_->writing && (role_ != role::caller || conn_->in_flight.size() < eager_depth)) write_out();
+        if (role_ == role::idle && undriven_ > 0 && has_work()) let_reactor_read();
+        arm_tick();
+    }
+    mutex_.unlock();
+    for (auto& op : turned_away) run_handler(*op, why);
+}
+
+// Puts the whole queue in flight.
+void link::fill_outbox(connection& c) {
+    if (queue_.empty() || c.draining) return;
+    const auto now = boot_clock::now();
+    operations too_late;
+    while (!queue_.empty()) {
+        auto op = std::move(queue_.front());
+        queue_.pop_front();
+        queued_bytes_ -= op->what.bytes.size();
+        if (op->what.deadline <= now) {
+            too_late.push_back(std::move(op));
+            continue;
+        }
+        op->sent_at = now;
+        op->first_byte = c.bytes_planned;
+        c.bytes_planned += op->what.bytes.size();
+        op->past_last_byte = c.bytes_planned;
+        c.outbox.append(op->what.bytes);
+        add_relaxed(sent_, op->what.replies);
+        c.in_flight.push_back(std::move(op));
+    }
+    if (!too_late.empty()) fail_soon(std::move(too_late), {{errc::unavailable, address_ + " took no more commands before the deadline"}});
+}
+
+// Sends until all is sent or the socket is full. The mutex is free during send(), `writing` keeps others
+// out, and what they queue meanwhile goes with the next round.
+void link::write_out() {
+    const auto c = conn_;
+    c->writing = true;
+    for (bool eager = true; conn_ == c; eager = false) {
+        if (c->outbox_begin == c->outbox.size()) {
+            // A round for others: not for a caller who came to write its own, if somebody else reads.
+            if (!eager && role_ == role::caller && c->in_flight.size() >= eager_depth) break;
+            c->outbox.clear();
+            c->outbox_begin = 0;
+            fill_outbox(*c);
+            if (c->outbox.empty()) break;
+        }
+        const std::string_view rest = std::string_view{c->outbox}.substr(c->outbox_begin);
+        const auto sent_before = c->bytes_sent;
+        c->bytes_sent += rest.size();  // should the connection be lost now, all of this may have been sent
+        mutex_.unlock();
+        const auto t = c->stream->send_some(rest);
+        mutex_.lock();
+        if (conn_ != c) break;
+        c->bytes_sent = sent_before + t.bytes;
+        c->outbox_begin += t.bytes;
+        if (t.state == io::progress::failed || t.state == io::progress::closed) {
+            lose(c, {errc::unavailable, "the connection to " + address_ + " broke: " + t.error.message()});
+            break;
+        }
+        if (t.state == io::progress::would_block) {
+            // Whoever reads must also wait for room.
+            if (role_ == role::caller) {
+                const std::uint64_t one = 1;
+                [[maybe_unused]] const auto n = ::write(wake_, &one, sizeof one);
+            } else {
+                let_reactor_read();
+            }
+            break;
+        }
+    }
+    c->writing = false;
+}
+
+link::pumped link::pump(const connection_ptr& c) {
+    const auto t = c->stream->recv_some(c->inbox);
+    switch (t.state) {
+        case io::progress::would_block: return pumped::nothing;
+        case io::progress::closed:
+        case io::progress::failed: {
+            base::guard hold{mutex_};
+            lose(c, {errc::unavailable, t.state == io::progress::closed ? address_ + " closed the connection"
+                                                                        : "the connection to " + address_ + " broke: " + t.error.message()});
+            return pumped::lost;
+        }
+        case io::progress::done: break;
+    }
+    c->replies->feed({c->inbox.data(), t.bytes});
+    for (;;) {
+        reply r;
+        switch (c->replies->next(r)) {
+            case parser::result::got:
+                if (!deliver(c, std::move(r))) return pumped::lost;
+                break;
+            case parser::result::need_more: return pumped::some;
+            case parser::result::error: {
+                base::guard hold{mutex_};
+                lose(c, {errc::bad_reply, address_ + " broke the Redis protocol: " + base::printable(c->replies->error_text())});
+                return pumped::lost;
+            }
+        }
+    }
+}
+
+// Gives one reply to the oldest operation. False: the connection is gone.
+bool link::deliver(const connection_ptr& c, reply&& r) {
+    std::unique_ptr<operation> op;
+    bool last_of_drained = false;
+    const bool demoted = r.is_error() && is_readonly(r.text());
+    {
+        base::guard hold{mutex_};
+        if (conn_ != c) return false;
+        if (c->in_flight.empty()) {
+            lose(c, {errc::bad_reply, address_ + " answered what nobody asked: " + base::printable(r.text())});
+            return false;
+        }
+        const auto now = boot_clock::now();
+        c->last_reply = now;
+        c->draining = c->draining || demoted;
+        auto& front = *c->in_flight.front();
+        if (front.what.replies > 1) {
+            front.so_far.push_back(std::move(r));
+            if (front.so_far.size() < front.what.replies) return true;
+            r = reply::of(std::move(front.so_far));
+        }
+        const auto took = (now - front.sent_at).count();
+        const auto smooth = rtt_.load(std::memory_order_relaxed);
+        rtt_.store(smooth == 0 ? took : smooth + (took - smooth) / 8, std::memory_order_relaxed);
+        op = std::move(c->in_flight.front());
+        c->in_flight.pop_front();
+        undriven_ -= op->driven ? 0 : 1;
+        last_of_drained = c->draining && c->in_flight.empty();
+    }
+    if (!op->what.script.empty() && r.is_error() && is_noscript(r.text())) {
+        resend_whole_script(std::move(op));
+    } else {
+        run_handler(*op, std::move(r));
+    }
+    if (last_of_drained) {
+        // The server was demoted: what was in flight is answered, now look for the master again.
+        base::guard hold{mutex_};
+        lose(c, {errc::busy_server, address_ + " is a replica now"});
+        return false;
+    }
+    return true;
+}
+
+// NOSCRIPT means that nothing was run, so sending it again changes nothing twice.
+void link::resend_whole_script(std::unique_ptr<operation> op) {
+    op->what.bytes = as_eval(op->what.bytes, op->what.script);
+    op->what.script = {};
+    mutex_.lock();
+    if (state_ == state::closed || state_ == state::refused) {
+        const auto why = why_not_sent();
+        mutex_.unlock();
+        run_handler(*op, why);
+        return;
+    }
+    queued_bytes_ += op->what.bytes.size();
+    undriven_ += op->driven ? 0 : 1;
+    if (state_ == state::down) arm_expiry(op->what.deadline);
+    queue_.push_back(std::move(op));
+    if (state_ == state::up && !conn_->writing) write_out();
+    mutex_.unlock();
+}
+
+// From the reactor, so that no handler runs inside another's submit.
+void link::fail_soon(operations ops, not_sent why) {
+    for (const auto& op : ops) undriven_ -= op->driven ? 0 : 1;
+    auto shared = std::make_shared<operations>(std::move(ops));
+    reactor_.post([shared, why = std::move(why)] {
+        for (auto& op : *shared) run_handler(*op, why);
+    });
+}
+
+// Ends what waited in the queue beyond its deadline.
+void link::sweep(time_point now) {
+    operations late;
+    for (auto& op : queue_) {
+        if (op->what.deadline > now) continue;
+        queued_bytes_ -= op->what.bytes.size();
+        late.push_back(std::move(op));
+    }
+    if (late.empty()) return;
+    std::erase(queue_, nullptr);
+    fail_soon(std::move(late), why_not_sent());
+}
+
+}  // namespace holdfast::redis

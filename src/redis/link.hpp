@@ -1,0 +1,195 @@
+// One multiplexed connection for commands, driven by the threads that wait for its replies.
+#pragma once
+
+#include "base/annotations.hpp"
+#include "io/reactor.hpp"
+#include "redis/backoff.hpp"
+#include "redis/connector.hpp"
+#include "redis/operation.hpp"
+
+#include <holdfast/backend.hpp>
+
+#include <array>
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace holdfast::redis {
+
+// Told on the reactor thread.
+struct link_event {
+    enum class what { up, down, refused } kind;
+    server_info server;  // of `up`
+    fault why;           // of `down` and `refused`
+};
+
+// Why not a thread that reads and writes for all: a caller would pay two thread switches per command, more
+// than the round trip itself on a near network. Why not a connection per thread: one server would serve 32
+// of them slower than one pipeline (reference/performance.md 2).
+//
+// A command goes   queue -> in flight -> answered.   In flight means: its bytes are handed to the kernel or
+// about to be, and its reply is due in that order. Whoever has a command writes it at once while fewer than
+// `eager_depth` are in flight; above that the reader of the replies writes everybody's in one go.
+//
+// Who reads (role):
+//   idle     nobody. Nothing is in flight, or those who sent are on their way into drive()
+//   caller   one thread inside drive(); others that come park themselves
+//   reactor  the reactor thread: replies for which no thread waits. Gives way to any caller
+// A caller that leaves passes the role to a parked caller, else to the reactor, and looks at the queue
+// once more after it has published that it is gone; since submit looks at the role under the same mutex,
+// no command is left without a reader. Behind all this stands a tick of the reactor, armed while anything
+// goes on: it reads in place of a caller that does not get to run, fails what is overdue and declares a
+// silent connection dead.
+//
+// The connection (state):
+//   down     not there, or being made. Commands wait until their deadline
+//   up       commands flow
+//   refused  the server does not want us as configured. Commands fail at once; it is tried again seldom
+//   closed   for ever
+//
+// Thread-safe. `mutex_` is held for a few hundred instructions at a time, never over a system call on the
+// socket or a handler. `pump_mutex_` makes receive + parse + dispatch one step; it is taken first.
+class link : public std::enable_shared_from_this<link> {
+  public:
+    static constexpr std::size_t eager_depth = 16;  // measured: performance.md 2, P3F
+    static constexpr int yields = 16;               // likewise, P3G
+    // How late the oldest reply must be before the reactor looks for it itself, and how often it looks.
+    static constexpr std::chrono::milliseconds tick_period{20};
+
+    // `on_event` runs on the reactor thread. Call `start` once, then `close` before the last reference goes.
+    link(const node_config&, io::reactor&, std::function<void(const link_event&)> on_event);
+    link(const link&) = delete;
+    link& operator=(const link&) = delete;
+    ~link();
+    void start();
+
+    // Never blocks. Several requests are written together. See outcome.hpp for the handler.
+    void submit(std::span<request>);
+    void submit(request r) { submit({&r, 1}); }
+
+    // See node::drive.
+    void drive(backend::parker& me, time_point until) EXCLUDES(mutex_, pump_mutex_);
+
+    // Ends all commands with errc::closed. When it returns no callback runs and none will. Waits for the
+    // reactor; not while a thread is inside drive() or in a handler.
+    void close();
+    // See node::abandon.
+    void abandon() noexcept;
+
+    [[nodiscard]] server_info info() const;
+    [[nodiscard]] std::uint64_t commands_sent() const noexcept { return sent_.load(std::memory_order_relaxed); }
+    [[nodiscard]] std::chrono::nanoseconds smoothed_rtt() const noexcept {
+        return std::chrono::nanoseconds{rtt_.load(std::memory_order_relaxed)};
+    }
+
+  private:
+    enum class role { idle, caller, reactor };
+    enum class state { down, up, refused, closed };
+
+    // What dies with a socket. Kept by whoever uses it outside the mutex, so that the descriptor cannot be
+    // reused under a poll or a send.
+    struct connection {
+        std::shared_ptr<io::stream> stream;
+
+        // Guarded by pump_mutex_.
+        std::unique_ptr<parser> replies;
+        std::array<char, 16384> inbox;
+
+        // Guarded by mutex_, but for the bytes of `outbox` while `writing`: those are the writer's.
+        std::deque<std::unique_ptr<operation>> in_flight;
+        std::string outbox;             // of operations in flight, from outbox_begin on not yet sent
+        std::size_t outbox_begin = 0;
+        bool writing = false;           // one thread is in send()
+        std::uint64_t bytes_planned = 0;  // byte positions in the stream, for telling what was never sent
+        std::uint64_t bytes_sent = 0;     // handed to the kernel, or in a send() that has not returned
+        time_point last_reply{};
+        bool draining = false;          // to be replaced when the last reply is in; nothing new is sent
+    };
+    using connection_ptr = std::shared_ptr<connection>;
+
+    struct parked_caller {
+        backend::parker* who;
+        bool nudged = false;
+    };
+
+    using operations = std::vector<std::unique_ptr<operation>>;
+
+    // --- link.cpp: from the queue to the handler
+    void write_out() REQUIRES(mutex_);
+    void fill_outbox(connection&) REQUIRES(mutex_);
+    [[nodiscard]] bool has_work() const REQUIRES(mutex_);
+    [[nodiscard]] bool has_unwritten() const REQUIRES(mutex_);
+    enum class pumped { nothing, some, lost };
+    pumped pump(const connection_ptr&) REQUIRES(pump_mutex_) EXCLUDES(mutex_);
+    bool deliver(const connection_ptr&, reply&&) EXCLUDES(mutex_);
+    void resend_whole_script(std::unique_ptr<operation>) EXCLUDES(mutex_);
+    void fail_soon(operations, not_sent) REQUIRES(mutex_);
+    void sweep(time_point now) REQUIRES(mutex_);
+
+    // --- link_drive.cpp: who reads
+    void lead(backend::parker& me, time_point until) REQUIRES(mutex_);
+    void wait(backend::parker& me, time_point until) REQUIRES(mutex_);
+    void hand_on(bool leaver_gave_up) REQUIRES(mutex_);
+    void let_reactor_read() REQUIRES(mutex_);
+    void set_interest(std::uint32_t epoll_events) REQUIRES(mutex_);
+    bool step_in(const connection_ptr&) EXCLUDES(mutex_, pump_mutex_);
+    pumped wait_and_pump(const connection_ptr&, backend::parker& me, time_point until, short poll_events)
+        EXCLUDES(mutex_, pump_mutex_);
+    void on_ready(std::uint32_t events);
+    void arm_tick() REQUIRES(mutex_);
+    void tick();
+
+    // --- link_life.cpp: connections come and go
+    void connect();
+    void connect_later(std::chrono::nanoseconds);
+    void on_connected(connected);
+    void on_connect_failed(connect_failure);
+    void lose(const connection_ptr&, fault why) REQUIRES(mutex_);
+    void bury(const connection_ptr&, operations lost, const fault& why);
+    void arm_expiry(time_point deadline) REQUIRES(mutex_);
+    void on_expiry();
+    [[nodiscard]] not_sent why_not_sent() const REQUIRES(mutex_);
+    [[nodiscard]] std::string silent_text() const;
+    void tell(const link_event&);
+
+    const node_config config_;
+    const std::string address_;
+    io::reactor& reactor_;
+    int wake_ = -1;  // eventfd that the driving caller polls besides the socket
+
+    base::mutex pump_mutex_;
+
+    mutable base::mutex mutex_;
+    state state_ GUARDED_BY(mutex_) = state::down;
+    role role_ GUARDED_BY(mutex_) = role::idle;
+    connection_ptr conn_ GUARDED_BY(mutex_);  // set exactly while state_ is `up`
+    std::deque<std::unique_ptr<operation>> queue_ GUARDED_BY(mutex_);
+    std::uint32_t interest_ GUARDED_BY(mutex_) = 0;  // what epoll watches conn_ for
+    std::size_t queued_bytes_ GUARDED_BY(mutex_) = 0;
+    std::size_t undriven_ GUARDED_BY(mutex_) = 0;  // operations, queued or in flight, whose thread will not drive
+    std::vector<parked_caller*> parked_ GUARDED_BY(mutex_);  // the latest last
+    bool tick_armed_ GUARDED_BY(mutex_) = false;
+    std::uint64_t submitted_ GUARDED_BY(mutex_) = 0;
+    std::uint64_t submitted_at_tick_ GUARDED_BY(mutex_) = 0;
+    time_point expiry_at_ GUARDED_BY(mutex_) = time_point::max();
+    fault last_fault_ GUARDED_BY(mutex_);  // why there is no connection
+    server_info info_ GUARDED_BY(mutex_);
+
+    // Reactor thread only.
+    std::function<void(const link_event&)> on_event_;
+    std::shared_ptr<connector> connector_;
+    io::timer_id reconnect_timer_;
+    backoff backoff_;
+    time_point up_since_{};
+    bool told_down_ = false;
+    bool told_refused_ = false;
+
+    std::atomic<std::uint64_t> sent_{0};
+    std::atomic<std::int64_t> rtt_{0};
+    std::atomic<int> fd_for_abandon_{-1};
+};
+
+}  // namespace holdfast::redis

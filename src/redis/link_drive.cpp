@@ -1,0 +1,214 @@
+// Who reads the replies: callers, the reactor, and the hand-over between them.
+#include "redis/link.hpp"
+
+#include "base/parker.hpp"
+
+#include <holdfast/error.hpp>
+
+#include <algorithm>
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+namespace holdfast::redis {
+
+namespace {
+
+// While a caller reads, or nobody needs to: only the end of the connection wakes the reactor, and once.
+constexpr std::uint32_t quiet = EPOLLRDHUP | EPOLLET;
+constexpr std::uint32_t ended = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
+
+}  // namespace
+
+void link::drive(backend::parker& me, time_point until) {
+    mutex_.lock();
+    while (!me.unparked() && boot_clock::now() < until) {
+        // With nothing in flight the caller waits for something else than a reply, and would only stand
+        // between the next command and its own thread.
+        if (role_ != role::caller && has_work()) {
+            lead(me, until);
+        } else {
+            wait(me, until);
+        }
+    }
+    mutex_.unlock();
+}
+
+void link::lead(backend::parker& me, time_point until) {
+    role_ = role::caller;
+    bool gave_up = false;
+    while (state_ == state::up) {
+        const auto c = conn_;
+        if (has_unwritten() && !c->writing) write_out();
+        if (conn_ != c) continue;
+        const bool deep = c->in_flight.size() >= eager_depth;
+        const bool want_room = !c->writing && c->outbox_begin < c->outbox.size();
+        mutex_.unlock();
+
+        auto got = pumped::nothing;
+        if (deep) {
+            // Replies are surely there: ask the socket before asking poll.
+            base::guard pumping{pump_mutex_};
+            got = pump(c);
+        }
+        if (got == pumped::nothing && !me.unparked())
+            got = wait_and_pump(c, me, until, static_cast<short>(want_room ? POLLIN | POLLOUT : POLLIN));
+
+        mutex_.lock();
+        if (me.unparked()) break;
+        if (boot_clock::now() >= until) {
+            gave_up = true;
+            break;
+        }
+        if (!has_work()) break;
+    }
+    role_ = role::idle;
+    hand_on(gave_up);
+}
+
+link::pumped link::wait_and_pump(const connection_ptr& c, backend::parker& me, time_point until, short poll_events) {
+    pollfd fds[2] = {{c->stream->fd(), poll_events, 0}, {wake_, POLLIN, 0}};
+    timespec left{};
+    const timespec* timeout = nullptr;
+    if (until != time_point::max()) {
+        const auto ns = std::max<std::int64_t>((until - boot_clock::now()).count(), 0);
+        left = {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+        timeout = &left;
+    }
+    if (!me.poll_begin(wake_)) return pumped::nothing;
+    const int n = ::ppoll(fds, 2, timeout, nullptr);
+    me.poll_end();
+    if (n <= 0) return pumped::nothing;
+    if (fds[1].revents != 0) {
+        std::uint64_t count = 0;
+        [[maybe_unused]] const auto r = ::read(wake_, &count, sizeof count);
+    }
+    if ((fds[0].revents & ~POLLOUT) == 0) return pumped::nothing;
+    base::guard pumping{pump_mutex_};
+    return pump(c);
+}
+
+// Another thread reads, or there is nothing to read.
+void link::wait(backend::parker& me, time_point until) {
+    if (conn_ && conn_->in_flight.size() >= eager_depth) {
+        // So many replies come together that ours is likely among the next; a futex costs more than a look.
+        mutex_.unlock();
+        for (int i = 0; i < yields && !me.unparked(); ++i) ::sched_yield();
+        mutex_.lock();
+        if (me.unparked() || (role_ != role::caller && has_work())) return;
+    }
+    parked_caller mine{&me};
+    parked_.push_back(&mine);
+    mutex_.unlock();
+    me.park_until(until);
+    mutex_.lock();
+    if (!mine.nudged) {
+        std::erase(parked_, &mine);
+    } else if (role_ == role::idle && boot_clock::now() >= until) {
+        hand_on(true);  // asked to take over, but out of time
+    }
+    // Nudged otherwise: `me` counts as unparked, so drive returns, its caller finds no answer, comes again
+    // and takes the role. If it has its answer after all and stays away, the next caller or the tick
+    // finds the role idle.
+}
+
+// The role is idle; whoever can should take it. `leaver_gave_up`: its reply is still to come.
+void link::hand_on(bool leaver_gave_up) {
+    if (state_ == state::up && has_unwritten() && !conn_->writing) write_out();
+    if (role_ != role::idle || !has_work()) return;
+    // The latest first: its reply is likely the last to come, so it will not have to hand over soon. Who
+    // parked long ago waits for a lock rather than for a reply.
+    for (auto it = parked_.rbegin(); it != parked_.rend(); ++it) {
+        if ((*it)->who->unparked()) continue;
+        (*it)->nudged = true;
+        (*it)->who->unpark();  // under the mutex: the parker may be gone once its owner passed us
+        parked_.erase(std::next(it).base());
+        return;
+    }
+    // Otherwise those who sent are about to come and drive; the reactor is needed for the rest.
+    if (leaver_gave_up || undriven_ > 0 || has_unwritten()) let_reactor_read();
+}
+
+void link::let_reactor_read() {
+    role_ = role::reactor;
+    const bool want_room = conn_->outbox_begin < conn_->outbox.size();
+    set_interest(want_room ? EPOLLIN | EPOLLOUT | EPOLLRDHUP : EPOLLIN | EPOLLRDHUP);
+}
+
+void link::set_interest(std::uint32_t epoll_events) {
+    if (interest_ == epoll_events) return;
+    interest_ = epoll_events;
+    reactor_.modify(conn_->stream->fd(), epoll_events);
+}
+
+void link::on_ready(std::uint32_t events) {
+    connection_ptr c;
+    {
+        base::guard hold{mutex_};
+        if (!conn_) return;
+        if (role_ != role::reactor) {
+            // A caller took over since the interest was set. It is taken back only now, so that the
+            // caller's path has no system call for it.
+            set_interest(quiet);
+            if ((events & ended) == 0) return;
+        }
+        c = conn_;
+    }
+    if (!step_in(c) && (events & ended) != 0) {
+        // Whoever pumps now may just have missed the end, and edge-triggered it is told once.
+        reactor_.at(boot_clock::now() + std::chrono::milliseconds{1}, [weak = weak_from_this(), events] {
+            if (const auto self = weak.lock()) self->on_ready(events);
+        });
+    }
+}
+
+// The reactor reads what is there, whoever has the role. False: somebody is at it this moment.
+bool link::step_in(const connection_ptr& c) {
+    if (!pump_mutex_.try_lock()) return false;
+    // Bounded: other descriptors and timers want their turn. Level-triggered epoll brings us back.
+    for (int i = 0; i < 16 && pump(c) == pumped::some; ++i) {}
+    pump_mutex_.unlock();
+
+    base::guard hold{mutex_};
+    if (conn_ != c) return true;
+    if (has_unwritten() && !c->writing) write_out();
+    if (conn_ == c && (role_ == role::reactor || (role_ == role::idle && has_work()))) let_reactor_read();
+    return true;
+}
+
+void link::arm_tick() {
+    if (tick_armed_) return;
+    tick_armed_ = true;
+    reactor_.at(boot_clock::now() + tick_period, [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->tick();
+    });
+}
+
+// Runs only while commands come or go: an idle client does not wake.
+void link::tick() {
+    connection_ptr late;
+    {
+        base::guard hold{mutex_};
+        tick_armed_ = false;
+        if (state_ != state::up) return;  // commands wait under the timer of arm_expiry; on_connected arms us again
+        const auto now = boot_clock::now();
+        sweep(now);
+        if (!conn_->in_flight.empty()) {
+            // A long pipeline that keeps being answered is not dead.
+            const auto quiet_for = now - std::max(conn_->in_flight.front()->sent_at, conn_->last_reply);
+            if (quiet_for >= config_.command_timeout) {
+                lose(conn_, {errc::unavailable, silent_text()});
+                return;
+            }
+            if (quiet_for >= tick_period) late = conn_;
+        }
+        if (has_unwritten() && !conn_->writing) write_out();
+        if (has_work() || submitted_ != submitted_at_tick_) arm_tick();
+        submitted_at_tick_ = submitted_;
+    }
+    if (late) step_in(late);
+}
+
+}  // namespace holdfast::redis

@@ -1,0 +1,230 @@
+// How connections come and go. All of it on the reactor thread, but for the beginning of `lose`.
+#include "redis/link.hpp"
+
+#include "base/text.hpp"
+
+#include <holdfast/error.hpp>
+
+#include <future>
+#include <system_error>
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace holdfast::redis {
+
+link::link(const node_config& config, io::reactor& r, std::function<void(const link_event&)> on_event)
+    : config_(config), address_(address_text(config)), reactor_(r), on_event_(std::move(on_event)), backoff_(config.backoff) {
+    wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (wake_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+    last_fault_ = {errc::unavailable, "not connected to " + address_ + " yet"};
+}
+
+link::~link() { ::close(wake_); }
+
+void link::start() {
+    reactor_.post([weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->connect();
+    });
+}
+
+void link::connect() {
+    reconnect_timer_ = {};
+    {
+        base::guard hold{mutex_};
+        if (state_ == state::closed) return;
+    }
+    connector_ = std::make_shared<connector>(config_, purpose::commands, reactor_, [weak = weak_from_this()](auto result) {
+        const auto self = weak.lock();
+        if (!self) return;
+        if (auto* ok = std::get_if<connected>(&result)) {
+            self->on_connected(std::move(*ok));
+        } else {
+            self->on_connect_failed(std::get<connect_failure>(std::move(result)));
+        }
+    });
+    connector_->start();
+}
+
+void link::connect_later(std::chrono::nanoseconds pause) {
+    reconnect_timer_ = reactor_.at(boot_clock::now() + pause, [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->connect();
+    });
+}
+
+void link::on_connected(connected made) {
+    up_since_ = boot_clock::now();
+    told_down_ = told_refused_ = false;
+    {
+        base::guard hold{mutex_};
+        info_ = made.info;
+    }
+    tell({link_event::what::up, made.info, {}});
+
+    const auto c = std::make_shared<connection>();
+    c->stream = std::move(made.stream);
+    c->replies = std::move(made.replies);
+    base::guard hold{mutex_};
+    if (state_ == state::closed) return;
+    state_ = state::up;
+    conn_ = c;
+    fd_for_abandon_ = c->stream->fd();
+    interest_ = EPOLLIN | EPOLLRDHUP;
+    reactor_.watch(c->stream->fd(), interest_, [weak = weak_from_this()](std::uint32_t events) {
+        if (const auto self = weak.lock()) self->on_ready(events);
+    });
+    // The reactor reads until a caller comes; callers that parked meanwhile stay so until their replies.
+    if (role_ == role::idle) role_ = role::reactor;
+    if (has_unwritten()) write_out();
+    if (has_work()) arm_tick();
+}
+
+void link::on_connect_failed(connect_failure failure) {
+    const bool refused = failure.kind == connect_failure::what::refused;
+    {
+        base::guard hold{mutex_};
+        if (state_ == state::closed) return;
+        last_fault_ = failure.why;
+        state_ = refused ? state::refused : state::down;
+        if (refused && !queue_.empty()) {
+            operations turned_away(std::make_move_iterator(queue_.begin()), std::make_move_iterator(queue_.end()));
+            queue_.clear();
+            queued_bytes_ = 0;
+            fail_soon(std::move(turned_away), why_not_sent());
+        }
+    }
+    // Once per outage, and again when it turns from one kind into the other.
+    bool& told = refused ? told_refused_ : told_down_;
+    if (!std::exchange(told, true)) tell({refused ? link_event::what::refused : link_event::what::down, {}, failure.why});
+    connect_later(refused ? backoff_.refused() : backoff_.next());
+}
+
+// By whoever notices. The connection is gone at once; what must be told is told by the reactor.
+void link::lose(const connection_ptr& c, fault why) {
+    if (conn_ != c) return;
+    conn_.reset();
+    state_ = state::down;
+    fd_for_abandon_ = -1;
+    last_fault_ = why;
+    if (role_ == role::reactor) role_ = role::idle;
+    c->stream->shut_down();  // wakes a caller in poll; the descriptor lives as long as `c`
+
+    operations lost;
+    auto back = queue_.begin();
+    for (auto& op : c->in_flight) {
+        if (op->untouched(c->bytes_sent)) {
+            // The server never saw the whole of it: it goes to the next connection, in its old place.
+            queued_bytes_ += op->what.bytes.size();
+            back = std::next(queue_.insert(back, std::move(op)));
+        } else {
+            undriven_ -= op->driven ? 0 : 1;
+            lost.push_back(std::move(op));
+        }
+    }
+    c->in_flight.clear();
+    for (const auto& op : queue_) arm_expiry(op->what.deadline);
+
+    auto shared = std::make_shared<operations>(std::move(lost));
+    reactor_.post([weak = weak_from_this(), c, shared, why = std::move(why)] {
+        if (const auto self = weak.lock()) self->bury(c, std::move(*shared), why);
+    });
+}
+
+void link::bury(const connection_ptr& c, operations lost, const fault& why) {
+    reactor_.unwatch(c->stream->fd());
+    for (auto& op : lost) op->finish(no_answer{{errc::unknown_outcome, why.text}});
+    if (!std::exchange(told_down_, true)) tell({link_event::what::down, {}, why});
+    // A connection that did not last is no sign that all is well.
+    if (boot_clock::now() - up_since_ >= config_.backoff.most) backoff_.reset();
+    {
+        base::guard hold{mutex_};
+        if (state_ == state::closed) return;
+    }
+    connect_later(backoff_.next());
+}
+
+void link::arm_expiry(time_point deadline) {
+    if (deadline >= expiry_at_) return;
+    expiry_at_ = deadline;
+    reactor_.at(deadline, [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->on_expiry();
+    });
+}
+
+void link::on_expiry() {
+    base::guard hold{mutex_};
+    expiry_at_ = time_point::max();
+    if (state_ != state::down) return;
+    sweep(boot_clock::now());
+    auto earliest = time_point::max();
+    for (const auto& op : queue_) earliest = std::min(earliest, op->what.deadline);
+    arm_expiry(earliest);
+}
+
+not_sent link::why_not_sent() const {
+    switch (state_) {
+        case state::closed: return {{errc::closed, "the connection to " + address_ + " is being closed"}};
+        case state::refused: return {last_fault_};
+        case state::down: return {{errc::unavailable, last_fault_.text}};
+        case state::up: break;
+    }
+    return {{errc::unavailable, address_ + " took no more commands before the deadline"}};
+}
+
+std::string link::silent_text() const { return "no answer from " + address_ + " within " + base::to_text(config_.command_timeout); }
+
+void link::tell(const link_event& e) {
+    if (on_event_) on_event_(e);
+}
+
+server_info link::info() const {
+    base::guard hold{mutex_};
+    return info_;
+}
+
+void link::close() {
+    const auto end = [this] {
+        if (reconnect_timer_.serial != 0) reactor_.cancel(reconnect_timer_);
+        if (connector_) connector_->cancel();
+        connector_.reset();
+        on_event_ = nullptr;
+        connection_ptr c;
+        operations waiting;
+        not_sent why;
+        {
+            base::guard hold{mutex_};
+            state_ = state::closed;
+            why = why_not_sent();
+            c = std::move(conn_);
+            conn_.reset();
+            fd_for_abandon_ = -1;
+            for (auto& op : queue_) waiting.push_back(std::move(op));
+            queue_.clear();
+        }
+        if (c) {
+            reactor_.unwatch(c->stream->fd());
+            c->stream->shut_down();
+            for (auto& op : c->in_flight) op->finish(no_answer{{errc::closed, why.text}});
+            c->in_flight.clear();
+        }
+        for (auto& op : waiting) op->finish(why);
+    };
+    if (reactor_.in_thread()) {
+        end();
+        return;
+    }
+    std::promise<void> done;
+    reactor_.post([&] {
+        end();
+        done.set_value();
+    });
+    done.get_future().wait();
+}
+
+void link::abandon() noexcept {
+    // The mutex may be held by a thread that does not exist here.
+    if (const int fd = fd_for_abandon_.exchange(-1); fd >= 0) ::close(fd);
+}
+
+}  // namespace holdfast::redis
