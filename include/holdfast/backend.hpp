@@ -3,7 +3,8 @@
 //
 // Every verb returns at once and calls its handler exactly once, on any thread, perhaps before the
 // verb has returned. Handlers are short and never block. A blocking caller lends its thread to the
-// store's I/O through `lend` and so reads its own answer.
+// store's I/O through `lend` and so reads its own answer: a verb that is called on any other thread
+// than the client's own must be followed by `lend` on that thread.
 #pragma once
 
 #include <holdfast/error.hpp>
@@ -85,7 +86,7 @@ struct renew_request {
     lock_key key;
     owner_id owner;
     milliseconds lease;
-    std::uint32_t holds = 1;  // for layouts that show how often the owner holds the lock
+    std::uint32_t holds = 0;  // for layouts that show how often the owner holds the lock; 0: leave it as it is
 };
 enum class renew_answer {
     renewed,  // the lease runs at least `lease` from the send
@@ -112,7 +113,7 @@ struct wake {
 
 // What a watch tells its owner.
 struct watch_event {
-    enum class what {
+    enum class change {
         watching,  // messages from now on are seen; attempt again before waiting
         woken,     // see `message`
         broken,    // messages may have been lost; attempt again
@@ -121,7 +122,8 @@ struct watch_event {
     wake message;
 };
 
-// Keeps a subscription alive; destroying it ends it. No handler call starts afterwards.
+// Keeps a subscription alive; destroying it ends it. No handler call starts afterwards, but one that
+// runs on another thread may end later.
 class watch_handle {
   public:
     watch_handle() = default;
@@ -172,7 +174,7 @@ struct capabilities {
 
 // Told by a store to whoever runs it; becomes an event (event.hpp).
 struct notice {
-    enum class what {
+    enum class change {
         link_up,           // connected, or connected again: renewals are due at once
         link_down,
         restarted,         // the server is another process than before; it may have lost its data
@@ -182,6 +184,11 @@ struct notice {
     } what;
     std::string detail;
     owner_id owner;
+};
+
+struct traffic {
+    std::uint64_t requests = 0;              // sent since the store was opened
+    std::chrono::nanoseconds round_trip{0};  // a recent average; 0 when there is none
 };
 
 // One thread waits in a parker; anyone may end the wait. See src/io/parker.hpp.
@@ -195,6 +202,7 @@ class store {
     virtual ~store() = default;
 
     [[nodiscard]] virtual const capabilities& has() const noexcept = 0;
+    [[nodiscard]] virtual traffic seen() const noexcept = 0;
     // The text of a new owner for this kind: unique for ever, and never used before.
     [[nodiscard]] virtual owner_id new_owner(kind) = 0;
 
@@ -215,8 +223,13 @@ class store {
     // Takes the lock from whoever holds it, and tells them where it can: true if somebody did.
     virtual void evict(const lock_name&, time_point deadline, handler<result<bool>>) = 0;
 
-    // Lends the calling thread to the store's I/O until `me` is unparked or `until` has come.
+    // Lends the calling thread to the store's I/O until `me` is unparked or `until` has come. May return
+    // earlier: the caller looks for itself.
     virtual void lend(parker& me, time_point until) = 0;
+
+    // In a forked child: let go of everything without touching the parent's connections. The destructor
+    // is not called afterwards.
+    virtual void abandon() noexcept = 0;
 };
 
 }  // namespace holdfast::backend

@@ -14,7 +14,8 @@ struct config {
     //   redis://[user[:password]@]host[:port][/db][?option=value&...]
     //   unix:///path/to/socket[?db=0&user=...&password=...]
     //   local:[name]          threads of this process only; clients that give the same name share it
-    // Options of both Redis forms: connect_timeout, command_timeout (durations such as 500ms or 2s).
+    // Options of both Redis forms: connect_timeout, command_timeout (durations such as 500ms or 2s; a
+    // connection that is silent for a command_timeout although it owes an answer is given up).
     std::string url = "redis://127.0.0.1:6379";
 
     // A lock without a ttl of its own is held this long at a time and renewed while its holder lives.
@@ -39,7 +40,7 @@ struct config {
     // was never answered gives up at once with errc::unavailable.
     milliseconds patience{10'000};
 
-    // One answer of the store is waited for this long. Also in the URL as command_timeout.
+    // One answer of the store is waited for this long. 10 ms to 1 min.
     milliseconds answer_timeout{2'000};
 
     // The client's destructor gives back what is still held, and waits for it at most this long.

@@ -12,11 +12,15 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 namespace holdfast {
 
 namespace session {
 class cell;
+class hold;
+struct acquisition;
+struct failed;
 }
 
 namespace detail {
@@ -69,12 +73,12 @@ class exclusive {
         return try_acquire_until_(after_(wait), ec, std::move(options));
     }
 
-    // The lease of the calling thread's own lock(): to ask valid() or fence() under a standard guard.
-    // Empty if this thread does not hold the lock in that way. Releasing it has no effect on the lock.
+    // --- under a standard guard ----------------------------------------------------------------
+    // This thread took it with lock() and has not unlocked it, whether or not the lease has ended since.
     [[nodiscard]] bool held_by_this_thread() const noexcept;
-    // valid() of the hold that this thread took with lock(); false if it has none.
+    // lease::valid() of that hold; false if there is none.
     [[nodiscard]] bool valid() const noexcept;
-    // The fence of that hold; fence::none if there is none.
+    // lease::fence() of that hold; fence::none if there is none.
     [[nodiscard]] fence held_fence() const noexcept;
 
     [[nodiscard]] const lock_name& name() const noexcept;
@@ -103,6 +107,10 @@ class exclusive {
         if (seconds.count() > 3e9) return time_point::max();
         return boot_clock::now() + std::chrono::ceil<boot_clock::duration>(wait);
     }
+    using outcome = std::variant<std::shared_ptr<session::hold>, session::failed>;
+
+    [[nodiscard]] session::acquisition how_(std::optional<time_point> give_up_at, const acquire_options* options) const;
+    outcome acquire_(std::optional<time_point> give_up_at, const acquire_options* options);
     bool try_lock_until_(time_point until);
     lease try_acquire_until_(time_point until, acquire_options options);
     lease try_acquire_until_(time_point until, std::error_code& ec, acquire_options options);

@@ -1,0 +1,75 @@
+#include <holdfast/client.hpp>
+
+#include "backends/registry.hpp"
+#include "base/text.hpp"
+#include "session/core.hpp"
+
+#include <errno.h>
+
+namespace holdfast {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+[[noreturn]] void refuse(std::string_view field, const std::string& why) {
+    throw error(errc::invalid_argument, "config::" + std::string{field} + " " + why);
+}
+
+void check_between(std::string_view field, milliseconds value, milliseconds least, milliseconds most) {
+    if (value >= least && value <= most) return;
+    refuse(field, "must lie between " + base::to_text(least) + " and " + base::to_text(most) + ", and " +
+                      base::to_text(value) + " was given");
+}
+
+void check_share(std::string_view field, double value, double least, double most) {
+    if (value >= least && value <= most) return;  // not for NaN
+    refuse(field, "must lie between " + std::to_string(least) + " and " + std::to_string(most));
+}
+
+config checked(config c) {
+    using namespace std::chrono_literals;
+    check_between("lease", c.lease, 10ms, 24h);
+    check_share("renew_after", c.renew_after, 0.05, 0.8);
+    check_between("poll_gap", c.poll_gap, 20ms, 1min);
+    check_between("silent_poll", c.silent_poll, 1ms, 1min);
+    check_share("drift", c.drift, 0, 0.5);
+    check_between("margin", c.margin, 0ms, 1min);
+    check_between("patience", c.patience, 0ms, 24h);
+    check_between("answer_timeout", c.answer_timeout, 10ms, 1min);
+    check_between("close_timeout", c.close_timeout, 0ms, 1min);
+    check_between("slow_callback", c.slow_callback, 1ms, 1h);
+    if (c.program.empty()) c.program = program_invocation_short_name;
+    return c;
+}
+
+config with_url(std::string_view url) {
+    config c;
+    c.url = url;
+    return c;
+}
+
+}  // namespace
+
+client::client(std::string_view url) : client(with_url(url)) {}
+
+client::client(config settings)
+    : core_(session::core::open(checked(std::move(settings)), [](session::core& c) {
+          return backends::open({c.reactor(), c.settings, base::client_id::make(),
+                                 [&c](const backend::notice& n) { c.on_notice(n); }});
+      })) {}
+
+client::~client() { core_->close(); }
+
+event_subscription client::on_event(std::function<void(const event&)> tell) {
+    core_->check_usable();
+    return core_->events().listen(std::move(tell));
+}
+
+client_stats client::stats() const { return core_->counts.snapshot(core_->store().seen().requests); }
+
+const config& client::settings() const noexcept { return core_->settings; }
+
+strength client::gives() const noexcept { return core_->gives(); }
+
+}  // namespace holdfast

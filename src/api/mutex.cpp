@@ -1,0 +1,156 @@
+#include <holdfast/mutex.hpp>
+
+#include "session/cell.hpp"
+#include "session/core.hpp"
+
+namespace holdfast {
+
+namespace {
+
+using session::acquisition;
+using outcome = std::variant<std::shared_ptr<session::hold>, session::failed>;
+
+[[noreturn]] void raise(const session::failed& f) { throw error(f.why, f.sentence, f.server_text); }
+
+// "Somebody else has it" is an answer, not an error.
+lease lease_or_no(outcome o) {
+    if (auto* got = std::get_if<std::shared_ptr<session::hold>>(&o)) return lease{std::move(*got)};
+    const auto& f = std::get<session::failed>(o);
+    if (f.why != errc::timed_out) raise(f);
+    return {};
+}
+
+lease lease_or_code(outcome o, std::error_code& ec) {
+    ec.clear();
+    if (auto* got = std::get_if<std::shared_ptr<session::hold>>(&o)) return lease{std::move(*got)};
+    const auto& f = std::get<session::failed>(o);
+    if (f.why != errc::timed_out) ec = f.why;
+    return {};
+}
+
+}  // namespace
+
+namespace detail {
+
+namespace {
+
+constexpr auto forever = boot_clock::time_point::max();
+
+backend::kind kind_of(bool recursive, bool fenced) {
+    if (recursive) return backend::kind::recursive;
+    return fenced ? backend::kind::native_fenced : backend::kind::native;
+}
+
+}  // namespace
+
+exclusive::exclusive(client& on, lock_name name, layout keys, choices chosen) : chosen_(chosen) {
+    on.session()->check_usable();
+    const auto kind = kind_of(keys == layout::recursive, keys == layout::native_fenced);
+    if (chosen_.ttl && *chosen_.ttl <= std::chrono::milliseconds::zero()) {
+        throw error(errc::invalid_argument, "a ttl must be 1 ms or more");
+    }
+    cell_ = on.session()->cell_of({kind, std::move(name)});
+}
+
+exclusive::~exclusive() = default;
+
+const lock_name& exclusive::name() const noexcept { return cell_->name(); }
+
+// How a call is made: its own options first, then those of the lock.
+acquisition exclusive::how_(std::optional<time_point> give_up_at, const acquire_options* options) const {
+    acquisition how;
+    how.give_up_at = give_up_at;
+    how.poll = chosen_.poll;
+    how.ttl = chosen_.ttl;
+    how.renew = chosen_.renew;
+    how.by_thread = options == nullptr;
+    if (options == nullptr) return how;
+    if (options->ttl) {
+        how.ttl = options->ttl;
+        how.renew.reset();
+    }
+    if (options->renew) how.renew = options->renew;
+    how.stop = options->stop;
+    return how;
+}
+
+outcome exclusive::acquire_(std::optional<time_point> give_up_at, const acquire_options* options) {
+    cell_->client().check_usable();
+    if (give_up_at == time_point::min()) give_up_at.reset();  // a wait of nothing is one try
+    return cell_->acquire(how_(give_up_at, options));
+}
+
+void exclusive::lock() {
+    const auto o = acquire_(forever, nullptr);
+    if (const auto* f = std::get_if<session::failed>(&o)) raise(*f);
+}
+
+bool exclusive::try_lock() { return try_lock_until_(time_point::min()); }
+
+bool exclusive::try_lock_until_(time_point until) {
+    const auto o = acquire_(until, nullptr);
+    const auto* f = std::get_if<session::failed>(&o);
+    if (f != nullptr && f->why != errc::timed_out) raise(*f);
+    return f == nullptr;
+}
+
+void exclusive::unlock() noexcept { cell_->unlock(); }
+
+lease exclusive::acquire(acquire_options options) {
+    auto o = acquire_(forever, &options);
+    if (const auto* f = std::get_if<session::failed>(&o)) raise(*f);
+    return lease_or_no(std::move(o));
+}
+
+lease exclusive::acquire(std::error_code& ec, acquire_options options) {
+    return try_acquire_until_(forever, ec, std::move(options));
+}
+
+lease exclusive::try_acquire(acquire_options options) {
+    return try_acquire_until_(time_point::min(), std::move(options));
+}
+
+lease exclusive::try_acquire(std::error_code& ec, acquire_options options) {
+    return try_acquire_until_(time_point::min(), ec, std::move(options));
+}
+
+lease exclusive::try_acquire_until_(time_point until, acquire_options options) {
+    return lease_or_no(acquire_(until, &options));
+}
+
+lease exclusive::try_acquire_until_(time_point until, std::error_code& ec, acquire_options options) {
+    if (!cell_->client().usable()) {
+        ec = cell_->client().forked() ? errc::forked : errc::closed;
+        return {};
+    }
+    return lease_or_code(acquire_(until, &options), ec);
+}
+
+lease exclusive::nested_(const lease& outer) {
+    cell_->client().check_usable();
+    if (!outer) throw error(errc::not_owner, "an empty lease was given for the lock \"" + name().printable() + "\"");
+    return lease_or_no(cell_->reenter(*outer.hold()));
+}
+
+bool exclusive::held_by_this_thread() const noexcept { return cell_->held_here() != nullptr; }
+
+bool exclusive::valid() const noexcept {
+    const auto t = cell_->held_here();
+    return t != nullptr && t->valid();
+}
+
+fence exclusive::held_fence() const noexcept {
+    const auto t = cell_->held_here();
+    return t != nullptr ? t->token : fence::none;
+}
+
+}  // namespace detail
+
+mutex::mutex(client& on, lock_name name, mutex_options options)
+    : exclusive(on, std::move(name), options.fenced ? layout::native_fenced : layout::native,
+                {options.ttl, options.renew, false}) {}
+
+recursive_mutex::recursive_mutex(client& on, lock_name name, recursive_options options)
+    : exclusive(on, std::move(name), layout::recursive, {options.ttl, options.renew, options.wake == wake::poll}) {}
+
+}  // namespace holdfast

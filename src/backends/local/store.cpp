@@ -1,0 +1,87 @@
+#include "backends/local/store.hpp"
+
+#include "backends/local/space.hpp"
+#include "base/clock.hpp"
+#include "base/parker.hpp"
+
+#include <atomic>
+#include <string_view>
+#include <utility>
+
+namespace holdfast::local_backend {
+
+namespace {
+
+using namespace backend;
+
+constexpr capabilities what_we_have{"local", strength::process_local, true, false};
+
+class watch_entry final : public watch_handle {
+  public:
+    watch_entry(std::shared_ptr<space> in, owner_id owner) : in_(std::move(in)), owner_(std::move(owner)) {}
+    ~watch_entry() override { in_->unwatch(owner_); }
+
+  private:
+    std::shared_ptr<space> in_;
+    owner_id owner_;
+};
+
+// Every verb is answered before it returns, so there is no I/O to lend a thread to.
+class local_store final : public store {
+  public:
+    explicit local_store(const backends::services& given)
+        : id_(given.id.base64url()), tell_(given.tell), space_(space::named(given.settings.url.substr(6))) {}
+
+    const capabilities& has() const noexcept override { return what_we_have; }
+    traffic seen() const noexcept override { return {requests_.load(std::memory_order_relaxed), {}}; }
+    owner_id new_owner(kind) override { return owner_id{id_ + '|' + std::to_string(++serial_)}; }
+
+    void attempt(const attempt_request& r, time_point, handler<attempt_answer> done) override {
+        count();
+        done(space_->attempt(r));
+    }
+    void renew(std::span<const renew_request> all, time_point, handler<std::vector<renew_answer>> done) override {
+        count();
+        std::vector<renew_answer> answers;
+        answers.reserve(all.size());
+        for (const auto& r : all) answers.push_back(space_->renew(r));
+        done(std::move(answers));
+    }
+    void release(const release_request& r, time_point, handler<release_answer> done) override {
+        count();
+        done(space_->release(r));
+    }
+    std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& owner, handler<watch_event> tell) override {
+        auto handle = std::make_unique<watch_entry>(space_, owner);
+        space_->watch(key, owner, std::make_shared<watch_handler>(std::move(tell)));
+        return handle;
+    }
+    void inspect(const lock_name& name, time_point, handler<result<lock_info>> done) override {
+        done(space_->inspect(name));
+    }
+    void list(const std::string& glob, time_point, handler<result<std::vector<lock_info>>> done) override {
+        done(space_->list(glob));
+    }
+    void evict(const lock_name& name, time_point, handler<result<bool>> done) override {
+        const auto holder = space_->evict(name);
+        if (!holder.empty()) tell_({notice::change::evicted, "by an operator", holder});
+        done(!holder.empty());
+    }
+    void lend(parker& me, time_point until) override { me.park_until(until); }
+    void abandon() noexcept override {}
+
+  private:
+    void count() { requests_.fetch_add(1, std::memory_order_relaxed); }
+
+    const std::string id_;
+    const std::function<void(const notice&)> tell_;
+    const std::shared_ptr<space> space_;
+    std::atomic<std::int64_t> serial_{0};
+    std::atomic<std::uint64_t> requests_{0};
+};
+
+}  // namespace
+
+std::unique_ptr<store> open(const backends::services& given) { return std::make_unique<local_store>(given); }
+
+}  // namespace holdfast::local_backend

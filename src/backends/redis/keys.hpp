@@ -1,0 +1,22 @@
+// Names of the keys and channels beside a lock's own key. All of them live in the slot of the lock's key,
+// whatever bytes its name has, so that a script may touch them together in a cluster.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace holdfast::redis_backend {
+
+// What Redis Cluster hashes: the text between the first '{' and the next '}' if there is any, else all of it.
+[[nodiscard]] std::string_view hash_tag(std::string_view key) noexcept;
+[[nodiscard]] std::uint16_t slot_of(std::string_view key) noexcept;
+
+// "holdfast:q..." for what = 'q' (queue), "holdfast:f..." for 'f' (fence). Different names never share a
+// helper key: the whole name is in it, behind one of three prefixes that say how.
+[[nodiscard]] std::string helper_key(char what, std::string_view name);
+
+// The channel on which Redisson announces a release.
+[[nodiscard]] std::string redisson_channel(std::string_view name);
+
+}  // namespace holdfast::redis_backend

@@ -1,0 +1,56 @@
+// What differs from one kind of lock to the next: its keys, its scripts, its messages. One object per
+// kind and store; the store picks it by kind and knows nothing else about it.
+#pragma once
+
+#include "backends/redis/scripts.hpp"
+#include "redis/node.hpp"
+
+#include <holdfast/backend.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace holdfast::redis_backend {
+
+using backend::handler;
+using backend::time_point;
+
+// What all layouts of one store share. Outlives them.
+struct surroundings {
+    redis::node& node;
+    const std::string short_id;  // 22 characters
+    const std::string uuid;      // the same 128 bits, as Redisson writes them
+    std::function<void(const backend::notice&)> tell;
+    std::function<std::int64_t()> next_serial;  // microseconds since 1970, made to grow
+};
+
+[[nodiscard]] inline redis::script_ref ref(const redis_scripts::script& s) { return {s.text, s.sha1}; }
+
+class layout {
+  public:
+    layout() = default;
+    layout(const layout&) = delete;
+    layout& operator=(const layout&) = delete;
+    virtual ~layout() = default;
+
+    [[nodiscard]] virtual owner_id new_owner() = 0;
+    virtual void attempt(const backend::attempt_request&, time_point deadline, handler<backend::attempt_answer>) = 0;
+    virtual void release(const backend::release_request&, time_point deadline, handler<backend::release_answer>) = 0;
+    [[nodiscard]] virtual std::unique_ptr<backend::watch_handle> watch(const backend::lock_key&, const owner_id&,
+                                                                       handler<backend::watch_event>) = 0;
+
+    // Renewal is one script over many locks; a layout says which, and the arguments of one lock.
+    [[nodiscard]] virtual redis::script_ref renew_script() const = 0;
+    virtual void add_renew_args(const backend::renew_request&, std::vector<std::string>& args) const = 0;
+};
+
+class wake_board;
+
+// The mutex of docs/wire/mutex.md.
+[[nodiscard]] std::unique_ptr<layout> make_native(surroundings&, bool fenced, std::shared_ptr<wake_board>);
+// The recursive mutex of docs/wire/recursive_mutex.md: Redisson's RLock.
+[[nodiscard]] std::unique_ptr<layout> make_recursive(surroundings&);
+
+}  // namespace holdfast::redis_backend

@@ -1,0 +1,185 @@
+// The mutex: a plain string with a token, and a queue of tokens beside it. docs/wire/mutex.md says what
+// the keys mean; the scripts say what is done to them.
+#include "backends/redis/answers.hpp"
+#include "backends/redis/keys.hpp"
+#include "backends/redis/layout.hpp"
+#include "backends/redis/wake_board.hpp"
+#include "base/random.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <charconv>
+#include <utility>
+
+namespace holdfast::redis_backend {
+
+namespace {
+
+using namespace backend;
+
+// A lock that was handed over lives this long until its new owner claims it. Longer than a poll gap and a
+// few round trips; a waiter that was stopped costs those behind it this long.
+constexpr std::string_view handed_lease_text = "3000";
+constexpr milliseconds handed_lease{3000};
+// Longer than any poll gap: a queue vanishes only when nobody bids any more.
+constexpr std::string_view queue_ttl = "120000";
+// Time makes fences grow even if the counter is gone, so it need not stay for ever.
+constexpr std::string_view fence_ttl = "604800";
+
+std::int64_t to_number(std::string_view text) {
+    std::int64_t n = 0;
+    std::from_chars(text.data(), text.data() + text.size(), n);
+    return n;
+}
+
+bool no_right(const redis::outcome& o) {
+    const auto* reply = std::get_if<redis::reply>(&o);
+    return reply != nullptr && reply->is_error() && redis::classify(reply->text()) == errc::no_permission;
+}
+
+class native final : public layout {
+  public:
+    native(surroundings& around, bool fenced, std::shared_ptr<wake_board> board)
+        : around_(around), fenced_(fenced), board_(std::move(board)) {}
+
+    owner_id new_owner() override {
+        return owner_id{around_.short_id + '|' + std::to_string(around_.next_serial())};
+    }
+
+    void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
+        // Without a right to the queue key the queue is none of ours: look instead, and often.
+        if (r.want == intent::queue && !no_queue_.load(std::memory_order_relaxed)) return bid(r, deadline, std::move(done));
+        if (fenced_) return fenced_try(r, deadline, std::move(done));
+        plain_try(r, deadline, std::move(done));
+    }
+
+    void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
+        if (no_queue_.load(std::memory_order_relaxed)) return drop(r, deadline, std::move(done));
+        const auto& name = r.key.name.str();
+        const auto queue = helper_key('q', name);
+        around_.node.eval(ref(redis_scripts::native_leave), std::array<std::string_view, 2>{name, queue},
+                          std::array<std::string_view, 4>{r.owner.str(), handed_lease_text, wake_prefix, r.undo ? "1" : "0"},
+                          deadline, [this, r, deadline, done = std::move(done)](redis::outcome o) {
+                              if (no_right(o)) {
+                                  no_queue_.store(true, std::memory_order_relaxed);
+                                  return drop(r, deadline, done);
+                              }
+                              if (auto no = without_reply<release_answer>(o)) return done(*std::move(no));
+                              const auto& reply = std::get<redis::reply>(o);
+                              if (!reply.is_integer()) return done(nonsense());
+                              if (reply.integer() == 0) return done(not_held{});
+                              done(released{0, reply.integer() == 2});
+                          });
+    }
+
+    std::unique_ptr<watch_handle> watch(const lock_key&, const owner_id& token, handler<watch_event> tell) override {
+        if (!fenced_) return board_->watch(token, std::move(tell));
+        // A message has no fence: the new owner asks for it, and so hears that the lock is its own.
+        return board_->watch(token, [tell = std::move(tell)](watch_event e) {
+            e.message.ticket.clear();
+            tell(std::move(e));
+        });
+    }
+
+    redis::script_ref renew_script() const override { return ref(redis_scripts::native_renew); }
+
+    void add_renew_args(const renew_request& r, std::vector<std::string>& args) const override {
+        args.push_back(r.owner.str());
+        args.push_back(std::to_string(r.lease.count()));
+    }
+
+  private:
+    void plain_try(const attempt_request& r, time_point deadline, handler<attempt_answer> done) {
+        const auto lease = std::to_string(r.lease.count());
+        around_.node.command({"SET", r.key.name.str(), r.owner.str(), "NX", "GET", "PX", lease}, deadline,
+                             [this, me = r.owner.str(), done = std::move(done)](redis::outcome o) {
+                                 if (auto no = without_reply<attempt_answer>(o)) return done(*std::move(no));
+                                 auto& reply = std::get<redis::reply>(o);
+                                 if (reply.is_nil()) return done(granted{});
+                                 if (!reply.is_text()) return done(nonsense());
+                                 if (reply.text() == me) return done(granted{fence::none, true});
+                                 done(held_by(std::move(reply).text()));
+                             });
+    }
+
+    void fenced_try(const attempt_request& r, time_point deadline, handler<attempt_answer> done) {
+        const auto& name = r.key.name.str();
+        const auto fences = helper_key('f', name);
+        const auto lease = std::to_string(r.lease.count());
+        around_.node.eval(ref(redis_scripts::native_try), std::array<std::string_view, 2>{name, fences},
+                          std::array<std::string_view, 3>{r.owner.str(), lease, fence_ttl}, deadline,
+                          [this, done = std::move(done)](redis::outcome o) {
+                              if (auto no = without_reply<attempt_answer>(o)) return done(*std::move(no));
+                              const auto items = std::get<redis::reply>(o).items();
+                              if (items.size() != 2) return done(nonsense());
+                              if (items[0].integer() == 0) return done(held_by(items[1].text()));
+                              // A unit is 16 fences: room for local hand-offs that need no round trip.
+                              done(granted{static_cast<fence>(static_cast<std::uint64_t>(to_number(items[1].text())) * 16)});
+                          });
+    }
+
+    void bid(const attempt_request& r, time_point deadline, handler<attempt_answer> done) {
+        const auto& name = r.key.name.str();
+        const auto queue = helper_key('q', name);
+        const auto lease = std::to_string(r.lease.count());
+        around_.node.eval(
+            ref(redis_scripts::native_bid), std::array<std::string_view, 2>{name, queue},
+            std::array<std::string_view, 5>{r.owner.str(), lease, handed_lease_text, wake_prefix, queue_ttl}, deadline,
+            [this, r, deadline, done = std::move(done)](redis::outcome o) {
+                if (no_right(o)) {
+                    no_queue_.store(true, std::memory_order_relaxed);
+                    return attempt(r, deadline, done);
+                }
+                if (auto no = without_reply<attempt_answer>(o)) {
+                    // No memory for the queue: not a reason to stop waiting, polls get in as well.
+                    if (const auto* oom = std::get_if<refused>(&*no); oom != nullptr && oom->code == errc::out_of_memory) {
+                        return done(busy{});
+                    }
+                    return done(*std::move(no));
+                }
+                const auto& reply = std::get<redis::reply>(o);
+                if (reply.is_integer()) return fenced_ ? fenced_try(r, deadline, done) : done(granted{});
+                const auto items = reply.items();
+                if (items.size() != 4) return done(nonsense());
+                busy answer{items[2].text(), std::nullopt, fenced_ ? std::string{} : items[0].text(), handed_lease};
+                auto look_again = std::max(r.lease / 3, milliseconds{1});
+                if (items[1].integer() >= 0) look_again = std::min(look_again, milliseconds{items[1].integer() + 1});
+                if (items[3].integer() == 1) look_again = std::min(look_again, often());
+                answer.look_again = look_again;
+                done(std::move(answer));
+            });
+    }
+
+    void drop(const release_request& r, time_point deadline, handler<release_answer> done) {
+        around_.node.eval(ref(redis_scripts::native_drop), std::array<std::string_view, 1>{r.key.name.str()},
+                          std::array<std::string_view, 1>{r.owner.str()}, deadline,
+                          [done = std::move(done)](redis::outcome o) {
+                              if (auto no = without_reply<release_answer>(o)) return done(*std::move(no));
+                              if (std::get<redis::reply>(o).integer() == 0) return done(not_held{});
+                              done(released{});
+                          });
+    }
+
+    busy held_by(std::string holder) const {
+        busy answer{std::move(holder), std::nullopt, {}, {}};
+        if (no_queue_.load(std::memory_order_relaxed)) answer.look_again = often();
+        return answer;
+    }
+
+    // Nobody will send a message: 25 to 50 ms, spread so that pollers do not march in step.
+    static milliseconds often() { return milliseconds{25 + static_cast<int>(base::jitter() * 25)}; }
+
+    surroundings& around_;
+    const bool fenced_;
+    const std::shared_ptr<wake_board> board_;
+    std::atomic<bool> no_queue_{false};  // the user has no right to the queue key
+};
+
+}  // namespace
+
+std::unique_ptr<layout> make_native(surroundings& around, bool fenced, std::shared_ptr<wake_board> board) {
+    return std::make_unique<native>(around, fenced, std::move(board));
+}
+
+}  // namespace holdfast::redis_backend

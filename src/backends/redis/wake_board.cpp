@@ -1,0 +1,103 @@
+#include "backends/redis/wake_board.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace holdfast::redis_backend {
+
+using change = backend::watch_event::change;
+
+class wake_board::entry final : public backend::watch_handle {
+  public:
+    entry(std::shared_ptr<wake_board> board, std::string token) : board_(std::move(board)), token_(std::move(token)) {}
+    ~entry() override {
+        base::guard lock(board_->mutex_);
+        board_->watching_.erase(token_);
+    }
+
+  private:
+    std::shared_ptr<wake_board> board_;
+    std::string token_;
+};
+
+wake_board::wake_board(redis::node& node, std::string channel, orphan_handler orphan, eviction_handler evicted,
+                       std::function<void()> no_right)
+    : node_(node), channel_(std::move(channel)), orphan_(std::move(orphan)), evicted_(std::move(evicted)),
+      no_right_(std::move(no_right)) {}
+
+std::unique_ptr<backend::watch_handle> wake_board::watch(const owner_id& token, handler tell) {
+    const auto shared = std::make_shared<handler>(std::move(tell));
+    bool subscribe = false;
+    auto known = change::watching;
+    {
+        base::guard lock(mutex_);
+        watching_.emplace(token.str(), shared);
+        if (state_ == state::unasked) {
+            state_ = state::asked;
+            subscribe = true;
+        }
+        if (state_ == state::refused) known = change::refused;
+        if (state_ == state::asked) known = change::broken;  // not yet: on_event will tell
+    }
+    if (subscribe) {
+        auto s = node_.subscribe(channel_, [weak = weak_from_this()](const redis::sub_event& e) {
+            if (const auto self = weak.lock()) self->on_event(e);
+        });
+        base::guard lock(mutex_);
+        subscription_ = std::move(s);
+    }
+    if (known != change::broken) (*shared)({known, {}});
+    return std::make_unique<entry>(shared_from_this(), token.str());
+}
+
+void wake_board::close() {
+    std::unique_ptr<redis::subscription> s;
+    {
+        base::guard lock(mutex_);
+        s = std::move(subscription_);
+    }
+}
+
+void wake_board::on_event(const redis::sub_event& e) {
+    using what = redis::sub_event::what;
+    switch (e.kind) {
+        case what::subscribed: return tell_all(change::watching);
+        case what::broken: return tell_all(change::broken);
+        case what::refused:
+            no_right_();
+            return tell_all(change::refused);
+        case what::message: return on_message(e.text);
+    }
+}
+
+void wake_board::on_message(std::string_view text) {
+    const auto first = text.find(' ');
+    const auto second = first == std::string_view::npos ? first : text.find(' ', first + 1);
+    if (second == std::string_view::npos) return;  // somebody else's idea of a message
+    const auto token = text.substr(0, first);
+    const auto score = text.substr(first + 1, second - first - 1);
+    if (score == "evicted") return evicted_(token);
+
+    std::shared_ptr<handler> waiting;
+    {
+        base::guard lock(mutex_);
+        if (const auto it = watching_.find(std::string{token}); it != watching_.end()) waiting = it->second;
+    }
+    if (waiting) (*waiting)({change::woken, {std::string{score}}});
+    else orphan_(token, text.substr(second + 1));
+}
+
+void wake_board::tell_all(change what) {
+    std::vector<std::shared_ptr<handler>> all;
+    {
+        base::guard lock(mutex_);
+        if (what == change::watching) state_ = state::listening;
+        else if (what == change::refused) state_ = state::refused;
+        else state_ = state::asked;
+        all.reserve(watching_.size());
+        for (const auto& [token, tell] : watching_) all.push_back(tell);
+    }
+    for (const auto& tell : all) (*tell)({what, {}});
+}
+
+}  // namespace holdfast::redis_backend

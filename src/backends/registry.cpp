@@ -1,0 +1,39 @@
+#include "backends/registry.hpp"
+
+#include "backends/local/store.hpp"
+#include "backends/redis/store.hpp"
+#include "base/text.hpp"
+
+#include <array>
+#include <string_view>
+
+namespace holdfast::backends {
+
+namespace {
+
+struct row {
+    std::string_view scheme;
+    std::unique_ptr<backend::store> (*open)(const services&);
+};
+constexpr std::array rows{
+    row{"redis", redis_backend::open},
+    row{"unix", redis_backend::open},
+    row{"local", local_backend::open},
+};
+
+}  // namespace
+
+std::unique_ptr<backend::store> open(const services& given) {
+    const std::string_view url = given.settings.url;
+    const auto scheme = url.substr(0, url.find(':'));
+    for (const auto& r : rows) {
+        if (url.size() > scheme.size() && r.scheme == scheme) return r.open(given);
+    }
+    // The URL itself may hold a password, so only its scheme is repeated.
+    throw error(errc::invalid_argument,
+                url.size() == scheme.size()
+                    ? "a store's URL begins with redis://, unix:// or local:"
+                    : "no store is called \"" + base::printable(scheme.substr(0, 32)) + ":\"; there are redis://, unix:// and local:");
+}
+
+}  // namespace holdfast::backends

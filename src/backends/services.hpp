@@ -1,0 +1,24 @@
+// What a store is given by the client that opens it.
+#pragma once
+
+#include "base/random.hpp"
+
+#include <holdfast/backend.hpp>
+#include <holdfast/config.hpp>
+
+#include <functional>
+
+namespace holdfast::io {
+class reactor;
+}
+
+namespace holdfast::backends {
+
+struct services {
+    io::reactor& reactor;  // outlives the store
+    const config& settings;
+    base::client_id id;
+    std::function<void(const backend::notice&)> tell;  // from any thread; short, never blocks
+};
+
+}  // namespace holdfast::backends

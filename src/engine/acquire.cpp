@@ -1,0 +1,160 @@
+#include "engine/acquire.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::engine {
+
+namespace {
+
+constexpr milliseconds first_retry{20};
+
+}  // namespace
+
+acquire_action acquire::resume(acquire_event event, time_point now) {
+    return std::visit([&](auto&& e) { return on(std::forward<decltype(e)>(e), now); }, std::move(event));
+}
+
+acquire_action acquire::on(begun, time_point now) {
+    if (how_.expect_queue && how_.listen && !how_.once) return begin_listening(now);
+    return attempt(now);
+}
+
+acquire_action acquire::on(answered&& event, time_point now) {
+    // A late answer to an attempt that was given up for lost says nothing about the present one, and
+    // its send time is not the one that counts.
+    if (state_ != state::asking || event.number != asked_) return go_on();
+    state_ = state::waiting;
+    return std::visit([&](const auto& a) { return on_answer(a, now); }, event.answer);
+}
+
+acquire_action acquire::on(watched&& event, time_point now) {
+    using change = backend::watch_event::change;
+    if (state_ == state::done) return go_on();
+    switch (event.event.what) {
+        case change::watching: listening_ = true; break;
+        case change::broken: break;
+        case change::refused: listening_ = false; break;
+        case change::woken:
+            if (auto& ticket = event.event.message.ticket; !ticket.empty()) {
+                if (state_ == state::asking) early_ticket_ = std::move(ticket);
+                // A ticket of an earlier attempt proves nothing: others may have held the lock since.
+                else if (last_busy_ && ticket == last_busy_->ticket) return handed_over(now);
+                return go_on();
+            }
+            break;
+    }
+    // Whatever it was, the lock may be free now. While an attempt is under way its answer may be older.
+    if (state_ != state::asking) return attempt(now);
+    look_again_ = true;
+    return go_on();
+}
+
+acquire_action acquire::on(elapsed, time_point now) {
+    if (state_ == state::done || now < until_) return go_on();
+    switch (state_) {
+        case state::asking:
+            state_ = state::waiting;
+            uncertain_ = true;
+            return no_answer({make_error_code(errc::unknown_outcome), {}}, now);
+        case state::waiting:
+            if (now >= how_.give_up_at) {
+                return silent_since_ ? stop(last_failure_.code, last_failure_.text) : stop(errc::timed_out);
+            }
+            return attempt(now);
+        case state::listening: return attempt(now);
+        case state::done: break;
+    }
+    return go_on();
+}
+
+acquire_action acquire::on(cancelled, time_point) {
+    const auto on_its_way = state_ == state::asking ? undo::once : undo::none;
+    return stop(errc::cancelled, {}, on_its_way);
+}
+
+acquire_action acquire::on_answer(const backend::granted& a, time_point now) {
+    const auto sent = a.from_first_send ? first_sent_ : last_sent_;
+    return grant(how_.trust.deadline(sent, how_.lease), a.token, false, now);
+}
+
+acquire_action acquire::on_answer(const backend::busy& a, time_point now) {
+    last_busy_ = a;
+    last_busy_sent_ = last_sent_;
+    silent_since_.reset();
+    failures_ = 0;
+    if (how_.once || now >= how_.give_up_at) return stop(errc::timed_out);
+    if (how_.listen && !listen_asked_) return begin_listening(now);
+    if (!a.ticket.empty() && std::exchange(early_ticket_, {}) == a.ticket) return handed_over(now);
+    if (look_again_) return attempt(now);
+    auto gap = listening_ ? how_.poll_gap : how_.silent_poll;
+    if (a.look_again) gap = std::clamp(*a.look_again, milliseconds{1}, gap);
+    return wait_until(std::min(later(now, gap), how_.give_up_at));
+}
+
+acquire_action acquire::on_answer(const backend::refused& a, time_point now) {
+    // Who was never answered is told at once; who stands in line sits an outage out.
+    if (a.code != condition::try_later || how_.once || !last_busy_) return stop(a.code, a.text);
+    return no_answer(a, now);
+}
+
+acquire_action acquire::on_answer(const backend::unknown& a, time_point now) {
+    uncertain_ = true;
+    return no_answer(a, now);
+}
+
+// The same owner asks again: if the lost attempt was granted after all, the store says so.
+acquire_action acquire::no_answer(const backend::failure& what, time_point now) {
+    last_failure_ = what;
+    if (!silent_since_) silent_since_ = now;
+    const auto enough = last_busy_ ? later(*silent_since_, how_.patience) : later(first_sent_, how_.answer_timeout);
+    if (now >= enough) return stop(what.code, what.text);
+    const auto pause = std::min(first_retry * (1 << std::min(failures_, 10U)), how_.poll_gap);
+    ++failures_;
+    return wait_until(std::min({later(now, pause), enough, how_.give_up_at}));
+}
+
+acquire_action acquire::attempt(time_point now) {
+    const auto want = listen_asked_ ? backend::intent::queue : backend::intent::look;
+    if (asked_++ == 0) first_sent_ = now;
+    last_sent_ = now;
+    queued_ |= want == backend::intent::queue;
+    look_again_ = false;
+    state_ = state::asking;
+    until_ = later(now, how_.answer_timeout);
+    return ask{want, until_, asked_};
+}
+
+acquire_action acquire::handed_over(time_point now) {
+    const auto deadline = how_.trust.deadline(last_busy_sent_, last_busy_->handed_lease);
+    // Read too late to be believed: ask, which tells whether it is still ours.
+    if (deadline <= now) return attempt(now);
+    return grant(deadline, fence::none, true, now);
+}
+
+acquire_action acquire::grant(time_point deadline, fence token, bool claim, time_point now) {
+    if (deadline <= now) return stop(errc::lease_too_short, {}, undo::once);
+    state_ = state::done;
+    return hold_it{deadline, token, claim, uncertain_};
+}
+
+acquire_action acquire::stop(std::error_code why, std::string text, undo at_least) {
+    state_ = state::done;
+    auto cleanup = uncertain_ ? undo::insist : queued_ ? undo::once : undo::none;
+    return give_up{why, std::move(text), std::max(cleanup, at_least), last_busy_ ? last_busy_->holder : std::string{}};
+}
+
+acquire_action acquire::begin_listening(time_point now) {
+    listen_asked_ = true;
+    state_ = state::listening;
+    until_ = later(now, how_.answer_timeout);
+    return listen{until_};
+}
+
+acquire_action acquire::wait_until(time_point until) {
+    state_ = state::waiting;
+    until_ = until;
+    return wait{until_};
+}
+
+}  // namespace holdfast::engine

@@ -1,0 +1,130 @@
+// One acquisition, decided without I/O: attempt, listen, attempt, wait, attempt ... until it is granted
+// or given up. The session feeds it what happened and does what it says; tests do the same in virtual time.
+//
+//   state      | waits for            | attempt answered      | woken               | time is up
+//   asking     | the answer           | granted, or onwards   | remembered          | as if unknown
+//   listening  | the watch            | -                     | remembered          | attempt without it
+//   waiting    | a message or a time  | -                     | granted, or attempt | attempt, or give up
+//   done       | nothing
+#pragma once
+
+#include "engine/validity.hpp"
+
+#include <holdfast/backend.hpp>
+
+#include <optional>
+#include <variant>
+
+namespace holdfast::engine {
+
+struct acquire_settings {
+    milliseconds lease{30'000};
+    validity trust;
+    bool once = false;                          // one answer, no wait
+    time_point give_up_at = time_point::max();  // for waits
+    bool listen = true;                         // the store sends wakes and we may hear them
+    bool expect_queue = false;                  // others wait: do not bother to look first
+    milliseconds poll_gap{1'000};
+    milliseconds silent_poll{40};
+    milliseconds patience{10'000};
+    milliseconds answer_timeout{2'000};
+};
+
+// --- events ---------------------------------------------------------------------------------------
+struct begun {};
+struct answered {
+    unsigned number = 0;  // of the ask
+    backend::attempt_answer answer;
+};
+struct watched {
+    backend::watch_event event;
+};
+struct elapsed {};    // the time named by the last action has come
+struct cancelled {};  // the caller does not want it any more
+using acquire_event = std::variant<begun, answered, watched, elapsed, cancelled>;
+
+// --- actions --------------------------------------------------------------------------------------
+enum class undo {
+    none,    // nothing can have been left behind
+    once,    // release what may have been granted or queued
+    insist,  // the same, and again later: a request may still be on its way to the store
+};
+
+struct ask {  // send an attempt; its answer, or elapsed at `until`
+    backend::intent want;
+    time_point until;
+    unsigned number = 0;
+};
+struct listen {  // begin to watch; its events, or elapsed at `until`
+    time_point until;
+};
+struct wait {  // events of the watch, or elapsed at `until`
+    time_point until;
+};
+struct hold_it {  // granted: valid until `deadline`
+    time_point deadline;
+    fence token = fence::none;
+    bool claim = false;  // granted by a wake for a short time: renew at once to get the whole lease
+    bool stray = false;  // an unanswered attempt may still reach the store: after the release, insist
+};
+struct give_up {
+    std::error_code why;  // errc::timed_out is "somebody else has it"
+    std::string text;     // the store's own words
+    undo cleanup = undo::none;
+    std::string holder;   // who had it last
+};
+using acquire_action = std::variant<ask, listen, wait, hold_it, give_up>;
+
+class acquire {
+  public:
+    explicit acquire(const acquire_settings& how) : how_(how) {}
+
+    [[nodiscard]] acquire_action resume(acquire_event event, time_point now);
+
+  private:
+    enum class state { asking, listening, waiting, done };
+
+    acquire_action on(begun, time_point now);
+    acquire_action on(answered&& event, time_point now);
+    acquire_action on(watched&& event, time_point now);
+    acquire_action on(elapsed, time_point now);
+    acquire_action on(cancelled, time_point now);
+
+    acquire_action on_answer(const backend::granted& a, time_point now);
+    acquire_action on_answer(const backend::busy& a, time_point now);
+    acquire_action on_answer(const backend::refused& a, time_point now);
+    acquire_action on_answer(const backend::unknown& a, time_point now);
+
+    acquire_action attempt(time_point now);
+    acquire_action no_answer(const backend::failure& what, time_point now);
+    acquire_action handed_over(time_point now);
+    acquire_action grant(time_point deadline, fence token, bool claim, time_point now);
+    acquire_action stop(std::error_code why, std::string text = {}, undo at_least = undo::none);
+    acquire_action begin_listening(time_point now);
+    acquire_action wait_until(time_point until);
+    [[nodiscard]] acquire_action go_on() const { return wait{until_}; }
+
+    const acquire_settings how_;
+    state state_ = state::done;
+    time_point until_{};  // of the last action
+
+    unsigned asked_ = 0;  // attempts sent
+    time_point first_sent_{};
+    time_point last_sent_{};
+    bool queued_ = false;     // one that queues was among them
+    bool uncertain_ = false;  // one had no answer
+
+    std::optional<backend::busy> last_busy_;
+    time_point last_busy_sent_{};  // when the attempt with that answer was sent
+
+    std::optional<time_point> silent_since_;  // no answer since then
+    backend::failure last_failure_;
+    unsigned failures_ = 0;  // in a row, for the back-off
+
+    bool listen_asked_ = false;
+    bool listening_ = false;
+    bool look_again_ = false;   // a message without a ticket came while we asked
+    std::string early_ticket_;  // a message with one came while we asked
+};
+
+}  // namespace holdfast::engine

@@ -1,0 +1,30 @@
+// How long a lease may be believed. Counted from just before the request was sent, so that no delay on
+// the way can make it too long, and shortened by what two clocks may drift apart meanwhile.
+#pragma once
+
+#include <holdfast/types.hpp>
+
+#include <algorithm>
+
+namespace holdfast::engine {
+
+using time_point = boot_clock::time_point;
+using std::chrono::milliseconds;
+
+struct validity {
+    double drift = 0.01;
+    milliseconds margin{2};
+
+    [[nodiscard]] time_point deadline(time_point sent, milliseconds lease) const noexcept {
+        const auto believed = std::chrono::duration_cast<boot_clock::duration>(
+            std::chrono::duration<double, std::milli>(static_cast<double>(lease.count()) * (1.0 - drift)));
+        return sent + std::max(believed - margin, boot_clock::duration::zero());
+    }
+};
+
+// `from + span`, or the end of time.
+[[nodiscard]] inline time_point later(time_point from, boot_clock::duration span) noexcept {
+    return span > time_point::max() - from ? time_point::max() : from + span;
+}
+
+}  // namespace holdfast::engine

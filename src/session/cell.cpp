@@ -1,0 +1,335 @@
+#include "session/cell.hpp"
+
+#include "base/random.hpp"
+#include "base/text.hpp"
+#include "engine/release.hpp"
+#include "session/ask.hpp"
+#include "session/core.hpp"
+#include "session/waiter.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::session {
+
+namespace {
+
+// Beyond it PEXPIRE and arithmetic overflow, and nobody means it.
+constexpr milliseconds longest_lease = std::chrono::hours{24} * 365;
+
+void count(observe::counters& c, const backend::attempt_answer& answer) {
+    if (std::holds_alternative<backend::granted>(answer)) c.granted.add();
+    else if (std::holds_alternative<backend::busy>(answer)) c.busy.add();
+    else if (std::holds_alternative<backend::refused>(answer)) c.refused.add();
+    else c.unknown.add();
+}
+
+}  // namespace
+
+std::variant<std::shared_ptr<hold>, failed> cell::acquire(const acquisition& how) {
+    const auto called_at = boot_clock::now();
+    if (how.ttl && *how.ttl <= milliseconds::zero()) {
+        return failed{errc::invalid_argument, "a ttl must be 1 ms or more, and " + base::to_text(*how.ttl) + " was given", {}};
+    }
+    if (auto again = enter_again(how)) return std::move(*again);
+
+    const auto me = std::make_shared<waiter>();
+    const std::stop_callback on_stop(how.stop, [&me] { me->push(engine::cancelled{}); });
+    std::variant<std::shared_ptr<hold>, failed> result;
+    try {
+        if (auto no = wait_for_turn(me, how)) result = std::move(*no);
+        else result = contend(me, how, called_at);
+    } catch (...) {
+        leave(me);
+        throw;
+    }
+    if (const auto* no = std::get_if<failed>(&result)) {
+        leave(me);
+        if (no->why == errc::timed_out) core_->counts.not_acquired.add();
+        else core_->counts.failed.add();
+    }
+    return result;
+}
+
+// A thread that holds the lock by lock() asks again.
+std::optional<std::variant<std::shared_ptr<hold>, failed>> cell::enter_again(const acquisition& how) {
+    if (!how.by_thread) return std::nullopt;
+    base::guard lock(mutex_);
+    const auto mine = std::find_if(threads_.begin(), threads_.end(),
+                                   [&](const auto& t) { return t.thread == this_thread()->serial; });
+    if (mine == threads_.end()) return std::nullopt;
+    if (key_.of != backend::kind::recursive) {
+        if (!how.give_up_at) return failed{errc::timed_out, {}, {}};
+        return failed{errc::would_deadlock,
+                      "this thread already holds the mutex \"" + name().printable() + "\", which is not recursive", {}};
+    }
+    const auto& t = mine->held->of;
+    if (!now_ || now_->lease != t || !t->valid()) {
+        return failed{errc::lost, "this thread's hold of the lock \"" + name().printable() + "\" has ended; unlock it first", {}};
+    }
+    ++mine->depth;
+    ++now_->holds;
+    core_->counts.reentered.add();
+    core_->renew_now(t, now_->holds);
+    return mine->held;
+}
+
+std::variant<std::shared_ptr<hold>, failed> cell::reenter(const hold& outer) {
+    base::guard lock(mutex_);
+    const auto& t = outer.of;
+    if (outer.in.get() != this || outer.result) {
+        return failed{errc::not_owner, "the lease given is not one of the lock \"" + name().printable() + "\"", {}};
+    }
+    if (!now_ || now_->lease != t || !t->valid()) {
+        return failed{errc::lost, "the lease of the lock \"" + name().printable() + "\" has ended", {}};
+    }
+    ++now_->holds;
+    core_->counts.reentered.add();
+    core_->renew_now(t, now_->holds);
+    return std::make_shared<hold>(shared_from_this(), t);
+}
+
+// Threads of one process stand in line here; only the first asks the store.
+std::optional<failed> cell::wait_for_turn(const std::shared_ptr<waiter>& me, const acquisition& how) {
+    auto pause_until = time_point::min();
+    bool mine = false;
+    {
+        base::guard lock(mutex_);
+        mine = how.give_up_at ? gate_.enter(me) : gate_.try_enter(me);
+        pause_until = not_before_;
+    }
+    if (!mine) {
+        if (!how.give_up_at) return failed{errc::timed_out, {}, {}};
+        me->wait_for_call(*how.give_up_at);
+        if (!me->called()) {
+            if (how.stop.stop_requested()) return describe(errc::cancelled, {}, {});
+            return failed{errc::timed_out, {}, {}};
+        }
+        base::guard lock(mutex_);
+        pause_until = not_before_;
+    }
+    if (how.give_up_at && pause_until > boot_clock::now()) {
+        // Waiters elsewhere were just told that the lock is free; who comes back at once would always win.
+        me->pause(std::min(pause_until, *how.give_up_at));
+    }
+    return std::nullopt;
+}
+
+std::variant<std::shared_ptr<hold>, failed> cell::contend(const std::shared_ptr<waiter>& me, const acquisition& how,
+                                                          time_point called_at) {
+    const auto& settings = core_->settings;
+    auto& store = core_->store();
+    backend::attempt_request request{key_, store.new_owner(key_.of),
+                                     std::min(how.ttl.value_or(settings.lease), longest_lease), backend::intent::look};
+    engine::acquire_settings rules;
+    rules.lease = request.lease;
+    rules.trust = core_->trust;
+    rules.once = !how.give_up_at;
+    rules.give_up_at = how.give_up_at.value_or(time_point::max());
+    rules.listen = !how.poll;
+    rules.poll_gap = settings.poll_gap;
+    rules.silent_poll = settings.silent_poll;
+    rules.patience = settings.patience;
+    rules.answer_timeout = settings.answer_timeout;
+    {
+        base::guard lock(mutex_);
+        rules.expect_queue = std::exchange(expect_queue_, false);
+    }
+
+    engine::acquire machine(rules);
+    std::unique_ptr<backend::watch_handle> watch;
+    engine::acquire_event event = engine::begun{};
+    bool asking = false;
+    for (;;) {
+        auto action = machine.resume(std::move(event), boot_clock::now());
+        time_point until{};
+        if (const auto* a = std::get_if<engine::ask>(&action)) {
+            request.want = a->want;
+            until = a->until;
+            asking = true;
+            store.attempt(request, until, [me, number = a->number, core = core_](backend::attempt_answer answer) {
+                count(core->counts, answer);
+                me->push(engine::answered{number, std::move(answer)});
+            });
+        } else if (const auto* l = std::get_if<engine::listen>(&action)) {
+            until = l->until;
+            asking = false;
+            watch = store.watch(key_, request.owner, [me](backend::watch_event e) { me->push(engine::watched{std::move(e)}); });
+        } else if (const auto* w = std::get_if<engine::wait>(&action)) {
+            until = w->until;
+        } else if (const auto* got = std::get_if<engine::hold_it>(&action)) {
+            return settle(me, how, *got, request.lease, request.owner, std::move(watch), called_at);
+        } else {
+            auto& no = std::get<engine::give_up>(action);
+            if (no.cleanup != engine::undo::none) {
+                core_->undo(key_, request.owner, request.lease, no.cleanup == engine::undo::insist);
+            }
+            return describe(no.why, no.text, no.holder);
+        }
+        event = me->next(until, asking ? &store : nullptr);
+        if (std::holds_alternative<engine::answered>(event)) asking = false;
+    }
+}
+
+std::shared_ptr<hold> cell::settle(const std::shared_ptr<waiter>& me, const acquisition& how,
+                                   const engine::hold_it& grant, milliseconds lease, owner_id owner,
+                                   std::unique_ptr<backend::watch_handle> watch, time_point called_at) {
+    const auto now = boot_clock::now();
+    const bool renewed = how.renew.value_or(!how.ttl);
+    const auto t = std::make_shared<tenancy>(key_, std::move(owner), lease, renewed, grant.token, grant.deadline, now);
+    t->stray = grant.stray;
+    t->home = weak_from_this();
+    t->watch = std::move(watch);
+    if (how.by_thread) t->thread = this_thread();
+    const auto h = std::make_shared<hold>(shared_from_this(), t);
+    {
+        base::guard lock(mutex_);
+        now_ = occupancy{t, 1, me};
+        if (how.by_thread) threads_.push_back({this_thread()->serial, h, 1});
+    }
+    core_->began(t, now - called_at);
+    if (grant.claim) core_->renew_now(t, 0);
+    return h;
+}
+
+release_result cell::release(hold& h) noexcept {
+    if (h.result) return *h.result;
+    if (core_->forked()) return *(h.result = release_result{release_outcome::already_lost, {}});
+    const auto t = h.of;
+    {
+        base::guard lock(mutex_);
+        if (now_ && now_->lease == t && now_->holds > 1 && t->valid()) {
+            --now_->holds;
+            core_->renew_now(t, now_->holds);
+            return *(h.result = release_result{release_outcome::released, {}});
+        }
+    }
+    return *(h.result = give_back(t));
+}
+
+void cell::unlock() noexcept {
+    if (core_->forked()) return;
+    std::shared_ptr<hold> mine;
+    {
+        base::guard lock(mutex_);
+        const auto it = std::find_if(threads_.begin(), threads_.end(),
+                                     [](const auto& t) { return t.thread == this_thread()->serial; });
+        if (it != threads_.end()) {
+            mine = it->held;
+            if (--it->depth > 0) {
+                if (now_ && now_->lease == mine->of) core_->renew_now(mine->of, --now_->holds);
+                return;
+            }
+            threads_.erase(it);
+        }
+    }
+    if (!mine) {
+        core_->tell(event_kind::release_failed, &name(), "unlock() by a thread that does not hold it", errc::not_owner);
+        return;
+    }
+    release(*mine);
+}
+
+// The last hold ends: nobody renews it any more, then the store is told.
+release_result cell::give_back(const std::shared_ptr<tenancy>& t) {
+    const auto believed_until = t->deadline();
+    const bool ours = t->valid() && t->move_to(lease_state::released);
+    if (!core_->usable()) return {release_outcome::unknown_until, believed_until + core_->settings.lease};
+    if (!ours) {
+        // It is over, or just about: if the store does not know yet, that frees it earlier.
+        core_->lose(t, "its time was over when it was released");
+        core_->undo(key_, t->owner, t->lease, false);
+        return {release_outcome::already_lost, {}};
+    }
+    core_->ended(*t);
+
+    auto& store = core_->store();
+    engine::release machine({believed_until, engine::later(believed_until, t->lease), core_->settings.answer_timeout});
+    auto action = machine.begin(boot_clock::now());
+    backend::parker pause;
+    while (!std::holds_alternative<engine::release_done>(action)) {
+        if (const auto* retry = std::get_if<engine::retry_release>(&action)) {
+            pause.park_until(retry->at);
+            action = machine.begin(boot_clock::now());
+            continue;
+        }
+        const auto until = std::get<engine::send_release>(action).until;
+        const auto answer = ask<backend::release_answer>(store, until, [&](auto handler) {
+            store.release({key_, t->owner, false}, until, std::move(handler));
+        });
+        const auto now = boot_clock::now();
+        action = answer ? machine.on_answer(*answer, now) : machine.on_elapsed(now);
+    }
+    const auto& done = std::get<engine::release_done>(action);
+    t->watch.reset();
+    const auto outcome = done.result.outcome;
+    if (outcome == release_outcome::unknown_until || t->stray) core_->undo(key_, t->owner, t->lease, true);
+    if (outcome == release_outcome::released) {
+        core_->counts.released.add();
+        core_->tell(event_kind::released, &name(), {}, {}, t->token);
+    } else if (outcome == release_outcome::already_lost) {
+        core_->counts.lost.add();
+        core_->tell(event_kind::lost, &name(), "the store says that it was not held any more when it was released",
+                    errc::lost, t->token);
+    } else {
+        core_->tell(event_kind::release_failed, &name(), "the store did not answer; it frees the lock by itself",
+                    done.reason.code, t->token);
+    }
+
+    std::shared_ptr<waiter> place;
+    {
+        base::guard lock(mutex_);
+        expect_queue_ = done.told.handed_over;
+        if (done.told.listeners > 0) {
+            // About a round trip for the message and one for the answer to it, spread.
+            const auto trip = std::max<boot_clock::duration>(store.seen().round_trip, std::chrono::microseconds{50});
+            not_before_ = boot_clock::now() + std::chrono::duration_cast<boot_clock::duration>(trip * (1 + 2 * base::jitter()));
+        }
+        if (now_ && now_->lease == t) {
+            place = std::move(now_->place);
+            now_.reset();
+        }
+    }
+    if (place) leave(place);
+    return done.result;
+}
+
+void cell::on_lost(const std::shared_ptr<tenancy>& t) {
+    std::shared_ptr<waiter> place;
+    {
+        base::guard lock(mutex_);
+        if (!now_ || now_->lease != t) return;
+        place = std::move(now_->place);
+        now_.reset();
+    }
+    leave(place);
+}
+
+void cell::leave(const std::shared_ptr<waiter>& me) {
+    std::shared_ptr<waiter> next;
+    {
+        base::guard lock(mutex_);
+        next = gate_.leave(me);
+    }
+    if (next) next->call();
+}
+
+std::shared_ptr<tenancy> cell::held_here() const {
+    if (core_->forked()) return nullptr;
+    base::guard lock(mutex_);
+    for (const auto& t : threads_) {
+        if (t.thread == this_thread()->serial) return t.held->of;
+    }
+    return nullptr;
+}
+
+failed cell::describe(std::error_code why, std::string server_text, const std::string& holder) const {
+    const auto lock = "the lock \"" + name().printable() + "\"";
+    std::string sentence = lock + " could not be acquired";
+    if (why == errc::timed_out) sentence = lock + " is held by somebody else";
+    if (why == errc::timed_out && !holder.empty()) sentence += " (" + base::printable(holder) + ")";
+    if (why == errc::wrong_kind) sentence = "the key \"" + name().printable() + "\" holds something else than this kind of lock";
+    return {why, std::move(sentence), std::move(server_text)};
+}
+
+}  // namespace holdfast::session

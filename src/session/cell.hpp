@@ -1,0 +1,110 @@
+// A lock as one client sees it: the line of its threads, the lease it has now, and who may re-enter.
+// All lock objects of a client with the same kind and name share one cell.
+#pragma once
+
+#include "base/annotations.hpp"
+#include "engine/acquire.hpp"
+#include "engine/local_gate.hpp"
+#include "session/tenancy.hpp"
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <variant>
+#include <vector>
+
+namespace holdfast::session {
+
+class core;
+class waiter;
+
+// How an acquisition is wanted.
+struct acquisition {
+    std::optional<time_point> give_up_at;  // empty: one try
+    std::optional<milliseconds> ttl;       // empty: the client's lease
+    std::optional<bool> renew;             // empty: exactly if there is no ttl
+    bool poll = false;                     // do not listen for messages
+    bool by_thread = false;                // owned by this thread: may re-enter, and ends with it
+    std::stop_token stop{};
+};
+
+// Why it was not had. errc::timed_out is "somebody else has it".
+struct failed {
+    std::error_code why;
+    std::string sentence;
+    std::string server_text;
+};
+
+// One hold of a user on a lease. Several share a tenancy after re-entry.
+class hold {
+  public:
+    hold(std::shared_ptr<cell> c, std::shared_ptr<tenancy> t) : in(std::move(c)), of(std::move(t)) {}
+
+    const std::shared_ptr<cell> in;
+    const std::shared_ptr<tenancy> of;
+    std::optional<release_result> result;  // once released; guarded by the user (lease.hpp, thread safety)
+};
+
+// Thread-safe. Lives as long as a lock object or a hold.
+class cell : public std::enable_shared_from_this<cell> {
+  public:
+    cell(std::shared_ptr<core> of, backend::lock_key key) : core_(std::move(of)), key_(std::move(key)) {}
+    cell(const cell&) = delete;
+    cell& operator=(const cell&) = delete;
+
+    const lock_name& name() const noexcept { return key_.name; }
+    core& client() const noexcept { return *core_; }
+
+    // Blocks as `how` says. Re-enters if this thread holds it by lock() and the kind allows it.
+    [[nodiscard]] std::variant<std::shared_ptr<hold>, failed> acquire(const acquisition& how);
+    // Another hold of the same lease.
+    [[nodiscard]] std::variant<std::shared_ptr<hold>, failed> reenter(const hold& outer);
+
+    // Gives one hold back; the last one of a lease gives the lock back. Blocks for a round trip.
+    release_result release(hold& h) noexcept;
+    // unlock() of this thread's latest hold by lock().
+    void unlock() noexcept;
+
+    // The lease that this thread holds by lock(); empty if none.
+    [[nodiscard]] std::shared_ptr<tenancy> held_here() const;
+
+    // The lease ended by itself: others of this process may try.
+    void on_lost(const std::shared_ptr<tenancy>& t);
+
+  private:
+    // A lease that is held, with the number of holds on it and its place in the line.
+    struct occupancy {
+        std::shared_ptr<tenancy> lease;
+        std::uint32_t holds = 1;
+        std::shared_ptr<waiter> place;
+    };
+    // Holds by lock(), by thread; kept after a loss until the thread unlocks.
+    struct thread_hold {
+        std::uint64_t thread;
+        std::shared_ptr<hold> held;
+        std::uint32_t depth = 1;
+    };
+
+    std::optional<std::variant<std::shared_ptr<hold>, failed>> enter_again(const acquisition& how);
+    std::optional<failed> wait_for_turn(const std::shared_ptr<waiter>& me, const acquisition& how);
+    std::variant<std::shared_ptr<hold>, failed> contend(const std::shared_ptr<waiter>& me, const acquisition& how,
+                                                        time_point called_at);
+    std::shared_ptr<hold> settle(const std::shared_ptr<waiter>& me, const acquisition& how,
+                                 const engine::hold_it& grant, milliseconds lease, owner_id owner,
+                                 std::unique_ptr<backend::watch_handle> watch, time_point called_at);
+    release_result give_back(const std::shared_ptr<tenancy>& t);
+    void leave(const std::shared_ptr<waiter>& me);
+    failed describe(std::error_code why, std::string server_text, const std::string& holder) const;
+
+    const std::shared_ptr<core> core_;
+    const backend::lock_key key_;
+
+    mutable base::mutex mutex_;
+    engine::local_gate<std::shared_ptr<waiter>> gate_ GUARDED_BY(mutex_);
+    std::optional<occupancy> now_ GUARDED_BY(mutex_);
+    std::vector<thread_hold> threads_ GUARDED_BY(mutex_);
+    bool expect_queue_ GUARDED_BY(mutex_) = false;  // our release passed the lock on: others wait
+    time_point not_before_ GUARDED_BY(mutex_){};    // listeners were told: let them try first
+};
+
+}  // namespace holdfast::session

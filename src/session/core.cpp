@@ -1,0 +1,278 @@
+#include "session/core.hpp"
+
+#include "base/parker.hpp"
+#include "session/cell.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+namespace holdfast::session {
+
+namespace {
+
+// A connection that died may have left a request with the server that is carried out later: give back
+// again after these pauses, and once more when the lease would be over.
+constexpr std::array stray_pauses{milliseconds{100}, milliseconds{1'000}};
+
+}  // namespace
+
+std::shared_ptr<core> core::open(config settings, const store_opener& opener) {
+    const std::shared_ptr<core> c(new core(std::move(settings)));
+    c->store_ = opener(*c);
+    return c;
+}
+
+core::core(config s)
+    : settings(std::move(s)), trust{settings.drift, settings.margin}, reactor_(std::make_unique<io::reactor>()),
+      notifier_(*reactor_, settings.slow_callback,
+                [this] {
+                    tell(event_kind::slow_callback, nullptr,
+                         "a callback runs longer than config::slow_callback; others go on beside it");
+                }),
+      events_(notifier_), timetable_(settings.renew_after) {}
+
+core::~core() {
+    if (!closed_.load()) close();
+}
+
+void core::close() {
+    if (closed_.exchange(true)) return;
+    if (forked()) {
+        // Locks of the parent's other threads may be held for ever here: leave everything as it is.
+        store_->abandon();
+        reactor_->abandon();
+        notifier_.abandon();
+        new std::shared_ptr<core>(shared_from_this());
+        return;
+    }
+    std::vector<std::shared_ptr<tenancy>> open;
+    {
+        base::guard lock(mutex_);
+        for (const auto& [id, t] : leases_) open.push_back(t);
+    }
+    for (const auto& t : open) {
+        undo(t->key, t->owner, t->lease, false);
+        lose(t, "the client was closed");
+    }
+    backend::parker me;
+    const auto enough = boot_clock::now() + settings.close_timeout;
+    for (;;) {
+        {
+            base::guard lock(mutex_);
+            if (undoing_ == 0) break;
+        }
+        const auto now = boot_clock::now();
+        if (now >= enough) break;
+        me.park_until(std::min(enough, now + milliseconds{1}));
+    }
+    notifier_.stop();
+    store_.reset();
+    reactor_.reset();
+}
+
+bool core::usable() const noexcept { return !closed_.load(std::memory_order_relaxed) && !forked(); }
+
+void core::check_usable() const {
+    if (forked()) {
+        throw error(errc::forked, "this client was made before fork(); make a new one in the child process");
+    }
+    if (closed_.load(std::memory_order_relaxed)) throw error(errc::closed, "the client of this lock was destroyed");
+}
+
+std::shared_ptr<cell> core::cell_of(const backend::lock_key& key) {
+    base::guard lock(mutex_);
+    auto& known = cells_[key];
+    auto c = known.lock();
+    if (!c) known = c = std::make_shared<cell>(shared_from_this(), key);
+    if (++cell_lookups_ % 1024 == 0) std::erase_if(cells_, [](const auto& entry) { return entry.second.expired(); });
+    return c;
+}
+
+// --- leases ---------------------------------------------------------------------------------------
+
+void core::began(const std::shared_ptr<tenancy>& t, boot_clock::duration waited) {
+    counts.acquired.add();
+    counts.held.add();
+    counts.wait.add(waited);
+    {
+        base::guard lock(mutex_);
+        t->id = next_id_++;
+        leases_.emplace(t->id, t);
+        timetable_.add(t->id, t->deadline(), t->lease, t->renewed, t->since);
+        arm();
+    }
+    if (events_.anybody()) tell(event_kind::acquired, &t->key.name, {}, {}, t->token);
+}
+
+void core::ended(const tenancy& t) {
+    counts.held.subtract();
+    counts.hold.add(boot_clock::now() - t.since);
+    base::guard lock(mutex_);
+    timetable_.remove(t.id);
+    leases_.erase(t.id);
+}
+
+void core::renew_now(const std::shared_ptr<tenancy>& t, std::uint32_t holds) {
+    reactor_->post([this, t, holds] {
+        const auto sent = boot_clock::now();
+        const backend::renew_request r{t->key, t->owner, t->lease, holds};
+        store_->renew({&r, 1}, sent + settings.answer_timeout, [this, t, sent](const auto& answers) {
+            if (answers.size() == 1) on_renewed(t, answers[0], sent);
+        });
+    });
+}
+
+void core::arm() {
+    const auto next = timetable_.next();
+    if (next >= armed_for_) return;
+    reactor_->cancel(timer_);
+    armed_for_ = next;
+    timer_ = reactor_->at(next, [this] { tick(); });
+}
+
+void core::tick() {
+    std::vector<std::shared_ptr<tenancy>> due;
+    std::vector<std::shared_ptr<tenancy>> late;
+    std::vector<std::shared_ptr<tenancy>> over;
+    std::vector<std::shared_ptr<tenancy>> gone;
+    {
+        base::guard lock(mutex_);
+        const auto work = timetable_.due(boot_clock::now());
+        const auto find = [&](engine::lease_id id) REQUIRES(mutex_) { return leases_.at(id); };
+        for (const auto id : work.lost) over.push_back(find(id));
+        for (const auto id : work.overdue) late.push_back(find(id));
+        for (const auto id : work.renew) {
+            auto t = find(id);
+            if (t->thread == nullptr || t->thread->alive.load(std::memory_order_acquire)) {
+                due.push_back(std::move(t));
+            } else {
+                // Its unlock() can never come. It is not renewed, and so it ends.
+                timetable_.add(id, t->deadline(), t->lease, false, boot_clock::now());
+                gone.push_back(std::move(t));
+            }
+        }
+        armed_for_ = time_point::max();
+        arm();
+    }
+    for (const auto& t : over) lose(t, "it could not be renewed in time, or was not to be renewed");
+    for (const auto& t : gone) {
+        tell(event_kind::holder_gone, &t->key.name, "the thread that locked it has ended; it is not renewed any more");
+    }
+    for (const auto& t : late) on_renewed(t, backend::renew_answer::unknown, {});
+    if (!due.empty()) renew(due);
+}
+
+void core::renew(const std::vector<std::shared_ptr<tenancy>>& due) {
+    std::vector<backend::renew_request> requests;
+    requests.reserve(due.size());
+    for (const auto& t : due) requests.push_back({t->key, t->owner, t->lease, 0});
+    const auto sent = boot_clock::now();
+    store_->renew(requests, sent + settings.answer_timeout, [this, due, sent](const auto& answers) {
+        for (std::size_t i = 0; i < std::min(answers.size(), due.size()); ++i) on_renewed(due[i], answers[i], sent);
+    });
+}
+
+void core::on_renewed(const std::shared_ptr<tenancy>& t, backend::renew_answer answer, time_point sent) {
+    if (t->state() == lease_state::released) return;  // "not held" is what our own release leaves behind
+    const auto now = boot_clock::now();
+    switch (answer) {
+        case backend::renew_answer::renewed: {
+            counts.renewals.add();
+            if (!t->extend(trust.deadline(sent, t->lease), now)) return;
+            if (t->move_to(lease_state::held)) {
+                tell(event_kind::renewed, &t->key.name, "renewal works again", {}, t->token);
+            }
+            base::guard lock(mutex_);
+            timetable_.renewed(t->id, t->deadline(), now);
+            arm();
+            return;
+        }
+        case backend::renew_answer::lost:
+            counts.renewals_failed.add();
+            return lose(t, "the store says that it is not held any more");
+        case backend::renew_answer::unknown: {
+            counts.renewals_failed.add();
+            if (t->move_to(lease_state::jeopardy)) {
+                tell(event_kind::jeopardy, &t->key.name, "it cannot be renewed just now; time is left",
+                     errc::unavailable, t->token);
+            }
+            // An answer says when to try again; silence (`sent` is empty) was planned for by the timetable.
+            if (sent == time_point{}) return;
+            base::guard lock(mutex_);
+            timetable_.not_answered(t->id, now);
+            arm();
+            return;
+        }
+    }
+}
+
+void core::lose(const std::shared_ptr<tenancy>& t, const std::string& why) {
+    if (!t->move_to(lease_state::lost)) return;
+    counts.lost.add();
+    ended(*t);
+    t->watch.reset();
+    notifier_.post([t] { t->lost.request_stop(); });
+    tell(event_kind::lost, &t->key.name, why, errc::lost, t->token);
+    if (const auto c = t->home.lock()) c->on_lost(t);
+}
+
+void core::undo(const backend::lock_key& key, const owner_id& owner, milliseconds lease, bool insist) {
+    {
+        base::guard lock(mutex_);
+        ++undoing_;
+    }
+    reactor_->post([this, r = backend::release_request{key, owner, true}, lease, insist] { send_undo(r, lease, insist, 0); });
+}
+
+void core::send_undo(backend::release_request r, milliseconds lease, bool insist, unsigned round) {
+    store_->release(r, boot_clock::now() + settings.answer_timeout, [=, this](const backend::release_answer& a) {
+        const bool answered = std::holds_alternative<backend::released>(a) || std::holds_alternative<backend::not_held>(a);
+        if (round == 0) {
+            base::guard lock(mutex_);
+            --undoing_;
+        }
+        if ((answered && !insist) || round > stray_pauses.size() || closed_.load()) return;
+        const auto pause = round < stray_pauses.size() ? stray_pauses[round] : lease;
+        reactor_->at(engine::later(boot_clock::now(), pause), [=, this] { send_undo(r, lease, insist, round + 1); });
+    });
+}
+
+// --- events ---------------------------------------------------------------------------------------
+
+void core::tell(event_kind kind, const lock_name* lock, std::string detail, std::error_code reason, fence token) {
+    if (!events_.anybody()) return;
+    event e{kind, lock != nullptr ? lock->printable() : std::string{}, std::move(detail), reason, token, boot_clock::now()};
+    if (!events_.emit(std::move(e))) counts.events_dropped.add();
+}
+
+void core::on_notice(const backend::notice& n) {
+    using change = backend::notice::change;
+    switch (n.what) {
+        case change::link_up: {
+            tell(event_kind::store_up, nullptr, n.detail);
+            base::guard lock(mutex_);
+            timetable_.hurry(boot_clock::now());
+            arm();
+            break;
+        }
+        case change::link_down: tell(event_kind::store_down, nullptr, n.detail, errc::unavailable); break;
+        case change::restarted: tell(event_kind::store_restarted, nullptr, n.detail); break;
+        case change::eviction_risk: tell(event_kind::eviction_risk, nullptr, n.detail); break;
+        case change::no_channel_right: tell(event_kind::no_channel_right, nullptr, n.detail, errc::no_permission); break;
+        case change::evicted: {
+            std::shared_ptr<tenancy> evicted;
+            {
+                base::guard lock(mutex_);
+                for (const auto& [id, t] : leases_) {
+                    if (t->owner == n.owner) evicted = t;
+                }
+            }
+            if (evicted) lose(evicted, "it was evicted " + n.detail);
+            break;
+        }
+    }
+}
+
+}  // namespace holdfast::session

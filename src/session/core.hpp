@@ -1,0 +1,100 @@
+// What one client has: its store, its reactor, its timetable of leases, its counters and events.
+#pragma once
+
+#include "base/annotations.hpp"
+#include "engine/acquire.hpp"
+#include "engine/watchdog.hpp"
+#include "io/notifier.hpp"
+#include "io/reactor.hpp"
+#include "observe/bus.hpp"
+#include "observe/counters.hpp"
+#include "session/tenancy.hpp"
+
+#include <holdfast/config.hpp>
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+namespace holdfast::session {
+
+class cell;
+
+// Thread-safe. Outlives the client while leases of it are about; then it is closed and answers so.
+class core : public std::enable_shared_from_this<core> {
+  public:
+    // Opens the store that `settings.url` names. Throws holdfast::error for what cannot be used.
+    using store_opener = std::function<std::unique_ptr<backend::store>(core&)>;
+    [[nodiscard]] static std::shared_ptr<core> open(config settings, const store_opener& opener);
+    core(const core&) = delete;
+    core& operator=(const core&) = delete;
+    ~core();
+
+    // Gives back what is held, waits at most config::close_timeout for it, and ends all threads.
+    void close();
+
+    const config settings;
+    const engine::validity trust;
+    observe::counters counts;
+
+    [[nodiscard]] backend::store& store() noexcept { return *store_; }
+    [[nodiscard]] strength gives() const noexcept { return store_->has().gives; }
+    [[nodiscard]] io::reactor& reactor() noexcept { return *reactor_; }
+    [[nodiscard]] observe::bus& events() noexcept { return events_; }
+    // Throws errc::forked in a child process and errc::closed after close().
+    void check_usable() const;
+    [[nodiscard]] bool usable() const noexcept;
+    [[nodiscard]] bool forked() const noexcept { return forked_ != base::fork_generation(); }
+
+    // The one cell of this client for a lock.
+    [[nodiscard]] std::shared_ptr<cell> cell_of(const backend::lock_key& key);
+
+    // --- leases -------------------------------------------------------------------------------
+    void began(const std::shared_ptr<tenancy>& t, boot_clock::duration waited);
+    // No renewal is sent and no loss is told from here on. Counts the hold.
+    void ended(const tenancy& t);
+    // The lease is over and its holder is told. Once; not after ended().
+    void lose(const std::shared_ptr<tenancy>& t, const std::string& why);
+    // Renews now, and goes on as planned: after a hand-over, and to show a new hold count (0: none).
+    void renew_now(const std::shared_ptr<tenancy>& t, std::uint32_t holds);
+
+    // Takes back an acquisition that was given up, without waiting for it.
+    void undo(const backend::lock_key& key, const owner_id& owner, milliseconds lease, bool insist);
+
+    // --- events -------------------------------------------------------------------------------
+    void tell(event_kind kind, const lock_name* lock, std::string detail, std::error_code reason = {},
+              fence token = fence::none);
+    // What the store says of itself.
+    void on_notice(const backend::notice& n);
+
+  private:
+    explicit core(config s);
+
+    void tick();
+    void arm() REQUIRES(mutex_);
+    void renew(const std::vector<std::shared_ptr<tenancy>>& due);
+    void on_renewed(const std::shared_ptr<tenancy>& t, backend::renew_answer answer, time_point sent);
+    void send_undo(backend::release_request r, milliseconds lease, bool insist, unsigned round);
+
+    const std::uint64_t forked_ = base::fork_generation();
+    std::atomic<bool> closed_{false};
+    std::unique_ptr<io::reactor> reactor_;
+    io::notifier notifier_;
+    observe::bus events_;
+    std::unique_ptr<backend::store> store_;
+
+    base::mutex mutex_;
+    engine::watchdog timetable_ GUARDED_BY(mutex_);
+    std::unordered_map<engine::lease_id, std::shared_ptr<tenancy>> leases_ GUARDED_BY(mutex_);
+    engine::lease_id next_id_ GUARDED_BY(mutex_) = 1;
+    time_point armed_for_ GUARDED_BY(mutex_) = time_point::max();
+    io::timer_id timer_ GUARDED_BY(mutex_);
+    std::size_t undoing_ GUARDED_BY(mutex_) = 0;  // releases under way that nobody waits for
+    std::map<backend::lock_key, std::weak_ptr<cell>> cells_ GUARDED_BY(mutex_);
+    std::uint64_t cell_lookups_ GUARDED_BY(mutex_) = 0;  // now and then the expired ones are swept out
+};
+
+}  // namespace holdfast::session

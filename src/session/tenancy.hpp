@@ -1,0 +1,94 @@
+// One lease as the store knows it: from the grant to the release or the loss. Holds of the user point at it.
+#pragma once
+
+#include "base/fork.hpp"
+
+#include <holdfast/backend.hpp>
+#include <holdfast/lease.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+
+namespace holdfast::session {
+
+class cell;
+
+using backend::time_point;
+using std::chrono::milliseconds;
+
+// A thread that holds by lock(). `alive` becomes false when the thread ends.
+struct thread_mark {
+    std::uint64_t serial;
+    std::atomic<bool> alive{true};
+};
+// Of the calling thread. Serials are never used twice, unlike the system's thread ids.
+[[nodiscard]] const std::shared_ptr<thread_mark>& this_thread();
+
+// valid() and deadline() may be called from any thread at once; the rest says who guards it.
+class tenancy {
+  public:
+    tenancy(backend::lock_key k, owner_id o, milliseconds l, bool r, fence f, time_point until, time_point now)
+        : key(std::move(k)), owner(std::move(o)), lease(l), renewed(r), token(f), since(now), deadline_(count(until)) {}
+
+    const backend::lock_key key;
+    const owner_id owner;
+    const milliseconds lease;
+    const bool renewed;
+    const fence token;
+    const time_point since;
+    std::uint64_t id = 0;     // in the timetable; set before anybody else sees it
+    bool stray = false;       // an attempt had no answer and may still arrive; set likewise
+    std::shared_ptr<thread_mark> thread;  // held by lock(); empty for leases; set likewise
+    std::weak_ptr<cell> home;             // set likewise
+    std::unique_ptr<backend::watch_handle> watch;  // set likewise; dropped by whoever ends the tenancy
+
+    [[nodiscard]] time_point deadline() const noexcept {
+        return time_point{boot_clock::duration{deadline_.load(std::memory_order_acquire)}};
+    }
+    [[nodiscard]] lease_state state() const noexcept {
+        const auto s = state_.load(std::memory_order_acquire);
+        // Nobody has had time to say so yet, but it is over.
+        const bool open = s == lease_state::held || s == lease_state::jeopardy;
+        return open && !in_time() ? lease_state::lost : s;
+    }
+    [[nodiscard]] bool valid() const noexcept {
+        const auto s = state_.load(std::memory_order_acquire);
+        return (s == lease_state::held || s == lease_state::jeopardy) && in_time();
+    }
+
+    // A renewal was answered. False if the deadline had passed before: then nothing revives the lease.
+    bool extend(time_point until, time_point now) noexcept {
+        auto old = deadline_.load(std::memory_order_acquire);
+        do {
+            if (old <= count(now)) return false;
+        } while (!deadline_.compare_exchange_weak(old, std::max(old, count(until)), std::memory_order_acq_rel));
+        return true;
+    }
+
+    // Moves to `next` if the lease is still held or in jeopardy. False if somebody ended it before.
+    bool move_to(lease_state next) noexcept {
+        auto s = state_.load(std::memory_order_acquire);
+        do {
+            if (s != lease_state::held && s != lease_state::jeopardy) return false;
+            if (s == next) return false;
+        } while (!state_.compare_exchange_weak(s, next, std::memory_order_acq_rel));
+        return true;
+    }
+
+    std::stop_source lost;  // asked on the notifier's thread
+
+  private:
+    static boot_clock::rep count(time_point t) noexcept { return t.time_since_epoch().count(); }
+    [[nodiscard]] bool in_time() const noexcept {
+        return base::fork_generation() == forked_ && boot_clock::now() < deadline();
+    }
+
+    const std::uint64_t forked_ = base::fork_generation();
+    std::atomic<boot_clock::rep> deadline_;
+    std::atomic<lease_state> state_{lease_state::held};
+};
+
+}  // namespace holdfast::session
