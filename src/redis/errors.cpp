@@ -59,17 +59,18 @@ std::string_view error_word(std::string_view text) noexcept {
     if (word != "ERR") return word;
     // An error inside a script, wrapped by a server before 7: "...: @user_script:1: -OOM ..." or, raised by
     // the script itself, "...: @user_script: 1: OOM ...". Only there: elsewhere the words may be a caller's.
-    if (const auto at = text.find("@user_script"); at != std::string_view::npos) {
-        auto rest = text.substr(at);
+    // Errors of nested calls are wrapped more than once; the innermost tells.
+    auto rest = text.substr(std::min(text.find("@user_script"), text.size()));
+    while (rest.starts_with("@user_script")) {
         for (int colons = 0; colons < 2; ++colons) {
             const auto colon = rest.find(':');
             if (colon == std::string_view::npos) return word;
             rest.remove_prefix(colon + 1);
         }
         rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
-        if (rest.starts_with('-')) rest.remove_prefix(1);
-        if (const auto inner = first_word(rest); !inner.empty()) return inner;
     }
+    if (rest.starts_with('-')) rest.remove_prefix(1);
+    if (const auto inner = first_word(rest); !inner.empty()) return inner;
     return word;
 }
 

@@ -1,0 +1,141 @@
+#include "redis/url.hpp"
+
+#include <holdfast/error.hpp>
+
+#include <gtest/gtest.h>
+
+namespace holdfast::redis {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(url, names_host_port_and_database) {
+    const auto c = parse_url("redis://db.example:6380/3");
+    EXPECT_EQ(c.host, "db.example");
+    EXPECT_EQ(c.port, 6380);
+    EXPECT_EQ(c.db, 3);
+    EXPECT_TRUE(c.user.empty());
+    EXPECT_TRUE(c.password.empty());
+}
+
+TEST(url, leaves_the_rest_at_its_defaults) {
+    const auto c = parse_url("redis://h");
+    EXPECT_EQ(c.port, 6379);
+    EXPECT_EQ(c.db, 0);
+    EXPECT_EQ(c.connect_timeout, 2s);
+    EXPECT_EQ(c.command_timeout, 2s);
+    EXPECT_EQ(parse_url("redis://h/").db, 0);
+}
+
+TEST(url, carries_credentials) {
+    auto c = parse_url("redis://alice:s%40c%3Aret@h");
+    EXPECT_EQ(c.user, "alice");
+    EXPECT_EQ(c.password, "s@c:ret");
+    c = parse_url("redis://:pass:word@h");
+    EXPECT_EQ(c.user, "");
+    EXPECT_EQ(c.password, "pass:word");
+    c = parse_url("redis://:p@ss@h");  // the last @ counts
+    EXPECT_EQ(c.password, "p@ss");
+    EXPECT_EQ(c.host, "h");
+}
+
+TEST(url, takes_ipv6_in_brackets) {
+    const auto c = parse_url("redis://:x@[::1]:7000/1");
+    EXPECT_EQ(c.host, "::1");
+    EXPECT_EQ(c.port, 7000);
+    EXPECT_EQ(address_text(c), "[::1]:7000");
+    EXPECT_EQ(parse_url("redis://[fe80::1]").host, "fe80::1");
+}
+
+TEST(url, takes_options) {
+    const auto c = parse_url("redis://h/2?connect_timeout=250ms&command_timeout=1m30s&name=worker-1&");
+    EXPECT_EQ(c.connect_timeout, 250ms);
+    EXPECT_EQ(c.command_timeout, 90s);
+    EXPECT_EQ(c.client_name, "worker-1");
+    EXPECT_EQ(c.db, 2);
+}
+
+TEST(url, names_a_unix_socket) {
+    const auto c = parse_url("unix:///run/my%20redis.sock?db=1&user=bob&password=p%26w");
+    EXPECT_EQ(c.unix_path, "/run/my redis.sock");
+    EXPECT_EQ(c.db, 1);
+    EXPECT_EQ(c.user, "bob");
+    EXPECT_EQ(c.password, "p&w");
+    EXPECT_EQ(address_text(c), "unix:/run/my redis.sock");
+}
+
+TEST(url, a_mistake_is_named) {
+    const struct {
+        std::string_view url;
+        std::string_view says;
+    } table[] = {
+        {"", "redis:// or unix://"},
+        {"http://h", "redis:// or unix://"},
+        {"redis:h", "redis:// or unix://"},
+        {"redis://", "host is missing"},
+        {"redis://:6379", "host is missing"},
+        {"redis://h:0", "1 to 65535"},
+        {"redis://h:65536", "1 to 65535"},
+        {"redis://h:", "1 to 65535"},
+        {"redis://h:12x", "1 to 65535"},
+        {"redis://::1", "brackets"},
+        {"redis://[::1", "no \"]\""},
+        {"redis://[::1]x", ":port"},
+        {"redis://h/x", "\"x\""},
+        {"redis://h/-1", "0 to 999999"},
+        {"redis://h?colour=red", "\"colour\" is unknown; allowed are connect_timeout"},
+        {"redis://h?user=bob", "\"user\" is unknown"},
+        {"redis://h?name", "no \"=\""},
+        {"redis://h?name=a%20b", "printable ASCII"},
+        {"redis://h?connect_timeout=5", "connect_timeout=\"5\""},
+        {"redis://h?command_timeout=0", "above zero"},
+        {"redis://h?command_timeout=2d", "longer than a day"},
+        {"redis://a%2", "two hex digits"},
+        {"redis://a%zz", "two hex digits"},
+        {"redis://a%00b", "zero byte"},
+        {"redis://bob@h", "without a password"},
+        {"unix://run/x", "absolute"},
+        {"unix:///x?user=bob", "without a password"},
+    };
+    for (const auto& row : table) {
+        try {
+            (void)parse_url(row.url);
+            ADD_FAILURE() << row.url << " was taken";
+        } catch (const error& e) {
+            EXPECT_EQ(e.code(), make_error_code(errc::invalid_argument)) << row.url;
+            EXPECT_NE(std::string_view{e.what()}.find(row.says), std::string_view::npos) << row.url << " says: " << e.what();
+        }
+    }
+}
+
+TEST(url, no_error_ever_shows_the_password) {
+    for (const std::string_view url : {
+             "redis://:hunter2@h:99999",
+             "redis://:hunter2",
+             "redis://u:hunter2",
+             "redis://u:hun/ter2@h",
+             "redis://u:1/hunter2@h",
+             "redis://u:1?hunter2=3@h",
+             "redis://:hunter2%@h",
+             "redis://:%zzhunter2@h",
+             "redis://:hunter2@",
+             "redis://:hunter2@[::1",
+             "redis://:hunter2@h/x",
+             "redis://:hunter2@h?x=y",
+             "redis://:hunter2@h?connect_timeout=never",
+             "unix:///s?password=hunter2&x=y",
+             "unix:///s?password=a&hunter2=y",
+             "unix:///s?password=%hunter2",
+             "hunter2://x",
+         }) {
+        try {
+            (void)parse_url(url);
+            ADD_FAILURE() << url << " was taken";
+        } catch (const error& e) {
+            EXPECT_EQ(std::string_view{e.what()}.find("ter2"), std::string_view::npos) << url << " says: " << e.what();
+        }
+    }
+}
+
+}  // namespace
+}  // namespace holdfast::redis
