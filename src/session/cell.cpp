@@ -234,7 +234,7 @@ void cell::unlock() noexcept {
 release_result cell::give_back(const std::shared_ptr<tenancy>& t) {
     const auto believed_until = t->deadline();
     const bool ours = t->valid() && t->move_to(lease_state::released);
-    if (!core_->usable()) return {release_outcome::unknown_until, believed_until + core_->settings.lease};
+    if (!core_->usable()) return {release_outcome::unknown_until, frees_at(*t)};
     if (!ours) {
         // It is over, or just about: if the store does not know yet, that frees it earlier.
         core_->lose(t, "its time was over when it was released");
@@ -244,7 +244,7 @@ release_result cell::give_back(const std::shared_ptr<tenancy>& t) {
     core_->ended(*t);
 
     auto& store = core_->store();
-    engine::release machine({believed_until, engine::later(believed_until, t->lease), core_->settings.answer_timeout});
+    engine::release machine({believed_until, frees_at(*t), core_->settings.answer_timeout});
     auto action = machine.begin(boot_clock::now());
     backend::parker pause;
     while (!std::holds_alternative<engine::release_done>(action)) {
@@ -323,11 +323,21 @@ std::shared_ptr<tenancy> cell::held_here() const {
     return nullptr;
 }
 
+// A renewal may have been sent just now, and be carried out as late as we would wait for its answer.
+time_point cell::frees_at(const tenancy& t) const {
+    const auto slack = std::chrono::duration_cast<milliseconds>(t.lease * core_->settings.drift);
+    return engine::later(engine::later(boot_clock::now(), t.lease), core_->settings.answer_timeout + slack);
+}
+
 failed cell::describe(std::error_code why, std::string server_text, const std::string& holder) const {
     const auto lock = "the lock \"" + name().printable() + "\"";
     std::string sentence = lock + " could not be acquired";
     if (why == errc::timed_out) sentence = lock + " is held by somebody else";
     if (why == errc::timed_out && !holder.empty()) sentence += " (" + base::printable(holder) + ")";
+    // Of the connection we speak ourselves; other texts are the server's and stay apart.
+    if ((why == errc::unavailable || why == errc::unknown_outcome) && !server_text.empty()) {
+        sentence += " (" + base::printable(std::exchange(server_text, {})) + ")";
+    }
     if (why == errc::wrong_kind) sentence = "the key \"" + name().printable() + "\" holds something else than this kind of lock";
     return {why, std::move(sentence), std::move(server_text)};
 }

@@ -94,6 +94,7 @@ class cell : public std::enable_shared_from_this<cell> {
                                  std::unique_ptr<backend::watch_handle> watch, time_point called_at);
     release_result give_back(const std::shared_ptr<tenancy>& t);
     void leave(const std::shared_ptr<waiter>& me);
+    [[nodiscard]] time_point frees_at(const tenancy& t) const;
     failed describe(std::error_code why, std::string server_text, const std::string& holder) const;
 
     const std::shared_ptr<core> core_;
