@@ -147,7 +147,7 @@ class link : public std::enable_shared_from_this<link> {
     void connect_later(std::chrono::nanoseconds);
     void on_connected(connected);
     void on_connect_failed(connect_failure);
-    void lose(const connection_ptr&, fault why) REQUIRES(mutex_);
+    void lose(connection_ptr, fault why) REQUIRES(mutex_);
     void bury(const connection_ptr&, operations lost, const fault& why);
     void arm_expiry(time_point deadline) REQUIRES(mutex_);
     void on_expiry();

@@ -101,7 +101,7 @@ void link::on_connect_failed(connect_failure failure) {
 }
 
 // By whoever notices. The connection is gone at once; what must be told is told by the reactor.
-void link::lose(const connection_ptr& c, fault why) {
+void link::lose(connection_ptr c, fault why) {
     if (conn_ != c) return;
     conn_.reset();
     state_ = state::down;
