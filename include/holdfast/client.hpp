@@ -32,7 +32,8 @@ class client {
     client& operator=(const client&) = delete;
     ~client();
 
-    // Calls `tell` for each event, one after another, on a thread of the client's own. Exceptions from
+    // Calls `tell` for each event, one after another, on a thread of the client's own, and first for how
+    // things stand with the store (store_up, store_down, eviction_risk, no_channel_right). Exceptions from
     // `tell` are swallowed. Keep the result as long as you want to listen.
     [[nodiscard]] event_subscription on_event(std::function<void(const event&)> tell);
 

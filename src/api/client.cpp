@@ -63,7 +63,7 @@ client::~client() { core_->close(); }
 
 event_subscription client::on_event(std::function<void(const event&)> tell) {
     core_->check_usable();
-    return core_->events().listen(std::move(tell));
+    return core_->listen(std::move(tell));
 }
 
 client_stats client::stats() const { return core_->counts.snapshot(core_->store().seen().requests); }

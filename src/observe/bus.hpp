@@ -18,7 +18,8 @@ class bus {
   public:
     explicit bus(io::notifier& on) : on_(on) {}
 
-    [[nodiscard]] event_subscription listen(std::function<void(const event&)> tell);
+    // `so_far` is what the newcomer alone is told first.
+    [[nodiscard]] event_subscription listen(std::function<void(const event&)> tell, std::vector<event> so_far = {});
     // Cheap when nobody listens: ask first, then make the event.
     [[nodiscard]] bool anybody() const noexcept { return roster_->count.load(std::memory_order_relaxed) > 0; }
     // False if the event was dropped because callbacks are too slow.
@@ -28,6 +29,8 @@ class bus {
     struct listener {
         base::mutex mutex;
         std::function<void(const event&)> tell GUARDED_BY(mutex);
+
+        void call(const event& e) noexcept;
     };
 
     // Shared with the calls under way, which may outlive the bus.

@@ -247,20 +247,42 @@ void core::tell(event_kind kind, const lock_name* lock, std::string detail, std:
     if (!events_.emit(std::move(e))) counts.events_dropped.add();
 }
 
+void core::stands(event_kind kind, const std::string& detail, std::error_code reason, event_kind no_more) {
+    {
+        base::guard lock(mutex_);
+        standing_.erase(no_more);
+        standing_.insert_or_assign(kind, event{kind, {}, detail, reason, fence::none, boot_clock::now()});
+    }
+    tell(kind, nullptr, detail, reason);
+}
+
+event_subscription core::listen(std::function<void(const event&)> tell) {
+    std::vector<event> so_far;
+    {
+        base::guard lock(mutex_);
+        for (const auto& [kind, e] : standing_) so_far.push_back(e);
+    }
+    return events_.listen(std::move(tell), std::move(so_far));
+}
+
 void core::on_notice(const backend::notice& n) {
     using change = backend::notice::change;
     switch (n.what) {
         case change::link_up: {
-            tell(event_kind::store_up, nullptr, n.detail);
+            stands(event_kind::store_up, n.detail, {}, event_kind::store_down);
             base::guard lock(mutex_);
             timetable_.hurry(boot_clock::now());
             arm();
             break;
         }
-        case change::link_down: tell(event_kind::store_down, nullptr, n.detail, errc::unavailable); break;
+        case change::link_down:
+            stands(event_kind::store_down, n.detail, errc::unavailable, event_kind::store_up);
+            break;
         case change::restarted: tell(event_kind::store_restarted, nullptr, n.detail); break;
-        case change::eviction_risk: tell(event_kind::eviction_risk, nullptr, n.detail); break;
-        case change::no_channel_right: tell(event_kind::no_channel_right, nullptr, n.detail, errc::no_permission); break;
+        case change::eviction_risk: stands(event_kind::eviction_risk, n.detail, {}, event_kind::eviction_risk); break;
+        case change::no_channel_right:
+            stands(event_kind::no_channel_right, n.detail, errc::no_permission, event_kind::no_channel_right);
+            break;
         case change::evicted: {
             std::shared_ptr<tenancy> evicted;
             {

@@ -43,7 +43,6 @@ class core : public std::enable_shared_from_this<core> {
     [[nodiscard]] backend::store& store() noexcept { return *store_; }
     [[nodiscard]] strength gives() const noexcept { return store_->has().gives; }
     [[nodiscard]] io::reactor& reactor() noexcept { return *reactor_; }
-    [[nodiscard]] observe::bus& events() noexcept { return events_; }
     // Throws errc::forked in a child process and errc::closed after close().
     void check_usable() const;
     [[nodiscard]] bool usable() const noexcept;
@@ -69,6 +68,8 @@ class core : public std::enable_shared_from_this<core> {
               fence token = fence::none);
     // What the store says of itself.
     void on_notice(const backend::notice& n);
+    // The newcomer is first told how things stand with the store, whenever that was found out.
+    [[nodiscard]] event_subscription listen(std::function<void(const event&)> tell);
 
   private:
     explicit core(config s);
@@ -77,6 +78,7 @@ class core : public std::enable_shared_from_this<core> {
     void arm() REQUIRES(mutex_);
     void renew(const std::vector<std::shared_ptr<tenancy>>& due);
     void on_renewed(const std::shared_ptr<tenancy>& t, backend::renew_answer answer, time_point sent);
+    void stands(event_kind kind, const std::string& detail, std::error_code reason, event_kind no_more);
     void send_undo(backend::release_request r, milliseconds lease, bool insist, unsigned round);
 
     const std::uint64_t forked_ = base::fork_generation();
@@ -92,6 +94,7 @@ class core : public std::enable_shared_from_this<core> {
     engine::lease_id next_id_ GUARDED_BY(mutex_) = 1;
     time_point armed_for_ GUARDED_BY(mutex_) = time_point::max();
     io::timer_id timer_ GUARDED_BY(mutex_);
+    std::map<event_kind, event> standing_ GUARDED_BY(mutex_);  // true until something else is
     std::size_t undoing_ GUARDED_BY(mutex_) = 0;  // releases under way that nobody waits for
     std::map<backend::lock_key, std::weak_ptr<cell>> cells_ GUARDED_BY(mutex_);
     std::uint64_t cell_lookups_ GUARDED_BY(mutex_) = 0;  // now and then the expired ones are swept out
