@@ -1,0 +1,191 @@
+#include "cli/supervisor.hpp"
+
+#include "cli/exit_codes.hpp"
+
+#include <algorithm>
+#include <csignal>
+
+namespace holdfast::cli {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+template <class... F>
+struct overloaded : F... {
+    using F::operator()...;
+};
+
+// A process that slept for most of its lease wakes up with little of it left and with a renewal that is sent
+// at this very moment: it gets this long before we end a command that need not end.
+milliseconds benefit_of_the_doubt(milliseconds grace) { return std::min(milliseconds{100}, grace / 4); }
+
+}  // namespace
+
+ending_times ending_times_for(milliseconds ttl, const config& settings) {
+    using real = std::chrono::duration<double, std::milli>;
+    const auto margin = std::clamp(ttl / 20, milliseconds{10}, milliseconds{500});
+    // What is left when the first renewal is due. A quarter of it belongs to the renewals.
+    const auto room = real{ttl} * (1 - settings.drift - settings.renew_after) - settings.margin;
+    return {margin, std::chrono::floor<milliseconds>(room * 0.75) - margin};
+}
+
+run_action supervisor::resume(const run_event& what, const lease_view& seen, time_point now) {
+    run_action todo;
+    if (seen.valid) deadline_ = seen.deadline;
+    // The end of the command comes before the look: there is nothing left to be ended.
+    std::visit(overloaded{
+                   [&](const ended& e) { command_ended(e.code, seen, now, todo); },
+                   [&](const not_started& e) {
+                       ran_ = false;
+                       code_ = e.code;
+                       phase_ = run_phase::over;
+                       todo.give_back = true;
+                   },
+                   [](const auto&) {},
+               },
+               what);
+    look(seen, now, todo);
+    // A signal comes after it: CONT must not wake a command that has no lock any more.
+    std::visit(overloaded{
+                   [&](const told& e) { hand_on(e.signal, todo); },
+                   [&](const stopped&) {
+                       todo.stop_with_it = phase_ == run_phase::guarded || phase_ == run_phase::unguarded;
+                   },
+                   [](const auto&) {},
+               },
+               what);
+    return todo;
+}
+
+void supervisor::look(const lease_view& seen, time_point now, run_action& todo) {
+    switch (phase_) {
+        case run_phase::guarded: look_while_guarded(seen, now, todo); break;
+        case run_phase::ending:
+            if (now >= kill_at()) {
+                phase_ = run_phase::killed;
+                todo.signal = SIGKILL;
+            } else {
+                todo.look_again = kill_at();
+            }
+            break;
+        case run_phase::resting:
+            if (!seen.valid || now >= held_since_ + rules_.at_least) {
+                phase_ = run_phase::over;
+                todo.give_back = true;
+            } else {
+                todo.look_again = held_since_ + rules_.at_least;
+            }
+            break;
+        case run_phase::unguarded:
+        case run_phase::killed:
+        case run_phase::over: break;
+    }
+}
+
+void supervisor::look_while_guarded(const lease_view& seen, time_point now, run_action& todo) {
+    if (!seen.valid) return end_it(why_ended::lost, now, todo);
+
+    const auto kill_by = deadline_ - rules_.margin;
+    const auto term_by = kill_by - rules_.grace;
+    todo.look_again = term_by;
+    if (now < term_by) {
+        late_since_.reset();
+    } else {
+        if (!late_since_) late_since_ = now;
+        const auto doubt_ends = std::min(*late_since_ + benefit_of_the_doubt(rules_.grace), kill_by);
+        if (seen.jeopardy || now >= doubt_ends) {
+            if (rules_.policy != on_loss::ignore) return end_it(why_ended::expiring, now, todo);
+            // Not lost yet, and perhaps never: the command is told while there is time to do something about it.
+            if (!warned_) todo.warn = warned_ = true;
+            todo.look_again = deadline_;
+        } else {
+            todo.look_again = doubt_ends;
+        }
+    }
+
+    if (!rules_.max_hold) return;
+    const auto hold_until = held_since_ + *rules_.max_hold;
+    if (now >= hold_until) return end_it(why_ended::max_hold, now, todo);
+    todo.look_again = std::min(todo.look_again, hold_until);
+}
+
+void supervisor::end_it(why_ended why, time_point now, run_action& todo) {
+    why_ = why;
+    todo.look_again = time_point::max();
+    todo.warn = true;
+    warned_ = true;
+    if (rules_.policy == on_loss::ignore) {
+        phase_ = run_phase::unguarded;
+        return;
+    }
+    term_at_ = now;
+    if (rules_.policy == on_loss::kill || now >= kill_at()) {
+        phase_ = run_phase::killed;
+        todo.signal = SIGKILL;
+        return;
+    }
+    phase_ = run_phase::ending;
+    todo.signal = SIGTERM;
+    todo.look_again = kill_at();
+}
+
+// The lease's own end is the limit even for a lease that was taken from us before it: who took it knows no better.
+supervisor::time_point supervisor::kill_at() const noexcept {
+    return std::min(term_at_ + rules_.grace, deadline_ - rules_.margin);
+}
+
+void supervisor::hand_on(int signal, run_action& todo) {
+    switch (phase_) {
+        case run_phase::guarded:
+        case run_phase::unguarded:
+        case run_phase::ending: todo.forward = signal; break;
+        case run_phase::resting:
+            if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) {
+                interrupted_by_ = signal;
+                phase_ = run_phase::over;
+                todo.give_back = true;
+            } else if (signal == SIGTSTP) {
+                todo.stop_with_it = true;
+            }
+            break;
+        case run_phase::killed:
+        case run_phase::over: break;
+    }
+}
+
+void supervisor::command_ended(int code, const lease_view& seen, time_point now, run_action& todo) {
+    code_ = code;
+    switch (phase_) {
+        case run_phase::guarded:
+            if (!seen.valid) {
+                why_ = why_ended::lost;
+                todo.warn = true;
+                // It is gone, but what it started is not, and may be deaf to TERM.
+                if (rules_.policy != on_loss::ignore) todo.signal = SIGKILL;
+            }
+            break;
+        case run_phase::ending:
+        case run_phase::killed:
+            todo.signal = SIGKILL;
+            break;
+        case run_phase::unguarded:
+        case run_phase::resting:
+        case run_phase::over: break;
+    }
+    const bool rest = why_ == why_ended::not_yet && now < held_since_ + rules_.at_least;
+    phase_ = rest ? run_phase::resting : run_phase::over;
+    todo.give_back = !rest;
+}
+
+void supervisor::gave_back(bool already_lost) noexcept {
+    if (already_lost && ran_ && why_ == why_ended::not_yet) why_ = why_ended::lost;
+}
+
+int supervisor::exit_code() const noexcept {
+    if (why_ != why_ended::not_yet) return exit_code::lost;
+    if (interrupted_by_ != 0) return exit_code::by_signal(interrupted_by_);
+    return code_;
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,285 @@
+#include "cli/exit_codes.hpp"
+#include "cli/supervisor.hpp"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace holdfast::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using time_point = boot_clock::time_point;
+
+// A command under a lease of 10 s with 2 s of grace, 500 ms before the end kept for KILL. Renewals are made by the
+// test; time passes when it says so.
+class SupervisorTest : public testing::Test {
+  protected:
+    static constexpr supervision usual{.policy = on_loss::term, .grace = 2s, .margin = 500ms, .max_hold = {}, .at_least = 0s};
+
+    void under(const supervision& rules) {
+        watch_ = supervisor{rules, now_};
+        renew();
+    }
+    void renew() { lease_ = {.valid = true, .jeopardy = false, .deadline = now_ + 10s}; }
+    void renewal_fails() { lease_.jeopardy = true; }
+    void lose() { lease_.valid = false; }
+
+    run_action tell(const run_event& what) { return watch_.resume(what, lease_, now_); }
+    run_action after(boot_clock::duration d) {
+        now_ += d;
+        if (now_ >= lease_.deadline) lease_.valid = false;
+        return tell(looked{});
+    }
+
+    const time_point start_{1000s};
+    time_point now_ = start_;
+    lease_view lease_{.valid = true, .jeopardy = false, .deadline = now_ + 10s};
+    supervisor watch_{usual, now_};
+};
+
+TEST_F(SupervisorTest, looks_again_when_term_would_be_due_without_a_renewal) {
+    EXPECT_EQ(tell(looked{}).look_again, start_ + 10s - 500ms - 2s);
+}
+
+TEST_F(SupervisorTest, lets_a_renewed_command_run_and_gives_its_exit_code) {
+    for (int i = 0; i < 100; ++i) {
+        const auto todo = after(3s);
+        ASSERT_EQ(todo.signal, 0);
+        ASSERT_FALSE(todo.warn);
+        renew();
+    }
+    const auto todo = tell(ended{3});
+    EXPECT_TRUE(todo.give_back);
+    EXPECT_EQ(todo.signal, 0) << "what the command left behind is not our business";
+    watch_.gave_back(false);
+    EXPECT_EQ(watch_.exit_code(), 3);
+}
+
+TEST_F(SupervisorTest, ends_a_command_in_jeopardy_by_term_and_kill_before_the_lease_ends) {
+    renewal_fails();
+    EXPECT_EQ(after(7499ms).signal, 0);
+    auto todo = after(1ms);
+    EXPECT_EQ(todo.signal, SIGTERM);
+    EXPECT_TRUE(todo.warn);
+    EXPECT_EQ(todo.look_again, start_ + 9500ms);
+    EXPECT_EQ(after(1999ms).signal, 0);
+    todo = after(1ms);
+    EXPECT_EQ(todo.signal, SIGKILL);
+    EXPECT_FALSE(todo.warn) << "was told already";
+    EXPECT_EQ(after(1s).signal, 0) << "once is enough";
+    EXPECT_TRUE(tell(ended{exit_code::by_signal(SIGKILL)}).give_back);
+    EXPECT_EQ(watch_.exit_code(), exit_code::lost);
+}
+
+TEST_F(SupervisorTest, exit_code_is_never_0_when_the_command_was_ended_for_its_lock) {
+    renewal_fails();
+    ASSERT_EQ(after(8s).signal, SIGTERM);
+    const auto todo = tell(ended{0});
+    EXPECT_TRUE(todo.give_back);
+    EXPECT_EQ(todo.signal, SIGKILL) << "its children may be deaf to TERM";
+    watch_.gave_back(false);
+    EXPECT_EQ(watch_.exit_code(), exit_code::lost);
+}
+
+TEST_F(SupervisorTest, waits_a_moment_for_a_renewal_that_may_be_under_way) {
+    auto todo = after(8s);  // nothing has failed yet: we were stopped
+    EXPECT_EQ(todo.signal, 0);
+    EXPECT_EQ(todo.look_again, now_ + 100ms);
+    renew();
+    EXPECT_EQ(after(100ms).signal, 0);
+}
+
+TEST_F(SupervisorTest, waits_only_a_moment_for_it) {
+    ASSERT_EQ(after(8s).signal, 0);
+    EXPECT_EQ(after(99ms).signal, 0);
+    EXPECT_EQ(after(1ms).signal, SIGTERM);
+}
+
+TEST_F(SupervisorTest, doubt_begins_anew_after_a_renewal) {
+    ASSERT_EQ(after(8s).signal, 0);
+    renew();
+    ASSERT_EQ(after(1s).signal, 0);
+    EXPECT_EQ(after(7s).signal, 0);
+}
+
+TEST_F(SupervisorTest, kills_at_once_when_there_is_no_time_for_grace) {
+    EXPECT_EQ(after(9600ms).signal, SIGKILL) << "valid still, but not for longer than the margin";
+}
+
+TEST_F(SupervisorTest, kills_at_once_after_a_stop_that_was_longer_than_the_lease) {
+    const auto todo = after(60s);
+    EXPECT_EQ(todo.signal, SIGKILL);
+    EXPECT_TRUE(todo.warn);
+    EXPECT_EQ(watch_.why(), why_ended::lost);
+}
+
+TEST_F(SupervisorTest, the_signal_that_woke_us_does_not_continue_a_command_without_a_lock) {
+    now_ += 60s;
+    lose();
+    const auto todo = tell(told{SIGCONT});
+    EXPECT_EQ(todo.signal, SIGKILL);
+    EXPECT_EQ(todo.forward, 0);
+}
+
+TEST_F(SupervisorTest, an_evicted_command_gets_its_grace) {
+    ASSERT_EQ(after(3s).signal, 0);
+    lose();
+    const auto todo = after(0s);
+    EXPECT_EQ(todo.signal, SIGTERM);
+    EXPECT_EQ(todo.look_again, now_ + 2s);
+    EXPECT_EQ(after(2s).signal, SIGKILL);
+    EXPECT_EQ(watch_.exit_code(), exit_code::lost);
+}
+
+TEST_F(SupervisorTest, a_late_renewal_does_not_call_term_back_but_leaves_the_full_grace) {
+    ASSERT_EQ(after(8s).signal, 0);
+    ASSERT_EQ(after(100ms).signal, SIGTERM);
+    renew();
+    EXPECT_EQ(after(1999ms).signal, 0);
+    EXPECT_EQ(after(1ms).signal, SIGKILL);
+}
+
+TEST_F(SupervisorTest, policy_kill_sends_no_term) {
+    under({.policy = on_loss::kill, .grace = 0s, .margin = 500ms});
+    renewal_fails();
+    EXPECT_EQ(after(9499ms).signal, 0);
+    EXPECT_EQ(after(1ms).signal, SIGKILL);
+}
+
+TEST_F(SupervisorTest, policy_ignore_warns_while_there_is_time_and_lets_the_command_run) {
+    under({.policy = on_loss::ignore, .grace = 2s, .margin = 500ms});
+    renewal_fails();
+    auto todo = after(7500ms);
+    EXPECT_TRUE(todo.warn);
+    EXPECT_EQ(todo.signal, 0);
+    EXPECT_EQ(todo.look_again, start_ + 10s);
+    todo = after(2500ms);
+    EXPECT_TRUE(todo.warn) << "now it is certain";
+    EXPECT_EQ(todo.signal, 0);
+    EXPECT_EQ(tell(told{SIGUSR1}).forward, SIGUSR1);
+    todo = tell(ended{0});
+    EXPECT_EQ(todo.signal, 0);
+    EXPECT_TRUE(todo.give_back);
+    EXPECT_EQ(watch_.exit_code(), exit_code::lost);
+}
+
+TEST_F(SupervisorTest, policy_ignore_forgets_a_jeopardy_that_passed) {
+    under({.policy = on_loss::ignore, .grace = 2s, .margin = 500ms});
+    renewal_fails();
+    ASSERT_TRUE(after(8s).warn);
+    renew();
+    ASSERT_FALSE(after(1s).warn);
+    (void)tell(ended{0});
+    watch_.gave_back(false);
+    EXPECT_EQ(watch_.exit_code(), 0);
+}
+
+TEST_F(SupervisorTest, max_hold_ends_a_command_whose_lock_is_well) {
+    auto rules = usual;
+    rules.max_hold = 5s;
+    under(rules);
+    EXPECT_EQ(after(4s).look_again, start_ + 5s);
+    renew();
+    const auto todo = after(1s);
+    EXPECT_EQ(todo.signal, SIGTERM);
+    EXPECT_TRUE(todo.warn);
+    EXPECT_EQ(watch_.why(), why_ended::max_hold);
+    renew();
+    EXPECT_EQ(after(2s).signal, SIGKILL);
+    (void)tell(ended{0});
+    EXPECT_EQ(watch_.exit_code(), exit_code::lost);
+}
+
+TEST_F(SupervisorTest, at_least_keeps_the_lock_after_a_short_command) {
+    auto rules = usual;
+    rules.at_least = 20s;
+    under(rules);
+    now_ += 1s;
+    const auto todo = tell(ended{7});
+    EXPECT_FALSE(todo.give_back);
+    EXPECT_EQ(todo.look_again, start_ + 20s);
+    renew();
+    EXPECT_FALSE(after(9s).give_back);
+    renew();
+    EXPECT_TRUE(after(10s - 1ms).look_again == start_ + 20s);
+    renew();
+    EXPECT_TRUE(after(1ms).give_back);
+    EXPECT_EQ(watch_.exit_code(), 7);
+}
+
+TEST_F(SupervisorTest, a_signal_ends_the_rest) {
+    auto rules = usual;
+    rules.at_least = 20s;
+    under(rules);
+    ASSERT_FALSE(tell(ended{0}).give_back);
+    EXPECT_FALSE(tell(told{SIGUSR1}).give_back);
+    EXPECT_TRUE(tell(told{SIGTERM}).give_back);
+    EXPECT_EQ(watch_.exit_code(), exit_code::by_signal(SIGTERM));
+}
+
+TEST_F(SupervisorTest, a_lock_lost_in_the_rest_is_given_back_at_once) {
+    auto rules = usual;
+    rules.at_least = 20s;
+    under(rules);
+    ASSERT_FALSE(tell(ended{0}).give_back);
+    lose();
+    EXPECT_TRUE(after(1s).give_back);
+    watch_.gave_back(true);
+    EXPECT_EQ(watch_.exit_code(), exit_code::lost);
+}
+
+TEST_F(SupervisorTest, hands_signals_on_while_the_command_runs) {
+    EXPECT_EQ(tell(told{SIGHUP}).forward, SIGHUP);
+    renewal_fails();
+    ASSERT_EQ(after(8s).signal, SIGTERM);
+    EXPECT_EQ(tell(told{SIGINT}).forward, SIGINT);
+}
+
+TEST_F(SupervisorTest, stops_with_the_command_but_not_while_it_is_being_ended) {
+    EXPECT_TRUE(tell(stopped{}).stop_with_it);
+    renewal_fails();
+    ASSERT_EQ(after(8s).signal, SIGTERM);
+    const auto todo = tell(stopped{});
+    EXPECT_FALSE(todo.stop_with_it) << "KILL must still be sent";
+    EXPECT_EQ(todo.look_again, start_ + 9500ms);
+}
+
+TEST_F(SupervisorTest, a_loss_that_only_the_release_finds_is_a_loss) {
+    ASSERT_TRUE(tell(ended{0}).give_back);
+    watch_.gave_back(true);
+    EXPECT_EQ(watch_.exit_code(), exit_code::lost);
+}
+
+TEST_F(SupervisorTest, a_lease_that_ended_with_the_command_is_a_loss) {
+    now_ += 11s;
+    lose();
+    const auto todo = tell(ended{0});
+    EXPECT_TRUE(todo.give_back);
+    EXPECT_TRUE(todo.warn);
+    EXPECT_EQ(watch_.exit_code(), exit_code::lost);
+}
+
+TEST_F(SupervisorTest, a_command_that_never_ran_lost_nothing) {
+    auto rules = usual;
+    rules.at_least = 20s;
+    under(rules);
+    EXPECT_TRUE(tell(not_started{exit_code::not_found}).give_back);
+    watch_.gave_back(true);
+    EXPECT_EQ(watch_.exit_code(), exit_code::not_found);
+}
+
+TEST(EndingTimes, leave_a_quarter_of_what_a_late_renewal_finds_to_the_renewals) {
+    const auto times = ending_times_for(30s, config{});
+    EXPECT_EQ(times.margin, 500ms);
+    EXPECT_GT(times.longest_grace, 13s);
+    EXPECT_LT(times.longest_grace, 15s);
+}
+
+TEST(EndingTimes, say_when_a_lease_is_too_short_to_end_anything) {
+    EXPECT_LT(ending_times_for(10ms, config{}).longest_grace, 0ms);
+    EXPECT_GT(ending_times_for(100ms, config{}).longest_grace, 0ms);
+}
+
+}  // namespace
+}  // namespace holdfast::cli
