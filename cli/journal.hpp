@@ -1,0 +1,40 @@
+// What `holdfast run` says while it works: sentences on stderr and, with --json-fd, a line of JSON per event.
+#pragma once
+
+#include "cli/line_sink.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace holdfast::cli {
+
+// Never blocks, see line_sink. Thread safety: none.
+class journal {
+  public:
+    journal(std::optional<int> json_fd, bool verbose);
+    // Gives slow readers a moment to take the rest.
+    ~journal();
+    journal(const journal&) = delete;
+    journal& operator=(const journal&) = delete;
+
+    // One event as JSON: "event" and "at" come first, then `fields`.
+    void tell(std::string_view event, const nlohmann::ordered_json& fields = nlohmann::ordered_json::object());
+    // A sentence for people.
+    void say(std::string_view sentence);
+    // The same, only with --verbose.
+    void mention(std::string_view sentence);
+
+    [[nodiscard]] bool verbose() const noexcept { return verbose_; }
+    [[nodiscard]] line_sink& people() noexcept { return people_; }
+    [[nodiscard]] line_sink* programs() noexcept { return programs_ ? &*programs_ : nullptr; }
+
+  private:
+    line_sink people_;
+    std::optional<line_sink> programs_;
+    bool verbose_;
+};
+
+}  // namespace holdfast::cli
