@@ -31,7 +31,7 @@ TEST(command, takes_empty_and_binary_arguments) {
     const std::string_view args[] = {"ECHO", std::string_view{"\0\xff", 2}, ""};
     std::string out;
     append_command(out, std::span<const std::string_view>{args});
-    EXPECT_EQ(out, std::string_view("*3\r\n$4\r\nECHO\r\n$2\r\n\0\xff\r\n$0\r\n\r\n", 32));
+    EXPECT_EQ(out, std::string_view("*3\r\n$4\r\nECHO\r\n$2\r\n\0\xff\r\n$0\r\n\r\n", 28));
 }
 
 TEST(command, an_evalsha_becomes_the_eval_of_the_same_keys_and_arguments) {
