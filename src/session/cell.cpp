@@ -63,7 +63,7 @@ std::optional<std::variant<std::shared_ptr<hold>, failed>> cell::enter_again(con
         return failed{errc::would_deadlock,
                       "this thread already holds the mutex \"" + name().printable() + "\", which is not recursive", {}};
     }
-    const auto& t = mine->held->of;
+    const auto& t = mine->lease;
     if (!now_ || now_->lease != t || !t->valid()) {
         return failed{errc::lost, "this thread's hold of the lock \"" + name().printable() + "\" has ended; unlock it first", {}};
     }
@@ -71,7 +71,7 @@ std::optional<std::variant<std::shared_ptr<hold>, failed>> cell::enter_again(con
     ++now_->holds;
     core_->counts.reentered.add();
     core_->renew_now(t, now_->holds);
-    return mine->held;
+    return std::make_shared<hold>(shared_from_this(), t);
 }
 
 std::variant<std::shared_ptr<hold>, failed> cell::reenter(const hold& outer) {
@@ -185,60 +185,62 @@ std::shared_ptr<hold> cell::settle(const std::shared_ptr<waiter>& me, const acqu
     {
         base::guard lock(mutex_);
         now_ = occupancy{t, 1, me};
-        if (how.by_thread) threads_.push_back({this_thread()->serial, h, 1});
+        if (how.by_thread) threads_.push_back({this_thread()->serial, t, 1});
     }
     core_->began(t, now - called_at);
     if (grant.claim) core_->renew_now(t, 0);
     return h;
 }
 
-release_result cell::release(hold& h) noexcept {
-    if (h.result) return *h.result;
-    if (core_->forked()) return *(h.result = release_result{release_outcome::already_lost, {}});
-    const auto t = h.of;
-    {
-        base::guard lock(mutex_);
-        if (now_ && now_->lease == t && now_->holds > 1 && t->valid()) {
-            --now_->holds;
-            core_->renew_now(t, now_->holds);
-            return *(h.result = release_result{release_outcome::released, {}});
-        }
-    }
-    return *(h.result = give_back(t));
-}
-
 void cell::unlock() noexcept {
     if (core_->forked()) return;
-    std::shared_ptr<hold> mine;
+    std::shared_ptr<tenancy> mine;
     {
         base::guard lock(mutex_);
         const auto it = std::find_if(threads_.begin(), threads_.end(),
                                      [](const auto& t) { return t.thread == this_thread()->serial; });
         if (it != threads_.end()) {
-            mine = it->held;
+            mine = it->lease;
             if (--it->depth > 0) {
-                if (now_ && now_->lease == mine->of) core_->renew_now(mine->of, --now_->holds);
+                if (now_ && now_->lease == mine) core_->renew_now(mine, --now_->holds);
                 return;
             }
             threads_.erase(it);
         }
     }
-    if (!mine) {
+    if (mine) {
+        end_hold(mine);
+    } else {
         core_->tell(event_kind::release_failed, &name(), "unlock() by a thread that does not hold it", errc::not_owner);
-        return;
     }
-    release(*mine);
+}
+
+release_result cell::release(hold& h) noexcept {
+    if (!h.result) {
+        h.result = core_->forked() ? release_result{release_outcome::already_lost, {}} : end_hold(h.of);
+    }
+    return *h.result;
+}
+
+release_result cell::end_hold(const std::shared_ptr<tenancy>& t) {
+    {
+        base::guard lock(mutex_);
+        if (now_ && now_->lease == t && now_->holds > 1 && t->valid()) {
+            core_->renew_now(t, --now_->holds);
+            return {release_outcome::released, {}};
+        }
+    }
+    return give_back(t);
 }
 
 // The last hold ends: nobody renews it any more, then the store is told.
 release_result cell::give_back(const std::shared_ptr<tenancy>& t) {
     const auto believed_until = t->deadline();
     const bool ours = t->valid() && t->move_to(lease_state::released);
-    if (!core_->usable()) return {release_outcome::unknown_until, frees_at(*t)};
     if (!ours) {
         // It is over, or just about: if the store does not know yet, that frees it earlier.
         core_->lose(t, "its time was over when it was released");
-        core_->undo(key_, t->owner, t->lease, false);
+        if (core_->usable()) core_->undo(key_, t->owner, t->lease, false);
         return {release_outcome::already_lost, {}};
     }
     core_->ended(*t);
@@ -298,6 +300,7 @@ void cell::on_lost(const std::shared_ptr<tenancy>& t) {
     std::shared_ptr<waiter> place;
     {
         base::guard lock(mutex_);
+        if (!t->thread || !t->thread->alive.load()) std::erase_if(threads_, [&](const auto& h) { return h.lease == t; });
         if (!now_ || now_->lease != t) return;
         place = std::move(now_->place);
         now_.reset();
@@ -318,7 +321,7 @@ std::shared_ptr<tenancy> cell::held_here() const {
     if (core_->forked()) return nullptr;
     base::guard lock(mutex_);
     for (const auto& t : threads_) {
-        if (t.thread == this_thread()->serial) return t.held->of;
+        if (t.thread == this_thread()->serial) return t.lease;
     }
     return nullptr;
 }

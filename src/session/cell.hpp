@@ -81,7 +81,7 @@ class cell : public std::enable_shared_from_this<cell> {
     // Holds by lock(), by thread; kept after a loss until the thread unlocks.
     struct thread_hold {
         std::uint64_t thread;
-        std::shared_ptr<hold> held;
+        std::shared_ptr<tenancy> lease;
         std::uint32_t depth = 1;
     };
 
@@ -92,6 +92,7 @@ class cell : public std::enable_shared_from_this<cell> {
     std::shared_ptr<hold> settle(const std::shared_ptr<waiter>& me, const acquisition& how,
                                  const engine::hold_it& grant, milliseconds lease, owner_id owner,
                                  std::unique_ptr<backend::watch_handle> watch, time_point called_at);
+    release_result end_hold(const std::shared_ptr<tenancy>& t);
     release_result give_back(const std::shared_ptr<tenancy>& t);
     void leave(const std::shared_ptr<waiter>& me);
     [[nodiscard]] time_point frees_at(const tenancy& t) const;
