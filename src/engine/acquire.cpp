@@ -62,7 +62,9 @@ acquire_action acquire::on(elapsed, time_point now) {
                 return silent_since_ ? stop(last_failure_.code, last_failure_.text) : stop(errc::timed_out);
             }
             return attempt(now);
-        case state::listening: return attempt(now);
+        case state::listening:
+            if (last_busy_ && now >= how_.give_up_at) return stop(errc::timed_out);
+            return attempt(now);
         case state::done: break;
     }
     return go_on();
@@ -147,7 +149,7 @@ acquire_action acquire::stop(std::error_code why, std::string text, undo at_leas
 acquire_action acquire::begin_listening(time_point now) {
     listen_asked_ = true;
     state_ = state::listening;
-    until_ = later(now, how_.answer_timeout);
+    until_ = std::min(later(now, how_.answer_timeout), how_.give_up_at);
     return listen{until_};
 }
 

@@ -1,0 +1,193 @@
+// Random stories: whatever happens in whatever order, an acquisition keeps its promises.
+#include "engine/acquire.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+
+namespace holdfast::engine {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Plays one story and checks every action against a simple account of what was sent and answered.
+class story {
+  public:
+    explicit story(unsigned seed) : random_(seed) {
+        how_.lease = milliseconds{pick(20, 5'000)};
+        how_.once = pick(0, 9) == 0;
+        how_.listen = pick(0, 4) != 0;
+        how_.expect_queue = pick(0, 3) == 0;
+        how_.give_up_at = pick(0, 1) == 0 ? now_ + milliseconds{pick(0, 20'000)} : time_point::max();
+        machine_.emplace(how_);
+    }
+
+    void play() {
+        obey(machine_->resume(begun{}, now_));
+        for (int step = 0; step < 60 && !stopped_; ++step) {
+            obey(machine_->resume(something(), now_));
+            if (::testing::Test::HasFailure()) return;
+        }
+        // And when the world has nothing more to say, the clock alone brings every bounded one to an end.
+        const bool bounded = how_.once || how_.give_up_at != time_point::max();
+        for (int step = 0; bounded && !stopped_; ++step) {
+            ASSERT_LT(step, 5'000) << "it hangs";
+            now_ = std::max(now_, until_);
+            obey(machine_->resume(alarm(), now_));
+            if (::testing::Test::HasFailure()) return;
+        }
+        // Stopped means stopped.
+        for (int step = 0; stopped_ && step < 10; ++step) {
+            const auto more = machine_->resume(something(), now_);
+            if (!cancel_last_) { ASSERT_TRUE(std::holds_alternative<wait>(more)) << "acts after its end"; }
+        }
+    }
+
+  private:
+    [[nodiscard]] int pick(int least, int most) { return std::uniform_int_distribution{least, most}(random_); }
+
+    // Few of them, so that old tickets meet new bids.
+    [[nodiscard]] std::string ticket() { return pick(0, 3) == 0 ? std::string{} : std::to_string(pick(1, 3)); }
+
+    backend::attempt_answer some_answer() {
+        switch (pick(0, 7)) {
+            case 0: return backend::granted{fence::none, asked_ > 1 && pick(0, 1) == 0};
+            case 1: return backend::unknown{{make_error_code(errc::unknown_outcome), {}}};
+            case 2: return backend::refused{{make_error_code(pick(0, 5) == 0 ? errc::no_permission : errc::unavailable), {}}};
+            default: {
+                backend::busy b{"somebody", std::nullopt, ticket(), milliseconds{pick(0, 4'000)}};
+                if (pick(0, 1) == 0) b.look_again = milliseconds{pick(-1, 3'000)};
+                return b;
+            }
+        }
+    }
+
+    acquire_event something() {
+        cancel_last_ = false;
+        now_ += milliseconds{pick(0, 3) == 0 ? pick(0, 2'000) : pick(0, 20)};
+        switch (pick(0, 9)) {
+            case 0:
+            case 1:
+            case 2:
+            case 3: {
+                const auto number = pick(0, 4) == 0 ? static_cast<unsigned>(pick(0, static_cast<int>(asked_) + 1)) : asked_;
+                auto a = some_answer();
+                if (in_flight_ && number == asked_) note(a);
+                return answered{number, std::move(a)};
+            }
+            case 4:
+            case 5:
+            case 6: {
+                using change = backend::watch_event::change;
+                constexpr std::array changes{change::watching, change::woken, change::woken, change::broken, change::refused};
+                return watched{{changes[static_cast<std::size_t>(pick(0, 4))], {ticket()}}};
+            }
+            case 7:
+                if (pick(0, 9) == 0) {
+                    cancel_last_ = true;
+                    return cancelled{};
+                }
+                [[fallthrough]];
+            default:
+                if (pick(0, 1) == 0) now_ = std::max(now_, until_);
+                return alarm();
+        }
+    }
+
+    acquire_event alarm() {
+        if (in_flight_ && now_ >= until_) {
+            in_flight_ = false;
+            unanswered_ = true;
+        }
+        return elapsed{};
+    }
+
+    void note(const backend::attempt_answer& a) {
+        in_flight_ = false;
+        if (const auto* g = std::get_if<backend::granted>(&a)) {
+            granted_send_ = g->from_first_send ? sends_[1] : sends_[asked_];
+        } else if (const auto* b = std::get_if<backend::busy>(&a)) {
+            last_busy_ = *b;
+            last_busy_send_ = sends_[asked_];
+        } else if (std::holds_alternative<backend::unknown>(a)) {
+            unanswered_ = true;
+        }
+    }
+
+    void obey(const acquire_action& action) {
+        if (const auto* a = std::get_if<ask>(&action)) {
+            ASSERT_FALSE(in_flight_) << "two attempts at once";
+            ASSERT_EQ(a->number, asked_ + 1);
+            asked_ = a->number;
+            sends_[asked_] = now_;
+            in_flight_ = true;
+            queued_ = queued_ || a->want == backend::intent::queue;
+            plan(a->until);
+        } else if (const auto* l = std::get_if<listen>(&action)) {
+            ASSERT_TRUE(how_.listen);
+            ASSERT_FALSE(listened_) << "listens twice";
+            listened_ = true;
+            plan(l->until);
+        } else if (const auto* w = std::get_if<wait>(&action)) {
+            plan(w->until);
+        } else if (const auto* got = std::get_if<hold_it>(&action)) {
+            stopped_ = true;
+            ASSERT_GT(got->deadline, now_);
+            if (got->claim) {
+                ASSERT_TRUE(last_busy_) << "handed over without any answered bid";
+                ASSERT_FALSE(last_busy_->ticket.empty());
+                ASSERT_LE(got->deadline, last_busy_send_ + last_busy_->handed_lease);
+            } else {
+                ASSERT_TRUE(granted_send_) << "granted by nobody";
+                ASSERT_LE(got->deadline, *granted_send_ + how_.lease);
+            }
+            ASSERT_EQ(got->stray, unanswered_);
+        } else {
+            const auto& no = std::get<give_up>(action);
+            stopped_ = true;
+            ASSERT_TRUE(no.why);
+            const bool maybe_granted = in_flight_ || unanswered_ || granted_send_;
+            if (maybe_granted || queued_) { ASSERT_NE(no.cleanup, undo::none); }
+            if (unanswered_) { ASSERT_EQ(no.cleanup, undo::insist); }
+        }
+    }
+
+    void plan(time_point until) {
+        ASSERT_LT(until, now_ + 1h) << "no time is named for the next step";
+        until_ = until;
+    }
+
+    std::mt19937 random_;
+    acquire_settings how_;
+    std::optional<acquire> machine_;
+    time_point now_{1h};
+    time_point until_{};
+
+    unsigned asked_ = 0;
+    std::map<unsigned, time_point> sends_;
+    bool in_flight_ = false;
+    bool unanswered_ = false;
+    bool queued_ = false;
+    bool listened_ = false;
+    bool stopped_ = false;
+    bool cancel_last_ = false;
+    std::optional<time_point> granted_send_;
+    std::optional<backend::busy> last_busy_;
+    time_point last_busy_send_{};
+};
+
+TEST(acquire_property, no_order_of_events_breaks_a_promise) {
+    for (unsigned seed = 1; seed <= 50'000; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        story{seed}.play();
+        if (HasFailure()) return;
+    }
+}
+
+}  // namespace
+}  // namespace holdfast::engine
