@@ -12,7 +12,7 @@ constexpr milliseconds first_retry{20};
 
 release_action release::begin(time_point now) {
     if (sends_++ == 0) first_sent_ = now;
-    return send_release{later(now, how_.answer_timeout)};
+    return send_release{later(first_sent_, how_.answer_timeout)};
 }
 
 release_action release::on_answer(const backend::release_answer& answer, time_point now) {
@@ -36,12 +36,12 @@ release_action release::on_elapsed(time_point now) {
 
 release_action release::no_answer(const backend::failure& why, time_point now) {
     last_ = why;
-    const auto enough = later(first_sent_, how_.answer_timeout);
-    if (now >= enough || why.code == condition::misuse) {
+    const auto again = later(now, first_retry * (1U << std::min(sends_ - 1, 8U)));
+    // All sends together wait for one answer_timeout: a caller of unlock() was promised no more.
+    if (again >= later(first_sent_, how_.answer_timeout) || why.code == condition::misuse) {
         return release_done{{release_outcome::unknown_until, how_.store_frees_at}, {}, why};
     }
-    const auto pause = first_retry * (1U << std::min(sends_ - 1, 8U));
-    return retry_release{std::min(later(now, pause), enough)};
+    return retry_release{again};
 }
 
 }  // namespace holdfast::engine
