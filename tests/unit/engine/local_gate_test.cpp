@@ -1,0 +1,68 @@
+#include "engine/local_gate.hpp"
+
+#include <gtest/gtest.h>
+
+namespace holdfast::engine {
+namespace {
+
+class a_local_gate : public ::testing::Test {
+  protected:
+    static constexpr int nobody = 0;
+    static constexpr int ann = 1;
+    static constexpr int ben = 2;
+    static constexpr int cid = 3;
+    local_gate<int> gate;
+};
+
+TEST_F(a_local_gate, lets_the_first_ask_the_store_and_lines_up_the_rest) {
+    EXPECT_TRUE(gate.enter(ann));
+    EXPECT_FALSE(gate.enter(ben));
+    EXPECT_FALSE(gate.enter(cid));
+    EXPECT_TRUE(gate.is_head(ann));
+    EXPECT_EQ(gate.size(), 3U);
+}
+
+TEST_F(a_local_gate, passes_on_in_the_order_of_arrival) {
+    (void)gate.enter(ann);
+    (void)gate.enter(ben);
+    (void)gate.enter(cid);
+    EXPECT_EQ(gate.leave(ann), ben);
+    EXPECT_EQ(gate.leave(ben), cid);
+    EXPECT_EQ(gate.leave(cid), nobody);
+    EXPECT_EQ(gate.size(), 0U);
+}
+
+TEST_F(a_local_gate, calls_nobody_when_one_in_the_line_gives_up) {
+    (void)gate.enter(ann);
+    (void)gate.enter(ben);
+    (void)gate.enter(cid);
+    EXPECT_EQ(gate.leave(ben), nobody);
+    EXPECT_TRUE(gate.is_head(ann));
+    EXPECT_EQ(gate.leave(ann), cid);
+}
+
+TEST_F(a_local_gate, calls_the_next_when_the_head_gives_up) {
+    (void)gate.enter(ann);
+    (void)gate.enter(ben);
+    EXPECT_EQ(gate.leave(ann), ben);
+    EXPECT_TRUE(gate.is_head(ben));
+}
+
+TEST_F(a_local_gate, does_not_let_a_single_try_stand_in_line) {
+    EXPECT_TRUE(gate.try_enter(ann));
+    EXPECT_FALSE(gate.try_enter(ben));
+    EXPECT_EQ(gate.size(), 1U);
+    (void)gate.leave(ann);
+    EXPECT_TRUE(gate.try_enter(ben));
+}
+
+TEST_F(a_local_gate, forgives_leaving_twice) {
+    (void)gate.enter(ann);
+    (void)gate.enter(ben);
+    (void)gate.leave(ann);
+    EXPECT_EQ(gate.leave(ann), nobody);
+    EXPECT_TRUE(gate.is_head(ben));
+}
+
+}  // namespace
+}  // namespace holdfast::engine

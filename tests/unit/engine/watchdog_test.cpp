@@ -1,0 +1,167 @@
+#include "engine/watchdog.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace holdfast::engine {
+namespace {
+
+using namespace std::chrono_literals;
+using ids = std::vector<lease_id>;
+
+class a_watchdog : public ::testing::Test {
+  protected:
+    const time_point start{1h};
+    time_point now = start;
+    watchdog dog{1.0 / 3};
+
+    void hold(lease_id id, milliseconds lease, bool renewed = true) { dog.add(id, now + lease, lease, renewed, now); }
+    void renewal_works(lease_id id, milliseconds lease) { dog.renewed(id, now + lease, now); }
+    [[nodiscard]] watchdog::work next_work() {
+        now = dog.next();
+        return dog.due(now);
+    }
+};
+
+TEST_F(a_watchdog, has_nothing_to_do_without_leases) {
+    EXPECT_EQ(dog.next(), time_point::max());
+    const auto w = dog.due(now);
+    EXPECT_TRUE(w.renew.empty() && w.lost.empty() && w.overdue.empty());
+}
+
+TEST_F(a_watchdog, renews_when_a_third_of_the_lease_has_passed_and_again_a_third_later) {
+    hold(1, 30s);
+    EXPECT_EQ(dog.next(), start + 10s);
+    EXPECT_TRUE(dog.due(start + 10s - 1ns).renew.empty());
+    EXPECT_EQ(next_work().renew, ids{1});
+    renewal_works(1, 30s);
+    EXPECT_EQ(dog.next(), start + 20s);
+}
+
+TEST_F(a_watchdog, only_ends_a_lease_that_is_not_to_be_renewed) {
+    hold(1, 30s, false);
+    EXPECT_EQ(dog.next(), start + 30s);
+    const auto w = next_work();
+    EXPECT_TRUE(w.renew.empty());
+    EXPECT_EQ(w.lost, ids{1});
+    EXPECT_EQ(dog.size(), 0U);
+}
+
+TEST_F(a_watchdog, tells_a_loss_exactly_once) {
+    hold(1, 300ms);
+    ids lost;
+    while (dog.next() != time_point::max()) {
+        const auto w = next_work();
+        lost.insert(lost.end(), w.lost.begin(), w.lost.end());
+    }
+    EXPECT_EQ(lost, ids{1});
+    EXPECT_EQ(now, start + 300ms);
+    EXPECT_TRUE(dog.due(now + 1h).lost.empty());
+}
+
+TEST_F(a_watchdog, asks_again_soon_while_renewal_fails_and_says_that_it_is_overdue) {
+    hold(1, 30s);
+    EXPECT_TRUE(next_work().overdue.empty());
+    const auto w = next_work();
+    EXPECT_EQ(now, start + 11s);  // a tenth of the lease, at most a second
+    EXPECT_EQ(w.renew, ids{1});
+    EXPECT_EQ(w.overdue, ids{1});
+    dog.not_answered(1, now);
+    EXPECT_TRUE(next_work().overdue.empty());  // it was answered, only not well
+}
+
+TEST_F(a_watchdog, keeps_the_pause_between_tries_within_bounds) {
+    hold(1, 20ms);
+    (void)next_work();
+    const auto first = now;
+    (void)next_work();
+    EXPECT_EQ(now, first + 10ms);
+
+    dog.remove(1);
+    hold(2, 24h);
+    (void)next_work();
+    const auto second = now;
+    (void)next_work();
+    EXPECT_EQ(now, second + 1s);
+}
+
+TEST_F(a_watchdog, goes_back_to_its_rhythm_after_trouble) {
+    hold(1, 30s);
+    (void)next_work();
+    (void)next_work();
+    renewal_works(1, 30s);
+    EXPECT_EQ(dog.next(), now + 10s);
+    EXPECT_TRUE(next_work().overdue.empty());
+}
+
+TEST_F(a_watchdog, hurries_when_the_store_comes_back) {
+    hold(1, 30s);
+    hold(2, 30s);
+    hold(3, 30s, false);
+    now = start + 1s;
+    dog.hurry(now);
+    auto w = dog.due(now);
+    std::sort(w.renew.begin(), w.renew.end());
+    EXPECT_EQ(w.renew, (ids{1, 2}));
+    EXPECT_TRUE(w.lost.empty());
+}
+
+TEST_F(a_watchdog, renews_a_short_handed_lease_before_it_is_over) {
+    dog.add(1, now + 3s, 30s, true, now);
+    EXPECT_EQ(dog.next(), now + 1500ms);
+    EXPECT_EQ(next_work().renew, ids{1});
+}
+
+TEST_F(a_watchdog, never_shortens_a_lease) {
+    hold(1, 30s);
+    dog.renewed(1, now + 1s, now);
+    now = start + 29s;
+    EXPECT_TRUE(dog.due(now).lost.empty());
+}
+
+TEST_F(a_watchdog, forgets_what_was_removed) {
+    hold(1, 30s);
+    dog.remove(1);
+    dog.remove(1);
+    dog.renewed(1, now + 30s, now);
+    dog.not_answered(1, now);
+    EXPECT_EQ(dog.size(), 0U);
+    EXPECT_EQ(dog.next(), time_point::max());
+}
+
+TEST_F(a_watchdog, takes_a_lease_out_of_renewal_when_it_is_added_again_so) {
+    hold(1, 30s);
+    dog.add(1, start + 30s, 30s, false, now);
+    EXPECT_EQ(dog.next(), start + 30s);
+    EXPECT_EQ(dog.size(), 1U);
+}
+
+TEST_F(a_watchdog, has_several_due_at_once) {
+    for (lease_id id = 1; id <= 5; ++id) hold(id, 30s);
+    EXPECT_EQ(next_work().renew.size(), 5U);
+    EXPECT_GT(dog.next(), now);
+}
+
+TEST_F(a_watchdog, manages_a_hundred_thousand_leases) {
+    const auto begun = std::chrono::steady_clock::now();
+    for (lease_id id = 1; id <= 100'000; ++id) {
+        dog.add(id, now + 30s, 30s, true, now);
+        now += 10us;
+    }
+    std::size_t renewals = 0;
+    while (renewals < 200'000) {
+        const auto w = next_work();
+        for (const auto id : w.renew) dog.renewed(id, now + 30s, now);
+        renewals += w.renew.size();
+        ASSERT_TRUE(w.lost.empty());
+    }
+    for (lease_id id = 1; id <= 100'000; ++id) dog.remove(id);
+    EXPECT_EQ(dog.size(), 0U);
+    // A fraction of a second; the limit is for sanitizers on a busy machine.
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, 10s);
+}
+
+}  // namespace
+}  // namespace holdfast::engine
