@@ -1,0 +1,157 @@
+// holdfast demo: why a lock inside the process is not enough, in numbers.
+#include "cli/demo/plan.hpp"
+#include "cli/demo/round.hpp"
+#include "cli/demo/screen.hpp"
+#include "cli/demo/service.hpp"
+#include "cli/demo/verdict.hpp"
+#include "cli/demo/workshop.hpp"
+
+#include "cli/commands.hpp"
+#include "cli/exit_codes.hpp"
+#include "cli/signals.hpp"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace holdfast::cli {
+
+namespace {
+
+using namespace demo;
+
+constexpr auto examples =
+    R"(Needs nothing but redis-server on PATH. It never touches a Redis of yours: --url and HOLDFAST_URL are not looked at.
+Exit: 0 if rounds one and two went wrong and round three was exact, 1 if not, 69 without a redis-server.
+
+Examples:
+  holdfast demo
+  holdfast demo --kind recursive
+  holdfast demo --requests 10000 --stock 6000 --json)";
+
+struct wishes {
+    plan what;
+    bool json = false;
+    bool serve = false;
+};
+
+nlohmann::ordered_json to_json(const round_result& round, const plan& what) {
+    const auto& books = round.books;
+    const bool waits = round.guard != protection::none;
+    return {
+        {"round", static_cast<int>(round.guard) + 1},
+        {"lock", name_of(round.guard, what.kind)},
+        {"answered", books.answered},
+        {"sold", books.sold},
+        {"refused", books.refused},
+        {"stock_left", books.left},
+        {"oversold", oversold(round, what)},
+        {"lost_updates", lost_updates(round, what)},
+        {"rebuilds", books.rebuilds},
+        {"seconds", std::round(round.took.count() * 1000) / 1000},
+        {"requests_per_second", std::llround(round.requests_per_second())},
+        {"wait_p50_us", waits ? nlohmann::ordered_json(books.wait_p50_us) : nlohmann::ordered_json(nullptr)},
+        {"wait_p99_us", waits ? nlohmann::ordered_json(books.wait_p99_us) : nlohmann::ordered_json(nullptr)},
+        {"exact", exact(round, what)},
+        {"explanation", explained(round, what)}};
+}
+
+nlohmann::ordered_json to_json(const std::vector<round_result>& rounds, const plan& what) {
+    nlohmann::ordered_json out{{"requests", what.requests},
+                               {"stock", what.stock},
+                               {"processes", what.processes},
+                               {"threads", what.threads},
+                               {"kind", what.kind == lock_kind::mutex ? "mutex" : "recursive"},
+                               {"rounds", nlohmann::ordered_json::array()}};
+    for (const auto& round : rounds) out["rounds"].push_back(to_json(round, what));
+    out["not_as_it_should_be"] = disappointments(rounds, what);
+    return out;
+}
+
+std::vector<round_result> all_results(const plan& what, signal_inbox& signals, screen& view) {
+    const private_folder folder;
+    const private_server server{folder};
+    view.introduce();
+    std::vector<round_result> rounds;
+    for (const auto guard : all_rounds) {
+        rounds.push_back(run_round(guard, what,
+                                   {.folder = folder.path(),
+                                    .url = server.url(),
+                                    .signals = signals,
+                                    .tell = [&](const progress& now) { view.show(now); }}));
+        view.conclude(rounds.back());
+    }
+    return rounds;
+}
+
+int show(const wishes& wanted) {
+    // The helpers of the demo come from this thread, and there is no other.
+    signal_inbox signals;
+    std::FILE* const people = wanted.json ? stderr : stdout;
+    screen view{people, wanted.what, wanted.json && ::isatty(STDERR_FILENO) != 1};
+    std::vector<round_result> rounds;
+    try {
+        rounds = all_results(wanted.what, signals, view);
+    } catch (const interrupted& by) {
+        view.clear_line();
+        fmt::print(stderr,
+                   "holdfast: interrupted; the processes of the demo are ended and its files removed\n");
+        return exit_code::by_signal(by.signal);
+    } catch (const no_server& why) {
+        fmt::print(stderr, "holdfast: {}\n", why.what());
+        return exit_code::unavailable;
+    } catch (...) {
+        view.clear_line();
+        throw;
+    }
+    view.sum_up(rounds);
+    if (wanted.json) fmt::print("{}\n", to_json(rounds, wanted.what).dump());
+    const auto wrong = disappointments(rounds, wanted.what);
+    for (const auto& sentence : wrong) fmt::print(stderr, "holdfast: {}\n", sentence);
+    return wrong.empty() ? exit_code::ok : 1;
+}
+
+}  // namespace
+
+void add_demo(CLI::App& app, context& shared) {
+    auto* const command =
+        app.add_subcommand("demo", "Show in numbers why services need a lock that they share");
+    auto wanted = std::make_shared<wishes>();
+    const std::map<std::string, lock_kind> kinds{{"mutex", lock_kind::mutex},
+                                                 {"recursive", lock_kind::recursive}};
+    command->footer(examples);
+    command->add_option("--requests", wanted->what.requests, "Requests in each round")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}))
+        ->capture_default_str()
+        ->type_name("N");
+    command->add_option("--stock", wanted->what.stock, "Items to sell")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}))
+        ->capture_default_str()
+        ->type_name("N");
+    command->add_option("--processes", wanted->what.processes, "Service processes")
+        ->check(CLI::Range(1, 64))
+        ->capture_default_str()
+        ->type_name("N");
+    command->add_option("--threads", wanted->what.threads, "Threads in each of them")
+        ->check(CLI::Range(1, 256))
+        ->capture_default_str()
+        ->type_name("N");
+    command->add_option("--kind", wanted->what.kind, "The lock of round three: mutex or recursive")
+        ->transform(CLI::CheckedTransformer(kinds))
+        ->default_str("mutex")
+        ->type_name("KIND");
+    command->add_flag("--json", wanted->json,
+                      "One JSON object on standard output, and progress on a terminal's standard error");
+    command->add_flag("--serve", wanted->serve)->group("");  // how the demo starts its services
+    command->callback(
+        [=, &shared] { shared.chosen = [=] { return wanted->serve ? serve() : show(*wanted); }; });
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,32 @@
+// What is to be shown, and with how many.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace holdfast::cli::demo {
+
+// The three rounds, in their order.
+enum class protection {
+    none,
+    process,  // a std::mutex in each process
+    store,    // one holdfast lock for all of them
+};
+inline constexpr std::array all_rounds{protection::none, protection::process, protection::store};
+
+enum class lock_kind { mutex, recursive };
+
+struct plan {
+    std::int64_t requests = 100'000;
+    std::int64_t stock = 60'000;
+    int processes = 4;
+    int threads = 16;  // in each process
+    lock_kind kind = lock_kind::mutex;
+
+    // The requests of the process with this number, counted from 0.
+    [[nodiscard]] constexpr std::int64_t share_of(int process) const noexcept {
+        return requests / processes + (process < requests % processes ? 1 : 0);
+    }
+};
+
+}  // namespace holdfast::cli::demo

@@ -1,0 +1,227 @@
+#include "cli/demo/screen.hpp"
+
+#include "cli/demo/verdict.hpp"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <sstream>
+#include <string_view>
+
+namespace holdfast::cli::demo {
+
+namespace {
+
+// Elsewhere than on a terminal: one line per this many seconds.
+constexpr double plain_gap = 5;
+constexpr int bar_width = 14;
+constexpr std::size_t narrowest = 40;
+constexpr std::size_t widest = 100;
+
+std::string_view variable(const char* name) {
+    const char* const value = std::getenv(name);
+    return value != nullptr ? value : "";
+}
+
+bool speaks_unicode() {
+    for (const char* const name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+        if (const auto value = variable(name); !value.empty()) {
+            return value.find("UTF-8") != value.npos || value.find("utf8") != value.npos;
+        }
+    }
+    return false;
+}
+
+std::size_t width_of(std::FILE* terminal) {
+    winsize size{};
+    if (::ioctl(::fileno(terminal), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
+    return std::clamp<std::size_t>(size.ws_col, narrowest, widest);
+}
+
+// "840 us", "5.1 ms", "1.2 s".
+std::string waited(std::int64_t us) {
+    if (us < 1000) return fmt::format("{} us", us);
+    const auto ms = static_cast<double>(us) / 1000;
+    if (ms < 9.95) return fmt::format("{:.1f} ms", ms);
+    if (ms < 999.5) return fmt::format("{:.0f} ms", ms);
+    return fmt::format("{:.1f} s", ms / 1000);
+}
+
+std::int64_t whole(double n) { return std::llround(n); }
+
+}  // namespace
+
+screen::screen(std::FILE* to, const plan& what, bool quiet)
+    : to_(to),
+      what_(what),
+      quiet_(quiet),
+      terminal_(::isatty(::fileno(to)) == 1),
+      colours_(terminal_ && variable("NO_COLOR").empty() && variable("TERM") != "dumb"),
+      unicode_(speaks_unicode()),
+      width_(terminal_ ? width_of(to) : 80) {}
+
+void screen::put(const std::string& text) {
+    if (quiet_) return;
+    fmt::print(to_, "{}", text);
+    std::fflush(to_);
+}
+
+std::string screen::painted(const std::string& text, colour in) const {
+    if (!colours_) return text;
+    switch (in) {
+        case colour::none: return text;
+        case colour::good: return "\x1b[32m" + text + "\x1b[0m";
+        case colour::bad: return "\x1b[31m" + text + "\x1b[0m";
+        case colour::faint: return "\x1b[2m" + text + "\x1b[0m";
+        case colour::strong: return "\x1b[1m" + text + "\x1b[0m";
+    }
+    return text;
+}
+
+screen::colour screen::colour_of(const round_result& round) const {
+    if (round.guard == protection::store) return exact(round, what_) ? colour::good : colour::bad;
+    return went_wrong(round, what_) ? colour::bad : colour::none;
+}
+
+std::string screen::wrapped(const std::string& text, std::size_t indent) const {
+    std::istringstream words{text};
+    std::string out;
+    std::size_t column = indent;
+    for (std::string word; words >> word;) {
+        if (column > indent && column + 1 + word.size() > width_ - 1) {
+            out += "\n" + std::string(indent, ' ');
+            column = indent;
+        } else if (column > indent) {
+            out += ' ';
+            ++column;
+        }
+        out += word;
+        column += word.size();
+    }
+    return out;
+}
+
+void screen::introduce() {
+    const auto will_be_sold = std::min(what_.requests, what_.stock);
+    put(painted(wrapped(fmt::format("A shop has {} items in stock and gets {} requests for one each.",
+                                    grouped(what_.stock), grouped(what_.requests)),
+                        0),
+                colour::strong) +
+        "\n\n" +
+        wrapped(
+            fmt::format(
+                "{} processes with {} threads each answer them. A request reads the stock from a database; "
+                "if "
+                "anything is left it writes back one less and records the sale. It also needs a price from a "
+                "cache that is cold at first and slow to fill. All this is done three times: without a lock, "
+                "with a std::mutex in each process, and with one {} for all of them, in a redis-server that "
+                "was started for this and ends with it.",
+                what_.processes, what_.threads, name_of(protection::store, what_.kind)),
+            0) +
+        "\n\n" +
+        wrapped(fmt::format("Right is: {} sold, {} refused, the cache filled once.", grouped(will_be_sold),
+                            grouped(what_.requests - will_be_sold)),
+                0) +
+        "\n\n");
+}
+
+std::string screen::heading(protection guard) const {
+    return fmt::format("{}/{}  {:<15}", static_cast<int>(guard) + 1, all_rounds.size(),
+                       name_of(guard, what_.kind));
+}
+
+std::string screen::bar(double share) const {
+    const auto full = static_cast<int>(std::clamp(share, 0.0, 1.0) * bar_width);
+    std::string done;
+    std::string left;
+    for (int i = 0; i < bar_width; ++i)
+        (i < full ? done : left) += unicode_ ? "\u2501" : (i < full ? "#" : ".");
+    if (unicode_ && !colours_) {
+        left.clear();
+        for (int i = full; i < bar_width; ++i) left += "\u2500";
+    }
+    return done + painted(left, colour::faint);
+}
+
+void screen::show(const progress& now) {
+    const auto seconds = now.since_start.count();
+    const auto share = static_cast<double>(now.answered) / static_cast<double>(what_.requests);
+    const auto rate = whole(static_cast<double>(now.answered) / std::max(seconds, 0.001));
+    if (terminal_) {
+        const auto counts = fmt::format("{:>8} done  {:>7}/s  {:>8} sold", grouped(now.answered),
+                                        grouped(rate), grouped(now.sold));
+        const bool fits = 22 + bar_width + 2 + counts.size() < width_;
+        put("\r" + heading(now.guard) + "  " + (fits ? bar(share) + "  " : "") + counts + "\x1b[K");
+        line_open_ = true;
+    } else if (seconds - plain_told_at_ >= plain_gap) {
+        plain_told_at_ = seconds;
+        put(fmt::format("{}  {} of {} requests done, {}/s, {} sold\n", heading(now.guard),
+                        grouped(now.answered), grouped(what_.requests), grouped(rate), grouped(now.sold)));
+    }
+}
+
+void screen::conclude(const round_result& round) {
+    clear_line();
+    plain_told_at_ = 0;
+    const auto too_many = oversold(round, what_);
+    const auto lost = lost_updates(round, what_);
+    std::string finding = "nothing went wrong";
+    if (too_many > 0) {
+        finding = fmt::format("{} more than there were", grouped(too_many));
+    } else if (lost > 0) {
+        finding = fmt::format("{} not taken off the stock", grouped(lost));
+    } else if (exact(round, what_)) {
+        finding = "exact";
+    }
+    put(fmt::format("{}  {:>5.1f} s  {:>8} sold: {}\n", heading(round.guard), round.took.count(),
+                    grouped(round.books.sold), painted(finding, colour_of(round))));
+}
+
+void screen::clear_line() {
+    if (line_open_) put("\r\x1b[K");
+    line_open_ = false;
+}
+
+std::string screen::table(const std::vector<round_result>& rounds) const {
+    constexpr auto row = "{:<18}{:>9}{:>10}{:>9}{:>10}{:>10}{:>7}{:>7}";
+    auto out =
+        painted(fmt::format(row, "", "", "", "lost", "cache", "requests", "lock", "wait"), colour::faint) +
+        "\n" +
+        painted(fmt::format(row, "round", "sold", "oversold", "updates", "rebuilds", "per s", "p50", "p99"),
+                colour::faint) +
+        "\n";
+    for (const auto& one : rounds) {
+        const auto waits = one.guard != protection::none;
+        const auto verdict = colour_of(one);
+        const auto cell = [&](std::int64_t n, int width, bool wrong) {
+            return painted(fmt::format("{:>{}}", grouped(n), width), wrong ? colour::bad
+                                                                     : verdict == colour::good
+                                                                         ? colour::good
+                                                                         : colour::none);
+        };
+        out += fmt::format(
+            "{:<18}", fmt::format("{}  {}", static_cast<int>(one.guard) + 1, name_of(one.guard, what_.kind)));
+        out += cell(one.books.sold, 9, one.books.sold != std::min(what_.stock, what_.requests));
+        out += cell(oversold(one, what_), 10, oversold(one, what_) != 0);
+        out += cell(lost_updates(one, what_), 9, lost_updates(one, what_) != 0);
+        out += cell(one.books.rebuilds, 10, one.books.rebuilds != 1);
+        out += fmt::format("{:>10}", grouped(whole(one.requests_per_second())));
+        out += fmt::format("{:>7}{:>7}\n", waits ? waited(one.books.wait_p50_us) : "-",
+                           waits ? waited(one.books.wait_p99_us) : "-");
+    }
+    return out;
+}
+
+void screen::sum_up(const std::vector<round_result>& rounds) {
+    put("\n" + table(rounds) + "\n");
+    for (const auto& one : rounds) {
+        put(painted(std::to_string(static_cast<int>(one.guard) + 1), colour_of(one)) + "  " +
+            wrapped(explained(one, what_), 3) + "\n");
+    }
+}
+
+}  // namespace holdfast::cli::demo

@@ -1,0 +1,49 @@
+// How the demo looks: on a terminal with colours and one line that moves, elsewhere as plain lines.
+#pragma once
+
+#include "cli/demo/plan.hpp"
+#include "cli/demo/round.hpp"
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace holdfast::cli::demo {
+
+class screen {
+  public:
+    // `to` is where people read: stdout, or stderr when stdout gets JSON. `quiet` says nothing at all.
+    screen(std::FILE* to, const plan& what, bool quiet);
+
+    void introduce();
+    void show(const progress& now);
+    void conclude(const round_result& round);
+    // The table, and what went wrong and why.
+    void sum_up(const std::vector<round_result>& rounds);
+    // Leaves nothing half-drawn.
+    void clear_line();
+
+  private:
+    enum class colour { none, good, bad, faint, strong };
+
+    [[nodiscard]] std::string painted(const std::string& text, colour in) const;
+    [[nodiscard]] colour colour_of(const round_result& round) const;
+    [[nodiscard]] std::string heading(protection guard) const;
+    [[nodiscard]] std::string bar(double share) const;
+    [[nodiscard]] std::string table(const std::vector<round_result>& rounds) const;
+    [[nodiscard]] std::string wrapped(const std::string& text, std::size_t indent) const;
+    void put(const std::string& text);
+
+    std::FILE* to_;
+    const plan& what_;
+    bool quiet_;
+    bool terminal_;
+    bool colours_;
+    bool unicode_;
+    std::size_t width_;
+
+    bool line_open_ = false;    // on a terminal
+    double plain_told_at_ = 0;  // elsewhere: seconds since the start of the round
+};
+
+}  // namespace holdfast::cli::demo

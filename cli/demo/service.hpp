@@ -1,0 +1,33 @@
+// One of the services that sell the stock: a process of its own with many threads.
+#pragma once
+
+#include "cli/demo/plan.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace holdfast::cli::demo {
+
+// What a service is told by the demo, in one line on its standard input.
+struct assignment {
+    protection guard = protection::none;
+    lock_kind kind = lock_kind::mutex;
+    int process = 0;
+    int threads = 1;
+    std::int64_t requests = 0;
+    std::filesystem::path books;
+    std::string url;  // of the private redis-server
+};
+
+[[nodiscard]] std::string to_line(const assignment& told);
+
+// Does what standard input says, and tells on standard output, line by line:
+//   ready        it has everything open and waits for a line "go"
+//   3120         so many requests are answered
+//   failed WHY   and exits
+// Gives the exit code. The last count comes as soon as the last request is answered, the end of the process
+// when its answers are in the books as well.
+int serve();
+
+}  // namespace holdfast::cli::demo
