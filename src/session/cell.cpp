@@ -147,7 +147,7 @@ std::variant<std::shared_ptr<hold>, failed> cell::contend(const std::shared_ptr<
             request.want = a->want;
             until = a->until;
             asking = true;
-            store.attempt(request, until, [me, number = a->number, core = core_](backend::attempt_answer answer) {
+            store.attempt(request, send_by(until), [me, number = a->number, core = core_](backend::attempt_answer answer) {
                 count(core->counts, answer);
                 me->push(engine::answered{number, std::move(answer)});
             });
@@ -257,7 +257,7 @@ release_result cell::give_back(const std::shared_ptr<tenancy>& t) {
         }
         const auto until = std::get<engine::send_release>(action).until;
         const auto answer = ask<backend::release_answer>(store, until, [&](auto handler) {
-            store.release({key_, t->owner, false}, until, std::move(handler));
+            store.release({key_, t->owner, false}, send_by(until), std::move(handler));
         });
         const auto now = boot_clock::now();
         action = answer ? machine.on_answer(*answer, now) : machine.on_elapsed(now);
@@ -325,6 +325,10 @@ std::shared_ptr<tenancy> cell::held_here() const {
     }
     return nullptr;
 }
+
+// What could not be sent by then never will be, and the store says so before we stop waiting: "not sent" is a
+// better answer than none.
+time_point cell::send_by(time_point until) const { return until - core_->settings.answer_timeout / 8; }
 
 // A renewal may have been sent just now, and be carried out as late as we would wait for its answer.
 time_point cell::frees_at(const tenancy& t) const {

@@ -95,6 +95,7 @@ class cell : public std::enable_shared_from_this<cell> {
     release_result end_hold(const std::shared_ptr<tenancy>& t);
     release_result give_back(const std::shared_ptr<tenancy>& t);
     void leave(const std::shared_ptr<waiter>& me);
+    [[nodiscard]] time_point send_by(time_point until) const;
     [[nodiscard]] time_point frees_at(const tenancy& t) const;
     failed describe(std::error_code why, std::string server_text, const std::string& holder) const;
 
