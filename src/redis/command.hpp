@@ -4,6 +4,7 @@
 #include <charconv>
 #include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,6 +41,9 @@ void append_argument(std::string& to, T number) {
 
 // Appends one command. Allocates only if the buffer must grow.
 inline void append_command(std::string& to, std::span<const std::string_view> args) {
+    std::size_t size = 16;
+    for (const auto arg : args) size += arg.size() + 16;
+    to.reserve(to.size() + size);
     wire::append_header(to, '*', args.size());
     for (const auto arg : args) wire::append_argument(to, arg);
 }
@@ -55,6 +59,10 @@ void append_command(std::string& to, const Args&... args) {
 // EVALSHA sha n keys... args...
 inline void append_evalsha(std::string& to, std::string_view sha1, std::span<const std::string_view> keys,
                            std::span<const std::string_view> args) {
+    std::size_t size = 128;
+    for (const auto& words : {keys, args})
+        for (const auto word : words) size += word.size() + 16;
+    to.reserve(to.size() + size);
     wire::append_header(to, '*', 3 + keys.size() + args.size());
     wire::append_argument(to, std::string_view{"EVALSHA"});
     wire::append_argument(to, sha1);

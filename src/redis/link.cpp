@@ -19,7 +19,7 @@ namespace {
 // This thread runs handlers. What they submit, nobody is on the way to drive.
 thread_local int handlers_running = 0;
 
-void run_handler(operation& op, outcome o) noexcept {
+void run_handler(operation& op, outcome&& o) noexcept {
     ++handlers_running;
     op.finish(std::move(o));
     --handlers_running;
@@ -38,7 +38,7 @@ bool link::has_work() const { return conn_ && (!conn_->in_flight.empty() || has_
 
 void link::submit(std::span<request> requests) {
     const bool driven = will_drive::here() && handlers_running == 0;
-    operations turned_away;
+    operation_queue turned_away;
     not_sent why;
     mutex_.lock();
     for (auto& r : requests) {
@@ -68,17 +68,16 @@ void link::submit(std::span<request> requests) {
         arm_tick();
     }
     mutex_.unlock();
-    for (auto& op : turned_away) run_handler(*op, why);
+    while (!turned_away.empty()) run_handler(*turned_away.pop_front(), why);
 }
 
 // Puts the whole queue in flight.
 void link::fill_outbox(connection& c) {
     if (queue_.empty() || c.draining) return;
     const auto now = boot_clock::now();
-    operations too_late;
+    operation_queue too_late;
     while (!queue_.empty()) {
-        auto op = std::move(queue_.front());
-        queue_.pop_front();
+        auto op = queue_.pop_front();
         queued_bytes_ -= op->what.bytes.size();
         if (op->what.deadline <= now) {
             too_late.push_back(std::move(op));
@@ -92,7 +91,7 @@ void link::fill_outbox(connection& c) {
         add_relaxed(sent_, op->what.replies);
         c.in_flight.push_back(std::move(op));
     }
-    if (!too_late.empty()) fail_soon(std::move(too_late), {{errc::unavailable, address_ + " took no more commands before the deadline"}});
+    if (!too_late.empty()) fail_soon(too_late, {{errc::unavailable, address_ + " took no more commands before the deadline"}});
 }
 
 // Sends until all is sent or the socket is full. The mutex is free during send(), `writing` keeps others
@@ -125,8 +124,7 @@ void link::write_out() {
         if (t.state == io::progress::would_block) {
             // Whoever reads must also wait for room.
             if (role_ == role::caller) {
-                const std::uint64_t one = 1;
-                [[maybe_unused]] const auto n = ::write(wake_, &one, sizeof one);
+                poke_driver();
             } else {
                 let_reactor_read();
             }
@@ -150,8 +148,7 @@ link::pumped link::pump(const connection_ptr& c) {
         case io::progress::done: break;
     }
     c->replies->feed({c->inbox.data(), t.bytes});
-    for (;;) {
-        reply r;
+    for (reply r;;) {
         switch (c->replies->next(r)) {
             case parser::result::got:
                 if (!deliver(c, std::move(r))) return pumped::lost;
@@ -181,7 +178,7 @@ bool link::deliver(const connection_ptr& c, reply&& r) {
         const auto now = boot_clock::now();
         c->last_reply = now;
         c->draining = c->draining || demoted;
-        auto& front = *c->in_flight.front();
+        auto& front = c->in_flight.front();
         if (front.what.replies > 1) {
             front.so_far.push_back(std::move(r));
             if (front.so_far.size() < front.what.replies) return true;
@@ -190,8 +187,7 @@ bool link::deliver(const connection_ptr& c, reply&& r) {
         const auto took = (now - front.sent_at).count();
         const auto smooth = rtt_.load(std::memory_order_relaxed);
         rtt_.store(smooth == 0 ? took : smooth + (took - smooth) / 8, std::memory_order_relaxed);
-        op = std::move(c->in_flight.front());
-        c->in_flight.pop_front();
+        op = c->in_flight.pop_front();
         undriven_ -= op->driven ? 0 : 1;
         last_of_drained = c->draining && c->in_flight.empty();
     }
@@ -229,25 +225,31 @@ void link::resend_whole_script(std::unique_ptr<operation> op) {
 }
 
 // From the reactor, so that no handler runs inside another's submit.
-void link::fail_soon(operations ops, not_sent why) {
-    for (const auto& op : ops) undriven_ -= op->driven ? 0 : 1;
-    auto shared = std::make_shared<operations>(std::move(ops));
+void link::fail_soon(operation_queue& ops, not_sent why) {
+    std::size_t undriven = 0;
+    ops.each([&](const operation& op) { undriven += op.driven ? 0 : 1; });
+    undriven_ -= undriven;
+    const auto shared = std::make_shared<operation_queue>();
+    shared->swap(ops);
     reactor_.post([shared, why = std::move(why)] {
-        for (auto& op : *shared) run_handler(*op, why);
+        while (!shared->empty()) run_handler(*shared->pop_front(), why);
     });
 }
 
 // Ends what waited in the queue beyond its deadline.
 void link::sweep(time_point now) {
-    operations late;
-    for (auto& op : queue_) {
-        if (op->what.deadline > now) continue;
-        queued_bytes_ -= op->what.bytes.size();
-        late.push_back(std::move(op));
+    operation_queue all, late;
+    all.swap(queue_);
+    while (!all.empty()) {
+        auto op = all.pop_front();
+        if (op->what.deadline > now) {
+            queue_.push_back(std::move(op));
+        } else {
+            queued_bytes_ -= op->what.bytes.size();
+            late.push_back(std::move(op));
+        }
     }
-    if (late.empty()) return;
-    std::erase(queue_, nullptr);
-    fail_soon(std::move(late), why_not_sent());
+    if (!late.empty()) fail_soon(late, why_not_sent());
 }
 
 }  // namespace holdfast::redis

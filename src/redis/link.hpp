@@ -11,7 +11,6 @@
 
 #include <array>
 #include <atomic>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
@@ -99,7 +98,7 @@ class link : public std::enable_shared_from_this<link> {
         std::array<char, 16384> inbox;
 
         // Guarded by mutex_, but for the bytes of `outbox` while `writing`: those are the writer's.
-        std::deque<std::unique_ptr<operation>> in_flight;
+        operation_queue in_flight;
         std::string outbox;             // of operations in flight, from outbox_begin on not yet sent
         std::size_t outbox_begin = 0;
         bool writing = false;           // one thread is in send()
@@ -115,8 +114,6 @@ class link : public std::enable_shared_from_this<link> {
         bool nudged = false;
     };
 
-    using operations = std::vector<std::unique_ptr<operation>>;
-
     // --- link.cpp: from the queue to the handler
     void write_out() REQUIRES(mutex_);
     void fill_outbox(connection&) REQUIRES(mutex_);
@@ -126,18 +123,19 @@ class link : public std::enable_shared_from_this<link> {
     pumped pump(const connection_ptr&) REQUIRES(pump_mutex_) EXCLUDES(mutex_);
     bool deliver(const connection_ptr&, reply&&) EXCLUDES(mutex_);
     void resend_whole_script(std::unique_ptr<operation>) EXCLUDES(mutex_);
-    void fail_soon(operations, not_sent) REQUIRES(mutex_);
+    void fail_soon(operation_queue&, not_sent) REQUIRES(mutex_);
     void sweep(time_point now) REQUIRES(mutex_);
 
     // --- link_drive.cpp: who reads
-    void lead(backend::parker& me, time_point until) REQUIRES(mutex_);
+    void lead(backend::parker& me, time_point until, time_point now) REQUIRES(mutex_);
     void wait(backend::parker& me, time_point until) REQUIRES(mutex_);
     void hand_on(bool leaver_gave_up) REQUIRES(mutex_);
     void let_reactor_read() REQUIRES(mutex_);
     void set_interest(std::uint32_t epoll_events) REQUIRES(mutex_);
     bool step_in(const connection_ptr&) EXCLUDES(mutex_, pump_mutex_);
-    pumped wait_and_pump(const connection_ptr&, backend::parker& me, time_point until, short poll_events)
-        EXCLUDES(mutex_, pump_mutex_);
+    pumped wait_and_pump(const connection_ptr&, backend::parker& me, std::chrono::nanoseconds at_most,
+                         short poll_events) EXCLUDES(mutex_, pump_mutex_);
+    void poke_driver() const;
     void on_ready(std::uint32_t events);
     void arm_tick() REQUIRES(mutex_);
     void tick();
@@ -148,7 +146,7 @@ class link : public std::enable_shared_from_this<link> {
     void on_connected(connected);
     void on_connect_failed(connect_failure);
     void lose(connection_ptr, fault why) REQUIRES(mutex_);
-    void bury(const connection_ptr&, operations lost, const fault& why);
+    void bury(const connection_ptr&, operation_queue& lost, const fault& why);
     void arm_expiry(time_point deadline) REQUIRES(mutex_);
     void on_expiry();
     [[nodiscard]] not_sent why_not_sent() const REQUIRES(mutex_);
@@ -166,11 +164,13 @@ class link : public std::enable_shared_from_this<link> {
     state state_ GUARDED_BY(mutex_) = state::down;
     role role_ GUARDED_BY(mutex_) = role::idle;
     connection_ptr conn_ GUARDED_BY(mutex_);  // set exactly while state_ is `up`
-    std::deque<std::unique_ptr<operation>> queue_ GUARDED_BY(mutex_);
+    operation_queue queue_ GUARDED_BY(mutex_);
     std::uint32_t interest_ GUARDED_BY(mutex_) = 0;  // what epoll watches conn_ for
     std::size_t queued_bytes_ GUARDED_BY(mutex_) = 0;
     std::size_t undriven_ GUARDED_BY(mutex_) = 0;  // operations, queued or in flight, whose thread will not drive
     std::vector<parked_caller*> parked_ GUARDED_BY(mutex_);  // the latest last
+    // When the driving caller, which polls without a timeout of its own, must be poked.
+    time_point driver_until_ GUARDED_BY(mutex_) = time_point::max();
     bool tick_armed_ GUARDED_BY(mutex_) = false;
     std::uint64_t submitted_ GUARDED_BY(mutex_) = 0;
     std::uint64_t submitted_at_tick_ GUARDED_BY(mutex_) = 0;

@@ -88,10 +88,8 @@ void link::on_connect_failed(connect_failure failure) {
         last_fault_ = failure.why;
         state_ = refused ? state::refused : state::down;
         if (refused && !queue_.empty()) {
-            operations turned_away(std::make_move_iterator(queue_.begin()), std::make_move_iterator(queue_.end()));
-            queue_.clear();
             queued_bytes_ = 0;
-            fail_soon(std::move(turned_away), why_not_sent());
+            fail_soon(queue_, why_not_sent());
         }
     }
     // Once per outage, and again when it turns from one kind into the other.
@@ -110,30 +108,33 @@ void link::lose(connection_ptr c, fault why) {
     if (role_ == role::reactor) role_ = role::idle;
     c->stream->shut_down();  // wakes a caller in poll; the descriptor lives as long as `c`
 
-    operations lost;
-    auto back = queue_.begin();
-    for (auto& op : c->in_flight) {
+    const auto lost = std::make_shared<operation_queue>();
+    operation_queue untouched;
+    while (!c->in_flight.empty()) {
+        auto op = c->in_flight.pop_front();
         if (op->untouched(c->bytes_sent)) {
             // The server never saw the whole of it: it goes to the next connection, in its old place.
             queued_bytes_ += op->what.bytes.size();
-            back = std::next(queue_.insert(back, std::move(op)));
+            untouched.push_back(std::move(op));
         } else {
             undriven_ -= op->driven ? 0 : 1;
-            lost.push_back(std::move(op));
+            lost->push_back(std::move(op));
         }
     }
-    c->in_flight.clear();
-    for (const auto& op : queue_) arm_expiry(op->what.deadline);
+    untouched.append(queue_);
+    queue_.swap(untouched);
+    auto earliest = time_point::max();
+    queue_.each([&](const operation& op) { earliest = std::min(earliest, op.what.deadline); });
+    arm_expiry(earliest);
 
-    auto shared = std::make_shared<operations>(std::move(lost));
-    reactor_.post([weak = weak_from_this(), c, shared, why = std::move(why)] {
-        if (const auto self = weak.lock()) self->bury(c, std::move(*shared), why);
+    reactor_.post([weak = weak_from_this(), c, lost, why = std::move(why)] {
+        if (const auto self = weak.lock()) self->bury(c, *lost, why);
     });
 }
 
-void link::bury(const connection_ptr& c, operations lost, const fault& why) {
+void link::bury(const connection_ptr& c, operation_queue& lost, const fault& why) {
     reactor_.unwatch(c->stream->fd());
-    for (auto& op : lost) op->finish(no_answer{{errc::unknown_outcome, why.text}});
+    while (!lost.empty()) lost.pop_front()->finish(no_answer{{errc::unknown_outcome, why.text}});
     if (!std::exchange(told_down_, true)) tell({link_event::what::down, {}, why});
     // A connection that did not last is no sign that all is well.
     if (boot_clock::now() - up_since_ >= config_.backoff.most) backoff_.reset();
@@ -158,7 +159,7 @@ void link::on_expiry() {
     if (state_ != state::down) return;
     sweep(boot_clock::now());
     auto earliest = time_point::max();
-    for (const auto& op : queue_) earliest = std::min(earliest, op->what.deadline);
+    queue_.each([&](const operation& op) { earliest = std::min(earliest, op.what.deadline); });
     arm_expiry(earliest);
 }
 
@@ -190,7 +191,7 @@ void link::close() {
         connector_.reset();
         on_event_ = nullptr;
         connection_ptr c;
-        operations waiting;
+        operation_queue waiting;
         not_sent why;
         {
             base::guard hold{mutex_};
@@ -199,16 +200,14 @@ void link::close() {
             c = std::move(conn_);
             conn_.reset();
             fd_for_abandon_ = -1;
-            for (auto& op : queue_) waiting.push_back(std::move(op));
-            queue_.clear();
+            waiting.swap(queue_);
         }
         if (c) {
             reactor_.unwatch(c->stream->fd());
             c->stream->shut_down();
-            for (auto& op : c->in_flight) op->finish(no_answer{{errc::closed, why.text}});
-            c->in_flight.clear();
+            while (!c->in_flight.empty()) c->in_flight.pop_front()->finish(no_answer{{errc::closed, why.text}});
         }
-        for (auto& op : waiting) op->finish(why);
+        while (!waiting.empty()) waiting.pop_front()->finish(not_sent{why});
     };
     if (reactor_.in_thread()) {
         end();

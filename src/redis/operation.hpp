@@ -3,9 +3,12 @@
 
 #include "redis/outcome.hpp"
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace holdfast::redis {
@@ -36,9 +39,59 @@ struct operation {
         return so_far.empty() && (what.replies == 1 ? past_last_byte > bytes_sent : first_byte >= bytes_sent);
     }
 
-    void finish(outcome o) noexcept {
+    void finish(outcome&& o) noexcept {
         if (what.done) what.done(std::move(o));
     }
+
+    std::unique_ptr<operation> next;  // of operation_queue
+};
+
+// First in, first out, without an allocation of its own.
+class operation_queue {
+  public:
+    operation_queue() = default;
+    operation_queue(const operation_queue&) = delete;
+    operation_queue& operator=(const operation_queue&) = delete;
+    ~operation_queue() { clear(); }
+
+    [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] operation& front() const noexcept { return *first_; }
+
+    void push_back(std::unique_ptr<operation> op) noexcept {
+        operation* const added = op.get();
+        (empty() ? first_ : last_->next) = std::move(op);
+        last_ = added;
+        ++size_;
+    }
+    [[nodiscard]] std::unique_ptr<operation> pop_front() noexcept {
+        auto op = std::move(first_);
+        first_ = std::move(op->next);
+        --size_;
+        return op;
+    }
+    // All of `other` behind what is here.
+    void append(operation_queue& other) noexcept {
+        while (!other.empty()) push_back(other.pop_front());
+    }
+    void swap(operation_queue& other) noexcept {
+        std::swap(first_, other.first_);
+        std::swap(last_, other.last_);
+        std::swap(size_, other.size_);
+    }
+    // One by one: the destructor of a long chain would recurse.
+    void clear() noexcept {
+        while (!empty()) (void)pop_front();
+    }
+    template <class F>
+    void each(F f) const {
+        for (const operation* op = first_.get(); op != nullptr; op = op->next.get()) f(*op);
+    }
+
+  private:
+    std::unique_ptr<operation> first_;
+    operation* last_ = nullptr;  // meaningless when empty
+    std::size_t size_ = 0;
 };
 
 }  // namespace holdfast::redis
