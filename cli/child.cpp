@@ -11,7 +11,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <string_view>
 
 namespace holdfast::cli {
@@ -33,8 +32,10 @@ struct prepared {
 std::vector<std::string> places_to_look(const std::string& program) {
     if (program.empty()) return {};
     if (program.find('/') != std::string::npos) return {program};
-    const char* const path = std::getenv("PATH");
-    std::string_view left = path != nullptr ? path : "/usr/local/bin:/bin:/usr/bin";
+    std::string_view left = "/usr/local/bin:/bin:/usr/bin";
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        if (const std::string_view e{*entry}; e.starts_with("PATH=")) left = e.substr(5);
+    }
     std::vector<std::string> places;
     while (true) {
         const auto length = std::min(left.find(':'), left.size());
@@ -49,7 +50,8 @@ std::vector<std::string> environment_of(const launch& what) {
     const auto replaced = [&](std::string_view entry) {
         const auto name = entry.substr(0, entry.find('='));
         return std::ranges::find(what.removed, name) != what.removed.end() ||
-               std::ranges::find(what.variables, name, &std::pair<std::string, std::string>::first) != what.variables.end();
+               std::ranges::find(what.variables, name, &std::pair<std::string, std::string>::first) !=
+                   what.variables.end();
     };
     std::vector<std::string> all;
     for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -61,7 +63,8 @@ std::vector<std::string> environment_of(const launch& what) {
 
 std::vector<char*> pointers_to(const std::vector<std::string>& words) {
     std::vector<char*> all;
-    for (const auto& word : words) all.push_back(const_cast<char*>(word.c_str()));  // execve's signature is older than const
+    for (const auto& word : words)
+        all.push_back(const_cast<char*>(word.c_str()));  // execve's signature is older than const
     all.push_back(nullptr);
     return all;
 }
@@ -129,7 +132,8 @@ std::variant<child, start_failure> child::start(const launch& what, const signal
     report_out.reset();
     int error = 0;
     // The other end closes when the program runs.
-    if (::read(report_in.get(), &error, sizeof error) != static_cast<ssize_t>(sizeof error)) return child{pid};
+    if (::read(report_in.get(), &error, sizeof error) != static_cast<ssize_t>(sizeof error))
+        return child{pid};
     ::waitpid(pid, nullptr, 0);
     return start_failure{error};
 }
@@ -142,7 +146,8 @@ std::optional<child_change> child::next_change() const noexcept {
         return child_stopped{about.si_status};
     }
     about = {};
-    if (::waitid(P_PID, static_cast<id_t>(pid_), &about, WEXITED | WNOHANG | WNOWAIT) == 0 && about.si_pid == pid_) {
+    if (::waitid(P_PID, static_cast<id_t>(pid_), &about, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        about.si_pid == pid_) {
         if (about.si_code == CLD_EXITED) return child_ended{about.si_status, 0};
         return child_ended{0, about.si_status};
     }

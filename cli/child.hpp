@@ -14,9 +14,9 @@
 namespace holdfast::cli {
 
 struct launch {
-    std::vector<std::string> words;                               // the command and its arguments
-    std::vector<std::pair<std::string, std::string>> variables;   // added to the environment
-    std::vector<std::string> removed;                             // variables that the command must not see
+    std::vector<std::string> words;                              // the command and its arguments
+    std::vector<std::pair<std::string, std::string>> variables;  // added to the environment
+    std::vector<std::string> removed;                            // variables that the command must not see
     int kept_open = -1;  // the only descriptor of ours that the command gets
     int terminal = -1;   // the terminal that its process group takes over; -1: it starts in the background
 };
@@ -31,7 +31,7 @@ struct child_stopped {
 };
 // It is dead, and stays a zombie until reap(): until then its process group cannot be anybody else's.
 struct child_ended {
-    int status = 0;         // exit status, if by_signal is 0
+    int status = 0;  // exit status, if by_signal is 0
     int by_signal = 0;
     [[nodiscard]] int code() const noexcept { return by_signal != 0 ? 128 + by_signal : status; }
 };
@@ -39,9 +39,10 @@ using child_change = std::variant<child_stopped, child_ended>;
 
 class child {
   public:
-    // Forks and waits until the command's program runs or has failed to. Call it on the main thread: the command
-    // is killed when the thread that started it ends (and so when we are killed).
-    [[nodiscard]] static std::variant<child, start_failure> start(const launch& what, const signal_inbox& signals);
+    // Forks and waits until the command's program runs or has failed to. Call it on the main thread: the
+    // command is killed when the thread that started it ends (and so when we are killed).
+    [[nodiscard]] static std::variant<child, start_failure> start(const launch& what,
+                                                                  const signal_inbox& signals);
 
     [[nodiscard]] pid_t pid() const noexcept { return pid_; }
     // To the command and all that it started and that did not leave its process group.

@@ -16,9 +16,11 @@ namespace {
 unique_fd own_writer(int fd) {
     struct stat about {};
     if (::fstat(fd, &about) == 0 && S_ISFIFO(about.st_mode)) {
-        // Opened anew, the pipe gets a flag O_NONBLOCK of our own; setting it on `fd` would change it for all who share it.
+        // Opened anew, the pipe gets a flag O_NONBLOCK of our own; setting it on `fd` would change it for all
+        // who share it.
         const auto path = "/proc/self/fd/" + std::to_string(fd);
-        if (const int again = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC); again >= 0) return unique_fd{again};
+        if (const int again = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC); again >= 0)
+            return unique_fd{again};
     }
     return unique_fd{::fcntl(fd, F_DUPFD_CLOEXEC, 0)};
 }
@@ -57,7 +59,8 @@ void line_sink::finish(std::chrono::milliseconds patience) noexcept {
     flush();
     const auto until = std::chrono::steady_clock::now() + patience;
     while (!kept_.empty()) {
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+        const auto left =
+            std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
         if (left.count() <= 0 || !ready(static_cast<int>(left.count()))) return;
         flush();
     }

@@ -9,8 +9,8 @@
 
 namespace holdfast::cli {
 
-// Catches INT, TERM, HUP, QUIT, USR1, USR2, TSTP, CONT and CHLD for the life of the process, and ignores PIPE.
-// A signal that whoever started us had ignored (nohup, a shell's background job) stays ignored.
+// Catches INT, TERM, HUP, QUIT, USR1, USR2, TSTP, CONT and CHLD for the life of the process, and ignores
+// PIPE. A signal that whoever started us had ignored (nohup, a shell's background job) stays ignored.
 //
 // Make one in main, before the first other thread: threads inherit the mask, and one that has it not would
 // die of a signal that is meant to be read.
@@ -29,7 +29,8 @@ class signal_inbox {
     // nobody could continue it (an orphaned process group).
     void stop_this_process() noexcept;
 
-    // Puts the mask and the dispositions back as they were. For a child between fork and exec: async-signal-safe.
+    // Puts the mask and the dispositions back as they were. For a child between fork and exec:
+    // async-signal-safe.
     void restore() const noexcept;
 
   private:

@@ -15,6 +15,8 @@ template <class... F>
 struct overloaded : F... {
     using F::operator()...;
 };
+template <class... F>
+overloaded(F...) -> overloaded<F...>;  // clang 14 does not find it by itself
 
 // A process that slept for most of its lease wakes up with little of it left and with a renewal that is sent
 // at this very moment: it gets this long before we end a command that need not end.
@@ -96,7 +98,8 @@ void supervisor::look_while_guarded(const lease_view& seen, time_point now, run_
         const auto doubt_ends = std::min(*late_since_ + benefit_of_the_doubt(rules_.grace), kill_by);
         if (seen.jeopardy || now >= doubt_ends) {
             if (rules_.policy != on_loss::ignore) return end_it(why_ended::expiring, now, todo);
-            // Not lost yet, and perhaps never: the command is told while there is time to do something about it.
+            // Not lost yet, and perhaps never: the command is told while there is time to do something about
+            // it.
             if (!warned_) todo.warn = warned_ = true;
             todo.look_again = deadline_;
         } else {
@@ -130,7 +133,8 @@ void supervisor::end_it(why_ended why, time_point now, run_action& todo) {
     todo.look_again = kill_at();
 }
 
-// The lease's own end is the limit even for a lease that was taken from us before it: who took it knows no better.
+// The lease's own end is the limit even for a lease that was taken from us before it: who took it knows no
+// better.
 supervisor::time_point supervisor::kill_at() const noexcept {
     return std::min(term_at_ + rules_.grace, deadline_ - rules_.margin);
 }
@@ -166,9 +170,7 @@ void supervisor::command_ended(int code, const lease_view& seen, time_point now,
             }
             break;
         case run_phase::ending:
-        case run_phase::killed:
-            todo.signal = SIGKILL;
-            break;
+        case run_phase::killed: todo.signal = SIGKILL; break;
         case run_phase::unguarded:
         case run_phase::resting:
         case run_phase::over: break;

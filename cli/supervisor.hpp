@@ -22,8 +22,8 @@ enum class on_loss {
 struct ending_times {
     // Between KILL and the end of the lease, for the kernel and for a busy machine to carry it out.
     std::chrono::milliseconds margin{};
-    // The longest grace that still leaves renewals a chance to fail and be tried again before TERM must go out.
-    // Negative: the lease is too short for any.
+    // The longest grace that still leaves renewals a chance to fail and be tried again before TERM must go
+    // out. Negative: the lease is too short for any.
     std::chrono::milliseconds longest_grace{};
 };
 [[nodiscard]] ending_times ending_times_for(std::chrono::milliseconds ttl, const config& settings);
@@ -59,9 +59,9 @@ using run_event = std::variant<looked, told, stopped, ended, not_started>;
 
 enum class why_ended {
     not_yet,
-    lost,       // the lock was lost while the command ran
-    expiring,   // the lease was about to end and could not be renewed
-    max_hold,   // the time of --max-hold was over
+    lost,      // the lock was lost while the command ran
+    expiring,  // the lease was about to end and could not be renewed
+    max_hold,  // the time of --max-hold was over
 };
 
 // What is to be done now, in this order.

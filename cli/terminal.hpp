@@ -13,7 +13,8 @@ class terminal {
     terminal();
 
     // The command gets the terminal from the start: stdin is one, it is ours to give, and we do not share it
-    // with the rest of a pipeline (`holdfast run ... | less`), which would then be stopped when it reads a key.
+    // with the rest of a pipeline (`holdfast run ... | less`), which would then be stopped when it reads a
+    // key.
     [[nodiscard]] bool to_be_given_at_start() const noexcept;
 
     // Our process group is in the foreground.

@@ -62,7 +62,8 @@ TEST_F(LineSinkTest, leaves_the_users_descriptor_blocking) {
 }
 
 TEST_F(LineSinkTest, a_reader_that_has_gone_is_no_trouble) {
-    struct sigaction ignore {}, before {};
+    struct sigaction ignore {
+    }, before{};
     ignore.sa_handler = SIG_IGN;
     ::sigaction(SIGPIPE, &ignore, &before);
     line_sink sink{writer_.get()};

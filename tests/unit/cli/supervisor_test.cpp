@@ -1,5 +1,5 @@
-#include "cli/exit_codes.hpp"
 #include "cli/supervisor.hpp"
+#include "cli/exit_codes.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,11 +11,12 @@ namespace {
 using namespace std::chrono_literals;
 using time_point = boot_clock::time_point;
 
-// A command under a lease of 10 s with 2 s of grace, 500 ms before the end kept for KILL. Renewals are made by the
-// test; time passes when it says so.
+// A command under a lease of 10 s with 2 s of grace, 500 ms before the end kept for KILL. Renewals are made
+// by the test; time passes when it says so.
 class SupervisorTest : public testing::Test {
   protected:
-    static constexpr supervision usual{.policy = on_loss::term, .grace = 2s, .margin = 500ms, .max_hold = {}, .at_least = 0s};
+    static constexpr supervision usual{
+        .policy = on_loss::term, .grace = 2s, .margin = 500ms, .max_hold = {}, .at_least = 0s};
 
     void under(const supervision& rules) {
         watch_ = supervisor{rules, now_};
