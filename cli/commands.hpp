@@ -1,0 +1,45 @@
+// What all commands share, and how each joins the program: one file cli/<name>.cpp with one add_<name>,
+// which describes the command to CLI11 and sets context::chosen when the command line asks for it.
+#pragma once
+
+#include <holdfast/config.hpp>
+
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace holdfast::cli {
+
+struct context {
+    // Options before the command.
+    std::vector<std::string> urls;
+    std::string config_file;
+
+    // What follows the first "--" of `holdfast run`, untouched.
+    std::vector<std::string> words_after_dashes;
+
+    // Does the work and gives the exit code. Called after the whole command line was understood.
+    std::function<int()> chosen;
+
+    // What --url, HOLDFAST_URL and --config amount to. Throws usage_error.
+    [[nodiscard]] config settings() const;
+};
+
+// Ends the program with exit_code::usage. The text is a sentence without a full stop.
+class usage_error : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+
+void add_run(CLI::App& app, context& shared);
+void add_ls(CLI::App& app, context& shared);
+void add_inspect(CLI::App& app, context& shared);
+void add_evict(CLI::App& app, context& shared);
+void add_demo(CLI::App& app, context& shared);
+
+}  // namespace holdfast::cli

@@ -1,0 +1,130 @@
+#include "cli/config_file.hpp"
+
+#include "base/text.hpp"
+#include "cli/commands.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <optional>
+#include <system_error>
+#include <variant>
+
+namespace holdfast::cli {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+struct field {
+    std::string_view key;
+    std::variant<std::string config::*, milliseconds config::*, double config::*> member;
+};
+
+constexpr std::array fields{
+    field{"url", &config::url},
+    field{"lease", &config::lease},
+    field{"renew_after", &config::renew_after},
+    field{"poll_gap", &config::poll_gap},
+    field{"silent_poll", &config::silent_poll},
+    field{"drift", &config::drift},
+    field{"margin", &config::margin},
+    field{"patience", &config::patience},
+    field{"answer_timeout", &config::answer_timeout},
+    field{"close_timeout", &config::close_timeout},
+    field{"slow_callback", &config::slow_callback},
+    field{"program", &config::program},
+};
+
+std::string_view trimmed(std::string_view s) {
+    constexpr std::string_view blank = " \t\r";
+    const auto first = s.find_first_not_of(blank);
+    if (first == std::string_view::npos) return {};
+    return s.substr(first, s.find_last_not_of(blank) - first + 1);
+}
+
+std::optional<double> parse_number(std::string_view s) {
+    double value = 0;
+    const auto [end, failed] = std::from_chars(s.data(), s.data() + s.size(), value);
+    if (failed != std::errc{} || end != s.data() + s.size() || !std::isfinite(value)) return std::nullopt;
+    return value;
+}
+
+// Empty, or what is wrong with the value.
+std::string assign(config& settings, const field& to, std::string_view value) {
+    if (const auto* text = std::get_if<std::string config::*>(&to.member)) {
+        settings.*(*text) = std::string{value};
+        return {};
+    }
+    if (const auto* time = std::get_if<milliseconds config::*>(&to.member)) {
+        const auto parsed = base::parse_duration(value);
+        if (!parsed) return "is not a duration such as 250ms, 2s or 1m30s";
+        settings.*(*time) = *parsed;
+        return {};
+    }
+    const auto parsed = parse_number(value);
+    if (!parsed) return "is not a number";
+    settings.*(std::get<double config::*>(to.member)) = *parsed;
+    return {};
+}
+
+std::string known_keys() {
+    std::string all;
+    for (const auto& f : fields) all.append(all.empty() ? "" : ", ").append(f.key);
+    return all;
+}
+
+}  // namespace
+
+config parse_config(std::string_view text, const std::string& file) {
+    config settings;
+    std::array<bool, fields.size()> seen{};
+    for (std::size_t number = 1; !text.empty(); ++number) {
+        const auto length = std::min(text.find('\n'), text.size());
+        const auto line = trimmed(text.substr(0, length));
+        text.remove_prefix(std::min(length + 1, text.size()));
+        if (line.empty() || line.front() == '#') continue;
+
+        // Values are not repeated in messages: a URL may hold a password.
+        const auto complain = [&](const std::string& what) {
+            throw usage_error(fmt::format("{}:{}: {}", base::printable(file), number, what));
+        };
+        const auto equals = line.find('=');
+        if (equals == std::string_view::npos) complain("a setting is written \"key = value\"");
+        const auto key = trimmed(line.substr(0, equals));
+        const auto* const it = std::ranges::find(fields, key, &field::key);
+        if (it == fields.end()) {
+            complain(
+                fmt::format("\"{}\" is not a setting; there are {}", base::printable(key), known_keys()));
+        }
+        auto& before = seen[static_cast<std::size_t>(it - fields.begin())];
+        if (before) complain(fmt::format("{} is set twice", key));
+        before = true;
+        if (const auto wrong = assign(settings, *it, trimmed(line.substr(equals + 1))); !wrong.empty()) {
+            complain(fmt::format("the value of {} {}", key, wrong));
+        }
+    }
+    return settings;
+}
+
+config read_config(const std::string& file) {
+    errno = 0;
+    std::ifstream in{file, std::ios::binary};
+    std::string text;
+    std::array<char, 4096> part{};
+    while (in.read(part.data(), part.size()), in.gcount() > 0)
+        text.append(part.data(), static_cast<std::size_t>(in.gcount()));
+    if (!in.is_open() || in.bad()) {  // a directory opens, and fails only here
+        throw usage_error(fmt::format("cannot read the configuration file \"{}\": {}", base::printable(file),
+                                      std::generic_category().message(errno == 0 ? EIO : errno)));
+    }
+    return parse_config(text, file);
+}
+
+}  // namespace holdfast::cli

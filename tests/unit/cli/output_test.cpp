@@ -1,0 +1,119 @@
+#include "cli/output.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace holdfast::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::chrono::sys_seconds noon{std::chrono::sys_days{std::chrono::year{2026} / 3 / 1} + 12h};
+
+lock_info lock_with(const char* name, const char* layout) {
+    return {.name = name,
+            .layout = layout,
+            .ours = false,
+            .holders = {},
+            .ttl = {},
+            .queue = {},
+            .last_fence = {}};
+}
+
+holder_info holder_with(const char* owner) {
+    holder_info holder;
+    holder.owner = owner;
+    return holder;
+}
+
+lock_info held_by_web_3() {
+    auto lock = lock_with("stock:42", "mutex");
+    lock.ours = true;
+    lock.holders.push_back(
+        {.owner = "abc|7", .holds = 1, .host = "web-3", .pid = 4242, .since = noon, .connected = true});
+    lock.ttl = 28'300ms;
+    return lock;
+}
+
+TEST(Output, describes_a_held_lock) {
+    auto lock = held_by_web_3();
+    lock.queue.push_back({.owner = "def|1", .host = "web-4", .pid = 17, .waiting = 2'500ms});
+    lock.last_fence = 99;
+    EXPECT_EQ(described(lock, noon + 90s),
+              "lock     stock:42\n"
+              "kind     mutex\n"
+              "holder   web-3, pid 4242, for 1m30s, connected\n"
+              "owner    abc|7\n"
+              "ttl      28s\n"
+              "queue    1 waiting\n"
+              "     1.  web-4, pid 17, for 2.5s\n"
+              "fence    99\n");
+}
+
+TEST(Output, says_what_it_does_not_know_of_a_foreign_lock) {
+    auto lock = lock_with("job", "foreign string");
+    lock.holders.push_back(holder_with("\x1b[2Jtoken"));
+    EXPECT_EQ(described(lock, noon),
+              "lock     job\n"
+              "kind     foreign string\n"
+              "         foreign: written by another client, which does not say who it is or since when\n"
+              "holder   another client\n"
+              "owner    \\x1b[2Jtoken\n"
+              "ttl      none: it does not expire\n");
+}
+
+TEST(Output, describes_a_free_lock) {
+    EXPECT_EQ(described(lock_with("job", "free"), noon), "lock     job\nkind     free: nobody holds it\n");
+}
+
+TEST(Output, a_clock_that_is_ahead_gives_no_negative_age) {
+    EXPECT_NE(described(held_by_web_3(), noon - 5s).find("for 0ms"), std::string::npos);
+}
+
+TEST(Output, json_has_every_field_always) {
+    const auto json = to_json(held_by_web_3());
+    EXPECT_EQ(
+        one_line(json),
+        R"({"name":"stock:42","kind":"mutex","held":true,"ours":true,"holders":[{"owner":"abc|7","holds":1,)"
+        R"("host":"web-3","pid":4242,"since":"2026-03-01T12:00:00.000Z","connected":true}],"ttl_ms":28300,)"
+        R"("queue":[],"last_fence":null})");
+}
+
+TEST(Output, json_takes_bytes_that_are_not_utf8) {
+    auto lock = held_by_web_3();
+    lock.name = lock_name{"a\xff\n"};
+    lock.holders[0].owner = "\xc3";
+    const auto json = nlohmann::json::parse(one_line(to_json(lock)));
+    EXPECT_EQ(json["name"], "a\\xff\\x0a");
+    EXPECT_EQ(json["name_is_escaped"], true);
+    EXPECT_EQ(json["holders"][0]["owner"], "\\xc3");
+}
+
+TEST(Output, json_gives_other_names_as_they_are) {
+    auto lock = held_by_web_3();
+    lock.name = lock_name{"a\n\\\"\u00e9"};
+    const auto json = nlohmann::json::parse(one_line(to_json(lock)));
+    EXPECT_EQ(json["name"], "a\n\\\"\u00e9");
+    EXPECT_FALSE(json.contains("name_is_escaped"));
+}
+
+TEST(Output, tables_are_aligned_by_characters) {
+    EXPECT_EQ(aligned({{"NAME", "TTL"}, {"\u00e9\u00e9", "1s"}, {"abcdef", "2s"}}),
+              "NAME    TTL\n\u00e9\u00e9      1s\nabcdef  2s\n");
+    EXPECT_EQ(tab_separated({{"NAME", "TTL"}, {"a", "1s"}}), "a\t1s\n");
+}
+
+TEST(Output, durations_are_rounded_for_people) {
+    EXPECT_EQ(rough(0ms), "0ms");
+    EXPECT_EQ(rough(999ms), "999ms");
+    EXPECT_EQ(rough(2'540ms), "2.5s");
+    EXPECT_EQ(rough(9'949ms), "9.9s");
+    EXPECT_EQ(rough(9'950ms), "10s");
+    EXPECT_EQ(rough(59'600ms), "1m00s");
+    EXPECT_EQ(rough(90s), "1m30s");
+    EXPECT_EQ(rough(2h + 5min), "2h05m");
+    EXPECT_EQ(rough(76h), "3d4h");
+}
+
+}  // namespace
+}  // namespace holdfast::cli
