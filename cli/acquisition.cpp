@@ -1,0 +1,123 @@
+#include "cli/acquisition.hpp"
+
+#include <holdfast/error.hpp>
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+namespace holdfast::cli {
+
+namespace {
+
+void make_lock(held_lock& one, client& on, const lock_request& wanted) {
+    switch (wanted.kind) {
+        case lock_kind::mutex:
+            one.lock.emplace<mutex>(on, one.name, mutex_options{.ttl = {}, .renew = {}});
+            break;
+        case lock_kind::fenced_mutex:
+            one.lock.emplace<mutex>(on, one.name, mutex_options{.ttl = {}, .renew = {}, .fenced = true});
+            break;
+        case lock_kind::recursive_mutex: one.lock.emplace<recursive_mutex>(on, one.name); break;
+    }
+}
+
+// Calls `ask` with the lock, whatever its kind.
+template <class F>
+lease with(held_lock& one, F ask) {
+    return std::visit(
+        [&](auto& lock) -> lease {
+            if constexpr (std::is_same_v<std::remove_cvref_t<decltype(lock)>, std::monostate>) {
+                return {};
+            } else {
+                return ask(lock);
+            }
+        },
+        one.lock);
+}
+
+}  // namespace
+
+acquisition::acquisition(client& on, lock_request wanted)
+    : on_(on), wanted_(std::move(wanted)), begun_(boot_clock::now()) {
+    std::ranges::sort(wanted_.names);
+    thread_ = std::jthread{[this] { work(); }};
+}
+
+acquisition::~acquisition() {
+    cancel();
+    if (thread_.joinable()) thread_.join();
+}
+
+void acquisition::work() {
+    outcome what = outcome::failed;
+    try {
+        what = take_all();
+    } catch (const error& e) {
+        if (e.code() == errc::cancelled) {
+            what = outcome::cancelled;
+        } else {
+            failure_ = std::current_exception();
+        }
+    } catch (...) {
+        failure_ = std::current_exception();
+    }
+    if (what != outcome::taken) give_back();
+    tell(what, {});
+}
+
+acquisition::outcome acquisition::take_all() {
+    while (true) {
+        for (const auto& name : wanted_.names) {
+            auto& one = locks_.emplace_back();
+            one.name = name;
+            make_lock(one, on_, wanted_);
+            one.hold = take(one);
+            if (!one.hold) return outcome::conflict;
+            one.waited = std::chrono::floor<std::chrono::milliseconds>(boot_clock::now() - begun_);
+        }
+        // The first may have been lost during the wait for the last: nothing ran under it, so begin again.
+        if (std::ranges::all_of(locks_, [](const held_lock& one) { return one.hold.valid(); }))
+            return outcome::taken;
+        give_back();
+        if (stop_.stop_requested()) return outcome::cancelled;
+    }
+}
+
+lease acquisition::take(held_lock& one) {
+    const acquire_options how{.ttl = wanted_.ttl, .renew = true, .stop = stop_.get_token()};
+    if (auto hold = with(one, [&](auto& lock) { return lock.try_acquire(how); })) return hold;
+    const auto left = time_left();
+    if (left && left->count() <= 0) return {};
+    tell(outcome::pending, one.name);
+    auto hold =
+        with(one, [&](auto& lock) { return left ? lock.try_acquire_for(*left, how) : lock.acquire(how); });
+    tell(outcome::pending, {});
+    return hold;
+}
+
+std::optional<std::chrono::nanoseconds> acquisition::time_left() const {
+    if (!wanted_.wait) return std::nullopt;
+    return *wanted_.wait - (boot_clock::now() - begun_);
+}
+
+void acquisition::give_back() noexcept {
+    for (auto one = locks_.rbegin(); one != locks_.rend(); ++one) one->hold.release();
+    locks_.clear();
+}
+
+void acquisition::tell(outcome what, std::string waiting_for) {
+    {
+        const std::lock_guard hold{guard_};
+        state_ = {what, std::move(waiting_for)};
+    }
+    news_.ring();
+}
+
+acquisition::state acquisition::progress() {
+    news_.quiet();
+    const std::lock_guard hold{guard_};
+    return state_;
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,105 @@
+// Takes several locks, all or none.
+#pragma once
+
+#include "cli/waking.hpp"
+
+#include <holdfast/client.hpp>
+#include <holdfast/lease.hpp>
+#include <holdfast/mutex.hpp>
+
+#include <chrono>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+namespace holdfast::cli {
+
+enum class lock_kind { mutex, fenced_mutex, recursive_mutex };
+
+struct lock_request {
+    std::vector<std::string> names;  // in any order, each once
+    lock_kind kind = lock_kind::mutex;
+    std::optional<std::chrono::milliseconds> ttl{};  // renewed all the same
+    std::optional<std::chrono::milliseconds>
+        wait{};  // for all of them together; empty: as long as it takes; 0: do not
+};
+
+// A lock and what came of asking for it. Neither moves: a lease does not outlive its lock.
+struct held_lock {
+    std::string name;
+    std::variant<std::monostate, mutex, recursive_mutex> lock{};
+    lease hold{};
+    std::chrono::milliseconds waited{};
+};
+
+// Asks on a thread of its own, so that the main thread can listen to signals. The locks are taken in one
+// order that all who use this agree on (the names, sorted), so two that want the same locks cannot block each
+// other for ever.
+//
+// Thread safety: all members are for the thread that made it.
+class acquisition {
+  public:
+    enum class outcome {
+        pending,
+        taken,      // locks() holds all of them
+        conflict,   // somebody else had one for the whole wait
+        cancelled,  // by cancel()
+        failed,     // see failure()
+    };
+
+    acquisition(client& on, lock_request wanted);
+    // Cancels, and blocks until that is done.
+    ~acquisition();
+    acquisition(const acquisition&) = delete;
+    acquisition& operator=(const acquisition&) = delete;
+
+    // Readable when progress() has something new.
+    [[nodiscard]] int fd() const noexcept { return news_.fd(); }
+
+    struct state {
+        outcome what = outcome::pending;
+        std::string waiting_for;  // a lock that somebody else holds; empty when we do not wait
+    };
+    [[nodiscard]] state progress();
+    // Ends the wait; progress() tells when it has ended.
+    void cancel() noexcept { stop_.request_stop(); }
+
+    // With taken: in the order in which they were taken.
+    [[nodiscard]] std::deque<held_lock>& locks() noexcept { return locks_; }
+    [[nodiscard]] const std::deque<held_lock>& locks() const noexcept { return locks_; }
+    // With taken: releases them in reverse and forgets them. Blocks for a round trip each.
+    void give_back() noexcept;
+    // With failed.
+    [[nodiscard]] std::exception_ptr failure() const noexcept { return failure_; }
+
+  private:
+    void work();
+    [[nodiscard]] outcome take_all();
+    // Empty: somebody else had it for the whole wait.
+    [[nodiscard]] lease take(held_lock& one);
+    [[nodiscard]] std::optional<std::chrono::nanoseconds> time_left() const;
+    void tell(outcome what, std::string waiting_for);
+
+    client& on_;
+    lock_request wanted_;
+    boot_clock::time_point begun_;
+    std::stop_source stop_;
+    bell news_;
+
+    // Written by the thread that asks, read by the owner once it was told the outcome.
+    std::deque<held_lock> locks_;
+    std::exception_ptr failure_;
+
+    std::mutex guard_;
+    state state_;  // under guard_
+
+    std::jthread thread_;  // last: it uses all of the above
+};
+
+}  // namespace holdfast::cli

@@ -1,0 +1,204 @@
+// holdfast run: the options, and whether they fit together.
+#include "cli/arguments.hpp"
+#include "cli/commands.hpp"
+#include "cli/exit_codes.hpp"
+#include "cli/output.hpp"
+#include "cli/under_lock.hpp"
+
+#include <holdfast/types.hpp>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace holdfast::cli {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr auto examples =
+    R"(The lock is renewed for as long as CMD runs. CMD runs in its own process group; signals are handed on to it.
+It finds in its environment:
+  HOLDFAST_LOCK     the names, one per line        HOLDFAST_TOKEN    what the store calls us, one line per lock
+  HOLDFAST_FENCE    the fence (with --fenced)      HOLDFAST_LOST_FD  becomes readable when the lock is (nearly) lost
+
+Exit code: that of CMD, or 128 + the signal that ended it; and
+  1    somebody else has the lock (-n), or had it all the time (-w); -E changes this
+  64   the command line or the configuration is wrong      69   the store cannot be reached or refuses
+  75   the lock was lost, or --max-hold was over, while CMD ran
+  126  CMD cannot be executed                              127  CMD was not found
+
+Examples:
+  holdfast run backup -- pg_dump shop -f shop.sql            wait for the lock, as long as it takes
+  holdfast run -n nightly -- ./report                        do not wait: somebody else is at it
+  holdfast run -w 30s stock:42 stock:43 -- ./move            both locks or none, within 30 s
+  holdfast run --fenced ledger -- ./post                     with a fence for the store that ./post writes to
+  holdfast run -n --at-least 50s hourly -- ./tick            cron on several machines with unequal clocks
+  holdfast run --max-hold 1h --grace 30s import -- ./import  TERM after an hour, KILL after 30 s more)";
+
+struct usage_with_command : CLI::Formatter {
+    std::string make_usage(const CLI::App* app, std::string name) const override {
+        auto usage = CLI::Formatter::make_usage(app, std::move(name));
+        usage.insert(usage.find_last_not_of('\n') + 1, " -- CMD ARG...");
+        return usage;
+    }
+};
+
+struct run_options {
+    std::vector<std::string> names;
+    bool no_wait = false;
+    std::optional<milliseconds> wait;
+    std::string kind = "mutex";
+    bool fenced = false;
+    std::optional<milliseconds> ttl;
+    std::string on_loss = "term";
+    std::optional<milliseconds> grace;
+    std::optional<milliseconds> max_hold;
+    std::optional<milliseconds> at_least;
+    int conflict_code = exit_code::conflict;
+    std::optional<int> json_fd;
+    bool verbose = false;
+};
+
+on_loss policy_named(const std::string& name) {
+    if (name == "kill") return on_loss::kill;
+    if (name == "ignore") return on_loss::ignore;
+    return on_loss::term;
+}
+
+lock_kind kind_of(const run_options& given) {
+    if (given.kind == "recursive") {
+        if (given.fenced)
+            throw usage_error("--fenced goes with --kind mutex only: a recursive lock gives no fence");
+        return lock_kind::recursive_mutex;
+    }
+    return given.fenced ? lock_kind::fenced_mutex : lock_kind::mutex;
+}
+
+// Each name once, in the order of the user; a name that no lock can have is refused here.
+std::vector<std::string> names_of(const run_options& given) {
+    std::vector<std::string> names;
+    for (const auto& word : given.names) {
+        auto name = plain(word);
+        (void)lock_name{name};
+        if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
+    }
+    return names;
+}
+
+supervision rules_of(const run_options& given, const config& settings) {
+    supervision rules;
+    rules.policy = policy_named(given.on_loss);
+    rules.max_hold = given.max_hold;
+    rules.at_least = given.at_least.value_or(milliseconds{0});
+    if (given.ttl && *given.ttl < milliseconds{1}) throw usage_error("--ttl must be at least 1ms");
+    if (given.max_hold && given.max_hold->count() == 0) throw usage_error("--max-hold must be longer than 0");
+    if (given.max_hold && rules.policy == on_loss::ignore) {
+        throw usage_error("--max-hold ends the command, and --on-loss ignore lets it run: choose one");
+    }
+    if (given.max_hold && rules.at_least > *given.max_hold) {
+        throw usage_error("--at-least is longer than --max-hold");
+    }
+
+    const auto ttl = given.ttl.value_or(settings.lease);
+    const auto times = ending_times_for(ttl, settings);
+    rules.margin = times.margin;
+    if (times.longest_grace.count() < 0) {
+        throw usage_error(
+            fmt::format("a lease of {} is too short to end a command before the lock is somebody else's; "
+                        "give a longer --ttl",
+                        rough(ttl)));
+    }
+    if (given.grace && rules.policy != on_loss::term) {
+        throw usage_error("--grace is the time between TERM and KILL: it goes with --on-loss term only");
+    }
+    if (given.grace && *given.grace > times.longest_grace) {
+        throw usage_error(fmt::format(
+            "--grace {} does not fit a lease of {}: KILL must come before the lock can be somebody "
+            "else's, so {} is the most, or give a longer --ttl",
+            rough(*given.grace), rough(ttl), rough(times.longest_grace)));
+    }
+    constexpr milliseconds usual = std::chrono::seconds{5};
+    rules.grace = given.grace.value_or(std::min(usual, times.longest_grace));
+    if (rules.policy == on_loss::kill) rules.grace = milliseconds{0};
+    return rules;
+}
+
+// It is for us alone. The standard streams are the command's, too, and stay open for it.
+void reserve_json_fd(int fd) {
+    const int flags = ::fcntl(fd, F_GETFL);
+    if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) {
+        throw usage_error(fmt::format("--json-fd {}: this descriptor is not open for writing", fd));
+    }
+    if (fd > STDERR_FILENO) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+int run_it(const run_options& given, const context& shared) {
+    if (shared.words_after_dashes.empty()) {
+        throw usage_error(
+            "the command is missing: write it behind \"--\", as in holdfast run NAME -- CMD ARG...");
+    }
+    if (given.json_fd) reserve_json_fd(*given.json_fd);
+    const auto settings = shared.settings();
+    run_request wanted;
+    wanted.command = shared.words_after_dashes;
+    wanted.names = names_of(given);
+    wanted.locks = {.names = wanted.names,
+                    .kind = kind_of(given),
+                    .ttl = given.ttl,
+                    .wait = given.no_wait ? std::optional{milliseconds{0}} : given.wait};
+    wanted.rules = rules_of(given, settings);
+    wanted.conflict_code = given.conflict_code;
+    wanted.json_fd = given.json_fd;
+    wanted.verbose = given.verbose;
+    return run_under_lock(settings, wanted);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, context& shared) {
+    auto* const run = app.add_subcommand("run", "Run a command while holding one lock or several");
+    auto given = std::make_shared<run_options>();
+    run->fallthrough();
+    run->footer(examples);
+    run->formatter(std::make_shared<usage_with_command>());
+    run->add_option("NAME", given->names, "The locks: all of them are taken, or none")->required();
+    auto* const no_wait =
+        run->add_flag("-n,--no-wait", given->no_wait, "Do not wait if somebody else has the lock");
+    add_duration(*run, "-w,--wait", given->wait, "Wait at most this long")->excludes(no_wait);
+    run->add_option("--kind", given->kind, "mutex, or recursive (Redisson's RLock)")
+        ->check(CLI::IsMember({"mutex", "recursive"}))
+        ->type_name("KIND");
+    run->add_flag("--fenced", given->fenced, "Get a fence with the lock");
+    add_duration(*run, "--ttl", given->ttl,
+                 "The lock outlives a killed holdfast this long (default: the setting lease, 30s)");
+    run->add_option("--on-loss", given->on_loss,
+                    "If the lock is lost: term (TERM, then KILL; the default), kill, or ignore")
+        ->check(CLI::IsMember({"term", "kill", "ignore"}))
+        ->type_name("WHAT");
+    add_duration(*run, "--grace", given->grace, "Between TERM and KILL (default: 5s, or what fits the ttl)");
+    add_duration(*run, "--max-hold", given->max_hold,
+                 "End the command after this long, as if the lock was lost");
+    add_duration(*run, "--at-least", given->at_least,
+                 "Keep the lock this long even if the command ends sooner");
+    run->add_option("-E,--conflict-exit-code", given->conflict_code,
+                    "Exit code if somebody else has the lock (default 1)")
+        ->check(CLI::Range(0, 255))
+        ->type_name("CODE");
+    run->add_option("--json-fd", given->json_fd, "Write a line of JSON for each event to this descriptor")
+        ->check(CLI::NonNegativeNumber)
+        ->type_name("N");
+    run->add_flag("-v,--verbose", given->verbose, "Say on stderr for whom it waits, and more");
+    run->callback([given, &shared] { shared.chosen = [given, &shared] { return run_it(*given, shared); }; });
+}
+
+}  // namespace holdfast::cli
