@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
+#include <utility>
 
 namespace holdfast::redis {
 
@@ -47,9 +47,9 @@ struct reply_builder {
 
     explicit reply_builder(const size_caps& c) : caps(c), elements_left(c.elements) {}
 
-    void begin() {
-        root = reply{};
+    [[nodiscard]] reply take() {
         elements_left = caps.elements;
+        return std::exchange(root, reply{});
     }
 
     static reply_builder& of(const redisReadTask* task) { return *static_cast<reply_builder*>(task->privdata); }
@@ -216,8 +216,7 @@ parser::result parser::next(reply& out) {
         }
         return result::need_more;
     }
-    out = std::move(state_->builder.root);
-    state_->builder.begin();
+    out = state_->builder.take();
     return result::got;
 }
 

@@ -11,6 +11,8 @@
 #include <thread>
 
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace holdfast::redis {
 namespace {
@@ -452,6 +454,45 @@ TEST(node, an_unparked_thread_leaves_and_others_are_still_served) {
     EXPECT_EQ(served, 4);
     EXPECT_TRUE(eventually(10s, [&] { return first->here(); })) << "somebody reads what was left behind";
 }
+
+TEST(node, a_driver_leaves_at_its_time) {
+    redis_server server;
+    fault_proxy proxy{server};
+    io::reactor reactor;
+    node n{config_for(proxy.port()), reactor, {}};
+    ASSERT_EQ(ask(n, {"PING"})->text(), "PONG");
+    proxy.hold_reply_of(test::named("ECHO"));
+    for (const auto patience : {10ms, 50ms, 300ms}) {  // less and more than what the kernel's timer is used for
+        const auto begin = boot_clock::now();
+        EXPECT_FALSE(ask(n, {"ECHO", "x"}, patience)->here());
+        const auto took = boot_clock::now() - begin;
+        EXPECT_GE(took, patience);
+        EXPECT_LT(took, patience + 1s);
+    }
+}
+
+#if !defined(__SANITIZE_THREAD__)  // it starts a thread of its own in the child
+TEST(node, an_abandoned_one_dies_quietly_in_a_forked_child) {
+    redis_server server;
+    auto reactor = std::make_unique<io::reactor>();
+    auto n = std::make_unique<node>(config_for(server.port()), *reactor, nullptr);
+    auto token = n->subscribe("ch", [](const sub_event&) {});
+    ASSERT_EQ(ask(*n, {"PING"})->text(), "PONG");
+    const pid_t child = ::fork();
+    if (child == 0) {
+        reactor->abandon();
+        n->abandon();
+        n.reset();
+        reactor.reset();
+        ::_exit(7);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(WEXITSTATUS(status), 7);
+    EXPECT_EQ(ask(*n, {"PING"})->text(), "PONG") << "the parent goes on";
+    token.reset();
+}
+#endif
 
 TEST(node, closing_ends_every_command_once) {
     redis_server server;
