@@ -10,15 +10,18 @@
 #include "cli/exit_codes.hpp"
 #include "cli/signals.hpp"
 
+#include "base/text.hpp"
+
 #include <fmt/format.h>
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace holdfast::cli {
@@ -124,27 +127,27 @@ void add_demo(CLI::App& app, context& shared) {
     auto* const command =
         app.add_subcommand("demo", "Show in numbers why services need a lock that they share");
     auto wanted = std::make_shared<wishes>();
-    const std::map<std::string, lock_kind> kinds{{"mutex", lock_kind::mutex},
-                                                 {"recursive", lock_kind::recursive}};
+    const auto number = [&](const char* flag, auto& value, auto most, const char* description) {
+        using number_type = std::remove_reference_t<decltype(value)>;
+        command->add_option(flag, value, description)
+            ->check(CLI::Range(number_type{1}, number_type{most}).description(""))
+            ->capture_default_str()
+            ->type_name("N");
+    };
     command->footer(examples);
-    command->add_option("--requests", wanted->what.requests, "Requests in each round")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}))
-        ->capture_default_str()
-        ->type_name("N");
-    command->add_option("--stock", wanted->what.stock, "Items to sell")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}))
-        ->capture_default_str()
-        ->type_name("N");
-    command->add_option("--processes", wanted->what.processes, "Service processes")
-        ->check(CLI::Range(1, 64))
-        ->capture_default_str()
-        ->type_name("N");
-    command->add_option("--threads", wanted->what.threads, "Threads in each of them")
-        ->check(CLI::Range(1, 256))
-        ->capture_default_str()
-        ->type_name("N");
-    command->add_option("--kind", wanted->what.kind, "The lock of round three: mutex or recursive")
-        ->transform(CLI::CheckedTransformer(kinds))
+    number("--requests", wanted->what.requests, 10'000'000, "Requests in each round");
+    number("--stock", wanted->what.stock, 10'000'000, "Items to sell");
+    number("--processes", wanted->what.processes, 64, "Service processes");
+    number("--threads", wanted->what.threads, 256, "Threads in each of them");
+    const auto read_kind = [wanted](const std::string& text) {
+        if (text != "mutex" && text != "recursive") {
+            throw CLI::ValidationError(
+                "--kind", fmt::format("\"{}\" is neither mutex nor recursive", base::printable(text)));
+        }
+        wanted->what.kind = text == "mutex" ? lock_kind::mutex : lock_kind::recursive;
+    };
+    command
+        ->add_option_function<std::string>("--kind", read_kind, "The lock of round three: mutex or recursive")
         ->default_str("mutex")
         ->type_name("KIND");
     command->add_flag("--json", wanted->json,

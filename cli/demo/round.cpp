@@ -124,6 +124,7 @@ round_result run_round(protection guard, const plan& what, const surroundings& a
     ledger::create(books, what.stock);
     ledger reader{books};
 
+    around.tell({.guard = guard});
     crowd services{guard, what, around, books};
     services.wait_until_ready();
     const auto begun = boot_clock::now();

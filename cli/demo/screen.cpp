@@ -44,6 +44,7 @@ std::size_t width_of(std::FILE* terminal) {
 
 // "840 us", "5.1 ms", "1.2 s".
 std::string waited(std::int64_t us) {
+    if (us == 0) return "<1 us";
     if (us < 1000) return fmt::format("{} us", us);
     const auto ms = static_cast<double>(us) / 1000;
     if (ms < 9.95) return fmt::format("{:.1f} ms", ms);
@@ -123,8 +124,8 @@ void screen::introduce() {
                 what_.processes, what_.threads, name_of(protection::store, what_.kind)),
             0) +
         "\n\n" +
-        wrapped(fmt::format("Right is: {} sold, {} refused, the cache filled once.", grouped(will_be_sold),
-                            grouped(what_.requests - will_be_sold)),
+        wrapped(fmt::format("Right would be: {} sold, {} refused, the cache filled once.",
+                            grouped(will_be_sold), grouped(what_.requests - will_be_sold)),
                 0) +
         "\n\n");
 }

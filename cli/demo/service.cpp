@@ -48,7 +48,6 @@ struct no_lock {
 bool sell_one(ledger& books, int process) {
     const auto left = books.stock_left();
     if (left <= 0) return false;
-    std::this_thread::yield();  // where a service would think about it
     books.write_stock_left(left - 1);
     books.record_sale(process);
     return true;

@@ -1,0 +1,188 @@
+// `holdfast demo` shows what it promises: services without a shared lock sell what they do not have.
+#include "support/child_process.hpp"
+#include "support/eventually.hpp"
+
+#include <dirent.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+namespace holdfast::test {
+namespace {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+constexpr auto run_limit = 120s;
+
+std::vector<std::string> demo(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words{HOLDFAST_COMMAND, "demo"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+}
+
+// The command lines of all processes that mention `text`, as a demo's server does its folder. Zombies have
+// none.
+std::vector<std::string> processes_that_mention(const std::string& text) {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator{"/proc"}) {
+        std::ifstream file{entry.path() / "cmdline"};
+        std::string line{std::istreambuf_iterator<char>{file}, {}};
+        if (line.find(text) == std::string::npos) continue;
+        std::ranges::replace(line, '\0', ' ');
+        found.push_back(std::move(line));
+    }
+    return found;
+}
+
+std::vector<pid_t> children_of(pid_t parent) {
+    const auto task =
+        fs::path{"/proc"} / std::to_string(parent) / "task" / std::to_string(parent) / "children";
+    std::ifstream file{task};
+    return {std::istream_iterator<pid_t>{file}, {}};
+}
+
+bool all_gone(const std::vector<pid_t>& processes) {
+    return std::ranges::none_of(processes, [](pid_t pid) {
+        std::ifstream file{fs::path{"/proc"} / std::to_string(pid) / "cmdline"};
+        return file.peek() != std::ifstream::traits_type::eof();
+    });
+}
+
+// A place for the demo's folder that nobody else uses.
+class demo_place {
+  public:
+    [[nodiscard]] child_process::environment environment() const {
+        return {{"TMPDIR", folder_.path().string()}, {"NO_COLOR", "1"}};
+    }
+    [[nodiscard]] std::string path() const { return folder_.path().string(); }
+    [[nodiscard]] bool empty() const { return fs::is_empty(folder_.path()); }
+
+  private:
+    temp_dir folder_;
+};
+
+// 4,000 requests of 64 threads: without a lock about every second sale is lost (thousands), so a run in which
+// none is cannot be luck. Each thread opens with a cold cache that takes 20 ms to fill.
+void expect_the_story(const std::string& kind) {
+    const demo_place place;
+    child_process run{demo({"--requests", "4000", "--stock", "2400", "--json", "--kind", kind}),
+                      place.environment()};
+    const auto code = run.wait(run_limit);
+    ASSERT_EQ(code, 0) << run.errors() << run.output();
+    EXPECT_EQ(run.errors(), "");
+
+    const auto told = nlohmann::json::parse(run.output());
+    ASSERT_EQ(told.at("rounds").size(), 3U);
+    const auto& none = told["rounds"][0];
+    const auto& local = told["rounds"][1];
+    const auto& shared = told["rounds"][2];
+    EXPECT_GT(none["oversold"].get<int>() + none["lost_updates"].get<int>(), 0) << none;
+    EXPECT_GT(none["rebuilds"].get<int>(), 1) << none;
+    EXPECT_GT(local["oversold"].get<int>() + local["lost_updates"].get<int>(), 0) << local;
+    EXPECT_LE(local["rebuilds"].get<int>(), 4) << local;
+
+    EXPECT_EQ(shared["sold"], 2400);
+    EXPECT_EQ(shared["refused"], 1600);
+    EXPECT_EQ(shared["stock_left"], 0);
+    EXPECT_EQ(shared["oversold"], 0);
+    EXPECT_EQ(shared["lost_updates"], 0);
+    EXPECT_EQ(shared["rebuilds"], 1);
+    EXPECT_EQ(shared["exact"], true);
+    EXPECT_TRUE(told["not_as_it_should_be"].empty());
+
+    // Sales on record, answers that were given and the stock are counted apart, and agree.
+    for (const auto& round : told["rounds"]) {
+        EXPECT_EQ(round["answered"], 4000) << round;
+        EXPECT_EQ(round["sold"].get<int>() + round["refused"].get<int>(), 4000) << round;
+    }
+    EXPECT_TRUE(place.empty());
+}
+
+TEST(cli_demo, only_the_shared_mutex_sells_what_there_is) { expect_the_story("mutex"); }
+
+TEST(cli_demo, only_the_shared_recursive_mutex_sells_what_there_is) { expect_the_story("recursive"); }
+
+TEST(cli_demo, tells_in_plain_lines_when_nobody_watches_a_terminal) {
+    const demo_place place;
+    child_process run{demo({"--requests", "2000", "--stock", "1200"}), place.environment()};
+    ASSERT_EQ(run.wait(run_limit), 0) << run.errors() << run.output();
+    EXPECT_EQ(run.output().find('\x1b'), std::string::npos);
+    EXPECT_EQ(run.output().find('\r'), std::string::npos);
+    EXPECT_NE(run.output().find("1,200 sold, 800 refused"), std::string::npos) << run.output();
+    EXPECT_NE(run.output().find("Exact"), std::string::npos) << run.output();
+}
+
+TEST(cli_demo, says_which_round_did_not_go_as_it_should) {
+    // With one process a lock inside it is enough, so round two has nothing to show.
+    const demo_place place;
+    child_process run{demo({"--requests", "1000", "--stock", "600", "--processes", "1", "--json"}),
+                      place.environment()};
+    ASSERT_EQ(run.wait(run_limit), 1) << run.errors() << run.output();
+    EXPECT_NE(run.errors().find("round 2"), std::string::npos) << run.errors();
+    EXPECT_EQ(nlohmann::json::parse(run.output())["rounds"][1]["lost_updates"], 0);
+}
+
+TEST(cli_demo, names_the_package_when_there_is_no_redis_server) {
+    const demo_place place;
+    auto without = place.environment();
+    without.emplace_back("PATH", place.path());
+    child_process run{demo(), without};
+    EXPECT_EQ(run.wait(run_limit), 69);
+    EXPECT_NE(run.errors().find("apt-get install redis-server"), std::string::npos) << run.errors();
+    EXPECT_TRUE(place.empty());
+}
+
+// The server and the four services of the first round are there, and have much to do.
+class demo_in_progress : public ::testing::Test {
+  protected:
+    demo_in_progress() : run_{demo({"--requests", "2000000", "--stock", "1000000"}), place_.environment()} {
+        started_ = eventually(20s, [this] {
+            children_ = children_of(run_.pid());
+            return children_.size() == 5;
+        });
+    }
+
+    demo_place place_;
+    child_process run_;
+    std::vector<pid_t> children_;
+    bool started_ = false;
+};
+
+TEST_F(demo_in_progress, leaves_nothing_behind_when_interrupted) {
+    ASSERT_TRUE(started_) << run_.errors() << run_.output();
+    run_.signal(SIGINT);
+    EXPECT_EQ(run_.wait(10s), 128 + SIGINT);
+    EXPECT_TRUE(all_gone(children_));
+    EXPECT_TRUE(place_.empty());
+    EXPECT_TRUE(processes_that_mention(place_.path()).empty());
+}
+
+TEST_F(demo_in_progress, takes_its_processes_along_when_killed) {
+    ASSERT_TRUE(started_) << run_.errors() << run_.output();
+    run_.kill();
+    EXPECT_TRUE(eventually(10s, [this] { return all_gone(children_); }));
+    EXPECT_TRUE(processes_that_mention(place_.path()).empty());
+}
+
+TEST_F(demo_in_progress, ends_with_a_sentence_when_a_service_dies) {
+    ASSERT_TRUE(started_) << run_.errors() << run_.output();
+    ::kill(children_.back(), SIGKILL);
+    EXPECT_EQ(run_.wait(20s), 70);
+    EXPECT_NE(run_.errors().find("was killed by signal 9"), std::string::npos) << run_.errors();
+    EXPECT_TRUE(all_gone(children_));
+    EXPECT_TRUE(place_.empty());
+}
+
+}  // namespace
+}  // namespace holdfast::test
