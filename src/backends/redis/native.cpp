@@ -50,7 +50,7 @@ class native final : public layout {
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
         // Without a right to the queue key the queue is none of ours: look instead, and often.
         if (r.want == intent::queue && !no_queue_.load(std::memory_order_relaxed)) return bid(r, deadline, std::move(done));
-        if (fenced_) return fenced_try(r, deadline, std::move(done));
+        if (fenced_) return fenced_try(r, may_take::yes, deadline, std::move(done));
         plain_try(r, deadline, std::move(done));
     }
 
@@ -103,12 +103,15 @@ class native final : public layout {
                              });
     }
 
-    void fenced_try(const attempt_request& r, time_point deadline, handler<attempt_answer> done) {
+    enum class may_take { no, yes };
+
+    void fenced_try(const attempt_request& r, may_take take, time_point deadline, handler<attempt_answer> done) {
         const auto& name = r.key.name.str();
         const auto fences = helper_key('f', name);
         const auto lease = std::to_string(r.lease.count());
         around_.node.eval(ref(redis_scripts::native_try), std::array<std::string_view, 2>{name, fences},
-                          std::array<std::string_view, 3>{r.owner.str(), lease, fence_ttl}, deadline,
+                          std::array<std::string_view, 4>{r.owner.str(), lease, fence_ttl, take == may_take::yes ? "1" : "0"},
+                          deadline,
                           [this, done = std::move(done)](redis::outcome o) {
                               if (auto no = without_reply<attempt_answer>(o)) return done(*std::move(no));
                               const auto items = std::get<redis::reply>(o).items();
@@ -139,7 +142,8 @@ class native final : public layout {
                     return done(*std::move(no));
                 }
                 const auto& reply = std::get<redis::reply>(o);
-                if (reply.is_integer()) return fenced_ ? fenced_try(r, deadline, done) : done(granted{});
+                // Whoever bid may have given up and left meanwhile: a free lock must not be taken for them.
+                if (reply.is_integer()) return fenced_ ? fenced_try(r, may_take::no, deadline, done) : done(granted{});
                 const auto items = reply.items();
                 if (items.size() != 4) return done(nonsense());
                 busy answer{items[2].text(), std::nullopt, fenced_ ? std::string{} : items[0].text(), handed_lease};
@@ -164,6 +168,7 @@ class native final : public layout {
     busy held_by(std::string holder) const {
         busy answer{std::move(holder), std::nullopt, {}, {}};
         if (no_queue_.load(std::memory_order_relaxed)) answer.look_again = often();
+        if (answer.holder.empty()) answer.look_again = milliseconds{1};  // it is free again
         return answer;
     }
 

@@ -1,10 +1,10 @@
 -- Takes a free fenced mutex, or finds it taken already by an earlier send of the same token.
 -- (Without a fence no script is needed: SET N token NX GET PX lease.)
--- KEYS: N the lock, F its last fence       ARGV: token, lease in ms, fence TTL in s
--- Returns {1, fence in units} when the lock is the token's, {0, holder} when it is somebody else's.
+-- KEYS: N the lock, F its last fence       ARGV: token, lease in ms, fence TTL in s, '1' if it may take a free one
+-- Returns {1, fence in units} when the lock is the token's, {0, holder} when it is somebody else's or ('') nobody's.
 local N, F, me, call = KEYS[1], KEYS[2], ARGV[1], redis.call
 local v = call('GET', N)
-if v and v ~= me then return {0, v} end
+if v ~= me and (v or ARGV[4] ~= '1') then return {0, v or ''} end
 if not v then
   call('SET', N, me, 'PX', ARGV[2])
 elseif call('PTTL', N) < tonumber(ARGV[2]) then

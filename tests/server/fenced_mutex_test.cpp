@@ -1,0 +1,58 @@
+// A fenced mutex asks twice after a hand-over: is it mine, and which fence. What may happen in between.
+#include "support/fault_proxy.hpp"
+#include "support/redis_server.hpp"
+
+#include <holdfast/holdfast.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <future>
+
+namespace holdfast {
+namespace {
+
+using namespace std::chrono_literals;
+
+test::command_predicate with_word(std::string word) {
+    return [word = std::move(word)](const std::vector<std::string>& words) {
+        return std::find(words.begin(), words.end(), word) != words.end();
+    };
+}
+const auto bid = with_word("120000");        // the TTL of the queue
+const auto take_fence = with_word("604800");  // the TTL of the fence counter
+
+TEST(a_fenced_mutex, is_not_taken_for_a_waiter_that_left_while_its_bid_was_answered) {
+    test::redis_server server;
+    test::fault_proxy proxy{server};
+    client holders{server.url()};
+    client waiters{proxy.url()};
+    mutex held_first{holders, "ledger", {.fenced = true}};
+    mutex wanted{waiters, "ledger", {.fenced = true}};
+
+    auto first = held_first.acquire();
+    std::stop_source stop;
+    auto waiting = std::async(std::launch::async, [&] {
+        std::error_code ec;
+        (void)wanted.acquire(ec, {.stop = stop.get_token()});
+        return ec;
+    });
+    ASSERT_TRUE(test::eventually(10s, [&] { return inspect(holders, "ledger").queue.size() == 1; }));
+
+    // The lock is handed over, the waiter asks for its fence, and is called off before it has heard anything.
+    proxy.hold_reply_of(bid);
+    first.release();
+    ASSERT_TRUE(test::eventually(10s, [&] { return proxy.count().replies_held == 1; }));
+    const auto asked_before = proxy.count_of(take_fence);
+    stop.request_stop();
+    EXPECT_EQ(waiting.get(), errc::cancelled);
+    ASSERT_TRUE(test::eventually(10s, [&] { return server.command({"GET", "ledger"}).is_nil(); })) << "it is undone";
+
+    proxy.release_replies();
+    ASSERT_TRUE(test::eventually(10s, [&] { return proxy.count_of(take_fence) > asked_before; }));
+    (void)inspect(waiters, "ledger");  // behind it on the same connection
+    EXPECT_TRUE(held_first.try_acquire()) << "taken for nobody, until the lease runs out";
+}
+
+}  // namespace
+}  // namespace holdfast
