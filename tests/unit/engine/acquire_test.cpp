@@ -96,6 +96,18 @@ TEST_F(acquiring, the_right_ticket_grants_from_the_send_of_the_answered_bid) {
     EXPECT_TRUE(granted().claim);
 }
 
+TEST_F(acquiring, a_hand_over_for_longer_than_the_lease_is_for_the_lease) {
+    how.lease = 200ms;
+    begin();
+    store_says_busy();
+    watch_begins();
+    const auto bid_sent = now;
+    store_queues_us("t1");
+    later_by(50ms);
+    woken_with("t1");
+    EXPECT_EQ(granted().deadline, how.trust.deadline(bid_sent, 200ms));
+}
+
 // Safety: an old wake read after a pause made two holders valid (reference/native-mutex.md).
 TEST_F(acquiring, a_wake_with_another_ticket_proves_nothing) {
     wait_in_line_with("t2");
