@@ -52,7 +52,9 @@ class exclusive {
     }
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& when) {
-        return try_lock_until_(after_(when - Clock::now()));
+        // As fractions: an integer difference with time_point::min() overflows, and would wait for ever.
+        using seconds = std::chrono::duration<double>;
+        return try_lock_until_(after_(seconds{when.time_since_epoch()} - seconds{Clock::now().time_since_epoch()}));
     }
     // Never throws: what goes wrong (not the owner, lost, no answer) is reported to the client's events.
     // Blocks for a round trip, at most config::answer_timeout.
