@@ -240,6 +240,7 @@ release_result cell::give_back(const std::shared_ptr<tenancy>& t) {
     if (!ours) {
         // It is over, or just about: if the store does not know yet, that frees it earlier.
         core_->lose(t, "its time was over when it was released");
+        on_lost(t);  // if another thread tells the loss just now, it may not be there yet
         if (core_->usable()) core_->undo(key_, t->owner, t->lease, false);
         return {release_outcome::already_lost, {}};
     }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <future>
 #include <utility>
 #include <vector>
 
@@ -68,6 +69,11 @@ void core::close() {
         me.park_until(std::min(enough, now + milliseconds{1}));
     }
     notifier_.stop();
+    // What is posted or timed and still to come leaves the store alone; what is running now is waited for.
+    store_gone_.store(true);
+    const auto passed = std::make_shared<std::promise<void>>();
+    reactor_->post([passed] { passed->set_value(); });
+    passed->get_future().wait();
     store_.reset();
     reactor_.reset();
 }
@@ -116,6 +122,7 @@ void core::ended(const tenancy& t) {
 
 void core::renew_now(const std::shared_ptr<tenancy>& t, std::uint32_t holds) {
     reactor_->post([this, t, holds] {
+        if (store_gone_.load()) return;
         const auto sent = boot_clock::now();
         const backend::renew_request r{t->key, t->owner, t->lease, holds};
         store_->renew({&r, 1}, sent + settings.answer_timeout, [this, t, sent](const auto& answers) {
@@ -165,6 +172,7 @@ void core::tick() {
 }
 
 void core::renew(const std::vector<std::shared_ptr<tenancy>>& due) {
+    if (store_gone_.load()) return;
     std::vector<backend::renew_request> requests;
     requests.reserve(due.size());
     for (const auto& t : due) requests.push_back({t->key, t->owner, t->lease, 0});
@@ -213,9 +221,10 @@ void core::lose(const std::shared_ptr<tenancy>& t, const std::string& why) {
     counts.lost.add();
     ended(*t);
     t->watch.reset();
+    // First the way for others is free, then it is told: who hears of the loss may try at once.
+    if (const auto c = t->home.lock()) c->on_lost(t);
     notifier_.post([t] { t->lost.request_stop(); });
     tell(event_kind::lost, &t->key.name, why, errc::lost, t->token);
-    if (const auto c = t->home.lock()) c->on_lost(t);
 }
 
 void core::undo(const backend::lock_key& key, const owner_id& owner, milliseconds lease, bool insist) {
@@ -227,6 +236,7 @@ void core::undo(const backend::lock_key& key, const owner_id& owner, millisecond
 }
 
 void core::send_undo(backend::release_request r, milliseconds lease, bool insist, unsigned round) {
+    if (store_gone_.load()) return;
     store_->release(r, boot_clock::now() + settings.answer_timeout, [=, this](const backend::release_answer& a) {
         const bool answered = std::holds_alternative<backend::released>(a) || std::holds_alternative<backend::not_held>(a);
         if (round == 0) {

@@ -83,6 +83,7 @@ class core : public std::enable_shared_from_this<core> {
 
     const std::uint64_t forked_ = base::fork_generation();
     std::atomic<bool> closed_{false};
+    std::atomic<bool> store_gone_{false};  // read on the reactor thread, by all that begins there and uses the store
     std::unique_ptr<io::reactor> reactor_;
     io::notifier notifier_;
     observe::bus events_;
