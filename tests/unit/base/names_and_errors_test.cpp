@@ -62,7 +62,8 @@ constexpr std::array meanings{
 TEST(an_error_code, says_what_a_caller_can_do_and_nothing_else) {
     for (const auto& m : meanings) {
         const std::error_code code = m.code;
-        for (const auto c : {condition::misuse, condition::try_later, condition::not_held, condition::unknown}) {
+        for (const auto c :
+             {condition::misuse, condition::try_later, condition::not_held, condition::unknown}) {
             EXPECT_EQ(code == c, c == m.what_to_do) << code.message();
         }
     }
@@ -75,7 +76,8 @@ TEST(an_error_code, has_words) {
         EXPECT_STREQ(code.category().name(), "holdfast");
         EXPECT_EQ(code.message().find("unknown error"), std::string::npos);
     }
-    EXPECT_EQ(meanings.size(), static_cast<std::size_t>(errc::bad_reply)) << "an errc is missing in this table";
+    EXPECT_EQ(meanings.size(), static_cast<std::size_t>(errc::bad_reply))
+        << "an errc is missing in this table";
     EXPECT_NE((std::error_code{999, category()}.message().find("999")), std::string::npos);
 }
 

@@ -26,7 +26,8 @@ TEST(a_client_id, is_a_uuid_of_version_4_as_redisson_writes_it) {
 TEST(a_client_id, is_22_characters_that_need_no_escape) {
     const auto text = client_id::make().base64url();
     EXPECT_EQ(text.size(), 22U);
-    EXPECT_EQ(text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"), std::string::npos);
+    EXPECT_EQ(text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"),
+              std::string::npos);
 }
 
 TEST(a_client_id, of_a_known_uuid_is_known) {

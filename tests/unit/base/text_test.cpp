@@ -25,8 +25,10 @@ TEST(printable, escapes_what_a_terminal_would_obey) {
     EXPECT_EQ(printable("\x1b[2J"), R"(\x1b[2J)");
     EXPECT_EQ(printable("a\0b"s), R"(a\x00b)");
     EXPECT_EQ(printable("\x7f"), R"(\x7f)");
-    EXPECT_EQ(printable("\xc2\x9b" "2J"), R"(\xc2\x9b2J)");  // CSI in its C1 form
-    EXPECT_EQ(printable("\xc2\xa0"), "\xc2\xa0");             // the first that is none
+    EXPECT_EQ(printable("\xc2\x9b"
+                        "2J"),
+              R"(\xc2\x9b2J)");                    // CSI in its C1 form
+    EXPECT_EQ(printable("\xc2\xa0"), "\xc2\xa0");  // the first that is none
 }
 
 TEST(printable, can_be_told_apart_from_what_was_escaped) {
@@ -50,9 +52,8 @@ TEST(printable, of_any_bytes_is_safe_for_a_terminal) {
         std::string bytes(random() % 12, '\0');
         for (auto& c : bytes) c = static_cast<char>(random());
         const auto text = printable(bytes);
-        EXPECT_TRUE(std::none_of(text.begin(), text.end(), [](char c) {
-            return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-        }));
+        EXPECT_TRUE(std::none_of(text.begin(), text.end(),
+                                 [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }));
     }
 }
 
@@ -83,10 +84,33 @@ TEST(durations, are_read_as_people_write_them) {
 }
 
 TEST(durations, that_are_none_are_refused) {
-    for (const std::string_view text :
-         {"", "5", "s", "ms", "-1s", "-0", "+1s", "1s1m", "1m1m", "1ms1s", "1 s", " 1s", "1s ", "1.5s", "1e3s", "1S", "1min",
-          "1us", "0x1s", "1s5", "s1", "00", "1m-30s", "9223372036854775808ms", "9223372036854776s", "106751991168d",
-          "99999999999999999999s"}) {
+    for (const std::string_view text : {"",
+                                        "5",
+                                        "s",
+                                        "ms",
+                                        "-1s",
+                                        "-0",
+                                        "+1s",
+                                        "1s1m",
+                                        "1m1m",
+                                        "1ms1s",
+                                        "1 s",
+                                        " 1s",
+                                        "1s ",
+                                        "1.5s",
+                                        "1e3s",
+                                        "1S",
+                                        "1min",
+                                        "1us",
+                                        "0x1s",
+                                        "1s5",
+                                        "s1",
+                                        "00",
+                                        "1m-30s",
+                                        "9223372036854775808ms",
+                                        "9223372036854776s",
+                                        "106751991168d",
+                                        "99999999999999999999s"}) {
         EXPECT_EQ(parse_duration(text), std::nullopt) << text;
     }
     EXPECT_EQ(parse_duration("1s\0"s), std::nullopt);

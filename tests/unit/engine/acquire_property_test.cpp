@@ -44,21 +44,29 @@ class story {
         // Stopped means stopped.
         for (int step = 0; stopped_ && step < 10; ++step) {
             const auto more = machine_->resume(something(), now_);
-            if (!cancel_last_) { ASSERT_TRUE(std::holds_alternative<wait>(more)) << "acts after its end"; }
+            if (!cancel_last_) {
+                ASSERT_TRUE(std::holds_alternative<wait>(more)) << "acts after its end";
+            }
         }
     }
 
   private:
-    [[nodiscard]] int pick(int least, int most) { return std::uniform_int_distribution{least, most}(random_); }
+    [[nodiscard]] int pick(int least, int most) {
+        return std::uniform_int_distribution{least, most}(random_);
+    }
 
     // Few of them, so that old tickets meet new bids.
-    [[nodiscard]] std::string ticket() { return pick(0, 3) == 0 ? std::string{} : std::to_string(pick(1, 3)); }
+    [[nodiscard]] std::string ticket() {
+        return pick(0, 3) == 0 ? std::string{} : std::to_string(pick(1, 3));
+    }
 
     backend::attempt_answer some_answer() {
         switch (pick(0, 7)) {
             case 0: return backend::granted{fence::none, asked_ > 1 && pick(0, 1) == 0};
             case 1: return backend::unknown{{make_error_code(errc::unknown_outcome), {}}};
-            case 2: return backend::refused{{make_error_code(pick(0, 5) == 0 ? errc::no_permission : errc::unavailable), {}}};
+            case 2:
+                return backend::refused{
+                    {make_error_code(pick(0, 5) == 0 ? errc::no_permission : errc::unavailable), {}}};
             default: {
                 backend::busy b{"somebody", std::nullopt, ticket(), milliseconds{pick(0, 4'000)}};
                 if (pick(0, 1) == 0) b.look_again = milliseconds{pick(-1, 3'000)};
@@ -75,7 +83,8 @@ class story {
             case 1:
             case 2:
             case 3: {
-                const auto number = pick(0, 4) == 0 ? static_cast<unsigned>(pick(0, static_cast<int>(asked_) + 1)) : asked_;
+                const auto number =
+                    pick(0, 4) == 0 ? static_cast<unsigned>(pick(0, static_cast<int>(asked_) + 1)) : asked_;
                 auto a = some_answer();
                 if (in_flight_ && number == asked_) note(a);
                 return answered{number, std::move(a)};
@@ -84,7 +93,8 @@ class story {
             case 5:
             case 6: {
                 using change = backend::watch_event::change;
-                constexpr std::array changes{change::watching, change::woken, change::woken, change::broken, change::refused};
+                constexpr std::array changes{change::watching, change::woken, change::woken, change::broken,
+                                             change::refused};
                 return watched{{changes[static_cast<std::size_t>(pick(0, 4))], {ticket()}}};
             }
             case 7:
@@ -152,8 +162,12 @@ class story {
             stopped_ = true;
             ASSERT_TRUE(no.why);
             const bool maybe_granted = in_flight_ || unanswered_ || granted_send_;
-            if (maybe_granted || queued_) { ASSERT_NE(no.cleanup, undo::none); }
-            if (unanswered_) { ASSERT_EQ(no.cleanup, undo::insist); }
+            if (maybe_granted || queued_) {
+                ASSERT_NE(no.cleanup, undo::none);
+            }
+            if (unanswered_) {
+                ASSERT_EQ(no.cleanup, undo::insist);
+            }
         }
     }
 

@@ -273,8 +273,10 @@ TEST_F(acquiring, a_wait_with_an_unanswered_bid_insists_on_its_undo) {
     time_comes();
     store_queues_us("t1");
     while (is_waiting() || is_asking(intent::queue)) {
-        if (is_waiting()) time_comes();
-        else store_queues_us("t1");
+        if (is_waiting())
+            time_comes();
+        else
+            store_queues_us("t1");
     }
     EXPECT_EQ(gave_up().why, errc::timed_out);
     EXPECT_EQ(gave_up().cleanup, undo::insist);

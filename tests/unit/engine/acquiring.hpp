@@ -30,8 +30,12 @@ class acquiring : public ::testing::Test {
     void store_grants(fence token = fence::none) { answer(backend::granted{token, false}); }
     void store_says_granted_before() { answer(backend::granted{fence::none, true}); }
     void store_says_busy() { answer(backend::busy{"somebody", std::nullopt, {}, {}}); }
-    void store_says_busy_for(milliseconds look_again) { answer(backend::busy{"somebody", look_again, {}, {}}); }
-    void store_queues_us(std::string ticket) { answer(backend::busy{"somebody", std::nullopt, std::move(ticket), 3s}); }
+    void store_says_busy_for(milliseconds look_again) {
+        answer(backend::busy{"somebody", look_again, {}, {}});
+    }
+    void store_queues_us(std::string ticket) {
+        answer(backend::busy{"somebody", std::nullopt, std::move(ticket), 3s});
+    }
     void store_refuses(errc why) { answer(backend::refused{{make_error_code(why), "server text"}}); }
     void answer_is_lost() { answer(backend::unknown{{make_error_code(errc::unknown_outcome), {}}}); }
     void late_answer(unsigned number, backend::attempt_answer a) { tell(answered{number, std::move(a)}); }

@@ -104,9 +104,12 @@ TEST_F(releasing, is_tried_again_with_growing_pauses) {
 TEST_F(releasing, blocks_no_longer_than_one_answer_time) {
     begin();
     for (int step = 0; step < 100 && !is_done(); ++step) {
-        if (is_pausing()) pause_is_over();
-        else if (now < start + 1900ms) store_refuses(errc::unavailable);
-        else nobody_answers();
+        if (is_pausing())
+            pause_is_over();
+        else if (now < start + 1900ms)
+            store_refuses(errc::unavailable);
+        else
+            nobody_answers();
     }
     EXPECT_EQ(end().result, release_outcome::unknown_until);
     EXPECT_LE(now, start + how.answer_timeout);

@@ -28,13 +28,15 @@ TEST(validity, of_a_lease_that_the_margin_eats_is_nothing) {
 TEST(validity, of_a_huge_lease_is_the_end_of_time) {
     const validity trust{0.01, 2ms};
     EXPECT_EQ(trust.deadline(sent, milliseconds::max()), time_point::max());
-    EXPECT_EQ(trust.deadline(time_point{std::chrono::hours{24} * 365 * 100}, std::chrono::hours{24} * 365 * 290),
-              time_point::max());
+    EXPECT_EQ(
+        trust.deadline(time_point{std::chrono::hours{24} * 365 * 100}, std::chrono::hours{24} * 365 * 290),
+        time_point::max());
 }
 
 TEST(validity, never_exceeds_the_lease) {
     const validity trust{0.01, 2ms};
-    for (auto lease = 1ms; lease < 24h; lease = lease * 3 + 1ms) EXPECT_LT(trust.deadline(sent, lease), sent + lease);
+    for (auto lease = 1ms; lease < 24h; lease = lease * 3 + 1ms)
+        EXPECT_LT(trust.deadline(sent, lease), sent + lease);
 }
 
 TEST(later, saturates) {

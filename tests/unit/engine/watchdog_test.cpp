@@ -17,7 +17,9 @@ class a_watchdog : public ::testing::Test {
     time_point now = start;
     watchdog dog{1.0 / 3};
 
-    void hold(lease_id id, milliseconds lease, bool renewed = true) { dog.add(id, now + lease, lease, renewed, now); }
+    void hold(lease_id id, milliseconds lease, bool renewed = true) {
+        dog.add(id, now + lease, lease, renewed, now);
+    }
     void renewal_works(lease_id id, milliseconds lease) { dog.renewed(id, now + lease, now); }
     [[nodiscard]] watchdog::work next_work() {
         now = dog.next();

@@ -1,0 +1,148 @@
+// The life of a client: its end, and fork().
+#include "contract/lock_contract.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace holdfast::contract {
+
+TEST_P(lock_contract, leases_that_are_out_when_their_client_ends_are_lost) {
+    auto held = lock_of(a())->acquire();
+    const auto told = held.lost();
+    a_leaves();
+    EXPECT_FALSE(held.valid());
+    EXPECT_EQ(held.state(), lease_state::lost);
+    EXPECT_TRUE(told.stop_requested()) << "its destructor runs the callbacks that are due";
+    EXPECT_EQ(held.remaining(), 0ns);
+    EXPECT_TRUE(lock_of(b())->try_acquire_for(patience)) << "and what was held is given back";
+    EXPECT_EQ(held.release(), release_outcome::already_lost);
+    EXPECT_EQ(held.release(), release_outcome::already_lost);
+}
+
+TEST_P(lock_contract, a_client_that_ends_gives_back_what_is_held_under_a_guard) {
+    const auto of_a = lock_of(a());
+    of_a->lock();
+    a_leaves();
+    EXPECT_TRUE(lock_of(b())->try_acquire_for(patience));
+    EXPECT_FALSE(of_a->valid());
+    of_a->unlock();
+}
+
+TEST_P(lock_contract, a_lock_whose_client_has_ended_says_so) {
+    const auto of_a = lock_of(a());
+    a_leaves();
+    std::error_code ec;
+    EXPECT_FALSE(of_a->try_acquire(ec));
+    EXPECT_EQ(ec, errc::closed);
+    EXPECT_FALSE(of_a->acquire(ec));
+    EXPECT_EQ(ec, errc::closed);
+    EXPECT_THROW((void)of_a->try_lock(), error);
+}
+
+TEST_P(lock_contract, many_clients_come_and_go) {
+    for (int i = 0; i < 20; ++i) {
+        const auto c = another_client();
+        const auto held = lock_of(*c)->try_acquire_for(patience);
+        EXPECT_TRUE(held);
+    }
+    EXPECT_TRUE(nothing_is_left());
+}
+
+// A hand-over is followed by a renewal that nobody waits for; it must not find the store gone.
+TEST_P(lock_contract, a_client_may_end_right_after_it_was_handed_a_lock) {
+    const auto of_a = lock_of(a());
+    for (int round = 0; round < 40; ++round) {
+        auto held = of_a->acquire();
+        auto c = another_client();
+        auto brief = std::async(std::launch::async, [&] {
+            (void)lock_of(*c)->acquire();
+            c.reset();
+        });
+        ASSERT_TRUE(
+            eventually(patience, [&] { return !has_queue() || inspect(b(), stock).queue.size() == 1; }));
+        held.release();
+        brief.get();
+    }
+    EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_P(lock_contract, stores_of_other_names_have_other_locks) {
+    auto elsewhere = settings();
+    elsewhere.url += on_redis() ? "/1" : "-elsewhere";
+    client c{elsewhere};
+    const auto here = lock_of(a())->acquire();
+    const auto there = lock_of(c)->try_acquire();
+    EXPECT_TRUE(there);
+    EXPECT_TRUE(here.valid());
+    client same{settings()};
+    EXPECT_FALSE(lock_of(same)->try_acquire());
+}
+
+// --- fork -------------------------------------------------------------------------------------------
+
+// Runs `in_child` in a forked copy of this process and gives its answer back. Nothing of gtest is used there.
+int forked(const std::function<int()>& in_child) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+        ::alarm(20);  // a child that hangs must not outlive its test
+        int code = 99;
+        try {
+            code = in_child();
+        } catch (...) {
+        }
+        ::_exit(code);
+    }
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+TEST_P(lock_contract, in_a_forked_child_the_client_is_dead_and_the_parent_still_holds) {
+    const auto of_a = lock_of(a());
+    auto held = std::make_unique<lease>(of_a->acquire());
+    const auto guarded = lock_of(a(), "guarded");
+    guarded->lock();
+    ASSERT_TRUE(held->valid());
+
+    const int said = forked([&] {
+        if (held->valid() || held->remaining() != 0ns || held->state() != lease_state::lost) return 1;
+        if (guarded->valid()) return 2;
+        try {
+            of_a->lock();
+            return 3;
+        } catch (const error& e) {
+            if (e.code() != errc::forked) return 4;
+        }
+        std::error_code ec;
+        if (of_a->try_acquire(ec) || ec != errc::forked) return 5;
+        try {
+            (void)inspect(a(), stock);
+            return 6;
+        } catch (const error& e) {
+            if (e.code() != errc::forked) return 7;
+        }
+        try {
+            (void)a().on_event([](const event&) {});
+            return 8;
+        } catch (const error& e) {
+            if (e.code() != errc::forked) return 9;
+        }
+        if (held->release() != release_outcome::already_lost) return 10;
+        held.reset();
+        guarded->unlock();
+        a_leaves();
+        return 0;
+    });
+    EXPECT_EQ(said, 0);
+
+    EXPECT_TRUE(held->valid());
+    EXPECT_TRUE(guarded->valid());
+    EXPECT_FALSE(lock_of(b())->try_acquire());
+    EXPECT_FALSE(lock_of(b(), "guarded")->try_acquire());
+    EXPECT_EQ(held->release(), release_outcome::released);
+    guarded->unlock();
+    EXPECT_TRUE(lock_of(b(), "guarded")->try_acquire());
+    EXPECT_EQ(a().stats().lost, 0U);
+}
+
+}  // namespace holdfast::contract

@@ -1,0 +1,247 @@
+// Under the guards of the standard library, and with_lock.
+#include "contract/lock_contract.hpp"
+
+namespace holdfast::contract {
+
+TEST_P(lock_contract, stands_under_a_lock_guard) {
+    const auto of_a = lock_of(a());
+    const auto of_b = lock_of(b());
+    {
+        const std::lock_guard hold{*of_a};
+        EXPECT_TRUE(of_a->held_by_this_thread());
+        EXPECT_TRUE(of_a->valid());
+        EXPECT_FALSE(of_b->held_by_this_thread());
+        EXPECT_FALSE(of_b->try_lock());
+        std::thread{[&] { EXPECT_FALSE(of_a->held_by_this_thread()); }}.join();
+    }
+    EXPECT_FALSE(of_a->held_by_this_thread());
+    EXPECT_FALSE(of_a->valid());
+    ASSERT_TRUE(of_b->try_lock());
+    of_b->unlock();
+}
+
+TEST_P(lock_contract, stands_under_a_unique_lock_with_a_time_limit) {
+    const auto of_a = lock_of(a());
+    const auto of_b = lock_of(b());
+    std::unique_lock mine{*of_a, 5s};
+    ASSERT_TRUE(mine);
+    EXPECT_FALSE((std::unique_lock{*of_b, 20ms}));
+    EXPECT_FALSE((std::unique_lock{*of_b, std::chrono::steady_clock::now() + 20ms}));
+    EXPECT_FALSE((std::unique_lock{*of_b, std::try_to_lock}));
+    mine.unlock();
+    EXPECT_TRUE((std::unique_lock{*of_b, 5s}));
+}
+
+TEST_P(lock_contract, two_of_them_are_taken_together_without_a_deadlock) {
+    const any_lock from[] = {lock_of(a(), "from"), lock_of(b(), "from")};
+    const any_lock to[] = {lock_of(a(), "to"), lock_of(b(), "to")};
+    std::atomic<int> inside{0};
+    std::atomic<int> rounds{0};
+    {
+        std::jthread one{[&] {
+            for (int i = 0; i < 10; ++i) {
+                const std::scoped_lock both{*from[0], *to[0]};
+                EXPECT_EQ(inside.fetch_add(1), 0);
+                inside.fetch_sub(1);
+                ++rounds;
+            }
+        }};
+        std::jthread other{[&] {
+            for (int i = 0; i < 10; ++i) {
+                std::unique_lock first{*to[1], std::defer_lock};
+                std::unique_lock second{*from[1], std::defer_lock};
+                std::lock(first, second);
+                EXPECT_EQ(inside.fetch_add(1), 0);
+                inside.fetch_sub(1);
+                ++rounds;
+            }
+        }};
+    }
+    EXPECT_EQ(rounds, 20);
+    EXPECT_TRUE(nothing_is_left("from"));
+    EXPECT_TRUE(nothing_is_left("to"));
+}
+
+TEST_P(lock_contract, an_unlock_by_a_stranger_is_told_and_harmless) {
+    diary told{a()};
+    const auto of_a = lock_of(a());
+    of_a->lock();
+    std::thread{[&] { of_a->unlock(); }}.join();
+    const auto complaint = told.next(event_kind::release_failed);
+    ASSERT_TRUE(complaint);
+    EXPECT_EQ(complaint->reason, errc::not_owner);
+    EXPECT_EQ(complaint->lock, stock);
+    EXPECT_TRUE(of_a->valid());
+    EXPECT_FALSE(lock_of(b())->try_acquire());
+    of_a->unlock();
+    EXPECT_TRUE(lock_of(b())->try_acquire());
+}
+
+TEST_P(lock_contract, an_unlock_of_a_lease_that_has_ended_takes_nothing_from_the_next_holder) {
+    const auto of_a = lock_of(a(), stock, {.ttl = 300ms});
+    of_a->lock();
+    const auto next = lock_of(b())->try_acquire_for(patience);
+    ASSERT_TRUE(next);
+    EXPECT_TRUE(of_a->held_by_this_thread()) << "until it unlocks";
+    EXPECT_FALSE(of_a->valid());
+    of_a->unlock();
+    EXPECT_FALSE(of_a->held_by_this_thread());
+    EXPECT_TRUE(next.valid());
+    EXPECT_FALSE(of_a->try_lock());
+}
+
+TEST_P(lock_contract, a_thread_that_ends_while_it_holds_is_told_and_is_not_renewed) {
+    auto short_lease = settings();
+    short_lease.lease = 300ms;
+    client c{short_lease};
+    diary told{c};
+    const auto of_c = lock_of(c);
+    std::thread{[&] { of_c->lock(); }}.join();
+    const auto gone = told.next(event_kind::holder_gone);
+    ASSERT_TRUE(gone);
+    EXPECT_EQ(gone->lock, stock);
+    EXPECT_TRUE(lock_of(b())->try_acquire_for(patience));
+    EXPECT_TRUE(told.next(event_kind::lost));
+    EXPECT_TRUE(of_c->try_acquire_for(patience)) << "and its own client can have it again";
+}
+
+// --- with_lock --------------------------------------------------------------------------------------
+
+TEST_P(lock_contract, work_under_a_lock_returns_what_it_returns) {
+    const auto of_a = lock_of(a());
+    const auto of_b = lock_of(b());
+    EXPECT_EQ(with_lock(*of_a, [&] { return of_b->try_acquire() ? 1 : 42; }), 42);
+
+    int shelf = 7;
+    int& same = with_lock(*of_a, [&]() -> int& { return shelf; });
+    EXPECT_EQ(&same, &shelf);
+
+    EXPECT_EQ(*with_lock(*of_a, [] { return std::make_unique<int>(5); }), 5);
+
+    bool ran = false;
+    with_lock(*of_a, [&](lease& held) { ran = held.valid(); });
+    EXPECT_TRUE(ran);
+    EXPECT_TRUE(of_b->try_acquire());
+}
+
+TEST_P(lock_contract, work_that_throws_gives_the_lock_back) {
+    const auto of_a = lock_of(a());
+    EXPECT_THROW(with_lock(*of_a, [] { throw std::out_of_range{"shelf"}; }), std::out_of_range);
+    EXPECT_TRUE(lock_of(b())->try_acquire());
+}
+
+TEST_P(lock_contract, work_that_outlives_its_lease_throws_lost) {
+    const auto of_a = lock_of(a(), stock, {.ttl = 250ms});
+    try {
+        with_lock(*of_a,
+                  [](lease& held) { EXPECT_TRUE(eventually(patience, [&] { return !held.valid(); })); });
+        FAIL() << "the loss was kept quiet";
+    } catch (const error& e) {
+        EXPECT_EQ(e.code(), errc::lost);
+        EXPECT_NE(std::string{e.what()}.find(stock), std::string::npos);
+    }
+}
+
+// --- once more by the same thread -----------------------------------------------------------------------
+
+TEST_P(mutex_contract, a_thread_that_locks_it_twice_is_told_of_its_deadlock) {
+    const auto of_a = lock_of(a());
+    const std::lock_guard hold{*of_a};
+    try {
+        of_a->lock();
+        FAIL() << "it deadlocks or re-enters";
+    } catch (const error& e) {
+        EXPECT_EQ(e.code(), errc::would_deadlock);
+    }
+    EXPECT_FALSE(of_a->try_lock());
+    EXPECT_TRUE(of_a->valid());
+    const auto same_lock = lock_of(a());
+    EXPECT_THROW(same_lock->lock(), error) << "another object, the same lock";
+}
+
+TEST_P(recursive_contract, a_thread_may_lock_it_again_and_holds_it_until_the_last_unlock) {
+    const auto of_a = lock_of(a());
+    const auto of_b = lock_of(b());
+    of_a->lock();
+    of_a->lock();
+    EXPECT_TRUE(of_a->try_lock());
+    EXPECT_TRUE(of_a->try_lock_for(1s));
+    EXPECT_TRUE(eventually(patience, [&] { return inspect(b(), stock).holders.at(0).holds == 4; }));
+    for (int left = 3; left >= 1; --left) {
+        of_a->unlock();
+        EXPECT_TRUE(of_a->held_by_this_thread());
+        EXPECT_TRUE(of_a->valid());
+        EXPECT_FALSE(of_b->try_lock());
+    }
+    EXPECT_TRUE(eventually(patience, [&] { return inspect(b(), stock).holders.at(0).holds == 1; }));
+    of_a->unlock();
+    EXPECT_FALSE(of_a->held_by_this_thread());
+    EXPECT_TRUE(of_b->try_acquire());
+    EXPECT_EQ(a().stats().reentered, 3U);
+    EXPECT_EQ(a().stats().acquired, 1U);
+}
+
+TEST_P(recursive_contract, another_thread_does_not_re_enter) {
+    const auto of_a = lock_of(a());
+    const std::lock_guard hold{*of_a};
+    std::thread{[&] { EXPECT_FALSE(of_a->try_lock()); }}.join();
+}
+
+TEST_P(recursive_contract, a_lease_is_entered_again_through_itself) {
+    recursive_mutex of_a{a(), stock};
+    const auto of_b = lock_of(b());
+    auto outer = of_a.acquire();
+    auto inner = of_a.acquire(outer);
+    EXPECT_EQ(inner.owner(), outer.owner());
+    EXPECT_EQ(outer.release(), release_outcome::released);
+    EXPECT_FALSE(outer.valid());
+    EXPECT_TRUE(inner.valid());
+    EXPECT_FALSE(of_b->try_acquire());
+    EXPECT_EQ(inner.release(), release_outcome::released);
+    EXPECT_TRUE(of_b->try_acquire());
+}
+
+TEST_P(recursive_contract, a_lease_of_another_lock_or_one_that_has_ended_is_no_way_in) {
+    recursive_mutex of_a{a(), stock};
+    recursive_mutex other{a(), "other"};
+    const auto code_of = [&](const lease& outer) -> std::error_code {
+        try {
+            (void)of_a.acquire(outer);
+            return {};
+        } catch (const error& e) {
+            return e.code();
+        }
+    };
+    const auto elsewhere = other.acquire();
+    EXPECT_EQ(code_of(elsewhere), errc::not_owner);
+    EXPECT_EQ(code_of(lease{}), errc::not_owner);
+    auto ended = of_a.acquire({.ttl = 250ms});
+    EXPECT_TRUE(eventually(patience, [&] { return !ended.valid(); }));
+    EXPECT_EQ(code_of(ended), errc::lost);
+    auto given_back = of_a.acquire();
+    given_back.release();
+    EXPECT_EQ(code_of(given_back), errc::not_owner);
+}
+
+TEST_P(recursive_contract, a_hold_that_has_ended_is_not_entered_again) {
+    const auto of_a = lock_of(a(), stock, {.ttl = 250ms});
+    of_a->lock();
+    EXPECT_TRUE(eventually(patience, [&] { return !of_a->valid(); }));
+    EXPECT_THROW(of_a->lock(), error);
+    of_a->unlock();
+    of_a->lock();
+    EXPECT_TRUE(of_a->valid());
+    of_a->unlock();
+}
+
+TEST_P(recursive_contract, never_shortens_the_outer_lease) {
+    recursive_mutex of_a{a(), stock, {.ttl = 20s}};
+    auto outer = of_a.acquire();
+    const auto before = outer.deadline();
+    auto inner = of_a.acquire(outer);
+    inner.release();
+    EXPECT_GE(outer.deadline(), before);
+    EXPECT_TRUE(outer.valid());
+}
+
+}  // namespace holdfast::contract

@@ -1,0 +1,242 @@
+// What a lease is worth, and how it ends.
+#include "contract/lock_contract.hpp"
+
+namespace holdfast::contract {
+
+TEST_P(lock_contract, nobody_else_gets_it_while_the_lease_is_valid) {
+    const auto of_a = lock_of(a());
+    const auto of_b = lock_of(b());
+    const auto expiring = briefly(of_a, 200ms);
+    auto next = of_b->try_acquire_for(patience);
+    EXPECT_FALSE(expiring.valid());
+    ASSERT_TRUE(next);
+    EXPECT_TRUE(next.valid());
+    EXPECT_EQ(expiring.state(), lease_state::lost);
+    EXPECT_EQ(expiring.remaining(), 0ns);
+}
+
+TEST_P(lock_contract, is_renewed_past_its_lease_while_it_is_held) {
+    auto short_lease = settings();
+    short_lease.lease = 500ms;
+    client c{short_lease};
+    const auto of_c = lock_of(c);
+    const auto of_b = lock_of(b());
+    {
+        auto held = of_c->acquire();
+        const auto long_after = boot_clock::now() + 1100ms;
+        EXPECT_TRUE(eventually(patience, [&] {
+            EXPECT_TRUE(held.valid());
+            return boot_clock::now() > long_after;
+        }));
+        EXPECT_FALSE(of_b->try_acquire());
+        EXPECT_GE(c.stats().renewals, 3U);
+        EXPECT_EQ(held.release(), release_outcome::released);
+    }
+    EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_P(lock_contract, is_not_renewed_when_a_ttl_is_given) {
+    const auto of_a = lock_of(a());
+    auto held = briefly(of_a, 150ms);
+    EXPECT_LE(held.remaining(), 150ms);
+    EXPECT_TRUE(eventually(patience, [&] { return held.lost().stop_requested(); }));
+    EXPECT_FALSE(held.valid());
+    EXPECT_EQ(a().stats().renewals, 0U);
+    EXPECT_EQ(a().stats().lost, 1U);
+}
+
+TEST_P(lock_contract, is_renewed_or_not_as_the_caller_overrides) {
+    const auto renewed = lock_of(a(), "renewed", {.ttl = 600ms});
+    const auto left = lock_of(b(), "left", {.ttl = 600ms, .renew = true});
+    auto stays = renewed->acquire({.renew = true});
+    auto ends = left->acquire({.renew = false});
+    EXPECT_TRUE(eventually(patience, [&] { return a().stats().renewals >= 2; }));
+    EXPECT_TRUE(stays.valid());
+    EXPECT_TRUE(eventually(patience, [&] { return !ends.valid(); }));
+    EXPECT_EQ(b().stats().renewals, 0U);
+}
+
+TEST_P(lock_contract, a_ttl_of_the_lock_is_the_default_of_its_leases) {
+    const auto of_a = lock_of(a(), stock, {.ttl = 300ms});
+    const auto by_default = of_a->acquire();
+    EXPECT_LE(by_default.remaining(), 300ms);
+    EXPECT_TRUE(eventually(patience, [&] { return !by_default.valid(); }));
+    const auto own = of_a->acquire({.ttl = 20s});
+    EXPECT_GT(own.remaining(), 10s);
+}
+
+TEST_P(lock_contract, a_second_release_gives_the_first_answer) {
+    const auto of_a = lock_of(a());
+    auto held = of_a->acquire();
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_EQ(held.state(), lease_state::released);
+    EXPECT_FALSE(held.valid());
+    const auto of_b = lock_of(b());
+    auto next = of_b->acquire();
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_TRUE(next.valid());
+    EXPECT_EQ(next.release(), release_outcome::released) << "the second release of A took nothing from B";
+}
+
+TEST_P(lock_contract, a_release_that_comes_too_late_says_so_and_takes_nothing_from_the_next_holder) {
+    const auto of_a = lock_of(a());
+    const auto of_b = lock_of(b());
+    auto late = briefly(of_a, 100ms);
+    auto next = of_b->try_acquire_for(patience);
+    ASSERT_TRUE(next);
+    EXPECT_EQ(late.release(), release_outcome::already_lost);
+    EXPECT_EQ(late.release(), release_outcome::already_lost);
+    EXPECT_FALSE(of_a->try_acquire());
+    EXPECT_EQ(next.release(), release_outcome::released);
+}
+
+TEST_P(lock_contract, a_late_release_takes_nothing_from_a_thread_of_the_same_client_either) {
+    const auto of_a = lock_of(a());
+    auto late = briefly(of_a, 100ms);
+    auto next = of_a->try_acquire_for(patience);
+    ASSERT_TRUE(next);
+    EXPECT_EQ(late.release(), release_outcome::already_lost);
+    EXPECT_TRUE(next.valid());
+    EXPECT_FALSE(lock_of(b())->try_acquire());
+    EXPECT_EQ(next.release(), release_outcome::released);
+}
+
+TEST_P(lock_contract, a_lease_moves_and_leaves_an_empty_one_behind) {
+    const auto of_a = lock_of(a());
+    lease first = of_a->acquire();
+    lease second{std::move(first)};
+    EXPECT_FALSE(first);
+    EXPECT_EQ(first.state(), lease_state::empty);
+    EXPECT_EQ(first.release(), release_outcome::already_lost);
+    EXPECT_FALSE(first.valid());
+    EXPECT_EQ(first.fence(), fence::none);
+    EXPECT_TRUE(first.owner().empty());
+    EXPECT_FALSE(first.lost().stop_requested());
+    EXPECT_TRUE(second.valid());
+    lease& same = second;
+    second = std::move(same);
+    EXPECT_TRUE(second.valid());
+}
+
+TEST_P(lock_contract, assigning_to_a_lease_releases_what_it_had) {
+    const auto one = lock_of(a(), "one");
+    const auto two = lock_of(a(), "two");
+    auto held = one->acquire();
+    held = two->acquire();
+    EXPECT_TRUE(held.valid());
+    EXPECT_TRUE(lock_of(b(), "one")->try_acquire());
+    EXPECT_FALSE(lock_of(b(), "two")->try_acquire());
+    held = lease{};
+    EXPECT_TRUE(lock_of(b(), "two")->try_acquire());
+}
+
+TEST_P(lock_contract, a_lease_that_goes_out_of_scope_is_released) {
+    const auto of_b = lock_of(b());
+    {
+        const auto held = lock_of(a())->acquire();
+        EXPECT_FALSE(of_b->try_acquire());
+    }
+    EXPECT_TRUE(of_b->try_acquire());
+}
+
+TEST_P(lock_contract, a_lease_may_be_released_by_another_thread) {
+    auto held = lock_of(a())->acquire();
+    std::thread{[&] { EXPECT_EQ(held.release(), release_outcome::released); }}.join();
+    EXPECT_TRUE(lock_of(b())->try_acquire());
+}
+
+TEST_P(lock_contract, tells_a_loss_through_its_stop_token_and_once) {
+    diary told{a()};
+    const auto of_a = lock_of(a());
+    auto held = briefly(of_a, 100ms);
+    std::promise<bool> valid_when_told;
+    const std::stop_callback tell{held.lost(), [&] { valid_when_told.set_value(held.valid()); }};
+    auto told_so = valid_when_told.get_future();
+    ASSERT_EQ(told_so.wait_for(patience), std::future_status::ready);
+    EXPECT_FALSE(told_so.get());
+    const auto lost = told.next(event_kind::lost);
+    ASSERT_TRUE(lost);
+    EXPECT_EQ(lost->lock, stock);
+    EXPECT_EQ(lost->reason, errc::lost);
+    held.release();
+    EXPECT_EQ(told.count(event_kind::lost), 1U);
+    EXPECT_EQ(a().stats().lost, 1U);
+    EXPECT_EQ(a().stats().held_now, 0U);
+}
+
+TEST_P(lock_contract, a_lease_that_was_released_is_never_told_as_lost) {
+    const auto of_a = lock_of(a());
+    auto held = briefly(of_a, 300ms);
+    const auto end = held.deadline();
+    held.release();
+    EXPECT_TRUE(eventually(patience, [&] { return boot_clock::now() > end + 20ms; }));
+    EXPECT_FALSE(held.lost().stop_requested());
+    EXPECT_EQ(a().stats().lost, 0U);
+}
+
+TEST_P(lock_contract, a_handed_over_lock_gets_the_whole_lease) {
+    const auto of_a = lock_of(a());
+    const auto of_b = lock_of(b());
+    auto held = of_a->acquire();
+    auto waiting = std::async(std::launch::async, [&] { return of_b->acquire(); });
+    ASSERT_TRUE(somebody_waits(b()));
+    held.release();
+    auto next = waiting.get();
+    EXPECT_TRUE(next.valid());
+    EXPECT_TRUE(eventually(patience, [&] { return next.remaining() > 25s; }));
+    EXPECT_TRUE(next.valid());
+}
+
+TEST_P(lock_contract, a_handed_over_lock_gets_no_more_than_its_ttl) {
+    const auto of_a = lock_of(a());
+    const auto of_b = lock_of(b());
+    auto held = of_a->acquire();
+    auto waiting = std::async(std::launch::async, [&] { return of_b->acquire({.ttl = 250ms}); });
+    ASSERT_TRUE(somebody_waits(b()));
+    held.release();
+    const auto next = waiting.get();
+    EXPECT_LE(next.remaining(), 250ms);
+    const auto got = boot_clock::now();
+    EXPECT_TRUE(eventually(patience, [&] { return !next.valid(); }));
+    EXPECT_LT(boot_clock::now() - got, 1s);
+}
+
+TEST_P(fenced_contract, fences_grow_over_all_clients) {
+    const any_lock locks[] = {lock_of(a()), lock_of(b())};
+    fence last = fence::none;
+    for (int i = 0; i < 60; ++i) {
+        const auto held = locks[i % 3 % 2]->acquire();
+        EXPECT_GT(held.fence(), last);
+        last = held.fence();
+    }
+    const std::lock_guard hold{*locks[0]};
+    EXPECT_GT(locks[0]->held_fence(), last);
+}
+
+TEST_P(fenced_contract, fences_grow_through_hand_overs) {
+    const any_lock locks[] = {lock_of(a()), lock_of(b())};
+    fence last = fence::none;
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i) {
+        threads.emplace_back([&, mine = locks[i % 2]] {
+            for (int round = 0; round < 25; ++round) {
+                const auto held = mine->acquire();
+                EXPECT_GT(held.fence(), std::exchange(last, held.fence()));
+            }
+        });
+    }
+    threads.clear();
+}
+
+TEST_P(fenced_contract, fences_grow_past_an_expired_holder) {
+    const auto first = briefly(lock_of(a()), 50ms);
+    const auto second = lock_of(b())->try_acquire_for(patience);
+    EXPECT_GT(second.fence(), first.fence());
+}
+
+TEST_P(lock_contract, only_a_fenced_lock_has_fences) {
+    const auto held = lock_of(a())->acquire();
+    EXPECT_EQ(held.fence() != fence::none, has_fence());
+}
+
+}  // namespace holdfast::contract

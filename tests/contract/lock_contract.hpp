@@ -1,0 +1,115 @@
+// What every lock on every store promises, told through the public face only. Two clients, A and B, stand for
+// two processes.
+#pragma once
+
+#include "support/eventually.hpp"
+#include "support/redis_server.hpp"
+
+#include <holdfast/holdfast.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace holdfast::contract {
+
+using namespace std::chrono_literals;
+using namespace std::string_literals;
+using std::chrono::milliseconds;
+using test::eventually;
+
+enum class store_kind { redis, local };
+enum class lock_kind { mutex, fenced_mutex, recursive_mutex };
+
+struct subject {
+    store_kind store;
+    lock_kind lock;
+};
+[[nodiscard]] std::string name_of(const subject& s);
+[[nodiscard]] std::vector<subject> all_subjects();
+[[nodiscard]] std::vector<subject> subjects_of(std::initializer_list<lock_kind> kinds);
+
+// Long enough for a sanitizer on a busy machine. Only a failing test waits for it to pass.
+constexpr milliseconds patience = 10s;
+
+struct lock_options {
+    std::optional<milliseconds> ttl{};
+    std::optional<bool> renew{};
+};
+using any_lock = std::shared_ptr<detail::exclusive>;
+
+// What a client tells, kept so that a test can wait for it.
+class diary {
+  public:
+    explicit diary(client& of);
+
+    // The first event of this kind that no earlier call has returned.
+    [[nodiscard]] std::optional<event> next(event_kind kind, milliseconds limit = patience);
+    [[nodiscard]] std::size_t count(event_kind kind);
+
+  private:
+    struct pages {
+        std::mutex mutex;
+        std::condition_variable changed;
+        std::vector<event> events;
+    };
+    std::shared_ptr<pages> pages_ = std::make_shared<pages>();
+    std::vector<std::size_t> read_;
+    event_subscription subscription_;
+};
+
+class lock_contract : public ::testing::TestWithParam<subject> {
+  protected:
+    void SetUp() override;
+    void TearDown() override;
+
+    static constexpr const char* stock = "stock:42";
+
+    [[nodiscard]] bool on_redis() const { return GetParam().store == store_kind::redis; }
+    [[nodiscard]] bool has_queue() const { return GetParam().lock != lock_kind::recursive_mutex; }
+    [[nodiscard]] bool has_fence() const { return GetParam().lock == lock_kind::fenced_mutex; }
+
+    // --- who takes part ---------------------------------------------------------------------------
+    [[nodiscard]] config settings() const;
+    client& a() { return *a_; }
+    client& b() { return *b_; }
+    void a_leaves() { a_.reset(); }
+    [[nodiscard]] std::unique_ptr<client> another_client() const {
+        return std::make_unique<client>(settings());
+    }
+    [[nodiscard]] static test::redis_server& server();
+
+    [[nodiscard]] any_lock lock_of(client& on, const lock_name& name = stock,
+                                   lock_options options = {}) const;
+
+    // Held for `ttl` and not renewed. Comes again where a busy machine let the whole ttl pass before it was
+    // granted.
+    [[nodiscard]] static lease briefly(const any_lock& lock, milliseconds ttl);
+
+    // --- what is to be seen -----------------------------------------------------------------------
+    // `waiters` clients stand in line, or at least have heard "no" and listen.
+    [[nodiscard]] bool somebody_waits(client& waiting);
+    [[nodiscard]] bool queue_has(std::size_t waiters);
+    // Neither a holder nor a waiter, and no key but a fence counter.
+    [[nodiscard]] bool nothing_is_left(const lock_name& name = stock);
+
+  private:
+    std::unique_ptr<client> a_;
+    std::unique_ptr<client> b_;
+};
+
+class mutex_contract : public lock_contract {};      // kinds with a line of waiters
+class recursive_contract : public lock_contract {};  // kinds that a thread may lock again
+class fenced_contract : public lock_contract {};     // kinds with fences
+
+}  // namespace holdfast::contract

@@ -1,0 +1,195 @@
+// What is told, counted and shown, and what an operator may do.
+#include "contract/lock_contract.hpp"
+
+#include <unistd.h>
+
+namespace holdfast::contract {
+
+TEST_P(lock_contract, tells_of_each_lock_and_each_release) {
+    diary told{a()};
+    const auto of_a = lock_of(a());
+    auto held = of_a->acquire();
+    const auto acquired = told.next(event_kind::acquired);
+    ASSERT_TRUE(acquired);
+    EXPECT_EQ(acquired->lock, stock);
+    EXPECT_EQ(acquired->token, held.fence());
+    EXPECT_FALSE(told.next(event_kind::released, 0ms));
+    held.release();
+    ASSERT_TRUE(told.next(event_kind::released));
+    EXPECT_EQ(told.count(event_kind::acquired), 1U);
+    EXPECT_EQ(told.count(event_kind::lost), 0U);
+}
+
+TEST_P(lock_contract, tells_nobody_who_has_stopped_listening) {
+    auto heard = std::make_shared<std::atomic<int>>(0);
+    auto listening = a().on_event([heard](const event&) { ++*heard; });
+    diary still{a()};
+    (void)lock_of(a())->acquire();
+    ASSERT_TRUE(still.next(event_kind::released));
+    listening.reset();
+    const int before = *heard;
+    (void)lock_of(a())->acquire();
+    ASSERT_TRUE(still.next(event_kind::released));
+    EXPECT_EQ(*heard, before);
+    EXPECT_GE(before, 1);
+}
+
+TEST_P(lock_contract, a_listener_that_throws_harms_nobody) {
+    const auto bad = a().on_event([](const event&) { throw std::runtime_error{"listener"}; });
+    diary good{a()};
+    (void)lock_of(a())->acquire();
+    EXPECT_TRUE(good.next(event_kind::released));
+}
+
+TEST_P(lock_contract, counts_what_becomes_of_acquisitions) {
+    const auto of_a = lock_of(a());
+    const auto of_b = lock_of(b());
+    EXPECT_EQ(b().stats().failure_rate(), 0.0);
+    auto held = of_a->acquire();
+    EXPECT_EQ(a().stats().held_now, 1U);
+    (void)of_b->try_acquire();
+    (void)of_b->try_acquire_for(5ms);
+    held.release();
+    (void)of_b->acquire();
+
+    const auto of_holder = a().stats();
+    EXPECT_EQ(of_holder.attempts.granted, 1U);
+    EXPECT_EQ(of_holder.attempts.busy, 0U);
+    EXPECT_EQ(of_holder.acquired, 1U);
+    EXPECT_EQ(of_holder.released, 1U);
+    EXPECT_EQ(of_holder.held_now, 0U);
+    EXPECT_EQ(of_holder.wait.count, 1U);
+    EXPECT_EQ(of_holder.hold.count, 1U);
+    EXPECT_GT(of_holder.hold.quantile(0.5), 0us);
+    EXPECT_GT(of_holder.commands_sent, 0U);
+    EXPECT_EQ(of_holder.failure_rate(), 0.0);
+
+    const auto of_waiter = b().stats();
+    EXPECT_EQ(of_waiter.acquired, 1U);
+    EXPECT_EQ(of_waiter.not_acquired, 2U);
+    EXPECT_GE(of_waiter.attempts.busy, 2U);
+    EXPECT_EQ(of_waiter.attempts.refused, 0U);
+    EXPECT_EQ(of_waiter.attempts.unknown, 0U);
+    EXPECT_NEAR(of_waiter.failure_rate(), 2.0 / 3, 1e-9);
+}
+
+TEST_P(lock_contract, measures_waiting_and_holding) {
+    const auto of_a = lock_of(a());
+    const auto of_b = lock_of(b());
+    auto held = of_a->acquire();
+    auto waiting = std::async(std::launch::async, [&] { (void)of_b->acquire(); });
+    ASSERT_TRUE(somebody_waits(b()));
+    const auto since = boot_clock::now();
+    EXPECT_TRUE(eventually(patience, [&] { return boot_clock::now() > since + 50ms; }));
+    held.release();
+    waiting.get();
+    EXPECT_GE(b().stats().wait.sum, 50ms);
+    EXPECT_GE(b().stats().wait.quantile(1), 50ms);
+    EXPECT_GE(a().stats().hold.sum, 50ms);
+}
+
+// --- looking ----------------------------------------------------------------------------------------
+
+TEST_P(lock_contract, shows_who_holds_it) {
+    EXPECT_EQ(inspect(b(), stock).layout, "free");
+    EXPECT_TRUE(inspect(b(), stock).holders.empty());
+    const auto held = lock_of(a())->acquire();
+    const auto seen = inspect(b(), stock);
+    EXPECT_EQ(seen.name, lock_name{stock});
+    EXPECT_EQ(seen.layout, has_queue() ? "mutex" : "recursive_mutex");
+    EXPECT_TRUE(seen.ours);
+    ASSERT_EQ(seen.holders.size(), 1U);
+    EXPECT_EQ(seen.holders[0].owner, held.owner().str());
+    EXPECT_EQ(seen.holders[0].pid, ::getpid());
+    EXPECT_EQ(seen.holders[0].holds, 1U);
+    EXPECT_TRUE(seen.holders[0].connected);
+    ASSERT_TRUE(seen.ttl);
+    EXPECT_GT(*seen.ttl, 25s);
+    EXPECT_LE(*seen.ttl, 30s);
+    EXPECT_TRUE(seen.queue.empty());
+    EXPECT_EQ(seen.last_fence.has_value(), has_fence());
+    if (has_fence()) {
+        EXPECT_EQ(seen.last_fence, to_number(held.fence()));
+    }
+}
+
+TEST_P(mutex_contract, shows_who_waits) {
+    const auto of_a = lock_of(a());
+    const auto of_b = lock_of(b());
+    auto held = of_a->acquire();
+    auto waiting = std::async(std::launch::async, [&] { return of_b->acquire(); });
+    ASSERT_TRUE(queue_has(1));
+    const auto waiter = inspect(a(), stock).queue.at(0);
+    EXPECT_EQ(waiter.pid, ::getpid());
+    EXPECT_TRUE(waiter.waiting);
+    held.release();
+    EXPECT_EQ(waiting.get().owner().str(), waiter.owner);
+}
+
+TEST_P(lock_contract, lists_what_is_held) {
+    const auto one = lock_of(a(), "list:one")->acquire();
+    const auto two = lock_of(a(), "list:two")->acquire();
+    const auto other = lock_of(b(), "else{")->acquire();
+    (void)lock_of(b(), "list:free")->acquire();
+    const auto names = [&](const std::string& glob) {
+        std::vector<std::string> found;
+        for (const auto& l : list(b(), glob)) found.push_back(l.name.str());
+        std::sort(found.begin(), found.end());
+        return found;
+    };
+    EXPECT_EQ(names("*"), (std::vector<std::string>{"else{", "list:one", "list:two"}));
+    EXPECT_EQ(names("list:*"), (std::vector<std::string>{"list:one", "list:two"}));
+    EXPECT_EQ(names("list:t?o"), (std::vector<std::string>{"list:two"}));
+    EXPECT_EQ(names("[l]ist:one"), (std::vector<std::string>{}));
+    EXPECT_EQ(names("nothing*"), (std::vector<std::string>{}));
+}
+
+// --- taking away ------------------------------------------------------------------------------------
+
+TEST_P(lock_contract, an_evicted_holder_is_told_at_the_latest_when_it_renews) {
+    auto short_lease = settings();
+    short_lease.lease = 600ms;
+    client c{short_lease};
+    diary told{c};
+    const auto of_c = lock_of(c);
+    auto held = of_c->acquire();
+    EXPECT_TRUE(evict(b(), stock));
+    EXPECT_TRUE(told.next(event_kind::lost));
+    EXPECT_FALSE(held.valid());
+    EXPECT_TRUE(eventually(patience, [&] { return held.lost().stop_requested(); }));
+    EXPECT_EQ(held.release(), release_outcome::already_lost);
+    EXPECT_TRUE(lock_of(b())->try_acquire());
+    EXPECT_TRUE(of_c->try_acquire());
+}
+
+TEST_P(mutex_contract, a_holder_that_is_evicted_by_its_own_client_is_told_at_once_if_it_has_waited) {
+    const auto of_a = lock_of(a());
+    const auto of_b = lock_of(b());
+    auto first = of_b->acquire();
+    auto waiting = std::async(std::launch::async, [&] { return of_a->acquire(); });
+    ASSERT_TRUE(queue_has(1));
+    first.release();
+    const auto held = waiting.get();
+    EXPECT_TRUE(evict(a(), stock));
+    EXPECT_TRUE(eventually(2s, [&] { return !held.valid(); })) << "long before its next renewal";
+}
+
+TEST_P(lock_contract, evicting_lets_the_next_waiter_in) {
+    const auto of_a = lock_of(a());
+    const auto of_b = lock_of(b());
+    const auto stuck = of_a->acquire();
+    auto waiting = std::async(std::launch::async, [&] { return of_b->acquire(); });
+    ASSERT_TRUE(somebody_waits(b()));
+    auto operators = another_client();
+    EXPECT_TRUE(evict(*operators, stock));
+    EXPECT_TRUE(waiting.get().valid());
+}
+
+TEST_P(lock_contract, evicting_nobody_is_no) {
+    EXPECT_FALSE(evict(a(), stock));
+    (void)lock_of(a())->acquire();
+    EXPECT_FALSE(evict(a(), stock));
+    EXPECT_TRUE(nothing_is_left());
+}
+
+}  // namespace holdfast::contract
