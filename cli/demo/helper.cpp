@@ -38,7 +38,7 @@ sigset_t keys_of_a_terminal() {
                          int out) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);  // it was gone before the line above
-    ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+    ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
     ::dup2(in, STDIN_FILENO);
     ::dup2(out, STDOUT_FILENO);
     ::execv(program, argv);

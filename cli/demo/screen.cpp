@@ -1,5 +1,6 @@
 #include "cli/demo/screen.hpp"
 
+#include "cli/demo/environment.hpp"
 #include "cli/demo/verdict.hpp"
 
 #include <fmt/format.h>
@@ -8,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <sstream>
 #include <string_view>
 
@@ -21,11 +21,6 @@ constexpr double plain_gap = 5;
 constexpr int bar_width = 14;
 constexpr std::size_t narrowest = 40;
 constexpr std::size_t widest = 100;
-
-std::string_view variable(const char* name) {
-    const char* const value = std::getenv(name);
-    return value != nullptr ? value : "";
-}
 
 bool speaks_unicode() {
     for (const char* const name : {"LC_ALL", "LC_CTYPE", "LANG"}) {

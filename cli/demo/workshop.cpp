@@ -1,5 +1,7 @@
 #include "cli/demo/workshop.hpp"
 
+#include "cli/demo/environment.hpp"
+
 #include <holdfast/types.hpp>
 
 #include <fmt/format.h>
@@ -7,10 +9,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <string_view>
@@ -39,8 +41,8 @@ std::string folder_template() {
 }
 
 std::optional<fs::path> on_path(std::string_view program) {
-    const char* const path = std::getenv("PATH");
-    std::string_view left = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
+    auto left = variable("PATH");
+    if (left.empty()) left = "/usr/local/bin:/usr/bin:/bin";
     while (true) {
         const auto length = std::min(left.find(':'), left.size());
         const auto candidate = fs::path{left.substr(0, length)} / program;

@@ -1,0 +1,15 @@
+// The environment, as text.
+#pragma once
+
+#include <cstdlib>
+#include <string_view>
+
+namespace holdfast::cli::demo {
+
+// Empty if it is not set.
+[[nodiscard]] inline std::string_view variable(const char* name) {
+    const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nothing here sets one
+    return value != nullptr ? value : "";
+}
+
+}  // namespace holdfast::cli::demo
