@@ -47,10 +47,10 @@ class recursive final : public layout {
     }
 
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
+        // Not among the keys, as in Redisson's script: a user with rights to the lock alone could not give it back.
         const auto channel = redisson_channel(r.key.name.str());
-        around_.node.eval(ref(redis_scripts::recursive_release),
-                          std::array<std::string_view, 2>{r.key.name.str(), channel},
-                          std::array<std::string_view, 1>{r.owner.str()}, deadline,
+        around_.node.eval(ref(redis_scripts::recursive_release), std::array<std::string_view, 1>{r.key.name.str()},
+                          std::array<std::string_view, 2>{r.owner.str(), channel}, deadline,
                           [done = std::move(done)](redis::outcome o) {
                               if (auto no = without_reply<release_answer>(o)) return done(*std::move(no));
                               const auto& reply = std::get<redis::reply>(o);

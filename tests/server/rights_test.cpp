@@ -1,0 +1,143 @@
+// Users who may not do everything (hazards 36 and 37).
+#include "server/scene.hpp"
+
+#include <atomic>
+
+namespace holdfast::test {
+namespace {
+
+redis_server::options with_users() {
+    redis_server::options o;
+    o.users = {
+        "silent on >pw ~* resetchannels +@all",   // no channels at all
+        "narrow on >pw ~job* &* +@all",           // no key but the lock's
+        "unscripted on >pw ~* &* +@all -eval -evalsha",
+        "elsewhere on >pw ~other* &* +@all",
+        "plain on >pw ~* &* +@all",
+    };
+    return o;
+}
+
+class rights : public ::testing::Test {
+  protected:
+    std::string url_of(const std::string& user, const std::string& password = "pw") {
+        return "redis://" + user + ":" + password + "@127.0.0.1:" + std::to_string(server.port());
+    }
+    redis_server server{with_users()};
+};
+
+template <class Kind>
+class rights_of : public rights {
+  protected:
+    // Two clients of this user take turns and are never inside together.
+    void expect_exclusive_and_live(const std::string& user, int rounds) {
+        std::atomic<int> inside{0};
+        std::vector<std::future<void>> all;
+        for (int i = 0; i < 2; ++i) {
+            all.push_back(in_background([&] {
+                client c{url_of(user)};
+                auto lock = Kind::make(c, "job");
+                for (int n = 0; n < rounds; ++n) {
+                    lease held = lock.try_acquire_for(patience);
+                    EXPECT_TRUE(held.valid());
+                    EXPECT_EQ(inside.fetch_add(1), 0);
+                    inside.fetch_sub(1);
+                    EXPECT_EQ(held.release(), release_outcome::released);
+                }
+            }));
+        }
+        for (auto& a : all) a.get();
+        EXPECT_FALSE(exists(server, "job"));
+    }
+};
+TYPED_TEST_SUITE(rights_of, all_kinds, kind_names);
+
+TYPED_TEST(rights_of, a_user_without_channels_polls_and_is_told_so) {
+    client c{this->url_of("silent")};
+    client d{this->url_of("silent")};
+    diary events{d};
+    auto lock = TypeParam::make(c, "job");
+    auto others = TypeParam::make(d, "job");
+    lease held = lock.acquire();
+    auto waiter = waiter_for(others);
+    EXPECT_TRUE(events.has(event_kind::no_channel_right));
+    EXPECT_FALSE(ready(waiter, 50ms));
+    const stopwatch since;
+    EXPECT_EQ(held.release(), release_outcome::released);
+    lease got = waiter.get();
+    EXPECT_TRUE(got.valid());
+    EXPECT_LT(since.took(), slack);
+    EXPECT_EQ(got.release(), release_outcome::released);
+
+    this->expect_exclusive_and_live("silent", 10);
+}
+
+TYPED_TEST(rights_of, a_user_without_the_helper_keys_locks_without_a_line) {
+    if constexpr (std::is_same_v<TypeParam, fenced>) {
+        // A fence without its counter would be a lie.
+        client c{this->url_of("narrow")};
+        auto lock = TypeParam::make(c, "job");
+        EXPECT_EQ(code_of([&] { (void)lock.try_lock(); }), errc::no_permission);
+        EXPECT_FALSE(exists(this->server, "job"));
+    } else {
+        client c{this->url_of("narrow")};
+        client d{this->url_of("narrow")};
+        auto lock = TypeParam::make(c, "job");
+        auto others = TypeParam::make(d, "job");
+        lease held = lock.acquire();
+        auto waiter = waiter_for(others);
+        EXPECT_FALSE(ready(waiter, 100ms));
+        const stopwatch since;
+        EXPECT_EQ(held.release(), release_outcome::released);
+        lease got = waiter.get();
+        EXPECT_TRUE(got.valid());
+        EXPECT_LT(since.took(), slack);
+        EXPECT_EQ(got.release(), release_outcome::released);
+        this->expect_exclusive_and_live("narrow", 10);
+    }
+}
+
+TYPED_TEST(rights_of, a_user_without_scripts_is_told_in_the_words_of_the_server) {
+    client c{this->url_of("unscripted")};
+    diary events{c};
+    auto lock = TypeParam::make(c, "job");
+    try {
+        lease held = lock.try_acquire({.ttl = 500ms});
+        // The mutex is taken by a plain SET, and cannot be given back then.
+        ASSERT_TRUE((std::is_same_v<TypeParam, plain>));
+        EXPECT_EQ(held.release(), release_outcome::unknown_until);
+        EXPECT_TRUE(events.has(event_kind::release_failed));
+        EXPECT_TRUE(eventually(patience, [&] { return !exists(this->server, "job"); }));
+    } catch (const error& e) {
+        EXPECT_EQ(e.code(), errc::no_permission);
+        EXPECT_NE(e.server_text().find("NOPERM"), std::string::npos) << e.server_text();
+    }
+}
+
+TYPED_TEST(rights_of, a_user_without_the_key_is_told_in_the_words_of_the_server) {
+    client c{this->url_of("elsewhere")};
+    auto lock = TypeParam::make(c, "job");
+    try {
+        lock.lock();
+        ADD_FAILURE() << "locked without the right";
+    } catch (const error& e) {
+        EXPECT_EQ(e.code(), errc::no_permission);
+        EXPECT_EQ(e.code(), condition::misuse);
+        EXPECT_FALSE(e.server_text().empty());
+    }
+    EXPECT_FALSE(exists(this->server, "job"));
+}
+
+TYPED_TEST(rights_of, a_wrong_password_is_told_soon) {
+    for (const auto& url : {this->url_of("plain", "wrong"), this->url_of("nobody")}) {
+        client c{url};
+        auto lock = TypeParam::make(c, "job");
+        const stopwatch since;
+        EXPECT_EQ(code_of([&] { (void)lock.try_lock(); }), errc::no_permission);
+        EXPECT_EQ(code_of([&] { lock.lock(); }), errc::no_permission);
+        EXPECT_LT(since.took(), 1s + slack);
+    }
+}
+
+}  // namespace
+}  // namespace holdfast::test

@@ -1,0 +1,191 @@
+// What the tests against real servers have in common: the kinds of lock, clients, and ways to wait for what
+// must come to pass.
+#pragma once
+
+#include "backends/redis/scripts.hpp"
+#include "support/child_process.hpp"
+#include "support/eventually.hpp"
+#include "support/fault_proxy.hpp"
+#include "support/redis_server.hpp"
+
+#include <holdfast/holdfast.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace holdfast::test {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+// Loops and limits under a sanitizer.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr int slower = 5;
+#else
+inline constexpr int slower = 1;
+#endif
+// Over this a busy machine, and not the lock, is to blame; nothing that is tested takes as little.
+inline constexpr milliseconds slack = 400ms * slower;
+// For what must come to pass: only a failing test waits for so long.
+inline constexpr milliseconds patience = 20s;
+
+inline config settings(const std::string& url, milliseconds lease = 30s) {
+    config c;
+    c.url = url;
+    c.lease = lease;
+    return c;
+}
+
+class stopwatch {
+  public:
+    [[nodiscard]] milliseconds took() const {
+        return std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begun_);
+    }
+
+  private:
+    std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+};
+
+// --- kinds ----------------------------------------------------------------------------------------
+
+inline std::string queue_of(const std::string& name) { return "holdfast:q1:{" + name + "}"; }
+inline std::string channel_of(const std::string& name) { return "redisson_lock__channel:{" + name + "}"; }
+
+inline command_predicate runs(const redis_scripts::script& s) {
+    return [sha = std::string{s.sha1}, text = std::string{s.text}](const std::vector<std::string>& words) {
+        return words.size() > 1 && ((words[0] == "EVALSHA" && words[1] == sha) || (words[0] == "EVAL" && words[1] == text));
+    };
+}
+
+// Who stands in line or listens, as the server sees it.
+inline std::int64_t queued(redis_server& server, const std::string& name) {
+    return server.command({"ZCARD", queue_of(name)}).number;
+}
+
+struct native_kind {
+    static constexpr bool reentrant = false;
+    static std::string holder(redis_server& server, const std::string& name) { return server.command({"GET", name}).text; }
+    static std::int64_t waiters(redis_server& server, const std::string& name) { return queued(server, name); }
+    static command_predicate bid() { return runs(redis_scripts::native_bid); }
+    static command_predicate leave() { return runs(redis_scripts::native_leave); }
+    static command_predicate renewal() { return runs(redis_scripts::native_renew); }
+};
+
+struct plain : native_kind {
+    static mutex make(client& c, const std::string& name) { return {c, name}; }
+    static command_predicate look() { return named("SET"); }
+};
+
+struct fenced : native_kind {
+    static mutex make(client& c, const std::string& name) { return {c, name, {.fenced = true}}; }
+    static command_predicate look() { return runs(redis_scripts::native_try); }
+};
+
+struct recursive {
+    static constexpr bool reentrant = true;
+    static recursive_mutex make(client& c, const std::string& name) { return {c, name}; }
+    static std::string holder(redis_server& server, const std::string& name) {
+        const auto fields = server.command({"HKEYS", name}).items;
+        return fields.empty() ? std::string{} : fields[0].text;
+    }
+    static std::int64_t waiters(redis_server& server, const std::string& name) {
+        return server.command({"PUBSUB", "NUMSUB", channel_of(name)}).items.at(1).number;
+    }
+    static command_predicate look() { return runs(redis_scripts::recursive_acquire); }
+    static command_predicate bid() { return look(); }
+    static command_predicate leave() { return runs(redis_scripts::recursive_release); }
+    static command_predicate renewal() { return runs(redis_scripts::recursive_renew); }
+};
+
+using all_kinds = ::testing::Types<plain, fenced, recursive>;
+using native_kinds = ::testing::Types<plain, fenced>;
+
+struct kind_names {
+    template <class Kind>
+    static std::string GetName(int) {
+        if (std::is_same_v<Kind, plain>) return "mutex";
+        return std::is_same_v<Kind, fenced> ? "fenced_mutex" : "recursive_mutex";
+    }
+};
+
+// --- looking at the server ------------------------------------------------------------------------
+
+inline bool exists(redis_server& server, const std::string& key) { return server.command({"EXISTS", key}).number == 1; }
+inline milliseconds pttl(redis_server& server, const std::string& key) { return milliseconds{server.command({"PTTL", key}).number}; }
+
+// A waiter is known to wait when it has subscribed or stands in line, and has asked once more since.
+template <class Kind>
+[[nodiscard]] bool waits(redis_server& server, const std::string& name, std::int64_t n = 1) {
+    return eventually(patience, [&] { return Kind::waiters(server, name) == n; });
+}
+
+// --- waiting ----------------------------------------------------------------------------------------
+
+template <class Fn>
+auto in_background(Fn fn) {
+    return std::async(std::launch::async, std::move(fn));
+}
+template <class T>
+[[nodiscard]] bool ready(const std::future<T>& f, milliseconds limit = 0ms) {
+    return f.wait_for(limit) == std::future_status::ready;
+}
+// The lease that another thread gets; an empty one if it took too long.
+template <class Lock>
+std::future<lease> waiter_for(Lock& lock, acquire_options options = {}) {
+    return in_background([&lock, options] { return lock.try_acquire_for(patience, options); });
+}
+
+// The code of the error that `fn` throws; none if it does not.
+template <class Fn>
+std::error_code code_of(Fn&& fn) {
+    try {
+        fn();
+    } catch (const error& e) {
+        return e.code();
+    }
+    return {};
+}
+
+// The events of a client.
+class diary {
+  public:
+    explicit diary(client& c)
+        : subscription_(c.on_event([book = book_](const event& e) {
+              const std::lock_guard hold{book->mutex};
+              book->events.push_back(e);
+              book->written.notify_all();
+          })) {}
+
+    // One of this kind is there, or comes within the limit.
+    [[nodiscard]] bool has(event_kind kind, milliseconds limit = patience) const {
+        std::unique_lock hold{book_->mutex};
+        return book_->written.wait_for(hold, limit, [&] {
+            return std::any_of(book_->events.begin(), book_->events.end(), [&](const event& e) { return e.kind == kind; });
+        });
+    }
+    [[nodiscard]] std::size_t count(event_kind kind) const {
+        const std::lock_guard hold{book_->mutex};
+        return static_cast<std::size_t>(
+            std::count_if(book_->events.begin(), book_->events.end(), [&](const event& e) { return e.kind == kind; }));
+    }
+
+  private:
+    struct book {
+        std::mutex mutex;
+        std::condition_variable written;
+        std::vector<event> events;
+    };
+    std::shared_ptr<book> book_ = std::make_shared<book>();
+    event_subscription subscription_;
+};
+
+}  // namespace holdfast::test
