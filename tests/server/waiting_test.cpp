@@ -1,0 +1,121 @@
+// How a waiter learns that the lock is free: by a message, and without one (hazards 13 and 14).
+#include "server/scene.hpp"
+
+namespace holdfast::test {
+namespace {
+
+template <class Kind>
+class waiting : public ::testing::Test {
+  protected:
+    // Of a client for which only messages are quick.
+    static config silent(const std::string& url) {
+        config c = settings(url);
+        c.poll_gap = 30s;
+        return c;
+    }
+
+    redis_server server;
+    fault_proxy net{server};
+    client direct{server.url()};
+    client behind_it{net.url()};
+    client lazy{silent(net.url())};
+    std::remove_reference_t<decltype(Kind::make(direct, ""))> others = Kind::make(direct, "job");
+    std::remove_reference_t<decltype(Kind::make(direct, ""))> lock = Kind::make(behind_it, "job");
+    std::remove_reference_t<decltype(Kind::make(direct, ""))> lazy_lock = Kind::make(lazy, "job");
+};
+TYPED_TEST_SUITE(waiting, all_kinds, kind_names);
+
+TYPED_TEST(waiting, ends_with_the_message_of_the_release) {
+    lease first = this->others.acquire();
+    auto waiter = waiter_for(this->lazy_lock);
+    ASSERT_TRUE(waits<TypeParam>(this->server, "job"));
+    const stopwatch since;
+    EXPECT_TRUE(first.release());
+    EXPECT_TRUE(waiter.get().valid());
+    EXPECT_LT(since.took(), 5s);  // and not a poll gap of 10 s, a third of the lease
+}
+
+TYPED_TEST(waiting, asks_again_after_it_has_begun_to_listen) {
+    lease first = this->others.acquire();
+    // The release falls between "busy" and SUBSCRIBE: nobody will ever send a message about it.
+    this->net.hold_reply_of(TypeParam::look());
+    auto waiter = waiter_for(this->lazy_lock);
+    ASSERT_TRUE(eventually(patience, [&] { return this->net.count().replies_held == 1; }));
+    EXPECT_TRUE(first.release());
+    const stopwatch since;
+    this->net.release_replies();
+    EXPECT_TRUE(waiter.get().valid());
+    EXPECT_LT(since.took(), 5s);
+}
+
+TYPED_TEST(waiting, costs_a_poll_gap_when_every_message_is_lost) {
+    this->net.swallow_messages(true);
+    lease first = this->others.acquire();
+    auto waiter = waiter_for(this->lock);
+    ASSERT_TRUE(waits<TypeParam>(this->server, "job"));
+    const stopwatch since;
+    EXPECT_TRUE(first.release());
+    EXPECT_TRUE(waiter.get().valid());
+    EXPECT_LT(since.took(), 1s + slack);
+    EXPECT_EQ(this->net.count().messages, 0U);
+    EXPECT_GE(this->net.count().messages_swallowed, 1U);
+}
+
+TYPED_TEST(waiting, survives_the_loss_of_the_subscription) {
+    lease first = this->others.acquire();
+    auto waiter = waiter_for(this->lock);
+    ASSERT_TRUE(waits<TypeParam>(this->server, "job"));
+    this->server.command({"CLIENT", "KILL", "TYPE", "pubsub"});
+    const stopwatch since;
+    EXPECT_TRUE(first.release());
+    EXPECT_TRUE(waiter.get().valid());
+    EXPECT_LT(since.took(), 1s + slack);
+}
+
+TYPED_TEST(waiting, asks_at_once_when_the_subscription_is_back) {
+    lease first = this->others.acquire();
+    auto waiter = waiter_for(this->lazy_lock);
+    ASSERT_TRUE(waits<TypeParam>(this->server, "job"));
+    this->net.swallow_messages(true);
+    EXPECT_TRUE(first.release());
+    ASSERT_TRUE(eventually(patience, [&] { return this->net.count().messages_swallowed == 1; }));
+    EXPECT_FALSE(ready(waiter));
+    // The message is lost for good; nothing but the new connection can tell.
+    const stopwatch since;
+    this->server.command({"CLIENT", "KILL", "TYPE", "pubsub"});
+    EXPECT_TRUE(waiter.get().valid());
+    EXPECT_LT(since.took(), 3s);
+}
+
+TYPED_TEST(waiting, of_a_client_that_only_polls_ends_soon_after_the_release) {
+    if constexpr (TypeParam::reentrant) {
+        recursive_mutex polling{this->behind_it, "job", {.wake = wake::poll}};
+        lease first = this->others.acquire();
+        auto waiter = waiter_for(polling);
+        ASSERT_TRUE(eventually(patience, [&] { return this->net.count_of(TypeParam::look()) >= 3; }));
+        EXPECT_EQ(TypeParam::waiters(this->server, "job"), 0);
+        const stopwatch since;
+        EXPECT_TRUE(first.release());
+        EXPECT_TRUE(waiter.get().valid());
+        EXPECT_LT(since.took(), slack);
+    }
+}
+
+TYPED_TEST(waiting, ends_when_the_lease_of_a_dead_holder_runs_out) {
+    {
+        // A holder that is not there any more to give it back.
+        const auto ttl = std::to_string(300 * slower);
+        if (TypeParam::reentrant) {
+            this->server.command({"HSET", "job", "0d2b3c47-0c5e-4a45-9f9e-000000000000:1", "1"});
+            this->server.command({"PEXPIRE", "job", ttl});
+        } else {
+            this->server.command({"SET", "job", "AAAAAAAAAAAAAAAAAAAAAA|1", "PX", ttl});
+        }
+    }
+    const stopwatch since;
+    EXPECT_TRUE(this->lazy_lock.try_acquire_for(patience).valid());
+    EXPECT_LT(since.took(), 300ms * slower + slack);
+}
+
+}  // namespace
+}  // namespace holdfast::test
