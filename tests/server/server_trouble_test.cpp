@@ -1,0 +1,183 @@
+// A server that forgets scripts, cuts connections, is slow, restarts or is gone (hazards 16, 21, 22, 32, 35).
+#include "server/scene.hpp"
+
+#include <atomic>
+
+namespace holdfast::test {
+namespace {
+
+redis_server::options wanted() {
+    redis_server::options o;
+    o.disk = redis_server::persistence::append_only;
+    o.debug_command = true;
+    return o;
+}
+
+config quick_to_give_up(const std::string& url) {
+    config c = settings(url, 1500ms);
+    c.answer_timeout = 400ms;
+    return c;
+}
+
+template <class Kind>
+class server_trouble : public ::testing::Test {
+  protected:
+    using lock_type = std::remove_reference_t<decltype(Kind::make(std::declval<client&>(), ""))>;
+
+    redis_server server{wanted()};
+    client c{quick_to_give_up(server.url())};
+    client d{quick_to_give_up(server.url())};
+    lock_type lock = Kind::make(c, "job");
+    lock_type others = Kind::make(d, "job");
+    diary events{c};
+};
+TYPED_TEST_SUITE(server_trouble, all_kinds, kind_names);
+
+TYPED_TEST(server_trouble, scripts_may_be_flushed_at_any_time) {
+    std::atomic<bool> through{false};
+    auto worker = in_background([&] {
+        for (int i = 0; i < 300 / slower; ++i) {
+            lease held = this->lock.acquire();
+            EXPECT_TRUE(held.valid());
+            EXPECT_EQ(held.release(), release_outcome::released);
+        }
+        through.store(true);
+    });
+    while (!through.load()) this->server.command({"SCRIPT", "FLUSH"});
+    worker.get();
+    EXPECT_FALSE(exists(this->server, "job"));
+
+    // Renewals too.
+    lease held = this->lock.acquire();
+    this->server.command({"SCRIPT", "FLUSH"});
+    const auto renewals = this->c.stats().renewals;
+    EXPECT_TRUE(eventually(patience, [&] { return this->c.stats().renewals > renewals; }));
+    EXPECT_TRUE(held.valid());
+}
+
+TYPED_TEST(server_trouble, connections_may_be_cut_while_holding_and_waiting) {
+    lease held = this->lock.acquire();
+    auto waiter = waiter_for(this->others);
+    ASSERT_TRUE(waits<TypeParam>(this->server, "job"));
+    this->server.command({"CLIENT", "KILL", "TYPE", "normal"});
+    EXPECT_TRUE(this->events.has(event_kind::store_down));
+    const auto renewals = this->c.stats().renewals;
+    EXPECT_TRUE(eventually(patience, [&] { return this->c.stats().renewals > renewals; }));
+    EXPECT_TRUE(held.valid());
+    EXPECT_FALSE(ready(waiter));
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_TRUE(waiter.get().valid());
+}
+
+TYPED_TEST(server_trouble, a_slow_server_is_waited_for_and_a_very_slow_one_is_not) {
+    ASSERT_TRUE(this->lock.acquire().release());  // connected, and the scripts are known
+    const auto during = [&](const std::string& seconds, const auto& then) {
+        std::atomic<bool> asleep{false};
+        // The server says nothing while it sleeps, and a PING behind it waits.
+        auto sleeper = in_background([&] {
+            asleep.store(true);
+            this->server.command({"DEBUG", "SLEEP", seconds});
+        });
+        EXPECT_TRUE(eventually(patience, [&] { return asleep.load(); }));
+        then();
+        sleeper.get();
+    };
+    during("0.2", [&] {
+        lease held = this->lock.try_acquire();
+        EXPECT_TRUE(held.valid());
+        EXPECT_EQ(held.release(), release_outcome::released);
+    });
+    during(std::to_string(1.0 * slower), [&] {
+        const stopwatch since;
+        std::error_code why;
+        while (!why && since.took() < 800ms * slower) {
+            // The first may still come before the server falls asleep.
+            lease held = this->lock.try_acquire(why);
+        }
+        EXPECT_TRUE(why == condition::unknown || why == condition::try_later) << why.message();
+    });
+    lease held = this->lock.try_acquire_for(patience);
+    EXPECT_TRUE(held.valid());
+}
+
+TYPED_TEST(server_trouble, a_restart_with_its_data_costs_no_lease) {
+    lease held = this->lock.acquire();
+    this->server.restart(redis_server::data::keep);
+    EXPECT_TRUE(this->events.has(event_kind::store_restarted));
+    const auto renewals = this->c.stats().renewals;
+    EXPECT_TRUE(eventually(patience, [&] { return this->c.stats().renewals >= renewals + 2; }));
+    EXPECT_TRUE(held.valid());
+    EXPECT_EQ(TypeParam::holder(this->server, "job"), held.owner().str());
+    EXPECT_FALSE(this->others.try_acquire());
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_FALSE(this->events.has(event_kind::lost, 0ms));
+}
+
+TYPED_TEST(server_trouble, a_restart_without_its_data_ends_the_leases) {
+    lease held = this->lock.acquire();
+    this->server.restart(redis_server::data::lose);
+    EXPECT_TRUE(this->events.has(event_kind::store_restarted));
+    EXPECT_TRUE(this->events.has(event_kind::lost));
+    EXPECT_FALSE(held.valid());
+    lease next = this->others.try_acquire_for(patience);
+    EXPECT_TRUE(next.valid());
+    EXPECT_EQ(held.release(), release_outcome::already_lost);
+    EXPECT_TRUE(next.valid());
+    EXPECT_EQ(TypeParam::holder(this->server, "job"), next.owner().str());
+}
+
+TYPED_TEST(server_trouble, nobody_is_valid_beyond_the_deadline_that_a_lost_renewal_left) {
+    lease held = this->lock.acquire({.ttl = 600ms, .renew = false});
+    const auto deadline = held.deadline();
+    this->server.restart(redis_server::data::lose);
+    lease next = this->others.try_acquire_for(patience);
+    ASSERT_TRUE(next.valid());
+    // Two may be valid until then, which S2 says of a store that lost what it had acknowledged. Not after it.
+    EXPECT_EQ(held.deadline(), deadline);
+    EXPECT_TRUE(eventually(patience, [&] { return boot_clock::now() >= deadline; }));
+    EXPECT_FALSE(held.valid());
+    EXPECT_TRUE(next.valid());
+}
+
+TYPED_TEST(server_trouble, a_server_that_is_gone_is_an_error_soon_and_works_again_when_it_is_back) {
+    ASSERT_TRUE(this->lock.acquire().release());
+    this->server.stop();
+    for (int i = 0; i < 3; ++i) {
+        const stopwatch since;
+        const auto why = code_of([&] { (void)this->lock.try_lock(); });
+        EXPECT_TRUE(why == condition::try_later || why == condition::unknown) << why.message();
+        EXPECT_LT(since.took(), 400ms + slack);
+    }
+    this->server.start();
+    EXPECT_TRUE(eventually(patience, [&] {
+        std::error_code ec;
+        lease held = this->lock.try_acquire(ec);
+        return held.valid();
+    }));
+}
+
+TYPED_TEST(server_trouble, a_server_that_never_was_is_an_error_soon) {
+    client nowhere{quick_to_give_up("redis://127.0.0.1:1")};
+    auto there = TypeParam::make(nowhere, "job");
+    const stopwatch since;
+    EXPECT_EQ(code_of([&] { (void)there.try_lock(); }), errc::unavailable);
+    EXPECT_EQ(code_of([&] { there.lock(); }), errc::unavailable);
+    EXPECT_LT(since.took(), 1200ms + slack);
+}
+
+TYPED_TEST(server_trouble, a_waiter_sits_out_an_outage_of_two_seconds) {
+    lease held = this->lock.acquire({.ttl = 30s, .renew = false});
+    auto waiter = waiter_for(this->others);
+    ASSERT_TRUE(waits<TypeParam>(this->server, "job"));
+    this->server.stop();
+    EXPECT_FALSE(ready(waiter, 2s));
+    this->server.start();
+    const stopwatch since;
+    // The holder may not be connected again by then; then the release is repeated when it is.
+    EXPECT_FALSE(held.release() == release_outcome::already_lost);
+    EXPECT_TRUE(waiter.get().valid());
+    EXPECT_LT(since.took(), 3s + slack);  // pauses between attempts to connect, a poll gap
+}
+
+}  // namespace
+}  // namespace holdfast::test
