@@ -1,0 +1,94 @@
+// A server whose memory is full, or that drops keys when it is (hazards 28 and 29).
+#include "server/scene.hpp"
+
+namespace holdfast::test {
+namespace {
+
+template <class Kind>
+class full_memory : public ::testing::Test {
+  protected:
+    void fill() { EXPECT_EQ(server.command({"CONFIG", "SET", "maxmemory", "1"}).text, "OK"); }
+    void make_room() { EXPECT_EQ(server.command({"CONFIG", "SET", "maxmemory", "0"}).text, "OK"); }
+
+    using lock_type = std::remove_reference_t<decltype(Kind::make(std::declval<client&>(), ""))>;
+    redis_server server;
+    client c{settings(server.url(), 600ms)};
+    client d{settings(server.url(), 600ms)};
+    lock_type lock = Kind::make(c, "job");
+    lock_type others = Kind::make(d, "job");
+};
+TYPED_TEST_SUITE(full_memory, all_kinds, kind_names);
+
+TYPED_TEST(full_memory, refuses_a_new_lock_in_its_own_words) {
+    this->fill();
+    EXPECT_EQ(code_of([&] { (void)this->lock.try_lock(); }), errc::out_of_memory);
+    try {
+        this->lock.lock();
+        ADD_FAILURE() << "locked without memory";
+    } catch (const error& e) {
+        EXPECT_EQ(e.code(), errc::out_of_memory);
+        EXPECT_EQ(e.code(), condition::try_later);
+        EXPECT_NE(e.server_text().find("OOM"), std::string::npos) << e.server_text();
+    }
+    EXPECT_FALSE(exists(this->server, "job"));
+    this->make_room();
+    EXPECT_TRUE(this->lock.try_lock());
+    this->lock.unlock();
+}
+
+TYPED_TEST(full_memory, lets_a_held_lock_be_renewed_and_given_back) {
+    lease held = this->lock.acquire();
+    this->fill();
+    const auto renewals = this->c.stats().renewals;
+    EXPECT_TRUE(eventually(patience, [&] { return this->c.stats().renewals >= renewals + 4; }));  // beyond the lease
+    EXPECT_TRUE(held.valid());
+    EXPECT_EQ(this->c.stats().renewals_failed, 0U);
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_FALSE(exists(this->server, "job"));
+}
+
+TYPED_TEST(full_memory, serves_those_who_waited_before) {
+    if constexpr (TypeParam::reentrant) GTEST_SKIP() << "a recursive mutex has no line: who waits must take it anew";
+    lease held = this->lock.acquire();
+    auto waiter = waiter_for(this->others);
+    ASSERT_TRUE(waits<TypeParam>(this->server, "job"));
+    this->fill();
+    EXPECT_EQ(held.release(), release_outcome::released);
+    if constexpr (std::is_same_v<TypeParam, fenced>) {
+        // A fence has to be written, which needs memory: it waits until there is some.
+        this->make_room();
+    }
+    lease got = waiter.get();
+    EXPECT_TRUE(got.valid());
+    EXPECT_EQ(got.release(), release_outcome::released);
+}
+
+TYPED_TEST(full_memory, keeps_nobody_out_who_comes_when_there_is_room_again) {
+    lease held = this->lock.acquire();
+    this->fill();
+    if constexpr (std::is_same_v<TypeParam, plain>) {
+        // SET NX is refused before the server looks at the key, so "busy" cannot be told from "no room".
+        EXPECT_EQ(code_of([&] { (void)this->others.try_lock(); }), errc::out_of_memory);
+        this->make_room();
+    } else {
+        EXPECT_FALSE(this->others.try_lock());
+    }
+    auto waiter = waiter_for(this->others);
+    EXPECT_FALSE(ready(waiter, 100ms));
+    this->make_room();
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_TRUE(waiter.get().valid());
+}
+
+TEST(eviction, is_a_risk_that_the_client_is_told_of) {
+    redis_server server{{.config = {"maxmemory-policy volatile-lru"}}};
+    client c{server.url()};
+    diary events{c};
+    mutex lock{c, "job"};
+    EXPECT_TRUE(lock.try_lock());
+    lock.unlock();
+    EXPECT_TRUE(events.has(event_kind::eviction_risk));
+}
+
+}  // namespace
+}  // namespace holdfast::test
