@@ -1,0 +1,113 @@
+// What is left when locks have come and gone: nothing.
+#include "server/scene.hpp"
+
+#include <fstream>
+
+namespace holdfast::test {
+namespace {
+
+std::size_t resident_kib() {
+    std::ifstream file{"/proc/self/statm"};
+    std::size_t pages = 0;
+    file >> pages >> pages;
+    return pages * 4;
+}
+
+template <class Kind>
+class leftovers : public ::testing::Test {
+  protected:
+    void expect_clean() {
+        const auto keys = server.keys();
+        EXPECT_TRUE(std::all_of(keys.begin(), keys.end(), [](const auto& k) { return k.starts_with("holdfast:f"); }))
+            << keys.size() << " keys, the first is " << keys.front();
+    }
+    std::size_t locks_channels() {
+        std::size_t n = 0;
+        for (const auto& c : server.command({"PUBSUB", "CHANNELS"}).items) n += c.text.starts_with("holdfast:wake:") ? 0 : 1;
+        return n;
+    }
+
+    redis_server server;
+};
+TYPED_TEST_SUITE(leftovers, all_kinds, kind_names);
+
+TYPED_TEST(leftovers, of_many_uncontended_locks_are_none) {
+    constexpr int threads = 8;
+    constexpr int each = 100'000 / 3 / threads / slower / slower;
+    client c{this->server.url()};
+    const auto work = [&](int count) {
+        std::vector<std::future<void>> all;
+        for (int i = 0; i < threads; ++i) {
+            all.push_back(in_background([&, i] {
+                auto lock = TypeParam::make(c, "job" + std::to_string(i));
+                for (int n = 0; n < count; ++n) {
+                    lock.lock();
+                    lock.unlock();
+                }
+            }));
+        }
+        for (auto& a : all) a.get();
+    };
+    work(each / 10 + 1);
+    const auto threads_before = count_threads();
+    const auto fds_before = count_open_fds();
+    const auto memory_before = resident_kib();
+    work(each);
+    EXPECT_TRUE(eventually(patience, [&] { return count_threads() <= threads_before; }));
+    EXPECT_TRUE(eventually(patience, [&] { return count_open_fds() <= fds_before; }));
+    if (slower == 1) {
+        EXPECT_LT(resident_kib(), memory_before + 4096);
+    }
+    EXPECT_EQ(c.stats().held_now, 0U);
+    EXPECT_EQ(c.stats().released, c.stats().acquired);
+    EXPECT_EQ(this->locks_channels(), 0U);
+    this->expect_clean();
+}
+
+TYPED_TEST(leftovers, of_many_contended_locks_are_none) {
+    constexpr int cycles = 20'000 / 3 / slower / slower;
+    {
+        client c{this->server.url()};
+        client d{this->server.url()};
+        std::vector<std::future<std::uint64_t>> both;
+        for (auto* mine : {&c, &d}) {
+            both.push_back(in_background([mine] {
+                auto lock = TypeParam::make(*mine, "job");
+                for (int n = 0; n < cycles / 2; ++n) {
+                    lock.lock();
+                    lock.unlock();
+                }
+                return mine->stats().attempts.busy;
+            }));
+        }
+        std::uint64_t waited = 0;
+        for (auto& b : both) waited += b.get();
+        EXPECT_GT(waited, 10U) << "nobody ever had to wait";
+        EXPECT_TRUE(eventually(patience, [&] { return this->locks_channels() == 0; }));
+        EXPECT_EQ(this->server.command({"PUBSUB", "NUMPAT"}).number, 0);
+        EXPECT_LE(this->server.command({"PUBSUB", "CHANNELS"}).items.size(), 2U);  // the wake channels
+        this->expect_clean();
+    }
+    EXPECT_TRUE(eventually(patience, [&] { return this->server.command({"PUBSUB", "CHANNELS"}).items.empty(); }));
+}
+
+// Watching and giving up, again and again.
+TYPED_TEST(leftovers, of_many_waits_in_vain_are_none) {
+    client c{this->server.url()};
+    client d{this->server.url()};
+    auto first = TypeParam::make(c, "job");
+    auto lock = TypeParam::make(d, "job");
+    {
+        lease held = first.acquire();
+        for (int i = 0; i < 2000 / slower; ++i) EXPECT_FALSE(lock.try_lock_for(std::chrono::microseconds{1 + i % 500}));
+        EXPECT_TRUE(eventually(patience, [&] { return TypeParam::waiters(this->server, "job") == 0; }));
+        EXPECT_TRUE(held.valid());
+        EXPECT_EQ(TypeParam::holder(this->server, "job"), held.owner().str());
+    }
+    EXPECT_TRUE(eventually(patience, [&] { return !exists(this->server, "job"); }));
+    EXPECT_EQ(this->locks_channels(), 0U);
+    this->expect_clean();
+}
+
+}  // namespace
+}  // namespace holdfast::test
