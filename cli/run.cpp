@@ -127,8 +127,9 @@ supervision rules_of(const run_options& given, const config& settings) {
             "else's, so {} is the most, or give a longer --ttl",
             rough(*given.grace), rough(ttl), rough(times.longest_grace)));
     }
+    // Half of what fits: a renewal that fails once can be tried again before TERM is due.
     constexpr milliseconds usual = std::chrono::seconds{5};
-    rules.grace = given.grace.value_or(std::min(usual, times.longest_grace));
+    rules.grace = given.grace.value_or(std::min(usual, times.longest_grace / 2));
     if (rules.policy == on_loss::kill) rules.grace = milliseconds{0};
     return rules;
 }
@@ -185,7 +186,8 @@ void add_run(CLI::App& app, context& shared) {
                     "If the lock is lost: term (TERM, then KILL; the default), kill, or ignore")
         ->check(CLI::IsMember({"term", "kill", "ignore"}))
         ->type_name("WHAT");
-    add_duration(*run, "--grace", given->grace, "Between TERM and KILL (default: 5s, or what fits the ttl)");
+    add_duration(*run, "--grace", given->grace,
+                 "Between TERM and KILL (default: 5s, or less to fit the ttl)");
     add_duration(*run, "--max-hold", given->max_hold,
                  "End the command after this long, as if the lock was lost");
     add_duration(*run, "--at-least", given->at_least,

@@ -1,0 +1,171 @@
+// `holdfast ls`, `inspect`, `evict`, and what goes for every command.
+#include "server/cli_scene.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace holdfast::test {
+namespace {
+
+class admin_command : public command_test {
+  protected:
+    // Holds the locks until its input is closed.
+    [[nodiscard]] child_process holder_of(const words& names) {
+        words all{"run"};
+        all.insert(all.end(), names.begin(), names.end());
+        for (const auto* word : {"--", "sh", "-c", "echo held; read x"}) all.emplace_back(word);
+        auto holder = start(all);
+        EXPECT_TRUE(holder.wait_for_output("held", patience));
+        return holder;
+    }
+};
+
+TEST_F(admin_command, ls_lists_held_locks_sorted) {
+    auto holder = holder_of({"stock:2", "stock:1", "job"});
+    const auto all = run({"ls"});
+    EXPECT_EQ(all.code, 0);
+    EXPECT_TRUE(all.output.starts_with("job\tmutex\t")) << all.output;
+    EXPECT_EQ(std::ranges::count(all.output, '\n'), 3) << "no head where no person reads";
+    EXPECT_NE(all.output.find(":" + std::to_string(holder.pid()) + "\t"), std::string::npos);
+    EXPECT_LT(all.output.find("stock:1"), all.output.find("stock:2"));
+    const auto some = run({"ls", "stock:*"}).output;
+    EXPECT_EQ(std::ranges::count(some, '\n'), 2) << some;
+}
+
+TEST_F(admin_command, ls_of_nothing_is_no_error) {
+    const auto none = run({"ls"});
+    EXPECT_EQ(none.code, 0);
+    EXPECT_EQ(none.output, "");
+    EXPECT_EQ(run({"ls", "--json"}).output, "[]\n");
+}
+
+TEST_F(admin_command, json_is_valid_whatever_the_names_are) {
+    auto holder = holder_of({"\xff\xfe", "new\nline", "[a,b]", "\u00e9"});
+    const auto all = nlohmann::json::parse(run({"ls", "--json"}).output);
+    words names;
+    for (const auto& lock : all) names.push_back(lock["name"]);
+    std::ranges::sort(names);
+    EXPECT_EQ(names, (words{"[a,b]", "\\xff\\xfe", "new\nline", "\u00e9"}));
+}
+
+TEST_F(admin_command, names_do_not_reach_the_terminal_as_they_are) {
+    auto holder = holder_of({"a\x1b[2Jb"});
+    EXPECT_TRUE(run({"ls"}).output.starts_with("a\\x1b[2Jb\t"));
+    EXPECT_TRUE(run({"inspect", "a\x1b[2Jb"}).output.starts_with("lock     a\\x1b[2Jb\n"));
+}
+
+TEST_F(admin_command, inspect_knows_a_holder_of_our_own) {
+    auto holder = holder_of({"a"});
+    const auto text = run({"inspect", "a"});
+    EXPECT_EQ(text.code, 0);
+    EXPECT_NE(text.output.find("kind     mutex\n"), std::string::npos) << text.output;
+    EXPECT_NE(text.output.find("pid " + std::to_string(holder.pid())), std::string::npos) << text.output;
+    const auto json = nlohmann::json::parse(run({"inspect", "a", "--json"}).output);
+    EXPECT_EQ(json["held"], true);
+    EXPECT_EQ(json["ours"], true);
+    EXPECT_EQ(json["holders"][0]["pid"], holder.pid());
+    EXPECT_EQ(json["holders"][0]["connected"], true);
+    EXPECT_GT(json["ttl_ms"], 20'000);
+}
+
+TEST_F(admin_command, inspect_shows_who_waits) {
+    auto holder = holder_of({"a"});
+    auto waiter = start({"run", "--json-fd", "1", "a", "--", "true"});
+    ASSERT_TRUE(waiter.wait_for_output("\"waiting\"", patience));
+    EXPECT_TRUE(eventually(patience, [&] {
+        const auto json = nlohmann::json::parse(run({"inspect", "a", "--json"}).output);
+        return json["queue"].size() == 1 && json["queue"][0]["pid"] == waiter.pid();
+    }));
+    EXPECT_NE(run({"inspect", "a"}).output.find("queue    1 waiting"), std::string::npos);
+}
+
+TEST_F(admin_command, inspect_says_what_it_does_not_know_of_another_client) {
+    hold_as_another_client("a");
+    const auto text = run({"inspect", "a"});
+    EXPECT_EQ(text.code, 0);
+    EXPECT_NE(text.output.find("foreign: written by another client"), std::string::npos) << text.output;
+    EXPECT_NE(text.output.find("owner    foreign\n"), std::string::npos) << text.output;
+}
+
+TEST_F(admin_command, inspect_of_a_free_lock) {
+    const auto text = run({"inspect", "a"});
+    EXPECT_EQ(text.code, 0);
+    EXPECT_NE(text.output.find("free"), std::string::npos);
+    EXPECT_EQ(nlohmann::json::parse(run({"inspect", "a", "--json"}).output)["held"], false);
+    EXPECT_EQ(run({"inspect", "--", "-a"}).code, 0);
+}
+
+TEST_F(admin_command, evict_needs_a_yes) {
+    hold_as_another_client("a");
+    EXPECT_EQ(run({"evict", "a"}).code, 64);
+    EXPECT_TRUE(is_held("a"));
+    EXPECT_EQ(run({"evict", "--yes", "a"}).code, 0);
+    EXPECT_FALSE(is_held("a"));
+    EXPECT_EQ(run({"evict", "--yes", "a"}).code, 1);
+    EXPECT_EQ(run({"evict", "--yes", "--json", "a"}).output, "{\"name\":\"a\",\"evicted\":false}\n");
+}
+
+TEST_F(admin_command, evict_passes_the_lock_to_who_waits) {
+    auto holder = holder_of({"a"});
+    auto waiter = start({"run", "--json-fd", "1", "a", "--", "echo", "in"});
+    ASSERT_TRUE(waiter.wait_for_output("\"waiting\"", patience));
+    EXPECT_EQ(run({"evict", "--yes", "a"}).code, 0);
+    EXPECT_EQ(outcome_of(waiter).code, 0);
+    EXPECT_EQ(outcome_of(holder).code, 75);
+}
+
+TEST_F(admin_command, unreachable_store_is_69) {
+    const auto url = server.url();
+    server.stop();
+    for (const words& arguments : {words{"inspect", "a"}, words{"evict", "--yes", "a"}}) {
+        const auto refused = run(arguments);
+        EXPECT_EQ(refused.code, 69) << refused.errors;
+        EXPECT_EQ(std::ranges::count(refused.errors, '\n'), 1) << refused.errors;
+    }
+}
+
+TEST_F(admin_command, misuse_is_64_and_one_sentence) {
+    const temp_dir folder;
+    const auto file = (folder.path() / "holdfast.conf").string();
+    std::ofstream{file} << "# mine\nleese = 5s\n";
+    const std::vector<std::pair<words, std::string>> wrong{
+        {{}, "a command is missing; see holdfast --help"},
+        {{"lock"}, "there is no command \"lock\"; see holdfast --help"},
+        {{"--frob", "ls"}, "there is no option \"--frob\"; see holdfast ls --help"},
+        {{"ls", "a", "b"}, "the argument \"b\" is one too many; see holdfast ls --help"},
+        {{"ls", "\x1b[2J", "\x1b[2J"}, "the argument \"\\x1b[2J\" is one too many; see holdfast ls --help"},
+        {{"--url", "a", "--url", "b", "ls"},
+         "only one --url is supported today; several stores come with a later version"},
+    };
+    for (const auto& [arguments, sentence] : wrong) {
+        const auto refused = run(arguments);
+        EXPECT_EQ(refused.code, 64) << sentence;
+        EXPECT_EQ(refused.errors, "holdfast: " + sentence + "\n");
+    }
+    const auto refused = run({"--config", file, "ls"});
+    EXPECT_EQ(refused.code, 64);
+    EXPECT_TRUE(refused.errors.starts_with("holdfast: " + file + ":2: \"leese\" is not a setting"))
+        << refused.errors;
+}
+
+TEST_F(admin_command, url_of_the_command_line_comes_before_that_of_the_environment) {
+    const auto with_url = run({"--url", server.url(), "ls"}, {});
+    EXPECT_EQ(with_url.code, 0);
+    auto wrong = start_command({"--url", server.url(), "ls"}, {{"HOLDFAST_URL", "redis://127.0.0.1:1"}});
+    EXPECT_EQ(outcome_of(wrong).code, 0);
+}
+
+TEST_F(admin_command, every_command_has_help_with_examples) {
+    for (const words& arguments : {words{"--help"}, words{"run", "--help"}, words{"ls", "--help"},
+                                   words{"inspect", "--help"}, words{"evict", "--help"}}) {
+        const auto help = run(arguments);
+        EXPECT_EQ(help.code, 0);
+        EXPECT_NE(help.output.find("Examples:"), std::string::npos);
+        EXPECT_EQ(help.errors, "");
+    }
+    EXPECT_TRUE(run({"--version"}).output.starts_with("holdfast "));
+}
+
+}  // namespace
+}  // namespace holdfast::test

@@ -1,0 +1,130 @@
+// `holdfast run` and a lock that is lost, or held too long or not long enough.
+#include "server/cli_scene.hpp"
+
+namespace holdfast::test {
+namespace {
+
+class lost_lock : public command_test {};
+
+// A command that says when it is there and when it is told to end, and ends only if it is killed.
+constexpr auto deaf = "trap 'echo told' TERM; echo \"pid: $$\"; while :; do sleep 0.02; done";
+
+TEST_F(lost_lock, evicted_command_is_ended) {
+    auto command = start({"run", "--ttl", "3s", "a", "--", "sh", "-c", deaf});
+    const auto pid = pid_told(command, "pid");
+    ASSERT_NE(pid, 0);
+    EXPECT_EQ(run({"evict", "--yes", "a"}).code, 0);
+    const auto ended = outcome_of(command);
+    EXPECT_EQ(ended.code, 75);
+    EXPECT_NE(ended.output.find("told\n"), std::string::npos) << "TERM comes before KILL";
+    EXPECT_NE(ended.errors.find("the lock \"a\" was lost"), std::string::npos) << ended.errors;
+    EXPECT_TRUE(is_dead(pid));
+}
+
+TEST_F(lost_lock, exit_code_is_not_that_of_the_command) {
+    auto command = start({"run", "--ttl", "1s", "a", "--", "sh", "-c",
+                          "trap 'exit 0' TERM; echo ready; while :; do sleep 0.02; done"});
+    ASSERT_TRUE(command.wait_for_output("ready", patience));
+    free_as_another_client("a");
+    EXPECT_EQ(outcome_of(command).code, 75);
+}
+
+TEST_F(lost_lock, loss_that_only_the_release_finds_is_75) {
+    auto command = start({"run", "a", "--", "sh", "-c", "echo ready; read x; exit 0"});
+    ASSERT_TRUE(command.wait_for_output("ready", patience));
+    free_as_another_client("a");
+    EXPECT_EQ(outcome_of(command).code, 75);
+}
+
+TEST_F(lost_lock, frozen_store_ends_the_command_before_another_can_have_the_lock) {
+    constexpr auto ttl = 4s;
+    const auto before = std::chrono::steady_clock::now();
+    auto command = start({"run", "--ttl", "4s", "a", "--", "sh", "-c", deaf});
+    const auto pid = pid_told(command, "pid");
+    ASSERT_NE(pid, 0);
+    server.pause();
+    ASSERT_TRUE(command.wait_for_output("told", patience));
+    ASSERT_TRUE(eventually(patience, [&] { return is_dead(pid); }));
+    // The lease runs from a later moment than `before`.
+    EXPECT_LT(std::chrono::steady_clock::now() - before, ttl);
+    EXPECT_EQ(outcome_of(command).code, 75);
+    server.resume();
+}
+
+TEST_F(lost_lock, what_the_command_started_is_ended_with_it) {
+    auto command = start({"run", "--ttl", "1s", "a", "--", "sh", "-c",
+                          "(trap '' TERM; while :; do sleep 0.02; done) & echo \"deaf: $!\"; wait"});
+    const auto grandchild = pid_told(command, "deaf");
+    ASSERT_NE(grandchild, 0);
+    free_as_another_client("a");
+    EXPECT_EQ(outcome_of(command).code, 75);
+    EXPECT_TRUE(eventually(patience, [&] { return is_dead(grandchild); }));
+}
+
+TEST_F(lost_lock, holdfast_that_was_stopped_too_long_kills_at_once) {
+    auto command = start({"run", "--ttl", "1s", "a", "--", "sh", "-c", deaf});
+    const auto pid = pid_told(command, "pid");
+    ASSERT_NE(pid, 0);
+    command.pause();
+    ASSERT_TRUE(eventually(patience, [&] { return !is_held("a"); }));
+    command.resume();
+    EXPECT_TRUE(eventually(patience, [&] { return is_dead(pid); }));
+    const auto ended = outcome_of(command);
+    EXPECT_EQ(ended.code, 75);
+    EXPECT_EQ(ended.output.find("told"), std::string::npos) << "there was no time for TERM";
+}
+
+TEST_F(lost_lock, policy_kill_does_not_ask) {
+    auto command = start({"run", "--on-loss", "kill", "--ttl", "1s", "a", "--", "sh", "-c", deaf});
+    ASSERT_NE(pid_told(command, "pid"), 0);
+    free_as_another_client("a");
+    const auto ended = outcome_of(command);
+    EXPECT_EQ(ended.code, 75);
+    EXPECT_EQ(ended.output.find("told"), std::string::npos);
+}
+
+TEST_F(lost_lock, policy_ignore_tells_by_the_pipe) {
+    auto command = start({"run", "--on-loss", "ignore", "--ttl", "1s", "a", "--", "sh", "-c",
+                          "echo ready; head -c1 <&$HOLDFAST_LOST_FD >/dev/null; echo went on; exit 0"});
+    ASSERT_TRUE(command.wait_for_output("ready", patience));
+    free_as_another_client("a");
+    const auto ended = outcome_of(command);
+    EXPECT_EQ(ended.output, "ready\nwent on\n");
+    EXPECT_EQ(ended.code, 75);
+}
+
+TEST_F(lost_lock, max_hold_ends_the_command) {
+    const auto begun = std::chrono::steady_clock::now();
+    auto command = start({"run", "--max-hold", "300ms", "--grace", "200ms", "a", "--", "sh", "-c", deaf});
+    const auto ended = outcome_of(command);
+    EXPECT_EQ(ended.code, 75);
+    EXPECT_GE(std::chrono::steady_clock::now() - begun, 500ms);
+    EXPECT_NE(ended.output.find("told"), std::string::npos);
+    EXPECT_FALSE(is_held("a"));
+}
+
+TEST_F(lost_lock, at_least_keeps_others_out_after_a_short_command) {
+    auto command = start({"run", "--json-fd", "1", "--at-least", "1s", "a", "--", "sh", "-c", "exit 4"});
+    const auto begun = std::chrono::steady_clock::now();
+    ASSERT_TRUE(command.wait_for_output("\"exited\"", patience));
+    EXPECT_EQ(run({"run", "-n", "a", "--", "true"}).code, 1);
+    EXPECT_EQ(outcome_of(command).code, 4);
+    EXPECT_GE(std::chrono::steady_clock::now() - begun, 900ms);
+    EXPECT_EQ(run({"run", "-n", "a", "--", "true"}).code, 0);
+}
+
+TEST_F(lost_lock, signal_ends_at_least) {
+    auto command = start({"run", "--json-fd", "1", "--at-least", "1h", "a", "--", "true"});
+    ASSERT_TRUE(command.wait_for_output("\"exited\"", patience));
+    command.signal(SIGTERM);
+    EXPECT_EQ(outcome_of(command).code, 128 + SIGTERM);
+    EXPECT_FALSE(is_held("a"));
+}
+
+TEST_F(lost_lock, lock_is_renewed_whatever_the_ttl_is) {
+    auto command = start({"run", "--ttl", "300ms", "a", "--", "sleep", "1.5"});
+    EXPECT_EQ(outcome_of(command).code, 0);
+}
+
+}  // namespace
+}  // namespace holdfast::test

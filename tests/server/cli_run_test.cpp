@@ -1,0 +1,378 @@
+// `holdfast run`: what the command under the lock gets, and what its caller.
+#include "server/cli_scene.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <sstream>
+
+namespace holdfast::test {
+namespace {
+
+class run_command : public command_test {};
+
+std::vector<nlohmann::json> events_in(const std::string& output) {
+    std::vector<nlohmann::json> events;
+    std::istringstream lines{output};
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with("{\"event\"")) events.push_back(nlohmann::json::parse(line));
+    }
+    return events;
+}
+
+// --- exit codes ---------------------------------------------------------------------------------
+
+TEST_F(run_command, exit_code_is_that_of_the_command) {
+    EXPECT_EQ(run({"run", "a", "--", "true"}).code, 0);
+    EXPECT_EQ(run({"run", "a", "--", "sh", "-c", "exit 7"}).code, 7);
+    EXPECT_FALSE(is_held("a"));
+}
+
+TEST_F(run_command, exit_code_of_a_killed_command_is_128_and_the_signal) {
+    EXPECT_EQ(run({"run", "a", "--", "sh", "-c", "kill -KILL $$"}).code, 128 + SIGKILL);
+}
+
+TEST_F(run_command, command_that_cannot_be_run) {
+    EXPECT_EQ(run({"run", "a", "--", "/nonexistent"}).code, 127);
+    EXPECT_EQ(run({"run", "a", "--", "no-such-command"}).code, 127);
+    EXPECT_EQ(run({"run", "a", "--", ""}).code, 127);
+    EXPECT_EQ(run({"run", "a", "--", "/etc/passwd"}).code, 126);
+    EXPECT_EQ(run({"run", "--at-least", "1h", "a", "--", "/nonexistent"}).code, 127);
+    EXPECT_FALSE(is_held("a"));
+}
+
+TEST_F(run_command, script_without_interpreter_line_is_run_by_the_shell) {
+    const temp_dir folder;
+    const auto script = folder.path() / "script";
+    std::ofstream{script} << "exit 9\n";
+    std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+    EXPECT_EQ(run({"run", "a", "--", script.string()}).code, 9);
+}
+
+TEST_F(run_command, conflict_is_1_or_what_the_user_wants) {
+    hold_as_another_client("a");
+    const auto refused = run({"run", "-n", "a", "--", "echo", "ran"});
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_EQ(refused.output, "");
+    EXPECT_EQ(refused.errors, "");
+    EXPECT_EQ(run({"run", "-n", "-E", "42", "a", "--", "true"}).code, 42);
+    EXPECT_EQ(run({"run", "-w", "200ms", "-E", "0", "a", "--", "false"}).code, 0);
+    EXPECT_EQ(run({"run", "-w", "200ms", "-v", "a", "--", "true"}).errors,
+              "holdfast: did not get \"a\": somebody else has it\n");
+}
+
+TEST_F(run_command, wait_is_over_in_time) {
+    hold_as_another_client("a");
+    const auto begun = std::chrono::steady_clock::now();
+    EXPECT_EQ(run({"run", "-w", "300ms", "a", "--", "true"}).code, 1);
+    const auto waited = std::chrono::steady_clock::now() - begun;
+    EXPECT_GE(waited, 300ms);
+    EXPECT_LT(waited, 5s);
+}
+
+TEST_F(run_command, store_that_cannot_be_reached_is_69) {
+    const auto url = "redis://127.0.0.1:" + std::to_string(server.port());
+    server.stop();
+    auto command = start_command({"--url", url, "run", "a", "--", "true"});
+    const auto refused = outcome_of(command);
+    EXPECT_EQ(refused.code, 69);
+    EXPECT_NE(refused.errors.find("is the server running"), std::string::npos) << refused.errors;
+    EXPECT_EQ(std::ranges::count(refused.errors, '\n'), 1) << "one sentence";
+}
+
+TEST(run_command_with_password, wrong_password_is_69_and_is_not_shown) {
+    redis_server::options with_password;
+    with_password.password = "sesame";
+    redis_server server{with_password};
+    const auto address = "127.0.0.1:" + std::to_string(server.port());
+    auto command =
+        start_command({"run", "a", "--", "true"}, {{"HOLDFAST_URL", "redis://:opensaysme@" + address}});
+    const auto refused = outcome_of(command);
+    EXPECT_EQ(refused.code, 69);
+    EXPECT_EQ(refused.errors.find("opensaysme"), std::string::npos) << refused.errors;
+    EXPECT_NE(refused.errors.find("password"), std::string::npos) << refused.errors;
+
+    const temp_dir folder;
+    const auto file = (folder.path() / "holdfast.conf").string();
+    std::ofstream{file} << "url = redis://:sesame@" << address << "\nlease = 5s\n";
+    auto with_file = start_command({"--config", file, "run", "a", "--", "true"});
+    EXPECT_EQ(outcome_of(with_file).code, 0);
+}
+
+TEST_F(run_command, another_kind_of_key_is_64) {
+    ASSERT_EQ(server.command({"HSET", "a", "field", "value"}).number, 1);
+    EXPECT_EQ(run({"run", "-n", "a", "--", "true"}).code, 64);
+}
+
+TEST_F(run_command, misuse_is_64_and_one_sentence) {
+    const std::vector<words> wrong{
+        {"run", "a"},
+        {"run", "--", "true"},
+        {"run", "", "--", "true"},
+        {"run", std::string(1025, 'x'), "--", "true"},
+        {"run", "-w", "5", "a", "--", "true"},
+        {"run", "-w", "-5s", "a", "--", "true"},
+        {"run", "-n", "-w", "5s", "a", "--", "true"},
+        {"run", "--kind", "rubber", "a", "--", "true"},
+        {"run", "--kind", "recursive", "--fenced", "a", "--", "true"},
+        {"run", "--ttl", "0", "a", "--", "true"},
+        {"run", "--ttl", "10ms", "a", "--", "true"},
+        {"run", "--ttl", "10s", "--grace", "9s", "a", "--", "true"},
+        {"run", "--on-loss", "kill", "--grace", "1s", "a", "--", "true"},
+        {"run", "--on-loss", "ignore", "--max-hold", "1s", "a", "--", "true"},
+        {"run", "--at-least", "2s", "--max-hold", "1s", "a", "--", "true"},
+        {"run", "-E", "256", "a", "--", "true"},
+        {"run", "--json-fd", "77", "a", "--", "true"},
+        {"run", "--json-fd", "0", "a", "--", "true"},
+        {"run", "-s", "a", "--", "true"},
+        {"run", "--permits", "2", "a", "--", "true"},
+        {"--url", "ftp://host", "run", "a", "--", "true"},
+        {"--url", server.url(), "--url", server.url(), "run", "a", "--", "true"},
+        {"--config", "/nonexistent", "run", "a", "--", "true"},
+    };
+    for (const auto& arguments : wrong) {
+        const auto refused = run(arguments);
+        std::string line;
+        for (const auto& word : arguments) line += word.substr(0, 20) + " ";
+        EXPECT_EQ(refused.code, 64) << line;
+        EXPECT_EQ(refused.output, "") << line;
+        EXPECT_TRUE(refused.errors.starts_with("holdfast: ")) << line << refused.errors;
+        EXPECT_EQ(std::ranges::count(refused.errors, '\n'), 1) << line << refused.errors;
+    }
+    EXPECT_TRUE(server.keys().empty());
+}
+
+// --- what the command gets ----------------------------------------------------------------------
+
+TEST_F(run_command, command_learns_the_name_and_the_token) {
+    auto command =
+        start({"run", "a", "--", "sh", "-c",
+               "echo \"[$HOLDFAST_LOCK] [${HOLDFAST_FENCE-none}] token=$HOLDFAST_TOKEN; held\"; read x"});
+    ASSERT_TRUE(command.wait_for_output("held", patience));
+    const auto token = server.command({"GET", "a"}).text;
+    EXPECT_EQ(command.output(), "[a] [none] token=" + token + "; held\n");
+}
+
+TEST_F(run_command, fences_grow_and_an_inner_run_does_not_inherit_them) {
+    const auto first = run({"run", "--fenced", "a", "--", "sh", "-c", "echo $HOLDFAST_FENCE"});
+    const auto second = run({"run", "--fenced", "a", "--", "sh", "-c", "echo $HOLDFAST_FENCE"});
+    EXPECT_GT(std::stoull(second.output), std::stoull(first.output));
+    EXPECT_EQ(run({"run", "--fenced", "a", "--", HOLDFAST_COMMAND, "run", "b", "--", "sh", "-c",
+                   "echo ${HOLDFAST_FENCE-none}"})
+                  .output,
+              "none\n");
+}
+
+TEST_F(run_command, recursive_locks_are_those_of_redisson) {
+    auto command = start({"run", "--kind", "recursive", "a", "--", "sh", "-c", "echo held; read x"});
+    ASSERT_TRUE(command.wait_for_output("held", patience));
+    EXPECT_EQ(server.command({"TYPE", "a"}).text, "hash");
+    EXPECT_EQ(outcome_of(command).code, 1) << "read has found the end of its input";
+    EXPECT_FALSE(is_held("a"));
+}
+
+TEST_F(run_command, input_and_output_are_the_commands) {
+    auto command = start({"run", "a", "--", "cat"});
+    command.write("through\n");
+    EXPECT_EQ(outcome_of(command).output, "through\n");
+}
+
+// Prints which of the first ten descriptors are open.
+constexpr auto show_descriptors =
+    "for fd in 0 1 2 3 4 5 6 7 8 9; do if [ -e /proc/$$/fd/$fd ]; then echo $fd; fi; done";
+
+TEST_F(run_command, command_inherits_no_descriptor_but_one) {
+    // 3 is the user's, 4 is for holdfast alone.
+    auto command = start_shell("exec 3</dev/null 4>/dev/null; exec \"$0\" run --json-fd 4 a -- sh -c '" +
+                               std::string{show_descriptors} + "; echo lost=$HOLDFAST_LOST_FD'");
+    const auto seen = outcome_of(command);
+    ASSERT_EQ(seen.code, 0) << seen.errors;
+    const auto lost = seen.output.substr(seen.output.find("lost=") + 5);
+    EXPECT_EQ(lost.size(), 2U) << "one digit: dash can redirect from no other; it is " << lost;
+    EXPECT_EQ(seen.output, "0\n1\n2\n3\n" + lost + "lost=" + lost);
+}
+
+TEST_F(run_command, closed_standard_streams_stay_closed) {
+    auto command = start_shell("exec \"$0\" run a -- sh -c '" + std::string{show_descriptors} +
+                               "; echo $HOLDFAST_LOST_FD' 0<&- 2>&-");
+    EXPECT_EQ(outcome_of(command).output, "1\n3\n3\n");
+}
+
+TEST_F(run_command, command_has_the_signal_state_that_the_caller_had) {
+    const std::string show = "grep -E 'SigBlk|SigIgn' /proc/self/status";
+    child_process plain{{"sh", "-c", "trap '' HUP; exec " + show}};
+    auto command = start_shell("trap '' HUP; exec \"$0\" run a -- " + show);
+    EXPECT_EQ(outcome_of(command).output, outcome_of(plain).output);
+}
+
+// --- signals ------------------------------------------------------------------------------------
+
+TEST_F(run_command, signals_reach_the_command) {
+    const std::vector<std::pair<int, std::string>> all{{SIGINT, "INT"},   {SIGTERM, "TERM"},
+                                                       {SIGHUP, "HUP"},   {SIGQUIT, "QUIT"},
+                                                       {SIGUSR1, "USR1"}, {SIGUSR2, "USR2"}};
+    for (const auto& [number, name] : all) {
+        auto command = start({"run", "a", "--", "sh", "-c",
+                              "trap 'echo heard " + name + "; exit 5' " + name +
+                                  "; echo ready; while :; do sleep 0.02; done"});
+        ASSERT_TRUE(command.wait_for_output("ready", patience)) << name;
+        command.signal(number);
+        const auto ended = outcome_of(command);
+        EXPECT_EQ(ended.code, 5) << name;
+        EXPECT_EQ(ended.output, "ready\nheard " + name + "\n");
+    }
+    EXPECT_FALSE(is_held("a"));
+}
+
+TEST_F(run_command, signals_reach_what_the_command_started) {
+    auto command = start({"run", "a", "--", "sh", "-c", "sleep 100 & echo \"sleeper: $!\"; wait"});
+    const auto sleeper = pid_told(command, "sleeper");
+    ASSERT_NE(sleeper, 0);
+    command.signal(SIGTERM);
+    EXPECT_EQ(outcome_of(command).code, 128 + SIGTERM);
+    EXPECT_TRUE(eventually(patience, [&] { return is_dead(sleeper); }));
+}
+
+TEST_F(run_command, ignored_signal_stays_ignored) {
+    auto command = start_shell("trap '' HUP; exec \"$0\" run a -- sh -c 'echo ready; read x; echo done'");
+    ASSERT_TRUE(command.wait_for_output("ready", patience));
+    command.signal(SIGHUP);
+    command.write("\n");
+    EXPECT_EQ(outcome_of(command).output, "ready\ndone\n");
+}
+
+TEST_F(run_command, killed_holdfast_takes_the_command_along) {
+    auto command = start({"run", "a", "--", "sh", "-c", "echo \"pid: $$\"; exec sleep 100"});
+    const auto pid = pid_told(command, "pid");
+    ASSERT_NE(pid, 0);
+    command.kill();
+    EXPECT_TRUE(eventually(patience, [&] { return is_dead(pid); }));
+    EXPECT_TRUE(is_held("a")) << "until its ttl is over";
+}
+
+// --- waiting ------------------------------------------------------------------------------------
+
+TEST_F(run_command, waiter_enters_soon_after_a_foreign_release) {
+    // The best of some tries: what is measured is the poll gap, not how busy this machine is.
+    auto best = std::chrono::steady_clock::duration::max();
+    for (int i = 0; i < 5; ++i) {
+        hold_as_another_client("a");
+        auto command = start({"run", "--json-fd", "1", "a", "--", "echo", "in"});
+        ASSERT_TRUE(command.wait_for_output("\"waiting\"", patience));
+        free_as_another_client("a");
+        const auto freed = std::chrono::steady_clock::now();
+        ASSERT_TRUE(command.wait_for_output("in\n", patience));
+        best = std::min(best, std::chrono::steady_clock::now() - freed);
+        EXPECT_EQ(outcome_of(command).code, 0);
+    }
+    EXPECT_LE(best, 100ms);
+}
+
+TEST_F(run_command, waiter_is_woken_by_the_release_of_another_run) {
+    auto first = start({"run", "a", "--", "sh", "-c", "echo held; read x"});
+    ASSERT_TRUE(first.wait_for_output("held", patience));
+    auto second = start({"run", "--json-fd", "1", "a", "--", "echo", "in"});
+    ASSERT_TRUE(second.wait_for_output("\"waiting\"", patience));
+    first.close_input();
+    EXPECT_EQ(outcome_of(second).code, 0);
+}
+
+TEST_F(run_command, signal_cancels_the_wait_and_leaves_nothing_behind) {
+    hold_as_another_client("b");
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+        auto command = start({"run", "--json-fd", "1", "b", "a", "--", "echo", "ran"});
+        ASSERT_TRUE(command.wait_for_output("\"waiting\"", patience));
+        EXPECT_TRUE(is_held("a")) << "the first of the two is held while it waits for the other";
+        command.signal(number);
+        const auto ended = outcome_of(command);
+        EXPECT_EQ(ended.code, 128 + number);
+        EXPECT_EQ(ended.output.find("ran"), std::string::npos);
+        EXPECT_EQ(server.keys(), words{"b"});
+    }
+}
+
+TEST_F(run_command, verbose_says_for_whom_it_waits) {
+    auto holder = start({"run", "a", "--", "sh", "-c", "echo held; read x"});
+    ASSERT_TRUE(holder.wait_for_output("held", patience));
+    auto waiter = start({"run", "-v", "a", "--", "true"});
+    ASSERT_TRUE(waiter.wait_for_output("waiting for \"a\", held by ", patience));
+    EXPECT_TRUE(waiter.wait_for_output(", pid " + std::to_string(holder.pid()), patience)) << waiter.errors();
+}
+
+// --- several locks ------------------------------------------------------------------------------
+
+TEST_F(run_command, several_locks_are_taken_together) {
+    auto command =
+        start({"run", "c", "a", "b", "a", "--", "sh", "-c", "echo \"$HOLDFAST_LOCK\"; echo held; read x"});
+    ASSERT_TRUE(command.wait_for_output("held", patience));
+    EXPECT_EQ(command.output(), "c\na\nb\nheld\n");
+    EXPECT_EQ(server.keys(), (words{"a", "b", "c"}));
+    (void)outcome_of(command);
+    EXPECT_TRUE(server.keys().empty());
+}
+
+TEST_F(run_command, all_locks_or_none) {
+    hold_as_another_client("b");
+    EXPECT_EQ(run({"run", "-n", "a", "b", "c", "--", "true"}).code, 1);
+    EXPECT_EQ(server.keys(), words{"b"});
+    EXPECT_EQ(run({"run", "-w", "200ms", "a", "b", "c", "--", "true"}).code, 1);
+    EXPECT_EQ(server.keys(), words{"b"});
+}
+
+TEST_F(run_command, locks_in_any_order_do_not_block_each_other_for_ever) {
+    std::vector<child_process> all;
+    for (int i = 0; i < 4; ++i) {
+        all.push_back(start({"run", "a", "b", "--", "sleep", "0.01"}));
+        all.push_back(start({"run", "b", "a", "--", "sleep", "0.01"}));
+    }
+    for (auto& command : all) EXPECT_EQ(outcome_of(command).code, 0);
+}
+
+TEST_F(run_command, any_bytes_are_a_name) {
+    const words names{"new\nline", "{}",   "[a,b]", "a{b}c", "}{", "++",     "\xff\xfe",
+                      "tab\t",     "%s%n", "ls",    "run",   " ",  "\u00e9", "'\"$(x)`"};
+    for (const auto& name : names) {
+        auto command =
+            start({"run", name, "--", "sh", "-c", "printf '%s' \"$HOLDFAST_LOCK\"; echo '|held'; read x"});
+        ASSERT_TRUE(command.wait_for_output("|held", patience)) << name << command.errors();
+        EXPECT_EQ(command.output(), name + "|held\n");
+        EXPECT_TRUE(is_held(name)) << name;
+        (void)outcome_of(command);
+        EXPECT_FALSE(is_held(name)) << name;
+    }
+}
+
+// --- for programs -------------------------------------------------------------------------------
+
+TEST_F(run_command, json_tells_the_story) {
+    hold_as_another_client("a");
+    auto command = start({"run", "--json-fd", "1", "--fenced", "a", "--", "sh", "-c", "exit 3"});
+    ASSERT_TRUE(command.wait_for_output("\"waiting\"", patience));
+    free_as_another_client("a");
+    const auto events = events_in(outcome_of(command).output);
+    words kinds;
+    for (const auto& event : events) kinds.push_back(event["event"]);
+    ASSERT_EQ(kinds, (words{"waiting", "acquired", "started", "exited", "released"}));
+    EXPECT_EQ(events[0]["name"], "a");
+    EXPECT_EQ(events[1]["name"], "a");
+    EXPECT_TRUE(events[1]["owner"].is_string());
+    EXPECT_GT(events[1]["fence"], 0);
+    EXPECT_GE(events[1]["waited_ms"], 0);
+    EXPECT_GT(events[2]["pid"], 0);
+    EXPECT_EQ(events[3]["code"], 3);
+    EXPECT_EQ(events[4]["outcome"], "released");
+}
+
+TEST_F(run_command, reader_of_json_that_does_not_read_holds_nothing_up) {
+    const temp_dir folder;
+    const auto fifo = (folder.path() / "events").string();
+    // A reader that never reads, and a pipe that is full before holdfast starts.
+    auto command = start_shell("mkfifo " + fifo + "; sleep 100 <" + fifo + " & exec 3>" + fifo +
+                               "; dd if=/dev/zero of=" + fifo +
+                               " bs=64k count=1 2>/dev/null oflag=nonblock;"
+                               " \"$0\" run --json-fd 3 a -- sh -c 'exit 6'; code=$?; kill $!; exit $code");
+    EXPECT_EQ(outcome_of(command).code, 6);
+}
+
+}  // namespace
+}  // namespace holdfast::test

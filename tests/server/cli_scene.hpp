@@ -1,0 +1,87 @@
+// A server and the command that talks to it.
+#pragma once
+
+#include "support/child_process.hpp"
+#include "support/eventually.hpp"
+#include "support/redis_server.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace holdfast::test {
+
+using namespace std::chrono_literals;
+using words = std::vector<std::string>;
+
+// Waiting longer than this is a failure, on the slowest machine.
+inline constexpr auto patience = 20s;
+
+struct outcome {
+    int code = -1;
+    std::string output;
+    std::string errors;
+};
+
+// Starts `holdfast WORDS...`.
+inline child_process start_command(words arguments, const child_process::environment& extra = {}) {
+    arguments.insert(arguments.begin(), HOLDFAST_COMMAND);
+    return child_process{arguments, extra};
+}
+
+inline outcome outcome_of(child_process& command) {
+    command.close_input();
+    const auto code = command.wait(patience);
+    EXPECT_TRUE(code) << "it does not end; so far it said " << command.output() << command.errors();
+    return {code.value_or(-1), command.output(), command.errors()};
+}
+
+class command_test : public testing::Test {
+  protected:
+    // The URL comes by the environment, as a secret would.
+    [[nodiscard]] child_process start(words arguments, child_process::environment extra = {}) const {
+        extra.emplace_back("HOLDFAST_URL", server.url());
+        return start_command(std::move(arguments), extra);
+    }
+    [[nodiscard]] outcome run(words arguments, child_process::environment extra = {}) const {
+        auto command = start(std::move(arguments), std::move(extra));
+        return outcome_of(command);
+    }
+    // As the shell would run it; $0 is the holdfast command.
+    [[nodiscard]] child_process start_shell(const std::string& script) const {
+        return child_process{{"sh", "-c", script, HOLDFAST_COMMAND}, {{"HOLDFAST_URL", server.url()}}};
+    }
+
+    void hold_as_another_client(const std::string& name) {
+        ASSERT_EQ(server.command({"SET", name, "foreign", "PX", "60000"}).text, "OK");
+    }
+    void free_as_another_client(const std::string& name) {
+        ASSERT_EQ(server.command({"DEL", name}).number, 1);
+    }
+    [[nodiscard]] bool is_held(const std::string& name) {
+        return server.command({"EXISTS", name}).number == 1;
+    }
+
+    redis_server server;
+};
+
+// Waits for "NAME: PID" in what the command writes, and gives the pid; 0 if it does not come.
+inline pid_t pid_told(child_process& command, const std::string& name) {
+    if (!command.wait_for_output(name + ": ", patience) || !command.wait_for_output("\n", patience)) return 0;
+    return std::stoi(command.output().substr(command.output().find(name + ": ") + name.size() + 2));
+}
+
+// It is dead; a zombie is, too.
+inline bool is_dead(pid_t pid) {
+    std::ifstream about{"/proc/" + std::to_string(pid) + "/stat"};
+    std::string line;
+    if (!std::getline(about, line)) return true;
+    return line.substr(line.rfind(')') + 2, 1) == "Z";
+}
+
+}  // namespace holdfast::test
