@@ -20,6 +20,28 @@ function(holdfast_sources target folder)
     target_sources(${target} PRIVATE ${files})
 endfunction()
 
+# What of std nearly every source of ours includes, compiled once for all targets that reuse it: it halves the time of a
+# build. Sources name what they need all the same; the build that clang-tidy reads has no precompiled headers.
+function(holdfast_add_pch)
+    file(WRITE "${PROJECT_BINARY_DIR}/generated/pch.cpp" "")
+    add_library(holdfast_pch OBJECT "${PROJECT_BINARY_DIR}/generated/pch.cpp")
+    target_link_libraries(holdfast_pch PRIVATE holdfast_warnings Threads::Threads)
+    target_precompile_headers(holdfast_pch PRIVATE
+        <algorithm> <atomic> <chrono> <condition_variable> <deque> <functional> <map> <memory> <mutex> <optional> <span>
+        <stop_token> <string> <string_view> <system_error> <thread> <unordered_map> <utility> <variant> <vector>)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+        # ccache can only use a precompiled header of gcc with this.
+        target_compile_options(holdfast_pch PRIVATE -fpch-preprocess)
+    endif()
+endfunction()
+
+function(holdfast_reuse_pch target)
+    target_precompile_headers(${target} REUSE_FROM holdfast_pch)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+        target_compile_options(${target} PRIVATE -fpch-preprocess)
+    endif()
+endfunction()
+
 # holdfast_folder(<name> [<dependency>...]): the folder this is called in becomes the object target holdfast_<name>.
 # Its objects go into the library; its dependencies say which headers it may see.
 function(holdfast_folder name)
@@ -28,5 +50,6 @@ function(holdfast_folder name)
     holdfast_sources(${target} "${CMAKE_CURRENT_SOURCE_DIR}")
     target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
     target_link_libraries(${target} PRIVATE holdfast_warnings PUBLIC Threads::Threads ${ARGN})
+    holdfast_reuse_pch(${target})
     set_property(GLOBAL APPEND PROPERTY HOLDFAST_FOLDERS ${target})
 endfunction()
