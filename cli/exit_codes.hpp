@@ -9,6 +9,7 @@ inline constexpr int conflict = 1;  // somebody else has it, or nobody had it (e
 inline constexpr int usage = 64;    // EX_USAGE: a name, duration, option, setting or URL that cannot be used
 inline constexpr int unavailable = 69;  // EX_UNAVAILABLE: no answer, no right, no memory
 inline constexpr int internal = 70;     // EX_SOFTWARE: a bug in holdfast
+inline constexpr int output = 74;       // EX_IOERR: what was asked for cannot be written to stdout
 inline constexpr int lost = 75;  // EX_TEMPFAIL: the lock was lost, or its time was up, while the command ran
 inline constexpr int cannot_execute = 126;
 inline constexpr int not_found = 127;

@@ -40,7 +40,7 @@ std::string table_of(const std::vector<lock_info>& locks, bool for_terminal) {
 int list_locks(const std::string& glob, bool json, const context& shared) {
     client on{shared.settings()};
     auto locks = list(on, glob);
-    std::ranges::sort(locks, {}, &lock_info::name);
+    std::ranges::sort(locks, {}, [](const lock_info& lock) -> const std::string& { return lock.name.str(); });
     if (json) {
         auto all = nlohmann::ordered_json::array();
         for (const auto& lock : locks) all.push_back(to_json(lock));

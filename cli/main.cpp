@@ -141,7 +141,10 @@ int run_program(std::vector<std::string> words) {
     }
 
     try {
-        return shared.chosen();
+        const int code = shared.chosen();
+        // A table that did not reach a full disk must not look complete.
+        if (std::fflush(stdout) != 0) return complain(exit_code::output, "the output cannot be written");
+        return code;
     } catch (const usage_error& e) {
         return complain(exit_code::usage, e.what());
     } catch (const error& e) {

@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "cli/child.hpp"
+#include "cli/event_inbox.hpp"
 #include "cli/exit_codes.hpp"
 #include "cli/journal.hpp"
 #include "cli/output.hpp"
@@ -88,6 +89,7 @@ class guarded_run {
     void tell_of_end(const supervisor& watch);
     void stop_with_the_command();
     void give_back(supervisor& watch);
+    void tell_events();
 
     [[nodiscard]] lease_view look_at_leases() const;
     [[nodiscard]] launch how_to_launch() const;
@@ -103,11 +105,13 @@ class guarded_run {
     bell lost_bell_;
     alarm_clock alarm_;
     client client_;
+    event_inbox events_{client_};
     std::atomic<bool> waiting_{true};
     std::jthread whom_;
     std::optional<acquisition> locks_;
     std::optional<child> child_;
     bool wants_terminal_ = false;
+    bool was_down_ = false;
     bool over_ = false;
 };
 
@@ -118,7 +122,8 @@ std::optional<int> guarded_run::wait_for_locks() {
     std::string told_of;
     int cancelled_by = 0;
     while (true) {
-        wait({signals_.fd(), locks_->fd(), alarm_.fd()});
+        wait({signals_.fd(), locks_->fd(), alarm_.fd(), events_.fd()});
+        tell_events();
         while (const auto signal = signals_.next()) {
             switch (*signal) {
                 case SIGINT:
@@ -277,12 +282,38 @@ lease_view guarded_run::look_at_leases() const {
 }
 
 void guarded_run::watch_over(supervisor& watch) {
-    wait({signals_.fd(), alarm_.fd(), lost_bell_.fd()});
+    wait({signals_.fd(), alarm_.fd(), lost_bell_.fd(), events_.fd()});
     alarm_.quiet();
     lost_bell_.quiet();
     // We may have been stopped for longer than the lease: look at it before anything else.
     feed(watch, looked{});
+    tell_events();
     if (!over_) hear_signals(watch);
+}
+
+// Why a lock was lost is always told: what we say ourselves is only that it was. The rest is for --verbose.
+void guarded_run::tell_events() {
+    for (const auto& e : events_.take()) {
+        switch (e.kind) {
+            case event_kind::lost: journal_.say(fmt::format("\"{}\": {}", e.lock, e.detail)); break;
+            case event_kind::store_down: was_down_ = true; [[fallthrough]];
+            case event_kind::jeopardy:
+            case event_kind::renewed:
+            case event_kind::store_restarted:
+            case event_kind::eviction_risk:
+            case event_kind::no_channel_right:
+                journal_.mention(e.lock.empty() ? e.detail : fmt::format("\"{}\": {}", e.lock, e.detail));
+                break;
+            case event_kind::store_up:
+                if (std::exchange(was_down_, false)) journal_.mention("the store answers again");
+                break;
+            case event_kind::acquired:
+            case event_kind::released:
+            case event_kind::release_failed:
+            case event_kind::holder_gone:
+            case event_kind::slow_callback: break;  // told in our own words, or not about us
+        }
+    }
 }
 
 void guarded_run::hear_signals(supervisor& watch) {

@@ -1,0 +1,44 @@
+// What a client tells of its locks and its store, brought to a thread that polls.
+#pragma once
+
+#include "cli/waking.hpp"
+
+#include <holdfast/client.hpp>
+#include <holdfast/event.hpp>
+
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace holdfast::cli {
+
+class event_inbox {
+  public:
+    explicit event_inbox(client& of)
+        : subscription_(of.on_event([this](const event& e) {
+              {
+                  const std::lock_guard hold{guard_};
+                  events_.push_back(e);
+              }
+              news_.ring();
+          })) {}
+    event_inbox(const event_inbox&) = delete;
+    event_inbox& operator=(const event_inbox&) = delete;
+
+    // Readable when there are events.
+    [[nodiscard]] int fd() const noexcept { return news_.fd(); }
+    // All since the last call. Does not block.
+    [[nodiscard]] std::vector<event> take() {
+        news_.quiet();
+        const std::lock_guard hold{guard_};
+        return std::exchange(events_, {});
+    }
+
+  private:
+    bell news_;
+    std::mutex guard_;
+    std::vector<event> events_;        // under guard_
+    event_subscription subscription_;  // last: it uses all of the above
+};
+
+}  // namespace holdfast::cli
