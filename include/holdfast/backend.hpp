@@ -50,8 +50,8 @@ struct failure {
 // --- attempt ---------------------------------------------------------------------------------
 
 enum class intent {
-    look,     // take the lock if it is free; leave no trace if it is not
-    queue,    // the same, and stand in the store's queue if it has one
+    look,   // take the lock if it is free; leave no trace if it is not
+    queue,  // the same, and stand in the store's queue if it has one
 };
 
 struct attempt_request {
@@ -68,7 +68,7 @@ struct granted {
     bool from_first_send = false;
 };
 struct busy {
-    std::string holder;                    // as the store writes it; may be empty
+    std::string holder;                      // as the store writes it; may be empty
     std::optional<milliseconds> look_again;  // it cannot be free earlier unless a wake says so
     // A wake with this ticket grants the lock without another question, for `handed_lease` from the
     // moment this attempt was sent. Empty: a wake only means "try again".
@@ -86,7 +86,8 @@ struct renew_request {
     lock_key key;
     owner_id owner;
     milliseconds lease;
-    std::uint32_t holds = 0;  // for layouts that show how often the owner holds the lock; 0: leave it as it is
+    std::uint32_t holds =
+        0;  // for layouts that show how often the owner holds the lock; 0: leave it as it is
 };
 enum class renew_answer {
     renewed,  // the lease runs at least `lease` from the send
@@ -140,7 +141,7 @@ struct holder_info {
     std::string host;  // empty when the store does not know
     std::int64_t pid = 0;
     std::optional<std::chrono::system_clock::time_point> since;  // when the holder asked for it, by its clock
-    bool connected = false;  // its client is connected to this store now
+    bool connected = false;                                      // its client is connected to this store now
 };
 struct waiter_info {
     std::string owner;
@@ -166,16 +167,16 @@ using handler = std::function<void(T)>;
 
 // What a store has, told once.
 struct capabilities {
-    std::string_view name;      // "redis", "local"
+    std::string_view name;  // "redis", "local"
     strength gives = strength::single;
-    bool hands_over = false;    // a release passes the lock to the head of a queue
-    bool survives_us = false;   // a lock outlives the process that held it
+    bool hands_over = false;   // a release passes the lock to the head of a queue
+    bool survives_us = false;  // a lock outlives the process that held it
 };
 
 // Told by a store to whoever runs it; becomes an event (event.hpp).
 struct notice {
     enum class change {
-        link_up,           // connected, or connected again: renewals are due at once
+        link_up,  // connected, or connected again: renewals are due at once
         link_down,
         restarted,         // the server is another process than before; it may have lost its data
         eviction_risk,     // the server drops keys when its memory is full
@@ -209,7 +210,8 @@ class store {
     // `deadline`: after it nobody waits for the answer; the handler is still called, late or with unknown.
     virtual void attempt(const attempt_request&, time_point deadline, handler<attempt_answer>) = 0;
     // Answers stand in the order of the requests.
-    virtual void renew(std::span<const renew_request>, time_point deadline, handler<std::vector<renew_answer>>) = 0;
+    virtual void renew(std::span<const renew_request>, time_point deadline,
+                       handler<std::vector<renew_answer>>) = 0;
     virtual void release(const release_request&, time_point deadline, handler<release_answer>) = 0;
     // Keep the handle until the release of `owner` was sent: messages for an owner that nobody
     // watches are taken as grants that nobody wants, and given back.

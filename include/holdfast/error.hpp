@@ -17,9 +17,9 @@ enum class errc {
     closed,                // the client is being destroyed
 
     // The store did not do it, and nothing was changed; later it may.
-    unavailable,           // no connection, or no answer to a request that was never sent
-    out_of_memory,         // the store has no memory left for a new lock
-    busy_server,           // the store answers, but not now: LOADING, BUSY, MISCONF, READONLY
+    unavailable,    // no connection, or no answer to a request that was never sent
+    out_of_memory,  // the store has no memory left for a new lock
+    busy_server,    // the store answers, but not now: LOADING, BUSY, MISCONF, READONLY
 
     // The request may or may not have been carried out; it is being undone and expires by itself.
     unknown_outcome,
@@ -50,7 +50,7 @@ enum class condition {
 // kept apart because others wrote it, the text that the server sent.
 class error : public std::system_error {
   public:
-    error(std::error_code code, const std::string& sentence, std::string server_text = {});
+    error(std::error_code code, const std::string& sentence, const std::string& server_text = {});
 
     // The server's own words, escaped for printing; empty when no server spoke.
     [[nodiscard]] const std::string& server_text() const noexcept { return server_text_; }

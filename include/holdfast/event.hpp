@@ -15,17 +15,17 @@ namespace holdfast {
 enum class event_kind {
     acquired,
     released,
-    renewed,             // told once per round of renewals of a lock that was in jeopardy
-    jeopardy,            // renewal is failing; time is left
-    lost,                // the lease ended before it was released
-    release_failed,      // unlock() or a destructor could not give the lock back; it expires by itself
-    holder_gone,         // a thread ended while it held the lock; it is not renewed any more
-    slow_callback,       // a callback of the user ran longer than config::slow_callback
+    renewed,         // told once per round of renewals of a lock that was in jeopardy
+    jeopardy,        // renewal is failing; time is left
+    lost,            // the lease ended before it was released
+    release_failed,  // unlock() or a destructor could not give the lock back; it expires by itself
+    holder_gone,     // a thread ended while it held the lock; it is not renewed any more
+    slow_callback,   // a callback of the user ran longer than config::slow_callback
     store_up,
     store_down,
-    store_restarted,     // the server came back as another process: it may have lost locks
-    eviction_risk,       // the server drops keys under memory pressure, locks among them
-    no_channel_right,    // this user may not use the wake channels: waiters poll
+    store_restarted,   // the server came back as another process: it may have lost locks
+    eviction_risk,     // the server drops keys under memory pressure, locks among them
+    no_channel_right,  // this user may not use the wake channels: waiters poll
 };
 
 [[nodiscard]] std::string_view to_string(event_kind k) noexcept;
@@ -68,8 +68,8 @@ struct client_stats {
     std::uint64_t held_now = 0;
     std::uint64_t commands_sent = 0;
     std::uint64_t events_dropped = 0;  // callbacks were too slow for the queue of 65,536 events
-    histogram wait;                  // from the call to the grant
-    histogram hold;                  // from the grant to the release
+    histogram wait;                    // from the call to the grant
+    histogram hold;                    // from the grant to the release
 
     // Acquisitions that failed or were not got, of all that ended. 0 when none has.
     [[nodiscard]] double failure_rate() const noexcept;

@@ -34,9 +34,9 @@ struct acquire_options {
 enum class lease_state { empty, held, jeopardy, lost, released };
 
 enum class release_outcome {
-    released,      // nobody else had it before we gave it back
-    already_lost,  // the lease had ended; somebody else may have held it meanwhile
-    unknown_until, // no answer: the store frees it at `until` at the latest
+    released,       // nobody else had it before we gave it back
+    already_lost,   // the lease had ended; somebody else may have held it meanwhile
+    unknown_until,  // no answer: the store frees it at `until` at the latest
 };
 
 struct release_result {

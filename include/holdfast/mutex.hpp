@@ -21,7 +21,7 @@ class cell;
 class hold;
 struct acquisition;
 struct failed;
-}
+}  // namespace session
 
 namespace detail {
 
@@ -54,7 +54,8 @@ class exclusive {
     [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& when) {
         // As fractions: an integer difference with time_point::min() overflows, and would wait for ever.
         using seconds = std::chrono::duration<double>;
-        return try_lock_until_(after_(seconds{when.time_since_epoch()} - seconds{Clock::now().time_since_epoch()}));
+        return try_lock_until_(
+            after_(seconds{when.time_since_epoch()} - seconds{Clock::now().time_since_epoch()}));
     }
     // Never throws: what goes wrong (not the owner, lost, no answer) is reported to the client's events.
     // Blocks for a round trip, at most config::answer_timeout.
@@ -111,7 +112,8 @@ class exclusive {
     }
     using outcome = std::variant<std::shared_ptr<session::hold>, session::failed>;
 
-    [[nodiscard]] session::acquisition how_(std::optional<time_point> give_up_at, const acquire_options* options) const;
+    [[nodiscard]] session::acquisition how_(std::optional<time_point> give_up_at,
+                                            const acquire_options* options) const;
     outcome acquire_(std::optional<time_point> give_up_at, const acquire_options* options);
     bool try_lock_until_(time_point until);
     lease try_acquire_until_(time_point until, acquire_options options);
@@ -126,7 +128,7 @@ class exclusive {
 struct mutex_options {
     std::optional<std::chrono::milliseconds> ttl{};  // default of acquire_options::ttl for this lock
     std::optional<bool> renew{};                     // default of acquire_options::renew
-    bool fenced = false;                             // every grant carries a fence; costs a script instead of a SET
+    bool fenced = false;  // every grant carries a fence; costs a script instead of a SET
 };
 
 // The default lock: not re-entrant, first come first served among those who wait with holdfast, and the
@@ -168,7 +170,8 @@ decltype(auto) with_lock(Lock& lock, Fn&& fn) {
     lease held = lock.acquire();
     const auto give_back = [&] {
         if (held.release() == release_outcome::already_lost) {
-            throw error(errc::lost, "the lock \"" + lock.name().printable() + "\" was lost while the work under it ran");
+            throw error(errc::lost,
+                        "the lock \"" + lock.name().printable() + "\" was lost while the work under it ran");
         }
     };
     const auto run = [&]() -> decltype(auto) {

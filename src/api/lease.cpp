@@ -27,7 +27,8 @@ bool lease::valid() const noexcept { return hold_ && !hold_->result && hold_->of
 
 std::chrono::nanoseconds lease::remaining() const noexcept {
     if (!valid()) return std::chrono::nanoseconds::zero();
-    return std::max<std::chrono::nanoseconds>(hold_->of->deadline() - boot_clock::now(), std::chrono::nanoseconds::zero());
+    return std::max<std::chrono::nanoseconds>(hold_->of->deadline() - boot_clock::now(),
+                                              std::chrono::nanoseconds::zero());
 }
 
 boot_clock::time_point lease::deadline() const noexcept {
@@ -40,7 +41,9 @@ lease_state lease::state() const noexcept {
     return hold_->of->state();
 }
 
-std::stop_token lease::lost() const noexcept { return hold_ ? hold_->of->lost.get_token() : std::stop_token{}; }
+std::stop_token lease::lost() const noexcept {
+    return hold_ ? hold_->of->lost.get_token() : std::stop_token{};
+}
 
 holdfast::fence lease::fence() const noexcept { return hold_ ? hold_->of->token : holdfast::fence::none; }
 

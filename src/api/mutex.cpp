@@ -128,7 +128,8 @@ lease exclusive::try_acquire_until_(time_point until, std::error_code& ec, acqui
 
 lease exclusive::nested_(const lease& outer) {
     cell_->client().check_usable();
-    if (!outer) throw error(errc::not_owner, "an empty lease was given for the lock \"" + name().printable() + "\"");
+    if (!outer)
+        throw error(errc::not_owner, "an empty lease was given for the lock \"" + name().printable() + "\"");
     return lease_or_no(cell_->reenter(*outer.hold()));
 }
 
@@ -151,6 +152,7 @@ mutex::mutex(client& on, lock_name name, mutex_options options)
                 {options.ttl, options.renew, false}) {}
 
 recursive_mutex::recursive_mutex(client& on, lock_name name, recursive_options options)
-    : exclusive(on, std::move(name), layout::recursive, {options.ttl, options.renew, options.wake == wake::poll}) {}
+    : exclusive(on, std::move(name), layout::recursive,
+                {options.ttl, options.renew, options.wake == wake::poll}) {}
 
 }  // namespace holdfast

@@ -30,10 +30,11 @@ std::unique_ptr<backend::store> open(const services& given) {
         if (url.size() > scheme.size() && r.scheme == scheme) return r.open(given);
     }
     // The URL itself may hold a password, so only its scheme is repeated.
-    throw error(errc::invalid_argument,
-                url.size() == scheme.size()
-                    ? "a store's URL begins with redis://, unix:// or local:"
-                    : "no store is called \"" + base::printable(scheme.substr(0, 32)) + ":\"; there are redis://, unix:// and local:");
+    throw error(errc::invalid_argument, url.size() == scheme.size()
+                                            ? "a store's URL begins with redis://, unix:// or local:"
+                                            : "no store is called \"" +
+                                                  base::printable(scheme.substr(0, 32)) +
+                                                  ":\"; there are redis://, unix:// and local:");
 }
 
 }  // namespace holdfast::backends

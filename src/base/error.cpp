@@ -22,7 +22,8 @@ class holdfast_category final : public std::error_category {
             case errc::unavailable: return "the store cannot be reached";
             case errc::out_of_memory: return "the store has no memory left";
             case errc::busy_server: return "the store cannot serve this now";
-            case errc::unknown_outcome: return "the store did not answer; the request may have been carried out";
+            case errc::unknown_outcome:
+                return "the store did not answer; the request may have been carried out";
             case errc::lost: return "the lease ended before it was released";
             case errc::lease_too_short: return "the lock was granted too late to leave any time of the lease";
             case errc::timed_out: return "somebody else held the lock for the whole wait";
@@ -83,9 +84,11 @@ const std::error_category& condition_category() noexcept {
 }
 
 std::error_code make_error_code(errc e) noexcept { return {static_cast<int>(e), category()}; }
-std::error_condition make_error_condition(condition c) noexcept { return {static_cast<int>(c), condition_category()}; }
+std::error_condition make_error_condition(condition c) noexcept {
+    return {static_cast<int>(c), condition_category()};
+}
 
-error::error(std::error_code code, const std::string& sentence, std::string server_text)
+error::error(std::error_code code, const std::string& sentence, const std::string& server_text)
     : std::system_error(code, sentence), server_text_(base::printable(server_text)) {}
 
 }  // namespace holdfast

@@ -1,7 +1,7 @@
 #include "base/fork.hpp"
 
-#include <atomic>
 #include <pthread.h>
+#include <atomic>
 
 namespace holdfast::base {
 

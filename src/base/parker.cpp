@@ -1,10 +1,10 @@
 #include "base/parker.hpp"
 
-#include <climits>
-#include <cstdint>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <climits>
+#include <cstdint>
 
 namespace holdfast::backend {
 
@@ -46,8 +46,8 @@ void parker::park_until(time_point until) noexcept {
         const auto left = until - boot_clock::now();
         if (left <= boot_clock::duration::zero()) break;
         const timespec ts = to_timespec(left);
-        ::syscall(SYS_futex, futex_word(state_), FUTEX_WAIT_PRIVATE, parked, until == time_point::max() ? nullptr : &ts,
-                  nullptr, 0);
+        ::syscall(SYS_futex, futex_word(state_), FUTEX_WAIT_PRIVATE, parked,
+                  until == time_point::max() ? nullptr : &ts, nullptr, 0);
     }
     expected = parked;
     state_.compare_exchange_strong(expected, running, std::memory_order_acq_rel);

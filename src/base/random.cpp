@@ -1,8 +1,8 @@
 #include "base/random.hpp"
 
+#include <sys/random.h>
 #include <cstddef>
 #include <random>
-#include <sys/random.h>
 #include <system_error>
 
 namespace holdfast::base {

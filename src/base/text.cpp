@@ -35,7 +35,8 @@ struct unit {
     std::string_view text;
     std::int64_t ms;
 };
-constexpr std::array units{unit{"d", 86'400'000}, unit{"h", 3'600'000}, unit{"m", 60'000}, unit{"s", 1'000}, unit{"ms", 1}};
+constexpr std::array units{unit{"d", 86'400'000}, unit{"h", 3'600'000}, unit{"m", 60'000}, unit{"s", 1'000},
+                           unit{"ms", 1}};
 
 }  // namespace
 
@@ -78,7 +79,8 @@ std::optional<milliseconds> parse_duration(std::string_view text) {
         for (; next_unit < units.size() && units[next_unit].text != text.substr(0, letters);) ++next_unit;
         if (next_unit == units.size()) return std::nullopt;
         std::int64_t part = 0;
-        if (__builtin_mul_overflow(n, units[next_unit].ms, &part) || __builtin_add_overflow(total, part, &total)) {
+        if (__builtin_mul_overflow(n, units[next_unit].ms, &part) ||
+            __builtin_add_overflow(total, part, &total)) {
             return std::nullopt;
         }
         text.remove_prefix(letters);
@@ -91,7 +93,8 @@ std::string to_text(milliseconds d) {
     auto left = d.count();
     if (left == 0) return "0s";
     std::string out;
-    std::uint64_t magnitude = left < 0 ? 0 - static_cast<std::uint64_t>(left) : static_cast<std::uint64_t>(left);
+    std::uint64_t magnitude =
+        left < 0 ? 0 - static_cast<std::uint64_t>(left) : static_cast<std::uint64_t>(left);
     if (left < 0) out += '-';
     for (const auto& u : units) {
         const auto n = magnitude / static_cast<std::uint64_t>(u.ms);

@@ -8,7 +8,8 @@
 
 namespace holdfast::base {
 
-// Control characters, backslashes and bytes that are not UTF-8 become \xNN (or \\): safe for a terminal or a log.
+// Control characters, backslashes and bytes that are not UTF-8 become \xNN (or \\): safe for a terminal or a
+// log.
 [[nodiscard]] std::string printable(std::string_view bytes);
 
 // "250ms", "2s", "1m30s", "1h"; units ms, s, m, h, d, the largest first. Empty if it is not a duration

@@ -39,7 +39,8 @@ acquire_action acquire::on(watched&& event, time_point now) {
             if (auto& ticket = event.event.message.ticket; !ticket.empty()) {
                 if (state_ == state::asking) early_ticket_ = std::move(ticket);
                 // A ticket of an earlier attempt proves nothing: others may have held the lock since.
-                else if (last_busy_ && ticket == last_busy_->ticket) return handed_over(now);
+                else if (last_busy_ && ticket == last_busy_->ticket)
+                    return handed_over(now);
                 return go_on();
             }
             break;
@@ -109,7 +110,8 @@ acquire_action acquire::on_answer(const backend::unknown& a, time_point now) {
 acquire_action acquire::no_answer(const backend::failure& what, time_point now) {
     last_failure_ = what;
     if (!silent_since_) silent_since_ = now;
-    const auto enough = last_busy_ ? later(*silent_since_, how_.patience) : later(first_sent_, how_.answer_timeout);
+    const auto enough =
+        last_busy_ ? later(*silent_since_, how_.patience) : later(first_sent_, how_.answer_timeout);
     if (now >= enough) return stop(what.code, what.text);
     const auto pause = std::min(first_retry * (1 << std::min(failures_, 10U)), how_.poll_gap);
     ++failures_;
@@ -129,7 +131,8 @@ acquire_action acquire::attempt(time_point now) {
 
 acquire_action acquire::handed_over(time_point now) {
     // The hand-over is for a fixed time, and who wants less of it gets less.
-    const auto deadline = how_.trust.deadline(last_busy_sent_, std::min(last_busy_->handed_lease, how_.lease));
+    const auto deadline =
+        how_.trust.deadline(last_busy_sent_, std::min(last_busy_->handed_lease, how_.lease));
     // Read too late to be believed: ask, which tells whether it is still ours.
     if (deadline <= now) return attempt(now);
     return grant(deadline, fence::none, true, now);
@@ -144,7 +147,8 @@ acquire_action acquire::grant(time_point deadline, fence token, bool claim, time
 acquire_action acquire::stop(std::error_code why, std::string text, undo at_least) {
     state_ = state::done;
     auto cleanup = uncertain_ ? undo::insist : queued_ ? undo::once : undo::none;
-    return give_up{why, std::move(text), std::max(cleanup, at_least), last_busy_ ? last_busy_->holder : std::string{}};
+    return give_up{why, std::move(text), std::max(cleanup, at_least),
+                   last_busy_ ? last_busy_->holder : std::string{}};
 }
 
 acquire_action acquire::begin_listening(time_point now) {

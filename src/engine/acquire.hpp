@@ -71,7 +71,7 @@ struct give_up {
     std::error_code why;  // errc::timed_out is "somebody else has it"
     std::string text;     // the store's own words
     undo cleanup = undo::none;
-    std::string holder;   // who had it last
+    std::string holder;  // who had it last
 };
 using acquire_action = std::variant<ask, listen, wait, hold_it, give_up>;
 

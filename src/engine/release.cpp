@@ -20,9 +20,11 @@ release_action release::on_answer(const backend::release_answer& answer, time_po
         return release_done{{release_outcome::released, {}}, *done, {}};
     }
     if (std::holds_alternative<backend::not_held>(answer)) {
-        // "Not held" after an unanswered send is what our own release leaves behind, if the lease was good then.
+        // "Not held" after an unanswered send is what our own release leaves behind, if the lease was good
+        // then.
         const bool our_own_doing = uncertain_ && first_sent_ < how_.believed_until;
-        return release_done{{our_own_doing ? release_outcome::released : release_outcome::already_lost, {}}, {}, {}};
+        return release_done{
+            {our_own_doing ? release_outcome::released : release_outcome::already_lost, {}}, {}, {}};
     }
     if (const auto* no = std::get_if<backend::refused>(&answer)) return no_answer(*no, now);
     uncertain_ = true;

@@ -11,8 +11,8 @@
 namespace holdfast::engine {
 
 struct release_settings {
-    time_point believed_until;   // deadline of the lease when it was first released
-    time_point store_frees_at;   // the store lets it expire by then at the latest
+    time_point believed_until;  // deadline of the lease when it was first released
+    time_point store_frees_at;  // the store lets it expire by then at the latest
     milliseconds answer_timeout{2'000};
 };
 

@@ -21,7 +21,8 @@ struct validity {
     milliseconds margin{2};
 
     [[nodiscard]] time_point deadline(time_point sent, milliseconds lease) const noexcept {
-        const std::chrono::duration<double, std::milli> believed{static_cast<double>(lease.count()) * (1.0 - drift)};
+        const std::chrono::duration<double, std::milli> believed{static_cast<double>(lease.count()) *
+                                                                 (1.0 - drift)};
         if (believed >= boot_clock::duration::max()) return time_point::max();
         if (believed <= margin) return sent;
         return later(sent, std::chrono::duration_cast<boot_clock::duration>(believed) - margin);

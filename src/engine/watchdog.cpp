@@ -27,7 +27,8 @@ void watchdog::place(lease_id id, entry& e) {
 void watchdog::add(lease_id id, time_point deadline, milliseconds lease, bool renewed, time_point now) {
     auto& e = entries_[id];
     by_time_.erase({e.key, id});
-    e = {deadline, lease, renewed ? later(now, part(lease, renew_after_)) : time_point::max(), renewed, false, {}};
+    e = {deadline, lease, renewed ? later(now, part(lease, renew_after_)) : time_point::max(),
+         renewed,  false, {}};
     // A lease that was handed over for a short time is renewed before that time is over.
     if (renewed) e.renew_at = std::min(e.renew_at, now + (deadline - now) / 2);
     place(id, e);

@@ -51,7 +51,7 @@ class watchdog {
         time_point renew_at;  // max(): never
         bool renewed;
         bool asked = false;  // a renewal is under way
-        time_point key;  // where it stands in by_time_
+        time_point key;      // where it stands in by_time_
     };
     // The pause between tries while renewal fails.
     [[nodiscard]] static boot_clock::duration retry_gap(milliseconds lease) noexcept;

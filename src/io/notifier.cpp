@@ -17,7 +17,8 @@ void notifier::stop() {
     state_->stopping = true;
     state_->changed.notify_all();
     const std::chrono::seconds enough{1};
-    while (state_->threads > 0 && state_->changed.wait_for(state_->mutex, enough) != std::cv_status::timeout) {
+    while (state_->threads > 0 &&
+           state_->changed.wait_for(state_->mutex, enough) != std::cv_status::timeout) {
     }
 }
 

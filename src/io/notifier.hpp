@@ -22,7 +22,8 @@ class notifier {
   public:
     using call = std::function<void()>;
 
-    // `on_slow` is told on the reactor thread, once for each slow call. No thread is started before the first post.
+    // `on_slow` is told on the reactor thread, once for each slow call. No thread is started before the first
+    // post.
     notifier(reactor& timers, std::chrono::milliseconds slow_after, std::function<void()> on_slow);
     notifier(const notifier&) = delete;
     notifier& operator=(const notifier&) = delete;

@@ -76,7 +76,8 @@ reactor::~reactor() {
         // what is half changed, so they are not destroyed either.
         for (const int fd : {timer_, wake_, epoll_}) ::close(fd);
         [[maybe_unused]] auto* leaked_thread = thread_.release();
-        [[maybe_unused]] auto* leaked_tasks = new auto(std::make_tuple(std::move(posted_), std::move(timers_), std::move(watched_)));
+        [[maybe_unused]] auto* leaked_tasks =
+            new auto(std::make_tuple(std::move(posted_), std::move(timers_), std::move(watched_)));
         return;
     }
     {

@@ -57,7 +57,8 @@ std::vector<address> resolve(const endpoint& to, std::string& why) {
         sockaddr_un a{};
         a.sun_family = AF_UNIX;
         if (to.unix_path.size() >= sizeof a.sun_path) {
-            why = "the socket's path is longer than the " + std::to_string(sizeof a.sun_path - 1) + " bytes that the system allows";
+            why = "the socket's path is longer than the " + std::to_string(sizeof a.sun_path - 1) +
+                  " bytes that the system allows";
             return found;
         }
         std::memcpy(a.sun_path, to.unix_path.data(), to.unix_path.size());
@@ -74,7 +75,8 @@ std::vector<address> resolve(const endpoint& to, std::string& why) {
         why = rc == EAI_SYSTEM ? last_error().message() : ::gai_strerror(rc);
         return found;
     }
-    for (const addrinfo* a = list; a != nullptr; a = a->ai_next) found.push_back(copy_of(a->ai_addr, a->ai_addrlen, a->ai_family));
+    for (const addrinfo* a = list; a != nullptr; a = a->ai_next)
+        found.push_back(copy_of(a->ai_addr, a->ai_addrlen, a->ai_family));
     ::freeaddrinfo(list);
     return found;
 }
@@ -87,7 +89,9 @@ std::error_code stream::start_connect(const endpoint& to, const address& where) 
     fd_ = ::socket(where.family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd_ < 0) return last_error();
     if (where.family != AF_UNIX) tune_tcp(fd_, to);
-    if (::connect(fd_, reinterpret_cast<const sockaddr*>(where.bytes.data()), static_cast<socklen_t>(where.bytes.size())) == 0) return {};
+    if (::connect(fd_, reinterpret_cast<const sockaddr*>(where.bytes.data()),
+                  static_cast<socklen_t>(where.bytes.size())) == 0)
+        return {};
     // An interrupted connect goes on in the background, exactly as one in progress. A unix socket whose
     // backlog is full says EAGAIN and does not go on: that is a failure.
     if (errno == EINPROGRESS || errno == EINTR) return {};

@@ -19,7 +19,8 @@ class bus {
     explicit bus(io::notifier& on) : on_(on) {}
 
     // `so_far` is what the newcomer alone is told first.
-    [[nodiscard]] event_subscription listen(std::function<void(const event&)> tell, std::vector<event> so_far = {});
+    [[nodiscard]] event_subscription listen(std::function<void(const event&)> tell,
+                                            std::vector<event> so_far = {});
     // Cheap when nobody listens: ask first, then make the event.
     [[nodiscard]] bool anybody() const noexcept { return roster_->count.load(std::memory_order_relaxed) > 0; }
     // False if the event was dropped because callbacks are too slow.

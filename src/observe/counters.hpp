@@ -24,7 +24,8 @@ class recorder {
   public:
     void add(boot_clock::duration d) noexcept {
         const auto us = static_cast<std::uint64_t>(std::max<std::int64_t>(0, d.count()) / 1000);
-        const auto bucket = std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(us)), buckets_.size() - 1);
+        const auto bucket =
+            std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(us)), buckets_.size() - 1);
         buckets_[bucket].add();
         sum_.add(us);
     }
@@ -45,7 +46,8 @@ class recorder {
 
 struct counters {
     counter granted, busy, refused, unknown;
-    counter acquired, reentered, not_acquired, failed, released, renewals, renewals_failed, lost, held, events_dropped;
+    counter acquired, reentered, not_acquired, failed, released, renewals, renewals_failed, lost, held,
+        events_dropped;
     recorder wait, hold;
 
     [[nodiscard]] client_stats snapshot(std::uint64_t commands_sent) const {

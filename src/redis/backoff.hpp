@@ -15,7 +15,8 @@ class backoff {
     explicit backoff(const backoff_config& c) : config_(c) {}
 
     [[nodiscard]] std::chrono::nanoseconds next() {
-        const auto ceiling = std::min<std::chrono::nanoseconds>(config_.first * (std::int64_t{1} << std::min(tries_, 20)), config_.most);
+        const auto ceiling = std::min<std::chrono::nanoseconds>(
+            config_.first * (std::int64_t{1} << std::min(tries_, 20)), config_.most);
         ++tries_;
         return jittered(ceiling, 0.0);
     }
@@ -26,7 +27,8 @@ class backoff {
   private:
     static std::chrono::nanoseconds jittered(std::chrono::nanoseconds ceiling, double least) {
         const double part = least + (1.0 - least) * base::jitter();
-        return std::chrono::nanoseconds{static_cast<std::int64_t>(static_cast<double>(ceiling.count()) * part)};
+        return std::chrono::nanoseconds{
+            static_cast<std::int64_t>(static_cast<double>(ceiling.count()) * part)};
     }
 
     backoff_config config_;

@@ -30,8 +30,7 @@ inline void append_argument(std::string& to, std::string_view bytes) {
 
 // Own template so that a bool or a char is not taken for a number by mistake.
 template <std::integral T>
-    requires(!std::same_as<T, bool> && !std::same_as<T, char>)
-void append_argument(std::string& to, T number) {
+requires(!std::same_as<T, bool> && !std::same_as<T, char>) void append_argument(std::string& to, T number) {
     char text[24];
     const char* end = std::to_chars(text, text + sizeof text, number).ptr;
     append_argument(to, std::string_view{text, static_cast<std::size_t>(end - text)});
@@ -50,8 +49,8 @@ inline void append_command(std::string& to, std::span<const std::string_view> ar
 
 // append_command(buffer, "SET", name, token, "PX", 30000): strings and integers.
 template <class... Args>
-    requires(sizeof...(Args) > 0) && (!std::convertible_to<Args, std::span<const std::string_view>> && ...)
-void append_command(std::string& to, const Args&... args) {
+requires(sizeof...(Args) > 0) && (!std::convertible_to<Args, std::span<const std::string_view>> &&
+                                  ...) void append_command(std::string& to, const Args&... args) {
     wire::append_header(to, '*', sizeof...(args));
     (wire::append_argument(to, args), ...);
 }

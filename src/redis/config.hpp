@@ -15,15 +15,17 @@ using std::chrono::milliseconds;
 struct backoff_config {
     milliseconds first{10};   // a restarted server is back within milliseconds when nothing must be loaded
     milliseconds most{1000};  // a waiter's poll gap: longer would be felt, shorter helps nobody
-    // After a wrong password or database: somebody must mend the configuration first, and servers log each try.
+    // After a wrong password or database: somebody must mend the configuration first, and servers log each
+    // try.
     milliseconds refused{2000};
 };
 
 // What a broken or hostile server may make us hold in memory.
 struct size_caps {
-    std::size_t bulk_bytes = std::size_t{64} << 20;   // one string of a reply; our own are below 1 KiB
-    std::size_t elements = std::size_t{1} << 20;      // of one reply, all its arrays together
-    std::size_t queued_bytes = std::size_t{64} << 20; // commands that wait for a connection or for the socket
+    std::size_t bulk_bytes = std::size_t{64} << 20;  // one string of a reply; our own are below 1 KiB
+    std::size_t elements = std::size_t{1} << 20;     // of one reply, all its arrays together
+    std::size_t queued_bytes = std::size_t{64}
+                               << 20;  // commands that wait for a connection or for the socket
 };
 
 // An aggregate: name what differs, keep the rest. Checked by `parse_url`; a node believes what it is given.

@@ -33,7 +33,9 @@ void connector::start() {
     if (addresses_.empty()) {
         // Through the reactor, so that `done` never runs inside start.
         reactor_.post([weak = weak_from_this(), host = config_.host, why] {
-            if (const auto self = weak.lock()) self->fail(unreachable("the host name \"" + base::printable(host) + "\" cannot be resolved: " + why));
+            if (const auto self = weak.lock())
+                self->fail(unreachable("the host name \"" + base::printable(host) +
+                                       "\" cannot be resolved: " + why));
         });
         return;
     }
@@ -125,7 +127,8 @@ void connector::receive() {
         case io::progress::would_block: return;
         case io::progress::closed: {
             const auto& said = handshake_.last_error();
-            fail(unreachable(address_text(config_) + " closed the connection at once" + (said.empty() ? "" : ": " + base::printable(said))));
+            fail(unreachable(address_text(config_) + " closed the connection at once" +
+                             (said.empty() ? "" : ": " + base::printable(said))));
             return;
         }
         case io::progress::failed: fail_address(t.error); return;
@@ -138,7 +141,8 @@ void connector::receive() {
             case parser::result::need_more: return;
             case parser::result::error:
                 fail({connect_failure::what::unreachable,
-                      {errc::bad_reply, address_text(config_) + " does not speak the Redis protocol: " + base::printable(parser_->error_text())}});
+                      {errc::bad_reply, address_text(config_) + " does not speak the Redis protocol: " +
+                                            base::printable(parser_->error_text())}});
                 return;
             case parser::result::got: break;
         }
@@ -164,7 +168,8 @@ void connector::fail_address(std::error_code ec) {
     if (ec == std::errc::connection_refused) {
         fail(unreachable("connection refused by " + where));
     } else if (ec == std::errc::timed_out) {
-        fail(unreachable("no answer from " + where + " within " + base::to_text(config_.connect_timeout) + (connecting_ ? " while connecting" : " of connecting")));
+        fail(unreachable("no answer from " + where + " within " + base::to_text(config_.connect_timeout) +
+                         (connecting_ ? " while connecting" : " of connecting")));
     } else {
         fail(unreachable("cannot connect to " + where + ": " + ec.message()));
     }

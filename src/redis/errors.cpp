@@ -16,19 +16,19 @@ struct row {
 };
 
 constexpr std::array rows{
-    row{"LOADING", errc::busy_server},      // reads its data after a start
-    row{"READONLY", errc::busy_server},     // a replica; a failover is under way or done
-    row{"BUSY", errc::busy_server},         // runs a slow script
-    row{"MISCONF", errc::busy_server},      // cannot save, so it takes no writes
-    row{"MASTERDOWN", errc::busy_server},   // a replica without its master
-    row{"TRYAGAIN", errc::busy_server},     // a cluster moves the slot
+    row{"LOADING", errc::busy_server},     // reads its data after a start
+    row{"READONLY", errc::busy_server},    // a replica; a failover is under way or done
+    row{"BUSY", errc::busy_server},        // runs a slow script
+    row{"MISCONF", errc::busy_server},     // cannot save, so it takes no writes
+    row{"MASTERDOWN", errc::busy_server},  // a replica without its master
+    row{"TRYAGAIN", errc::busy_server},    // a cluster moves the slot
     row{"CLUSTERDOWN", errc::busy_server},
-    row{"NOREPLICAS", errc::busy_server},   // too few replicas are connected
+    row{"NOREPLICAS", errc::busy_server},  // too few replicas are connected
     row{"OOM", errc::out_of_memory},
     row{"NOPERM", errc::no_permission},
     row{"NOAUTH", errc::no_permission},
     row{"WRONGPASS", errc::no_permission},
-    row{"DENIED", errc::no_permission},     // protected mode
+    row{"DENIED", errc::no_permission},  // protected mode
     row{"WRONGTYPE", errc::wrong_kind},
 };
 

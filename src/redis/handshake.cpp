@@ -15,7 +15,8 @@ std::string_view info_field(std::string_view info, std::string_view field) noexc
         auto line = info.substr(0, info.find('\n'));
         info.remove_prefix(std::min(info.size(), line.size() + 1));
         if (line.ends_with('\r')) line.remove_suffix(1);
-        if (line.size() > field.size() && line.starts_with(field) && line[field.size()] == ':') return line.substr(field.size() + 1);
+        if (line.size() > field.size() && line.starts_with(field) && line[field.size()] == ':')
+            return line.substr(field.size() + 1);
     }
     return {};
 }
@@ -46,15 +47,17 @@ handshake::handshake(const node_config& config, purpose use) : address_(address_
     }
 }
 
-handshake::state handshake::fail(connect_failure::what kind, std::error_code code, const std::string& sentence,
-                                 const std::string& server_text) {
+handshake::state handshake::fail(connect_failure::what kind, std::error_code code,
+                                 const std::string& sentence, const std::string& server_text) {
     failure_ = {kind, {code, sentence + ": " + base::printable(server_text)}};
     return state::failed;
 }
 
 handshake::state handshake::resume(const reply& r) {
     using what = connect_failure::what;
-    if (next_ >= steps_.size()) return fail(what::unreachable, errc::bad_reply, address_ + " answered more than it was asked", r.text());
+    if (next_ >= steps_.size())
+        return fail(what::unreachable, errc::bad_reply, address_ + " answered more than it was asked",
+                    r.text());
     const step s = steps_[next_++];
     if (r.is_error()) {
         last_error_ = r.text();
@@ -62,15 +65,24 @@ handshake::state handshake::resume(const reply& r) {
         // Said to whatever comes first, and the connection is closed after it.
         if (r.text().find("max number of clients") != std::string::npos)
             return fail(what::unreachable, errc::unavailable, address_ + " takes no more clients", r.text());
-        if (error_word(r.text()) == "DENIED") return fail(what::refused, errc::no_permission, address_ + " takes no clients from here", r.text());
-        if (error_word(r.text()) == "NOAUTH") return fail(what::refused, errc::no_permission, address_ + " wants a password", r.text());
+        if (error_word(r.text()) == "DENIED")
+            return fail(what::refused, errc::no_permission, address_ + " takes no clients from here",
+                        r.text());
+        if (error_word(r.text()) == "NOAUTH")
+            return fail(what::refused, errc::no_permission, address_ + " wants a password", r.text());
         switch (s) {
             case step::auth:
-                if (code == errc::busy_server) return fail(what::unreachable, code, address_ + " cannot check the password now", r.text());
-                return fail(what::refused, errc::no_permission, address_ + " refused the user or the password", r.text());
+                if (code == errc::busy_server)
+                    return fail(what::unreachable, code, address_ + " cannot check the password now",
+                                r.text());
+                return fail(what::refused, errc::no_permission,
+                            address_ + " refused the user or the password", r.text());
             case step::select:
-                if (code == errc::busy_server) return fail(what::unreachable, code, address_ + " cannot choose the database now", r.text());
-                return fail(what::refused, code == errc::no_permission ? code : make_error_code(errc::invalid_argument),
+                if (code == errc::busy_server)
+                    return fail(what::unreachable, code, address_ + " cannot choose the database now",
+                                r.text());
+                return fail(what::refused,
+                            code == errc::no_permission ? code : make_error_code(errc::invalid_argument),
                             address_ + " refused the database", r.text());
             case step::set_name:
             case step::info_server:

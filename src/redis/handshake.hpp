@@ -49,7 +49,8 @@ class handshake {
   private:
     enum class step { auth, select, set_name, info_server, info_memory, info_replication, ping };
 
-    state fail(connect_failure::what, std::error_code, const std::string& sentence, const std::string& server_text);
+    state fail(connect_failure::what, std::error_code, const std::string& sentence,
+               const std::string& server_text);
 
     std::string address_;
     std::string request_;

@@ -32,7 +32,9 @@ void add_relaxed(std::atomic<std::uint64_t>& counter, std::uint64_t n) {
 
 }  // namespace
 
-bool link::has_unwritten() const { return !queue_.empty() || (conn_ && conn_->outbox_begin < conn_->outbox.size()); }
+bool link::has_unwritten() const {
+    return !queue_.empty() || (conn_ && conn_->outbox_begin < conn_->outbox.size());
+}
 
 bool link::has_work() const { return conn_ && (!conn_->in_flight.empty() || has_unwritten()); }
 
@@ -91,7 +93,8 @@ void link::fill_outbox(connection& c) {
         add_relaxed(sent_, op->what.replies);
         c.in_flight.push_back(std::move(op));
     }
-    if (!too_late.empty()) fail_soon(too_late, {{errc::unavailable, address_ + " took no more commands before the deadline"}});
+    if (!too_late.empty())
+        fail_soon(too_late, {{errc::unavailable, address_ + " took no more commands before the deadline"}});
 }
 
 // Sends until all is sent or the socket is full. The mutex is free during send(), `writing` keeps others
@@ -141,8 +144,10 @@ link::pumped link::pump(const connection_ptr& c) {
         case io::progress::closed:
         case io::progress::failed: {
             base::guard hold{mutex_};
-            lose(c, {errc::unavailable, t.state == io::progress::closed ? address_ + " closed the connection"
-                                                                        : "the connection to " + address_ + " broke: " + t.error.message()});
+            lose(c,
+                 {errc::unavailable, t.state == io::progress::closed
+                                         ? address_ + " closed the connection"
+                                         : "the connection to " + address_ + " broke: " + t.error.message()});
             return pumped::lost;
         }
         case io::progress::done: break;
@@ -156,7 +161,8 @@ link::pumped link::pump(const connection_ptr& c) {
             case parser::result::need_more: return pumped::some;
             case parser::result::error: {
                 base::guard hold{mutex_};
-                lose(c, {errc::bad_reply, address_ + " broke the Redis protocol: " + base::printable(c->replies->error_text())});
+                lose(c, {errc::bad_reply, address_ + " broke the Redis protocol: " +
+                                              base::printable(c->replies->error_text())});
                 return pumped::lost;
             }
         }
@@ -172,7 +178,8 @@ bool link::deliver(const connection_ptr& c, reply&& r) {
         base::guard hold{mutex_};
         if (conn_ != c) return false;
         if (c->in_flight.empty()) {
-            lose(c, {errc::bad_reply, address_ + " answered what nobody asked: " + base::printable(r.text())});
+            lose(c,
+                 {errc::bad_reply, address_ + " answered what nobody asked: " + base::printable(r.text())});
             return false;
         }
         const auto now = boot_clock::now();

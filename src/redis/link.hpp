@@ -79,7 +79,9 @@ class link : public std::enable_shared_from_this<link> {
     void abandon() noexcept;
 
     [[nodiscard]] server_info info() const;
-    [[nodiscard]] std::uint64_t commands_sent() const noexcept { return sent_.load(std::memory_order_relaxed); }
+    [[nodiscard]] std::uint64_t commands_sent() const noexcept {
+        return sent_.load(std::memory_order_relaxed);
+    }
     [[nodiscard]] std::chrono::nanoseconds smoothed_rtt() const noexcept {
         return std::chrono::nanoseconds{rtt_.load(std::memory_order_relaxed)};
     }
@@ -99,13 +101,13 @@ class link : public std::enable_shared_from_this<link> {
 
         // Guarded by mutex_, but for the bytes of `outbox` while `writing`: those are the writer's.
         operation_queue in_flight;
-        std::string outbox;             // of operations in flight, from outbox_begin on not yet sent
+        std::string outbox;  // of operations in flight, from outbox_begin on not yet sent
         std::size_t outbox_begin = 0;
-        bool writing = false;           // one thread is in send()
+        bool writing = false;             // one thread is in send()
         std::uint64_t bytes_planned = 0;  // byte positions in the stream, for telling what was never sent
         std::uint64_t bytes_sent = 0;     // handed to the kernel, or in a send() that has not returned
         time_point last_reply{};
-        bool draining = false;          // to be replaced when the last reply is in; nothing new is sent
+        bool draining = false;  // to be replaced when the last reply is in; nothing new is sent
     };
     using connection_ptr = std::shared_ptr<connection>;
 
@@ -167,7 +169,8 @@ class link : public std::enable_shared_from_this<link> {
     operation_queue queue_ GUARDED_BY(mutex_);
     std::uint32_t interest_ GUARDED_BY(mutex_) = 0;  // what epoll watches conn_ for
     std::size_t queued_bytes_ GUARDED_BY(mutex_) = 0;
-    std::size_t undriven_ GUARDED_BY(mutex_) = 0;  // operations, queued or in flight, whose thread will not drive
+    std::size_t undriven_ GUARDED_BY(mutex_) =
+        0;  // operations, queued or in flight, whose thread will not drive
     std::vector<parked_caller*> parked_ GUARDED_BY(mutex_);  // the latest last
     // When the driving caller, which polls without a timeout of its own, must be poked.
     time_point driver_until_ GUARDED_BY(mutex_) = time_point::max();

@@ -82,11 +82,14 @@ void link::lead(backend::parker& me, time_point until, time_point now) {
     hand_on(gave_up);
 }
 
-link::pumped link::wait_and_pump(const connection_ptr& c, backend::parker& me, std::chrono::nanoseconds at_most, short poll_events) {
+link::pumped link::wait_and_pump(const connection_ptr& c, backend::parker& me,
+                                 std::chrono::nanoseconds at_most, short poll_events) {
     pollfd fds[2] = {{c->stream->fd(), poll_events, 0}, {wake_, POLLIN, 0}};
     timespec timeout{};
     const bool timed = at_most != std::chrono::nanoseconds::max();
-    if (timed) timeout = {static_cast<time_t>(at_most.count() / 1'000'000'000), static_cast<long>(at_most.count() % 1'000'000'000)};
+    if (timed)
+        timeout = {static_cast<time_t>(at_most.count() / 1'000'000'000),
+                   static_cast<long>(at_most.count() % 1'000'000'000)};
     if (!me.poll_begin(wake_)) return pumped::nothing;
     const int n = ::ppoll(fds, 2, timed ? &timeout : nullptr, nullptr);
     me.poll_end();
@@ -184,7 +187,8 @@ void link::on_ready(std::uint32_t events) {
 bool link::step_in(const connection_ptr& c) {
     if (!pump_mutex_.try_lock()) return false;
     // Bounded: other descriptors and timers want their turn. Level-triggered epoll brings us back.
-    for (int i = 0; i < 16 && pump(c) == pumped::some; ++i) {}
+    for (int i = 0; i < 16 && pump(c) == pumped::some; ++i) {
+    }
     pump_mutex_.unlock();
 
     base::guard hold{mutex_};
@@ -208,7 +212,8 @@ void link::tick() {
     {
         base::guard hold{mutex_};
         tick_armed_ = false;
-        if (state_ != state::up) return;  // commands wait under the timer of arm_expiry; on_connected arms us again
+        if (state_ != state::up)
+            return;  // commands wait under the timer of arm_expiry; on_connected arms us again
         const auto now = boot_clock::now();
         sweep(now);
         if (!conn_->in_flight.empty()) {

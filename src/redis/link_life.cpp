@@ -15,7 +15,11 @@
 namespace holdfast::redis {
 
 link::link(const node_config& config, io::reactor& r, std::function<void(const link_event&)> on_event)
-    : config_(config), address_(address_text(config)), reactor_(r), on_event_(std::move(on_event)), backoff_(config.backoff) {
+    : config_(config),
+      address_(address_text(config)),
+      reactor_(r),
+      on_event_(std::move(on_event)),
+      backoff_(config.backoff) {
     wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (wake_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
     last_fault_ = {errc::unavailable, "not connected to " + address_ + " yet"};
@@ -35,15 +39,16 @@ void link::connect() {
         base::guard hold{mutex_};
         if (state_ == state::closed) return;
     }
-    connector_ = std::make_shared<connector>(config_, purpose::commands, reactor_, [weak = weak_from_this()](auto result) {
-        const auto self = weak.lock();
-        if (!self) return;
-        if (auto* ok = std::get_if<connected>(&result)) {
-            self->on_connected(std::move(*ok));
-        } else {
-            self->on_connect_failed(std::get<connect_failure>(std::move(result)));
-        }
-    });
+    connector_ = std::make_shared<connector>(
+        config_, purpose::commands, reactor_, [weak = weak_from_this()](auto result) {
+            const auto self = weak.lock();
+            if (!self) return;
+            if (auto* ok = std::get_if<connected>(&result)) {
+                self->on_connected(std::move(*ok));
+            } else {
+                self->on_connect_failed(std::get<connect_failure>(std::move(result)));
+            }
+        });
     connector_->start();
 }
 
@@ -94,7 +99,8 @@ void link::on_connect_failed(connect_failure failure) {
     }
     // Once per outage, and again when it turns from one kind into the other.
     bool& told = refused ? told_refused_ : told_down_;
-    if (!std::exchange(told, true)) tell({refused ? link_event::what::refused : link_event::what::down, {}, failure.why});
+    if (!std::exchange(told, true))
+        tell({refused ? link_event::what::refused : link_event::what::down, {}, failure.why});
     connect_later(refused ? backoff_.refused() : backoff_.next());
 }
 
@@ -173,7 +179,9 @@ not_sent link::why_not_sent() const {
     return {{errc::unavailable, address_ + " took no more commands before the deadline"}};
 }
 
-std::string link::silent_text() const { return "no answer from " + address_ + " within " + base::to_text(config_.command_timeout); }
+std::string link::silent_text() const {
+    return "no answer from " + address_ + " within " + base::to_text(config_.command_timeout);
+}
 
 void link::tell(const link_event& e) {
     if (on_event_) on_event_(e);
@@ -205,7 +213,8 @@ void link::close() {
         if (c) {
             reactor_.unwatch(c->stream->fd());
             c->stream->shut_down();
-            while (!c->in_flight.empty()) c->in_flight.pop_front()->finish(no_answer{{errc::closed, why.text}});
+            while (!c->in_flight.empty())
+                c->in_flight.pop_front()->finish(no_answer{{errc::closed, why.text}});
         }
         while (!waiting.empty()) waiting.pop_front()->finish(not_sent{why});
     };

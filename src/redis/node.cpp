@@ -16,7 +16,8 @@ struct gathered {
     std::atomic<std::size_t> missing;
     std::function<void(std::vector<outcome>)> done;
 
-    gathered(std::size_t n, std::function<void(std::vector<outcome>)> d) : outcomes(n), missing(n), done(std::move(d)) {}
+    gathered(std::size_t n, std::function<void(std::vector<outcome>)> d)
+        : outcomes(n), missing(n), done(std::move(d)) {}
 
     void take(std::size_t at, outcome o) {
         outcomes[at] = std::move(o);
@@ -24,8 +25,8 @@ struct gathered {
     }
 };
 
-request evalsha(const script_ref& script, std::span<const std::string_view> keys, std::span<const std::string_view> args,
-                time_point deadline, reply_handler done) {
+request evalsha(const script_ref& script, std::span<const std::string_view> keys,
+                std::span<const std::string_view> args, time_point deadline, reply_handler done) {
     request r{{}, deadline, std::move(done)};
     append_evalsha(r.bytes, script.sha1, keys, args);
     r.script = script.text;
@@ -36,21 +37,24 @@ request evalsha(const script_ref& script, std::span<const std::string_view> keys
 
 node::node(node_config config, io::reactor& reactor, std::function<void(const node_event&)> on_event)
     : subscriber_(std::make_unique<subscriber>(config, reactor)) {
-    link_ = std::make_shared<link>(config, reactor, [on_event = std::move(on_event), last_run = std::string{}](const link_event& e) mutable {
-        node_event told{};
-        switch (e.kind) {
-            case link_event::what::up:
-                told.kind = node_event::what::up;
-                told.server = e.server;
-                told.restarted = !last_run.empty() && !e.server.run_id.empty() && e.server.run_id != last_run;
-                if (!e.server.run_id.empty()) last_run = e.server.run_id;
-                break;
-            case link_event::what::down: told.kind = node_event::what::down; break;
-            case link_event::what::refused: told.kind = node_event::what::refused; break;
-        }
-        told.why = e.why;
-        if (on_event) on_event(told);
-    });
+    link_ = std::make_shared<link>(
+        config, reactor,
+        [on_event = std::move(on_event), last_run = std::string{}](const link_event& e) mutable {
+            node_event told{};
+            switch (e.kind) {
+                case link_event::what::up:
+                    told.kind = node_event::what::up;
+                    told.server = e.server;
+                    told.restarted =
+                        !last_run.empty() && !e.server.run_id.empty() && e.server.run_id != last_run;
+                    if (!e.server.run_id.empty()) last_run = e.server.run_id;
+                    break;
+                case link_event::what::down: told.kind = node_event::what::down; break;
+                case link_event::what::refused: told.kind = node_event::what::refused; break;
+            }
+            told.why = e.why;
+            if (on_event) on_event(told);
+        });
     link_->start();
 }
 
@@ -64,12 +68,13 @@ void node::command(std::span<const std::string_view> args, time_point deadline, 
     link_->submit(std::move(r));
 }
 
-void node::eval(const script_ref& script, std::span<const std::string_view> keys, std::span<const std::string_view> args,
-                time_point deadline, reply_handler done) {
+void node::eval(const script_ref& script, std::span<const std::string_view> keys,
+                std::span<const std::string_view> args, time_point deadline, reply_handler done) {
     link_->submit(evalsha(script, keys, args, deadline, std::move(done)));
 }
 
-void node::evals(std::span<const eval_call> calls, time_point deadline, std::function<void(std::vector<outcome>)> done) {
+void node::evals(std::span<const eval_call> calls, time_point deadline,
+                 std::function<void(std::vector<outcome>)> done) {
     if (calls.empty()) {
         done({});
         return;
@@ -78,7 +83,8 @@ void node::evals(std::span<const eval_call> calls, time_point deadline, std::fun
     std::vector<request> requests;
     requests.reserve(calls.size());
     for (std::size_t i = 0; i < calls.size(); ++i)
-        requests.push_back(evalsha(calls[i].script, calls[i].keys, calls[i].args, deadline, [all, i](outcome o) { all->take(i, std::move(o)); }));
+        requests.push_back(evalsha(calls[i].script, calls[i].keys, calls[i].args, deadline,
+                                   [all, i](outcome o) { all->take(i, std::move(o)); }));
     link_->submit(requests);
 }
 

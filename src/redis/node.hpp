@@ -76,8 +76,8 @@ class node {
     }
 
     // EVALSHA; if the server does not know the script, EVAL, with the same handler and deadline.
-    void eval(const script_ref&, std::span<const std::string_view> keys, std::span<const std::string_view> args,
-              time_point deadline, reply_handler);
+    void eval(const script_ref&, std::span<const std::string_view> keys,
+              std::span<const std::string_view> args, time_point deadline, reply_handler);
 
     // Several scripts in one write. `done` is called once, with the outcomes in the order of the calls.
     // Commands of other threads may run in between.

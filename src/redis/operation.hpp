@@ -27,10 +27,10 @@ struct request {
 // Lives on the heap and belongs to the link, so that a caller who gives up just goes.
 struct operation {
     request what;
-    bool driven = false;              // its thread is on its way into drive()
-    std::vector<reply> so_far;        // of several replies
+    bool driven = false;        // its thread is on its way into drive()
+    std::vector<reply> so_far;  // of several replies
     time_point sent_at{};
-    std::uint64_t first_byte = 0;     // its place in the connection's stream
+    std::uint64_t first_byte = 0;  // its place in the connection's stream
     std::uint64_t past_last_byte = 0;
 
     // The server cannot have carried out any of it: the last byte of its one command, or the first of

@@ -52,7 +52,9 @@ struct reply_builder {
         return std::exchange(root, reply{});
     }
 
-    static reply_builder& of(const redisReadTask* task) { return *static_cast<reply_builder*>(task->privdata); }
+    static reply_builder& of(const redisReadTask* task) {
+        return *static_cast<reply_builder*>(task->privdata);
+    }
 
     // The place of the task's object. An array grows as its elements arrive, never ahead of them by what
     // the server promised. That moves earlier elements, but those are complete and no task points at them.
@@ -171,7 +173,8 @@ struct parser::state {
     reply_builder builder;
     std::unique_ptr<redisReader, free_reader> reader;
 
-    explicit state(const size_caps& caps) : builder(caps), reader(redisReaderCreateWithFunctions(&functions)) {
+    explicit state(const size_caps& caps)
+        : builder(caps), reader(redisReaderCreateWithFunctions(&functions)) {
         if (!reader) throw std::bad_alloc{};
         reader->maxbuf = kept_buffer;
         reader->privdata = &builder;
@@ -199,7 +202,8 @@ parser::~parser() = default;
 
 void parser::feed(std::string_view bytes) {
     if (!error_.empty()) return;
-    if (redisReaderFeed(state_->reader.get(), bytes.data(), bytes.size()) != REDIS_OK) error_ = "out of memory for replies";
+    if (redisReaderFeed(state_->reader.get(), bytes.data(), bytes.size()) != REDIS_OK)
+        error_ = "out of memory for replies";
 }
 
 parser::result parser::next(reply& out) {

@@ -10,7 +10,8 @@ namespace {
 
 class token final : public subscription {
   public:
-    token(std::shared_ptr<subscriber::core> c, std::shared_ptr<listener> l) : core_(std::move(c)), listener_(std::move(l)) {}
+    token(std::shared_ptr<subscriber::core> c, std::shared_ptr<listener> l)
+        : core_(std::move(c)), listener_(std::move(l)) {}
     ~token() override { core_->leave(listener_); }
 
   private:
@@ -20,7 +21,8 @@ class token final : public subscription {
 
 }  // namespace
 
-subscriber::subscriber(const node_config& config, io::reactor& r) : core_(std::make_shared<core>(config, r)) {}
+subscriber::subscriber(const node_config& config, io::reactor& r)
+    : core_(std::make_shared<core>(config, r)) {}
 
 subscriber::~subscriber() {
     if (!core_) return;

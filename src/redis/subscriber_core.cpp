@@ -20,7 +20,8 @@ constexpr std::chrono::seconds silence{10};
 
 }  // namespace
 
-subscriber::core::core(const node_config& config, io::reactor& r) : config_(config), reactor_(r), backoff_(config.backoff) {}
+subscriber::core::core(const node_config& config, io::reactor& r)
+    : config_(config), reactor_(r), backoff_(config.backoff) {}
 
 // --- from any thread -------------------------------------------------------------------------
 
@@ -97,7 +98,8 @@ void subscriber::core::settle(const std::string& name) {
         channel& c = it->second;
         const bool wanted = !c.listeners.empty();
         if (stream_ && wanted != c.asked) {
-            append_command(outbox_, wanted ? std::string_view{"SUBSCRIBE"} : std::string_view{"UNSUBSCRIBE"}, std::string_view{name});
+            append_command(outbox_, wanted ? std::string_view{"SUBSCRIBE"} : std::string_view{"UNSUBSCRIBE"},
+                           std::string_view{name});
             expected_.push_back({wanted ? expected::what::subscribe : expected::what::unsubscribe, name});
             c.asked = wanted;
             c.confirmed = c.refused = false;
@@ -153,15 +155,16 @@ void subscriber::core::tell(const listeners& to, const sub_event& event) {
 
 void subscriber::core::connect() {
     reconnect_timer_ = {};
-    connector_ = std::make_shared<connector>(config_, purpose::subscriptions, reactor_, [weak = weak_from_this()](auto result) {
-        const auto self = weak.lock();
-        if (!self) return;
-        if (auto* ok = std::get_if<connected>(&result)) {
-            self->on_connected(std::move(*ok));
-        } else {
-            self->on_connect_failed(std::get<connect_failure>(result));
-        }
-    });
+    connector_ = std::make_shared<connector>(
+        config_, purpose::subscriptions, reactor_, [weak = weak_from_this()](auto result) {
+            const auto self = weak.lock();
+            if (!self) return;
+            if (auto* ok = std::get_if<connected>(&result)) {
+                self->on_connected(std::move(*ok));
+            } else {
+                self->on_connect_failed(std::get<connect_failure>(result));
+            }
+        });
     connector_->start();
 }
 
@@ -270,14 +273,17 @@ void subscriber::core::take(const reply& r) {
             --c.unconfirmed;
             // An older question's answer says nothing about what was asked since.
             if (e.kind == expected::what::subscribe && c.unconfirmed == 0 && c.asked) {
-                // `asked` stays set, so that a refused channel is asked for again on the next connection only.
+                // `asked` stays set, so that a refused channel is asked for again on the next connection
+                // only.
                 c.confirmed = !r.is_error();
                 c.refused = r.is_error();
                 answered = true;
             }
         }
     }
-    if (answered) tell(listeners_of(e.channel), {r.is_error() ? sub_event::what::refused : sub_event::what::subscribed, r.is_error() ? std::string_view{r.text()} : std::string_view{}});
+    if (answered)
+        tell(listeners_of(e.channel), {r.is_error() ? sub_event::what::refused : sub_event::what::subscribed,
+                                       r.is_error() ? std::string_view{r.text()} : std::string_view{}});
     forget_if_unused(e.channel);
 }
 
@@ -314,7 +320,8 @@ void subscriber::core::check_silence() {
     check_timer_ = {};
     if (!stream_) return;
     const auto now = boot_clock::now();
-    const auto due = expected_.empty() ? last_heard_ + silence : std::max(asked_at_, last_heard_) + config_.command_timeout;
+    const auto due = expected_.empty() ? last_heard_ + silence
+                                       : std::max(asked_at_, last_heard_) + config_.command_timeout;
     if (now < due) {
         arm_check(due);
     } else if (!expected_.empty()) {

@@ -22,8 +22,8 @@ struct listener {
     std::string channel;
     sub_handler handler;
     bool left = false;
-    bool running = false;      // the reactor is in the handler
-    bool told = false;         // on this connection, `subscribed` or `refused`
+    bool running = false;  // the reactor is in the handler
+    bool told = false;     // on this connection, `subscribed` or `refused`
 };
 
 // join and leave come from any thread and only note what is wanted; the reactor makes it so. A channel:
@@ -50,10 +50,10 @@ class subscriber::core : public std::enable_shared_from_this<core> {
     struct channel {
         std::vector<std::shared_ptr<listener>> listeners;  // guarded by mutex_
         // Reactor thread only.
-        bool asked = false;       // what the last command asked for
-        bool confirmed = false;   // and that was SUBSCRIBE, and it is confirmed
-        bool refused = false;     // or it was not allowed
-        unsigned unconfirmed = 0; // commands on their way
+        bool asked = false;        // what the last command asked for
+        bool confirmed = false;    // and that was SUBSCRIBE, and it is confirmed
+        bool refused = false;      // or it was not allowed
+        unsigned unconfirmed = 0;  // commands on their way
     };
     // What the server still has to answer, in order.
     struct expected {
@@ -87,7 +87,7 @@ class subscriber::core : public std::enable_shared_from_this<core> {
     base::mutex mutex_;
     std::condition_variable_any handler_ended_;
     std::unordered_map<std::string, channel> channels_ GUARDED_BY(mutex_);  // erased by the reactor only
-    std::vector<std::string> changed_ GUARDED_BY(mutex_);  // for the reactor to settle
+    std::vector<std::string> changed_ GUARDED_BY(mutex_);                   // for the reactor to settle
     bool settle_posted_ GUARDED_BY(mutex_) = false;
 
     // Reactor thread only.

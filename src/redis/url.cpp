@@ -11,7 +11,9 @@ namespace holdfast::redis {
 
 namespace {
 
-[[noreturn]] void bad(const std::string& sentence) { throw error(errc::invalid_argument, "Redis URL: " + sentence); }
+[[noreturn]] void bad(const std::string& sentence) {
+    throw error(errc::invalid_argument, "Redis URL: " + sentence);
+}
 
 std::string quoted(std::string_view text) { return "\"" + base::printable(text) + "\""; }
 
@@ -33,11 +35,14 @@ std::string decoded(std::string_view text, std::string_view part) {
         }
         const int high = i + 2 < text.size() ? hex(text[i + 1]) : -1;
         const int low = i + 2 < text.size() ? hex(text[i + 2]) : -1;
-        if (high < 0 || low < 0) bad("the " + std::string{part} + " has a \"%\" that is not followed by two hex digits; write %25 for a percent sign.");
+        if (high < 0 || low < 0)
+            bad("the " + std::string{part} +
+                " has a \"%\" that is not followed by two hex digits; write %25 for a percent sign.");
         out.push_back(static_cast<char>(high * 16 + low));
         i += 2;
     }
-    if (out.find('\0') != std::string::npos) bad("the " + std::string{part} + " contains a zero byte, which is not allowed.");
+    if (out.find('\0') != std::string::npos)
+        bad("the " + std::string{part} + " contains a zero byte, which is not allowed.");
     return out;
 }
 
@@ -51,13 +56,16 @@ std::optional<T> number(std::string_view text) {
 
 int database(std::string_view text) {
     const auto n = number<int>(text);
-    if (!n || *n < 0 || *n > 999'999) bad("the database " + quoted(text) + " is not a number from 0 to 999999.");
+    if (!n || *n < 0 || *n > 999'999)
+        bad("the database " + quoted(text) + " is not a number from 0 to 999999.");
     return *n;
 }
 
 milliseconds timeout(std::string_view option, std::string_view text) {
     const auto d = base::parse_duration(text);
-    if (!d || d->count() <= 0) bad(std::string{option} + "=" + quoted(text) + " is not a duration above zero such as 250ms, 2s or 1m30s.");
+    if (!d || d->count() <= 0)
+        bad(std::string{option} + "=" + quoted(text) +
+            " is not a duration above zero such as 250ms, 2s or 1m30s.");
     if (*d > std::chrono::hours{24}) bad(std::string{option} + "=" + quoted(text) + " is longer than a day.");
     return *d;
 }
@@ -65,7 +73,9 @@ milliseconds timeout(std::string_view option, std::string_view text) {
 std::string connection_name(std::string text) {
     // CLIENT SETNAME takes printable ASCII without spaces.
     for (const char c : text)
-        if (c < '!' || c > '~') bad("the name " + quoted(text) + " has a byte that a connection's name may not have; use printable ASCII without spaces.");
+        if (c < '!' || c > '~')
+            bad("the name " + quoted(text) +
+                " has a byte that a connection's name may not have; use printable ASCII without spaces.");
     return text;
 }
 
@@ -88,9 +98,13 @@ void apply_option(node_config& to, std::string_view option, std::string_view raw
     } else if (option == "user" && s == scheme::unix_socket) {
         to.user = value;
     } else {
-        const char* allowed = s == scheme::redis ? "connect_timeout, command_timeout, name and db" : "connect_timeout, command_timeout, name, db, user and password";
+        const char* allowed = s == scheme::redis
+                                  ? "connect_timeout, command_timeout, name and db"
+                                  : "connect_timeout, command_timeout, name, db, user and password";
         // After a password the text may be the rest of one with an "&" in it.
-        bad((to.password.empty() ? "the option " + quoted(option) : std::string{"an option after the password"}) + " is unknown; allowed are " + allowed + ".");
+        bad((to.password.empty() ? "the option " + quoted(option)
+                                 : std::string{"an option after the password"}) +
+            " is unknown; allowed are " + allowed + ".");
     }
 }
 
@@ -109,7 +123,9 @@ void apply_credentials(node_config& to, std::string_view text) {
     const auto colon = text.find(':');
     to.user = decoded(text.substr(0, colon), "user");
     if (colon != std::string_view::npos) to.password = decoded(text.substr(colon + 1), "password");
-    if (!to.user.empty() && to.password.empty()) bad("a user is given without a password; write redis://user:password@host, or redis://:password@host.");
+    if (!to.user.empty() && to.password.empty())
+        bad("a user is given without a password; write redis://user:password@host, or "
+            "redis://:password@host.");
 }
 
 void apply_host(node_config& to, std::string_view text) {
@@ -128,7 +144,9 @@ void apply_host(node_config& to, std::string_view text) {
         has_port = colon != std::string_view::npos;
         if (has_port) port = text.substr(colon + 1);
         // The text is not shown: it may be a password whose "@host" was forgotten.
-        if (port.find(':') != std::string_view::npos) bad("the host has more than one \":\"; an IPv6 address stands in brackets, as redis://[::1]:6379.");
+        if (port.find(':') != std::string_view::npos)
+            bad("the host has more than one \":\"; an IPv6 address stands in brackets, as "
+                "redis://[::1]:6379.");
         to.host = decoded(text.substr(0, colon), "host");
     }
     if (to.host.empty()) bad("the host is missing; write redis://host or redis://host:port.");
@@ -153,7 +171,8 @@ node_config parse_url(std::string_view url) {
         // Then a password was cut in two by a byte that means something else, and no part may be shown.
         const auto end = rest.find_first_of("/?");
         if (end != std::string_view::npos && rest.find('@', end) != std::string_view::npos)
-            bad("there is an \"@\" after a \"/\" or \"?\"; in a password these must be written as %2F and %3F, and \"@\" elsewhere as %40.");
+            bad("there is an \"@\" after a \"/\" or \"?\"; in a password these must be written as %2F and "
+                "%3F, and \"@\" elsewhere as %40.");
     }
     std::string_view query;
     if (const auto mark = rest.find('?'); mark != std::string_view::npos) {
@@ -161,7 +180,8 @@ node_config parse_url(std::string_view url) {
         rest = rest.substr(0, mark);
     }
     if (s == scheme::unix_socket) {
-        if (!rest.starts_with('/')) bad("the path of the socket must be absolute, as unix:///run/redis.sock.");
+        if (!rest.starts_with('/'))
+            bad("the path of the socket must be absolute, as unix:///run/redis.sock.");
         to.unix_path = decoded(rest, "path");
     } else {
         const auto slash = rest.find('/');
@@ -169,7 +189,8 @@ node_config parse_url(std::string_view url) {
         const auto at = authority.rfind('@');
         if (at != std::string_view::npos) apply_credentials(to, authority.substr(0, at));
         apply_host(to, at == std::string_view::npos ? authority : authority.substr(at + 1));
-        if (slash != std::string_view::npos && slash + 1 < rest.size()) to.db = database(rest.substr(slash + 1));
+        if (slash != std::string_view::npos && slash + 1 < rest.size())
+            to.db = database(rest.substr(slash + 1));
     }
     apply_options(to, query, s);
     if (!to.user.empty() && to.password.empty()) bad("a user is given without a password.");

@@ -7,8 +7,8 @@
 
 namespace holdfast::redis {
 
-//   redis://[user[:password]@]host[:port][/db][?option=value&...]   redis://:password@host for a password alone
-//   unix:///path/to.sock[?option=value&...]
+//   redis://[user[:password]@]host[:port][/db][?option=value&...]   redis://:password@host for a password
+//   alone unix:///path/to.sock[?option=value&...]
 // Options of both: connect_timeout, command_timeout (durations), name (of the connection), db.
 // Of unix also: user, password. %XX stands for a byte anywhere; IPv6 addresses stand in brackets.
 //

@@ -18,10 +18,14 @@ namespace {
 constexpr milliseconds longest_lease = std::chrono::hours{24} * 365;
 
 void count(observe::counters& c, const backend::attempt_answer& answer) {
-    if (std::holds_alternative<backend::granted>(answer)) c.granted.add();
-    else if (std::holds_alternative<backend::busy>(answer)) c.busy.add();
-    else if (std::holds_alternative<backend::refused>(answer)) c.refused.add();
-    else c.unknown.add();
+    if (std::holds_alternative<backend::granted>(answer))
+        c.granted.add();
+    else if (std::holds_alternative<backend::busy>(answer))
+        c.busy.add();
+    else if (std::holds_alternative<backend::refused>(answer))
+        c.refused.add();
+    else
+        c.unknown.add();
 }
 
 }  // namespace
@@ -29,7 +33,9 @@ void count(observe::counters& c, const backend::attempt_answer& answer) {
 std::variant<std::shared_ptr<hold>, failed> cell::acquire(const acquisition& how) {
     const auto called_at = boot_clock::now();
     if (how.ttl && *how.ttl <= milliseconds::zero()) {
-        return failed{errc::invalid_argument, "a ttl must be 1 ms or more, and " + base::to_text(*how.ttl) + " was given", {}};
+        return failed{errc::invalid_argument,
+                      "a ttl must be 1 ms or more, and " + base::to_text(*how.ttl) + " was given",
+                      {}};
     }
     if (auto again = enter_again(how)) return std::move(*again);
 
@@ -37,16 +43,20 @@ std::variant<std::shared_ptr<hold>, failed> cell::acquire(const acquisition& how
     const std::stop_callback on_stop(how.stop, [&me] { me->push(engine::cancelled{}); });
     std::variant<std::shared_ptr<hold>, failed> result;
     try {
-        if (auto no = wait_for_turn(me, how)) result = std::move(*no);
-        else result = contend(me, how, called_at);
+        if (auto no = wait_for_turn(me, how))
+            result = std::move(*no);
+        else
+            result = contend(me, how, called_at);
     } catch (...) {
         leave(me);
         throw;
     }
     if (const auto* no = std::get_if<failed>(&result)) {
         leave(me);
-        if (no->why == errc::timed_out) core_->counts.not_acquired.add();
-        else core_->counts.failed.add();
+        if (no->why == errc::timed_out)
+            core_->counts.not_acquired.add();
+        else
+            core_->counts.failed.add();
     }
     return result;
 }
@@ -60,12 +70,17 @@ std::optional<std::variant<std::shared_ptr<hold>, failed>> cell::enter_again(con
     if (mine == threads_.end()) return std::nullopt;
     if (key_.of != backend::kind::recursive) {
         if (!how.give_up_at) return failed{errc::timed_out, {}, {}};
-        return failed{errc::would_deadlock,
-                      "this thread already holds the mutex \"" + name().printable() + "\", which is not recursive", {}};
+        return failed{
+            errc::would_deadlock,
+            "this thread already holds the mutex \"" + name().printable() + "\", which is not recursive",
+            {}};
     }
     const auto& t = mine->lease;
     if (!now_ || now_->lease != t || !t->valid()) {
-        return failed{errc::lost, "this thread's hold of the lock \"" + name().printable() + "\" has ended; unlock it first", {}};
+        return failed{
+            errc::lost,
+            "this thread's hold of the lock \"" + name().printable() + "\" has ended; unlock it first",
+            {}};
     }
     ++mine->depth;
     ++now_->holds;
@@ -78,7 +93,8 @@ std::variant<std::shared_ptr<hold>, failed> cell::reenter(const hold& outer) {
     base::guard lock(mutex_);
     const auto& t = outer.of;
     if (outer.in.get() != this || outer.result) {
-        return failed{errc::not_owner, "the lease given is not one of the lock \"" + name().printable() + "\"", {}};
+        return failed{
+            errc::not_owner, "the lease given is not one of the lock \"" + name().printable() + "\"", {}};
     }
     if (!now_ || now_->lease != t || !t->valid()) {
         return failed{errc::lost, "the lease of the lock \"" + name().printable() + "\" has ended", {}};
@@ -115,12 +131,13 @@ std::optional<failed> cell::wait_for_turn(const std::shared_ptr<waiter>& me, con
     return std::nullopt;
 }
 
-std::variant<std::shared_ptr<hold>, failed> cell::contend(const std::shared_ptr<waiter>& me, const acquisition& how,
-                                                          time_point called_at) {
+std::variant<std::shared_ptr<hold>, failed> cell::contend(const std::shared_ptr<waiter>& me,
+                                                          const acquisition& how, time_point called_at) {
     const auto& settings = core_->settings;
     auto& store = core_->store();
     backend::attempt_request request{key_, store.new_owner(key_.of),
-                                     std::min(how.ttl.value_or(settings.lease), longest_lease), backend::intent::look};
+                                     std::min(how.ttl.value_or(settings.lease), longest_lease),
+                                     backend::intent::look};
     engine::acquire_settings rules;
     rules.lease = request.lease;
     rules.trust = core_->trust;
@@ -147,14 +164,16 @@ std::variant<std::shared_ptr<hold>, failed> cell::contend(const std::shared_ptr<
             request.want = a->want;
             until = a->until;
             asking = true;
-            store.attempt(request, send_by(until), [me, number = a->number, core = core_](backend::attempt_answer answer) {
-                count(core->counts, answer);
-                me->push(engine::answered{number, std::move(answer)});
-            });
+            store.attempt(request, send_by(until),
+                          [me, number = a->number, core = core_](backend::attempt_answer answer) {
+                              count(core->counts, answer);
+                              me->push(engine::answered{number, std::move(answer)});
+                          });
         } else if (const auto* l = std::get_if<engine::listen>(&action)) {
             until = l->until;
             asking = false;
-            watch = store.watch(key_, request.owner, [me](backend::watch_event e) { me->push(engine::watched{std::move(e)}); });
+            watch = store.watch(key_, request.owner,
+                                [me](backend::watch_event e) { me->push(engine::watched{std::move(e)}); });
         } else if (const auto* w = std::get_if<engine::wait>(&action)) {
             until = w->until;
         } else if (const auto* got = std::get_if<engine::hold_it>(&action)) {
@@ -176,7 +195,8 @@ std::shared_ptr<hold> cell::settle(const std::shared_ptr<waiter>& me, const acqu
                                    std::unique_ptr<backend::watch_handle> watch, time_point called_at) {
     const auto now = boot_clock::now();
     const bool renewed = how.renew.value_or(!how.ttl);
-    const auto t = std::make_shared<tenancy>(key_, std::move(owner), lease, renewed, grant.token, grant.deadline, now);
+    const auto t =
+        std::make_shared<tenancy>(key_, std::move(owner), lease, renewed, grant.token, grant.deadline, now);
     t->stray = grant.stray;
     t->home = weak_from_this();
     t->watch = std::move(watch);
@@ -211,7 +231,8 @@ void cell::unlock() noexcept {
     if (mine) {
         end_hold(mine);
     } else {
-        core_->tell(event_kind::release_failed, &name(), "unlock() by a thread that does not hold it", errc::not_owner);
+        core_->tell(event_kind::release_failed, &name(), "unlock() by a thread that does not hold it",
+                    errc::not_owner);
     }
 }
 
@@ -272,11 +293,12 @@ release_result cell::give_back(const std::shared_ptr<tenancy>& t) {
         core_->tell(event_kind::released, &name(), {}, {}, t->token);
     } else if (outcome == release_outcome::already_lost) {
         core_->counts.lost.add();
-        core_->tell(event_kind::lost, &name(), "the store says that it was not held any more when it was released",
-                    errc::lost, t->token);
+        core_->tell(event_kind::lost, &name(),
+                    "the store says that it was not held any more when it was released", errc::lost,
+                    t->token);
     } else {
-        core_->tell(event_kind::release_failed, &name(), "the store did not answer; it frees the lock by itself",
-                    done.reason.code, t->token);
+        core_->tell(event_kind::release_failed, &name(),
+                    "the store did not answer; it frees the lock by itself", done.reason.code, t->token);
     }
 
     std::shared_ptr<waiter> place;
@@ -285,8 +307,10 @@ release_result cell::give_back(const std::shared_ptr<tenancy>& t) {
         expect_queue_ = done.told.handed_over;
         if (done.told.listeners > 0) {
             // About a round trip for the message and one for the answer to it, spread.
-            const auto trip = std::max<boot_clock::duration>(store.seen().round_trip, std::chrono::microseconds{50});
-            not_before_ = boot_clock::now() + std::chrono::duration_cast<boot_clock::duration>(trip * (1 + 2 * base::jitter()));
+            const auto trip =
+                std::max<boot_clock::duration>(store.seen().round_trip, std::chrono::microseconds{50});
+            not_before_ = boot_clock::now() +
+                          std::chrono::duration_cast<boot_clock::duration>(trip * (1 + 2 * base::jitter()));
         }
         if (now_ && now_->lease == t) {
             place = std::move(now_->place);
@@ -301,7 +325,8 @@ void cell::on_lost(const std::shared_ptr<tenancy>& t) {
     std::shared_ptr<waiter> place;
     {
         base::guard lock(mutex_);
-        if (!t->thread || !t->thread->alive.load()) std::erase_if(threads_, [&](const auto& h) { return h.lease == t; });
+        if (!t->thread || !t->thread->alive.load())
+            std::erase_if(threads_, [&](const auto& h) { return h.lease == t; });
         if (!now_ || now_->lease != t) return;
         place = std::move(now_->place);
         now_.reset();
@@ -346,7 +371,8 @@ failed cell::describe(std::error_code why, std::string server_text, const std::s
     if ((why == errc::unavailable || why == errc::unknown_outcome) && !server_text.empty()) {
         sentence += " (" + base::printable(std::exchange(server_text, {})) + ")";
     }
-    if (why == errc::wrong_kind) sentence = "the key \"" + name().printable() + "\" holds something else than this kind of lock";
+    if (why == errc::wrong_kind)
+        sentence = "the key \"" + name().printable() + "\" holds something else than this kind of lock";
     return {why, std::move(sentence), std::move(server_text)};
 }
 

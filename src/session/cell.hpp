@@ -87,8 +87,8 @@ class cell : public std::enable_shared_from_this<cell> {
 
     std::optional<std::variant<std::shared_ptr<hold>, failed>> enter_again(const acquisition& how);
     std::optional<failed> wait_for_turn(const std::shared_ptr<waiter>& me, const acquisition& how);
-    std::variant<std::shared_ptr<hold>, failed> contend(const std::shared_ptr<waiter>& me, const acquisition& how,
-                                                        time_point called_at);
+    std::variant<std::shared_ptr<hold>, failed> contend(const std::shared_ptr<waiter>& me,
+                                                        const acquisition& how, time_point called_at);
     std::shared_ptr<hold> settle(const std::shared_ptr<waiter>& me, const acquisition& how,
                                  const engine::hold_it& grant, milliseconds lease, owner_id owner,
                                  std::unique_ptr<backend::watch_handle> watch, time_point called_at);

@@ -26,13 +26,16 @@ std::shared_ptr<core> core::open(config settings, const store_opener& opener) {
 }
 
 core::core(config s)
-    : settings(std::move(s)), trust{settings.drift, settings.margin}, reactor_(std::make_unique<io::reactor>()),
+    : settings(std::move(s)),
+      trust{settings.drift, settings.margin},
+      reactor_(std::make_unique<io::reactor>()),
       notifier_(*reactor_, settings.slow_callback,
                 [this] {
                     tell(event_kind::slow_callback, nullptr,
                          "a callback runs longer than config::slow_callback; others go on beside it");
                 }),
-      events_(notifier_), timetable_(settings.renew_after) {}
+      events_(notifier_),
+      timetable_(settings.renew_after) {}
 
 core::~core() {
     if (!closed_.load()) close();
@@ -84,7 +87,8 @@ void core::check_usable() const {
     if (forked()) {
         throw error(errc::forked, "this client was made before fork(); make a new one in the child process");
     }
-    if (closed_.load(std::memory_order_relaxed)) throw error(errc::closed, "the client of this lock was destroyed");
+    if (closed_.load(std::memory_order_relaxed))
+        throw error(errc::closed, "the client of this lock was destroyed");
 }
 
 std::shared_ptr<cell> core::cell_of(const backend::lock_key& key) {
@@ -92,7 +96,8 @@ std::shared_ptr<cell> core::cell_of(const backend::lock_key& key) {
     auto& known = cells_[key];
     auto c = known.lock();
     if (!c) known = c = std::make_shared<cell>(shared_from_this(), key);
-    if (++cell_lookups_ % 1024 == 0) std::erase_if(cells_, [](const auto& entry) { return entry.second.expired(); });
+    if (++cell_lookups_ % 1024 == 0)
+        std::erase_if(cells_, [](const auto& entry) { return entry.second.expired(); });
     return c;
 }
 
@@ -165,7 +170,8 @@ void core::tick() {
     }
     for (const auto& t : over) lose(t, "it could not be renewed in time, or was not to be renewed");
     for (const auto& t : gone) {
-        tell(event_kind::holder_gone, &t->key.name, "the thread that locked it has ended; it is not renewed any more");
+        tell(event_kind::holder_gone, &t->key.name,
+             "the thread that locked it has ended; it is not renewed any more");
     }
     for (const auto& t : late) on_renewed(t, backend::renew_answer::unknown, {});
     if (!due.empty()) renew(due);
@@ -178,7 +184,8 @@ void core::renew(const std::vector<std::shared_ptr<tenancy>>& due) {
     for (const auto& t : due) requests.push_back({t->key, t->owner, t->lease, 0});
     const auto sent = boot_clock::now();
     store_->renew(requests, sent + settings.answer_timeout, [this, due, sent](const auto& answers) {
-        for (std::size_t i = 0; i < std::min(answers.size(), due.size()); ++i) on_renewed(due[i], answers[i], sent);
+        for (std::size_t i = 0; i < std::min(answers.size(), due.size()); ++i)
+            on_renewed(due[i], answers[i], sent);
     });
 }
 
@@ -232,28 +239,39 @@ void core::undo(const backend::lock_key& key, const owner_id& owner, millisecond
         base::guard lock(mutex_);
         ++undoing_;
     }
-    reactor_->post([this, r = backend::release_request{key, owner, true}, lease, insist] { send_undo(r, lease, insist, 0); });
+    reactor_->post([this, r = backend::release_request{key, owner, true}, lease, insist] {
+        send_undo(r, lease, insist, 0);
+    });
 }
 
 void core::send_undo(backend::release_request r, milliseconds lease, bool insist, unsigned round) {
     if (store_gone_.load()) return;
-    store_->release(r, boot_clock::now() + settings.answer_timeout, [=, this](const backend::release_answer& a) {
-        const bool answered = std::holds_alternative<backend::released>(a) || std::holds_alternative<backend::not_held>(a);
-        if (round == 0) {
-            base::guard lock(mutex_);
-            --undoing_;
-        }
-        if ((answered && !insist) || round > stray_pauses.size() || closed_.load()) return;
-        const auto pause = round < stray_pauses.size() ? stray_pauses[round] : lease;
-        reactor_->at(engine::later(boot_clock::now(), pause), [=, this] { send_undo(r, lease, insist, round + 1); });
-    });
+    store_->release(
+        r, boot_clock::now() + settings.answer_timeout, [=, this](const backend::release_answer& a) {
+            const bool answered =
+                std::holds_alternative<backend::released>(a) || std::holds_alternative<backend::not_held>(a);
+            if (round == 0) {
+                base::guard lock(mutex_);
+                --undoing_;
+            }
+            if ((answered && !insist) || round > stray_pauses.size() || closed_.load()) return;
+            const auto pause = round < stray_pauses.size() ? stray_pauses[round] : lease;
+            reactor_->at(engine::later(boot_clock::now(), pause),
+                         [=, this] { send_undo(r, lease, insist, round + 1); });
+        });
 }
 
 // --- events ---------------------------------------------------------------------------------------
 
-void core::tell(event_kind kind, const lock_name* lock, std::string detail, std::error_code reason, fence token) {
+void core::tell(event_kind kind, const lock_name* lock, std::string detail, std::error_code reason,
+                fence token) {
     if (!events_.anybody()) return;
-    event e{kind, lock != nullptr ? lock->printable() : std::string{}, std::move(detail), reason, token, boot_clock::now()};
+    event e{kind,
+            lock != nullptr ? lock->printable() : std::string{},
+            std::move(detail),
+            reason,
+            token,
+            boot_clock::now()};
     if (!events_.emit(std::move(e))) counts.events_dropped.add();
 }
 
@@ -289,7 +307,9 @@ void core::on_notice(const backend::notice& n) {
             stands(event_kind::store_down, n.detail, errc::unavailable, event_kind::store_up);
             break;
         case change::restarted: tell(event_kind::store_restarted, nullptr, n.detail); break;
-        case change::eviction_risk: stands(event_kind::eviction_risk, n.detail, {}, event_kind::eviction_risk); break;
+        case change::eviction_risk:
+            stands(event_kind::eviction_risk, n.detail, {}, event_kind::eviction_risk);
+            break;
         case change::no_channel_right:
             stands(event_kind::no_channel_right, n.detail, errc::no_permission, event_kind::no_channel_right);
             break;

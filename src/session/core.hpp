@@ -83,7 +83,8 @@ class core : public std::enable_shared_from_this<core> {
 
     const std::uint64_t forked_ = base::fork_generation();
     std::atomic<bool> closed_{false};
-    std::atomic<bool> store_gone_{false};  // read on the reactor thread, by all that begins there and uses the store
+    std::atomic<bool> store_gone_{
+        false};  // read on the reactor thread, by all that begins there and uses the store
     std::unique_ptr<io::reactor> reactor_;
     io::notifier notifier_;
     observe::bus events_;
@@ -96,7 +97,7 @@ class core : public std::enable_shared_from_this<core> {
     time_point armed_for_ GUARDED_BY(mutex_) = time_point::max();
     io::timer_id timer_ GUARDED_BY(mutex_);
     std::map<event_kind, event> standing_ GUARDED_BY(mutex_);  // true until something else is
-    std::size_t undoing_ GUARDED_BY(mutex_) = 0;  // releases under way that nobody waits for
+    std::size_t undoing_ GUARDED_BY(mutex_) = 0;               // releases under way that nobody waits for
     std::map<backend::lock_key, std::weak_ptr<cell>> cells_ GUARDED_BY(mutex_);
     std::uint64_t cell_lookups_ GUARDED_BY(mutex_) = 0;  // now and then the expired ones are swept out
 };

@@ -30,8 +30,15 @@ struct thread_mark {
 // valid() and deadline() may be called from any thread at once; the rest says who guards it.
 class tenancy {
   public:
-    tenancy(backend::lock_key k, owner_id o, milliseconds l, bool r, fence f, time_point until, time_point now)
-        : key(std::move(k)), owner(std::move(o)), lease(l), renewed(r), token(f), since(now), deadline_(count(until)) {}
+    tenancy(backend::lock_key k, owner_id o, milliseconds l, bool r, fence f, time_point until,
+            time_point now)
+        : key(std::move(k)),
+          owner(std::move(o)),
+          lease(l),
+          renewed(r),
+          token(f),
+          since(now),
+          deadline_(count(until)) {}
 
     const backend::lock_key key;
     const owner_id owner;
@@ -39,8 +46,8 @@ class tenancy {
     const bool renewed;
     const fence token;
     const time_point since;
-    std::uint64_t id = 0;     // in the timetable; set before anybody else sees it
-    bool stray = false;       // an attempt had no answer and may still arrive; set likewise
+    std::uint64_t id = 0;                 // in the timetable; set before anybody else sees it
+    bool stray = false;                   // an attempt had no answer and may still arrive; set likewise
     std::shared_ptr<thread_mark> thread;  // held by lock(); empty for leases; set likewise
     std::weak_ptr<cell> home;             // set likewise
     std::unique_ptr<backend::watch_handle> watch;  // set likewise; dropped by whoever ends the tenancy
@@ -64,7 +71,8 @@ class tenancy {
         auto old = deadline_.load(std::memory_order_acquire);
         do {
             if (old <= count(now)) return false;
-        } while (!deadline_.compare_exchange_weak(old, std::max(old, count(until)), std::memory_order_acq_rel));
+        } while (
+            !deadline_.compare_exchange_weak(old, std::max(old, count(until)), std::memory_order_acq_rel));
         return true;
     }
 

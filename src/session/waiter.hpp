@@ -40,8 +40,10 @@ class waiter {
             parker_.consume();
             if (auto e = take()) return std::move(*e);
             if (boot_clock::now() >= until) return engine::elapsed{};
-            if (lend_to != nullptr) lend_to->lend(parker_, until);
-            else parker_.park_until(until);
+            if (lend_to != nullptr)
+                lend_to->lend(parker_, until);
+            else
+                parker_.park_until(until);
         }
     }
     // Until called, or `until`, or an event (which stays).

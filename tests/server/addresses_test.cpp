@@ -41,7 +41,8 @@ TEST(addresses, password) {
     redis_server server{{.password = "s3cret"}};
     EXPECT_TRUE(works(server.url()));
     EXPECT_TRUE(works("unix://" + server.socket_path() + "?password=s3cret"));
-    EXPECT_EQ(code_of([&] { (void)works("redis://127.0.0.1:" + std::to_string(server.port())); }), errc::no_permission);
+    EXPECT_EQ(code_of([&] { (void)works("redis://127.0.0.1:" + std::to_string(server.port())); }),
+              errc::no_permission);
 }
 
 TEST(addresses, user_and_password_with_odd_signs) {
@@ -53,7 +54,8 @@ TEST(addresses, user_and_password_with_odd_signs) {
 
 TEST(addresses, database) {
     redis_server server;
-    for (const auto& url : {server.url() + "/3", server.url() + "?db=3", "unix://" + server.socket_path() + "?db=3"}) {
+    for (const auto& url :
+         {server.url() + "/3", server.url() + "?db=3", "unix://" + server.socket_path() + "?db=3"}) {
         client c{url};
         mutex lock{c, "job"};
         client other{server.url()};

@@ -66,9 +66,7 @@ TYPED_TEST(plain_clients, let_us_in_when_they_compare_and_delete) {
     EXPECT_LT(this->quickest_entry([&] { EXPECT_TRUE(this->foreign_unlock("theirs")); }), 100ms * slower);
 }
 TYPED_TEST(plain_clients, let_us_in_when_their_time_is_over) {
-    EXPECT_LT(this->quickest_entry([&] {
-        this->server.command({"PEXPIRE", "job", "1"});
-    }), 100ms * slower);
+    EXPECT_LT(this->quickest_entry([&] { this->server.command({"PEXPIRE", "job", "1"}); }), 100ms * slower);
 }
 
 TYPED_TEST(plain_clients, may_hold_without_an_end_and_are_waited_for) {
@@ -191,7 +189,8 @@ TEST_F(redisson, is_waited_for_until_its_time_is_over) {
 }
 
 TEST_F(redisson, hears_the_message_of_our_release) {
-    const std::unique_ptr<redisContext, void (*)(redisContext*)> listener{redisConnect("127.0.0.1", server.port()), &redisFree};
+    const std::unique_ptr<redisContext, void (*)(redisContext*)> listener{
+        redisConnect("127.0.0.1", server.port()), &redisFree};
     ASSERT_EQ(listener->err, 0);
     redisSetTimeout(listener.get(), {10, 0});
     const std::unique_ptr<void, void (*)(void*)> confirmed{

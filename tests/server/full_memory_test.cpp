@@ -40,7 +40,8 @@ TYPED_TEST(full_memory, lets_a_held_lock_be_renewed_and_given_back) {
     lease held = this->lock.acquire();
     this->fill();
     const auto renewals = this->c.stats().renewals;
-    EXPECT_TRUE(eventually(patience, [&] { return this->c.stats().renewals >= renewals + 4; }));  // beyond the lease
+    EXPECT_TRUE(
+        eventually(patience, [&] { return this->c.stats().renewals >= renewals + 4; }));  // beyond the lease
     EXPECT_TRUE(held.valid());
     EXPECT_EQ(this->c.stats().renewals_failed, 0U);
     EXPECT_EQ(held.release(), release_outcome::released);
@@ -48,7 +49,8 @@ TYPED_TEST(full_memory, lets_a_held_lock_be_renewed_and_given_back) {
 }
 
 TYPED_TEST(full_memory, serves_those_who_waited_before) {
-    if constexpr (TypeParam::reentrant) GTEST_SKIP() << "a recursive mutex has no line: who waits must take it anew";
+    if constexpr (TypeParam::reentrant)
+        GTEST_SKIP() << "a recursive mutex has no line: who waits must take it anew";
     lease held = this->lock.acquire();
     auto waiter = waiter_for(this->others);
     ASSERT_TRUE(waits<TypeParam>(this->server, "job"));

@@ -23,7 +23,8 @@ class late_duplicate : public ::testing::Test {
     }
     // The ghost of a lease of 30 s is gone long before that.
     void expect_ghost_undone(std::int64_t grants_before) {
-        EXPECT_TRUE(eventually(patience, [&] { return grants() > grants_before; })) << "the late request never came";
+        EXPECT_TRUE(eventually(patience, [&] { return grants() > grants_before; }))
+            << "the late request never came";
         const stopwatch since;
         EXPECT_TRUE(eventually(patience, [&] { return !exists(server, "job"); }));
         EXPECT_LT(since.took(), 3s + slack);
@@ -35,7 +36,8 @@ class late_duplicate : public ::testing::Test {
     client hasty_and_cut_off{impatient(server.url() + "?command_timeout=300ms")};
     client calm{server.url()};
     std::remove_reference_t<decltype(Kind::make(hasty, ""))> lock = Kind::make(hasty, "job");
-    std::remove_reference_t<decltype(Kind::make(hasty, ""))> lock_cut_off = Kind::make(hasty_and_cut_off, "job");
+    std::remove_reference_t<decltype(Kind::make(hasty, ""))> lock_cut_off =
+        Kind::make(hasty_and_cut_off, "job");
     std::remove_reference_t<decltype(Kind::make(calm, ""))> others = Kind::make(calm, "job");
 };
 TYPED_TEST_SUITE(late_duplicate, all_kinds, kind_names);
@@ -66,7 +68,8 @@ TYPED_TEST(late_duplicate, of_a_cancelled_acquire_is_undone) {
     const auto sent = this->hasty.stats().commands_sent;
     this->server.pause();
     std::stop_source stop;
-    auto waiter = in_background([&] { return code_of([&] { (void)this->lock.acquire({.stop = stop.get_token()}); }); });
+    auto waiter =
+        in_background([&] { return code_of([&] { (void)this->lock.acquire({.stop = stop.get_token()}); }); });
     ASSERT_TRUE(eventually(patience, [&] { return this->hasty.stats().commands_sent > sent; }));
     stop.request_stop();
     EXPECT_EQ(waiter.get(), errc::cancelled);

@@ -18,12 +18,14 @@ class leftovers : public ::testing::Test {
   protected:
     void expect_clean() {
         const auto keys = server.keys();
-        EXPECT_TRUE(std::all_of(keys.begin(), keys.end(), [](const auto& k) { return k.starts_with("holdfast:f"); }))
+        EXPECT_TRUE(
+            std::all_of(keys.begin(), keys.end(), [](const auto& k) { return k.starts_with("holdfast:f"); }))
             << keys.size() << " keys, the first is " << keys.front();
     }
     std::size_t locks_channels() {
         std::size_t n = 0;
-        for (const auto& c : server.command({"PUBSUB", "CHANNELS"}).items) n += c.text.starts_with("holdfast:wake:") ? 0 : 1;
+        for (const auto& c : server.command({"PUBSUB", "CHANNELS"}).items)
+            n += c.text.starts_with("holdfast:wake:") ? 0 : 1;
         return n;
     }
 
@@ -88,7 +90,9 @@ TYPED_TEST(leftovers, of_many_contended_locks_are_none) {
         EXPECT_LE(this->server.command({"PUBSUB", "CHANNELS"}).items.size(), 2U);  // the wake channels
         this->expect_clean();
     }
-    EXPECT_TRUE(eventually(patience, [&] { return this->server.command({"PUBSUB", "CHANNELS"}).items.empty(); }));
+    EXPECT_TRUE(eventually(patience, [&] {
+        return this->server.command({"PUBSUB", "CHANNELS"}).items.empty();
+    }));
 }
 
 // Watching and giving up, again and again.
@@ -99,7 +103,8 @@ TYPED_TEST(leftovers, of_many_waits_in_vain_are_none) {
     auto lock = TypeParam::make(d, "job");
     {
         lease held = first.acquire();
-        for (int i = 0; i < 2000 / slower; ++i) EXPECT_FALSE(lock.try_lock_for(std::chrono::microseconds{1 + i % 500}));
+        for (int i = 0; i < 2000 / slower; ++i)
+            EXPECT_FALSE(lock.try_lock_for(std::chrono::microseconds{1 + i % 500}));
         EXPECT_TRUE(eventually(patience, [&] { return TypeParam::waiters(this->server, "job") == 0; }));
         EXPECT_TRUE(held.valid());
         EXPECT_EQ(TypeParam::holder(this->server, "job"), held.owner().str());

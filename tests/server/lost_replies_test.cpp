@@ -99,8 +99,10 @@ bool one_story(const std::string& direct_url, fault_proxy& net, const std::strin
     client direct{direct_url};
     auto others = Kind::make(direct, name);
     const auto any = [](const std::vector<std::string>&) { return true; };
-    if (what == loss::of_reply) net.drop_reply_of(any, nth);
-    else net.drop_command(any, nth);
+    if (what == loss::of_reply)
+        net.drop_reply_of(any, nth);
+    else
+        net.drop_command(any, nth);
     {
         client c{settings(net.url(), 3s)};
         auto lock = Kind::make(c, name);
@@ -110,7 +112,8 @@ bool one_story(const std::string& direct_url, fault_proxy& net, const std::strin
             return lock.try_acquire_for(patience, ec);
         });
         // It has bid, or met its fault; then the lock goes free.
-        EXPECT_TRUE(eventually(patience, [&] { return net.count_of(Kind::bid()) > (Kind::reentrant ? 1U : 0U); }));
+        EXPECT_TRUE(
+            eventually(patience, [&] { return net.count_of(Kind::bid()) > (Kind::reentrant ? 1U : 0U); }));
         EXPECT_EQ(first.release(), release_outcome::released);
         lease held = waiter.get();
         EXPECT_TRUE(held.valid()) << "nth " << nth;
@@ -137,7 +140,8 @@ void every_command_once(loss what) {
     EXPECT_GE(fired, 8);  // handshake, look, subscribe, bid, release at least
     EXPECT_TRUE(eventually(patience, [&] {
         const auto keys = server.keys();
-        return std::none_of(keys.begin(), keys.end(), [](const auto& k) { return !k.starts_with("holdfast:f"); });
+        return std::none_of(keys.begin(), keys.end(),
+                            [](const auto& k) { return !k.starts_with("holdfast:f"); });
     }));
 }
 

@@ -11,17 +11,21 @@ constexpr int length = 5;
 
 // Whether anybody hears the wake channel of the client that wrote this token.
 bool heard(redis_server& server, const std::string& token) {
-    return server.command({"PUBSUB", "NUMSUB", "holdfast:wake:" + token.substr(0, 22)}).items.at(1).number > 0;
+    return server.command({"PUBSUB", "NUMSUB", "holdfast:wake:" + token.substr(0, 22)}).items.at(1).number >
+           0;
 }
 
 // Some waiters behind one holder. Each has a client of its own, and gives the lock back as soon as it has it.
 template <class Kind>
 class line {
   public:
-    line(redis_server& server, std::string name) : server_(server), name_(std::move(name)) { first_ = lock_.acquire(); }
+    line(redis_server& server, std::string name) : server_(server), name_(std::move(name)) {
+        first_ = lock_.acquire();
+    }
 
     // Adds a waiter to the end of the line, and knows it by this number.
-    void add(int number, std::function<lease(mutex&)> how = [](mutex& m) { return m.acquire(); }) {
+    void add(
+        int number, std::function<lease(mutex&)> how = [](mutex& m) { return m.acquire(); }) {
         const auto before = queued(server_, name_);
         done_.push_back(in_background([this, number, how = std::move(how)] {
             client c{settings(server_.url())};
@@ -56,7 +60,9 @@ class line {
         const std::lock_guard hold{mutex_};
         return order_;
     }
-    std::string last_in_line() { return server_.command({"ZRANGE", queue_of(name_), "-1", "-1"}).items.at(0).text; }
+    std::string last_in_line() {
+        return server_.command({"ZRANGE", queue_of(name_), "-1", "-1"}).items.at(0).text;
+    }
     [[nodiscard]] const std::string& name() const { return name_; }
 
   private:
@@ -138,8 +144,10 @@ TYPED_TEST(queue, loses_a_grant_ttl_over_a_waiter_that_stands_still) {
     for (int n = 0; n < length; ++n) {
         lines.push_back(std::make_unique<line<TypeParam>>(this->server, nth_job(n)));
         for (int i = 0; i < length; ++i) {
-            if (i != n) lines.back()->add(i);
-            else lines.back()->add_other([&] { sleepers[static_cast<std::size_t>(n)].write("wait\n"); });
+            if (i != n)
+                lines.back()->add(i);
+            else
+                lines.back()->add_other([&] { sleepers[static_cast<std::size_t>(n)].write("wait\n"); });
         }
     }
     for (auto& s : sleepers) s.pause();
@@ -175,8 +183,10 @@ TYPED_TEST(queue, goes_on_without_a_waiter_that_was_cancelled) {
         line<TypeParam> five{this->server, nth_job(n)};
         std::stop_source stop;
         for (int i = 0; i < length; ++i) {
-            if (i != n) five.add(i);
-            else five.add(i, [token = stop.get_token()](mutex& m) { return m.acquire({.stop = token}); });
+            if (i != n)
+                five.add(i);
+            else
+                five.add(i, [token = stop.get_token()](mutex& m) { return m.acquire({.stop = token}); });
         }
         stop.request_stop();
         EXPECT_TRUE(eventually(patience, [&] { return queued(this->server, five.name()) == length - 1; }));
@@ -192,8 +202,10 @@ TYPED_TEST(queue, goes_on_without_a_waiter_whose_time_was_up) {
         SCOPED_TRACE(n);
         line<TypeParam> five{this->server, nth_job(n)};
         for (int i = 0; i < length; ++i) {
-            if (i != n) five.add(i);
-            else five.add(i, [](mutex& m) { return m.try_acquire_for(200ms); });
+            if (i != n)
+                five.add(i);
+            else
+                five.add(i, [](mutex& m) { return m.try_acquire_for(200ms); });
         }
         EXPECT_TRUE(eventually(patience, [&] { return queued(this->server, five.name()) == length - 1; }));
         const stopwatch since;

@@ -11,7 +11,8 @@ constexpr int clients = 4;
 template <class Kind>
 class crowd : public ::testing::Test {
   protected:
-    // Each of some clients has the lock `times` times, one after another; `meanwhile` is called until all are through.
+    // Each of some clients has the lock `times` times, one after another; `meanwhile` is called until all are
+    // through.
     void run(int times, milliseconds poll_gap, const std::function<void()>& meanwhile) {
         std::atomic<int> inside{0};
         std::atomic<int> through{0};
@@ -45,7 +46,8 @@ TYPED_TEST(crowd, never_finds_the_lock_free_while_somebody_stands_in_line) {
     std::int64_t lines = 0;
     this->run(1500 / slower, 1s, [&] {
         const auto seen = this->server.command(
-            {"EVAL", "return {redis.call('EXISTS', KEYS[1]), redis.call('ZCARD', KEYS[2])}", "2", "job", queue_of("job")});
+            {"EVAL", "return {redis.call('EXISTS', KEYS[1]), redis.call('ZCARD', KEYS[2])}", "2", "job",
+             queue_of("job")});
         ++looks;
         lines += seen.items.at(1).number > 0 ? 1 : 0;
         EXPECT_FALSE(seen.items.at(0).number == 0 && seen.items.at(1).number > 0);
@@ -60,7 +62,8 @@ TYPED_TEST(crowd, is_served_although_somebody_deletes_the_line_again_and_again) 
     const stopwatch since;
     this->run(200 / slower, 100ms, [&] {
         // Not every time, or nobody would ever stand in line.
-        if (queued(this->server, "job") == clients - 1) deleted += this->server.command({"DEL", queue_of("job")}).number;
+        if (queued(this->server, "job") == clients - 1)
+            deleted += this->server.command({"DEL", queue_of("job")}).number;
     });
     EXPECT_GT(deleted, 0);
     EXPECT_LT(since.took(), 10s);

@@ -9,8 +9,8 @@ namespace {
 redis_server::options with_users() {
     redis_server::options o;
     o.users = {
-        "silent on >pw ~* resetchannels +@all",   // no channels at all
-        "narrow on >pw ~job* &* +@all",           // no key but the lock's
+        "silent on >pw ~* resetchannels +@all",  // no channels at all
+        "narrow on >pw ~job* &* +@all",          // no key but the lock's
         "unscripted on >pw ~* &* +@all -eval -evalsha",
         "elsewhere on >pw ~other* &* +@all",
         "plain on >pw ~* &* +@all",

@@ -62,7 +62,8 @@ inline std::string channel_of(const std::string& name) { return "redisson_lock__
 
 inline command_predicate runs(const redis_scripts::script& s) {
     return [sha = std::string{s.sha1}, text = std::string{s.text}](const std::vector<std::string>& words) {
-        return words.size() > 1 && ((words[0] == "EVALSHA" && words[1] == sha) || (words[0] == "EVAL" && words[1] == text));
+        return words.size() > 1 &&
+               ((words[0] == "EVALSHA" && words[1] == sha) || (words[0] == "EVAL" && words[1] == text));
     };
 }
 
@@ -73,8 +74,12 @@ inline std::int64_t queued(redis_server& server, const std::string& name) {
 
 struct native_kind {
     static constexpr bool reentrant = false;
-    static std::string holder(redis_server& server, const std::string& name) { return server.command({"GET", name}).text; }
-    static std::int64_t waiters(redis_server& server, const std::string& name) { return queued(server, name); }
+    static std::string holder(redis_server& server, const std::string& name) {
+        return server.command({"GET", name}).text;
+    }
+    static std::int64_t waiters(redis_server& server, const std::string& name) {
+        return queued(server, name);
+    }
     static command_predicate bid() { return runs(redis_scripts::native_bid); }
     static command_predicate leave() { return runs(redis_scripts::native_leave); }
     static command_predicate renewal() { return runs(redis_scripts::native_renew); }
@@ -119,8 +124,12 @@ struct kind_names {
 
 // --- looking at the server ------------------------------------------------------------------------
 
-inline bool exists(redis_server& server, const std::string& key) { return server.command({"EXISTS", key}).number == 1; }
-inline milliseconds pttl(redis_server& server, const std::string& key) { return milliseconds{server.command({"PTTL", key}).number}; }
+inline bool exists(redis_server& server, const std::string& key) {
+    return server.command({"EXISTS", key}).number == 1;
+}
+inline milliseconds pttl(redis_server& server, const std::string& key) {
+    return milliseconds{server.command({"PTTL", key}).number};
+}
 
 // A waiter is known to wait when it has subscribed or stands in line, and has asked once more since.
 template <class Kind>
@@ -169,13 +178,14 @@ class diary {
     [[nodiscard]] bool has(event_kind kind, milliseconds limit = patience) const {
         std::unique_lock hold{book_->mutex};
         return book_->written.wait_for(hold, limit, [&] {
-            return std::any_of(book_->events.begin(), book_->events.end(), [&](const event& e) { return e.kind == kind; });
+            return std::any_of(book_->events.begin(), book_->events.end(),
+                               [&](const event& e) { return e.kind == kind; });
         });
     }
     [[nodiscard]] std::size_t count(event_kind kind) const {
         const std::lock_guard hold{book_->mutex};
-        return static_cast<std::size_t>(
-            std::count_if(book_->events.begin(), book_->events.end(), [&](const event& e) { return e.kind == kind; }));
+        return static_cast<std::size_t>(std::count_if(book_->events.begin(), book_->events.end(),
+                                                      [&](const event& e) { return e.kind == kind; }));
     }
 
   private:

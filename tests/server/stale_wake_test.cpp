@@ -24,7 +24,9 @@ class stale_wake : public ::testing::Test {
         const auto enough = net.count_of(Kind::bid()) + more;
         return eventually(patience, [&] { return net.count_of(Kind::bid()) >= enough; });
     }
-    void publish(const std::string& message) { EXPECT_EQ(server.command({"PUBLISH", channel, message}).number, 1); }
+    void publish(const std::string& message) {
+        EXPECT_EQ(server.command({"PUBLISH", channel, message}).number, 1);
+    }
 
     static config busy_poller(const std::string& url) {
         config c = settings(url);
@@ -60,9 +62,10 @@ TYPED_TEST(stale_wake, with_an_older_score_makes_no_second_holder) {
 }
 
 TYPED_TEST(stale_wake, that_is_no_wake_at_all_is_ignored) {
-    for (const std::string message : {std::string{}, std::string{"1"}, this->token, this->token + " x job", std::string(100'000, 'x'),
-                                     std::string{" "}, std::string{"  "}, std::string{"\0 \0 \0", 5}, std::string{"evicted"},
-                                     std::string{"somebody evicted job"}}) {
+    for (const std::string message :
+         {std::string{}, std::string{"1"}, this->token, this->token + " x job", std::string(100'000, 'x'),
+          std::string{" "}, std::string{"  "}, std::string{"\0 \0 \0", 5}, std::string{"evicted"},
+          std::string{"somebody evicted job"}}) {
         this->publish(message);
     }
     EXPECT_TRUE(this->bids(3));

@@ -2,8 +2,8 @@
 
 #include "base/text.hpp"
 
-#include <algorithm>
 #include <unistd.h>
+#include <algorithm>
 #include <utility>
 
 namespace holdfast::local_backend {
@@ -52,7 +52,8 @@ attempt_answer space::attempt(const attempt_request& r) {
         if (!s.held(now)) {
             s.owner = {};
             // The first in line goes first; it may be the one that asks.
-            if (!s.queue.empty() && s.queue.front().owner == r.owner) s.queue.pop_front();
+            if (!s.queue.empty() && s.queue.front().owner == r.owner)
+                s.queue.pop_front();
             else if (!s.queue.empty() && pass(s, after)) {
                 // Somebody else has it now.
             }
@@ -72,7 +73,8 @@ attempt_answer space::attempt(const attempt_request& r) {
         busy no{s.owner.str(), std::nullopt, {}, {}};
         no.look_again = std::chrono::ceil<milliseconds>(s.expires - now) + milliseconds{1};
         if (!queues) return no;
-        auto mine = std::find_if(s.queue.begin(), s.queue.end(), [&](const waiter& w) { return w.owner == r.owner; });
+        auto mine =
+            std::find_if(s.queue.begin(), s.queue.end(), [&](const waiter& w) { return w.owner == r.owner; });
         if (mine == s.queue.end()) mine = s.queue.insert(mine, {r.owner, next_ticket_++, now, {}});
         mine->forgotten_at = now + queue_ttl;
         if (r.key.of == kind::native) no.ticket = std::to_string(mine->ticket);
@@ -135,7 +137,9 @@ bool space::pass(slot& s, calls& after) {
         s.expires = boot_clock::now() + handed_lease;
         // A fence is taken by asking, so that it is newer than every other.
         const auto ticket = s.of == kind::native ? std::to_string(head.ticket) : std::string{};
-        after.emplace_back([tell = it->second.tell, ticket] { (*tell)({watch_event::change::woken, {ticket}}); });
+        after.emplace_back([tell = it->second.tell, ticket] {
+            (*tell)({watch_event::change::woken, {ticket}});
+        });
         return true;
     }
     return false;
@@ -150,7 +154,8 @@ lock_info space::describe(const lock_name& name, const slot& s, time_point now) 
     lock_info info{name, "free", true, {}, {}, {}, {}};
     if (s.last_fence != 0) info.last_fence = s.last_fence;
     for (const auto& w : s.queue) {
-        info.queue.push_back({w.owner.str(), {}, ::getpid(), std::chrono::floor<milliseconds>(now - w.since)});
+        info.queue.push_back(
+            {w.owner.str(), {}, ::getpid(), std::chrono::floor<milliseconds>(now - w.since)});
     }
     if (!s.held(now)) return info;
     info.layout = s.of == kind::recursive ? "recursive_mutex" : "mutex";

@@ -40,7 +40,8 @@ class local_store final : public store {
         count();
         done(space_->attempt(r));
     }
-    void renew(std::span<const renew_request> all, time_point, handler<std::vector<renew_answer>> done) override {
+    void renew(std::span<const renew_request> all, time_point,
+               handler<std::vector<renew_answer>> done) override {
         count();
         std::vector<renew_answer> answers;
         answers.reserve(all.size());
@@ -51,7 +52,8 @@ class local_store final : public store {
         count();
         done(space_->release(r));
     }
-    std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& owner, handler<watch_event> tell) override {
+    std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& owner,
+                                        handler<watch_event> tell) override {
         auto handle = std::make_unique<watch_entry>(space_, owner);
         space_->watch(key, owner, std::make_shared<watch_handler>(std::move(tell)));
         return handle;

@@ -6,10 +6,10 @@
 #include "base/random.hpp"
 #include "base/text.hpp"
 
+#include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <unistd.h>
 #include <unordered_map>
 #include <utility>
 
@@ -141,7 +141,8 @@ lock_info describe(lock_name name, const redis::reply& seen, const clients& conn
 }
 
 bool is_lock(const lock_info& info) {
-    return info.layout == "mutex" || info.layout == "recursive_mutex" || info.layout == "Redisson read/write lock";
+    return info.layout == "mutex" || info.layout == "recursive_mutex" ||
+           info.layout == "Redisson read/write lock";
 }
 
 // Questions change nothing, so "no answer" is as good as "not sent".
@@ -166,10 +167,12 @@ struct inspection : std::enable_shared_from_this<inspection> {
 
     // CLIENT LIST may be forbidden; then nobody's host is known and the rest still is.
     void start() {
-        around.node.command({"CLIENT", "LIST"}, deadline, [self = shared_from_this()](const redis::outcome& o) {
-            if (const auto* r = std::get_if<redis::reply>(&o)) self->connected = parse_clients(r->text());
-            self->peek();
-        });
+        around.node.command({"CLIENT", "LIST"}, deadline,
+                            [self = shared_from_this()](const redis::outcome& o) {
+                                if (const auto* r = std::get_if<redis::reply>(&o))
+                                    self->connected = parse_clients(r->text());
+                                self->peek();
+                            });
     }
 
     void peek() {
@@ -177,7 +180,8 @@ struct inspection : std::enable_shared_from_this<inspection> {
                          [self = shared_from_this()](const redis::outcome& o) {
                              if (auto no = failed(o)) return self->done(*std::move(no));
                              const auto items = std::get<redis::reply>(o).items();
-                             if (items.size() == 1) self->info = describe(self->name, items[0], self->connected);
+                             if (items.size() == 1)
+                                 self->info = describe(self->name, items[0], self->connected);
                              self->queue();
                          });
     }
@@ -186,7 +190,8 @@ struct inspection : std::enable_shared_from_this<inspection> {
         const auto key = helper_key('q', name.str());
         around.node.command({"ZRANGE", key, "0", "99", "WITHSCORES"}, deadline,
                             [self = shared_from_this()](const redis::outcome& o) {
-                                if (const auto* r = std::get_if<redis::reply>(&o)) self->read_queue(r->items());
+                                if (const auto* r = std::get_if<redis::reply>(&o))
+                                    self->read_queue(r->items());
                                 self->last_fence();
                             });
     }
@@ -235,10 +240,12 @@ struct listing : std::enable_shared_from_this<listing> {
     }
 
     void start() {
-        around.node.command({"CLIENT", "LIST"}, deadline, [self = shared_from_this()](const redis::outcome& o) {
-            if (const auto* r = std::get_if<redis::reply>(&o)) self->connected = parse_clients(r->text());
-            self->page();
-        });
+        around.node.command({"CLIENT", "LIST"}, deadline,
+                            [self = shared_from_this()](const redis::outcome& o) {
+                                if (const auto* r = std::get_if<redis::reply>(&o))
+                                    self->connected = parse_clients(r->text());
+                                self->page();
+                            });
     }
 
     void page() {
@@ -276,7 +283,8 @@ struct listing : std::enable_shared_from_this<listing> {
         if (cursor != "0") return page();
         // SCAN may name a key twice.
         std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-        found.erase(std::unique(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.name == b.name; }),
+        found.erase(std::unique(found.begin(), found.end(),
+                                [](const auto& a, const auto& b) { return a.name == b.name; }),
                     found.end());
         done(std::move(found));
     }
@@ -284,7 +292,8 @@ struct listing : std::enable_shared_from_this<listing> {
 
 }  // namespace
 
-void inspect(surroundings& around, const lock_name& name, time_point deadline, handler<result<lock_info>> done) {
+void inspect(surroundings& around, const lock_name& name, time_point deadline,
+             handler<result<lock_info>> done) {
     std::make_shared<inspection>(around, name, deadline, std::move(done))->start();
 }
 
@@ -306,7 +315,11 @@ std::string connection_name(std::string_view short_id, std::string_view program)
         return out;
     };
     std::string name{connection_prefix};
-    name.append(short_id).append(":").append(std::to_string(::getpid())).append(":").append(plain(host.data()));
+    name.append(short_id)
+        .append(":")
+        .append(std::to_string(::getpid()))
+        .append(":")
+        .append(plain(host.data()));
     return name.append(":").append(plain(program));
 }
 

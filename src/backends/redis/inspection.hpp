@@ -7,7 +7,8 @@
 
 namespace holdfast::redis_backend {
 
-void inspect(surroundings&, const lock_name&, time_point deadline, handler<backend::result<backend::lock_info>>);
+void inspect(surroundings&, const lock_name&, time_point deadline,
+             handler<backend::result<backend::lock_info>>);
 void list(surroundings&, const std::string& glob, time_point deadline,
           handler<backend::result<std::vector<backend::lock_info>>>);
 

@@ -36,9 +36,12 @@ class layout {
     virtual ~layout() = default;
 
     [[nodiscard]] virtual owner_id new_owner() = 0;
-    virtual void attempt(const backend::attempt_request&, time_point deadline, handler<backend::attempt_answer>) = 0;
-    virtual void release(const backend::release_request&, time_point deadline, handler<backend::release_answer>) = 0;
-    [[nodiscard]] virtual std::unique_ptr<backend::watch_handle> watch(const backend::lock_key&, const owner_id&,
+    virtual void attempt(const backend::attempt_request&, time_point deadline,
+                         handler<backend::attempt_answer>) = 0;
+    virtual void release(const backend::release_request&, time_point deadline,
+                         handler<backend::release_answer>) = 0;
+    [[nodiscard]] virtual std::unique_ptr<backend::watch_handle> watch(const backend::lock_key&,
+                                                                       const owner_id&,
                                                                        handler<backend::watch_event>) = 0;
 
     // Renewal is one script over many locks; a layout says which, and the arguments of one lock.

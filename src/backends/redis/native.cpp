@@ -49,7 +49,8 @@ class native final : public layout {
 
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
         // Without a right to the queue key the queue is none of ours: look instead, and often.
-        if (r.want == intent::queue && !no_queue_.load(std::memory_order_relaxed)) return bid(r, deadline, std::move(done));
+        if (r.want == intent::queue && !no_queue_.load(std::memory_order_relaxed))
+            return bid(r, deadline, std::move(done));
         if (fenced_) return fenced_try(r, may_take::yes, deadline, std::move(done));
         plain_try(r, deadline, std::move(done));
     }
@@ -59,7 +60,8 @@ class native final : public layout {
         const auto& name = r.key.name.str();
         const auto queue = helper_key('q', name);
         around_.node.eval(ref(redis_scripts::native_leave), std::array<std::string_view, 2>{name, queue},
-                          std::array<std::string_view, 4>{r.owner.str(), handed_lease_text, wake_prefix, r.undo ? "1" : "0"},
+                          std::array<std::string_view, 4>{r.owner.str(), handed_lease_text, wake_prefix,
+                                                          r.undo ? "1" : "0"},
                           deadline, [this, r, deadline, done = std::move(done)](redis::outcome o) {
                               if (no_right(o)) {
                                   no_queue_.store(true, std::memory_order_relaxed);
@@ -73,7 +75,8 @@ class native final : public layout {
                           });
     }
 
-    std::unique_ptr<watch_handle> watch(const lock_key&, const owner_id& token, handler<watch_event> tell) override {
+    std::unique_ptr<watch_handle> watch(const lock_key&, const owner_id& token,
+                                        handler<watch_event> tell) override {
         if (!fenced_) return board_->watch(token, std::move(tell));
         // A message has no fence: the new owner asks for it, and so hears that the lock is its own.
         return board_->watch(token, [tell = std::move(tell)](watch_event e) {
@@ -105,20 +108,22 @@ class native final : public layout {
 
     enum class may_take { no, yes };
 
-    void fenced_try(const attempt_request& r, may_take take, time_point deadline, handler<attempt_answer> done) {
+    void fenced_try(const attempt_request& r, may_take take, time_point deadline,
+                    handler<attempt_answer> done) {
         const auto& name = r.key.name.str();
         const auto fences = helper_key('f', name);
         const auto lease = std::to_string(r.lease.count());
         around_.node.eval(ref(redis_scripts::native_try), std::array<std::string_view, 2>{name, fences},
-                          std::array<std::string_view, 4>{r.owner.str(), lease, fence_ttl, take == may_take::yes ? "1" : "0"},
-                          deadline,
-                          [this, done = std::move(done)](redis::outcome o) {
+                          std::array<std::string_view, 4>{r.owner.str(), lease, fence_ttl,
+                                                          take == may_take::yes ? "1" : "0"},
+                          deadline, [this, done = std::move(done)](redis::outcome o) {
                               if (auto no = without_reply<attempt_answer>(o)) return done(*std::move(no));
                               const auto items = std::get<redis::reply>(o).items();
                               if (items.size() != 2) return done(nonsense());
                               if (items[0].integer() == 0) return done(held_by(items[1].text()));
                               // A unit is 16 fences: room for local hand-offs that need no round trip.
-                              done(granted{static_cast<fence>(static_cast<std::uint64_t>(to_number(items[1].text())) * 16)});
+                              done(granted{static_cast<fence>(
+                                  static_cast<std::uint64_t>(to_number(items[1].text())) * 16)});
                           });
     }
 
@@ -128,27 +133,31 @@ class native final : public layout {
         const auto lease = std::to_string(r.lease.count());
         around_.node.eval(
             ref(redis_scripts::native_bid), std::array<std::string_view, 2>{name, queue},
-            std::array<std::string_view, 5>{r.owner.str(), lease, handed_lease_text, wake_prefix, queue_ttl}, deadline,
-            [this, r, deadline, done = std::move(done)](redis::outcome o) {
+            std::array<std::string_view, 5>{r.owner.str(), lease, handed_lease_text, wake_prefix, queue_ttl},
+            deadline, [this, r, deadline, done = std::move(done)](redis::outcome o) {
                 if (no_right(o)) {
                     no_queue_.store(true, std::memory_order_relaxed);
                     return attempt(r, deadline, done);
                 }
                 if (auto no = without_reply<attempt_answer>(o)) {
                     // No memory for the queue: not a reason to stop waiting, polls get in as well.
-                    if (const auto* oom = std::get_if<refused>(&*no); oom != nullptr && oom->code == errc::out_of_memory) {
+                    if (const auto* oom = std::get_if<refused>(&*no);
+                        oom != nullptr && oom->code == errc::out_of_memory) {
                         return done(busy{});
                     }
                     return done(*std::move(no));
                 }
                 const auto& reply = std::get<redis::reply>(o);
                 // Whoever bid may have given up and left meanwhile: a free lock must not be taken for them.
-                if (reply.is_integer()) return fenced_ ? fenced_try(r, may_take::no, deadline, done) : done(granted{});
+                if (reply.is_integer())
+                    return fenced_ ? fenced_try(r, may_take::no, deadline, done) : done(granted{});
                 const auto items = reply.items();
                 if (items.size() != 4) return done(nonsense());
-                busy answer{items[2].text(), std::nullopt, fenced_ ? std::string{} : items[0].text(), handed_lease};
+                busy answer{items[2].text(), std::nullopt, fenced_ ? std::string{} : items[0].text(),
+                            handed_lease};
                 auto look_again = std::max(r.lease / 3, milliseconds{1});
-                if (items[1].integer() >= 0) look_again = std::min(look_again, milliseconds{items[1].integer() + 1});
+                if (items[1].integer() >= 0)
+                    look_again = std::min(look_again, milliseconds{items[1].integer() + 1});
                 if (items[3].integer() == 1) look_again = std::min(look_again, often());
                 answer.look_again = look_again;
                 done(std::move(answer));

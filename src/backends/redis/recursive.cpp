@@ -25,31 +25,38 @@ class recursive final : public layout {
     explicit recursive(surroundings& around) : around_(around) {}
 
     // Redisson's owners are "<uuid>:<thread id>", and it takes any 64-bit number for a thread.
-    owner_id new_owner() override { return owner_id{around_.uuid + ':' + std::to_string(around_.next_serial())}; }
+    owner_id new_owner() override {
+        return owner_id{around_.uuid + ':' + std::to_string(around_.next_serial())};
+    }
 
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
         const auto lease = std::to_string(r.lease.count());
-        around_.node.eval(
-            ref(redis_scripts::recursive_acquire), std::array<std::string_view, 1>{r.key.name.str()},
-            std::array<std::string_view, 2>{r.owner.str(), lease}, deadline, [done = std::move(done)](redis::outcome o) {
-                if (auto no = without_reply<attempt_answer>(o)) return done(*std::move(no));
-                const auto& reply = std::get<redis::reply>(o);
-                if (reply.is_integer()) return done(granted{});
-                if (reply.is_text()) {
-                    return done(refused{{make_error_code(errc::wrong_kind), "the key holds a Redisson read/write lock"}});
-                }
-                const auto items = reply.items();
-                if (items.size() != 2) return done(nonsense());
-                busy answer{items[1].text(), std::nullopt, {}, {}};
-                if (items[0].integer() >= 0) answer.look_again = milliseconds{items[0].integer() + 1};
-                done(std::move(answer));
-            });
+        around_.node.eval(ref(redis_scripts::recursive_acquire),
+                          std::array<std::string_view, 1>{r.key.name.str()},
+                          std::array<std::string_view, 2>{r.owner.str(), lease}, deadline,
+                          [done = std::move(done)](redis::outcome o) {
+                              if (auto no = without_reply<attempt_answer>(o)) return done(*std::move(no));
+                              const auto& reply = std::get<redis::reply>(o);
+                              if (reply.is_integer()) return done(granted{});
+                              if (reply.is_text()) {
+                                  return done(refused{{make_error_code(errc::wrong_kind),
+                                                       "the key holds a Redisson read/write lock"}});
+                              }
+                              const auto items = reply.items();
+                              if (items.size() != 2) return done(nonsense());
+                              busy answer{items[1].text(), std::nullopt, {}, {}};
+                              if (items[0].integer() >= 0)
+                                  answer.look_again = milliseconds{items[0].integer() + 1};
+                              done(std::move(answer));
+                          });
     }
 
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
-        // Not among the keys, as in Redisson's script: a user with rights to the lock alone could not give it back.
+        // Not among the keys, as in Redisson's script: a user with rights to the lock alone could not give it
+        // back.
         const auto channel = redisson_channel(r.key.name.str());
-        around_.node.eval(ref(redis_scripts::recursive_release), std::array<std::string_view, 1>{r.key.name.str()},
+        around_.node.eval(ref(redis_scripts::recursive_release),
+                          std::array<std::string_view, 1>{r.key.name.str()},
                           std::array<std::string_view, 2>{r.owner.str(), channel}, deadline,
                           [done = std::move(done)](redis::outcome o) {
                               if (auto no = without_reply<release_answer>(o)) return done(*std::move(no));
@@ -60,7 +67,8 @@ class recursive final : public layout {
                           });
     }
 
-    std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id&, handler<watch_event> tell) override {
+    std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id&,
+                                        handler<watch_event> tell) override {
         return std::make_unique<channel_watch>(around_.node.subscribe(
             redisson_channel(key.name.str()), [tell = std::move(tell), this](const redis::sub_event& e) {
                 using what = redis::sub_event::what;

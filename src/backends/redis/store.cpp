@@ -20,7 +20,8 @@ namespace {
 using namespace backend;
 
 constexpr capabilities what_we_have{"redis", strength::single, true, true};
-// A script over more keys would hold up other clients of the server for more than 0.2 ms (docs/performance.md).
+// A script over more keys would hold up other clients of the server for more than 0.2 ms
+// (docs/performance.md).
 constexpr std::size_t renewals_a_script = 100;
 
 redis::node_config config_of(const backends::services& given, std::string_view short_id) {
@@ -32,16 +33,25 @@ redis::node_config config_of(const backends::services& given, std::string_view s
 class redis_store final : public store {
   public:
     explicit redis_store(const backends::services& given)
-        : reactor_(given.reactor), tell_(given.tell),
+        : reactor_(given.reactor),
+          tell_(given.tell),
           node_(std::make_unique<redis::node>(config_of(given, given.id.base64url()), given.reactor,
                                               [this](const redis::node_event& e) { on_event(e); })),
-          around_{*node_, given.id.base64url(), given.id.uuid(), given.tell, [this] { return next_serial(); }},
+          around_{*node_, given.id.base64url(), given.id.uuid(), given.tell,
+                  [this] { return next_serial(); }},
           board_(std::make_shared<wake_board>(
               *node_, std::string{wake_prefix} + around_.short_id,
               [this](std::string_view token, std::string_view name) { give_back(token, name); },
-              [this](std::string_view token) { tell_({notice::change::evicted, "by an operator", owner_id{std::string{token}}}); },
-              [this] { tell_({notice::change::no_channel_right, "the user may not use " + std::string{wake_prefix} + "*", {}}); })),
-          native_(make_native(around_, false, board_)), fenced_(make_native(around_, true, board_)),
+              [this](std::string_view token) {
+                  tell_({notice::change::evicted, "by an operator", owner_id{std::string{token}}});
+              },
+              [this] {
+                  tell_({notice::change::no_channel_right,
+                         "the user may not use " + std::string{wake_prefix} + "*",
+                         {}});
+              })),
+          native_(make_native(around_, false, board_)),
+          fenced_(make_native(around_, true, board_)),
           recursive_(make_recursive(around_)) {}
 
     // The node goes first: it answers what is still open, and those handlers use the layouts.
@@ -95,16 +105,16 @@ class redis_store final : public store {
             const std::vector<std::string_view> views(args.begin(), args.end());
             // All handlers run under the pump, one at a time, so `state` needs no lock.
             node_->eval(layout.renew_script(), keys, views, deadline,
-                       [state, places = std::move(places)](const redis::outcome& o) {
-                           if (const auto* reply = std::get_if<redis::reply>(&o)) {
-                               const auto items = reply->items();
-                               for (std::size_t i = 0; i < std::min(items.size(), places.size()); ++i) {
-                                   state->answers[places[i]] =
-                                       items[i].integer() == 1 ? renew_answer::renewed : renew_answer::lost;
-                               }
-                           }
-                           if (--state->open == 0) state->done(std::move(state->answers));
-                       });
+                        [state, places = std::move(places)](const redis::outcome& o) {
+                            if (const auto* reply = std::get_if<redis::reply>(&o)) {
+                                const auto items = reply->items();
+                                for (std::size_t i = 0; i < std::min(items.size(), places.size()); ++i) {
+                                    state->answers[places[i]] =
+                                        items[i].integer() == 1 ? renew_answer::renewed : renew_answer::lost;
+                                }
+                            }
+                            if (--state->open == 0) state->done(std::move(state->answers));
+                        });
         }
     }
 
@@ -113,7 +123,8 @@ class redis_store final : public store {
         layout_of(r.key.of).release(r, deadline, std::move(done));
     }
 
-    std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& owner, handler<watch_event> tell) override {
+    std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& owner,
+                                        handler<watch_event> tell) override {
         return layout_of(key.of).watch(key, owner, std::move(tell));
     }
 
@@ -122,7 +133,8 @@ class redis_store final : public store {
         redis_backend::inspect(around_, name, deadline, std::move(done));
     }
 
-    void list(const std::string& glob, time_point deadline, handler<result<std::vector<lock_info>>> done) override {
+    void list(const std::string& glob, time_point deadline,
+              handler<result<std::vector<lock_info>>> done) override {
         const driven_here here(reactor_);
         redis_backend::list(around_, glob, deadline, std::move(done));
     }
@@ -130,21 +142,25 @@ class redis_store final : public store {
     void evict(const lock_name& name, time_point deadline, handler<result<bool>> done) override {
         const driven_here here(reactor_);
         // An owner of no bytes is nobody's, and to the release scripts it is everybody.
-        redis_backend::inspect(around_, name, deadline, [this, name, deadline, done = std::move(done)](auto seen) {
-            if (auto* no = std::get_if<failure>(&seen)) return done(*no);
-            const auto& layout = std::get<lock_info>(seen).layout;
-            if (layout == "free") return done(false);
-            const bool recursive = layout == "recursive_mutex";
-            if (!recursive && layout != "mutex" && layout != "foreign string") {
-                return done(failure{make_error_code(errc::wrong_kind), "the key holds a " + layout});
-            }
-            const auto of = recursive ? kind::recursive : kind::native;
-            layout_of(of).release({{of, name}, owner_id{}, false}, deadline, [done](const release_answer& a) {
-                if (const auto* no = std::get_if<refused>(&a)) return done(failure{no->code, no->text});
-                if (const auto* no = std::get_if<unknown>(&a)) return done(failure{no->code, no->text});
-                done(std::holds_alternative<released>(a));
+        redis_backend::inspect(
+            around_, name, deadline, [this, name, deadline, done = std::move(done)](auto seen) {
+                if (auto* no = std::get_if<failure>(&seen)) return done(*no);
+                const auto& layout = std::get<lock_info>(seen).layout;
+                if (layout == "free") return done(false);
+                const bool recursive = layout == "recursive_mutex";
+                if (!recursive && layout != "mutex" && layout != "foreign string") {
+                    return done(failure{make_error_code(errc::wrong_kind), "the key holds a " + layout});
+                }
+                const auto of = recursive ? kind::recursive : kind::native;
+                layout_of(of).release({{of, name}, owner_id{}, false}, deadline,
+                                      [done](const release_answer& a) {
+                                          if (const auto* no = std::get_if<refused>(&a))
+                                              return done(failure{no->code, no->text});
+                                          if (const auto* no = std::get_if<unknown>(&a))
+                                              return done(failure{no->code, no->text});
+                                          done(std::holds_alternative<released>(a));
+                                      });
             });
-        });
     }
 
     void lend(parker& me, time_point until) override { node_->drive(me, until); }
@@ -198,7 +214,9 @@ class redis_store final : public store {
                 if (e.restarted) tell_({change::restarted, "the server was started anew", {}});
                 const auto& policy = e.server.maxmemory_policy;
                 if (!policy.empty() && policy != "noeviction") {
-                    tell_({change::eviction_risk, "maxmemory-policy is " + policy + "; locks need noeviction", {}});
+                    tell_({change::eviction_risk,
+                           "maxmemory-policy is " + policy + "; locks need noeviction",
+                           {}});
                 }
                 tell_({change::link_up, "Redis " + e.server.version, {}});
                 break;

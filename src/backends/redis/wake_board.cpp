@@ -9,7 +9,8 @@ using change = backend::watch_event::change;
 
 class wake_board::entry final : public backend::watch_handle {
   public:
-    entry(std::shared_ptr<wake_board> board, std::string token) : board_(std::move(board)), token_(std::move(token)) {}
+    entry(std::shared_ptr<wake_board> board, std::string token)
+        : board_(std::move(board)), token_(std::move(token)) {}
     ~entry() override {
         base::guard lock(board_->mutex_);
         board_->watching_.erase(token_);
@@ -20,9 +21,12 @@ class wake_board::entry final : public backend::watch_handle {
     std::string token_;
 };
 
-wake_board::wake_board(redis::node& node, std::string channel, orphan_handler orphan, eviction_handler evicted,
-                       std::function<void()> no_right)
-    : node_(node), channel_(std::move(channel)), orphan_(std::move(orphan)), evicted_(std::move(evicted)),
+wake_board::wake_board(redis::node& node, std::string channel, orphan_handler orphan,
+                       eviction_handler evicted, std::function<void()> no_right)
+    : node_(node),
+      channel_(std::move(channel)),
+      orphan_(std::move(orphan)),
+      evicted_(std::move(evicted)),
       no_right_(std::move(no_right)) {}
 
 std::unique_ptr<backend::watch_handle> wake_board::watch(const owner_id& token, handler tell) {
@@ -63,9 +67,7 @@ void wake_board::on_event(const redis::sub_event& e) {
     switch (e.kind) {
         case what::subscribed: return tell_all(change::watching);
         case what::broken: return tell_all(change::broken);
-        case what::refused:
-            no_right_();
-            return tell_all(change::refused);
+        case what::refused: no_right_(); return tell_all(change::refused);
         case what::message: return on_message(e.text);
     }
 }
@@ -83,17 +85,22 @@ void wake_board::on_message(std::string_view text) {
         base::guard lock(mutex_);
         if (const auto it = watching_.find(std::string{token}); it != watching_.end()) waiting = it->second;
     }
-    if (waiting) (*waiting)({change::woken, {std::string{score}}});
-    else orphan_(token, text.substr(second + 1));
+    if (waiting)
+        (*waiting)({change::woken, {std::string{score}}});
+    else
+        orphan_(token, text.substr(second + 1));
 }
 
 void wake_board::tell_all(change what) {
     std::vector<std::shared_ptr<handler>> all;
     {
         base::guard lock(mutex_);
-        if (what == change::watching) state_ = state::listening;
-        else if (what == change::refused) state_ = state::refused;
-        else state_ = state::asked;
+        if (what == change::watching)
+            state_ = state::listening;
+        else if (what == change::refused)
+            state_ = state::refused;
+        else
+            state_ = state::asked;
         all.reserve(watching_.size());
         for (const auto& [token, tell] : watching_) all.push_back(tell);
     }

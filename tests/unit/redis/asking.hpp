@@ -27,12 +27,17 @@ struct answer {
 
     [[nodiscard]] bool here() const { return times.load(std::memory_order_acquire) > 0; }
     [[nodiscard]] const reply* as_reply() const { return here() ? std::get_if<reply>(&value) : nullptr; }
-    [[nodiscard]] const not_sent* as_not_sent() const { return here() ? std::get_if<not_sent>(&value) : nullptr; }
-    [[nodiscard]] const no_answer* as_no_answer() const { return here() ? std::get_if<no_answer>(&value) : nullptr; }
+    [[nodiscard]] const not_sent* as_not_sent() const {
+        return here() ? std::get_if<not_sent>(&value) : nullptr;
+    }
+    [[nodiscard]] const no_answer* as_no_answer() const {
+        return here() ? std::get_if<no_answer>(&value) : nullptr;
+    }
     [[nodiscard]] std::string text() const {
         if (!here()) return "(no answer yet)";
         if (const auto* r = as_reply()) return r->is_integer() ? std::to_string(r->integer()) : r->text();
-        return as_not_sent() != nullptr ? "not sent: " + as_not_sent()->text : "no answer: " + as_no_answer()->text;
+        return as_not_sent() != nullptr ? "not sent: " + as_not_sent()->text
+                                        : "no answer: " + as_no_answer()->text;
     }
 };
 using answer_ptr = std::shared_ptr<answer>;
@@ -46,7 +51,8 @@ inline reply_handler into(const answer_ptr& a) {
 }
 
 // Sends and does not wait; the reactor reads the reply.
-inline answer_ptr send(node& n, std::initializer_list<std::string_view> args, boot_clock::duration patience = 10s) {
+inline answer_ptr send(node& n, std::initializer_list<std::string_view> args,
+                       boot_clock::duration patience = 10s) {
     const auto a = std::make_shared<answer>();
     n.command(args, in(patience), into(a));
     return a;
@@ -61,7 +67,8 @@ inline bool drive_until_here(node& n, answer& a, time_point until) {
 }
 
 // Sends and reads the reply on this thread.
-inline answer_ptr ask(node& n, std::initializer_list<std::string_view> args, boot_clock::duration patience = 10s) {
+inline answer_ptr ask(node& n, std::initializer_list<std::string_view> args,
+                      boot_clock::duration patience = 10s) {
     const will_drive here;
     const auto a = std::make_shared<answer>();
     const auto until = in(patience);
@@ -81,7 +88,8 @@ class told {
     }
     [[nodiscard]] std::size_t count(node_event::what kind) const {
         const std::lock_guard hold{mutex_};
-        return static_cast<std::size_t>(std::count_if(events_.begin(), events_.end(), [&](const auto& e) { return e.kind == kind; }));
+        return static_cast<std::size_t>(
+            std::count_if(events_.begin(), events_.end(), [&](const auto& e) { return e.kind == kind; }));
     }
     [[nodiscard]] bool soon(node_event::what kind, std::size_t times = 1) const {
         return test::eventually(10s, [&] { return count(kind) >= times; });

@@ -39,7 +39,8 @@ TEST(command, an_evalsha_becomes_the_eval_of_the_same_keys_and_arguments) {
     const std::string_view args[] = {"a\r\n$1"};
     std::string sha;
     append_evalsha(sha, "0123456789012345678901234567890123456789", keys, args);
-    EXPECT_EQ(as_eval(sha, "return 1"), "*6\r\n$4\r\nEVAL\r\n$8\r\nreturn 1\r\n$1\r\n2\r\n$2\r\nk1\r\n$2\r\nk2\r\n$5\r\na\r\n$1\r\n");
+    EXPECT_EQ(as_eval(sha, "return 1"),
+              "*6\r\n$4\r\nEVAL\r\n$8\r\nreturn 1\r\n$1\r\n2\r\n$2\r\nk1\r\n$2\r\nk2\r\n$5\r\na\r\n$1\r\n");
 }
 
 }  // namespace

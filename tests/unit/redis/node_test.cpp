@@ -193,9 +193,12 @@ TEST(node, threads_survive_connections_that_are_killed) {
             for (int i = 0; !stop; ++i) {
                 const auto payload = std::to_string(t) + ":" + std::to_string(i);
                 const auto a = ask(n, {"ECHO", payload}, 20s);
-                if (a->as_reply() != nullptr && a->text() == payload) ++answered;
-                else if (a->as_no_answer() != nullptr) ++lost;
-                else ++odd;
+                if (a->as_reply() != nullptr && a->text() == payload)
+                    ++answered;
+                else if (a->as_no_answer() != nullptr)
+                    ++lost;
+                else
+                    ++odd;
                 EXPECT_EQ(a->times, 1);
             }
         });
@@ -401,7 +404,8 @@ TEST(node, the_reactor_reads_for_a_driver_that_does_not_get_to_run) {
     std::binary_semaphore in_handler{0}, let_go{0};
     stuck = &in_handler;
     unstick = &let_go;
-    struct sigaction act{}, before{};
+    struct sigaction act {
+    }, before{};
     act.sa_handler = stay_stuck;
     ::sigaction(SIGUSR2, &act, &before);
 
@@ -462,7 +466,8 @@ TEST(node, a_driver_leaves_at_its_time) {
     node n{config_for(proxy.port()), reactor, {}};
     ASSERT_EQ(ask(n, {"PING"})->text(), "PONG");
     proxy.hold_reply_of(test::named("ECHO"));
-    for (const auto patience : {10ms, 50ms, 300ms}) {  // less and more than what the kernel's timer is used for
+    for (const auto patience :
+         {10ms, 50ms, 300ms}) {  // less and more than what the kernel's timer is used for
         const auto begin = boot_clock::now();
         EXPECT_FALSE(ask(n, {"ECHO", "x"}, patience)->here());
         const auto took = boot_clock::now() - begin;
@@ -534,7 +539,8 @@ TEST(node, leaves_no_descriptor_and_no_thread_behind) {
         node n{config_for(server.port()), reactor, {}};
         EXPECT_EQ(ask(n, {"PING"})->text(), "PONG");
     }
-    EXPECT_TRUE(eventually(5s, [&] { return test::count_open_fds() == fds && test::count_threads() <= threads; }));
+    EXPECT_TRUE(
+        eventually(5s, [&] { return test::count_open_fds() == fds && test::count_threads() <= threads; }));
 }
 
 }  // namespace

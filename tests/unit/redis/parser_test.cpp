@@ -59,7 +59,8 @@ TEST(parser, an_array_longer_than_its_first_reservation_keeps_its_elements) {
 }
 
 TEST(parser, gives_the_same_replies_however_the_bytes_are_torn) {
-    const std::string bytes = "+OK\r\n*3\r\n$3\r\nfoo\r\n:7\r\n*1\r\n$-1\r\n-ERR x\r\n$20\r\n01234567890123456789\r\n:1\r\n";
+    const std::string bytes =
+        "+OK\r\n*3\r\n$3\r\nfoo\r\n:7\r\n*1\r\n$-1\r\n-ERR x\r\n$20\r\n01234567890123456789\r\n:1\r\n";
     std::vector<reply> expected;
     {
         parser p;

@@ -26,7 +26,8 @@ class ear {
     }
     [[nodiscard]] std::size_t count(what kind) const {
         const std::lock_guard hold{mutex_};
-        return static_cast<std::size_t>(std::count_if(heard_.begin(), heard_.end(), [&](const auto& h) { return h.first == kind; }));
+        return static_cast<std::size_t>(
+            std::count_if(heard_.begin(), heard_.end(), [&](const auto& h) { return h.first == kind; }));
     }
     [[nodiscard]] bool soon(what kind, std::size_t times = 1) const {
         return eventually(15s, [&] { return count(kind) >= times; });
@@ -69,7 +70,9 @@ TEST(subscriber, connects_only_when_somebody_listens) {
     const auto connections = [&] {
         const auto list = server.command({"CLIENT", "LIST"}).text;
         std::size_t found = 0;
-        for (auto at = list.find("name=node-test"); at != std::string::npos; at = list.find("name=node-test", at + 1)) ++found;
+        for (auto at = list.find("name=node-test"); at != std::string::npos;
+             at = list.find("name=node-test", at + 1))
+            ++found;
         return found;
     };
     EXPECT_EQ(connections(), 1u);

@@ -103,7 +103,8 @@ TEST(url, a_mistake_is_named) {
             ADD_FAILURE() << row.url << " was taken";
         } catch (const error& e) {
             EXPECT_EQ(e.code(), make_error_code(errc::invalid_argument)) << row.url;
-            EXPECT_NE(std::string_view{e.what()}.find(row.says), std::string_view::npos) << row.url << " says: " << e.what();
+            EXPECT_NE(std::string_view{e.what()}.find(row.says), std::string_view::npos)
+                << row.url << " says: " << e.what();
         }
     }
 }
@@ -132,7 +133,8 @@ TEST(url, no_error_ever_shows_the_password) {
             (void)parse_url(url);
             ADD_FAILURE() << url << " was taken";
         } catch (const error& e) {
-            EXPECT_EQ(std::string_view{e.what()}.find("ter2"), std::string_view::npos) << url << " says: " << e.what();
+            EXPECT_EQ(std::string_view{e.what()}.find("ter2"), std::string_view::npos)
+                << url << " says: " << e.what();
         }
     }
 }
