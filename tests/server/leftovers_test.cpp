@@ -2,6 +2,7 @@
 #include "server/scene.hpp"
 
 #include <fstream>
+#include <latch>
 
 namespace holdfast::test {
 namespace {
@@ -35,7 +36,7 @@ TYPED_TEST_SUITE(leftovers, all_kinds, kind_names);
 
 TYPED_TEST(leftovers, of_many_uncontended_locks_are_none) {
     constexpr int threads = 8;
-    constexpr int each = 100'000 / 3 / threads / slower / slower;
+    constexpr int each = 100'000 / 3 / threads / slower;
     client c{this->server.url()};
     const auto work = [&](int count) {
         std::vector<std::future<void>> all;
@@ -67,14 +68,16 @@ TYPED_TEST(leftovers, of_many_uncontended_locks_are_none) {
 }
 
 TYPED_TEST(leftovers, of_many_contended_locks_are_none) {
-    constexpr int cycles = 20'000 / 3 / slower / slower;
+    constexpr int cycles = 20'000 / 3 / slower;
     {
         client c{this->server.url()};
         client d{this->server.url()};
+        std::latch start{2};
         std::vector<std::future<std::uint64_t>> both;
         for (auto* mine : {&c, &d}) {
-            both.push_back(in_background([mine] {
+            both.push_back(in_background([mine, &start] {
                 auto lock = TypeParam::make(*mine, "job");
+                start.arrive_and_wait();
                 for (int n = 0; n < cycles / 2; ++n) {
                     lock.lock();
                     lock.unlock();
