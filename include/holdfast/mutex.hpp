@@ -62,18 +62,19 @@ class exclusive {
     void unlock() noexcept;
 
     // --- as a lease ----------------------------------------------------------------------------
-    lease acquire(acquire_options options = {});
-    lease acquire(std::error_code& ec, acquire_options options = {});
-    lease try_acquire(acquire_options options = {});
-    lease try_acquire(std::error_code& ec, acquire_options options = {});
+    lease acquire(const acquire_options& options = {});
+    lease acquire(std::error_code& ec, const acquire_options& options = {});
+    lease try_acquire(const acquire_options& options = {});
+    lease try_acquire(std::error_code& ec, const acquire_options& options = {});
     template <class Rep, class Period>
-    lease try_acquire_for(const std::chrono::duration<Rep, Period>& wait, acquire_options options = {}) {
-        return try_acquire_until_(after_(wait), std::move(options));
+    lease try_acquire_for(const std::chrono::duration<Rep, Period>& wait,
+                          const acquire_options& options = {}) {
+        return try_acquire_until_(after_(wait), options);
     }
     template <class Rep, class Period>
     lease try_acquire_for(const std::chrono::duration<Rep, Period>& wait, std::error_code& ec,
-                          acquire_options options = {}) {
-        return try_acquire_until_(after_(wait), ec, std::move(options));
+                          const acquire_options& options = {}) {
+        return try_acquire_until_(after_(wait), ec, options);
     }
 
     // --- under a standard guard ----------------------------------------------------------------
@@ -116,8 +117,8 @@ class exclusive {
                                             const acquire_options* options) const;
     outcome acquire_(std::optional<time_point> give_up_at, const acquire_options* options);
     bool try_lock_until_(time_point until);
-    lease try_acquire_until_(time_point until, acquire_options options);
-    lease try_acquire_until_(time_point until, std::error_code& ec, acquire_options options);
+    lease try_acquire_until_(time_point until, const acquire_options& options);
+    lease try_acquire_until_(time_point until, std::error_code& ec, const acquire_options& options);
 
     std::shared_ptr<session::cell> cell_;
     choices chosen_;

@@ -96,29 +96,29 @@ bool exclusive::try_lock_until_(time_point until) {
 
 void exclusive::unlock() noexcept { cell_->unlock(); }
 
-lease exclusive::acquire(acquire_options options) {
+lease exclusive::acquire(const acquire_options& options) {
     auto o = acquire_(forever, &options);
     if (const auto* f = std::get_if<session::failed>(&o)) raise(*f);
     return lease_or_no(std::move(o));
 }
 
-lease exclusive::acquire(std::error_code& ec, acquire_options options) {
-    return try_acquire_until_(forever, ec, std::move(options));
+lease exclusive::acquire(std::error_code& ec, const acquire_options& options) {
+    return try_acquire_until_(forever, ec, options);
 }
 
-lease exclusive::try_acquire(acquire_options options) {
-    return try_acquire_until_(time_point::min(), std::move(options));
+lease exclusive::try_acquire(const acquire_options& options) {
+    return try_acquire_until_(time_point::min(), options);
 }
 
-lease exclusive::try_acquire(std::error_code& ec, acquire_options options) {
-    return try_acquire_until_(time_point::min(), ec, std::move(options));
+lease exclusive::try_acquire(std::error_code& ec, const acquire_options& options) {
+    return try_acquire_until_(time_point::min(), ec, options);
 }
 
-lease exclusive::try_acquire_until_(time_point until, acquire_options options) {
+lease exclusive::try_acquire_until_(time_point until, const acquire_options& options) {
     return lease_or_no(acquire_(until, &options));
 }
 
-lease exclusive::try_acquire_until_(time_point until, std::error_code& ec, acquire_options options) {
+lease exclusive::try_acquire_until_(time_point until, std::error_code& ec, const acquire_options& options) {
     if (!cell_->client().usable()) {
         ec = cell_->client().forked() ? errc::forked : errc::closed;
         return {};

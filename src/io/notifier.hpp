@@ -56,7 +56,7 @@ class notifier {
     };
 
     static void run(const std::shared_ptr<shared_state>& s);
-    static void start_thread(const std::shared_ptr<shared_state>& s);
+    static void start_thread(const std::shared_ptr<shared_state>& s) REQUIRES(s->mutex);
     void look_later(std::uint64_t ended_then);
 
     reactor& timers_;

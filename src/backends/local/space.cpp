@@ -194,7 +194,7 @@ owner_id space::evict(const lock_name& name) {
     return std::holds_alternative<released>(release({{of, name}, holder, false})) ? holder : owner_id{};
 }
 
-void space::watch(const lock_key& key, const owner_id& owner, std::shared_ptr<watch_handler> tell) {
+void space::watch(const lock_key& key, const owner_id& owner, const std::shared_ptr<watch_handler>& tell) {
     {
         base::guard lock(mutex_);
         watchers_.insert_or_assign(owner, watcher{key, tell});

@@ -34,7 +34,8 @@ class space {
     // The owner that held it; empty if nobody did.
     owner_id evict(const lock_name& name);
 
-    void watch(const backend::lock_key& key, const owner_id& owner, std::shared_ptr<watch_handler> tell);
+    void watch(const backend::lock_key& key, const owner_id& owner,
+               const std::shared_ptr<watch_handler>& tell);
     void unwatch(const owner_id& owner);
 
   private:

@@ -162,7 +162,7 @@ struct inspection : std::enable_shared_from_this<inspection> {
     clients connected;
     lock_info info;
 
-    inspection(surroundings& s, lock_name n, time_point d, handler<result<lock_info>> h)
+    inspection(surroundings& s, const lock_name& n, time_point d, handler<result<lock_info>> h)
         : around(s), name(n), deadline(d), done(std::move(h)), info{n, "free", false, {}, {}, {}, {}} {}
 
     // CLIENT LIST may be forbidden; then nobody's host is known and the rest still is.
