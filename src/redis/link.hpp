@@ -146,7 +146,7 @@ class link : public std::enable_shared_from_this<link> {
     void connect();
     void connect_later(std::chrono::nanoseconds);
     void on_connected(connected);
-    void on_connect_failed(connect_failure);
+    void on_connect_failed(const connect_failure&);
     void lose(connection_ptr, fault why) REQUIRES(mutex_);
     void bury(const connection_ptr&, operation_queue& lost, const fault& why);
     void arm_expiry(time_point deadline) REQUIRES(mutex_);

@@ -46,7 +46,7 @@ void link::connect() {
             if (auto* ok = std::get_if<connected>(&result)) {
                 self->on_connected(std::move(*ok));
             } else {
-                self->on_connect_failed(std::get<connect_failure>(std::move(result)));
+                self->on_connect_failed(std::get<connect_failure>(result));
             }
         });
     connector_->start();
@@ -85,7 +85,7 @@ void link::on_connected(connected made) {
     if (has_work()) arm_tick();
 }
 
-void link::on_connect_failed(connect_failure failure) {
+void link::on_connect_failed(const connect_failure& failure) {
     const bool refused = failure.kind == connect_failure::what::refused;
     {
         base::guard hold{mutex_};
@@ -104,7 +104,8 @@ void link::on_connect_failed(connect_failure failure) {
     connect_later(refused ? backoff_.refused() : backoff_.next());
 }
 
-// By whoever notices. The connection is gone at once; what must be told is told by the reactor.
+// By whoever notices. The connection is gone at once; what must be told is told by the reactor. By value: `c`
+// is often conn_ itself, which is cleared here. NOLINTNEXTLINE(performance-unnecessary-value-param)
 void link::lose(connection_ptr c, fault why) {
     if (conn_ != c) return;
     conn_.reset();

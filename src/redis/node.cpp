@@ -35,7 +35,7 @@ request evalsha(const script_ref& script, std::span<const std::string_view> keys
 
 }  // namespace
 
-node::node(node_config config, io::reactor& reactor, std::function<void(const node_event&)> on_event)
+node::node(const node_config& config, io::reactor& reactor, std::function<void(const node_event&)> on_event)
     : subscriber_(std::make_unique<subscriber>(config, reactor)) {
     link_ = std::make_shared<link>(
         config, reactor,

@@ -62,7 +62,7 @@ class will_drive {
 class node {
   public:
     // `on_event` may be empty. The reactor must outlive the node.
-    node(node_config, io::reactor&, std::function<void(const node_event&)> on_event);
+    node(const node_config&, io::reactor&, std::function<void(const node_event&)> on_event);
     node(const node&) = delete;
     node& operator=(const node&) = delete;
     // Commands without an answer end with errc::closed. No thread may be inside `drive`.

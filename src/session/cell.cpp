@@ -201,7 +201,7 @@ std::shared_ptr<hold> cell::settle(const std::shared_ptr<waiter>& me, const acqu
     t->home = weak_from_this();
     t->watch = std::move(watch);
     if (how.by_thread) t->thread = this_thread();
-    const auto h = std::make_shared<hold>(shared_from_this(), t);
+    auto h = std::make_shared<hold>(shared_from_this(), t);
     {
         base::guard lock(mutex_);
         now_ = occupancy{t, 1, me};

@@ -20,7 +20,7 @@ constexpr std::array stray_pauses{milliseconds{100}, milliseconds{1'000}};
 }  // namespace
 
 std::shared_ptr<core> core::open(config settings, const store_opener& opener) {
-    const std::shared_ptr<core> c(new core(std::move(settings)));
+    std::shared_ptr<core> c(new core(std::move(settings)));
     c->store_ = opener(*c);
     return c;
 }
@@ -244,7 +244,7 @@ void core::undo(const backend::lock_key& key, const owner_id& owner, millisecond
     });
 }
 
-void core::send_undo(backend::release_request r, milliseconds lease, bool insist, unsigned round) {
+void core::send_undo(const backend::release_request& r, milliseconds lease, bool insist, unsigned round) {
     if (store_gone_.load()) return;
     store_->release(
         r, boot_clock::now() + settings.answer_timeout, [=, this](const backend::release_answer& a) {

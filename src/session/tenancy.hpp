@@ -21,7 +21,9 @@ using std::chrono::milliseconds;
 
 // A thread that holds by lock(). `alive` becomes false when the thread ends.
 struct thread_mark {
-    std::uint64_t serial;
+    explicit thread_mark(std::uint64_t s) : serial(s) {}
+
+    const std::uint64_t serial;
     std::atomic<bool> alive{true};
 };
 // Of the calling thread. Serials are never used twice, unlike the system's thread ids.
