@@ -22,6 +22,9 @@ if(PROJECT_IS_TOP_LEVEL)
     endif()
 endif()
 
+# hiredis asks its users for this, and a precompiled header is for sources with the same definitions.
+add_compile_definitions(_FILE_OFFSET_BITS=64)
+
 # Sanitizers go on everything, the tests and the library alike: half-instrumented programs report nonsense.
 if(HOLDFAST_SANITIZE)
     add_compile_options(-fsanitize=${HOLDFAST_SANITIZE} -fno-omit-frame-pointer)
