@@ -62,7 +62,7 @@ TYPED_TEST(stale_wake, with_an_older_score_makes_no_second_holder) {
 }
 
 TYPED_TEST(stale_wake, that_is_no_wake_at_all_is_ignored) {
-    for (const std::string message :
+    for (const std::string& message :
          {std::string{}, std::string{"1"}, this->token, this->token + " x job", std::string(100'000, 'x'),
           std::string{" "}, std::string{"  "}, std::string{"\0 \0 \0", 5}, std::string{"evicted"},
           std::string{"somebody evicted job"}}) {
