@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <fstream>
 #include <semaphore>
 #include <thread>
 
@@ -411,8 +412,20 @@ TEST(node, the_reactor_reads_for_a_driver_that_does_not_get_to_run) {
 
     proxy.hold_reply_of(test::named("ECHO"));
     answer_ptr drivers;
-    std::thread driver{[&] { drivers = ask(n, {"ECHO", "driver"}, 30s); }};
+    std::atomic<pid_t> drivers_id{0};
+    std::thread driver{[&] {
+        drivers_id = ::gettid();
+        drivers = ask(n, {"ECHO", "driver"}, 30s);
+    }};
     ASSERT_TRUE(eventually(10s, [&] { return proxy.count().replies_held == 1; }));
+    // In poll(): a signal a moment earlier could stop it while it holds a mutex, which is another story.
+    ASSERT_TRUE(eventually(10s, [&] {
+        std::ifstream stat{"/proc/self/task/" + std::to_string(drivers_id) + "/stat"};
+        std::string line;
+        std::getline(stat, line);
+        const auto name_ends = line.rfind(')');
+        return name_ends + 2 < line.size() && line[name_ends + 2] == 'S';
+    }));
     ::pthread_kill(driver.native_handle(), SIGUSR2);
     in_handler.acquire();
     proxy.release_replies();

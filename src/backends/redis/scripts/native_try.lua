@@ -7,8 +7,9 @@ local v = call('GET', N)
 if v ~= me and (v or ARGV[4] ~= '1') then return {0, v or ''} end
 if not v then
   call('SET', N, me, 'PX', ARGV[2])
-elseif call('PTTL', N) < tonumber(ARGV[2]) then
-  call('PEXPIRE', N, ARGV[2])
+else
+  -- Always, though it may change nothing: after a write that needs no memory Redis refuses none that does.
+  call('PEXPIRE', N, ARGV[2], 'GT')
 end
 -- Microseconds since 2026 stay exact in a Lua number for 285 years. Time makes a lost counter harmless.
 local t = call('TIME')
