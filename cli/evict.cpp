@@ -19,7 +19,7 @@ namespace holdfast::cli {
 
 namespace {
 
-constexpr auto examples =
+constexpr auto evict_examples =
     R"(The holder is told where the store can, at the latest when it renews: until then two may believe to hold the lock.
 A command under `holdfast run` is ended. The next waiter gets the lock.
 Exit code 0 if the lock was taken from somebody, 1 if nobody held it or you said no.
@@ -72,7 +72,7 @@ void add_evict(CLI::App& app, context& shared) {
     auto* const command = app.add_subcommand("evict", "Take a lock away from whoever holds it");
     auto given = std::make_shared<evict_options>();
     command->fallthrough();
-    command->footer(examples);
+    command->footer(evict_examples);
     command->add_option("NAME", given->name, "The lock")->required();
     command->add_flag("-y,--yes", given->yes, "Do not ask");
     command->add_flag("--json", given->json, "A JSON object");

@@ -17,7 +17,7 @@ namespace holdfast::cli {
 
 namespace {
 
-constexpr auto examples = R"(Exit code 0 whether the lock is held or free.
+constexpr auto inspect_examples = R"(Exit code 0 whether the lock is held or free.
 
 Examples:
   holdfast inspect stock:42
@@ -42,7 +42,7 @@ void add_inspect(CLI::App& app, context& shared) {
     auto name = std::make_shared<std::string>();
     auto json = std::make_shared<bool>(false);
     command->fallthrough();
-    command->footer(examples);
+    command->footer(inspect_examples);
     command->add_option("NAME", *name, "The lock")->required();
     command->add_flag("--json", *json, "A JSON object");
     command->callback(

@@ -21,7 +21,8 @@ namespace holdfast::cli {
 
 namespace {
 
-constexpr auto examples = R"(On a terminal a table, otherwise the same columns without a head, parted by tabs.
+constexpr auto ls_examples =
+    R"(On a terminal a table, otherwise the same columns without a head, parted by tabs.
 
 Examples:
   holdfast ls
@@ -60,7 +61,7 @@ void add_ls(CLI::App& app, context& shared) {
     auto glob = std::make_shared<std::string>("*");
     auto json = std::make_shared<bool>(false);
     ls->fallthrough();
-    ls->footer(examples);
+    ls->footer(ls_examples);
     ls->add_option("GLOB", *glob, "Only names that match; '*' stands for any characters, '?' for one");
     ls->add_flag("--json", *json, "An array of JSON objects");
     ls->callback(

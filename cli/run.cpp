@@ -25,7 +25,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr auto examples =
+constexpr auto run_examples =
     R"(The lock is renewed for as long as CMD runs. CMD runs in its own process group; signals are handed on to it.
 It finds in its environment:
   HOLDFAST_LOCK     the names, one per line        HOLDFAST_TOKEN    what the store calls us, one line per lock
@@ -170,7 +170,7 @@ void add_run(CLI::App& app, context& shared) {
     auto* const run = app.add_subcommand("run", "Run a command while holding one lock or several");
     auto given = std::make_shared<run_options>();
     run->fallthrough();
-    run->footer(examples);
+    run->footer(run_examples);
     run->formatter(std::make_shared<usage_with_command>());
     run->add_option("NAME", given->names, "The locks: all of them are taken, or none")->required();
     auto* const no_wait =

@@ -71,7 +71,7 @@ nlohmann::ordered_json to_json(const std::vector<round_result>& rounds, const pl
                                {"stock", what.stock},
                                {"processes", what.processes},
                                {"threads", what.threads},
-                               {"kind", what.kind == lock_kind::mutex ? "mutex" : "recursive"},
+                               {"kind", what.kind == demo_kind::mutex ? "mutex" : "recursive"},
                                {"rounds", nlohmann::ordered_json::array()}};
     for (const auto& round : rounds) out["rounds"].push_back(to_json(round, what));
     out["not_as_it_should_be"] = disappointments(rounds, what);
@@ -144,7 +144,7 @@ void add_demo(CLI::App& app, context& shared) {
             throw CLI::ValidationError(
                 "--kind", fmt::format("\"{}\" is neither mutex nor recursive", base::printable(text)));
         }
-        wanted->what.kind = text == "mutex" ? lock_kind::mutex : lock_kind::recursive;
+        wanted->what.kind = text == "mutex" ? demo_kind::mutex : demo_kind::recursive;
     };
     command
         ->add_option_function<std::string>("--kind", read_kind, "The lock of round three: mutex or recursive")

@@ -14,14 +14,14 @@ enum class protection {
 };
 inline constexpr std::array all_rounds{protection::none, protection::process, protection::store};
 
-enum class lock_kind { mutex, recursive };
+enum class demo_kind { mutex, recursive };
 
 struct plan {
     std::int64_t requests = 100'000;
     std::int64_t stock = 60'000;
     int processes = 4;
     int threads = 16;  // in each process
-    lock_kind kind = lock_kind::mutex;
+    demo_kind kind = demo_kind::mutex;
 
     // The requests of the process with this number, counted from 0.
     [[nodiscard]] constexpr std::int64_t share_of(int process) const noexcept {

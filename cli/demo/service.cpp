@@ -165,15 +165,15 @@ void run(const assignment& told) {
         case protection::store: break;
     }
     switch (told.kind) {
-        case lock_kind::mutex: return run_with_shared_locks<mutex>(told);
-        case lock_kind::recursive: return run_with_shared_locks<recursive_mutex>(told);
+        case demo_kind::mutex: return run_with_shared_locks<mutex>(told);
+        case demo_kind::recursive: return run_with_shared_locks<recursive_mutex>(told);
     }
 }
 
 assignment from_line(const std::string& line) {
     const auto told = nlohmann::json::parse(line);
     return {.guard = told.at("guard").get<protection>(),
-            .kind = told.at("kind").get<lock_kind>(),
+            .kind = told.at("kind").get<demo_kind>(),
             .process = told.at("process"),
             .threads = told.at("threads"),
             .requests = told.at("requests"),

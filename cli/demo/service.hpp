@@ -12,7 +12,7 @@ namespace holdfast::cli::demo {
 // What a service is told by the demo, in one line on its standard input.
 struct assignment {
     protection guard = protection::none;
-    lock_kind kind = lock_kind::mutex;
+    demo_kind kind = demo_kind::mutex;
     int process = 0;
     int threads = 1;
     std::int64_t requests = 0;

@@ -32,11 +32,11 @@ std::string rebuilt(const round_result& round) {
 
 }  // namespace
 
-std::string name_of(protection guard, lock_kind kind) {
+std::string name_of(protection guard, demo_kind kind) {
     switch (guard) {
         case protection::none: return "no lock";
         case protection::process: return "std::mutex";
-        case protection::store: return kind == lock_kind::mutex ? "holdfast::mutex" : "recursive_mutex";
+        case protection::store: return kind == demo_kind::mutex ? "holdfast::mutex" : "recursive_mutex";
     }
     return {};
 }

@@ -10,7 +10,7 @@
 
 namespace holdfast::cli::demo {
 
-[[nodiscard]] std::string name_of(protection guard, lock_kind kind);
+[[nodiscard]] std::string name_of(protection guard, demo_kind kind);
 
 // Items that were sold and never existed.
 [[nodiscard]] std::int64_t oversold(const round_result& round, const plan& what);

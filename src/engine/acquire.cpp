@@ -154,7 +154,7 @@ acquire_action acquire::stop(std::error_code why, std::string text, undo at_leas
 acquire_action acquire::begin_listening(time_point now) {
     listen_asked_ = true;
     state_ = state::listening;
-    until_ = std::min(later(now, how_.answer_timeout), how_.give_up_at);
+    until_ = std::min(later(now, how_.poll_gap), how_.give_up_at);  // whom it takes longer polls meanwhile
     return listen{until_};
 }
 

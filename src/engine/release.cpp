@@ -6,7 +6,7 @@ namespace holdfast::engine {
 
 namespace {
 
-constexpr milliseconds first_retry{20};
+constexpr milliseconds first_pause{20};
 
 }  // namespace
 
@@ -38,7 +38,7 @@ release_action release::on_elapsed(time_point now) {
 
 release_action release::no_answer(const backend::failure& why, time_point now) {
     last_ = why;
-    const auto again = later(now, first_retry * (1U << std::min(sends_ - 1, 8U)));
+    const auto again = later(now, first_pause * (1U << std::min(sends_ - 1, 8U)));
     // All sends together wait for one answer_timeout: a caller of unlock() was promised no more.
     if (again >= later(first_sent_, how_.answer_timeout) || why.code == condition::misuse) {
         return release_done{{release_outcome::unknown_until, how_.store_frees_at}, {}, why};

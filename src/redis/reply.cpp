@@ -154,10 +154,6 @@ constexpr std::size_t longest_line = 64 * 1024;
 // The reader gives a larger empty buffer back to the system.
 constexpr std::size_t kept_buffer = 64 * 1024;
 
-struct free_reader {
-    void operator()(redisReader* r) const noexcept { redisReaderFree(r); }
-};
-
 const redisReadTask& current_task(const redisReader& r) {
 #if HIREDIS_MAJOR >= 1
     return *r.task[r.ridx];
@@ -171,10 +167,10 @@ const redisReadTask& current_task(const redisReader& r) {
 struct parser::state {
     redisReplyObjectFunctions functions = reply_builder::functions();
     reply_builder builder;
-    std::unique_ptr<redisReader, free_reader> reader;
+    std::unique_ptr<redisReader, decltype(&redisReaderFree)> reader;
 
     explicit state(const size_caps& caps)
-        : builder(caps), reader(redisReaderCreateWithFunctions(&functions)) {
+        : builder(caps), reader(redisReaderCreateWithFunctions(&functions), &redisReaderFree) {
         if (!reader) throw std::bad_alloc{};
         reader->maxbuf = kept_buffer;
         reader->privdata = &builder;

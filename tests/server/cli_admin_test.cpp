@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace holdfast::test {
+namespace holdfast::test::cli {
 namespace {
 
 class admin_command : public command_test {
@@ -168,4 +168,4 @@ TEST_F(admin_command, every_command_has_help_with_examples) {
 }
 
 }  // namespace
-}  // namespace holdfast::test
+}  // namespace holdfast::test::cli

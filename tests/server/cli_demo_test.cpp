@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace holdfast::test {
+namespace holdfast::test::cli {
 namespace {
 
 using namespace std::chrono_literals;
@@ -185,4 +185,4 @@ TEST_F(demo_in_progress, ends_with_a_sentence_when_a_service_dies) {
 }
 
 }  // namespace
-}  // namespace holdfast::test
+}  // namespace holdfast::test::cli

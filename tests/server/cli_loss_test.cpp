@@ -1,7 +1,7 @@
 // `holdfast run` and a lock that is lost, or held too long or not long enough.
 #include "server/cli_scene.hpp"
 
-namespace holdfast::test {
+namespace holdfast::test::cli {
 namespace {
 
 class lost_lock : public command_test {};
@@ -127,4 +127,4 @@ TEST_F(lost_lock, lock_is_renewed_whatever_the_ttl_is) {
 }
 
 }  // namespace
-}  // namespace holdfast::test
+}  // namespace holdfast::test::cli

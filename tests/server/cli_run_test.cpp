@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <sstream>
 
-namespace holdfast::test {
+namespace holdfast::test::cli {
 namespace {
 
 class run_command : public command_test {};
@@ -375,4 +375,4 @@ TEST_F(run_command, reader_of_json_that_does_not_read_holds_nothing_up) {
 }
 
 }  // namespace
-}  // namespace holdfast::test
+}  // namespace holdfast::test::cli

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace holdfast::test {
+namespace holdfast::test::cli {
 
 using namespace std::chrono_literals;
 using words = std::vector<std::string>;
@@ -84,4 +84,4 @@ inline bool is_dead(pid_t pid) {
     return line.substr(line.rfind(')') + 2, 1) == "Z";
 }
 
-}  // namespace holdfast::test
+}  // namespace holdfast::test::cli

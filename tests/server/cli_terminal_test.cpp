@@ -11,7 +11,7 @@
 #include <array>
 #include <cstdlib>
 
-namespace holdfast::test {
+namespace holdfast::test::cli {
 namespace {
 
 // A person at an interactive shell: types, and reads what the terminal shows.
@@ -189,4 +189,4 @@ TEST_F(on_a_terminal, ls_shows_a_table) {
 }
 
 }  // namespace
-}  // namespace holdfast::test
+}  // namespace holdfast::test::cli

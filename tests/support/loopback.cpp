@@ -19,11 +19,13 @@ sockaddr_in loopback(std::uint16_t port) {
     return address;
 }
 
-[[noreturn]] void fail(const char* what) { throw std::system_error{errno, std::generic_category(), what}; }
+[[noreturn]] void socket_failed(const char* what) {
+    throw std::system_error{errno, std::generic_category(), what};
+}
 
 unique_fd tcp_socket() {
     unique_fd fd{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    if (!fd) fail("socket");
+    if (!fd) socket_failed("socket");
     return fd;
 }
 
@@ -35,14 +37,16 @@ unique_fd bound_socket(std::uint16_t port) {
     const int on = 1;
     ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     const sockaddr_in address = loopback(port);
-    if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) fail("bind");
+    if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+        socket_failed("bind");
     return fd;
 }
 
 std::uint16_t port_of(const unique_fd& socket) {
     sockaddr_in address{};
     socklen_t size = sizeof address;
-    if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) fail("getsockname");
+    if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0)
+        socket_failed("getsockname");
     return ntohs(address.sin_port);
 }
 

@@ -321,7 +321,8 @@ TEST_F(acquiring, who_was_never_answered_asks_once_even_if_the_watch_took_all_th
 TEST_F(acquiring, a_watch_that_does_not_come_is_not_waited_for) {
     begin();
     store_says_busy();
-    nobody_answers();
+    EXPECT_EQ(until(), now + how.poll_gap);
+    time_comes();
     EXPECT_TRUE(is_asking(intent::queue));
     store_queues_us("t1");
     EXPECT_EQ(until(), now + how.silent_poll);

@@ -13,7 +13,7 @@ namespace {
 using test::eventually;
 using test::fault_proxy;
 using test::redis_server;
-using what = sub_event::what;
+using sub_what = sub_event::what;
 
 // Notes what a subscription is told.
 class ear {
@@ -24,25 +24,25 @@ class ear {
             heard_.emplace_back(e.kind, e.text);
         };
     }
-    [[nodiscard]] std::size_t count(what kind) const {
+    [[nodiscard]] std::size_t count(sub_what kind) const {
         const std::lock_guard hold{mutex_};
         return static_cast<std::size_t>(
             std::count_if(heard_.begin(), heard_.end(), [&](const auto& h) { return h.first == kind; }));
     }
-    [[nodiscard]] bool soon(what kind, std::size_t times = 1) const {
+    [[nodiscard]] bool soon(sub_what kind, std::size_t times = 1) const {
         return eventually(15s, [&] { return count(kind) >= times; });
     }
     [[nodiscard]] std::vector<std::string> messages() const {
         const std::lock_guard hold{mutex_};
         std::vector<std::string> all;
         for (const auto& [kind, text] : heard_)
-            if (kind == what::message) all.push_back(text);
+            if (kind == sub_what::message) all.push_back(text);
         return all;
     }
 
   private:
     mutable std::mutex mutex_;
-    std::vector<std::pair<what, std::string>> heard_;
+    std::vector<std::pair<sub_what, std::string>> heard_;
 };
 
 std::int64_t listeners_of(redis_server& s, const std::string& channel) {
@@ -55,9 +55,9 @@ TEST(subscriber, hears_messages_once_it_is_subscribed) {
     node n{config_for(server.port()), reactor, {}};
     ear e;
     const auto token = n.subscribe("ch", e.handler());
-    ASSERT_TRUE(e.soon(what::subscribed));
+    ASSERT_TRUE(e.soon(sub_what::subscribed));
     for (int i = 0; i < 100; ++i) server.command({"PUBLISH", "ch", std::to_string(i)});
-    ASSERT_TRUE(e.soon(what::message, 100));
+    ASSERT_TRUE(e.soon(sub_what::message, 100));
     EXPECT_EQ(e.messages().front(), "0");
     EXPECT_EQ(e.messages().back(), "99");
 }
@@ -78,7 +78,7 @@ TEST(subscriber, connects_only_when_somebody_listens) {
     EXPECT_EQ(connections(), 1u);
     ear e;
     const auto token = n.subscribe("ch", e.handler());
-    ASSERT_TRUE(e.soon(what::subscribed));
+    ASSERT_TRUE(e.soon(sub_what::subscribed));
     EXPECT_EQ(connections(), 2u);
 }
 
@@ -88,18 +88,18 @@ TEST(subscriber, handlers_of_one_channel_share_a_subscription) {
     node n{config_for(server.port()), reactor, {}};
     ear a, b;
     auto first = n.subscribe("ch", a.handler());
-    ASSERT_TRUE(a.soon(what::subscribed));
+    ASSERT_TRUE(a.soon(sub_what::subscribed));
     auto second = n.subscribe("ch", b.handler());
-    ASSERT_TRUE(b.soon(what::subscribed));
+    ASSERT_TRUE(b.soon(sub_what::subscribed));
     EXPECT_EQ(listeners_of(server, "ch"), 1);
     server.command({"PUBLISH", "ch", "x"});
-    ASSERT_TRUE(a.soon(what::message) && b.soon(what::message));
-    EXPECT_EQ(a.count(what::subscribed), 1u);
+    ASSERT_TRUE(a.soon(sub_what::message) && b.soon(sub_what::message));
+    EXPECT_EQ(a.count(sub_what::subscribed), 1u);
 
     first.reset();
     server.command({"PUBLISH", "ch", "y"});
-    ASSERT_TRUE(b.soon(what::message, 2));
-    EXPECT_EQ(a.count(what::message), 1u);
+    ASSERT_TRUE(b.soon(sub_what::message, 2));
+    EXPECT_EQ(a.count(sub_what::message), 1u);
     second.reset();
     EXPECT_TRUE(eventually(10s, [&] { return listeners_of(server, "ch") == 0; }));
 }
@@ -111,13 +111,13 @@ TEST(subscriber, subscribes_again_after_its_connection_was_killed) {
     ear a, b;
     const auto first = n.subscribe("a", a.handler());
     const auto second = n.subscribe("b", b.handler());
-    ASSERT_TRUE(a.soon(what::subscribed) && b.soon(what::subscribed));
+    ASSERT_TRUE(a.soon(sub_what::subscribed) && b.soon(sub_what::subscribed));
     server.command({"CLIENT", "KILL", "TYPE", "pubsub"});
-    ASSERT_TRUE(a.soon(what::broken) && b.soon(what::broken));
-    ASSERT_TRUE(a.soon(what::subscribed, 2) && b.soon(what::subscribed, 2));
+    ASSERT_TRUE(a.soon(sub_what::broken) && b.soon(sub_what::broken));
+    ASSERT_TRUE(a.soon(sub_what::subscribed, 2) && b.soon(sub_what::subscribed, 2));
     server.command({"PUBLISH", "a", "again"});
-    ASSERT_TRUE(a.soon(what::message));
-    EXPECT_EQ(a.count(what::broken), 1u);
+    ASSERT_TRUE(a.soon(sub_what::message));
+    EXPECT_EQ(a.count(sub_what::broken), 1u);
 }
 
 TEST(subscriber, waits_for_a_server_that_is_not_there_yet) {
@@ -128,8 +128,8 @@ TEST(subscriber, waits_for_a_server_that_is_not_there_yet) {
     ear e;
     const auto token = n.subscribe("ch", e.handler());
     server.start();
-    EXPECT_TRUE(e.soon(what::subscribed));
-    EXPECT_EQ(e.count(what::broken), 0u);
+    EXPECT_TRUE(e.soon(sub_what::subscribed));
+    EXPECT_EQ(e.count(sub_what::broken), 0u);
 }
 
 TEST(subscriber, an_unanswered_subscription_gives_the_connection_up) {
@@ -142,12 +142,12 @@ TEST(subscriber, an_unanswered_subscription_gives_the_connection_up) {
     node n{c, reactor, {}};
     ear a, b;
     const auto first = n.subscribe("a", a.handler());
-    ASSERT_TRUE(a.soon(what::subscribed));
+    ASSERT_TRUE(a.soon(sub_what::subscribed));
     proxy.stall();
     const auto second = n.subscribe("b", b.handler());
-    ASSERT_TRUE(a.soon(what::broken));
+    ASSERT_TRUE(a.soon(sub_what::broken));
     proxy.resume();
-    EXPECT_TRUE(a.soon(what::subscribed, 2) && b.soon(what::subscribed));
+    EXPECT_TRUE(a.soon(sub_what::subscribed, 2) && b.soon(sub_what::subscribed));
 }
 
 TEST(subscriber, is_told_when_it_may_not_listen) {
@@ -162,10 +162,10 @@ TEST(subscriber, is_told_when_it_may_not_listen) {
     ear shut, late, open;
     const auto first = n.subscribe("shut", shut.handler());
     const auto second = n.subscribe("open", open.handler());
-    EXPECT_TRUE(shut.soon(what::refused));
-    EXPECT_TRUE(open.soon(what::subscribed));
+    EXPECT_TRUE(shut.soon(sub_what::refused));
+    EXPECT_TRUE(open.soon(sub_what::subscribed));
     const auto third = n.subscribe("shut", late.handler());
-    EXPECT_TRUE(late.soon(what::refused)) << "who comes later is told too";
+    EXPECT_TRUE(late.soon(sub_what::refused)) << "who comes later is told too";
 }
 
 TEST(subscriber, no_handler_runs_after_its_token_is_gone) {
@@ -174,7 +174,7 @@ TEST(subscriber, no_handler_runs_after_its_token_is_gone) {
     node n{config_for(server.port()), reactor, {}};
     ear keeps;
     const auto keeper = n.subscribe("ch", keeps.handler());
-    ASSERT_TRUE(keeps.soon(what::subscribed));
+    ASSERT_TRUE(keeps.soon(sub_what::subscribed));
     std::atomic<bool> stop{false};
     std::thread publisher{[&] {
         node p{config_for(server.port()), reactor, {}};
@@ -199,7 +199,7 @@ TEST(subscriber, the_destructor_waits_for_a_running_handler) {
     std::binary_semaphore inside{0}, go_on{0};
     std::atomic<bool> finished{false};
     auto token = n.subscribe("ch", [&](const sub_event& e) {
-        if (e.kind != what::subscribed) return;
+        if (e.kind != sub_what::subscribed) return;
         inside.release();
         go_on.acquire();
         finished = true;
@@ -253,7 +253,7 @@ TEST(subscriber, threads_come_and_go_on_the_same_channels) {
             for (int i = 0; i < 100; ++i) {
                 ear e;
                 const auto token = n.subscribe("ch" + std::to_string((t + i) % 3), e.handler());
-                if (!e.soon(what::subscribed)) ++missed;
+                if (!e.soon(sub_what::subscribed)) ++missed;
             }
         });
     }
