@@ -42,6 +42,11 @@ function(holdfast_reuse_pch target)
     endif()
 endfunction()
 
+# Several sources of a target at a time, for those that include more than they say themselves: half the time.
+function(holdfast_build_together target)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+endfunction()
+
 # holdfast_folder(<name> [<dependency>...]): the folder this is called in becomes the object target holdfast_<name>.
 # Its objects go into the library; its dependencies say which headers it may see.
 function(holdfast_folder name)

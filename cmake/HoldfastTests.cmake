@@ -21,6 +21,7 @@ function(holdfast_test name)
         target_compile_definitions(${target} PRIVATE HOLDFAST_COMMAND="$<TARGET_FILE:holdfast_cli>")
         add_dependencies(${target} holdfast_cli)
     endif()
+    holdfast_build_together(${target})
     # The optimizer takes longer over a test than the test runs.
     target_compile_options(${target} PRIVATE -O0)
     target_precompile_headers(${target} REUSE_FROM holdfast_test_pch)
