@@ -164,10 +164,11 @@ std::variant<std::shared_ptr<hold>, failed> cell::contend(const std::shared_ptr<
             request.want = a->want;
             until = a->until;
             asking = true;
+            me->asks();
             store.attempt(request, send_by(until),
                           [me, number = a->number, core = core_](backend::attempt_answer answer) {
                               count(core->counts, answer);
-                              me->push(engine::answered{number, std::move(answer)});
+                              me->answered({number, std::move(answer)});
                           });
         } else if (const auto* l = std::get_if<engine::listen>(&action)) {
             until = l->until;
@@ -180,8 +181,11 @@ std::variant<std::shared_ptr<hold>, failed> cell::contend(const std::shared_ptr<
             return settle(me, how, *got, request.lease, request.owner, std::move(watch), called_at);
         } else {
             auto& no = std::get<engine::give_up>(action);
-            if (no.cleanup != engine::undo::none) {
-                core_->undo(key_, request.owner, request.lease, no.cleanup == engine::undo::insist);
+            if (no.cleanup == engine::undo::insist) {
+                core_->undo(key_, request.owner, request.lease, true);
+            } else if (no.cleanup == engine::undo::once) {
+                // Not before the answer: a script that the server did not know is sent again, behind us.
+                me->once_answered(core_->plan_undo(key_, request.owner, request.lease, false));
             }
             return describe(no.why, no.text, no.holder);
         }

@@ -235,13 +235,18 @@ void core::lose(const std::shared_ptr<tenancy>& t, const std::string& why) {
 }
 
 void core::undo(const backend::lock_key& key, const owner_id& owner, milliseconds lease, bool insist) {
+    plan_undo(key, owner, lease, insist)();
+}
+
+std::function<void()> core::plan_undo(const backend::lock_key& key, const owner_id& owner, milliseconds lease,
+                                      bool insist) {
     {
         base::guard lock(mutex_);
         ++undoing_;
     }
-    reactor_->post([this, r = backend::release_request{key, owner, true}, lease, insist] {
-        send_undo(r, lease, insist, 0);
-    });
+    return [self = shared_from_this(), r = backend::release_request{key, owner, true}, lease, insist] {
+        self->reactor_->post([core = self.get(), r, lease, insist] { core->send_undo(r, lease, insist, 0); });
+    };
 }
 
 void core::send_undo(const backend::release_request& r, milliseconds lease, bool insist, unsigned round) {

@@ -9,7 +9,9 @@
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <optional>
+#include <utility>
 
 namespace holdfast::session {
 
@@ -25,6 +27,33 @@ class waiter {
             events_.push_back(std::move(e));
         }
         parker_.unpark();
+    }
+
+    // A question is about to be sent; `answered` brings the answer, whatever it is.
+    void asks() {
+        base::guard lock(mutex_);
+        ++answers_due_;
+    }
+    void answered(engine::answered answer) {
+        std::function<void()> then;
+        {
+            base::guard lock(mutex_);
+            events_.emplace_back(std::move(answer));
+            if (--answers_due_ == 0) then = std::exchange(then_, nullptr);
+        }
+        parker_.unpark();
+        if (then) then();
+    }
+    // `then` runs when no answer is due any more: now, or on the thread that brings the last one.
+    void once_answered(std::function<void()> then) {
+        {
+            base::guard lock(mutex_);
+            if (answers_due_ > 0) {
+                then_ = std::move(then);
+                return;
+            }
+        }
+        then();
     }
 
     // It is this waiter's turn among the threads of its process.
@@ -79,6 +108,8 @@ class waiter {
     std::atomic<bool> turn_{false};
     base::mutex mutex_;
     std::deque<engine::acquire_event> events_ GUARDED_BY(mutex_);
+    unsigned answers_due_ GUARDED_BY(mutex_) = 0;
+    std::function<void()> then_ GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::session

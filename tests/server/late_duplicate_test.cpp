@@ -77,5 +77,25 @@ TYPED_TEST(late_duplicate, of_a_cancelled_acquire_is_undone) {
     this->expect_ghost_undone(before);
 }
 
+// NOSCRIPT is answered with the whole script, which goes behind everything that was sent since.
+TYPED_TEST(late_duplicate, of_a_cancelled_acquire_whose_script_was_not_known_is_undone) {
+    lease held = this->others.acquire();
+    std::stop_source stop;
+    fault_proxy net{this->server};
+    client behind_it{net.url()};
+    auto slow = TypeParam::make(behind_it, "job");
+    this->server.command({"SCRIPT", "FLUSH"});
+    net.hold_reply_of(TypeParam::bid());
+    auto waiter =
+        in_background([&] { return code_of([&] { (void)slow.acquire({.stop = stop.get_token()}); }); });
+    ASSERT_TRUE(eventually(patience, [&] { return net.count().replies_held == 1; }));
+    stop.request_stop();
+    EXPECT_EQ(waiter.get(), errc::cancelled);
+    EXPECT_TRUE(held.release());
+    const auto before = this->grants();
+    net.release_replies();
+    this->expect_ghost_undone(before);
+}
+
 }  // namespace
 }  // namespace holdfast::test
