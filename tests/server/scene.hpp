@@ -34,7 +34,7 @@ inline constexpr int slower = 5;
 inline constexpr int slower = 1;
 #endif
 // Over this a busy machine, and not the lock, is to blame; nothing that is tested takes as little.
-inline constexpr milliseconds slack = 400ms * slower;
+inline constexpr milliseconds slack = 900ms * slower;
 // For what must come to pass: only a failing test waits for so long.
 inline constexpr milliseconds patience = 20s;
 

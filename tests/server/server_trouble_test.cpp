@@ -24,6 +24,17 @@ class server_trouble : public ::testing::Test {
   protected:
     using lock_type = std::remove_reference_t<decltype(Kind::make(std::declval<client&>(), ""))>;
 
+    // After a restart they have to connect again first.
+    lease acquired_by_others() {
+        lease next;
+        (void)eventually(patience, [&] {
+            std::error_code ec;
+            next = others.try_acquire_for(patience, ec);
+            return next.valid();
+        });
+        return next;
+    }
+
     redis_server server{wanted()};
     client c{quick_to_give_up(server.url())};
     client d{quick_to_give_up(server.url())};
@@ -101,11 +112,12 @@ TYPED_TEST(server_trouble, a_slow_server_is_waited_for_and_a_very_slow_one_is_no
 }
 
 TYPED_TEST(server_trouble, a_restart_with_its_data_costs_no_lease) {
-    lease held = this->lock.acquire();
+    // Longer than the slowest disk needs to start a server from.
+    lease held = this->lock.acquire({.ttl = patience, .renew = true});
+    const auto renewals = this->c.stats().renewals;
     this->server.restart(redis_server::data::keep);
     EXPECT_TRUE(this->events.has(event_kind::store_restarted));
-    const auto renewals = this->c.stats().renewals;
-    EXPECT_TRUE(eventually(patience, [&] { return this->c.stats().renewals >= renewals + 2; }));
+    EXPECT_TRUE(eventually(patience, [&] { return this->c.stats().renewals > renewals; }));
     EXPECT_TRUE(held.valid());
     EXPECT_EQ(TypeParam::holder(this->server, "job"), held.owner().str());
     EXPECT_FALSE(this->others.try_acquire());
@@ -119,7 +131,7 @@ TYPED_TEST(server_trouble, a_restart_without_its_data_ends_the_leases) {
     EXPECT_TRUE(this->events.has(event_kind::store_restarted));
     EXPECT_TRUE(this->events.has(event_kind::lost));
     EXPECT_FALSE(held.valid());
-    lease next = this->others.try_acquire_for(patience);
+    lease next = this->acquired_by_others();
     EXPECT_TRUE(next.valid());
     EXPECT_EQ(held.release(), release_outcome::already_lost);
     EXPECT_TRUE(next.valid());
@@ -130,7 +142,7 @@ TYPED_TEST(server_trouble, nobody_is_valid_beyond_the_deadline_that_a_lost_renew
     lease held = this->lock.acquire({.ttl = 600ms, .renew = false});
     const auto deadline = held.deadline();
     this->server.restart(redis_server::data::lose);
-    lease next = this->others.try_acquire_for(patience);
+    lease next = this->acquired_by_others();
     ASSERT_TRUE(next.valid());
     // Two may be valid until then, which S2 says of a store that lost what it had acknowledged. Not after it.
     EXPECT_EQ(held.deadline(), deadline);

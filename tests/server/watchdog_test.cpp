@@ -147,7 +147,8 @@ TYPED_TEST(watchdog, is_not_begun_for_an_acquisition_that_was_cancelled) {
         const auto why = waiter.get();
         EXPECT_TRUE(!why || why == errc::cancelled) << why.message();
     }
-    // Well before the lease: nothing may be left that is to expire.
+    // Waits for all that is still on its way. Well before the lease: nothing may be left that is to expire.
+    EXPECT_TRUE(this->lock.acquire().release());
     EXPECT_TRUE(eventually(patience, [&] { return !exists(this->server, "job"); }));
     const auto renewals = this->net.count_of(TypeParam::renewal());
     const stopwatch since;
