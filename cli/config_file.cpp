@@ -42,6 +42,8 @@ constexpr std::array fields{
     field{"program", &config::program},
 };
 
+constexpr std::size_t largest_file = 1024 * 1024;
+
 std::string_view trimmed(std::string_view s) {
     constexpr std::string_view blank = " \t\r";
     const auto first = s.find_first_not_of(blank);
@@ -118,8 +120,13 @@ config read_config(const std::string& file) {
     std::ifstream in{file, std::ios::binary};
     std::string text;
     std::array<char, 4096> part{};
-    while (in.read(part.data(), part.size()), in.gcount() > 0)
+    while (in.read(part.data(), part.size()), in.gcount() > 0) {
         text.append(part.data(), static_cast<std::size_t>(in.gcount()));
+        if (text.size() > largest_file) {
+            throw usage_error(fmt::format("\"{}\" is no configuration file: it is larger than 1 MiB",
+                                          base::printable(file)));
+        }
+    }
     if (!in.is_open() || in.bad()) {  // a directory opens, and fails only here
         throw usage_error(fmt::format("cannot read the configuration file \"{}\": {}", base::printable(file),
                                       std::generic_category().message(errno == 0 ? EIO : errno)));

@@ -150,6 +150,12 @@ int run_it(const run_options& given, const context& shared) {
     }
     if (given.json_fd) reserve_json_fd(*given.json_fd);
     const auto settings = shared.settings();
+    if (settings.url.starts_with("local:")) {
+        throw usage_error(
+            "a lock of local: holds inside one process only and cannot guard a command; give the URL of a "
+            "store "
+            "that others see, such as redis://127.0.0.1:6379");
+    }
     run_request wanted;
     wanted.command = shared.words_after_dashes;
     wanted.names = names_of(given);

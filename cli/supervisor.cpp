@@ -34,7 +34,10 @@ ending_times ending_times_for(milliseconds ttl, const config& settings) {
 
 run_action supervisor::resume(const run_event& what, const lease_view& seen, time_point now) {
     run_action todo;
-    if (seen.valid) deadline_ = seen.deadline;
+    if (seen.valid) {
+        renewed_ = renewed_ || (deadline_ != time_point{} && seen.deadline > deadline_);
+        deadline_ = seen.deadline;
+    }
     // The end of the command comes before the look: there is nothing left to be ended.
     std::visit(overloaded{
                    [&](const ended& e) { command_ended(e.code, seen, now, todo); },
@@ -95,7 +98,10 @@ void supervisor::look_while_guarded(const lease_view& seen, time_point now, run_
         late_since_.reset();
     } else {
         if (!late_since_) late_since_ = now;
-        const auto doubt_ends = std::min(*late_since_ + benefit_of_the_doubt(rules_.grace), kill_by);
+        // A lock that another holder handed over is ours for a short time only, until the first renewal,
+        // which is under way: half of that time is for it.
+        const auto doubt = renewed_ ? benefit_of_the_doubt(rules_.grace) : (kill_by - *late_since_) / 2;
+        const auto doubt_ends = std::min(*late_since_ + doubt, kill_by);
         if (seen.jeopardy || now >= doubt_ends) {
             if (rules_.policy != on_loss::ignore) return end_it(why_ended::expiring, now, todo);
             // Not lost yet, and perhaps never: the command is told while there is time to do something about

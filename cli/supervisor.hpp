@@ -117,6 +117,7 @@ class supervisor {
     bool ran_ = true;
     int code_ = 0;
     int interrupted_by_ = 0;
+    bool renewed_ = false;                  // the deadline has moved since the first look
     time_point deadline_{};                 // the latest that was seen while the lease was valid
     time_point term_at_{};                  // in ending
     std::optional<time_point> late_since_;  // the lease runs out, but nothing says that renewing it fails

@@ -20,7 +20,8 @@ class core;
 //
 // Thread safety: all members may be called from any threads at once.
 // fork(): a client is dead in the child; every call there throws errc::forked, destructors do nothing.
-// Lifetime: the destructor gives back what is still held and waits for that at most config::close_timeout.
+// Lifetime: the destructor turns away threads that wait for a lock (errc::closed), gives back what is still
+// held and waits for that at most config::close_timeout.
 class client {
   public:
     // Does not block: connecting goes on in the background, and the first call that needs the store

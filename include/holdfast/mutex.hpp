@@ -29,7 +29,9 @@ namespace detail {
 //   as a standard lock (lock, unlock, std::lock_guard, std::unique_lock): owned by the thread;
 //   as a lease (acquire, try_acquire...): owned by the lease object, whichever thread has it.
 //
-// Waits: by the store's own queue or message, and by asking again at least each config::poll_gap.
+// Waits: by the store's own queue or message, and by asking again at least each config::poll_gap. A timed
+// wait ends when its time is up; for its first answer it waits 200 ms at least, or the time of one answer
+// (config::answer_timeout) if that is shorter.
 // try_* is "no" (false, or an empty lease) only when the store said that somebody else holds it. No
 // answer, no right, a wrong key and the like throw holdfast::error, or set `ec` in the forms that take one.
 //
@@ -153,7 +155,8 @@ struct recursive_options {
 };
 
 // The same lock as Redisson's RLock. A thread that holds it by lock() may lock it again; it is given
-// back with the last unlock(). Nested holds keep the fence and never shorten the lease of the outer.
+// back with the last unlock(). Nested holds keep the fence and never shorten the lease of the outer; one
+// without a ttl inside one that has a ttl is renewed, until the last unlock().
 class recursive_mutex : public detail::exclusive {
   public:
     recursive_mutex(client& on, lock_name name, recursive_options options = {});

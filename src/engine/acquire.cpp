@@ -8,6 +8,7 @@ namespace holdfast::engine {
 namespace {
 
 constexpr milliseconds first_retry{20};
+constexpr milliseconds least_answer_time{200};
 
 }  // namespace
 
@@ -126,6 +127,8 @@ acquire_action acquire::attempt(time_point now) {
     look_again_ = false;
     state_ = state::asking;
     until_ = later(now, how_.answer_timeout);
+    // Who wants to wait for less than an answer may take gets an answer all the same, if there is one.
+    if (!how_.once) until_ = std::min(until_, std::max(how_.give_up_at, later(now, least_answer_time)));
     return ask{want, until_, asked_};
 }
 

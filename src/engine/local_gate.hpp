@@ -29,6 +29,10 @@ class local_gate {
         return was_head && !line_.empty() ? line_.front() : Waiter{};
     }
 
+    template <class F>
+    void each(F f) const {
+        std::for_each(line_.begin(), line_.end(), f);
+    }
     [[nodiscard]] bool is_head(Waiter w) const { return !line_.empty() && line_.front() == w; }
     [[nodiscard]] std::size_t size() const { return line_.size(); }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -50,6 +51,12 @@ transfer of_error() {
 }
 
 }  // namespace
+
+bool resolves_at_once(const endpoint& to) {
+    in6_addr any{};
+    return !to.unix_path.empty() || ::inet_pton(AF_INET, to.host.c_str(), &any) == 1 ||
+           ::inet_pton(AF_INET6, to.host.c_str(), &any) == 1;
+}
 
 std::vector<address> resolve(const endpoint& to, std::string& why) {
     std::vector<address> found;

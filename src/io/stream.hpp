@@ -31,6 +31,8 @@ struct address {
 // Every address of the endpoint in the resolver's order (IPv6 and IPv4 as the system prefers). May block
 // in getaddrinfo for as long as the system's resolver does. Empty, and `why` is set, when there is none.
 [[nodiscard]] std::vector<address> resolve(const endpoint&, std::string& why);
+// A path or an address: resolving it asks nobody and never blocks.
+[[nodiscard]] bool resolves_at_once(const endpoint&);
 
 // How far a send or a receive came.
 enum class progress {

@@ -1,10 +1,12 @@
 #include "redis/connector.hpp"
 
+#include "base/annotations.hpp"
 #include "base/text.hpp"
 
 #include <holdfast/error.hpp>
 
 #include <array>
+#include <thread>
 
 #include <sys/epoll.h>
 
@@ -18,6 +20,14 @@ connect_failure unreachable(std::string text) {
 
 }  // namespace
 
+// Shared with the thread that resolves, which may outlive everything else here.
+struct connector::lookup {
+    base::mutex mutex;
+    io::reactor* told GUARDED_BY(mutex);  // null: nobody waits any more
+
+    explicit lookup(io::reactor& r) : told(&r) {}
+};
+
 connector::connector(const node_config& config, purpose use, io::reactor& r, handler done)
     : config_(config), reactor_(r), done_(std::move(done)), handshake_(config, use) {
     // The kernel gives a connection up when the peer acknowledges nothing; the same patience as with replies.
@@ -28,20 +38,38 @@ connector::~connector() { stop(); }
 
 void connector::start() {
     give_up_ = boot_clock::now() + config_.connect_timeout;
+    if (!io::resolves_at_once(endpoint_)) return look_up();
     std::string why;
-    addresses_ = io::resolve(endpoint_, why);
-    if (addresses_.empty()) {
-        // Through the reactor, so that `done` never runs inside start.
-        reactor_.post([weak = weak_from_this(), host = config_.host, why] {
-            if (const auto self = weak.lock())
-                self->fail(unreachable("the host name \"" + base::printable(host) +
-                                       "\" cannot be resolved: " + why));
-        });
-        return;
-    }
-    reactor_.post([weak = weak_from_this()] {
-        if (const auto self = weak.lock()) self->try_next();
+    // Through the reactor, so that `done` never runs inside start.
+    reactor_.post([weak = weak_from_this(), found = io::resolve(endpoint_, why), why] {
+        if (const auto self = weak.lock()) self->on_resolved(found, why);
     });
+}
+
+void connector::look_up() {
+    lookup_ = std::make_shared<lookup>(reactor_);
+    timer_ = reactor_.at(give_up_, [weak = weak_from_this()] {
+        const auto self = weak.lock();
+        if (!self) return;
+        self->timer_ = {};
+        self->on_resolved({}, "no answer within " + base::to_text(self->config_.connect_timeout));
+    });
+    std::thread([shared = lookup_, to = endpoint_, weak = weak_from_this()] {
+        std::string why;
+        auto found = io::resolve(to, why);
+        base::guard hold{shared->mutex};
+        if (shared->told == nullptr) return;
+        shared->told->post([weak, found = std::move(found), why = std::move(why)] {
+            if (const auto self = weak.lock()) self->on_resolved(found, why);
+        });
+    }).detach();
+}
+
+void connector::on_resolved(std::vector<io::address> found, const std::string& why) {
+    stop();
+    addresses_ = std::move(found);
+    if (!addresses_.empty()) return try_next();
+    fail(unreachable("the host name \"" + base::printable(config_.host) + "\" cannot be resolved: " + why));
 }
 
 void connector::cancel() {
@@ -50,6 +78,10 @@ void connector::cancel() {
 }
 
 void connector::stop() {
+    if (const auto open = std::exchange(lookup_, nullptr)) {
+        base::guard hold{open->mutex};
+        open->told = nullptr;
+    }
     if (timer_.serial != 0) reactor_.cancel(timer_);
     timer_ = {};
     if (watched_) reactor_.unwatch(stream_->fd());

@@ -34,6 +34,10 @@ class connector : public std::enable_shared_from_this<connector> {
     void cancel();
 
   private:
+    // The system's resolver may take minutes, and the reactor has leases to renew meanwhile.
+    struct lookup;
+    void look_up();
+    void on_resolved(std::vector<io::address> found, const std::string& why);
     void try_next();
     void watch(std::uint32_t events);
     void on_event();
@@ -50,6 +54,7 @@ class connector : public std::enable_shared_from_this<connector> {
     handler done_;
 
     io::endpoint endpoint_;
+    std::shared_ptr<lookup> lookup_;  // under way
     std::vector<io::address> addresses_;
     std::size_t next_address_ = 0;
     io::time_point give_up_;

@@ -192,6 +192,7 @@ void subscriber::core::on_connected(connected made) {
         for (auto& [name, c] : channels_) {
             c.asked = c.confirmed = c.refused = false;
             c.unconfirmed = 0;
+            for (const auto& l : c.listeners) l->told = false;  // it may have been a refusal
             names.push_back(name);
         }
     }

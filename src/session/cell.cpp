@@ -17,6 +17,8 @@ namespace {
 // Beyond it PEXPIRE and arithmetic overflow, and nobody means it.
 constexpr milliseconds longest_lease = std::chrono::hours{24} * 365;
 
+failed closed() { return {errc::closed, "the client of this lock was destroyed", {}}; }
+
 void count(observe::counters& c, const backend::attempt_answer& answer) {
     if (std::holds_alternative<backend::granted>(answer))
         c.granted.add();
@@ -37,6 +39,8 @@ std::variant<std::shared_ptr<hold>, failed> cell::acquire(const acquisition& how
                       "a ttl must be 1 ms or more, and " + base::to_text(*how.ttl) + " was given",
                       {}};
     }
+    const core::call here(*core_);
+    if (!core_->usable()) return closed();
     if (auto again = enter_again(how)) return std::move(*again);
 
     const auto me = std::make_shared<waiter>();
@@ -53,6 +57,7 @@ std::variant<std::shared_ptr<hold>, failed> cell::acquire(const acquisition& how
     }
     if (const auto* no = std::get_if<failed>(&result)) {
         leave(me);
+        if (!core_->usable()) return closed();
         if (no->why == errc::timed_out)
             core_->counts.not_acquired.add();
         else
@@ -85,6 +90,8 @@ std::optional<std::variant<std::shared_ptr<hold>, failed>> cell::enter_again(con
     ++mine->depth;
     ++now_->holds;
     core_->counts.reentered.add();
+    if (how.renew.value_or(!how.ttl) && !t->renewed())
+        core_->keep_renewed(t, std::min(how.ttl.value_or(core_->settings.lease), longest_lease));
     core_->renew_now(t, now_->holds);
     return std::make_shared<hold>(shared_from_this(), t);
 }
@@ -266,7 +273,7 @@ release_result cell::give_back(const std::shared_ptr<tenancy>& t) {
         // It is over, or just about: if the store does not know yet, that frees it earlier.
         core_->lose(t, "its time was over when it was released");
         on_lost(t);  // if another thread tells the loss just now, it may not be there yet
-        if (core_->usable()) core_->undo(key_, t->owner, t->lease, false);
+        if (core_->usable()) core_->undo(key_, t->owner, t->lease(), false);
         return {release_outcome::already_lost, {}};
     }
     core_->ended(*t);
@@ -291,7 +298,7 @@ release_result cell::give_back(const std::shared_ptr<tenancy>& t) {
     const auto& done = std::get<engine::release_done>(action);
     t->watch.reset();
     const auto outcome = done.result.outcome;
-    if (outcome == release_outcome::unknown_until || t->stray) core_->undo(key_, t->owner, t->lease, true);
+    if (outcome == release_outcome::unknown_until || t->stray) core_->undo(key_, t->owner, t->lease(), true);
     if (outcome == release_outcome::released) {
         core_->counts.released.add();
         core_->tell(event_kind::released, &name(), {}, {}, t->token);
@@ -323,6 +330,11 @@ release_result cell::give_back(const std::shared_ptr<tenancy>& t) {
     }
     if (place) leave(place);
     return done.result;
+}
+
+void cell::turn_away() {
+    base::guard lock(mutex_);
+    gate_.each([](const std::shared_ptr<waiter>& w) { w->push(engine::cancelled{}); });
 }
 
 void cell::on_lost(const std::shared_ptr<tenancy>& t) {
@@ -358,12 +370,15 @@ std::shared_ptr<tenancy> cell::held_here() const {
 
 // What could not be sent by then never will be, and the store says so before we stop waiting: "not sent" is a
 // better answer than none.
-time_point cell::send_by(time_point until) const { return until - core_->settings.answer_timeout / 8; }
+time_point cell::send_by(time_point until) const {
+    const auto left = std::max<boot_clock::duration>(until - boot_clock::now(), milliseconds{0});
+    return until - std::min<boot_clock::duration>(left, core_->settings.answer_timeout) / 8;
+}
 
 // A renewal may have been sent just now, and be carried out as late as we would wait for its answer.
 time_point cell::frees_at(const tenancy& t) const {
-    const auto slack = std::chrono::duration_cast<milliseconds>(t.lease * core_->settings.drift);
-    return engine::later(engine::later(boot_clock::now(), t.lease), core_->settings.answer_timeout + slack);
+    const auto slack = std::chrono::duration_cast<milliseconds>(t.lease() * core_->settings.drift);
+    return engine::later(engine::later(boot_clock::now(), t.lease()), core_->settings.answer_timeout + slack);
 }
 
 failed cell::describe(std::error_code why, std::string server_text, const std::string& holder) const {

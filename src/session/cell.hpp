@@ -68,6 +68,8 @@ class cell : public std::enable_shared_from_this<cell> {
     // The lease that this thread holds by lock(); empty if none.
     [[nodiscard]] std::shared_ptr<tenancy> held_here() const;
 
+    // The client is being closed: all who wait are told to go.
+    void turn_away();
     // The lease ended by itself: others of this process may try.
     void on_lost(const std::shared_ptr<tenancy>& t);
 

@@ -51,13 +51,14 @@ void core::close() {
         new std::shared_ptr<core>(shared_from_this());
         return;
     }
+    turn_callers_away();
     std::vector<std::shared_ptr<tenancy>> open;
     {
         base::guard lock(mutex_);
         for (const auto& [id, t] : leases_) open.push_back(t);
     }
     for (const auto& t : open) {
-        undo(t->key, t->owner, t->lease, false);
+        undo(t->key, t->owner, t->lease(), false);
         lose(t, "the client was closed");
     }
     backend::parker me;
@@ -81,7 +82,20 @@ void core::close() {
     reactor_.reset();
 }
 
-bool core::usable() const noexcept { return !closed_.load(std::memory_order_relaxed) && !forked(); }
+void core::turn_callers_away() {
+    std::vector<std::shared_ptr<cell>> open;
+    {
+        base::guard lock(mutex_);
+        for (const auto& [key, known] : cells_) {
+            if (auto c = known.lock()) open.push_back(std::move(c));
+        }
+    }
+    for (const auto& c : open) c->turn_away();
+    backend::parker me;
+    while (calls_.load() > 0) me.park_until(boot_clock::now() + milliseconds{1});
+}
+
+bool core::usable() const noexcept { return !closed_.load() && !forked(); }
 
 void core::check_usable() const {
     if (forked()) {
@@ -111,7 +125,7 @@ void core::began(const std::shared_ptr<tenancy>& t, boot_clock::duration waited)
         base::guard lock(mutex_);
         t->id = next_id_++;
         leases_.emplace(t->id, t);
-        timetable_.add(t->id, t->deadline(), t->lease, t->renewed, t->since);
+        timetable_.add(t->id, t->deadline(), t->lease(), t->renewed(), t->since);
         arm();
     }
     if (events_.anybody()) tell(event_kind::acquired, &t->key.name, {}, {}, t->token);
@@ -129,11 +143,19 @@ void core::renew_now(const std::shared_ptr<tenancy>& t, std::uint32_t holds) {
     reactor_->post([this, t, holds] {
         if (store_gone_.load()) return;
         const auto sent = boot_clock::now();
-        const backend::renew_request r{t->key, t->owner, t->lease, holds};
+        const backend::renew_request r{t->key, t->owner, t->lease(), holds};
         store_->renew({&r, 1}, sent + settings.answer_timeout, [this, t, sent](const auto& answers) {
             if (answers.size() == 1) on_renewed(t, answers[0], sent);
         });
     });
+}
+
+void core::keep_renewed(const std::shared_ptr<tenancy>& t, milliseconds lease) {
+    t->keep_renewed(lease);
+    base::guard lock(mutex_);
+    if (!leases_.contains(t->id)) return;  // lost meanwhile
+    timetable_.add(t->id, t->deadline(), t->lease(), true, boot_clock::now());
+    arm();
 }
 
 void core::arm() {
@@ -161,7 +183,7 @@ void core::tick() {
                 due.push_back(std::move(t));
             } else {
                 // Its unlock() can never come. It is not renewed, and so it ends.
-                timetable_.add(id, t->deadline(), t->lease, false, boot_clock::now());
+                timetable_.add(id, t->deadline(), t->lease(), false, boot_clock::now());
                 gone.push_back(std::move(t));
             }
         }
@@ -181,7 +203,7 @@ void core::renew(const std::vector<std::shared_ptr<tenancy>>& due) {
     if (store_gone_.load()) return;
     std::vector<backend::renew_request> requests;
     requests.reserve(due.size());
-    for (const auto& t : due) requests.push_back({t->key, t->owner, t->lease, 0});
+    for (const auto& t : due) requests.push_back({t->key, t->owner, t->lease(), 0});
     const auto sent = boot_clock::now();
     store_->renew(requests, sent + settings.answer_timeout, [this, due, sent](const auto& answers) {
         for (std::size_t i = 0; i < std::min(answers.size(), due.size()); ++i)
@@ -195,7 +217,7 @@ void core::on_renewed(const std::shared_ptr<tenancy>& t, backend::renew_answer a
     switch (answer) {
         case backend::renew_answer::renewed: {
             counts.renewals.add();
-            if (!t->extend(trust.deadline(sent, t->lease), now)) return;
+            if (!t->extend(trust.deadline(sent, t->lease()), now)) return;
             if (t->move_to(lease_state::held)) {
                 tell(event_kind::renewed, &t->key.name, "renewal works again", {}, t->token);
             }
@@ -209,6 +231,8 @@ void core::on_renewed(const std::shared_ptr<tenancy>& t, backend::renew_answer a
             return lose(t, "the store says that it is not held any more");
         case backend::renew_answer::unknown: {
             counts.renewals_failed.add();
+            // One that was sent later has been answered: all is well.
+            if (sent != time_point{} && trust.deadline(sent, t->lease()) <= t->deadline()) return;
             if (t->move_to(lease_state::jeopardy)) {
                 tell(event_kind::jeopardy, &t->key.name, "it cannot be renewed just now; time is left",
                      errc::unavailable, t->token);

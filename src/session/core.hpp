@@ -51,6 +51,18 @@ class core : public std::enable_shared_from_this<core> {
     // The one cell of this client for a lock.
     [[nodiscard]] std::shared_ptr<cell> cell_of(const backend::lock_key& key);
 
+    // A thread inside an acquisition; close() turns it away and waits for it to go.
+    class call {
+      public:
+        explicit call(core& c) noexcept : core_(c) { core_.calls_.fetch_add(1); }
+        call(const call&) = delete;
+        call& operator=(const call&) = delete;
+        ~call() { core_.calls_.fetch_sub(1); }
+
+      private:
+        core& core_;
+    };
+
     // --- leases -------------------------------------------------------------------------------
     void began(const std::shared_ptr<tenancy>& t, boot_clock::duration waited);
     // No renewal is sent and no loss is told from here on. Counts the hold.
@@ -59,6 +71,9 @@ class core : public std::enable_shared_from_this<core> {
     void lose(const std::shared_ptr<tenancy>& t, const std::string& why);
     // Renews now, and goes on as planned: after a hand-over, and to show a new hold count (0: none).
     void renew_now(const std::shared_ptr<tenancy>& t, std::uint32_t holds);
+
+    // A lease that was to end by itself is renewed from now on, for no less than `lease` at a time.
+    void keep_renewed(const std::shared_ptr<tenancy>& t, milliseconds lease);
 
     // Takes back an acquisition that was given up, without waiting for it.
     void undo(const backend::lock_key& key, const owner_id& owner, milliseconds lease, bool insist);
@@ -77,6 +92,7 @@ class core : public std::enable_shared_from_this<core> {
   private:
     explicit core(config s);
 
+    void turn_callers_away();
     void tick();
     void arm() REQUIRES(mutex_);
     void renew(const std::vector<std::shared_ptr<tenancy>>& due);
@@ -86,6 +102,7 @@ class core : public std::enable_shared_from_this<core> {
 
     const std::uint64_t forked_ = base::fork_generation();
     std::atomic<bool> closed_{false};
+    std::atomic<std::size_t> calls_{0};
     std::atomic<bool> store_gone_{
         false};  // read on the reactor thread, by all that begins there and uses the store
     std::unique_ptr<io::reactor> reactor_;

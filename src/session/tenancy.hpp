@@ -36,16 +36,14 @@ class tenancy {
             time_point now)
         : key(std::move(k)),
           owner(std::move(o)),
-          lease(l),
-          renewed(r),
           token(f),
           since(now),
+          lease_(l.count()),
+          renewed_(r),
           deadline_(count(until)) {}
 
     const backend::lock_key key;
     const owner_id owner;
-    const milliseconds lease;
-    const bool renewed;
     const fence token;
     const time_point since;
     std::uint64_t id = 0;                 // in the timetable; set before anybody else sees it
@@ -53,6 +51,17 @@ class tenancy {
     std::shared_ptr<thread_mark> thread;  // held by lock(); empty for leases; set likewise
     std::weak_ptr<cell> home;             // set likewise
     std::unique_ptr<backend::watch_handle> watch;  // set likewise; dropped by whoever ends the tenancy
+
+    // What is asked of the store at a time, and whether it is asked again before that is over.
+    [[nodiscard]] milliseconds lease() const noexcept {
+        return milliseconds{lease_.load(std::memory_order_acquire)};
+    }
+    [[nodiscard]] bool renewed() const noexcept { return renewed_.load(std::memory_order_acquire); }
+    // A hold was nested that is to be renewed, and for no less than `l` at a time.
+    void keep_renewed(milliseconds l) noexcept {
+        if (l > lease()) lease_.store(l.count(), std::memory_order_release);
+        renewed_.store(true, std::memory_order_release);
+    }
 
     [[nodiscard]] time_point deadline() const noexcept {
         return time_point{boot_clock::duration{deadline_.load(std::memory_order_acquire)}};
@@ -97,6 +106,8 @@ class tenancy {
     }
 
     const std::uint64_t forked_ = base::fork_generation();
+    std::atomic<milliseconds::rep> lease_;
+    std::atomic<bool> renewed_;
     std::atomic<boot_clock::rep> deadline_;
     std::atomic<lease_state> state_{lease_state::held};
 };

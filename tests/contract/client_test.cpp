@@ -39,6 +39,22 @@ TEST_P(lock_contract, a_lock_whose_client_has_ended_says_so) {
     EXPECT_THROW((void)of_a->try_lock(), error);
 }
 
+TEST_P(lock_contract, a_client_that_ends_turns_away_who_waits) {
+    const auto of_a = lock_of(a());
+    const auto held = lock_of(b())->acquire();
+    std::vector<std::future<std::error_code>> waiters;
+    for (int i = 0; i < 4; ++i) {
+        waiters.push_back(std::async(std::launch::async, [&] {
+            std::error_code ec;
+            (void)of_a->acquire(ec);
+            return ec;
+        }));
+    }
+    ASSERT_TRUE(eventually(patience, [&] { return a().stats().attempts.busy >= 1; }));
+    a_leaves();
+    for (auto& w : waiters) EXPECT_EQ(w.get(), errc::closed);
+}
+
 TEST_P(lock_contract, many_clients_come_and_go) {
     for (int i = 0; i < 20; ++i) {
         const auto c = another_client();

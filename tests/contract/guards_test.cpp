@@ -244,4 +244,17 @@ TEST_P(recursive_contract, never_shortens_the_outer_lease) {
     EXPECT_TRUE(outer.valid());
 }
 
+TEST_P(recursive_contract, a_nested_lock_without_a_ttl_is_renewed_whatever_the_outer_one_wanted) {
+    recursive_mutex for_a_while{a(), stock, {.ttl = 300ms}};
+    recursive_mutex for_long{a(), stock};
+    for_a_while.lock();
+    const auto end = boot_clock::now() + 600ms;
+    for_long.lock();
+    EXPECT_TRUE(eventually(patience, [&] { return boot_clock::now() > end; }));
+    EXPECT_TRUE(for_long.valid());
+    for_long.unlock();
+    for_a_while.unlock();
+    EXPECT_TRUE(lock_of(b())->try_acquire());
+}
+
 }  // namespace holdfast::contract

@@ -129,6 +129,8 @@ TEST_F(run_command, misuse_is_64_and_one_sentence) {
         {"--url", "ftp://host", "run", "a", "--", "true"},
         {"--url", server.url(), "--url", server.url(), "run", "a", "--", "true"},
         {"--config", "/nonexistent", "run", "a", "--", "true"},
+        {"--config", "/dev/zero", "run", "a", "--", "true"},
+        {"--url", "local:", "run", "a", "--", "true"},
     };
     for (const auto& arguments : wrong) {
         const auto refused = run(arguments);

@@ -97,6 +97,45 @@ TYPED_TEST(rights_of, a_user_without_the_helper_keys_locks_without_a_line) {
     }
 }
 
+TYPED_TEST(rights_of, a_user_without_the_helper_keys_evicts_all_the_same) {
+    client c{this->url_of("narrow")};
+    client everything{this->server.url()};
+    auto lock = TypeParam::make(everything, "job");
+    lease held = lock.acquire();
+    EXPECT_TRUE(evict(c, "job"));
+    EXPECT_FALSE(exists(this->server, "job"));
+}
+
+TEST(messages, refused_for_a_while_are_heard_again_afterwards) {
+    redis_server server;
+    client c{server.url()};
+    client d{server.url()};
+    mutex lock{c, "job"};
+    mutex others{d, "job"};
+    lease held = lock.acquire();
+    diary events{d};
+    auto waiter = waiter_for(others);
+    ASSERT_TRUE(waits<plain>(server, "job"));
+    const auto listening = [&] {
+        return server.command({"PUBSUB", "CHANNELS", "holdfast:wake:*"}).items.size() == 1;
+    };
+    ASSERT_TRUE(eventually(patience, listening));
+
+    server.command({"CONFIG", "SET", "requirepass", "changed"});
+    server.command({"CLIENT", "KILL", "TYPE", "pubsub"});
+    ASSERT_TRUE(events.has(event_kind::no_channel_right));
+    server.command({"CONFIG", "SET", "requirepass", ""});
+    ASSERT_TRUE(eventually(patience, listening));
+
+    // 25 to 50 ms between polls without messages, a second with them.
+    const auto before = d.stats().commands_sent;
+    const stopwatch since;
+    EXPECT_FALSE(ready(waiter, 2s));
+    EXPECT_LE(d.stats().commands_sent - before, 4U * static_cast<unsigned>(since.took() / 1s + 1));
+    EXPECT_TRUE(held.release());
+    EXPECT_TRUE(waiter.get().valid());
+}
+
 TYPED_TEST(rights_of, a_user_without_scripts_is_told_in_the_words_of_the_server) {
     client c{this->url_of("unscripted")};
     diary events{c};

@@ -177,6 +177,25 @@ TYPED_TEST(server_trouble, a_server_that_never_was_is_an_error_soon) {
     EXPECT_LT(since.took(), 1200ms + slack);
 }
 
+TYPED_TEST(server_trouble, time_outs_are_kept_while_the_server_says_nothing) {
+    lease held = this->others.acquire();
+    client patient{this->server.url()};  // waits 2 s for an answer
+    auto wanted = TypeParam::make(patient, "job");
+    EXPECT_FALSE(wanted.try_acquire());
+    const auto takes = [&](milliseconds wait) {
+        const stopwatch since;
+        std::error_code ec;
+        EXPECT_FALSE(wanted.try_acquire_for(wait, ec));
+        EXPECT_LT(since.took(), wait + 200ms + slack);
+        return ec;
+    };
+    this->server.pause();
+    EXPECT_TRUE(takes(50ms) == condition::unknown);
+    this->server.resume();
+    this->server.stop();
+    EXPECT_TRUE(takes(50ms));
+}
+
 TYPED_TEST(server_trouble, a_waiter_sits_out_an_outage_of_two_seconds) {
     lease held = this->lock.acquire({.ttl = 30s, .renew = false});
     auto waiter = waiter_for(this->others);

@@ -76,6 +76,8 @@ TYPED_TEST(waiting, asks_at_once_when_the_subscription_is_back) {
     lease first = this->others.acquire();
     auto waiter = waiter_for(this->lazy_lock);
     ASSERT_TRUE(waits<TypeParam>(this->server, "job"));
+    // It has asked again since it listens; otherwise that would tell it.
+    ASSERT_TRUE(eventually(patience, [&] { return this->lazy.stats().attempts.busy >= 2; }));
     this->net.swallow_messages(true);
     EXPECT_TRUE(first.release());
     ASSERT_TRUE(eventually(patience, [&] { return this->net.count().messages_swallowed == 1; }));

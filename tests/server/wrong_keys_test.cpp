@@ -15,6 +15,7 @@ const std::vector<content> contents{
     {"zset", {"ZADD", "job", "1", "a"}},
     {"stream", {"XADD", "job", "1-1", "f", "v"}},
     {"string", {"SET", "job", "a token"}},
+    {"user's hash", {"HSET", "job", "name", "bob", "city", "Ulm"}},
     {"hash", {"HSET", "job", "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "1"}},
     {"read/write lock", {"HSET", "job", "mode", "read", "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "1"}},
 };

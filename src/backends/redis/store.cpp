@@ -45,9 +45,9 @@ class redis_store final : public store {
               [this](std::string_view token) {
                   tell_({notice::change::evicted, "by an operator", owner_id{std::string{token}}});
               },
-              [this] {
+              [this](std::string_view why) {
                   tell_({notice::change::no_channel_right,
-                         "the user may not use " + std::string{wake_prefix} + "*",
+                         "waiters have to poll, messages are refused: " + std::string{why},
                          {}});
               })),
           native_(make_native(around_, false, board_)),

@@ -22,7 +22,7 @@ class wake_board::entry final : public backend::watch_handle {
 };
 
 wake_board::wake_board(redis::node& node, std::string channel, orphan_handler orphan,
-                       eviction_handler evicted, std::function<void()> no_right)
+                       eviction_handler evicted, std::function<void(std::string_view)> no_right)
     : node_(node),
       channel_(std::move(channel)),
       orphan_(std::move(orphan)),
@@ -67,7 +67,7 @@ void wake_board::on_event(const redis::sub_event& e) {
     switch (e.kind) {
         case what::subscribed: return tell_all(change::watching);
         case what::broken: return tell_all(change::broken);
-        case what::refused: no_right_(); return tell_all(change::refused);
+        case what::refused: no_right_(e.text); return tell_all(change::refused);
         case what::message: return on_message(e.text);
     }
 }

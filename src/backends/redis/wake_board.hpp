@@ -29,7 +29,7 @@ class wake_board : public std::enable_shared_from_this<wake_board> {
     using eviction_handler = std::function<void(std::string_view token)>;
 
     wake_board(redis::node& node, std::string channel, orphan_handler orphan, eviction_handler evicted,
-               std::function<void()> no_right);
+               std::function<void(std::string_view)> no_right);
 
     // The first watch subscribes, and the subscription stays for as long as the board lives.
     [[nodiscard]] std::unique_ptr<backend::watch_handle> watch(const owner_id& token, handler tell);
@@ -49,7 +49,7 @@ class wake_board : public std::enable_shared_from_this<wake_board> {
     const std::string channel_;
     const orphan_handler orphan_;
     const eviction_handler evicted_;
-    const std::function<void()> no_right_;
+    const std::function<void(std::string_view)> no_right_;
 
     base::mutex mutex_;
     state state_ GUARDED_BY(mutex_) = state::unasked;

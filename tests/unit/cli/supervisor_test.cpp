@@ -23,6 +23,11 @@ class SupervisorTest : public testing::Test {
         renew();
     }
     void renew() { lease_ = {.valid = true, .jeopardy = false, .deadline = now_ + 10s}; }
+    void renew_once() {
+        (void)after(1s);
+        renew();
+        (void)tell(looked{});
+    }
     void renewal_fails() { lease_.jeopardy = true; }
     void lose() { lease_.valid = false; }
 
@@ -84,6 +89,7 @@ TEST_F(SupervisorTest, exit_code_is_never_0_when_the_command_was_ended_for_its_l
 }
 
 TEST_F(SupervisorTest, waits_a_moment_for_a_renewal_that_may_be_under_way) {
+    renew_once();
     auto todo = after(8s);  // nothing has failed yet: we were stopped
     EXPECT_EQ(todo.signal, 0);
     EXPECT_EQ(todo.look_again, now_ + 100ms);
@@ -92,9 +98,26 @@ TEST_F(SupervisorTest, waits_a_moment_for_a_renewal_that_may_be_under_way) {
 }
 
 TEST_F(SupervisorTest, waits_only_a_moment_for_it) {
+    renew_once();
     ASSERT_EQ(after(8s).signal, 0);
     EXPECT_EQ(after(99ms).signal, 0);
     EXPECT_EQ(after(1ms).signal, SIGTERM);
+}
+
+TEST_F(SupervisorTest, a_lock_that_was_handed_over_has_half_its_time_for_the_first_renewal) {
+    lease_.deadline = now_ + 2500ms;  // less than margin and grace together
+    EXPECT_EQ(tell(looked{}).signal, 0);
+    EXPECT_EQ(after(300ms).signal, 0);
+    renew();
+    EXPECT_EQ(after(1s).signal, 0);
+}
+
+TEST_F(SupervisorTest, a_lock_that_was_handed_over_and_cannot_be_renewed_is_not_kept_to_its_end) {
+    lease_.deadline = now_ + 2500ms;
+    ASSERT_EQ(tell(looked{}).signal, 0);
+    ASSERT_EQ(after(999ms).signal, 0);
+    EXPECT_EQ(after(1ms).signal, SIGTERM);
+    EXPECT_EQ(after(1s).signal, SIGKILL);
 }
 
 TEST_F(SupervisorTest, doubt_begins_anew_after_a_renewal) {
@@ -134,6 +157,7 @@ TEST_F(SupervisorTest, an_evicted_command_gets_its_grace) {
 }
 
 TEST_F(SupervisorTest, a_late_renewal_does_not_call_term_back_but_leaves_the_full_grace) {
+    renew_once();
     ASSERT_EQ(after(8s).signal, 0);
     ASSERT_EQ(after(100ms).signal, SIGTERM);
     renew();
