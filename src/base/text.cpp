@@ -41,7 +41,7 @@ constexpr std::array units{unit{"d", 86'400'000}, unit{"h", 3'600'000}, unit{"m"
 }  // namespace
 
 std::string printable(std::string_view bytes) {
-    constexpr std::string_view hex = "0123456789abcdef";
+    constexpr std::string_view digits = "0123456789abcdef";
     std::string out;
     out.reserve(bytes.size());
     while (!bytes.empty()) {
@@ -53,8 +53,8 @@ std::string printable(std::string_view bytes) {
             out += "\\\\";
         } else if (n == 0 || c < 0x20 || c == 0x7f || c1) {
             out += "\\x";
-            out += hex[c >> 4];
-            out += hex[c & 15];
+            out += digits[c >> 4];
+            out += digits[c & 15];
         } else {
             out += bytes.substr(0, n);
             bytes.remove_prefix(n);
