@@ -107,9 +107,9 @@ TYPED_TEST(rights_of, a_user_without_the_helper_keys_evicts_all_the_same) {
 }
 
 TEST(messages, refused_for_a_while_are_heard_again_afterwards) {
-    redis_server server;
+    redis_server server{{.users = {"eve on >pw ~* &* +@all"}}};
     client c{server.url()};
-    client d{server.url()};
+    client d{"redis://eve:pw@127.0.0.1:" + std::to_string(server.port())};
     mutex lock{c, "job"};
     mutex others{d, "job"};
     lease held = lock.acquire();
@@ -121,10 +121,11 @@ TEST(messages, refused_for_a_while_are_heard_again_afterwards) {
     };
     ASSERT_TRUE(eventually(patience, listening));
 
-    server.command({"CONFIG", "SET", "requirepass", "changed"});
+    // Connections that are open stay so, new ones are refused.
+    ASSERT_EQ(server.command({"ACL", "SETUSER", "eve", "resetpass", ">changed"}).text, "OK");
     server.command({"CLIENT", "KILL", "TYPE", "pubsub"});
     ASSERT_TRUE(events.has(event_kind::no_channel_right));
-    server.command({"CONFIG", "SET", "requirepass", ""});
+    ASSERT_EQ(server.command({"ACL", "SETUSER", "eve", "resetpass", ">pw"}).text, "OK");
     ASSERT_TRUE(eventually(patience, listening));
 
     // 25 to 50 ms between polls without messages, a second with them.
