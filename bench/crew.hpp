@@ -1,0 +1,38 @@
+// Several processes that run the same loop for a while, and what they counted together.
+#pragma once
+
+#include "harness.hpp"
+
+#include <atomic>
+#include <functional>
+
+namespace holdfast::bench {
+
+// In memory that all processes of a crew share. What the lock guards is here, unguarded by anything else.
+struct shared_page {
+    std::atomic<bool> over{false};
+    std::atomic<int> inside{0};
+    std::atomic<std::uint64_t> violations{0};
+    std::uint64_t counter = 0;
+
+    void enter() {
+        if (inside.exchange(1) != 0) ++violations;
+        ++counter;
+    }
+    void leave() { inside.store(0); }
+};
+
+// What one process counted; added up over the crew, but for `acquisitions`, which is also compared.
+struct tally {
+    std::uint64_t acquisitions = 0;
+    std::uint64_t commands = 0;
+    std::uint64_t attempts = 0;
+};
+
+// The body of a process: connects, calls `ready`, which returns when all are, works until page.over.
+using crew_body = std::function<tally(int index, shared_page&, const std::function<void()>& ready)>;
+
+// One turn of `n` processes. Throws if two held the lock at once, or an acquisition was not counted.
+[[nodiscard]] sample run_crew(int n, milliseconds span, const crew_body&);
+
+}  // namespace holdfast::bench

@@ -1,0 +1,47 @@
+// The least a client can do: a blocking socket, commands formatted by hand, replies found by their length.
+// What the floors are made of.
+#pragma once
+
+#include "backends/redis/scripts.hpp"
+#include "redis/command.hpp"
+#include "support/unique_fd.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace holdfast::bench {
+
+class raw_connection {
+  public:
+    explicit raw_connection(std::uint16_t port);
+
+    void send(std::string_view bytes);
+    // Blocks until a whole reply is there. Valid until the next call.
+    std::string_view read();
+    // read(), but an empty text if nothing comes in time.
+    std::string_view read_for(int timeout_ms);
+    // Sends what `to_send` holds, and reads one reply.
+    std::string_view ask();
+
+    std::string to_send;
+
+    void load(const redis_scripts::script&);
+    // to_send += EVALSHA ...
+    template <class... Words>
+    void add_script(const redis_scripts::script& s, int keys, const Words&... words) {
+        redis::append_command(to_send, std::string_view{"EVALSHA"}, std::string_view{s.sha1}, keys,
+                              std::string_view{words}...);
+    }
+    template <class... Words>
+    void add(const Words&... words) {
+        redis::append_command(to_send, std::string_view{words}...);
+    }
+
+  private:
+    test::unique_fd fd_;
+    std::string inbox_;
+    std::size_t used_ = 0;  // of inbox_, by the reply that was handed out last
+};
+
+}  // namespace holdfast::bench

@@ -1,0 +1,31 @@
+#include "rows/rows.hpp"
+
+namespace holdfast::bench {
+
+const std::vector<row_plan>& all_rows() {
+    const auto threads = [](int n) {
+        return [n](redis_server& server) { return distinct_locks(server, n); };
+    };
+    static const std::vector<row_plan> rows{
+        {"uncontended", "lock and unlock, one thread, against two blocking round trips", "us",
+         placement::split, uncontended},
+        {"threads-2", "2 threads, a lock each, against a connection per thread", "pairs/s",
+         placement::anywhere, threads(2)},
+        {"threads-4", "4 threads, a lock each, against a connection per thread", "pairs/s",
+         placement::anywhere, threads(4)},
+        {"threads-32", "32 threads, a lock each, against a connection per thread", "pairs/s",
+         placement::anywhere, threads(32)},
+        {"threads-128", "128 threads, a lock each, against a connection per thread", "pairs/s",
+         placement::anywhere, threads(128)},
+        {"hand-over", "32 processes take turns on one lock, against waking all by pub/sub", "acquisitions/s",
+         placement::anywhere, handed_over},
+        {"hot-lock", "2 processes of 16 threads on one lock, against no hand-over inside a process",
+         "acquisitions/s", placement::anywhere, hot_lock},
+        {"recursive", "8 processes hold one recursive_mutex for 1 ms each in turn", "acquisitions/s",
+         placement::anywhere, recursive_turns},
+        {"renewal", "100,000 held locks renewed, against plain PEXPIRE", "ms", placement::anywhere, renewal},
+    };
+    return rows;
+}
+
+}  // namespace holdfast::bench

@@ -1,0 +1,15 @@
+// What a row is called and how it is set up; one function per file of this folder.
+#pragma once
+
+#include "harness.hpp"
+
+namespace holdfast::bench {
+
+std::unique_ptr<row> uncontended(redis_server&);
+std::unique_ptr<row> distinct_locks(redis_server&, int threads);
+std::unique_ptr<row> handed_over(redis_server&);
+std::unique_ptr<row> hot_lock(redis_server&);
+std::unique_ptr<row> recursive_turns(redis_server&);
+std::unique_ptr<row> renewal(redis_server&);
+
+}  // namespace holdfast::bench

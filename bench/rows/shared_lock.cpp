@@ -1,0 +1,161 @@
+// Processes that take turns on one lock.
+#include "crew.hpp"
+#include "raw.hpp"
+#include "rows/rows.hpp"
+
+#include <holdfast/holdfast.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+#include <thread>
+
+namespace holdfast::bench {
+
+namespace {
+
+constexpr std::string_view name = "bench:shared";
+
+void expect_nothing_left(redis_server& server, std::string_view key = name) {
+    if (server.command({"EXISTS", std::string{key}}).number != 0)
+        throw std::runtime_error("the lock is still held after all have gone");
+}
+
+tally counted(const client_stats& s, const client_stats& before, std::uint64_t acquisitions) {
+    const auto attempts = [](const client_stats& of) { return of.attempts.granted + of.attempts.busy; };
+    return {acquisitions, s.commands_sent - before.commands_sent, attempts(s) - attempts(before)};
+}
+
+// A process of holdfast: `threads` of it, each bidding again at once.
+template <class Lock, class Work, class... Options>
+crew_body holdfast_process(config settings, int threads, Work work, Options... options) {
+    return [=](int, shared_page& page, const std::function<void()>& ready) {
+        client c{settings};
+        Lock lock{c, std::string{name}, options...};
+        Lock warm{c, "bench:warm", options...};
+        (void)warm.try_acquire_for(10s);
+        const auto loop = [&](std::uint64_t& n) {
+            while (!page.over.load(std::memory_order_relaxed)) {
+                lock.lock();
+                page.enter();
+                work();
+                page.leave();
+                ++n;
+                lock.unlock();
+            }
+        };
+        const auto before = c.stats();
+        ready();
+        std::vector<std::uint64_t> counts(static_cast<std::size_t>(threads));
+        if (threads == 1) {
+            loop(counts[0]);
+        } else {
+            std::vector<std::jthread> crowd;
+            for (auto& n : counts) crowd.emplace_back([&] { loop(n); });
+        }
+        std::uint64_t all = 0;
+        for (const auto n : counts) all += n;
+        return counted(c.stats(), before, all);
+    };
+}
+
+constexpr auto no_work = [] {};
+
+// What most lock libraries do: a message wakes all who wait, and all ask at once. As lean as can be.
+crew_body herd(std::uint16_t port) {
+    return [port](int index, shared_page& page, const std::function<void()>& ready) {
+        static constexpr redis_scripts::script release{
+            "release",
+            "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) "
+            "redis.call('PUBLISH', KEYS[2], '') return 1 end return 0",
+            {}};
+        raw_connection commands{port}, messages{port};
+        commands.add("SCRIPT", "LOAD", release.text);
+        const std::string sha{commands.ask().substr(5, 40)};
+        messages.add("SUBSCRIBE", "bench:herd");
+        (void)messages.ask();
+        const auto token = "herd-" + std::to_string(index);
+        tally t;
+        ready();
+        while (!page.over.load(std::memory_order_relaxed)) {
+            for (;;) {
+                commands.add("SET", name, token, "NX", "PX", "30000");
+                ++t.commands;
+                ++t.attempts;
+                if (commands.ask().starts_with('+')) break;
+                // One message ends the wait; the others that came before it say nothing new.
+                if (messages.read_for(1'000).empty()) continue;
+                while (!messages.read_for(0).empty()) {
+                }
+            }
+            page.enter();
+            page.leave();
+            ++t.acquisitions;
+            redis::append_command(commands.to_send, "EVALSHA", std::string_view{sha}, 2, name,
+                                  std::string_view{"bench:herd"}, std::string_view{token});
+            ++t.commands;
+            if (commands.ask() != ":1\r\n") throw std::runtime_error("the herd lost its lock");
+        }
+        return t;
+    };
+}
+
+// Turns of a crew, as a side of a row.
+side turns(std::string label, redis_server& server, int processes, crew_body body) {
+    return {std::move(label), [&server, processes, body = std::move(body)](milliseconds span) {
+                auto s = run_crew(processes, span, body);
+                expect_nothing_left(server);
+                return s;
+            }};
+}
+
+struct rows_of_processes : row {
+    rows_of_processes(std::vector<side> s, std::vector<target> t) {
+        sides = std::move(s);
+        targets = std::move(t);
+    }
+};
+
+using kind = target::kind;
+
+}  // namespace
+
+std::unique_ptr<row> handed_over(redis_server& server) {
+    const config settings{.url = server.url()};
+    return std::make_unique<rows_of_processes>(
+        std::vector{turns("herd: a message wakes all", server, 32, herd(server.port())),
+                    turns("mutex", server, 32, holdfast_process<mutex>(settings, 1, no_work)),
+                    turns("mutex, fenced", server, 32,
+                          holdfast_process<mutex>(settings, 1, no_work, mutex_options{.fenced = true}))},
+        std::vector<target>{{"mutex", kind::ratio_at_least, 6},
+                            {"mutex", kind::extra_at_most, 3.2, "commands per acquisition"},
+                            {"mutex", kind::extra_at_most, 0.1, "refused attempts per acquisition"},
+                            {"mutex", kind::extra_at_least, 0.95, "least / most of a process"}});
+}
+
+std::unique_ptr<row> hot_lock(redis_server& server) {
+    const config with{.url = server.url()};
+    auto without = with;
+    without.local_turns = 1;
+    return std::make_unique<rows_of_processes>(
+        std::vector{
+            turns("mutex, no hand-over inside", server, 2, holdfast_process<mutex>(without, 16, no_work)),
+            turns("mutex", server, 2, holdfast_process<mutex>(with, 16, no_work)),
+            turns("mutex, fenced", server, 2,
+                  holdfast_process<mutex>(with, 16, no_work, mutex_options{.fenced = true})),
+            turns("recursive_mutex", server, 2, holdfast_process<recursive_mutex>(with, 16, no_work))},
+        std::vector<target>{{"mutex", kind::ratio_at_least, 4},
+                            {"mutex", kind::extra_at_least, 0.35, "smallest share of the whole"}});
+}
+
+std::unique_ptr<row> recursive_turns(redis_server& server) {
+    const auto one_ms = [] {
+        const auto until = std::chrono::steady_clock::now() + 1ms;
+        while (std::chrono::steady_clock::now() < until) std::this_thread::sleep_until(until);
+    };
+    return std::make_unique<rows_of_processes>(
+        std::vector{turns("recursive_mutex", server, 8,
+                          holdfast_process<recursive_mutex>(config{.url = server.url()}, 1, one_ms))},
+        std::vector<target>{{"recursive_mutex", kind::extra_at_least, 0.5, "least / most of a process"}});
+}
+
+}  // namespace holdfast::bench
