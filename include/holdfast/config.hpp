@@ -40,6 +40,11 @@ struct config {
     // was never answered gives up at once with errc::unavailable.
     milliseconds patience{10'000};
 
+    // A lock that is released while another thread of this client waits for it on the same terms is passed on
+    // without a word to the store, until this many threads in a row had it by one grant, or 10 ms have passed
+    // since; then it is the other processes' turn. 1: never passed on. 1 to 16.
+    unsigned local_turns = 16;
+
     // One answer of the store is waited for this long. 10 ms to 1 min.
     milliseconds answer_timeout{2'000};
 

@@ -33,6 +33,8 @@ class local_gate {
     void each(F f) const {
         std::for_each(line_.begin(), line_.end(), f);
     }
+    // Who is the head after the present one; an empty Waiter if nobody.
+    [[nodiscard]] Waiter next() const { return line_.size() > 1 ? line_[1] : Waiter{}; }
     [[nodiscard]] bool is_head(Waiter w) const { return !line_.empty() && line_.front() == w; }
     [[nodiscard]] std::size_t size() const { return line_.size(); }
 

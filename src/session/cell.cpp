@@ -33,7 +33,6 @@ void count(observe::counters& c, const backend::attempt_answer& answer) {
 }  // namespace
 
 std::variant<std::shared_ptr<hold>, failed> cell::acquire(const acquisition& how) {
-    const auto called_at = boot_clock::now();
     if (how.ttl && *how.ttl <= milliseconds::zero()) {
         return failed{errc::invalid_argument,
                       "a ttl must be 1 ms or more, and " + base::to_text(*how.ttl) + " was given",
@@ -43,14 +42,21 @@ std::variant<std::shared_ptr<hold>, failed> cell::acquire(const acquisition& how
     if (!core_->usable()) return closed();
     if (auto again = enter_again(how)) return std::move(*again);
 
-    const auto me = std::make_shared<waiter>();
+    const engine::lease_terms wants{std::min(how.ttl.value_or(core_->settings.lease), longest_lease),
+                                    how.renew.value_or(!how.ttl)};
+    const auto me =
+        std::make_shared<waiter>(wants, how.by_thread ? this_thread() : nullptr, boot_clock::now());
     const std::stop_callback on_stop(how.stop, [&me] { me->push(engine::cancelled{}); });
     std::variant<std::shared_ptr<hold>, failed> result;
     try {
-        if (auto no = wait_for_turn(me, how))
-            result = std::move(*no);
-        else
-            result = contend(me, how, called_at);
+        auto turn = wait_for_turn(me, how);
+        if (std::holds_alternative<at_the_head>(turn)) {
+            result = contend(me, how);
+        } else if (auto* passed = std::get_if<std::shared_ptr<hold>>(&turn)) {
+            return std::move(*passed);
+        } else {
+            result = std::get<failed>(std::move(turn));
+        }
     } catch (...) {
         leave(me);
         throw;
@@ -112,39 +118,51 @@ std::variant<std::shared_ptr<hold>, failed> cell::reenter(const hold& outer) {
     return std::make_shared<hold>(shared_from_this(), t);
 }
 
-// Threads of one process stand in line here; only the first asks the store.
-std::optional<failed> cell::wait_for_turn(const std::shared_ptr<waiter>& me, const acquisition& how) {
-    auto pause_until = time_point::min();
-    bool mine = false;
-    {
-        base::guard lock(mutex_);
-        mine = how.give_up_at ? gate_.enter(me) : gate_.try_enter(me);
-        pause_until = not_before_;
-    }
-    if (!mine) {
-        if (!how.give_up_at) return failed{errc::timed_out, {}, {}};
+// Threads of one process stand in line here; only the first asks the store, or is passed the lock.
+std::variant<cell::at_the_head, std::shared_ptr<hold>, failed> cell::wait_for_turn(
+    const std::shared_ptr<waiter>& me, const acquisition& how) {
+    base::guard lock(mutex_);
+    bool at_head = how.give_up_at ? gate_.enter(me) : gate_.try_enter(me);
+    if (!at_head && !how.give_up_at) return failed{errc::timed_out, {}, {}};
+    while (!at_head) {
+        lock.unlock();
         me->wait_for_call(*how.give_up_at);
-        if (!me->called()) {
-            if (how.stop.stop_requested()) return describe(errc::cancelled, {}, {});
-            return failed{errc::timed_out, {}, {}};
+        lock.lock();
+        if (const auto t = std::exchange(me->passed_on, nullptr)) {
+            if (t->valid()) {
+                if (how.by_thread) threads_.push_back({me->thread->serial, t, 1});
+                return std::make_shared<hold>(shared_from_this(), t);
+            }
+            // This thread was stopped for so long that it has nothing of the lock; it stands in line again.
+            lock.unlock();
+            core_->lose(t, "its time was over before the thread that it was passed on to ran");
+            on_lost(t);
+            if (core_->usable()) core_->undo(key_, t->owner, t->lease(), false);
+            me->called_in_vain();
+            lock.lock();
+            at_head = gate_.enter(me);
+            continue;
         }
-        base::guard lock(mutex_);
-        pause_until = not_before_;
+        at_head = gate_.is_head(me);
+        if (at_head) break;
+        (void)gate_.leave(me);
+        if (how.stop.stop_requested()) return describe(errc::cancelled, {}, {});
+        return failed{errc::timed_out, {}, {}};
     }
+    const auto pause_until = not_before_;
+    lock.unlock();
     if (how.give_up_at && pause_until > boot_clock::now()) {
         // Waiters elsewhere were just told that the lock is free; who comes back at once would always win.
         me->pause(std::min(pause_until, *how.give_up_at));
     }
-    return std::nullopt;
+    return at_the_head{};
 }
 
 std::variant<std::shared_ptr<hold>, failed> cell::contend(const std::shared_ptr<waiter>& me,
-                                                          const acquisition& how, time_point called_at) {
+                                                          const acquisition& how) {
     const auto& settings = core_->settings;
     auto& store = core_->store();
-    backend::attempt_request request{key_, store.new_owner(key_.of),
-                                     std::min(how.ttl.value_or(settings.lease), longest_lease),
-                                     backend::intent::look};
+    backend::attempt_request request{key_, store.new_owner(key_.of), me->wants.lease, backend::intent::look};
     engine::acquire_settings rules;
     rules.lease = request.lease;
     rules.trust = core_->trust;
@@ -185,7 +203,7 @@ std::variant<std::shared_ptr<hold>, failed> cell::contend(const std::shared_ptr<
         } else if (const auto* w = std::get_if<engine::wait>(&action)) {
             until = w->until;
         } else if (const auto* got = std::get_if<engine::hold_it>(&action)) {
-            return settle(me, how, *got, request.lease, request.owner, std::move(watch), called_at);
+            return settle(me, how, *got, request.owner, std::move(watch));
         } else {
             auto& no = std::get<engine::give_up>(action);
             if (no.cleanup == engine::undo::insist) {
@@ -202,23 +220,23 @@ std::variant<std::shared_ptr<hold>, failed> cell::contend(const std::shared_ptr<
 }
 
 std::shared_ptr<hold> cell::settle(const std::shared_ptr<waiter>& me, const acquisition& how,
-                                   const engine::hold_it& grant, milliseconds lease, owner_id owner,
-                                   std::unique_ptr<backend::watch_handle> watch, time_point called_at) {
+                                   const engine::hold_it& grant, owner_id owner,
+                                   std::unique_ptr<backend::watch_handle> watch) {
     const auto now = boot_clock::now();
-    const bool renewed = how.renew.value_or(!how.ttl);
-    const auto t =
-        std::make_shared<tenancy>(key_, std::move(owner), lease, renewed, grant.token, grant.deadline, now);
+    const auto t = std::make_shared<tenancy>(key_, std::move(owner), me->wants.lease, me->wants.renewed,
+                                             grant.token, grant.deadline, now);
+    t->grant = {now, grant.deadline};
     t->stray = grant.stray;
     t->home = weak_from_this();
     t->watch = std::move(watch);
-    if (how.by_thread) t->thread = this_thread();
+    t->thread = me->thread;
     auto h = std::make_shared<hold>(shared_from_this(), t);
     {
         base::guard lock(mutex_);
         now_ = occupancy{t, 1, me};
-        if (how.by_thread) threads_.push_back({this_thread()->serial, t, 1});
+        if (how.by_thread) threads_.push_back({me->thread->serial, t, 1});
     }
-    core_->began(t, now - called_at);
+    core_->began(t, now - me->called_at);
     if (grant.claim) core_->renew_now(t, 0);
     return h;
 }
@@ -265,8 +283,40 @@ release_result cell::end_hold(const std::shared_ptr<tenancy>& t) {
     return give_back(t);
 }
 
+// The next thread in line has the lock from now on, with what is left of the lease; the store hears nothing.
+bool cell::pass_on(const std::shared_ptr<tenancy>& t) {
+    std::shared_ptr<waiter> next;
+    {
+        base::guard lock(mutex_);
+        if (!now_ || now_->lease != t || t->state() != lease_state::held) return false;
+        next = gate_.next();
+        const auto now = boot_clock::now();
+        if (!next || !engine::may_pass_on(t->grant, {t->lease(), t->renewed()}, next->wants, t->deadline(),
+                                          core_->settings.local_turns, now))
+            return false;
+        if (!t->move_to(lease_state::released)) return false;
+        // The store gives fences in steps that leave room for these.
+        const auto token = t->token == fence::none ? t->token : static_cast<fence>(to_number(t->token) + 1);
+        const auto successor =
+            std::make_shared<tenancy>(key_, t->owner, t->lease(), t->renewed(), token, t->deadline(), now);
+        successor->grant = t->grant;
+        ++successor->grant.turns;
+        successor->stray = t->stray;
+        successor->home = weak_from_this();
+        successor->watch = std::move(t->watch);
+        successor->thread = next->thread;
+        core_->passed_on(*t, successor, now - next->called_at);
+        (void)gate_.leave(now_->place);
+        now_ = occupancy{successor, 1, next};
+        next->passed_on = successor;
+    }
+    next->call();
+    return true;
+}
+
 // The last hold ends: nobody renews it any more, then the store is told.
 release_result cell::give_back(const std::shared_ptr<tenancy>& t) {
+    if (pass_on(t)) return {release_outcome::released, {}};
     const auto believed_until = t->deadline();
     const bool ours = t->valid() && t->move_to(lease_state::released);
     if (!ours) {

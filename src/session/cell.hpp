@@ -88,14 +88,17 @@ class cell : public std::enable_shared_from_this<cell> {
     };
 
     std::optional<std::variant<std::shared_ptr<hold>, failed>> enter_again(const acquisition& how);
-    std::optional<failed> wait_for_turn(const std::shared_ptr<waiter>& me, const acquisition& how);
+    struct at_the_head {};  // of the line: may ask the store
+    std::variant<at_the_head, std::shared_ptr<hold>, failed> wait_for_turn(const std::shared_ptr<waiter>& me,
+                                                                           const acquisition& how);
     std::variant<std::shared_ptr<hold>, failed> contend(const std::shared_ptr<waiter>& me,
-                                                        const acquisition& how, time_point called_at);
+                                                        const acquisition& how);
     std::shared_ptr<hold> settle(const std::shared_ptr<waiter>& me, const acquisition& how,
-                                 const engine::hold_it& grant, milliseconds lease, owner_id owner,
-                                 std::unique_ptr<backend::watch_handle> watch, time_point called_at);
+                                 const engine::hold_it& grant, owner_id owner,
+                                 std::unique_ptr<backend::watch_handle> watch);
     release_result end_hold(const std::shared_ptr<tenancy>& t);
     release_result give_back(const std::shared_ptr<tenancy>& t);
+    bool pass_on(const std::shared_ptr<tenancy>& t);
     void leave(const std::shared_ptr<waiter>& me);
     [[nodiscard]] time_point send_by(time_point until) const;
     [[nodiscard]] time_point frees_at(const tenancy& t) const;

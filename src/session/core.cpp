@@ -123,12 +123,32 @@ void core::began(const std::shared_ptr<tenancy>& t, boot_clock::duration waited)
     counts.wait.add(waited);
     {
         base::guard lock(mutex_);
-        t->id = next_id_++;
-        leases_.emplace(t->id, t);
-        timetable_.add(t->id, t->deadline(), t->lease(), t->renewed(), t->since);
-        arm();
+        begin_renewal(t);
     }
     if (events_.anybody()) tell(event_kind::acquired, &t->key.name, {}, {}, t->token);
+}
+
+void core::begin_renewal(const std::shared_ptr<tenancy>& t) {
+    t->id = next_id_++;
+    leases_.emplace(t->id, t);
+    timetable_.add(t->id, t->deadline(), t->lease(), t->renewed(), t->since);
+    arm();
+}
+
+void core::passed_on(const tenancy& t, const std::shared_ptr<tenancy>& next, boot_clock::duration waited) {
+    counts.released.add();
+    counts.hold.add(next->since - t.since);
+    counts.acquired.add();
+    counts.wait.add(waited);
+    {
+        base::guard lock(mutex_);
+        timetable_.remove(t.id);
+        leases_.erase(t.id);
+        begin_renewal(next);
+    }
+    if (!events_.anybody()) return;
+    tell(event_kind::released, &t.key.name, {}, {}, t.token);
+    tell(event_kind::acquired, &next->key.name, {}, {}, next->token);
 }
 
 void core::ended(const tenancy& t) {

@@ -65,6 +65,8 @@ class core : public std::enable_shared_from_this<core> {
 
     // --- leases -------------------------------------------------------------------------------
     void began(const std::shared_ptr<tenancy>& t, boot_clock::duration waited);
+    // `next` takes the place of `t`, which was released; the store knows nothing of it.
+    void passed_on(const tenancy& t, const std::shared_ptr<tenancy>& next, boot_clock::duration waited);
     // No renewal is sent and no loss is told from here on. Counts the hold.
     void ended(const tenancy& t);
     // The lease is over and its holder is told. Once; not after ended().
@@ -93,6 +95,7 @@ class core : public std::enable_shared_from_this<core> {
     explicit core(config s);
 
     void turn_callers_away();
+    void begin_renewal(const std::shared_ptr<tenancy>&) REQUIRES(mutex_);
     void tick();
     void arm() REQUIRES(mutex_);
     void renew(const std::vector<std::shared_ptr<tenancy>>& due);

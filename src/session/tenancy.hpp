@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/fork.hpp"
+#include "engine/local_turns.hpp"
 
 #include <holdfast/backend.hpp>
 #include <holdfast/lease.hpp>
@@ -47,6 +48,7 @@ class tenancy {
     const fence token;
     const time_point since;
     std::uint64_t id = 0;                 // in the timetable; set before anybody else sees it
+    engine::shared_grant grant;           // set likewise
     bool stray = false;                   // an attempt had no answer and may still arrive; set likewise
     std::shared_ptr<thread_mark> thread;  // held by lock(); empty for leases; set likewise
     std::weak_ptr<cell> home;             // set likewise

@@ -4,14 +4,16 @@
 #include "base/annotations.hpp"
 #include "base/parker.hpp"
 #include "engine/acquire.hpp"
+#include "engine/local_turns.hpp"
+#include "session/tenancy.hpp"
 
 #include <holdfast/backend.hpp>
 
 #include <atomic>
-#include <deque>
 #include <functional>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace holdfast::session {
 
@@ -19,12 +21,18 @@ namespace holdfast::session {
 // finds it although the thread has gone on. push() is for all; the rest is for the waiting thread.
 class waiter {
   public:
-    using time_point = boot_clock::time_point;
+    waiter(const engine::lease_terms& terms, std::shared_ptr<thread_mark> by_thread, time_point since)
+        : wants(terms), thread(std::move(by_thread)), called_at(since) {}
+
+    const engine::lease_terms wants;
+    const std::shared_ptr<thread_mark> thread;  // of one that locks; empty for leases
+    const time_point called_at;
+    std::shared_ptr<tenancy> passed_on;  // the lock, without the store's doing; guarded by the cell
 
     void push(engine::acquire_event e) {
         {
             base::guard lock(mutex_);
-            events_.push_back(std::move(e));
+            add(std::move(e));
         }
         parker_.unpark();
     }
@@ -38,7 +46,7 @@ class waiter {
         std::function<void()> then;
         {
             base::guard lock(mutex_);
-            events_.emplace_back(std::move(answer));
+            add(std::move(answer));
             if (--answers_due_ == 0) then = std::exchange(then_, nullptr);
         }
         parker_.unpark();
@@ -61,6 +69,7 @@ class waiter {
         turn_.store(true, std::memory_order_release);
         parker_.unpark();
     }
+    void called_in_vain() { turn_.store(false, std::memory_order_release); }
     [[nodiscard]] bool called() const noexcept { return turn_.load(std::memory_order_acquire); }
 
     // The next event, or elapsed at `until`. With a store, this thread lends itself to its I/O meanwhile.
@@ -93,21 +102,32 @@ class waiter {
   private:
     [[nodiscard]] bool has_event() {
         base::guard lock(mutex_);
-        return !events_.empty();
+        return first_.has_value();
     }
 
     std::optional<engine::acquire_event> take() {
         base::guard lock(mutex_);
-        if (events_.empty()) return std::nullopt;
-        auto e = std::move(events_.front());
-        events_.pop_front();
+        auto e = std::exchange(first_, std::nullopt);
+        if (!others_.empty()) {
+            first_ = std::move(others_.front());
+            others_.erase(others_.begin());
+        }
         return e;
+    }
+
+    void add(engine::acquire_event e) REQUIRES(mutex_) {
+        if (first_)
+            others_.push_back(std::move(e));
+        else
+            first_ = std::move(e);
     }
 
     backend::parker parker_;
     std::atomic<bool> turn_{false};
     base::mutex mutex_;
-    std::deque<engine::acquire_event> events_ GUARDED_BY(mutex_);
+    // Seldom is there more than one.
+    std::optional<engine::acquire_event> first_ GUARDED_BY(mutex_);
+    std::vector<engine::acquire_event> others_ GUARDED_BY(mutex_);
     unsigned answers_due_ GUARDED_BY(mutex_) = 0;
     std::function<void()> then_ GUARDED_BY(mutex_);
 };

@@ -101,8 +101,12 @@ TEST_P(mutex_contract, serves_clients_in_the_order_of_their_arrival) {
 }
 
 TEST_P(mutex_contract, serves_the_clients_in_turn_when_both_have_many_threads) {
+    auto each_alone = settings();
+    each_alone.local_turns = 1;
+    client first{each_alone};
+    client second{each_alone};
     const auto of_a = lock_of(a());
-    const auto of_b = lock_of(b());
+    const auto of_b = lock_of(first);
     std::mutex mutex;
     std::vector<char> order;
     {
@@ -125,8 +129,7 @@ TEST_P(mutex_contract, serves_the_clients_in_turn_when_both_have_many_threads) {
         };
         for (int i = 0; i < 4; ++i) wait_as('b', of_b);
         ASSERT_TRUE(queue_has(1));
-        auto c = another_client();
-        const auto of_c = lock_of(*c);
+        const auto of_c = lock_of(second);
         for (int i = 0; i < 4; ++i) wait_as('c', of_c);
         ASSERT_TRUE(queue_has(2));
         held.release();

@@ -33,6 +33,20 @@ std::int64_t to_number(std::string_view text) {
     return n;
 }
 
+// A number as a word of a command, without a string of its own.
+class decimal {
+  public:
+    explicit decimal(std::int64_t n)
+        : end_(std::to_chars(text_.data(), text_.data() + text_.size(), n).ptr) {}
+    [[nodiscard]] std::string_view text() const {
+        return {text_.data(), static_cast<std::size_t>(end_ - text_.data())};
+    }
+
+  private:
+    std::array<char, 24> text_;
+    const char* end_;
+};
+
 bool no_right(const redis::outcome& o) {
     const auto* reply = std::get_if<redis::reply>(&o);
     return reply != nullptr && reply->is_error() && redis::classify(reply->text()) == errc::no_permission;
@@ -44,7 +58,10 @@ class native final : public layout {
         : around_(around), fenced_(fenced), board_(std::move(board)) {}
 
     owner_id new_owner() override {
-        return owner_id{around_.short_id + '|' + std::to_string(around_.next_serial())};
+        const decimal serial(around_.next_serial());
+        std::string token;
+        token.reserve(around_.short_id.size() + 1 + serial.text().size());
+        return owner_id{std::move(token.append(around_.short_id).append(1, '|').append(serial.text()))};
     }
 
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
@@ -94,9 +111,9 @@ class native final : public layout {
 
   private:
     void plain_try(const attempt_request& r, time_point deadline, handler<attempt_answer> done) {
-        const auto lease = std::to_string(r.lease.count());
-        around_.node.command({"SET", r.key.name.str(), r.owner.str(), "NX", "GET", "PX", lease}, deadline,
-                             [this, me = r.owner.str(), done = std::move(done)](redis::outcome o) {
+        const decimal lease(r.lease.count());
+        around_.node.command({"SET", r.key.name.str(), r.owner.str(), "NX", "GET", "PX", lease.text()},
+                             deadline, [this, me = r.owner.str(), done = std::move(done)](redis::outcome o) {
                                  if (auto no = without_reply<attempt_answer>(o)) return done(*std::move(no));
                                  auto& reply = std::get<redis::reply>(o);
                                  if (reply.is_nil()) return done(granted{});
@@ -112,9 +129,9 @@ class native final : public layout {
                     handler<attempt_answer> done) {
         const auto& name = r.key.name.str();
         const auto fences = helper_key('f', name);
-        const auto lease = std::to_string(r.lease.count());
+        const decimal lease(r.lease.count());
         around_.node.eval(ref(redis_scripts::native_try), std::array<std::string_view, 2>{name, fences},
-                          std::array<std::string_view, 4>{r.owner.str(), lease, fence_ttl,
+                          std::array<std::string_view, 4>{r.owner.str(), lease.text(), fence_ttl,
                                                           take == may_take::yes ? "1" : "0"},
                           deadline, [this, done = std::move(done)](redis::outcome o) {
                               if (auto no = without_reply<attempt_answer>(o)) return done(*std::move(no));
@@ -130,38 +147,41 @@ class native final : public layout {
     void bid(const attempt_request& r, time_point deadline, handler<attempt_answer> done) {
         const auto& name = r.key.name.str();
         const auto queue = helper_key('q', name);
-        const auto lease = std::to_string(r.lease.count());
-        around_.node.eval(
-            ref(redis_scripts::native_bid), std::array<std::string_view, 2>{name, queue},
-            std::array<std::string_view, 5>{r.owner.str(), lease, handed_lease_text, wake_prefix, queue_ttl},
-            deadline, [this, r, deadline, done = std::move(done)](redis::outcome o) {
-                if (no_right(o)) {
-                    no_queue_.store(true, std::memory_order_relaxed);
-                    return attempt(r, deadline, done);
-                }
-                if (auto no = without_reply<attempt_answer>(o)) {
-                    // No memory for the queue: not a reason to stop waiting, polls get in as well.
-                    if (const auto* oom = std::get_if<refused>(&*no);
-                        oom != nullptr && oom->code == errc::out_of_memory) {
-                        return done(busy{});
-                    }
-                    return done(*std::move(no));
-                }
-                const auto& reply = std::get<redis::reply>(o);
-                // Whoever bid may have given up and left meanwhile: a free lock must not be taken for them.
-                if (reply.is_integer())
-                    return fenced_ ? fenced_try(r, may_take::no, deadline, done) : done(granted{});
-                const auto items = reply.items();
-                if (items.size() != 4) return done(nonsense());
-                busy answer{items[2].text(), std::nullopt, fenced_ ? std::string{} : items[0].text(),
-                            handed_lease};
-                auto look_again = std::max(r.lease / 3, milliseconds{1});
-                if (items[1].integer() >= 0)
-                    look_again = std::min(look_again, milliseconds{items[1].integer() + 1});
-                if (items[3].integer() == 1) look_again = std::min(look_again, often());
-                answer.look_again = look_again;
-                done(std::move(answer));
-            });
+        const decimal lease(r.lease.count());
+        around_.node.eval(ref(redis_scripts::native_bid), std::array<std::string_view, 2>{name, queue},
+                          std::array<std::string_view, 5>{r.owner.str(), lease.text(), handed_lease_text,
+                                                          wake_prefix, queue_ttl},
+                          deadline, [this, r, deadline, done = std::move(done)](redis::outcome o) {
+                              if (no_right(o)) {
+                                  no_queue_.store(true, std::memory_order_relaxed);
+                                  return attempt(r, deadline, done);
+                              }
+                              if (auto no = without_reply<attempt_answer>(o)) {
+                                  // No memory for the queue: not a reason to stop waiting, polls get in as
+                                  // well.
+                                  if (const auto* oom = std::get_if<refused>(&*no);
+                                      oom != nullptr && oom->code == errc::out_of_memory) {
+                                      return done(busy{});
+                                  }
+                                  return done(*std::move(no));
+                              }
+                              const auto& reply = std::get<redis::reply>(o);
+                              // Whoever bid may have given up and left meanwhile: a free lock must not be
+                              // taken for them.
+                              if (reply.is_integer())
+                                  return fenced_ ? fenced_try(r, may_take::no, deadline, done)
+                                                 : done(granted{});
+                              const auto items = reply.items();
+                              if (items.size() != 4) return done(nonsense());
+                              busy answer{items[2].text(), std::nullopt,
+                                          fenced_ ? std::string{} : items[0].text(), handed_lease};
+                              auto look_again = std::max(r.lease / 3, milliseconds{1});
+                              if (items[1].integer() >= 0)
+                                  look_again = std::min(look_again, milliseconds{items[1].integer() + 1});
+                              if (items[3].integer() == 1) look_again = std::min(look_again, often());
+                              answer.look_again = look_again;
+                              done(std::move(answer));
+                          });
     }
 
     void drop(const release_request& r, time_point deadline, handler<release_answer> done) {

@@ -1,0 +1,107 @@
+// A lock that goes from thread to thread of one client without a word to the store (engine/local_turns.hpp).
+#include "contract/lock_contract.hpp"
+
+#include <random>
+
+namespace holdfast::contract {
+
+TEST_P(lock_contract, passes_between_the_threads_of_a_client_without_asking_the_store) {
+    constexpr unsigned threads = 4;
+    constexpr unsigned rounds = 200;
+    const auto of_a = lock_of(a());
+    unsigned counter = 0;
+    {
+        std::vector<std::jthread> crowd;
+        for (unsigned i = 0; i < threads; ++i) {
+            crowd.emplace_back([&] {
+                for (unsigned round = 0; round < rounds; ++round) {
+                    const std::lock_guard hold{*of_a};
+                    ++counter;
+                }
+            });
+        }
+    }
+    EXPECT_EQ(counter, threads * rounds);
+    const auto seen = a().stats();
+    EXPECT_EQ(seen.acquired, threads * rounds);
+    EXPECT_EQ(seen.released, threads * rounds);
+    EXPECT_LT(seen.attempts.granted, threads * rounds / 2);
+    EXPECT_EQ(seen.held_now, 0U);
+    EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_P(lock_contract, is_not_passed_between_threads_that_want_different_leases) {
+    const auto renewed = lock_of(a());
+    const auto for_a_while = lock_of(a(), stock, {.ttl = 20s});
+    std::atomic<bool> over{false};
+    std::atomic<bool> wrong{false};
+    {
+        std::jthread other{[&] {
+            while (!over) {
+                const auto held = for_a_while->acquire();
+                // One that was passed on would have the end of the other's lease, which is 30 s away.
+                if (held.deadline() > boot_clock::now() + 20s) wrong = true;
+            }
+        }};
+        for (int i = 0; i < 200; ++i) {
+            const auto held = renewed->acquire();
+            if (held.deadline() < boot_clock::now() + 20s && on_redis() && !has_queue()) wrong = true;
+        }
+        over = true;
+    }
+    EXPECT_FALSE(wrong);
+}
+
+TEST_P(lock_contract, goes_on_past_threads_that_give_up_while_it_is_passed) {
+    const auto of_a = lock_of(a());
+    const auto of_b = lock_of(b());
+    std::atomic<int> inside{0};
+    std::atomic<bool> met{false};
+    std::uint64_t counter = 0;
+    std::atomic<std::uint64_t> entered{0};
+    {
+        std::vector<std::jthread> crowd;
+        for (unsigned i = 0; i < 8; ++i) {
+            crowd.emplace_back([&, i, mine = i % 4 == 3 ? of_b : of_a] {
+                std::mt19937 dice{i};
+                for (int round = 0; round < 150; ++round) {
+                    std::stop_source stop;
+                    if (dice() % 8 == 0) stop.request_stop();
+                    std::error_code ec;
+                    const auto held = mine->try_acquire_for(std::chrono::microseconds{dice() % 3'000}, ec,
+                                                            {.stop = stop.get_token()});
+                    if (!held) continue;
+                    if (inside.exchange(1) != 0) met = true;
+                    ++counter;
+                    if (inside.exchange(0) != 1) met = true;
+                    ++entered;
+                }
+            });
+        }
+    }
+    EXPECT_FALSE(met);
+    EXPECT_EQ(counter, entered);
+    EXPECT_GT(entered, 0U);
+    EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_P(fenced_contract, fences_grow_while_it_is_passed_between_threads) {
+    const auto of_a = lock_of(a());
+    const auto of_b = lock_of(b());
+    std::vector<std::uint64_t> fences;
+    {
+        std::vector<std::jthread> crowd;
+        for (int i = 0; i < 6; ++i) {
+            crowd.emplace_back([&, mine = i % 3 == 2 ? of_b : of_a] {
+                for (int round = 0; round < 60; ++round) {
+                    const auto held = mine->acquire();
+                    fences.push_back(to_number(held.fence()));
+                }
+            });
+        }
+    }
+    EXPECT_EQ(fences.size(), 360U);
+    EXPECT_TRUE(std::is_sorted(fences.begin(), fences.end(), std::less_equal<>{})) << "each above the last";
+}
+
+}  // namespace holdfast::contract
