@@ -122,6 +122,7 @@ std::variant<std::shared_ptr<hold>, failed> cell::reenter(const hold& outer) {
 std::variant<cell::at_the_head, std::shared_ptr<hold>, failed> cell::wait_for_turn(
     const std::shared_ptr<waiter>& me, const acquisition& how) {
     base::guard lock(mutex_);
+    if (!core_->usable()) return closed();  // turn_away() has passed here already
     bool at_head = how.give_up_at ? gate_.enter(me) : gate_.try_enter(me);
     if (!at_head && !how.give_up_at) return failed{errc::timed_out, {}, {}};
     while (!at_head) {
@@ -140,6 +141,7 @@ std::variant<cell::at_the_head, std::shared_ptr<hold>, failed> cell::wait_for_tu
             if (core_->usable()) core_->undo(key_, t->owner, t->lease(), false);
             me->called_in_vain();
             lock.lock();
+            if (!core_->usable()) return closed();
             at_head = gate_.enter(me);
             continue;
         }
