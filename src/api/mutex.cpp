@@ -119,11 +119,12 @@ lease exclusive::try_acquire_until_(time_point until, const acquire_options& opt
 }
 
 lease exclusive::try_acquire_until_(time_point until, std::error_code& ec, const acquire_options& options) {
-    if (!cell_->client().usable()) {
-        ec = cell_->client().forked() ? errc::forked : errc::closed;
+    try {
+        return lease_or_code(acquire_(until, &options), ec);
+    } catch (const error& e) {  // a client that has ended, perhaps just now
+        ec = e.code();
         return {};
     }
-    return lease_or_code(acquire_(until, &options), ec);
 }
 
 lease exclusive::nested_(const lease& outer) {
