@@ -1,6 +1,7 @@
 #include "engine/watchdog.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace holdfast::engine {
 
@@ -11,6 +12,13 @@ boot_clock::duration part(milliseconds lease, double share) noexcept {
         std::chrono::duration<double, std::milli>(static_cast<double>(lease.count()) * share));
 }
 
+// A millisecond late at most, and never early.
+time_point rounded_up(time_point t) noexcept {
+    constexpr auto step = milliseconds{1};
+    if (t > time_point::max() - step) return time_point::max();
+    return std::chrono::ceil<milliseconds>(t);
+}
+
 }  // namespace
 
 // Often enough to use what is left of the lease, seldom enough not to add to the trouble.
@@ -19,27 +27,48 @@ boot_clock::duration watchdog::retry_gap(milliseconds lease) noexcept {
 }
 
 void watchdog::place(lease_id id, entry& e) {
-    by_time_.erase({e.key, id});
-    e.key = std::min(e.deadline, e.renew_at);
-    by_time_.emplace(e.key, id);
+    const auto at = rounded_up(std::min(e.deadline, e.renew_at));
+    if (std::exchange(e.key, at) == at || at == time_point::max()) return;
+    by_time_[at].push_back(id);
+    if (++ids_ > 2 * entries_.size() + 1024) sweep();
+}
+
+bool watchdog::stands(lease_id id, time_point at) const {
+    const auto it = entries_.find(id);
+    return it != entries_.end() && it->second.key == at;
+}
+
+// Takes out what was left behind.
+void watchdog::sweep() {
+    by_time_.clear();
+    ids_ = 0;
+    for (const auto& [id, e] : entries_) {
+        if (e.key == time_point::max()) continue;
+        by_time_[e.key].push_back(id);
+        ++ids_;
+    }
+}
+
+time_point watchdog::next() {
+    while (!by_time_.empty()) {
+        auto& [at, ids] = *by_time_.begin();
+        for (; !ids.empty() && !stands(ids.back(), at); --ids_) ids.pop_back();
+        if (!ids.empty()) return at;
+        by_time_.erase(by_time_.begin());
+    }
+    return time_point::max();
 }
 
 void watchdog::add(lease_id id, time_point deadline, milliseconds lease, bool renewed, time_point now) {
     auto& e = entries_[id];
-    by_time_.erase({e.key, id});
     e = {deadline, lease, renewed ? later(now, part(lease, renew_after_)) : time_point::max(),
-         renewed,  false, {}};
+         renewed,  false, e.key};
     // A lease that was handed over for a short time is renewed before that time is over.
     if (renewed) e.renew_at = std::min(e.renew_at, now + (deadline - now) / 2);
     place(id, e);
 }
 
-void watchdog::remove(lease_id id) {
-    const auto it = entries_.find(id);
-    if (it == entries_.end()) return;
-    by_time_.erase({it->second.key, id});
-    entries_.erase(it);
-}
+void watchdog::remove(lease_id id) { entries_.erase(id); }
 
 void watchdog::renewed(lease_id id, time_point deadline, time_point now) {
     const auto it = entries_.find(id);
@@ -69,13 +98,17 @@ void watchdog::hurry(time_point now) {
 
 watchdog::work watchdog::due(time_point now) {
     work w;
-    while (!by_time_.empty() && by_time_.begin()->first <= now) {
-        const auto id = by_time_.begin()->second;
-        auto& e = entries_.at(id);
-        if (e.deadline <= now) {
-            w.lost.push_back(id);
-            remove(id);
-        } else {
+    while (next() <= now) {
+        const auto bucket = by_time_.extract(by_time_.begin());
+        ids_ -= bucket.mapped().size();
+        for (const auto id : bucket.mapped()) {
+            if (!stands(id, bucket.key())) continue;
+            auto& e = entries_.at(id);
+            if (e.deadline <= now) {
+                w.lost.push_back(id);
+                remove(id);
+                continue;
+            }
             w.renew.push_back(id);
             if (e.asked) w.overdue.push_back(id);
             e.asked = true;

@@ -8,7 +8,7 @@
 #include "engine/validity.hpp"
 
 #include <cstdint>
-#include <set>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -39,9 +39,7 @@ class watchdog {
     [[nodiscard]] work due(time_point now);
 
     // When `due` has something to say next.
-    [[nodiscard]] time_point next() const noexcept {
-        return by_time_.empty() ? time_point::max() : by_time_.begin()->first;
-    }
+    [[nodiscard]] time_point next();
     [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
 
   private:
@@ -51,15 +49,20 @@ class watchdog {
         time_point renew_at;  // max(): never
         bool renewed;
         bool asked = false;  // a renewal is under way
-        time_point key;      // where it stands in by_time_
+        time_point key{};    // where it stands in by_time_
     };
     // The pause between tries while renewal fails.
     [[nodiscard]] static boot_clock::duration retry_gap(milliseconds lease) noexcept;
     void place(lease_id id, entry& e);
+    [[nodiscard]] bool stands(lease_id id, time_point at) const;
+    void sweep();
 
     const double renew_after_;
     std::unordered_map<lease_id, entry> entries_;
-    std::set<std::pair<time_point, lease_id>> by_time_;
+    // By the millisecond. Who moves or goes leaves its id behind, which is passed over later: most locks are
+    // given back long before anything is due.
+    std::map<time_point, std::vector<lease_id>> by_time_;
+    std::size_t ids_ = 0;  // in by_time_
 };
 
 }  // namespace holdfast::engine
