@@ -44,6 +44,10 @@ acquire_action acquire::on(watched&& event, time_point now) {
                     return handed_over(now);
                 return go_on();
             }
+            if (state_ == state::waiting && how_.stagger > boot_clock::duration::zero()) {
+                const auto pause = how_.stagger / (1 << std::min(messages_++, 10U));
+                return wait_until(std::min(now + pause, until_));
+            }
             break;
     }
     // Whatever it was, the lock may be free now. While an attempt is under way its answer may be older.

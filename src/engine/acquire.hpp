@@ -24,6 +24,9 @@ struct acquire_settings {
     time_point give_up_at = time_point::max();  // for waits
     bool listen = true;                         // the store sends wakes and we may hear them
     bool expect_queue = false;                  // others wait: do not bother to look first
+    // A message that wakes all who wait is slept over for so long, the next one for half of it, and so on:
+    // else the server's order of subscribers would decide who gets the lock, and the last one never would.
+    boot_clock::duration stagger{0};
     milliseconds poll_gap{1'000};
     milliseconds silent_poll{40};
     milliseconds patience{10'000};
@@ -123,6 +126,7 @@ class acquire {
 
     bool listen_asked_ = false;
     bool listening_ = false;
+    unsigned messages_ = 0;     // without a ticket, slept over so far
     bool look_again_ = false;   // a message without a ticket came while we asked
     std::string early_ticket_;  // a message with one came while we asked
 };

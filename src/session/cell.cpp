@@ -171,6 +171,10 @@ std::variant<std::shared_ptr<hold>, failed> cell::contend(const std::shared_ptr<
     rules.once = !how.give_up_at;
     rules.give_up_at = how.give_up_at.value_or(time_point::max());
     rules.listen = !how.poll;
+    if (key_.of == backend::kind::recursive) {
+        rules.stagger =
+            std::chrono::duration_cast<boot_clock::duration>(store.seen().round_trip * base::jitter());
+    }
     rules.poll_gap = settings.poll_gap;
     rules.silent_poll = settings.silent_poll;
     rules.patience = settings.patience;

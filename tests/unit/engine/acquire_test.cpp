@@ -513,5 +513,33 @@ TEST_F(acquiring, a_lock_that_ends_before_the_poll_gap_is_asked_for_when_it_ends
     EXPECT_EQ(until(), now + 1ms);
 }
 
+TEST_F(acquiring, a_message_for_all_is_slept_over_less_and_less) {
+    how.stagger = 80us;
+    begin();
+    store_says_busy();
+    watch_begins();
+    store_says_busy();
+    woken();
+    EXPECT_EQ(until(), now + 80us);
+    time_comes();
+    EXPECT_TRUE(is_asking(intent::queue));
+    store_says_busy();
+    woken();
+    EXPECT_EQ(until(), now + 40us);
+    later_by(1ms);
+    woken();  // a second one does not put it off
+    EXPECT_LE(until(), now);
+}
+
+TEST_F(acquiring, a_ticket_is_not_slept_over) {
+    how.stagger = 80us;
+    begin();
+    store_says_busy();
+    watch_begins();
+    store_queues_us("t1");
+    woken_with("t1");
+    EXPECT_TRUE(holds());
+}
+
 }  // namespace
 }  // namespace holdfast::engine
