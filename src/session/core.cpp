@@ -17,6 +17,10 @@ namespace {
 // again after these pauses, and once more when the lease would be over.
 constexpr std::array stray_pauses{milliseconds{100}, milliseconds{1'000}};
 
+// What a script renews without holding up the server's other clients, and how many of them are under way.
+constexpr std::size_t renewals_at_a_time = 100;
+constexpr int renewals_in_flight = 4;
+
 }  // namespace
 
 std::shared_ptr<core> core::open(config settings, const store_opener& opener) {
@@ -216,18 +220,38 @@ void core::tick() {
              "the thread that locked it has ended; it is not renewed any more");
     }
     for (const auto& t : late) on_renewed(t, backend::renew_answer::unknown, {});
-    if (!due.empty()) renew(due);
+    if (!due.empty()) renew(std::move(due));
 }
 
-void core::renew(const std::vector<std::shared_ptr<tenancy>>& due) {
-    if (store_gone_.load()) return;
+// Leases that are due together, asked for a script's worth at a time: the server's other clients get their
+// turn in between.
+struct core::renewal_round {
+    std::vector<std::shared_ptr<tenancy>> due;
+    std::size_t sent = 0;
+};
+
+void core::renew(std::vector<std::shared_ptr<tenancy>> due) {
+    const auto all = std::make_shared<renewal_round>(renewal_round{std::move(due)});
+    for (int i = 0; i < renewals_in_flight; ++i) renew_some(all);
+}
+
+void core::renew_some(const std::shared_ptr<renewal_round>& all) {
+    if (store_gone_.load() || all->sent == all->due.size()) return;
+    const auto from = all->sent;
+    const auto to = std::min(from + renewals_at_a_time, all->due.size());
+    all->sent = to;
     std::vector<backend::renew_request> requests;
-    requests.reserve(due.size());
-    for (const auto& t : due) requests.push_back({t->key, t->owner, t->lease(), 0});
-    const auto sent = boot_clock::now();
-    store_->renew(requests, sent + settings.answer_timeout, [this, due, sent](const auto& answers) {
-        for (std::size_t i = 0; i < std::min(answers.size(), due.size()); ++i)
-            on_renewed(due[i], answers[i], sent);
+    requests.reserve(to - from);
+    for (auto i = from; i < to; ++i) {
+        const auto& t = all->due[i];
+        requests.push_back({t->key, t->owner, t->lease(), 0});
+    }
+    const auto now = boot_clock::now();
+    store_->renew(requests, now + settings.answer_timeout, [this, all, from, to, now](const auto& answers) {
+        for (std::size_t i = 0; i < std::min(answers.size(), to - from); ++i)
+            on_renewed(all->due[from + i], answers[i], now);
+        if (all->due.size() > renewals_in_flight * renewals_at_a_time)
+            reactor_->post([this, all] { renew_some(all); });
     });
 }
 

@@ -98,7 +98,9 @@ class core : public std::enable_shared_from_this<core> {
     void begin_renewal(const std::shared_ptr<tenancy>&) REQUIRES(mutex_);
     void tick();
     void arm() REQUIRES(mutex_);
-    void renew(const std::vector<std::shared_ptr<tenancy>>& due);
+    struct renewal_round;
+    void renew(std::vector<std::shared_ptr<tenancy>> due);
+    void renew_some(const std::shared_ptr<renewal_round>& all);
     void on_renewed(const std::shared_ptr<tenancy>& t, backend::renew_answer answer, time_point sent);
     void stands(event_kind kind, const std::string& detail, std::error_code reason, event_kind no_more);
     void send_undo(const backend::release_request& r, milliseconds lease, bool insist, unsigned round);
