@@ -24,7 +24,7 @@ using std::chrono::milliseconds;
 
 struct field {
     std::string_view key;
-    std::variant<std::string config::*, milliseconds config::*, double config::*> member;
+    std::variant<std::string config::*, milliseconds config::*, double config::*, unsigned config::*> member;
 };
 
 constexpr std::array fields{
@@ -36,6 +36,7 @@ constexpr std::array fields{
     field{"drift", &config::drift},
     field{"margin", &config::margin},
     field{"patience", &config::patience},
+    field{"local_turns", &config::local_turns},
     field{"answer_timeout", &config::answer_timeout},
     field{"close_timeout", &config::close_timeout},
     field{"slow_callback", &config::slow_callback},
@@ -72,7 +73,12 @@ std::string assign(config& settings, const field& to, std::string_view value) {
     }
     const auto parsed = parse_number(value);
     if (!parsed) return "is not a number";
-    settings.*(std::get<double config::*>(to.member)) = *parsed;
+    if (const auto* share = std::get_if<double config::*>(&to.member)) {
+        settings.*(*share) = *parsed;
+        return {};
+    }
+    if (*parsed < 0 || *parsed > 1'000'000 || *parsed != std::floor(*parsed)) return "is not a whole number";
+    settings.*(std::get<unsigned config::*>(to.member)) = static_cast<unsigned>(*parsed);
     return {};
 }
 

@@ -25,13 +25,20 @@ TEST(ConfigFile, sets_the_fields_of_config) {
         "\n"
         "  lease=10s  \r\n"
         "drift = 0.02\n"
+        "local_turns = 4\n"
         "program = nightly jobs",
         "hf.conf");
     EXPECT_EQ(got.url, "redis://:a=b#c@db:6379/2");
     EXPECT_EQ(got.lease, 10s);
     EXPECT_EQ(got.drift, 0.02);
+    EXPECT_EQ(got.local_turns, 4U);
     EXPECT_EQ(got.program, "nightly jobs");
     EXPECT_EQ(got.poll_gap, config{}.poll_gap);
+}
+
+TEST(ConfigFile, refuses_a_part_of_a_turn) {
+    EXPECT_NE(refusal_of("local_turns = 1.5").find("is not a whole number"), std::string::npos);
+    EXPECT_NE(refusal_of("local_turns = -1").find("is not a whole number"), std::string::npos);
 }
 
 TEST(ConfigFile, an_empty_file_changes_nothing) { EXPECT_EQ(parse_config("", "hf.conf").url, config{}.url); }
