@@ -14,7 +14,7 @@ function(holdfast_test name)
     add_executable(${target} ${files})
     target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
     target_link_libraries(${target} PRIVATE
-        holdfast_warnings holdfast_internal holdfast_test_support rapidcheck rapidcheck_gtest GTest::gtest_main)
+        holdfast_warnings holdfast_internal holdfast_test_support rapidcheck rapidcheck_gtest GTest::gtest)
     target_compile_definitions(${target} PRIVATE HOLDFAST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     if(TARGET holdfast_cli)
         # Some tests drive the command itself.
@@ -42,7 +42,7 @@ function(holdfast_test name)
         set_tests_properties(${test} PROPERTIES
             LABELS ${name}
             TIMEOUT ${arg_TIMEOUT}
-            ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${shard};GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/test-results/${test}.xml")
+            ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${shard};GTEST_BRIEF=1;GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/test-results/${test}.xml")
     endforeach()
 endfunction()
 
