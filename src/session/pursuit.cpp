@@ -33,7 +33,7 @@ pursuit::pursuit(std::shared_ptr<cell> of, acquisition how, callback<void()> pok
                                    boot_clock::now(), std::move(poke))) {}
 
 pursuit::~pursuit() {
-    if (stage_ != stage::arriving && stage_ != stage::over) cell_->leave(me_);
+    if (stage_ != stage::outside && stage_ != stage::over) cell_->leave(me_);
 }
 
 void pursuit::wait() { me_->wait(until_, contest_ && contest_->asking ? &core_.store() : nullptr); }
@@ -42,7 +42,7 @@ std::optional<pursuit::outcome> pursuit::advance() {
     me_->look();
     auto end = go_on();
     if (!end) return end;
-    const bool stood = std::exchange(stage_, stage::over) != stage::arriving;
+    const bool stood = std::exchange(stage_, stage::over) != stage::outside;
     if (const auto* no = std::get_if<failed>(&*end)) {
         if (stood) cell_->leave(me_);
         if (!core_.usable()) return closed();
@@ -55,7 +55,7 @@ std::optional<pursuit::outcome> pursuit::advance() {
 }
 
 std::optional<pursuit::outcome> pursuit::go_on() {
-    if (stage_ == stage::arriving) {
+    if (stage_ == stage::outside) {
         if (auto end = arrive()) return end;
     } else if (stage_ == stage::in_line) {
         if (auto end = stand_in_line()) return end;
@@ -100,7 +100,7 @@ std::optional<pursuit::outcome> pursuit::stand_in_line() {
         cell_->on_lost(t);
         if (core_.usable()) core_.undo(t->key, t->owner, t->lease(), false);
         lock.lock();
-        stage_ = stage::arriving;
+        stage_ = stage::outside;
         if (!core_.usable()) return closed();
         stage_ = stage::in_line;
         if (cell_->gate_.enter(me_)) at_the_head(cell_->not_before_);
@@ -109,6 +109,9 @@ std::optional<pursuit::outcome> pursuit::stand_in_line() {
     if (cell_->gate_.is_head(me_)) {
         at_the_head(cell_->not_before_);
     } else if (me_->has_event() || boot_clock::now() >= until_) {
+        // At once: outside the mutex the lock might still be passed on to us.
+        (void)cell_->gate_.leave(me_);
+        stage_ = stage::outside;
         return give_up_in_line();
     }
     return std::nullopt;

@@ -34,7 +34,7 @@ class pursuit {
     void cancel() { me_->push(engine::cancelled{}); }
 
   private:
-    enum class stage { arriving, in_line, pausing, at_the_store, over };
+    enum class stage { outside, in_line, pausing, at_the_store, over };
     // From the first question to the store to the last answer.
     struct contest {
         contest(const engine::acquire_settings& rules, backend::attempt_request r)
@@ -60,7 +60,7 @@ class pursuit {
     core& core_;
     const acquisition how_;
     const std::shared_ptr<waiter> me_;
-    stage stage_ = stage::arriving;
+    stage stage_ = stage::outside;
     time_point until_ = time_point::max();
     std::optional<contest> contest_;
 };
