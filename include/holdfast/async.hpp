@@ -2,22 +2,23 @@
 // The only header that needs Boost.Asio (1.81 or later), and it is not part of holdfast.hpp.
 //
 //     lease turn = co_await async_acquire(nightly, {.ttl = 1min}, use_awaitable);
-//     lease soon = co_await async_try_acquire_for(nightly, 2s, use_awaitable);   // empty: somebody else has it
-//     release_result end = co_await async_release(std::move(turn), use_awaitable);
+//     lease soon = co_await async_try_acquire_for(nightly, 2s, use_awaitable);   // empty: somebody else has
+//     it release_result end = co_await async_release(std::move(turn), use_awaitable);
 //
-// Nothing blocks, and no thread waits: thousands of acquisitions may be under way. The outcome is posted to the
-// executor of the handler; outcomes that come together wake it once. A handler without an executor of its own
-// runs on asio::system_executor.
+// Nothing blocks, and no thread waits: thousands of acquisitions may be under way. The outcome is posted to
+// the executor of the handler; outcomes that come together wake it once. A handler without an executor of its
+// own runs on asio::system_executor.
 //
 // Owned by the lease, never by a thread: no async form re-enters. The lease's destructor gives the lock back
 // without waiting for the answer; who must know awaits async_release.
 //
-// Errors: an error_code of holdfast::errc (use_awaitable and use_future throw it as boost::system::system_error).
-// Cancelled through the handler's cancellation slot: asio::error::operation_aborted; through options.stop:
-// errc::cancelled. A cancelled acquisition leaves nothing behind. If it was granted just before, it is granted.
+// Errors: an error_code of holdfast::errc (use_awaitable and use_future throw it as
+// boost::system::system_error). Cancelled through the handler's cancellation slot:
+// asio::error::operation_aborted; through options.stop: errc::cancelled. A cancelled acquisition leaves
+// nothing behind. If it was granted just before, it is granted.
 //
-// Lifetime: the lock object need not outlive the operation. A client that is destroyed ends its operations with
-// errc::closed. An execution context that is destroyed drops the handlers of its operations.
+// Lifetime: the lock object need not outlive the operation. A client that is destroyed ends its operations
+// with errc::closed. An execution context that is destroyed drops the handlers of its operations.
 #pragma once
 
 #include <holdfast/async_access.hpp>
@@ -61,7 +62,8 @@ class async_operation : public std::enable_shared_from_this<async_operation> {
     virtual void wake(void (*f)(std::shared_ptr<void>), std::shared_ptr<void> with) = 0;
 };
 
-// The operations of one execution context: those under way, and those that have ended and are to be delivered.
+// The operations of one execution context: those under way, and those that have ended and are to be
+// delivered.
 class async_box : public boost::asio::execution_context::service {
   public:
     using key_type = async_box;
@@ -142,10 +144,7 @@ class async_box : public boost::asio::execution_context::service {
 template <class Handler, class... Results>
 class async_waiting final : public async_operation {
   public:
-    async_waiting(Handler handler)
-        : handler_(std::in_place, std::move(handler)) {
-        place_.of = this;
-    }
+    async_waiting(Handler handler) : handler_(std::in_place, std::move(handler)) { place_.of = this; }
 
     // Before it can end.
     void begin() {
@@ -183,13 +182,17 @@ class async_waiting final : public async_operation {
     }
     [[nodiscard]] bool cancelled() const noexcept { return cancelled_; }
     void cancels(async_access::under_way call) { call_ = std::move(call); }
-    [[nodiscard]] auto slot() const { return boost::asio::get_associated_cancellation_slot(handler_->handler); }
+    [[nodiscard]] auto slot() const {
+        return boost::asio::get_associated_cancellation_slot(handler_->handler);
+    }
 
   private:
     using executor_type = boost::asio::associated_executor_t<Handler>;
     struct kept {
         explicit kept(Handler h)
-            : handler(std::move(h)), executor(boost::asio::get_associated_executor(handler)), work(executor) {}
+            : handler(std::move(h)),
+              executor(boost::asio::get_associated_executor(handler)),
+              work(executor) {}
         Handler handler;
         executor_type executor;
         boost::asio::executor_work_guard<executor_type> work;  // run() goes on while we wait
@@ -244,7 +247,8 @@ auto async_acquire_until(exclusive& lock, boot_clock::time_point give_up_at, con
 // Waits until the lock is held. Signature of completion: void(boost::system::error_code, lease).
 template <class Token>
 auto async_acquire(detail::exclusive& lock, const acquire_options& options, Token&& token) {
-    return detail::async_acquire_until(lock, boot_clock::time_point::max(), options, std::forward<Token>(token));
+    return detail::async_acquire_until(lock, boot_clock::time_point::max(), options,
+                                       std::forward<Token>(token));
 }
 template <class Token>
 auto async_acquire(detail::exclusive& lock, Token&& token) {
@@ -254,7 +258,8 @@ auto async_acquire(detail::exclusive& lock, Token&& token) {
 // Asks once. An empty lease without an error: somebody else has it.
 template <class Token>
 auto async_try_acquire(detail::exclusive& lock, const acquire_options& options, Token&& token) {
-    return detail::async_acquire_until(lock, boot_clock::time_point::min(), options, std::forward<Token>(token));
+    return detail::async_acquire_until(lock, boot_clock::time_point::min(), options,
+                                       std::forward<Token>(token));
 }
 template <class Token>
 auto async_try_acquire(detail::exclusive& lock, Token&& token) {
@@ -278,7 +283,7 @@ auto async_try_acquire_for(detail::exclusive& lock, const std::chrono::duration<
 template <class Token>
 auto async_release(lease held, Token&& token) {
     return boost::asio::async_initiate<Token, void(release_result)>(detail::begin_release{}, token,
-                                                                   std::move(held));
+                                                                    std::move(held));
 }
 
 }  // namespace holdfast

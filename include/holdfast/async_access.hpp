@@ -17,7 +17,8 @@ class background_acquire;
 
 namespace detail {
 
-// The part that knows nothing of Asio. `done` is called once, on a thread of the client's or on the calling one.
+// The part that knows nothing of Asio. `done` is called once, on a thread of the client's or on the calling
+// one.
 class async_access {
   public:
     using acquired = callback<void(std::error_code, lease)>;

@@ -20,8 +20,8 @@ class callback<void(Args...), Room> {
     callback() noexcept = default;
     callback(std::nullptr_t) noexcept {}
     template <class F>
-        requires(!std::is_same_v<std::remove_cvref_t<F>, callback> && std::is_invocable_v<F&, Args...>)
-    callback(F&& f) {
+    requires(!std::is_same_v<std::remove_cvref_t<F>, callback> && std::is_invocable_v<F&, Args...>)
+        callback(F&& f) {
         using kept = std::decay_t<F>;
         if constexpr (fits<kept>) {
             ::new (static_cast<void*>(room_)) kept(std::forward<F>(f));
@@ -54,8 +54,8 @@ class callback<void(Args...), Room> {
         void (*destroy)(void*) noexcept;
     };
     template <class F>
-    static constexpr bool fits = sizeof(F) <= Room && alignof(F) <= alignof(void*) &&
-                                 std::is_nothrow_move_constructible_v<F>;
+    static constexpr bool fits = sizeof(F) <= Room &&
+                                 alignof(F) <= alignof(void*) && std::is_nothrow_move_constructible_v<F>;
     template <class F>
     static constexpr way in_place{
         [](void* at, Args&&... args) { (*static_cast<F*>(at))(std::forward<Args>(args)...); },

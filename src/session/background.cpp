@@ -9,7 +9,8 @@ namespace holdfast::session {
 background_acquire::background_acquire(const std::shared_ptr<cell>& of, callback<void(cell::outcome)> done)
     : core_(of->client()), here_(std::in_place, core_), done_(std::move(done)) {}
 
-std::shared_ptr<background_acquire> background_acquire::begin(std::shared_ptr<cell> of, const acquisition& how,
+std::shared_ptr<background_acquire> background_acquire::begin(std::shared_ptr<cell> of,
+                                                              const acquisition& how,
                                                               callback<void(cell::outcome)> done) {
     const std::shared_ptr<background_acquire> b(new background_acquire(of, std::move(done)));
     b->me_ = b;
@@ -78,9 +79,8 @@ void background_release::obey(engine::release_action action) {
     }
     if (!core_.has_store()) return;
     if (const auto* retry = std::get_if<engine::retry_release>(&action)) {
-        core_.reactor().at(retry->at, [b = shared_from_this()] {
-            b->obey(b->machine_.begin(boot_clock::now()));
-        });
+        core_.reactor().at(retry->at,
+                           [b = shared_from_this()] { b->obey(b->machine_.begin(boot_clock::now())); });
         return;
     }
     const auto until = std::get<engine::send_release>(action).until;

@@ -19,7 +19,8 @@ class background_acquire : public std::enable_shared_from_this<background_acquir
   public:
     static std::shared_ptr<background_acquire> begin(std::shared_ptr<cell> of, const acquisition& how,
                                                      callback<void(cell::outcome)> done);
-    // From any thread, at any time. `done` is still called: with errc::cancelled, or with what was got just before.
+    // From any thread, at any time. `done` is still called: with errc::cancelled, or with what was got just
+    // before.
     void cancel() { way_->cancel(); }
 
   private:
@@ -43,8 +44,8 @@ class background_acquire : public std::enable_shared_from_this<background_acquir
     time_point timer_at_ = time_point::max();
 };
 
-// Asks the store to take a lease back, as often as the machine wants: an errand of the core, begun by the caller.
-// Should the client end before the store has answered, `done` is told that nobody knows.
+// Asks the store to take a lease back, as often as the machine wants: an errand of the core, begun by the
+// caller. Should the client end before the store has answered, `done` is told that nobody knows.
 class background_release : public std::enable_shared_from_this<background_release> {
   public:
     static void begin(std::shared_ptr<cell> of, std::shared_ptr<tenancy> t,

@@ -31,7 +31,8 @@ cell::outcome cell::acquire(const acquisition& how) {
     }
 }
 
-std::shared_ptr<background_acquire> cell::acquire_later(const acquisition& how, callback<void(outcome)> done) {
+std::shared_ptr<background_acquire> cell::acquire_later(const acquisition& how,
+                                                        callback<void(outcome)> done) {
     if (auto no = refuse(how)) {
         done(std::move(*no));
         return nullptr;
@@ -46,7 +47,8 @@ std::optional<failed> cell::refuse(const acquisition& how) const {
                       {}};
     }
     if (core_->forked())
-        return failed{errc::forked, "this client was made before fork(); make a new one in the child process", {}};
+        return failed{
+            errc::forked, "this client was made before fork(); make a new one in the child process", {}};
     if (!core_->usable()) return failed{errc::closed, "the client of this lock was destroyed", {}};
     return std::nullopt;
 }
@@ -246,8 +248,8 @@ release_result cell::released(const std::shared_ptr<tenancy>& t, const engine::r
         expect_queue_ = done.told.handed_over;
         if (done.told.listeners > 0) {
             // About a round trip for the message and one for the answer to it, spread.
-            const auto trip =
-                std::max<boot_clock::duration>(core_->store().seen().round_trip, std::chrono::microseconds{50});
+            const auto trip = std::max<boot_clock::duration>(core_->store().seen().round_trip,
+                                                             std::chrono::microseconds{50});
             not_before_ = boot_clock::now() +
                           std::chrono::duration_cast<boot_clock::duration>(trip * (1 + 2 * base::jitter()));
         }

@@ -71,8 +71,8 @@ class cell : public std::enable_shared_from_this<cell> {
     // Gives one hold back; the last one of a lease gives the lock back. Blocks for a round trip.
     release_result release(hold& h) noexcept;
 
-    // The same without a thread that waits: `done` is called once, on any thread, perhaps before this returns.
-    // Never re-enters. What is returned cancels it.
+    // The same without a thread that waits: `done` is called once, on any thread, perhaps before this
+    // returns. Never re-enters. What is returned cancels it.
     std::shared_ptr<background_acquire> acquire_later(const acquisition& how, callback<void(outcome)> done);
     void release_later(const std::shared_ptr<hold>& h, callback<void(release_result)> done);
     // unlock() of this thread's latest hold by lock().

@@ -152,8 +152,8 @@ void pursuit::begin_contest() {
         base::guard lock(cell_->mutex_);
         rules.expect_queue = std::exchange(cell_->expect_queue_, false);
     }
-    contest_.emplace(rules, backend::attempt_request{key, store.new_owner(key.of), rules.lease,
-                                                     backend::intent::look});
+    contest_.emplace(
+        rules, backend::attempt_request{key, store.new_owner(key.of), rules.lease, backend::intent::look});
 }
 
 std::optional<pursuit::outcome> pursuit::contend() {
@@ -213,8 +213,9 @@ std::optional<pursuit::outcome> pursuit::obey(engine::acquire_action action) {
 
 std::shared_ptr<hold> pursuit::settle(const engine::hold_it& grant) {
     const auto now = boot_clock::now();
-    const auto t = std::make_shared<tenancy>(cell_->key_, std::move(contest_->request.owner), me_->wants.lease,
-                                             me_->wants.renewed, grant.token, grant.deadline, now);
+    const auto t =
+        std::make_shared<tenancy>(cell_->key_, std::move(contest_->request.owner), me_->wants.lease,
+                                  me_->wants.renewed, grant.token, grant.deadline, now);
     t->grant = {now, grant.deadline};
     t->stray = grant.stray;
     t->home = cell_;

@@ -34,7 +34,7 @@ class pursuit {
     void cancel() { me_->push(engine::cancelled{}); }
 
   private:
-    enum class stage { outside, in_line, pausing, at_the_store, over };
+    enum class stage { outside /* the line */, in_line, pausing, at_the_store, over };
     // From the first question to the store to the last answer.
     struct contest {
         contest(const engine::acquire_settings& rules, backend::attempt_request r)

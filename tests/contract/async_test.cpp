@@ -68,10 +68,10 @@ TEST_P(async_contract, a_callback_runs_on_its_own_executor) {
     auto strand = asio::make_strand(pool);
     std::promise<bool> told;
     async_acquire(*of_a, {.ttl = 20s}, asio::bind_executor(strand, [&](error_code ec, lease held) {
-                      EXPECT_FALSE(ec) << ec.message();
-                      EXPECT_LE(held.remaining(), 20s);
-                      told.set_value(strand.running_in_this_thread());
-                  }));
+        EXPECT_FALSE(ec) << ec.message();
+        EXPECT_LE(held.remaining(), 20s);
+        told.set_value(strand.running_in_this_thread());
+    }));
     EXPECT_TRUE(told.get_future().get());
     pool.join();
 }
@@ -91,9 +91,9 @@ TEST_P(async_contract, a_timed_try_gives_up_in_time) {
     std::optional<bool> got;
     const auto since = boot_clock::now();
     async_try_acquire_for(*lock_of(a()), 30ms, asio::bind_executor(loop, [&](error_code ec, lease l) {
-                              EXPECT_FALSE(ec) << ec.message();
-                              got = static_cast<bool>(l);
-                          }));
+        EXPECT_FALSE(ec) << ec.message();
+        got = static_cast<bool>(l);
+    }));
     EXPECT_TRUE(runs_until([&] { return got.has_value(); }));
     EXPECT_FALSE(*got);
     EXPECT_GE(boot_clock::now() - since, 30ms);
@@ -104,9 +104,8 @@ TEST_P(async_contract, is_cancelled_through_its_slot) {
     asio::cancellation_signal stop;
     std::optional<error_code> why;
     async_acquire(*lock_of(a()),
-                  asio::bind_cancellation_slot(stop.slot(), asio::bind_executor(loop, [&](error_code ec, lease) {
-                                                   why = ec;
-                                               })));
+                  asio::bind_cancellation_slot(
+                      stop.slot(), asio::bind_executor(loop, [&](error_code ec, lease) { why = ec; })));
     ASSERT_TRUE(somebody_waits(a()));
     stop.emit(asio::cancellation_type::terminal);
     EXPECT_TRUE(runs_until([&] { return why.has_value(); }));
@@ -178,16 +177,16 @@ TEST_P(async_contract, a_client_that_ends_tells_those_who_wait) {
     unsigned told = 0;
     for (int i = 0; i < 4; ++i) {
         async_acquire(*of_a, asio::bind_executor(loop, [&](error_code ec, lease) {
-                          EXPECT_EQ(ec, error_code{make_error_code(errc::closed)});
-                          ++told;
-                      }));
+            EXPECT_EQ(ec, error_code{make_error_code(errc::closed)});
+            ++told;
+        }));
     }
     a_leaves();
     EXPECT_TRUE(runs_until([&] { return told == 4; }));
     async_acquire(*of_a, asio::bind_executor(loop, [&](error_code ec, lease) {
-                      EXPECT_EQ(ec, error_code{make_error_code(errc::closed)});
-                      ++told;
-                  }));
+        EXPECT_EQ(ec, error_code{make_error_code(errc::closed)});
+        ++told;
+    }));
     EXPECT_TRUE(runs_until([&] { return told == 5; }));
 }
 
@@ -217,7 +216,8 @@ TEST_P(async_contract, an_empty_lease_is_released_too) {
 
 TEST_P(async_contract, a_mistake_is_an_error_code) {
     std::optional<error_code> why;
-    async_acquire(*lock_of(a()), {.ttl = 0ms}, asio::bind_executor(loop, [&](error_code ec, lease) { why = ec; }));
+    async_acquire(*lock_of(a()), {.ttl = 0ms},
+                  asio::bind_executor(loop, [&](error_code ec, lease) { why = ec; }));
     EXPECT_FALSE(why) << "never before the call has returned";
     EXPECT_TRUE(runs_until([&] { return why.has_value(); }));
     EXPECT_EQ(*why, error_code{make_error_code(errc::invalid_argument)});

@@ -166,17 +166,18 @@ struct inspection : std::enable_shared_from_this<inspection> {
         : around(s), name(n), deadline(d), done(std::move(h)), info{n, "free", false, {}, {}, {}, {}} {}
 
     // A server that is not there is told after the time of one answer, however many there may be.
-    [[nodiscard]] time_point soon() const { return std::min(deadline, boot_clock::now() + around.answer_timeout); }
+    [[nodiscard]] time_point soon() const {
+        return std::min(deadline, boot_clock::now() + around.answer_timeout);
+    }
 
     // CLIENT LIST may be forbidden; then nobody's host is known and the rest still is.
     void start() {
-        around.node.command({"CLIENT", "LIST"}, soon(),
-                            [self = shared_from_this()](const redis::outcome& o) {
-                                const auto* r = std::get_if<redis::reply>(&o);
-                                if (r == nullptr) return self->done(*failed(o));  // no server
-                                self->connected = parse_clients(r->text());
-                                self->peek();
-                            });
+        around.node.command({"CLIENT", "LIST"}, soon(), [self = shared_from_this()](const redis::outcome& o) {
+            const auto* r = std::get_if<redis::reply>(&o);
+            if (r == nullptr) return self->done(*failed(o));  // no server
+            self->connected = parse_clients(r->text());
+            self->peek();
+        });
     }
 
     void peek() {
@@ -243,16 +244,17 @@ struct listing : std::enable_shared_from_this<listing> {
         }
     }
 
-    [[nodiscard]] time_point soon() const { return std::min(deadline, boot_clock::now() + around.answer_timeout); }
+    [[nodiscard]] time_point soon() const {
+        return std::min(deadline, boot_clock::now() + around.answer_timeout);
+    }
 
     void start() {
-        around.node.command({"CLIENT", "LIST"}, soon(),
-                            [self = shared_from_this()](const redis::outcome& o) {
-                                const auto* r = std::get_if<redis::reply>(&o);
-                                if (r == nullptr) return self->done(*failed(o));  // no server
-                                self->connected = parse_clients(r->text());
-                                self->page();
-                            });
+        around.node.command({"CLIENT", "LIST"}, soon(), [self = shared_from_this()](const redis::outcome& o) {
+            const auto* r = std::get_if<redis::reply>(&o);
+            if (r == nullptr) return self->done(*failed(o));  // no server
+            self->connected = parse_clients(r->text());
+            self->page();
+        });
     }
 
     void page() {
