@@ -2,8 +2,8 @@
 // The only header that needs Boost.Asio (1.81 or later), and it is not part of holdfast.hpp.
 //
 //     lease turn = co_await async_acquire(nightly, {.ttl = 1min}, use_awaitable);
-//     lease soon = co_await async_try_acquire_for(nightly, 2s, use_awaitable);   // empty: somebody else has
-//     it release_result end = co_await async_release(std::move(turn), use_awaitable);
+//     lease soon = co_await async_try_acquire_for(nightly, 2s, use_awaitable);  // empty: others have it
+//     release_result end = co_await async_release(std::move(turn), use_awaitable);
 //
 // Nothing blocks, and no thread waits: thousands of acquisitions may be under way. The outcome is posted to
 // the executor of the handler; outcomes that come together wake it once. A handler without an executor of its
@@ -12,10 +12,10 @@
 // Owned by the lease, never by a thread: no async form re-enters. The lease's destructor gives the lock back
 // without waiting for the answer; who must know awaits async_release.
 //
-// Errors: an error_code of holdfast::errc (use_awaitable and use_future throw it as
-// boost::system::system_error). Cancelled through the handler's cancellation slot:
-// asio::error::operation_aborted; through options.stop: errc::cancelled. A cancelled acquisition leaves
-// nothing behind. If it was granted just before, it is granted.
+// Errors: an error_code of holdfast::errc; use_awaitable and use_future throw it as
+// boost::system::system_error. Cancelled through the handler's cancellation slot it is
+// asio::error::operation_aborted, through options.stop errc::cancelled. A cancelled acquisition leaves
+// nothing behind; one that was granted just before is granted.
 //
 // Lifetime: the lock object need not outlive the operation. A client that is destroyed ends its operations
 // with errc::closed. An execution context that is destroyed drops the handlers of its operations.

@@ -19,16 +19,15 @@ class callback<void(Args...), Room> {
   public:
     callback() noexcept = default;
     callback(std::nullptr_t) noexcept {}
-    template <class F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, callback> && std::is_invocable_v<F&, Args...>)
-        callback(F&& f) {
-        using kept = std::decay_t<F>;
-        if constexpr (fits<kept>) {
-            ::new (static_cast<void*>(room_)) kept(std::forward<F>(f));
-            how_ = &in_place<kept>;
+    template <class F,
+              class = std::enable_if_t<!std::is_same_v<F, callback> && std::is_invocable_v<F&, Args...>>>
+    callback(F f) {
+        if constexpr (fits<F>) {
+            ::new (static_cast<void*>(room_)) F(std::move(f));
+            how_ = &in_place<F>;
         } else {
-            ::new (static_cast<void*>(room_)) kept*(new kept(std::forward<F>(f)));
-            how_ = &on_heap<kept>;
+            ::new (static_cast<void*>(room_)) F*(new F(std::move(f)));
+            how_ = &on_heap<F>;
         }
     }
     callback(callback&& other) noexcept { take(other); }

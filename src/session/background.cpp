@@ -12,7 +12,7 @@ background_acquire::background_acquire(const std::shared_ptr<cell>& of, callback
 std::shared_ptr<background_acquire> background_acquire::begin(std::shared_ptr<cell> of,
                                                               const acquisition& how,
                                                               callback<void(cell::outcome)> done) {
-    const std::shared_ptr<background_acquire> b(new background_acquire(of, std::move(done)));
+    std::shared_ptr<background_acquire> b(new background_acquire(of, std::move(done)));
     b->me_ = b;
     // The place in the line may outlive us.
     b->way_.emplace(std::move(of), how, [me = b->weak_from_this()] {
