@@ -7,11 +7,11 @@
 // than the client's own must be followed by `lend` on that thread.
 #pragma once
 
+#include <holdfast/callback.hpp>
 #include <holdfast/error.hpp>
 #include <holdfast/types.hpp>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -163,7 +163,7 @@ template <class T>
 using result = std::variant<T, failure>;
 
 template <class T>
-using handler = std::function<void(T)>;
+using handler = callback<void(T)>;
 
 // What a store has, told once.
 struct capabilities {

@@ -43,8 +43,8 @@ class callback<void(Args...), Room> {
     ~callback() { clear(); }
 
     explicit operator bool() const noexcept { return how_ != nullptr; }
-    // Not of an empty one.
-    void operator()(Args... args) { how_->call(room_, std::forward<Args>(args)...); }
+    // Not of an empty one. const as std::function's: what is kept may change.
+    void operator()(Args... args) const { how_->call(room_, std::forward<Args>(args)...); }
 
   private:
     struct way {
@@ -78,7 +78,7 @@ class callback<void(Args...), Room> {
     }
 
     const way* how_ = nullptr;
-    alignas(void*) std::byte room_[Room < sizeof(void*) ? sizeof(void*) : Room];
+    alignas(void*) mutable std::byte room_[Room < sizeof(void*) ? sizeof(void*) : Room];
 };
 
 }  // namespace holdfast

@@ -4,6 +4,7 @@
 
 #include "base/annotations.hpp"
 
+#include <holdfast/callback.hpp>
 #include <holdfast/types.hpp>
 
 #include <condition_variable>
@@ -20,7 +21,7 @@ class reactor;
 // Thread-safe. Calls run one after another, but for those that overtake a slow one.
 class notifier {
   public:
-    using call = std::function<void()>;
+    using call = callback<void()>;
 
     // `on_slow` is told on the reactor thread, once for each slow call. No thread is started before the first
     // post.

@@ -3,6 +3,7 @@
 
 #include "base/annotations.hpp"
 
+#include <holdfast/callback.hpp>
 #include <holdfast/types.hpp>
 
 #include <atomic>
@@ -31,7 +32,7 @@ struct timer_id {
 // The thread blocks all signals. Everything that uses a reactor ends before it.
 class reactor {
   public:
-    using task = std::function<void()>;
+    using task = callback<void()>;
     using fd_handler = std::function<void(std::uint32_t epoll_events)>;
 
     // Starts the thread. Throws std::system_error when the system has no descriptor or thread left.

@@ -3,9 +3,9 @@
 
 #include "redis/reply.hpp"
 
+#include <holdfast/callback.hpp>
 #include <holdfast/types.hpp>
 
-#include <functional>
 #include <string>
 #include <system_error>
 #include <variant>
@@ -28,6 +28,7 @@ using outcome = std::variant<reply, not_sent, no_answer>;
 // Called exactly once, by whichever thread reads the reply or finds that none will come, perhaps
 // before the submitting call has returned. Short: never blocks, never throws, never calls drive;
 // may submit further commands.
-using reply_handler = std::function<void(outcome)>;
+// The room suits what the stores keep until the answer.
+using reply_handler = callback<void(outcome), 168>;
 
 }  // namespace holdfast::redis

@@ -22,7 +22,7 @@ struct sub_event {
     } kind;
     std::string_view text;  // valid during the call
 };
-using sub_handler = std::function<void(const sub_event&)>;
+using sub_handler = callback<void(const sub_event&), 64>;
 
 // Keeps one handler on a channel; destroying it takes it off. When the destructor has returned the
 // handler does not run and will not: it waits for a running call, so do not hold a lock that the handler

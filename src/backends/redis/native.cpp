@@ -79,10 +79,10 @@ class native final : public layout {
         around_.node.eval(ref(redis_scripts::native_leave), std::array<std::string_view, 2>{name, queue},
                           std::array<std::string_view, 4>{r.owner.str(), handed_lease_text, wake_prefix,
                                                           r.undo ? "1" : "0"},
-                          deadline, [this, r, deadline, done = std::move(done)](redis::outcome o) {
+                          deadline, [this, r, deadline, done = std::move(done)](redis::outcome o) mutable {
                               if (no_right(o)) {
                                   no_queue_.store(true, std::memory_order_relaxed);
-                                  return drop(r, deadline, done);
+                                  return drop(r, deadline, std::move(done));
                               }
                               if (auto no = without_reply<release_answer>(o)) return done(*std::move(no));
                               const auto& reply = std::get<redis::reply>(o);
@@ -151,10 +151,10 @@ class native final : public layout {
         around_.node.eval(ref(redis_scripts::native_bid), std::array<std::string_view, 2>{name, queue},
                           std::array<std::string_view, 5>{r.owner.str(), lease.text(), handed_lease_text,
                                                           wake_prefix, queue_ttl},
-                          deadline, [this, r, deadline, done = std::move(done)](redis::outcome o) {
+                          deadline, [this, r, deadline, done = std::move(done)](redis::outcome o) mutable {
                               if (no_right(o)) {
                                   no_queue_.store(true, std::memory_order_relaxed);
-                                  return attempt(r, deadline, done);
+                                  return attempt(r, deadline, std::move(done));
                               }
                               if (auto no = without_reply<attempt_answer>(o)) {
                                   // No memory for the queue: not a reason to stop waiting, polls get in as
@@ -169,7 +169,7 @@ class native final : public layout {
                               // Whoever bid may have given up and left meanwhile: a free lock must not be
                               // taken for them.
                               if (reply.is_integer())
-                                  return fenced_ ? fenced_try(r, may_take::no, deadline, done)
+                                  return fenced_ ? fenced_try(r, may_take::no, deadline, std::move(done))
                                                  : done(granted{});
                               const auto items = reply.items();
                               if (items.size() != 4) return done(nonsense());

@@ -144,7 +144,7 @@ class redis_store final : public store {
         const driven_here here(reactor_);
         // An owner of no bytes is nobody's, and to the release scripts it is everybody.
         redis_backend::inspect(
-            around_, name, deadline, [this, name, deadline, done = std::move(done)](auto seen) {
+            around_, name, deadline, [this, name, deadline, done = std::move(done)](auto seen) mutable {
                 if (auto* no = std::get_if<failure>(&seen)) return done(*no);
                 const auto& layout = std::get<lock_info>(seen).layout;
                 if (layout == "free") return done(false);
@@ -154,7 +154,7 @@ class redis_store final : public store {
                 }
                 const auto of = recursive ? kind::recursive : kind::native;
                 layout_of(of).release({{of, name}, owner_id{}, false}, deadline,
-                                      [done](const release_answer& a) {
+                                      [done = std::move(done)](const release_answer& a) {
                                           if (const auto* no = std::get_if<refused>(&a))
                                               return done(failure{no->code, no->text});
                                           if (const auto* no = std::get_if<unknown>(&a))
