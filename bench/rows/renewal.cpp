@@ -16,7 +16,7 @@ namespace holdfast::bench {
 
 namespace {
 
-constexpr int locks = 100'000;
+constexpr int held_locks = 100'000;
 constexpr int depth = 1'000;
 using steady = std::chrono::steady_clock;
 
@@ -58,16 +58,16 @@ struct many_held : row {
         on_up = c.on_event([this](const event& e) {
             if (e.kind == event_kind::store_up) up_at = steady::now().time_since_epoch().count();
         });
-        held.resize(locks);
+        held.resize(held_locks);
         std::vector<std::jthread> crowd;
         for (int t = 0; t < 64; ++t) {
             crowd.emplace_back([this, t] {
-                for (int i = t; i < locks; i += 64)
+                for (int i = t; i < held_locks; i += 64)
                     held[static_cast<std::size_t>(i)] = mutex{c, fmt::format("bench:held:{}", i)}.acquire();
             });
         }
         crowd.clear();
-        for (int i = 0; i < locks; ++i) keys.push_back(fmt::format("bench:plain:{}", i));
+        for (int i = 0; i < held_locks; ++i) keys.push_back(fmt::format("bench:plain:{}", i));
         pipelined([&](const std::string& key) { raw.add("SET", key, "token"); });
 
         sides = {{"PEXPIRE pipeline, depth 1000",
@@ -90,7 +90,7 @@ struct many_held : row {
 
     template <class Add>
     void pipelined(Add&& add) {
-        for (int i = 0; i < locks; i += depth) {
+        for (int i = 0; i < held_locks; i += depth) {
             for (int j = i; j < i + depth; ++j) add(keys[static_cast<std::size_t>(j)]);
             raw.send(raw.to_send);
             raw.to_send.clear();
@@ -107,7 +107,7 @@ struct many_held : row {
             raw.add("CLIENT", "KILL", "ID", id);
             (void)raw.ask();
         }
-        const auto enough = before.renewals + locks;
+        const auto enough = before.renewals + held_locks;
         const auto late = steady::now() + 20s;
         while (c.stats().renewals < enough) {
             if (steady::now() > late) throw std::runtime_error("the locks were not renewed");

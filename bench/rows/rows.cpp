@@ -17,6 +17,8 @@ const std::vector<row_plan>& all_rows() {
          placement::anywhere, threads(32)},
         {"threads-128", "128 threads, a lock each, against a connection per thread", "pairs/s",
          placement::anywhere, threads(128)},
+        {"async", "128 acquisitions in flight from one thread, against the same commands in a raw pipeline",
+         "pairs/s", placement::split, async_many},
         {"hand-over", "32 processes take turns on one lock, against waking all by pub/sub", "acquisitions/s",
          placement::anywhere, handed_over},
         {"hot-lock", "2 processes of 16 threads on one lock, against no hand-over inside a process",
@@ -24,6 +26,12 @@ const std::vector<row_plan>& all_rows() {
         {"recursive", "8 processes hold one recursive_mutex for 1 ms each in turn", "acquisitions/s",
          placement::anywhere, recursive_turns},
         {"renewal", "100,000 held locks renewed, against plain PEXPIRE", "ms", placement::anywhere, renewal},
+        {"memory", "what a lock held and a waiter take", "us each", placement::anywhere, memory},
+        {"scale-held", "lock and unlock while the client holds others", "us", placement::split, scale_held},
+        {"scale-waiters", "one lock, waiters of one client: until the last is through", "us each",
+         placement::anywhere, scale_waiters},
+        {"scale-clients", "one lock, clients that bid again at once", "us a turn", placement::anywhere,
+         scale_clients},
     };
     return rows;
 }

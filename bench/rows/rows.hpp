@@ -11,5 +11,10 @@ std::unique_ptr<row> handed_over(redis_server&);
 std::unique_ptr<row> hot_lock(redis_server&);
 std::unique_ptr<row> recursive_turns(redis_server&);
 std::unique_ptr<row> renewal(redis_server&);
+std::unique_ptr<row> async_many(redis_server&);
+std::unique_ptr<row> memory(redis_server&);
+std::unique_ptr<row> scale_held(redis_server&);
+std::unique_ptr<row> scale_waiters(redis_server&);
+std::unique_ptr<row> scale_clients(redis_server&);
 
 }  // namespace holdfast::bench

@@ -101,8 +101,9 @@ void reactor::post(task t) {
         first = posted_.empty();
         posted_.push_back(std::move(t));
     }
-    // Whoever made the list non-empty has woken the thread already, and it takes the whole list.
-    if (first) wake();
+    // Whoever made the list non-empty has woken the thread already, and it takes the whole list. The thread
+    // itself looks before it sleeps.
+    if (first && !in_thread()) wake();
 }
 
 timer_id reactor::at(time_point when, task t) {
@@ -174,7 +175,8 @@ void reactor::run() noexcept {
 
     std::array<epoll_event, 32> events;
     for (;;) {
-        const int n = ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), -1);
+        const int n =
+            ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), has_posted() ? 0 : -1);
         for (int i = 0; i < n; ++i) {
             const auto tag = events[static_cast<std::size_t>(i)].data.u64;
             if (tag == wake_tag) {
@@ -194,6 +196,11 @@ void reactor::run() noexcept {
         run_posted();
         run_due_timers();
     }
+}
+
+bool reactor::has_posted() {
+    base::guard hold{mutex_};
+    return !posted_.empty();
 }
 
 void reactor::run_handler(std::uint64_t tag, std::uint32_t events) {

@@ -68,6 +68,7 @@ class reactor {
 
     void run() noexcept;
     void run_posted();
+    [[nodiscard]] bool has_posted();
     void run_due_timers();
     void run_handler(std::uint64_t tag, std::uint32_t events);
     void wake() const noexcept;

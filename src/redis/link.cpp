@@ -65,7 +65,7 @@ void link::submit(std::span<request> requests) {
     }
     if (state_ == state::up) {
         // Above the eager depth a reply is sure to come soon, and its reader writes for all of us.
-        if (!conn_->writing && (role_ != role::caller || conn_->in_flight.size() < eager_depth)) write_out();
+        if (!conn_->writing && (role_ == role::idle || conn_->in_flight.size() < eager_depth)) write_out();
         if (role_ == role::idle && undriven_ > 0 && has_work()) let_reactor_read();
         arm_tick();
     }
@@ -105,7 +105,7 @@ void link::write_out() {
     for (bool eager = true; conn_ == c; eager = false) {
         if (c->outbox_begin == c->outbox.size()) {
             // A round for others: not for a caller who came to write its own, if somebody else reads.
-            if (!eager && role_ == role::caller && c->in_flight.size() >= eager_depth) break;
+            if (!eager && role_ != role::idle && c->in_flight.size() >= eager_depth) break;
             c->outbox.clear();
             c->outbox_begin = 0;
             fill_outbox(*c);
