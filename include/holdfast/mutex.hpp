@@ -1,26 +1,23 @@
 // Locks that one holder has at a time.
 #pragma once
 
-#include <holdfast/client.hpp>
 #include <holdfast/error.hpp>
 #include <holdfast/lease.hpp>
 #include <holdfast/types.hpp>
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <type_traits>
 #include <utility>
-#include <variant>
 
 namespace holdfast {
 
+class client;
+
 namespace session {
 class cell;
-class hold;
 struct acquisition;
-struct failed;
 }  // namespace session
 
 namespace detail {
@@ -113,7 +110,7 @@ class exclusive {
         if (seconds.count() > 3e9) return time_point::max();
         return boot_clock::now() + std::chrono::ceil<boot_clock::duration>(wait);
     }
-    using outcome = std::variant<std::shared_ptr<session::hold>, session::failed>;
+    struct outcome;
 
     [[nodiscard]] session::acquisition how_(std::optional<time_point> give_up_at,
                                             const acquire_options* options) const;
@@ -179,10 +176,10 @@ decltype(auto) with_lock(Lock& lock, Fn&& fn) {
         }
     };
     const auto run = [&]() -> decltype(auto) {
-        if constexpr (std::is_invocable_v<Fn, lease&>) {
-            return std::invoke(std::forward<Fn>(fn), held);
+        if constexpr (requires { std::forward<Fn>(fn)(held); }) {
+            return std::forward<Fn>(fn)(held);
         } else {
-            return std::invoke(std::forward<Fn>(fn));
+            return std::forward<Fn>(fn)();
         }
     };
     if constexpr (std::is_void_v<decltype(run())>) {
