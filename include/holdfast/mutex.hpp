@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/error.hpp>
+#include <holdfast/export.hpp>
 #include <holdfast/lease.hpp>
 #include <holdfast/types.hpp>
 
@@ -33,7 +34,7 @@ namespace detail {
 // answer, no right, a wrong key and the like throw holdfast::error, or set `ec` in the forms that take one.
 //
 // Thread safety: all members may be called from any threads at once.
-class exclusive {
+class HOLDFAST_API exclusive {
   public:
     using clock = boot_clock;
 
@@ -134,7 +135,7 @@ struct mutex_options {
 // The default lock: not re-entrant, first come first served among those who wait with holdfast, and the
 // same lock as that of redis-py, redsync, node-redlock and all others that SET NX PX a token.
 // A thread that locks it twice gets errc::would_deadlock (try_lock: false).
-class mutex : public detail::exclusive {
+class HOLDFAST_API mutex : public detail::exclusive {
   public:
     mutex(client& on, lock_name name, mutex_options options = {});
 };
@@ -154,7 +155,7 @@ struct recursive_options {
 // The same lock as Redisson's RLock. A thread that holds it by lock() may lock it again; it is given
 // back with the last unlock(). Nested holds keep the fence and never shorten the lease of the outer; one
 // without a ttl inside one that has a ttl is renewed, until the last unlock().
-class recursive_mutex : public detail::exclusive {
+class HOLDFAST_API recursive_mutex : public detail::exclusive {
   public:
     recursive_mutex(client& on, lock_name name, recursive_options options = {});
 
