@@ -31,3 +31,9 @@ foreach(package IN LISTS CPACK_COMPONENTS_ALL)
         RENAME copyright COMPONENT ${package} EXCLUDE_FROM_ALL)
 endforeach()
 include(CPack)
+
+# What ./dev package has to build first.
+add_custom_target(holdfast_packaged DEPENDS holdfast_shared holdfast_static)
+if(HOLDFAST_BUILD_CLI)
+    add_dependencies(holdfast_packaged holdfast_cli holdfast_pages)
+endif()
