@@ -13,9 +13,9 @@ namespace holdfast::bench {
 
 namespace {
 
-constexpr std::string_view name = "bench:shared";
+constexpr std::string_view shared_name = "bench:shared";
 
-void expect_nothing_left(redis_server& server, std::string_view key = name) {
+void expect_nothing_left(redis_server& server, std::string_view key = shared_name) {
     if (server.command({"EXISTS", std::string{key}}).number != 0)
         throw std::runtime_error("the lock is still held after all have gone");
 }
@@ -30,7 +30,7 @@ template <class Lock, class Work, class... Options>
 crew_body holdfast_process(config settings, int threads, Work work, Options... options) {
     return [=](int, shared_page& page, const std::function<void()>& ready) {
         client c{settings};
-        Lock lock{c, std::string{name}, options...};
+        Lock lock{c, std::string{shared_name}, options...};
         Lock warm{c, "bench:warm", options...};
         (void)warm.try_acquire_for(10s);
         const auto loop = [&](std::uint64_t& n) {
@@ -78,7 +78,7 @@ crew_body herd(std::uint16_t port) {
         ready();
         while (!page.over.load(std::memory_order_relaxed)) {
             for (;;) {
-                commands.add("SET", name, token, "NX", "PX", "30000");
+                commands.add("SET", shared_name, token, "NX", "PX", "30000");
                 ++t.commands;
                 ++t.attempts;
                 if (commands.ask().starts_with('+')) break;
@@ -90,7 +90,7 @@ crew_body herd(std::uint16_t port) {
             page.enter();
             page.leave();
             ++t.acquisitions;
-            redis::append_command(commands.to_send, "EVALSHA", std::string_view{sha}, 2, name,
+            redis::append_command(commands.to_send, "EVALSHA", std::string_view{sha}, 2, shared_name,
                                   std::string_view{"bench:herd"}, std::string_view{token});
             ++t.commands;
             if (commands.ask() != ":1\r\n") throw std::runtime_error("the herd lost its lock");
@@ -115,8 +115,6 @@ struct rows_of_processes : row {
     }
 };
 
-using kind = target::kind;
-
 }  // namespace
 
 std::unique_ptr<row> handed_over(redis_server& server) {
@@ -126,10 +124,10 @@ std::unique_ptr<row> handed_over(redis_server& server) {
                     turns("mutex", server, 32, holdfast_process<mutex>(settings, 1, no_work)),
                     turns("mutex, fenced", server, 32,
                           holdfast_process<mutex>(settings, 1, no_work, mutex_options{.fenced = true}))},
-        std::vector<target>{{"mutex", kind::ratio_at_least, 6},
-                            {"mutex", kind::extra_at_most, 3.2, "commands per acquisition"},
-                            {"mutex", kind::extra_at_most, 0.1, "refused attempts per acquisition"},
-                            {"mutex", kind::extra_at_least, 0.95, "least / most of a process"}});
+        std::vector<target>{{"mutex", target::kind::ratio_at_least, 6},
+                            {"mutex", target::kind::extra_at_most, 3.2, "commands per acquisition"},
+                            {"mutex", target::kind::extra_at_most, 0.1, "refused attempts per acquisition"},
+                            {"mutex", target::kind::extra_at_least, 0.95, "least / most of a process"}});
 }
 
 std::unique_ptr<row> hot_lock(redis_server& server) {
@@ -143,8 +141,8 @@ std::unique_ptr<row> hot_lock(redis_server& server) {
             turns("mutex, fenced", server, 2,
                   holdfast_process<mutex>(with, 16, no_work, mutex_options{.fenced = true})),
             turns("recursive_mutex", server, 2, holdfast_process<recursive_mutex>(with, 16, no_work))},
-        std::vector<target>{{"mutex", kind::ratio_at_least, 4},
-                            {"mutex", kind::extra_at_least, 0.35, "smallest share of the whole"}});
+        std::vector<target>{{"mutex", target::kind::ratio_at_least, 4},
+                            {"mutex", target::kind::extra_at_least, 0.35, "smallest share of the whole"}});
 }
 
 std::unique_ptr<row> recursive_turns(redis_server& server) {
@@ -157,8 +155,8 @@ std::unique_ptr<row> recursive_turns(redis_server& server) {
     // Long enough that chance alone cannot make two processes differ by half.
     all.run = [run = std::move(all.run)](milliseconds span) { return run(4 * span); };
     return std::make_unique<rows_of_processes>(
-        std::vector{std::move(all)},
-        std::vector<target>{{"recursive_mutex", kind::extra_at_least, 0.5, "least / most of a process"}});
+        std::vector{std::move(all)}, std::vector<target>{{"recursive_mutex", target::kind::extra_at_least,
+                                                          0.5, "least / most of a process"}});
 }
 
 }  // namespace holdfast::bench

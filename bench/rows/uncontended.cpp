@@ -82,10 +82,9 @@ struct alone : row {
             subject("mutex, fenced", fenced),
             subject("recursive_mutex", recursive),
         };
-        using kind = target::kind;
-        targets = {{"mutex", kind::ratio_at_most, 1.10},
-                   {"mutex, fenced", kind::ratio_at_most, 1.15},
-                   {"recursive_mutex", kind::ratio_at_most, 1.20}};
+        targets = {{"mutex", target::kind::ratio_at_most, 1.10},
+                   {"mutex, fenced", target::kind::ratio_at_most, 1.15},
+                   {"recursive_mutex", target::kind::ratio_at_most, 1.20}};
     }
 
     template <class Lock>

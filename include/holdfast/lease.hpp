@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <utility>
 
 namespace holdfast {
 
@@ -49,7 +50,8 @@ struct release_result {
 };
 
 // Move-only; the empty one is what an unsuccessful try gives. Destruction releases, and reports what
-// goes wrong to the client's events; who must know calls release().
+// goes wrong to the client's events; who must know calls release(). It blocks as release() does, but for a
+// lease of async.hpp: that one is given back without waiting.
 //
 // Thread safety: valid(), remaining(), state(), fence() and lost() may be called from any threads at
 // once; moving, assigning, releasing and destroying is for one thread at a time, not always the same.
@@ -88,8 +90,11 @@ class [[nodiscard]] HOLDFAST_API lease {
     // For the library's own parts.
     explicit lease(std::shared_ptr<session::hold> hold) noexcept : hold_(std::move(hold)) {}
     [[nodiscard]] const std::shared_ptr<session::hold>& hold() const noexcept { return hold_; }
+    [[nodiscard]] std::shared_ptr<session::hold> take() noexcept { return std::exchange(hold_, nullptr); }
 
   private:
+    void drop() noexcept;
+
     std::shared_ptr<session::hold> hold_;
 };
 

@@ -23,6 +23,8 @@ struct acquisition;
 
 namespace detail {
 
+class async_access;
+
 // The face that all exclusive locks share. It can be held in two ways and no third:
 //   as a standard lock (lock, unlock, std::lock_guard, std::unique_lock): owned by the thread;
 //   as a lease (acquire, try_acquire...): owned by the lease object, whichever thread has it.
@@ -101,6 +103,7 @@ class HOLDFAST_API exclusive {
     lease nested_(const lease& outer);
 
   private:
+    friend class async_access;  // async.hpp
     using time_point = boot_clock::time_point;
 
     // Saturates: "for ever" and beyond is for ever, the past is now.

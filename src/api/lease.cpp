@@ -15,13 +15,21 @@ const owner_id nobody;
 
 lease& lease::operator=(lease&& other) noexcept {
     if (this != &other) {
-        release();
+        drop();
         hold_ = std::move(other.hold_);
     }
     return *this;
 }
 
-lease::~lease() { release(); }
+lease::~lease() { drop(); }
+
+void lease::drop() noexcept {
+    if (!hold_) return;
+    if (hold_->unattended)
+        hold_->in->release_later(hold_, {});
+    else
+        release();
+}
 
 bool lease::valid() const noexcept { return hold_ && !hold_->result && hold_->of->valid(); }
 

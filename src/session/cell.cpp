@@ -2,10 +2,10 @@
 
 #include "base/random.hpp"
 #include "base/text.hpp"
-#include "engine/release.hpp"
 #include "session/ask.hpp"
+#include "session/background.hpp"
 #include "session/core.hpp"
-#include "session/waiter.hpp"
+#include "session/pursuit.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -17,63 +17,48 @@ namespace {
 // Beyond it PEXPIRE and arithmetic overflow, and nobody means it.
 constexpr milliseconds longest_lease = std::chrono::hours{24} * 365;
 
-failed closed() { return {errc::closed, "the client of this lock was destroyed", {}}; }
-
-void count(observe::counters& c, const backend::attempt_answer& answer) {
-    if (std::holds_alternative<backend::granted>(answer))
-        c.granted.add();
-    else if (std::holds_alternative<backend::busy>(answer))
-        c.busy.add();
-    else if (std::holds_alternative<backend::refused>(answer))
-        c.refused.add();
-    else
-        c.unknown.add();
-}
-
 }  // namespace
 
-std::variant<std::shared_ptr<hold>, failed> cell::acquire(const acquisition& how) {
+cell::outcome cell::acquire(const acquisition& how) {
+    const core::call here(*core_);
+    if (auto no = refuse(how)) return std::move(*no);
+    if (auto again = enter_again(how)) return std::move(*again);
+    pursuit way(shared_from_this(), how);
+    const std::stop_callback on_stop(how.stop, [&way] { way.cancel(); });
+    for (;;) {
+        if (auto end = way.advance()) return std::move(*end);
+        way.wait();
+    }
+}
+
+std::shared_ptr<background_acquire> cell::acquire_later(const acquisition& how,
+                                                        callback<void(outcome)> done) {
+    if (auto no = refuse(how)) {
+        done(std::move(*no));
+        return nullptr;
+    }
+    return background_acquire::begin(shared_from_this(), how, std::move(done));
+}
+
+std::optional<failed> cell::refuse(const acquisition& how) const {
     if (how.ttl && *how.ttl <= milliseconds::zero()) {
         return failed{errc::invalid_argument,
                       "a ttl must be 1 ms or more, and " + base::to_text(*how.ttl) + " was given",
                       {}};
     }
-    const core::call here(*core_);
-    if (!core_->usable()) return closed();
-    if (auto again = enter_again(how)) return std::move(*again);
+    if (core_->forked())
+        return failed{
+            errc::forked, "this client was made before fork(); make a new one in the child process", {}};
+    if (!core_->usable()) return failed{errc::closed, "the client of this lock was destroyed", {}};
+    return std::nullopt;
+}
 
-    const engine::lease_terms wants{std::min(how.ttl.value_or(core_->settings.lease), longest_lease),
-                                    how.renew.value_or(!how.ttl)};
-    const auto me =
-        std::make_shared<waiter>(wants, how.by_thread ? this_thread() : nullptr, boot_clock::now());
-    const std::stop_callback on_stop(how.stop, [&me] { me->push(engine::cancelled{}); });
-    std::variant<std::shared_ptr<hold>, failed> result;
-    try {
-        auto turn = wait_for_turn(me, how);
-        if (std::holds_alternative<at_the_head>(turn)) {
-            result = contend(me, how);
-        } else if (auto* passed = std::get_if<std::shared_ptr<hold>>(&turn)) {
-            return std::move(*passed);
-        } else {
-            result = std::get<failed>(std::move(turn));
-        }
-    } catch (...) {
-        leave(me);
-        throw;
-    }
-    if (const auto* no = std::get_if<failed>(&result)) {
-        leave(me);
-        if (!core_->usable()) return closed();
-        if (no->why == errc::timed_out)
-            core_->counts.not_acquired.add();
-        else
-            core_->counts.failed.add();
-    }
-    return result;
+engine::lease_terms cell::terms_of(const acquisition& how) const {
+    return {std::min(how.ttl.value_or(core_->settings.lease), longest_lease), how.renew.value_or(!how.ttl)};
 }
 
 // A thread that holds the lock by lock() asks again.
-std::optional<std::variant<std::shared_ptr<hold>, failed>> cell::enter_again(const acquisition& how) {
+std::optional<cell::outcome> cell::enter_again(const acquisition& how) {
     if (!how.by_thread) return std::nullopt;
     base::guard lock(mutex_);
     const auto mine = std::find_if(threads_.begin(), threads_.end(),
@@ -96,13 +81,13 @@ std::optional<std::variant<std::shared_ptr<hold>, failed>> cell::enter_again(con
     ++mine->depth;
     ++now_->holds;
     core_->counts.reentered.add();
-    if (how.renew.value_or(!how.ttl) && !t->renewed())
-        core_->keep_renewed(t, std::min(how.ttl.value_or(core_->settings.lease), longest_lease));
+    const auto wants = terms_of(how);
+    if (wants.renewed && !t->renewed()) core_->keep_renewed(t, wants.lease);
     core_->renew_now(t, now_->holds);
     return std::make_shared<hold>(shared_from_this(), t);
 }
 
-std::variant<std::shared_ptr<hold>, failed> cell::reenter(const hold& outer) {
+cell::outcome cell::reenter(const hold& outer) {
     base::guard lock(mutex_);
     const auto& t = outer.of;
     if (outer.in.get() != this || outer.result) {
@@ -116,135 +101,6 @@ std::variant<std::shared_ptr<hold>, failed> cell::reenter(const hold& outer) {
     core_->counts.reentered.add();
     core_->renew_now(t, now_->holds);
     return std::make_shared<hold>(shared_from_this(), t);
-}
-
-// Threads of one process stand in line here; only the first asks the store, or is passed the lock.
-std::variant<cell::at_the_head, std::shared_ptr<hold>, failed> cell::wait_for_turn(
-    const std::shared_ptr<waiter>& me, const acquisition& how) {
-    base::guard lock(mutex_);
-    if (!core_->usable()) return closed();  // turn_away() has passed here already
-    bool at_head = how.give_up_at ? gate_.enter(me) : gate_.try_enter(me);
-    if (!at_head && !how.give_up_at) return failed{errc::timed_out, {}, {}};
-    while (!at_head) {
-        lock.unlock();
-        me->wait_for_call(*how.give_up_at);
-        lock.lock();
-        if (const auto t = std::exchange(me->passed_on, nullptr)) {
-            if (t->valid()) {
-                if (how.by_thread) threads_.push_back({me->thread->serial, t, 1});
-                return std::make_shared<hold>(shared_from_this(), t);
-            }
-            // This thread was stopped for so long that it has nothing of the lock; it stands in line again.
-            lock.unlock();
-            core_->lose(t, "its time was over before the thread that it was passed on to ran");
-            on_lost(t);
-            if (core_->usable()) core_->undo(key_, t->owner, t->lease(), false);
-            me->called_in_vain();
-            lock.lock();
-            if (!core_->usable()) return closed();
-            at_head = gate_.enter(me);
-            continue;
-        }
-        at_head = gate_.is_head(me);
-        if (at_head) break;
-        (void)gate_.leave(me);
-        if (how.stop.stop_requested()) return describe(errc::cancelled, {}, {});
-        return failed{errc::timed_out, {}, {}};
-    }
-    const auto pause_until = not_before_;
-    lock.unlock();
-    if (how.give_up_at && pause_until > boot_clock::now()) {
-        // Waiters elsewhere were just told that the lock is free; who comes back at once would always win.
-        me->pause(std::min(pause_until, *how.give_up_at));
-    }
-    return at_the_head{};
-}
-
-std::variant<std::shared_ptr<hold>, failed> cell::contend(const std::shared_ptr<waiter>& me,
-                                                          const acquisition& how) {
-    const auto& settings = core_->settings;
-    auto& store = core_->store();
-    backend::attempt_request request{key_, store.new_owner(key_.of), me->wants.lease, backend::intent::look};
-    engine::acquire_settings rules;
-    rules.lease = request.lease;
-    rules.trust = core_->trust;
-    rules.once = !how.give_up_at;
-    rules.give_up_at = how.give_up_at.value_or(time_point::max());
-    rules.listen = !how.poll;
-    if (key_.of == backend::kind::recursive) {
-        rules.stagger =
-            std::chrono::duration_cast<boot_clock::duration>(store.seen().round_trip * base::jitter());
-    }
-    rules.poll_gap = settings.poll_gap;
-    rules.silent_poll = settings.silent_poll;
-    rules.patience = settings.patience;
-    rules.answer_timeout = settings.answer_timeout;
-    {
-        base::guard lock(mutex_);
-        rules.expect_queue = std::exchange(expect_queue_, false);
-    }
-
-    engine::acquire machine(rules);
-    std::unique_ptr<backend::watch_handle> watch;
-    engine::acquire_event event = engine::begun{};
-    bool asking = false;
-    for (;;) {
-        auto action = machine.resume(std::move(event), boot_clock::now());
-        time_point until{};
-        if (const auto* a = std::get_if<engine::ask>(&action)) {
-            request.want = a->want;
-            until = a->until;
-            asking = true;
-            me->asks();
-            store.attempt(request, send_by(until),
-                          [me, number = a->number, core = core_](backend::attempt_answer answer) {
-                              count(core->counts, answer);
-                              me->answered({number, std::move(answer)});
-                          });
-        } else if (const auto* l = std::get_if<engine::listen>(&action)) {
-            until = l->until;
-            asking = false;
-            watch = store.watch(key_, request.owner,
-                                [me](backend::watch_event e) { me->push(engine::watched{std::move(e)}); });
-        } else if (const auto* w = std::get_if<engine::wait>(&action)) {
-            until = w->until;
-        } else if (const auto* got = std::get_if<engine::hold_it>(&action)) {
-            return settle(me, how, *got, request.owner, std::move(watch));
-        } else {
-            auto& no = std::get<engine::give_up>(action);
-            if (no.cleanup == engine::undo::insist) {
-                core_->undo(key_, request.owner, request.lease, true);
-            } else if (no.cleanup == engine::undo::once) {
-                // Not before the answer: a script that the server did not know is sent again, behind us.
-                me->once_answered(core_->plan_undo(key_, request.owner, request.lease, false));
-            }
-            return describe(no.why, no.text, no.holder);
-        }
-        event = me->next(until, asking ? &store : nullptr);
-        if (std::holds_alternative<engine::answered>(event)) asking = false;
-    }
-}
-
-std::shared_ptr<hold> cell::settle(const std::shared_ptr<waiter>& me, const acquisition& how,
-                                   const engine::hold_it& grant, owner_id owner,
-                                   std::unique_ptr<backend::watch_handle> watch) {
-    const auto now = boot_clock::now();
-    const auto t = std::make_shared<tenancy>(key_, std::move(owner), me->wants.lease, me->wants.renewed,
-                                             grant.token, grant.deadline, now);
-    t->grant = {now, grant.deadline};
-    t->stray = grant.stray;
-    t->home = weak_from_this();
-    t->watch = std::move(watch);
-    t->thread = me->thread;
-    auto h = std::make_shared<hold>(shared_from_this(), t);
-    {
-        base::guard lock(mutex_);
-        now_ = occupancy{t, 1, me};
-        if (how.by_thread) threads_.push_back({me->thread->serial, t, 1});
-    }
-    core_->began(t, now - me->called_at);
-    if (grant.claim) core_->renew_now(t, 0);
-    return h;
 }
 
 void cell::unlock() noexcept {
@@ -279,14 +135,58 @@ release_result cell::release(hold& h) noexcept {
 }
 
 release_result cell::end_hold(const std::shared_ptr<tenancy>& t) {
+    if (const auto at_once = let_go(t)) return *at_once;
+    auto& store = core_->store();
+    auto machine = releasing(*t);
+    auto action = machine.begin(boot_clock::now());
+    backend::parker pause;
+    while (!std::holds_alternative<engine::release_done>(action)) {
+        if (const auto* retry = std::get_if<engine::retry_release>(&action)) {
+            pause.park_until(retry->at);
+            action = machine.begin(boot_clock::now());
+            continue;
+        }
+        const auto until = std::get<engine::send_release>(action).until;
+        const auto answer = ask<backend::release_answer>(store, until, [&](auto handler) {
+            store.release({key_, t->owner, false}, core_->send_by(until), std::move(handler));
+        });
+        const auto now = boot_clock::now();
+        action = answer ? machine.on_answer(*answer, now) : machine.on_elapsed(now);
+    }
+    return released(t, std::get<engine::release_done>(action));
+}
+
+void cell::release_later(const std::shared_ptr<hold>& h, callback<void(release_result)> done) {
+    if (!h->result && core_->forked()) h->result = release_result{release_outcome::already_lost, {}};
+    if (!h->result) {
+        // Before the lease is let go: then either close() waits for it, or it has ended the lease already.
+        core_->begin_errand();
+        h->result = let_go(h->of);
+        if (!h->result) return background_release::begin(shared_from_this(), h->of, std::move(done));
+        core_->end_errand();
+    }
+    if (done) done(*h->result);
+}
+
+std::optional<release_result> cell::let_go(const std::shared_ptr<tenancy>& t) {
     {
         base::guard lock(mutex_);
         if (now_ && now_->lease == t && now_->holds > 1 && t->valid()) {
             core_->renew_now(t, --now_->holds);
-            return {release_outcome::released, {}};
+            return release_result{release_outcome::released, {}};
         }
     }
-    return give_back(t);
+    if (pass_on(t)) return release_result{release_outcome::released, {}};
+    if (t->valid() && t->move_to(lease_state::released)) {
+        // Nobody renews it any more, then the store is told.
+        core_->ended(*t);
+        return std::nullopt;
+    }
+    // It is over, or just about: if the store does not know yet, that frees it earlier.
+    core_->lose(t, "its time was over when it was released");
+    on_lost(t);  // if another thread tells the loss just now, it may not be there yet
+    if (core_->usable()) core_->undo(key_, t->owner, t->lease(), false);
+    return release_result{release_outcome::already_lost, {}};
 }
 
 // The next thread in line has the lock from now on, with what is left of the lease; the store hears nothing.
@@ -320,45 +220,19 @@ bool cell::pass_on(const std::shared_ptr<tenancy>& t) {
     return true;
 }
 
-// The last hold ends: nobody renews it any more, then the store is told.
-release_result cell::give_back(const std::shared_ptr<tenancy>& t) {
-    if (pass_on(t)) return {release_outcome::released, {}};
-    const auto believed_until = t->deadline();
-    const bool ours = t->valid() && t->move_to(lease_state::released);
-    if (!ours) {
-        // It is over, or just about: if the store does not know yet, that frees it earlier.
-        core_->lose(t, "its time was over when it was released");
-        on_lost(t);  // if another thread tells the loss just now, it may not be there yet
-        if (core_->usable()) core_->undo(key_, t->owner, t->lease(), false);
-        return {release_outcome::already_lost, {}};
-    }
-    core_->ended(*t);
+engine::release cell::releasing(const tenancy& t) const {
+    return engine::release{{t.deadline(), frees_at(t), core_->settings.answer_timeout}};
+}
 
-    auto& store = core_->store();
-    engine::release machine({believed_until, frees_at(*t), core_->settings.answer_timeout});
-    auto action = machine.begin(boot_clock::now());
-    backend::parker pause;
-    while (!std::holds_alternative<engine::release_done>(action)) {
-        if (const auto* retry = std::get_if<engine::retry_release>(&action)) {
-            pause.park_until(retry->at);
-            action = machine.begin(boot_clock::now());
-            continue;
-        }
-        const auto until = std::get<engine::send_release>(action).until;
-        const auto answer = ask<backend::release_answer>(store, until, [&](auto handler) {
-            store.release({key_, t->owner, false}, send_by(until), std::move(handler));
-        });
-        const auto now = boot_clock::now();
-        action = answer ? machine.on_answer(*answer, now) : machine.on_elapsed(now);
-    }
-    const auto& done = std::get<engine::release_done>(action);
+// What follows the store's last word.
+release_result cell::released(const std::shared_ptr<tenancy>& t, const engine::release_done& done) {
     t->watch.reset();
-    const auto outcome = done.result.outcome;
-    if (outcome == release_outcome::unknown_until || t->stray) core_->undo(key_, t->owner, t->lease(), true);
-    if (outcome == release_outcome::released) {
+    const auto end = done.result.outcome;
+    if (end == release_outcome::unknown_until || t->stray) core_->undo(key_, t->owner, t->lease(), true);
+    if (end == release_outcome::released) {
         core_->counts.released.add();
         core_->tell(event_kind::released, &name(), {}, {}, t->token);
-    } else if (outcome == release_outcome::already_lost) {
+    } else if (end == release_outcome::already_lost) {
         core_->counts.lost.add();
         core_->tell(event_kind::lost, &name(),
                     "the store says that it was not held any more when it was released", errc::lost,
@@ -374,8 +248,8 @@ release_result cell::give_back(const std::shared_ptr<tenancy>& t) {
         expect_queue_ = done.told.handed_over;
         if (done.told.listeners > 0) {
             // About a round trip for the message and one for the answer to it, spread.
-            const auto trip =
-                std::max<boot_clock::duration>(store.seen().round_trip, std::chrono::microseconds{50});
+            const auto trip = std::max<boot_clock::duration>(core_->store().seen().round_trip,
+                                                             std::chrono::microseconds{50});
             not_before_ = boot_clock::now() +
                           std::chrono::duration_cast<boot_clock::duration>(trip * (1 + 2 * base::jitter()));
         }
@@ -422,13 +296,6 @@ std::shared_ptr<tenancy> cell::held_here() const {
         if (t.thread == this_thread()->serial) return t.lease;
     }
     return nullptr;
-}
-
-// What could not be sent by then never will be, and the store says so before we stop waiting: "not sent" is a
-// better answer than none.
-time_point cell::send_by(time_point until) const {
-    const auto left = std::max<boot_clock::duration>(until - boot_clock::now(), milliseconds{0});
-    return until - std::min<boot_clock::duration>(left, core_->settings.answer_timeout) / 8;
 }
 
 // A renewal may have been sent just now, and be carried out as late as we would wait for its answer.

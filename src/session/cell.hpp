@@ -5,7 +5,10 @@
 #include "base/annotations.hpp"
 #include "engine/acquire.hpp"
 #include "engine/local_gate.hpp"
+#include "engine/release.hpp"
 #include "session/tenancy.hpp"
+
+#include <holdfast/callback.hpp>
 
 #include <memory>
 #include <optional>
@@ -15,6 +18,8 @@
 
 namespace holdfast::session {
 
+class background_acquire;
+class background_release;
 class core;
 class waiter;
 
@@ -43,11 +48,14 @@ class hold {
     const std::shared_ptr<cell> in;
     const std::shared_ptr<tenancy> of;
     std::optional<release_result> result;  // once released; guarded by the user (lease.hpp, thread safety)
+    bool unattended = false;               // acquired without a thread: its lease's destructor does not block
 };
 
 // Thread-safe. Lives as long as a lock object or a hold.
 class cell : public std::enable_shared_from_this<cell> {
   public:
+    using outcome = std::variant<std::shared_ptr<hold>, failed>;
+
     cell(std::shared_ptr<core> of, backend::lock_key key) : core_(std::move(of)), key_(std::move(key)) {}
     cell(const cell&) = delete;
     cell& operator=(const cell&) = delete;
@@ -56,12 +64,17 @@ class cell : public std::enable_shared_from_this<cell> {
     core& client() const noexcept { return *core_; }
 
     // Blocks as `how` says. Re-enters if this thread holds it by lock() and the kind allows it.
-    [[nodiscard]] std::variant<std::shared_ptr<hold>, failed> acquire(const acquisition& how);
+    [[nodiscard]] outcome acquire(const acquisition& how);
     // Another hold of the same lease.
-    [[nodiscard]] std::variant<std::shared_ptr<hold>, failed> reenter(const hold& outer);
+    [[nodiscard]] outcome reenter(const hold& outer);
 
     // Gives one hold back; the last one of a lease gives the lock back. Blocks for a round trip.
     release_result release(hold& h) noexcept;
+
+    // The same without a thread that waits: `done` is called once, on any thread, perhaps before this
+    // returns. Never re-enters. What is returned cancels it.
+    std::shared_ptr<background_acquire> acquire_later(const acquisition& how, callback<void(outcome)> done);
+    void release_later(const std::shared_ptr<hold>& h, callback<void(release_result)> done);
     // unlock() of this thread's latest hold by lock().
     void unlock() noexcept;
 
@@ -87,20 +100,19 @@ class cell : public std::enable_shared_from_this<cell> {
         std::uint32_t depth = 1;
     };
 
-    std::optional<std::variant<std::shared_ptr<hold>, failed>> enter_again(const acquisition& how);
-    struct at_the_head {};  // of the line: may ask the store
-    std::variant<at_the_head, std::shared_ptr<hold>, failed> wait_for_turn(const std::shared_ptr<waiter>& me,
-                                                                           const acquisition& how);
-    std::variant<std::shared_ptr<hold>, failed> contend(const std::shared_ptr<waiter>& me,
-                                                        const acquisition& how);
-    std::shared_ptr<hold> settle(const std::shared_ptr<waiter>& me, const acquisition& how,
-                                 const engine::hold_it& grant, owner_id owner,
-                                 std::unique_ptr<backend::watch_handle> watch);
-    release_result end_hold(const std::shared_ptr<tenancy>& t);
-    release_result give_back(const std::shared_ptr<tenancy>& t);
+    friend class pursuit;             // stands in the line and settles here
+    friend class background_release;  // likewise gives back
+
+    std::optional<outcome> enter_again(const acquisition& how);
+    [[nodiscard]] std::optional<failed> refuse(const acquisition& how) const;
+    [[nodiscard]] engine::lease_terms terms_of(const acquisition& how) const;
+    // What ends without a word to the store: passed on, still held by others, or lost before.
+    [[nodiscard]] std::optional<release_result> let_go(const std::shared_ptr<tenancy>& t);
     bool pass_on(const std::shared_ptr<tenancy>& t);
+    [[nodiscard]] engine::release releasing(const tenancy& t) const;
+    release_result released(const std::shared_ptr<tenancy>& t, const engine::release_done& done);
+    release_result end_hold(const std::shared_ptr<tenancy>& t);
     void leave(const std::shared_ptr<waiter>& me);
-    [[nodiscard]] time_point send_by(time_point until) const;
     [[nodiscard]] time_point frees_at(const tenancy& t) const;
     failed describe(std::error_code why, std::string server_text, const std::string& holder) const;
 

@@ -70,7 +70,7 @@ void core::close() {
     for (;;) {
         {
             base::guard lock(mutex_);
-            if (undoing_ == 0) break;
+            if (errands_ == 0) break;
         }
         const auto now = boot_clock::now();
         if (now >= enough) break;
@@ -165,7 +165,7 @@ void core::ended(const tenancy& t) {
 
 void core::renew_now(const std::shared_ptr<tenancy>& t, std::uint32_t holds) {
     reactor_->post([this, t, holds] {
-        if (store_gone_.load()) return;
+        if (!has_store()) return;
         const auto sent = boot_clock::now();
         const backend::renew_request r{t->key, t->owner, t->lease(), holds};
         store_->renew({&r, 1}, sent + settings.answer_timeout, [this, t, sent](const auto& answers) {
@@ -236,7 +236,7 @@ void core::renew(std::vector<std::shared_ptr<tenancy>> due) {
 }
 
 void core::renew_some(const std::shared_ptr<renewal_round>& all) {
-    if (store_gone_.load() || all->sent == all->due.size()) return;
+    if (!has_store() || all->sent == all->due.size()) return;
     const auto from = all->sent;
     const auto to = std::min(from + renewals_at_a_time, all->due.size());
     all->sent = to;
@@ -302,31 +302,40 @@ void core::lose(const std::shared_ptr<tenancy>& t, const std::string& why) {
     tell(event_kind::lost, &t->key.name, why, errc::lost, t->token);
 }
 
+time_point core::send_by(time_point until) const {
+    const auto left = std::max<boot_clock::duration>(until - boot_clock::now(), milliseconds{0});
+    return until - std::min<boot_clock::duration>(left, settings.answer_timeout) / 8;
+}
+
+void core::begin_errand() {
+    base::guard lock(mutex_);
+    ++errands_;
+}
+
+void core::end_errand() {
+    base::guard lock(mutex_);
+    --errands_;
+}
+
 void core::undo(const backend::lock_key& key, const owner_id& owner, milliseconds lease, bool insist) {
     plan_undo(key, owner, lease, insist)();
 }
 
 std::function<void()> core::plan_undo(const backend::lock_key& key, const owner_id& owner, milliseconds lease,
                                       bool insist) {
-    {
-        base::guard lock(mutex_);
-        ++undoing_;
-    }
+    begin_errand();
     return [self = shared_from_this(), r = backend::release_request{key, owner, true}, lease, insist] {
         self->reactor_->post([core = self.get(), r, lease, insist] { core->send_undo(r, lease, insist, 0); });
     };
 }
 
 void core::send_undo(const backend::release_request& r, milliseconds lease, bool insist, unsigned round) {
-    if (store_gone_.load()) return;
+    if (!has_store()) return;
     store_->release(
         r, boot_clock::now() + settings.answer_timeout, [=, this](const backend::release_answer& a) {
             const bool answered =
                 std::holds_alternative<backend::released>(a) || std::holds_alternative<backend::not_held>(a);
-            if (round == 0) {
-                base::guard lock(mutex_);
-                --undoing_;
-            }
+            if (round == 0) end_errand();
             if ((answered && !insist) || round > stray_pauses.size() || closed_.load()) return;
             const auto pause = round < stray_pauses.size() ? stray_pauses[round] : lease;
             reactor_->at(engine::later(boot_clock::now(), pause),

@@ -77,6 +77,15 @@ class core : public std::enable_shared_from_this<core> {
     // A lease that was to end by itself is renewed from now on, for no less than `lease` at a time.
     void keep_renewed(const std::shared_ptr<tenancy>& t, milliseconds lease);
 
+    // What could not be sent by then never will be, and the store says so before the caller stops waiting at
+    // `until`: "not sent" is a better answer than none.
+    [[nodiscard]] time_point send_by(time_point until) const;
+    // Something is under way that nobody waits for; close() gives it config::close_timeout.
+    void begin_errand();
+    void end_errand();
+    // On the reactor thread: false once the client has ended.
+    [[nodiscard]] bool has_store() const noexcept { return !store_gone_.load(); }
+
     // Takes back an acquisition that was given up, without waiting for it.
     void undo(const backend::lock_key& key, const owner_id& owner, milliseconds lease, bool insist);
     // The same, when the result is called; close() waits for that too.
@@ -122,7 +131,7 @@ class core : public std::enable_shared_from_this<core> {
     time_point armed_for_ GUARDED_BY(mutex_) = time_point::max();
     io::timer_id timer_ GUARDED_BY(mutex_);
     std::map<event_kind, event> standing_ GUARDED_BY(mutex_);  // true until something else is
-    std::size_t undoing_ GUARDED_BY(mutex_) = 0;               // releases under way that nobody waits for
+    std::size_t errands_ GUARDED_BY(mutex_) = 0;
     std::map<backend::lock_key, std::weak_ptr<cell>> cells_ GUARDED_BY(mutex_);
     std::uint64_t cell_lookups_ GUARDED_BY(mutex_) = 0;  // now and then the expired ones are swept out
 };

@@ -1,4 +1,4 @@
-// A thread that waits for a lock: where events for it arrive, whoever sends them.
+// Where events for one acquisition arrive, whoever sends them.
 #pragma once
 
 #include "base/annotations.hpp"
@@ -8,6 +8,7 @@
 #include "session/tenancy.hpp"
 
 #include <holdfast/backend.hpp>
+#include <holdfast/callback.hpp>
 
 #include <atomic>
 #include <functional>
@@ -17,26 +18,27 @@
 
 namespace holdfast::session {
 
-// Shared by the waiting thread and by every handler that may still tell it something, so that a late answer
-// finds it although the thread has gone on. push() is for all; the rest is for the waiting thread.
+// Shared by who acquires and by every handler that may still tell it something, so that a late answer finds
+// it although its owner has gone on. Whatever arrives wakes the owner: a thread that waits here, or `poke`.
 class waiter {
   public:
-    waiter(const engine::lease_terms& terms, std::shared_ptr<thread_mark> by_thread, time_point since)
-        : wants(terms), thread(std::move(by_thread)), called_at(since) {}
+    waiter(const engine::lease_terms& terms, std::shared_ptr<thread_mark> by_thread, time_point since,
+           callback<void()> poke)
+        : wants(terms), thread(std::move(by_thread)), called_at(since), poke_(std::move(poke)) {}
 
     const engine::lease_terms wants;
     const std::shared_ptr<thread_mark> thread;  // of one that locks; empty for leases
     const time_point called_at;
     std::shared_ptr<tenancy> passed_on;  // the lock, without the store's doing; guarded by the cell
 
+    // --- for all --------------------------------------------------------------------------------
     void push(engine::acquire_event e) {
         {
             base::guard lock(mutex_);
             add(std::move(e));
         }
-        parker_.unpark();
+        wake();
     }
-
     // A question is about to be sent; `answered` brings the answer, whatever it is.
     void asks() {
         base::guard lock(mutex_);
@@ -49,7 +51,7 @@ class waiter {
             add(std::move(answer));
             if (--answers_due_ == 0) then = std::exchange(then_, nullptr);
         }
-        parker_.unpark();
+        wake();
         if (then) then();
     }
     // `then` runs when no answer is due any more: now, or on the thread that brings the last one.
@@ -63,49 +65,21 @@ class waiter {
         }
         then();
     }
-
-    // It is this waiter's turn among the threads of its process.
+    // It is this waiter's turn among those of its process.
     void call() {
         turn_.store(true, std::memory_order_release);
-        parker_.unpark();
+        wake();
     }
-    void called_in_vain() { turn_.store(false, std::memory_order_release); }
+
+    // --- for the owner --------------------------------------------------------------------------
     [[nodiscard]] bool called() const noexcept { return turn_.load(std::memory_order_acquire); }
+    void called_in_vain() { turn_.store(false, std::memory_order_release); }
 
-    // The next event, or elapsed at `until`. With a store, this thread lends itself to its I/O meanwhile.
-    engine::acquire_event next(time_point until, backend::store* lend_to) {
-        for (;;) {
-            parker_.consume();
-            if (auto e = take()) return std::move(*e);
-            if (boot_clock::now() >= until) return engine::elapsed{};
-            if (lend_to != nullptr)
-                lend_to->lend(parker_, until);
-            else
-                parker_.park_until(until);
-        }
-    }
-    // Until called, or `until`, or an event (which stays).
-    void wait_for_call(time_point until) {
-        while (!called() && !has_event() && boot_clock::now() < until) {
-            parker_.park_until(until);
-            parker_.consume();
-        }
-    }
-    // Until `until`, or an event (which stays).
-    void pause(time_point until) {
-        while (!has_event() && boot_clock::now() < until) {
-            parker_.park_until(until);
-            parker_.consume();
-        }
-    }
-
-  private:
     [[nodiscard]] bool has_event() {
         base::guard lock(mutex_);
         return first_.has_value();
     }
-
-    std::optional<engine::acquire_event> take() {
+    [[nodiscard]] std::optional<engine::acquire_event> take() {
         base::guard lock(mutex_);
         auto e = std::exchange(first_, std::nullopt);
         if (!others_.empty()) {
@@ -114,7 +88,23 @@ class waiter {
         }
         return e;
     }
+    // Before the owner looks at what there is: what comes from here on ends the next `wait`.
+    void look() { parker_.consume(); }
+    // Until something came since `look`, or `until`. With a store, this thread lends itself to its I/O.
+    void wait(time_point until, backend::store* lend_to) {
+        if (lend_to != nullptr)
+            lend_to->lend(parker_, until);
+        else
+            parker_.park_until(until);
+    }
 
+  private:
+    void wake() {
+        if (poke_)
+            poke_();
+        else
+            parker_.unpark();
+    }
     void add(engine::acquire_event e) REQUIRES(mutex_) {
         if (first_)
             others_.push_back(std::move(e));
@@ -122,6 +112,7 @@ class waiter {
             first_ = std::move(e);
     }
 
+    callback<void()> poke_;
     backend::parker parker_;
     std::atomic<bool> turn_{false};
     base::mutex mutex_;

@@ -118,8 +118,10 @@ TEST_F(admin_command, evict_passes_the_lock_to_who_waits) {
 TEST_F(admin_command, unreachable_store_is_69) {
     const auto url = server.url();
     server.stop();
-    for (const words& arguments : {words{"inspect", "a"}, words{"evict", "--yes", "a"}}) {
+    for (const words& arguments : {words{"inspect", "a"}, words{"evict", "--yes", "a"}, words{"ls"}}) {
+        const stopwatch since;
         const auto refused = run(arguments);
+        EXPECT_LT(since.took(), config{}.answer_timeout + slack);
         EXPECT_EQ(refused.code, 69) << refused.errors;
         EXPECT_EQ(std::ranges::count(refused.errors, '\n'), 1) << refused.errors;
     }

@@ -1,4 +1,5 @@
-// main() of every test binary. A test that hangs ends it and is named; ctest's own limit only says which binary.
+// main() of every test binary. A test that hangs ends it and is named; ctest's own limit only says which
+// binary.
 #include <gtest/gtest.h>
 
 #include <array>

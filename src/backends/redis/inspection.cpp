@@ -165,18 +165,23 @@ struct inspection : std::enable_shared_from_this<inspection> {
     inspection(surroundings& s, const lock_name& n, time_point d, handler<result<lock_info>> h)
         : around(s), name(n), deadline(d), done(std::move(h)), info{n, "free", false, {}, {}, {}, {}} {}
 
+    // A server that is not there is told after the time of one answer, however many there may be.
+    [[nodiscard]] time_point soon() const {
+        return std::min(deadline, boot_clock::now() + around.answer_timeout);
+    }
+
     // CLIENT LIST may be forbidden; then nobody's host is known and the rest still is.
     void start() {
-        around.node.command({"CLIENT", "LIST"}, deadline,
-                            [self = shared_from_this()](const redis::outcome& o) {
-                                if (const auto* r = std::get_if<redis::reply>(&o))
-                                    self->connected = parse_clients(r->text());
-                                self->peek();
-                            });
+        around.node.command({"CLIENT", "LIST"}, soon(), [self = shared_from_this()](const redis::outcome& o) {
+            const auto* r = std::get_if<redis::reply>(&o);
+            if (r == nullptr) return self->done(*failed(o));  // no server
+            self->connected = parse_clients(r->text());
+            self->peek();
+        });
     }
 
     void peek() {
-        around.node.eval(ref(redis_scripts::peek), std::array<std::string_view, 1>{name.str()}, {}, deadline,
+        around.node.eval(ref(redis_scripts::peek), std::array<std::string_view, 1>{name.str()}, {}, soon(),
                          [self = shared_from_this()](const redis::outcome& o) {
                              if (auto no = failed(o)) return self->done(*std::move(no));
                              const auto items = std::get<redis::reply>(o).items();
@@ -188,7 +193,7 @@ struct inspection : std::enable_shared_from_this<inspection> {
 
     void queue() {
         const auto key = helper_key('q', name.str());
-        around.node.command({"ZRANGE", key, "0", "99", "WITHSCORES"}, deadline,
+        around.node.command({"ZRANGE", key, "0", "99", "WITHSCORES"}, soon(),
                             [self = shared_from_this()](const redis::outcome& o) {
                                 if (const auto* r = std::get_if<redis::reply>(&o))
                                     self->read_queue(r->items());
@@ -211,7 +216,7 @@ struct inspection : std::enable_shared_from_this<inspection> {
 
     void last_fence() {
         const auto key = helper_key('f', name.str());
-        around.node.command({"GET", key}, deadline, [self = shared_from_this()](const redis::outcome& o) {
+        around.node.command({"GET", key}, soon(), [self = shared_from_this()](const redis::outcome& o) {
             if (const auto* r = std::get_if<redis::reply>(&o); r != nullptr && r->is_text()) {
                 if (const auto unit = number<std::uint64_t>(r->text())) self->info.last_fence = *unit * 16;
             }
@@ -239,17 +244,21 @@ struct listing : std::enable_shared_from_this<listing> {
         }
     }
 
+    [[nodiscard]] time_point soon() const {
+        return std::min(deadline, boot_clock::now() + around.answer_timeout);
+    }
+
     void start() {
-        around.node.command({"CLIENT", "LIST"}, deadline,
-                            [self = shared_from_this()](const redis::outcome& o) {
-                                if (const auto* r = std::get_if<redis::reply>(&o))
-                                    self->connected = parse_clients(r->text());
-                                self->page();
-                            });
+        around.node.command({"CLIENT", "LIST"}, soon(), [self = shared_from_this()](const redis::outcome& o) {
+            const auto* r = std::get_if<redis::reply>(&o);
+            if (r == nullptr) return self->done(*failed(o));  // no server
+            self->connected = parse_clients(r->text());
+            self->page();
+        });
     }
 
     void page() {
-        around.node.command({"SCAN", cursor, "MATCH", pattern, "COUNT", "500"}, deadline,
+        around.node.command({"SCAN", cursor, "MATCH", pattern, "COUNT", "500"}, soon(),
                             [self = shared_from_this()](const redis::outcome& o) { self->on_page(o); });
     }
 
@@ -267,7 +276,7 @@ struct listing : std::enable_shared_from_this<listing> {
         }
         if (names.empty()) return next();
         const std::vector<std::string_view> keys(names.begin(), names.end());
-        around.node.eval(ref(redis_scripts::peek), keys, {}, deadline,
+        around.node.eval(ref(redis_scripts::peek), keys, {}, soon(),
                          [self = shared_from_this(), names](const redis::outcome& answer) {
                              if (auto no = failed(answer)) return self->done(*std::move(no));
                              const auto seen = std::get<redis::reply>(answer).items();

@@ -22,6 +22,7 @@ struct surroundings {
     redis::node& node;
     const std::string short_id;  // 22 characters
     const std::string uuid;      // the same 128 bits, as Redisson writes them
+    std::chrono::milliseconds answer_timeout;
     std::function<void(const backend::notice&)> tell;
     std::function<std::int64_t()> next_serial;  // microseconds since 1970, made to grow
 };

@@ -37,8 +37,9 @@ class redis_store final : public store {
           tell_(given.tell),
           node_(std::make_unique<redis::node>(config_of(given, given.id.base64url()), given.reactor,
                                               [this](const redis::node_event& e) { on_event(e); })),
-          around_{*node_, given.id.base64url(), given.id.uuid(), given.tell,
-                  [this] { return next_serial(); }},
+          around_{*node_,          given.id.base64url(),
+                  given.id.uuid(), given.settings.answer_timeout,
+                  given.tell,      [this] { return next_serial(); }},
           board_(std::make_shared<wake_board>(
               *node_, std::string{wake_prefix} + around_.short_id,
               [this](std::string_view token, std::string_view name) { give_back(token, name); },

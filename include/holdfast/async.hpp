@@ -1,0 +1,289 @@
+// Locks for Asio: acquire and release with completion tokens (callbacks, use_future, use_awaitable, ...).
+// The only header that needs Boost.Asio (1.81 or later), and it is not part of holdfast.hpp.
+//
+//     lease turn = co_await async_acquire(nightly, {.ttl = 1min}, use_awaitable);
+//     lease soon = co_await async_try_acquire_for(nightly, 2s, use_awaitable);  // empty: others have it
+//     release_result end = co_await async_release(std::move(turn), use_awaitable);
+//
+// Nothing blocks, and no thread waits: thousands of acquisitions may be under way. The outcome is posted to
+// the executor of the handler; outcomes that come together wake it once. A handler without an executor of its
+// own runs on asio::system_executor.
+//
+// Owned by the lease, never by a thread: no async form re-enters. The lease's destructor gives the lock back
+// without waiting for the answer; who must know awaits async_release.
+//
+// Errors: an error_code of holdfast::errc; use_awaitable and use_future throw it as
+// boost::system::system_error. Cancelled through the handler's cancellation slot it is
+// asio::error::operation_aborted, through options.stop errc::cancelled. A cancelled acquisition leaves
+// nothing behind; one that was granted just before is granted.
+//
+// Lifetime: the lock object need not outlive the operation. A client that is destroyed ends its operations
+// with errc::closed. An execution context that is destroyed drops the handlers of its operations.
+#pragma once
+
+#include <holdfast/async_access.hpp>
+#include <holdfast/lease.hpp>
+#include <holdfast/mutex.hpp>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_allocator.hpp>
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/execution_context.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/system/error_code.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace holdfast {
+
+namespace detail {
+
+// An operation that has a handler in some execution context.
+class async_operation : public std::enable_shared_from_this<async_operation> {
+  public:
+    virtual ~async_operation() = default;
+    // On a thread of the context: hands the outcome to the handler's executor.
+    virtual void deliver(bool may_run_here) = 0;
+    // The context is being destroyed: the handler goes with it.
+    virtual void abandon() noexcept = 0;
+    // Wakes the context to run `f`.
+    virtual void wake(void (*f)(std::shared_ptr<void>), std::shared_ptr<void> with) = 0;
+};
+
+// The operations of one execution context: those under way, and those that have ended and are to be
+// delivered.
+class async_box : public boost::asio::execution_context::service {
+  public:
+    using key_type = async_box;
+    inline static boost::asio::execution_context::id id;
+
+    explicit async_box(boost::asio::execution_context& context) : service(context) {}
+
+    // Outlives the context while operations are under way, and knows then that it is gone.
+    struct contents {
+        std::mutex mutex;
+        bool closed = false;
+        std::vector<std::shared_ptr<async_operation>> ended;
+        // Under way; each knows its place.
+        struct place {
+            place* previous = this;
+            place* next = this;
+            async_operation* of = nullptr;
+
+            void unlink() noexcept {
+                previous->next = next;
+                next->previous = previous;
+                previous = next = this;
+            }
+        } under_way;
+
+        void begin(place& p) {
+            const std::lock_guard hold{mutex};
+            p.previous = under_way.previous;
+            p.next = &under_way;
+            p.previous->next = &p;
+            under_way.previous = &p;
+        }
+        // `put` stores the outcome. Does nothing once the context is gone.
+        template <class Put>
+        void end(const std::shared_ptr<contents>& self, place& p, Put put) {
+            const std::lock_guard hold{mutex};
+            if (closed) return;
+            put();
+            p.unlink();
+            ended.push_back(p.of->shared_from_this());
+            // One for all that ends before it runs. Under the mutex: else the context might be gone by now.
+            if (ended.size() == 1) p.of->wake(&contents::deliver, self);
+        }
+        static void deliver(std::shared_ptr<void> what) {
+            auto& c = *static_cast<contents*>(what.get());
+            std::vector<std::shared_ptr<async_operation>> batch;
+            {
+                const std::lock_guard hold{c.mutex};
+                batch.swap(c.ended);
+            }
+            // The first runs here, last: should it throw or take its time, the others are on their way.
+            for (std::size_t i = 1; i < batch.size(); ++i) batch[i]->deliver(false);
+            if (!batch.empty()) batch.front()->deliver(true);
+        }
+    };
+    [[nodiscard]] const std::shared_ptr<contents>& inside() const noexcept { return contents_; }
+
+  private:
+    void shutdown() noexcept override {
+        std::vector<std::shared_ptr<async_operation>> dropped;
+        {
+            const std::lock_guard hold{contents_->mutex};
+            contents_->closed = true;
+            dropped.swap(contents_->ended);
+            auto& all = contents_->under_way;
+            while (all.next != &all) {
+                dropped.push_back(all.next->of->shared_from_this());
+                all.next->unlink();
+            }
+        }
+        for (const auto& o : dropped) o->abandon();
+    }
+
+    const std::shared_ptr<contents> contents_ = std::make_shared<contents>();
+};
+
+// An operation whose handler takes `Results...`.
+template <class Handler, class... Results>
+class async_waiting final : public async_operation {
+  public:
+    async_waiting(Handler handler) : handler_(std::in_place, std::move(handler)) { place_.of = this; }
+
+    // Before it can end.
+    void begin() {
+        auto& context = boost::asio::query(handler_->executor, boost::asio::execution::context);
+        box_ = boost::asio::use_service<async_box>(context).inside();
+        box_->begin(place_);
+    }
+    // On any thread.
+    void end(Results... results) {
+        box_->end(box_, place_, [&] { results_.emplace(std::move(results)...); });
+    }
+
+    void deliver(bool may_run_here) override {
+        auto [handler, executor, work] = std::move(*handler_);
+        handler_.reset();
+        auto slot = boost::asio::get_associated_cancellation_slot(handler);
+        if (slot.is_connected()) slot.clear();
+        auto run = [handler = std::move(handler), results = std::move(*results_)]() mutable {
+            std::apply(std::move(handler), std::move(results));
+        };
+        if (may_run_here)
+            boost::asio::dispatch(executor, std::move(run));
+        else
+            boost::asio::post(executor, std::move(run));
+    }
+    void abandon() noexcept override { handler_.reset(); }
+    void wake(void (*f)(std::shared_ptr<void>), std::shared_ptr<void> with) override {
+        boost::asio::post(handler_->executor, [f, with = std::move(with)]() mutable { f(std::move(with)); });
+    }
+
+    // Called by the handler's cancellation slot.
+    void cancel() {
+        cancelled_ = true;
+        call_.cancel();
+    }
+    [[nodiscard]] bool cancelled() const noexcept { return cancelled_; }
+    void cancels(async_access::under_way call) { call_ = std::move(call); }
+    [[nodiscard]] auto slot() const {
+        return boost::asio::get_associated_cancellation_slot(handler_->handler);
+    }
+
+  private:
+    using executor_type = boost::asio::associated_executor_t<Handler>;
+    struct kept {
+        explicit kept(Handler h)
+            : handler(std::move(h)),
+              executor(boost::asio::get_associated_executor(handler)),
+              work(executor) {}
+        Handler handler;
+        executor_type executor;
+        boost::asio::executor_work_guard<executor_type> work;  // run() goes on while we wait
+    };
+    std::optional<kept> handler_;
+    std::optional<std::tuple<Results...>> results_;
+    std::shared_ptr<async_box::contents> box_;
+    async_box::contents::place place_;
+    async_access::under_way call_;
+    std::atomic<bool> cancelled_{false};
+};
+
+struct begin_acquire {
+    template <class Handler>
+    void operator()(Handler&& handler, exclusive* lock, boot_clock::time_point give_up_at,
+                    const acquire_options& options) const {
+        using operation = async_waiting<std::decay_t<Handler>, boost::system::error_code, lease>;
+        const auto op = std::make_shared<operation>(std::forward<Handler>(handler));
+        if (auto slot = op->slot(); slot.is_connected()) {
+            slot.assign([op](boost::asio::cancellation_type type) {
+                if (type != boost::asio::cancellation_type::none) op->cancel();
+            });
+        }
+        op->begin();
+        op->cancels(async_access::acquire(*lock, give_up_at, options, [op](std::error_code code, lease held) {
+            boost::system::error_code to_tell = code;
+            if (op->cancelled() && code == errc::cancelled) to_tell = boost::asio::error::operation_aborted;
+            op->end(to_tell, std::move(held));
+        }));
+    }
+};
+
+struct begin_release {
+    template <class Handler>
+    void operator()(Handler&& handler, lease held) const {
+        using operation = async_waiting<std::decay_t<Handler>, release_result>;
+        const auto op = std::make_shared<operation>(std::forward<Handler>(handler));
+        op->begin();
+        async_access::release(std::move(held), [op](release_result r) { op->end(r); });
+    }
+};
+
+template <class Token>
+auto async_acquire_until(exclusive& lock, boot_clock::time_point give_up_at, const acquire_options& options,
+                         Token&& token) {
+    return boost::asio::async_initiate<Token, void(boost::system::error_code, lease)>(
+        begin_acquire{}, token, &lock, give_up_at, options);
+}
+
+}  // namespace detail
+
+// Waits until the lock is held. Signature of completion: void(boost::system::error_code, lease).
+template <class Token>
+auto async_acquire(detail::exclusive& lock, const acquire_options& options, Token&& token) {
+    return detail::async_acquire_until(lock, boot_clock::time_point::max(), options,
+                                       std::forward<Token>(token));
+}
+template <class Token>
+auto async_acquire(detail::exclusive& lock, Token&& token) {
+    return async_acquire(lock, acquire_options{}, std::forward<Token>(token));
+}
+
+// Asks once. An empty lease without an error: somebody else has it.
+template <class Token>
+auto async_try_acquire(detail::exclusive& lock, const acquire_options& options, Token&& token) {
+    return detail::async_acquire_until(lock, boot_clock::time_point::min(), options,
+                                       std::forward<Token>(token));
+}
+template <class Token>
+auto async_try_acquire(detail::exclusive& lock, Token&& token) {
+    return async_try_acquire(lock, acquire_options{}, std::forward<Token>(token));
+}
+
+// Waits for `wait` at most. An empty lease without an error: somebody else had it all the time.
+template <class Rep, class Period, class Token>
+auto async_try_acquire_for(detail::exclusive& lock, const std::chrono::duration<Rep, Period>& wait,
+                           const acquire_options& options, Token&& token) {
+    return detail::async_acquire_until(lock, detail::async_access::after(wait), options,
+                                       std::forward<Token>(token));
+}
+template <class Rep, class Period, class Token>
+auto async_try_acquire_for(detail::exclusive& lock, const std::chrono::duration<Rep, Period>& wait,
+                           Token&& token) {
+    return async_try_acquire_for(lock, wait, acquire_options{}, std::forward<Token>(token));
+}
+
+// Gives the lock back. Signature of completion: void(release_result); see lease::release().
+template <class Token>
+auto async_release(lease held, Token&& token) {
+    return boost::asio::async_initiate<Token, void(release_result)>(detail::begin_release{}, token,
+                                                                    std::move(held));
+}
+
+}  // namespace holdfast

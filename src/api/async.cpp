@@ -1,0 +1,36 @@
+#include <holdfast/async_access.hpp>
+
+#include "session/background.hpp"
+
+namespace holdfast::detail {
+
+using outcome = session::cell::outcome;
+
+async_access::under_way async_access::acquire(exclusive& lock, time_point give_up_at,
+                                              const acquire_options& options, acquired done) {
+    under_way u;
+    std::optional<time_point> until;
+    if (give_up_at != time_point::min()) until = give_up_at;  // a wait of nothing is one try
+    u.of_ =
+        lock.cell_->acquire_later(lock.how_(until, &options), [done = std::move(done)](outcome o) mutable {
+            if (auto* got = std::get_if<std::shared_ptr<session::hold>>(&o)) {
+                (*got)->unattended = true;
+                return done({}, lease{std::move(*got)});
+            }
+            const auto& why = std::get<session::failed>(o).why;
+            done(why == errc::timed_out ? std::error_code{} : why, {});
+        });
+    return u;
+}
+
+void async_access::under_way::cancel() const {
+    if (const auto b = of_.lock()) b->cancel();
+}
+
+void async_access::release(lease held, released done) {
+    if (!held) return done({});
+    const auto h = held.take();
+    h->in->release_later(h, std::move(done));
+}
+
+}  // namespace holdfast::detail

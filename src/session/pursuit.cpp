@@ -1,0 +1,235 @@
+#include "session/pursuit.hpp"
+
+#include "base/random.hpp"
+#include "session/core.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::session {
+
+namespace {
+
+failed closed() { return {errc::closed, "the client of this lock was destroyed", {}}; }
+
+void count(observe::counters& c, const backend::attempt_answer& answer) {
+    if (std::holds_alternative<backend::granted>(answer))
+        c.granted.add();
+    else if (std::holds_alternative<backend::busy>(answer))
+        c.busy.add();
+    else if (std::holds_alternative<backend::refused>(answer))
+        c.refused.add();
+    else
+        c.unknown.add();
+}
+
+}  // namespace
+
+pursuit::pursuit(std::shared_ptr<cell> of, acquisition how, callback<void()> poke)
+    : cell_(std::move(of)),
+      core_(cell_->client()),
+      how_(std::move(how)),
+      me_(std::make_shared<waiter>(cell_->terms_of(how_), how_.by_thread ? this_thread() : nullptr,
+                                   boot_clock::now(), std::move(poke))) {}
+
+pursuit::~pursuit() {
+    if (stage_ != stage::outside && stage_ != stage::over) cell_->leave(me_);
+}
+
+void pursuit::wait() { me_->wait(until_, contest_ && contest_->asking ? &core_.store() : nullptr); }
+
+std::optional<pursuit::outcome> pursuit::advance() {
+    me_->look();
+    auto end = go_on();
+    if (!end) return end;
+    const bool stood = std::exchange(stage_, stage::over) != stage::outside;
+    if (const auto* no = std::get_if<failed>(&*end)) {
+        if (stood) cell_->leave(me_);
+        if (!core_.usable()) return closed();
+        if (no->why == errc::timed_out)
+            core_.counts.not_acquired.add();
+        else
+            core_.counts.failed.add();
+    }
+    return end;
+}
+
+std::optional<pursuit::outcome> pursuit::go_on() {
+    if (stage_ == stage::outside) {
+        if (auto end = arrive()) return end;
+    } else if (stage_ == stage::in_line) {
+        if (auto end = stand_in_line()) return end;
+    }
+    if (stage_ == stage::in_line) return std::nullopt;
+    if (stage_ == stage::pausing) {
+        if (!me_->has_event() && boot_clock::now() < until_) return std::nullopt;
+        stage_ = stage::at_the_store;
+    }
+    return contend();
+}
+
+// --- in line ----------------------------------------------------------------------------------------
+// The threads and tasks of one process stand in line; only the first asks the store, or is passed the lock.
+
+std::optional<pursuit::outcome> pursuit::arrive() {
+    base::guard lock(cell_->mutex_);
+    if (!core_.usable()) return closed();  // cell::turn_away() has passed here already
+    if (me_->has_event()) return give_up_in_line();
+    const bool first = how_.give_up_at ? cell_->gate_.enter(me_) : cell_->gate_.try_enter(me_);
+    if (first) {
+        at_the_head(cell_->not_before_);
+    } else if (how_.give_up_at) {
+        stage_ = stage::in_line;
+        until_ = *how_.give_up_at;
+    } else {
+        return failed{errc::timed_out, {}, {}};
+    }
+    return std::nullopt;
+}
+
+std::optional<pursuit::outcome> pursuit::stand_in_line() {
+    base::guard lock(cell_->mutex_);
+    if (const auto t = std::exchange(me_->passed_on, nullptr)) {
+        if (t->valid()) {
+            if (how_.by_thread) cell_->threads_.push_back({me_->thread->serial, t, 1});
+            return std::make_shared<hold>(cell_, t);
+        }
+        // We were stopped for so long that we have nothing of the lock; back into the line.
+        lock.unlock();
+        core_.lose(t, "its time was over before the thread that it was passed on to ran");
+        cell_->on_lost(t);
+        if (core_.usable()) core_.undo(t->key, t->owner, t->lease(), false);
+        lock.lock();
+        stage_ = stage::outside;
+        if (!core_.usable()) return closed();
+        stage_ = stage::in_line;
+        if (cell_->gate_.enter(me_)) at_the_head(cell_->not_before_);
+        return std::nullopt;
+    }
+    if (cell_->gate_.is_head(me_)) {
+        at_the_head(cell_->not_before_);
+    } else if (me_->has_event() || boot_clock::now() >= until_) {
+        // At once: outside the mutex the lock might still be passed on to us.
+        (void)cell_->gate_.leave(me_);
+        stage_ = stage::outside;
+        return give_up_in_line();
+    }
+    return std::nullopt;
+}
+
+pursuit::outcome pursuit::give_up_in_line() {
+    if (me_->has_event()) return cell_->describe(errc::cancelled, {}, {});  // nothing else is told here
+    return failed{errc::timed_out, {}, {}};
+}
+
+// Where waiters elsewhere were just told that the lock is free: who comes back at once would always win.
+void pursuit::at_the_head(time_point not_before) {
+    stage_ = stage::pausing;
+    until_ = how_.give_up_at ? std::min(not_before, *how_.give_up_at) : time_point{};
+}
+
+// --- at the store -----------------------------------------------------------------------------------
+
+void pursuit::begin_contest() {
+    const auto& key = cell_->key_;
+    const auto& settings = core_.settings;
+    auto& store = core_.store();
+    engine::acquire_settings rules;
+    rules.lease = me_->wants.lease;
+    rules.trust = core_.trust;
+    rules.once = !how_.give_up_at;
+    rules.give_up_at = how_.give_up_at.value_or(time_point::max());
+    rules.listen = !how_.poll;
+    if (key.of == backend::kind::recursive) {
+        rules.stagger =
+            std::chrono::duration_cast<boot_clock::duration>(store.seen().round_trip * base::jitter());
+    }
+    rules.poll_gap = settings.poll_gap;
+    rules.silent_poll = settings.silent_poll;
+    rules.patience = settings.patience;
+    rules.answer_timeout = settings.answer_timeout;
+    {
+        base::guard lock(cell_->mutex_);
+        rules.expect_queue = std::exchange(cell_->expect_queue_, false);
+    }
+    contest_.emplace(
+        rules, backend::attempt_request{key, store.new_owner(key.of), rules.lease, backend::intent::look});
+}
+
+std::optional<pursuit::outcome> pursuit::contend() {
+    std::optional<engine::acquire_event> event;
+    if (contest_) {
+        event = me_->take();
+    } else {
+        begin_contest();
+        event = engine::begun{};
+    }
+    for (;;) {
+        const auto now = boot_clock::now();
+        if (!event && now >= until_) event = engine::elapsed{};
+        if (!event) return std::nullopt;
+        if (std::holds_alternative<engine::answered>(*event)) contest_->asking = false;
+        if (auto end = obey(contest_->machine.resume(std::move(*event), now))) return end;
+        event = me_->take();
+    }
+}
+
+std::optional<pursuit::outcome> pursuit::obey(engine::acquire_action action) {
+    auto& at = *contest_;
+    auto& store = core_.store();
+    if (const auto* a = std::get_if<engine::ask>(&action)) {
+        until_ = a->until;
+        at.request.want = a->want;
+        at.asking = true;
+        me_->asks();
+        store.attempt(at.request, core_.send_by(until_),
+                      [me = me_, number = a->number, counts = &core_.counts](backend::attempt_answer answer) {
+                          count(*counts, answer);
+                          me->answered({number, std::move(answer)});
+                      });
+    } else if (const auto* l = std::get_if<engine::listen>(&action)) {
+        until_ = l->until;
+        at.asking = false;
+        at.watch = store.watch(at.request.key, at.request.owner, [me = me_](backend::watch_event e) {
+            me->push(engine::watched{std::move(e)});
+        });
+    } else if (const auto* w = std::get_if<engine::wait>(&action)) {
+        until_ = w->until;
+    } else if (const auto* got = std::get_if<engine::hold_it>(&action)) {
+        return settle(*got);
+    } else {
+        auto& no = std::get<engine::give_up>(action);
+        const auto& r = at.request;
+        if (no.cleanup == engine::undo::insist) {
+            core_.undo(r.key, r.owner, r.lease, true);
+        } else if (no.cleanup == engine::undo::once) {
+            // Not before the answer: a script that the server did not know is sent again, behind us.
+            me_->once_answered(core_.plan_undo(r.key, r.owner, r.lease, false));
+        }
+        return cell_->describe(no.why, no.text, no.holder);
+    }
+    return std::nullopt;
+}
+
+std::shared_ptr<hold> pursuit::settle(const engine::hold_it& grant) {
+    const auto now = boot_clock::now();
+    const auto t =
+        std::make_shared<tenancy>(cell_->key_, std::move(contest_->request.owner), me_->wants.lease,
+                                  me_->wants.renewed, grant.token, grant.deadline, now);
+    t->grant = {now, grant.deadline};
+    t->stray = grant.stray;
+    t->home = cell_;
+    t->watch = std::move(contest_->watch);
+    t->thread = me_->thread;
+    auto h = std::make_shared<hold>(cell_, t);
+    {
+        base::guard lock(cell_->mutex_);
+        cell_->now_ = cell::occupancy{t, 1, me_};
+        if (how_.by_thread) cell_->threads_.push_back({me_->thread->serial, t, 1});
+    }
+    core_.began(t, now - me_->called_at);
+    if (grant.claim) core_.renew_now(t, 0);
+    return h;
+}
+
+}  // namespace holdfast::session
