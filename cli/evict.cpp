@@ -22,6 +22,7 @@ namespace {
 constexpr auto evict_examples =
     R"(The holder is told where the store can, at the latest when it renews: until then two may believe to hold the lock.
 A command under `holdfast run` is ended. The next waiter gets the lock.
+
 Exit code 0 if the lock was taken from somebody, 1 if nobody held it or you said no.
 
 Examples:

@@ -2,6 +2,7 @@
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
+#include "cli/program.hpp"
 
 #include "base/text.hpp"
 
@@ -12,7 +13,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -24,22 +24,6 @@
 namespace holdfast::cli {
 
 namespace {
-
-// In the order of --help.
-constexpr std::array commands{add_run, add_ls, add_inspect, add_evict, add_demo};
-
-constexpr auto examples =
-    R"(Where the locks live: --url, else HOLDFAST_URL, else `url` in the file of --config, else redis://127.0.0.1:6379.
-A password belongs into HOLDFAST_URL or into the file: what stands on a command line, all users of the machine can read.
-The file has lines such as "lease = 10s"; its keys are the fields of holdfast::config.
-
-Examples:
-  holdfast run nightly -- ./report.sh
-  holdfast ls 'stock:*'
-  holdfast inspect stock:42 --json
-  HOLDFAST_URL=redis://:secret@db1:6379/2 holdfast evict stock:42
-
-More of them: holdfast COMMAND --help)";
 
 // A descriptor that we open must not get the number of a standard stream that whoever started us has closed:
 // the command would write its output into it. It is closed again for the command.
@@ -106,20 +90,6 @@ int complain(const error& e) {
     if (!e.server_text().empty()) sentence += fmt::format(" (the server says: {})", e.server_text());
     if (const auto advice = advice_for(e.code()); !advice.empty()) sentence += "; " + advice;
     return complain(code_for(e.code()), sentence);
-}
-
-void describe(CLI::App& app, context& shared) {
-    app.name("holdfast");
-    app.footer(examples);
-    app.require_subcommand(1);
-    app.set_version_flag("--version", "holdfast " HOLDFAST_VERSION);
-    app.add_option("--url", shared.urls,
-                   "The store, such as redis://127.0.0.1:6379 or unix:///run/redis.sock")
-        ->envname("HOLDFAST_URL")
-        ->allow_extra_args(false)
-        ->type_name("URL");
-    app.add_option("--config", shared.config_file, "A file with settings")->type_name("FILE");
-    for (const auto& add : commands) add(app, shared);
 }
 
 int run_program(std::vector<std::string> words) {

@@ -27,7 +27,8 @@ using std::chrono::milliseconds;
 
 constexpr auto run_examples =
     R"(The lock is renewed for as long as CMD runs. CMD runs in its own process group; signals are handed on to it.
-It finds in its environment:
+
+Environment of CMD:
   HOLDFAST_LOCK     the names, one per line        HOLDFAST_TOKEN    what the store calls us, one line per lock
   HOLDFAST_FENCE    the fence (with --fenced)      HOLDFAST_LOST_FD  becomes readable when the lock is (nearly) lost
 

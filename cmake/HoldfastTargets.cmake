@@ -20,12 +20,18 @@ function(holdfast_sources target folder)
     target_sources(${target} PRIVATE ${files})
 endfunction()
 
+# What is not marked HOLDFAST_API stays inside the shared library.
+function(holdfast_hide_symbols target)
+    set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+endfunction()
+
 # What of std nearly every source of ours includes, compiled once for all targets that reuse it: it halves the time of a
 # build. Sources name what they need all the same; the build that clang-tidy reads has no precompiled headers.
 function(holdfast_add_pch)
     file(WRITE "${PROJECT_BINARY_DIR}/generated/pch.cpp" "")
     add_library(holdfast_pch OBJECT "${PROJECT_BINARY_DIR}/generated/pch.cpp")
     target_link_libraries(holdfast_pch PRIVATE holdfast_warnings Threads::Threads)
+    holdfast_hide_symbols(holdfast_pch)
     target_precompile_headers(holdfast_pch PRIVATE
         <algorithm> <atomic> <chrono> <condition_variable> <deque> <functional> <map> <memory> <mutex> <optional> <span>
         <stop_token> <string> <string_view> <system_error> <thread> <unordered_map> <utility> <variant> <vector>)
@@ -60,6 +66,7 @@ function(holdfast_folder name)
     holdfast_sources(${target} "${CMAKE_CURRENT_SOURCE_DIR}")
     target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
     target_link_libraries(${target} PRIVATE holdfast_warnings PUBLIC Threads::Threads ${ARGN})
+    holdfast_hide_symbols(${target})
     holdfast_reuse_pch(${target})
     set_property(GLOBAL APPEND PROPERTY HOLDFAST_FOLDERS ${target})
 endfunction()

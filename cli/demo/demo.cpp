@@ -32,7 +32,8 @@ using namespace demo;
 
 constexpr auto examples =
     R"(Needs nothing but redis-server on PATH. It never touches a Redis of yours: --url and HOLDFAST_URL are not looked at.
-Exit: 0 if rounds one and two went wrong and round three was exact, 1 if not, 69 without a redis-server.
+
+Exit code: 0 if rounds one and two went wrong and round three was exact, 1 if not, 69 without a redis-server.
 
 Examples:
   holdfast demo
@@ -149,7 +150,7 @@ void add_demo(CLI::App& app, context& shared) {
     command
         ->add_option_function<std::string>("--kind", read_kind, "The lock of round three: mutex or recursive")
         ->default_str("mutex")
-        ->type_name("KIND");
+        ->type_name("KIND:{mutex,recursive}");
     command->add_flag("--json", wanted->json,
                       "One JSON object on standard output, and progress on a terminal's standard error");
     command->add_flag("--serve", wanted->serve)->group("");  // how the demo starts its services

@@ -3,6 +3,7 @@
 
 #include <holdfast/backend.hpp>
 #include <holdfast/client.hpp>
+#include <holdfast/export.hpp>
 
 #include <string>
 #include <vector>
@@ -16,13 +17,13 @@ using backend::waiter_info;
 // Every call blocks for a few round trips, at most config::answer_timeout each, and throws holdfast::error.
 
 // Who holds and who waits. A name that nobody holds gives a lock_info with layout "free".
-[[nodiscard]] lock_info inspect(client& on, const lock_name& name);
+[[nodiscard]] HOLDFAST_API lock_info inspect(client& on, const lock_name& name);
 
 // Locks whose names match a glob ('*', '?'), in no order, without queues. Does not hold up the server (SCAN).
-[[nodiscard]] std::vector<lock_info> list(client& on, const std::string& glob = "*");
+[[nodiscard]] HOLDFAST_API std::vector<lock_info> list(client& on, const std::string& glob = "*");
 
 // Takes the lock from whoever holds it and passes it to the next waiter. The holder is told where the
 // store can, at the latest when it renews: until then two may believe to hold it. True if somebody held it.
-bool evict(client& on, const lock_name& name);
+HOLDFAST_API bool evict(client& on, const lock_name& name);
 
 }  // namespace holdfast

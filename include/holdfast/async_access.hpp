@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/callback.hpp>
+#include <holdfast/export.hpp>
 #include <holdfast/lease.hpp>
 #include <holdfast/mutex.hpp>
 
@@ -19,7 +20,7 @@ namespace detail {
 
 // The part that knows nothing of Asio. `done` is called once, on a thread of the client's or on the calling
 // one.
-class async_access {
+class HOLDFAST_API async_access {
   public:
     using acquired = callback<void(std::error_code, lease)>;
     using released = callback<void(release_result)>;

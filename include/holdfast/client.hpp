@@ -3,6 +3,7 @@
 
 #include <holdfast/config.hpp>
 #include <holdfast/event.hpp>
+#include <holdfast/export.hpp>
 
 #include <functional>
 #include <memory>
@@ -22,7 +23,7 @@ class core;
 // fork(): a client is dead in the child; every call there throws errc::forked, destructors do nothing.
 // Lifetime: the destructor turns away threads that wait for a lock (errc::closed), gives back what is still
 // held and waits for that at most config::close_timeout.
-class client {
+class HOLDFAST_API client {
   public:
     // Does not block: connecting goes on in the background, and the first call that needs the store
     // waits for it. Throws holdfast::error (errc::invalid_argument) for a URL or setting it cannot use.

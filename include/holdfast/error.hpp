@@ -1,6 +1,8 @@
 // What can go wrong, grouped by what a caller can do about it.
 #pragma once
 
+#include <holdfast/export.hpp>
+
 #include <string>
 #include <system_error>
 
@@ -41,14 +43,14 @@ enum class condition {
     unknown,     // wait out one lease, then try again
 };
 
-[[nodiscard]] const std::error_category& category() noexcept;
-[[nodiscard]] const std::error_category& condition_category() noexcept;
-[[nodiscard]] std::error_code make_error_code(errc e) noexcept;
-[[nodiscard]] std::error_condition make_error_condition(condition c) noexcept;
+[[nodiscard]] HOLDFAST_API const std::error_category& category() noexcept;
+[[nodiscard]] HOLDFAST_API const std::error_category& condition_category() noexcept;
+[[nodiscard]] HOLDFAST_API std::error_code make_error_code(errc e) noexcept;
+[[nodiscard]] HOLDFAST_API std::error_condition make_error_condition(condition c) noexcept;
 
 // An error code with a sentence for people (what() has the lock's name and the likely cause) and,
 // kept apart because others wrote it, the text that the server sent.
-class error : public std::system_error {
+class HOLDFAST_API error : public std::system_error {
   public:
     error(std::error_code code, const std::string& sentence, const std::string& server_text = {});
 

@@ -1,6 +1,7 @@
 // What happens to locks and stores while nobody asks: for logs, metrics and alarms.
 #pragma once
 
+#include <holdfast/export.hpp>
 #include <holdfast/types.hpp>
 
 #include <array>
@@ -28,7 +29,7 @@ enum class event_kind {
     no_channel_right,  // this user may not use the wake channels: waiters poll
 };
 
-[[nodiscard]] std::string_view to_string(event_kind k) noexcept;
+[[nodiscard]] HOLDFAST_API std::string_view to_string(event_kind k) noexcept;
 
 struct event {
     event_kind kind;
@@ -43,7 +44,7 @@ struct event {
 using event_subscription = std::shared_ptr<void>;
 
 // Times of waiting or holding. Buckets double: bucket i counts times below 2^i microseconds.
-struct histogram {
+struct HOLDFAST_API histogram {
     std::array<std::uint64_t, 40> buckets{};
     std::uint64_t count = 0;
     std::chrono::microseconds sum{0};
@@ -53,7 +54,7 @@ struct histogram {
 };
 
 // Counters since the client was made. A consistent snapshot of each number, not of all together.
-struct client_stats {
+struct HOLDFAST_API client_stats {
     struct {
         std::uint64_t granted = 0, busy = 0, refused = 0, unknown = 0;
     } attempts;                      // questions asked of the store, by answer

@@ -1,6 +1,7 @@
 // The proof of holding a lock for a time, and what became of it.
 #pragma once
 
+#include <holdfast/export.hpp>
 #include <holdfast/types.hpp>
 
 #include <chrono>
@@ -54,7 +55,7 @@ struct release_result {
 //
 // Thread safety: valid(), remaining(), state(), fence() and lost() may be called from any threads at
 // once; moving, assigning, releasing and destroying is for one thread at a time, not always the same.
-class [[nodiscard]] lease {
+class [[nodiscard]] HOLDFAST_API lease {
   public:
     lease() noexcept = default;
     lease(lease&&) noexcept = default;

@@ -1,26 +1,24 @@
 // Locks that one holder has at a time.
 #pragma once
 
-#include <holdfast/client.hpp>
 #include <holdfast/error.hpp>
+#include <holdfast/export.hpp>
 #include <holdfast/lease.hpp>
 #include <holdfast/types.hpp>
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <type_traits>
 #include <utility>
-#include <variant>
 
 namespace holdfast {
 
+class client;
+
 namespace session {
 class cell;
-class hold;
 struct acquisition;
-struct failed;
 }  // namespace session
 
 namespace detail {
@@ -38,7 +36,7 @@ class async_access;
 // answer, no right, a wrong key and the like throw holdfast::error, or set `ec` in the forms that take one.
 //
 // Thread safety: all members may be called from any threads at once.
-class exclusive {
+class HOLDFAST_API exclusive {
   public:
     using clock = boot_clock;
 
@@ -116,7 +114,7 @@ class exclusive {
         if (seconds.count() > 3e9) return time_point::max();
         return boot_clock::now() + std::chrono::ceil<boot_clock::duration>(wait);
     }
-    using outcome = std::variant<std::shared_ptr<session::hold>, session::failed>;
+    struct outcome;
 
     [[nodiscard]] session::acquisition how_(std::optional<time_point> give_up_at,
                                             const acquire_options* options) const;
@@ -140,7 +138,7 @@ struct mutex_options {
 // The default lock: not re-entrant, first come first served among those who wait with holdfast, and the
 // same lock as that of redis-py, redsync, node-redlock and all others that SET NX PX a token.
 // A thread that locks it twice gets errc::would_deadlock (try_lock: false).
-class mutex : public detail::exclusive {
+class HOLDFAST_API mutex : public detail::exclusive {
   public:
     mutex(client& on, lock_name name, mutex_options options = {});
 };
@@ -160,7 +158,7 @@ struct recursive_options {
 // The same lock as Redisson's RLock. A thread that holds it by lock() may lock it again; it is given
 // back with the last unlock(). Nested holds keep the fence and never shorten the lease of the outer; one
 // without a ttl inside one that has a ttl is renewed, until the last unlock().
-class recursive_mutex : public detail::exclusive {
+class HOLDFAST_API recursive_mutex : public detail::exclusive {
   public:
     recursive_mutex(client& on, lock_name name, recursive_options options = {});
 
@@ -182,10 +180,10 @@ decltype(auto) with_lock(Lock& lock, Fn&& fn) {
         }
     };
     const auto run = [&]() -> decltype(auto) {
-        if constexpr (std::is_invocable_v<Fn, lease&>) {
-            return std::invoke(std::forward<Fn>(fn), held);
+        if constexpr (requires { std::forward<Fn>(fn)(held); }) {
+            return std::forward<Fn>(fn)(held);
         } else {
-            return std::invoke(std::forward<Fn>(fn));
+            return std::forward<Fn>(fn)();
         }
     };
     if constexpr (std::is_void_v<decltype(run())>) {

@@ -1,6 +1,8 @@
 // The words everything else is written in: a lock's name, an owner, a fence and the one clock.
 #pragma once
 
+#include <holdfast/export.hpp>
+
 #include <chrono>
 #include <compare>
 #include <cstdint>
@@ -11,7 +13,7 @@ namespace holdfast {
 
 // The clock that leases are measured with: CLOCK_BOOTTIME, which goes on while the machine sleeps.
 // std::chrono::steady_clock stops then, and a lease on a server does not.
-struct boot_clock {
+struct HOLDFAST_API boot_clock {
     using duration = std::chrono::nanoseconds;
     using rep = duration::rep;
     using period = duration::period;
@@ -23,7 +25,7 @@ struct boot_clock {
 
 // The name of a lock: 1 to 1024 arbitrary bytes, used as the key in the store, unchanged.
 // Construction throws holdfast::error (errc::invalid_argument) for an empty or longer name.
-class lock_name {
+class HOLDFAST_API lock_name {
   public:
     static constexpr std::size_t max_size = 1024;
 

@@ -3,24 +3,28 @@
 #include "session/cell.hpp"
 #include "session/core.hpp"
 
+#include <holdfast/client.hpp>
+
+#include <variant>
+
 namespace holdfast {
 
 namespace {
 
 using session::acquisition;
-using outcome = std::variant<std::shared_ptr<session::hold>, session::failed>;
+using answer = std::variant<std::shared_ptr<session::hold>, session::failed>;
 
 [[noreturn]] void raise(const session::failed& f) { throw error(f.why, f.sentence, f.server_text); }
 
 // "Somebody else has it" is an answer, not an error.
-lease lease_or_no(outcome o) {
+lease lease_or_no(answer o) {
     if (auto* got = std::get_if<std::shared_ptr<session::hold>>(&o)) return lease{std::move(*got)};
     const auto& f = std::get<session::failed>(o);
     if (f.why != errc::timed_out) raise(f);
     return {};
 }
 
-lease lease_or_code(outcome o, std::error_code& ec) {
+lease lease_or_code(answer o, std::error_code& ec) {
     ec.clear();
     if (auto* got = std::get_if<std::shared_ptr<session::hold>>(&o)) return lease{std::move(*got)};
     const auto& f = std::get<session::failed>(o);
@@ -74,10 +78,13 @@ acquisition exclusive::how_(std::optional<time_point> give_up_at, const acquire_
     return how;
 }
 
-outcome exclusive::acquire_(std::optional<time_point> give_up_at, const acquire_options* options) {
+// Not in the header, which would have to include <variant>.
+struct exclusive::outcome : answer {};
+
+exclusive::outcome exclusive::acquire_(std::optional<time_point> give_up_at, const acquire_options* options) {
     cell_->client().check_usable();
     if (give_up_at == time_point::min()) give_up_at.reset();  // a wait of nothing is one try
-    return cell_->acquire(how_(give_up_at, options));
+    return {cell_->acquire(how_(give_up_at, options))};
 }
 
 void exclusive::lock() {

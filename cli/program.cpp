@@ -1,0 +1,58 @@
+#include "cli/program.hpp"
+
+#include "cli/commands.hpp"
+#include "cli/completion.hpp"
+#include "cli/exit_codes.hpp"
+#include "cli/manual.hpp"
+
+#include <holdfast/version.hpp>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <array>
+
+namespace holdfast::cli {
+
+namespace {
+
+// In the order of --help.
+constexpr std::array commands{add_run, add_ls, add_inspect, add_evict, add_demo};
+
+constexpr auto program_help =
+    R"(Where the locks live: --url, else HOLDFAST_URL, else `url` in the file of --config, else redis://127.0.0.1:6379.
+A password belongs into HOLDFAST_URL or into the file: what stands on a command line, all users of the machine can read.
+The file has lines such as "lease = 10s"; its keys are the fields of holdfast::config.
+
+Examples:
+  holdfast run nightly -- ./report.sh
+  holdfast ls 'stock:*'
+  holdfast inspect stock:42 --json
+  HOLDFAST_URL=redis://:secret@db1:6379/2 holdfast evict stock:42
+
+More of them: holdfast COMMAND --help)";
+
+}  // namespace
+
+void describe(CLI::App& app, context& shared) {
+    app.name("holdfast");
+    app.footer(program_help);
+    app.require_subcommand(1);
+    app.set_version_flag("--version", fmt::format("holdfast {}.{}.{}", HOLDFAST_VERSION_MAJOR,
+                                                  HOLDFAST_VERSION_MINOR, HOLDFAST_VERSION_PATCH));
+    app.add_option("--url", shared.urls,
+                   "The store, such as redis://127.0.0.1:6379 or unix:///run/redis.sock")
+        ->envname("HOLDFAST_URL")
+        ->allow_extra_args(false)
+        ->type_name("URL");
+    app.add_option("--config", shared.config_file, "A file with settings")->type_name("FILE");
+    for (const auto& add : commands) add(app, shared);
+    // For whoever builds a package. As --version does, they end the parsing with a text to be printed.
+    app.add_flag_callback("--print-manual", [&app] { throw CLI::CallForVersion(manual(app), exit_code::ok); })
+        ->group("");
+    app.add_flag_callback("--print-completion",
+                          [&app] { throw CLI::CallForVersion(bash_completion(app), exit_code::ok); })
+        ->group("");
+}
+
+}  // namespace holdfast::cli

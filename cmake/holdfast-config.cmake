@@ -1,0 +1,18 @@
+# find_package(holdfast) gives the target holdfast::holdfast: the shared library, or after
+# set(holdfast_USE_STATIC_LIBS ON) the static one.
+if(NOT holdfast_USE_STATIC_LIBS)
+    include("${CMAKE_CURRENT_LIST_DIR}/holdfast-shared.cmake")
+    return()
+endif()
+
+# What the shared library keeps to itself, the static one needs from its user.
+include(CMakeFindDependencyMacro)
+find_dependency(Threads)
+find_dependency(PkgConfig)
+pkg_check_modules(hiredis QUIET IMPORTED_TARGET hiredis)
+if(NOT TARGET PkgConfig::hiredis)
+    set(holdfast_FOUND FALSE)
+    set(holdfast_NOT_FOUND_MESSAGE "The static library needs hiredis (Debian: libhiredis-dev).")
+    return()
+endif()
+include("${CMAKE_CURRENT_LIST_DIR}/holdfast-static.cmake")

@@ -1,0 +1,6 @@
+// Which holdfast this is. CMake reads it here too.
+#pragma once
+
+#define HOLDFAST_VERSION_MAJOR 0
+#define HOLDFAST_VERSION_MINOR 1
+#define HOLDFAST_VERSION_PATCH 0

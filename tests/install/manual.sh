@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# The manual page: man reads it without a warning.
+source "$(dirname -- "${BASH_SOURCE[0]}")/scratch.sh"
+install_to "$scratch/prefix"
+command -v man > /dev/null || exit 77
+man --warnings -l "$scratch/prefix/share/man/man1/holdfast.1" > "$scratch/page" 2> "$scratch/warnings"
+[[ ! -s $scratch/warnings ]] || fail "$(cat "$scratch/warnings")"
+for section in NAME SYNOPSIS DESCRIPTION OPTIONS COMMANDS ENVIRONMENT 'EXIT STATUS' EXAMPLES; do
+    grep -qx "$section" "$scratch/page" || fail "there is no section $section"
+done

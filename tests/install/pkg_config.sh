@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# pkg-config against the installed tree: the shared library, and with --static the other one and all it needs.
+source "$(dirname -- "${BASH_SOURCE[0]}")/scratch.sh"
+prefix=$scratch/prefix
+install_to "$prefix"
+libraries=$(library_folder "$prefix")
+[[ $(PKG_CONFIG_PATH=$libraries/pkgconfig pkg-config --modversion holdfast) == 0.1.0 ]] || fail "the version"
+
+# PKG_CONFIG_LIBDIR: no other .pc is there, and none is needed.
+read -ra flags <<< "$(PKG_CONFIG_LIBDIR=$libraries/pkgconfig pkg-config --cflags --libs holdfast)"
+for source in main shop; do
+    quietly "$CXX" -std=c++20 -c "consumer/$source.cpp" "${flags[@]}" -o "$scratch/$source.o"
+done
+quietly "$CXX" "$scratch/"{main,shop}.o "${flags[@]}" -o "$scratch/shared"
+runs "$scratch/shared" "$libraries"
+if needs "$scratch/shared" | grep hiredis; then fail "it asks for hiredis itself"; fi
+
+read -ra flags <<< "$(PKG_CONFIG_PATH=$libraries/pkgconfig pkg-config --static --libs holdfast)"
+quietly "$CXX" "$scratch/"{main,shop}.o -Wl,-Bstatic "${flags[@]}" -Wl,-Bdynamic -o "$scratch/static"
+runs "$scratch/static"
+if needs "$scratch/static" | grep -E 'holdfast|hiredis'; then fail "it asks for a shared library"; fi

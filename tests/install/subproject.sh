@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# holdfast as a part of another project, by FetchContent from this folder: it builds the library only and leaves the
+# other project as it was (consumer/CMakeLists.txt compares). Compiling all of it once more would cost a minute, so only
+# the consumer's objects and one folder of the library are compiled; how all is linked, ninja is asked.
+source "$(dirname -- "${BASH_SOURCE[0]}")/scratch.sh"
+[[ $CMAKE_GENERATOR == Ninja ]] || exit 77
+
+configure() { quietly "$CMAKE" -S consumer -B "$scratch/whole" -DHOLDFAST_FROM="$source_tree" -DCMAKE_UNITY_BUILD=ON "$@"; }
+commands() { ninja -C "$scratch/whole" -t commands "$1"; }
+
+configure -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
+quietly "$CMAKE" --build "$scratch/whole" --target holdfast_base \
+    "CMakeFiles/consumer.dir/Unity/unity_0_cxx.cxx.o"
+commands all > "$scratch/commands"
+if grep -E 'ccache|-Werror|-g1|-O2|libholdfast\.so|cli/|tests/' "$scratch/commands"; then
+    fail "a project that wants the library does not want this"
+fi
+grep -qE -- '-o consumer .*libholdfast\.a .*hiredis' "$scratch/commands" || fail "the consumer is not linked with all it needs"
+quietly "$CMAKE" --install "$scratch/whole" --prefix "$scratch/prefix"
+[[ ! -e $scratch/prefix ]] || fail "it installs $(ls "$scratch/prefix") with the other project"
+
+configure -DBUILD_SHARED_LIBS=ON
+commands consumer | grep -qE -- '-o consumer .*libholdfast\.so' || fail "BUILD_SHARED_LIBS has no effect"

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# The installed tree: everything that belongs there and nothing else, and nothing of this machine in its text.
+source "$(dirname -- "${BASH_SOURCE[0]}")/scratch.sh"
+install_to "$scratch/prefix"
+cd "$scratch/prefix"
+
+find . ! -type d | sed -E 's|^\./lib/[^/]+-linux-[^/]+/|./lib/|; s|-(release\|debug\|relwithdebinfo\|noconfig)\.cmake$|-CONFIG.cmake|' |
+    sort > "$scratch/found"
+{
+    find "$source_tree/include" -name '*.hpp' -printf './include/holdfast/%f\n'
+    sed 's|^|./|' << 'END'
+bin/holdfast
+lib/cmake/holdfast/holdfast-config-version.cmake
+lib/cmake/holdfast/holdfast-config.cmake
+lib/cmake/holdfast/holdfast-shared-CONFIG.cmake
+lib/cmake/holdfast/holdfast-shared.cmake
+lib/cmake/holdfast/holdfast-static-CONFIG.cmake
+lib/cmake/holdfast/holdfast-static.cmake
+lib/libholdfast.a
+lib/libholdfast.so
+lib/libholdfast.so.0
+lib/libholdfast.so.0.1.0
+lib/pkgconfig/holdfast.pc
+share/bash-completion/completions/holdfast
+share/man/man1/holdfast.1
+END
+} | sort > "$scratch/wanted"
+diff "$scratch/wanted" "$scratch/found" || fail "the installed files are not the wanted ones"
+
+if grep -rIlF -e "$source_tree" -e "$scratch" .; then fail "a path of this machine is in the files above"; fi
+[[ $(bin/holdfast --version) == "holdfast 0.1.0" ]] || fail "holdfast --version"

@@ -1,0 +1,171 @@
+// The manual page and the completion say what --help says.
+#include "cli/commands.hpp"
+#include "cli/completion.hpp"
+#include "cli/manual.hpp"
+#include "cli/program.hpp"
+
+#include <gtest/gtest.h>
+#include <CLI/CLI.hpp>
+
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace holdfast::cli {
+namespace {
+
+struct pages : testing::Test {
+    pages() { describe(program, shared); }
+
+    std::vector<std::string> commands() const {
+        std::vector<std::string> names;
+        for (const auto* const command : program.get_subcommands({})) names.push_back(command->get_name());
+        return names;
+    }
+
+    context shared;
+    CLI::App program{"Locks between processes and machines"};
+};
+
+// The options that a help text lists, under all their names.
+std::set<std::string> options_in(const std::string& help) {
+    static const std::regex name{R"((^  |,)(--?[a-zA-Z][a-z-]*))"};
+    std::set<std::string> names;
+    std::istringstream lines{help};
+    for (std::string line; std::getline(lines, line);) {
+        if (!line.starts_with("  -")) continue;
+        const auto listed = line.substr(0, line.find(' ', 2));
+        for (auto it = std::sregex_iterator{listed.begin(), listed.end(), name}; it != std::sregex_iterator{};
+             ++it) {
+            names.insert((*it)[2]);
+        }
+    }
+    return names;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream in{text};
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    return lines;
+}
+
+// The text from a line with this beginning to the next line with `end`.
+std::string between(const std::string& text, const std::string& beginning, const std::string& end) {
+    const auto from = text.find("\n" + beginning);
+    if (from == std::string::npos) return {};
+    return text.substr(from + 1, text.find("\n" + end, from + 1) - from - 1);
+}
+
+// As the reader of the manual sees a word.
+std::string without_roff(const std::string& text) {
+    auto plain = std::regex_replace(text, std::regex{R"(\\f[BR])"}, "");
+    plain = std::regex_replace(plain, std::regex{R"(\\-)"}, "-");
+    plain = std::regex_replace(plain, std::regex{R"(\\\(aq)"}, "'");
+    return std::regex_replace(plain, std::regex{R"(\\\(ga)"}, "`");
+}
+
+TEST_F(pages, manual_has_every_command_and_option_of_the_help) {
+    const auto page = manual(program);
+    const auto own = without_roff(between(page, ".SH OPTIONS", ".SH"));
+    ASSERT_TRUE(options_in(program.help()).contains("--url"));
+    for (const auto& option : options_in(program.help())) {
+        EXPECT_NE(own.find(option), std::string::npos) << option;
+    }
+    for (const auto& command : commands()) {
+        const auto part = between(without_roff(page), ".SS holdfast " + command + " ", ".S");
+        EXPECT_NE(part, "") << command;
+        for (const auto& option : options_in(program.get_subcommand(command)->help())) {
+            EXPECT_NE(part.find(option), std::string::npos) << command << ' ' << option;
+        }
+    }
+}
+
+TEST_F(pages, manual_has_every_line_of_the_help_texts) {
+    const auto page = without_roff(manual(program));
+    for (const auto& command : commands()) {
+        for (const auto& line : lines_of(program.get_subcommand(command)->get_footer())) {
+            if (line == "Examples:") continue;
+            EXPECT_NE(page.find(line), std::string::npos) << line;
+        }
+    }
+    EXPECT_EQ(page.find("More of them"), std::string::npos);
+}
+
+TEST_F(pages, manual_has_its_sections_in_the_usual_order) {
+    std::vector<std::string> sections;
+    for (const auto& line : lines_of(manual(program))) {
+        if (line.starts_with(".SH ")) sections.push_back(line.substr(4));
+    }
+    EXPECT_EQ(sections, (std::vector<std::string>{"NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "COMMANDS",
+                                                  "ENVIRONMENT", "EXIT STATUS", "EXAMPLES"}));
+}
+
+TEST_F(pages, manual_is_well_formed_roff) {
+    static const std::regex request{R"(\.(TH|SH|SS|TP|PP|nf|fi|br|nh)( .*)?)"};
+    static const std::regex text{R"(([^\\]|\\(e|-|&|f[BR]|\((aq|ga|ha|ti)))*)"};
+    bool as_it_is = false;
+    for (const auto& line : lines_of(manual(program))) {
+        EXPECT_FALSE(line.starts_with('\'')) << line;
+        EXPECT_TRUE(line.starts_with('.') ? std::regex_match(line, request) : std::regex_match(line, text))
+            << line;
+        if (line == ".nf" || line == ".fi") {
+            EXPECT_NE(as_it_is, line == ".nf") << "twice";
+            as_it_is = !as_it_is;
+        }
+        const auto count = [&](const std::string& what) {
+            const std::regex mark{what};
+            return std::distance(std::sregex_iterator{line.begin(), line.end(), mark}, {});
+        };
+        EXPECT_EQ(count(R"(\\fB)"), count(R"(\\fR)")) << line;
+    }
+    EXPECT_FALSE(as_it_is);
+}
+
+TEST_F(pages, roff_does_not_read_a_text_as_its_own) {
+    program.add_subcommand("odd", "'odd' ~ \\fBbold^")->footer(".start\n  .in columns\n'quoted'");
+    const auto page = manual(program);
+    EXPECT_NE(page.find(R"(\(aqodd\(aq \(ti \efBbold\(ha)"), std::string::npos);
+    EXPECT_NE(page.find("\n\\&.start\n.nf\n  .in columns\n.fi\n\\(aqquoted\\(aq\n"), std::string::npos);
+}
+
+TEST_F(pages, completion_has_every_command_and_option_of_the_help) {
+    const auto script = bash_completion(program);
+    const auto words_of = [&](const std::string& command) {
+        const auto line = between(script, "        '" + command + " ') [[", "        ");
+        std::istringstream words{line.substr(line.find("words='") + 7)};
+        std::set<std::string> found;
+        for (std::string word; words >> word;) {
+            found.insert(word.substr(0, word.find('\'')));
+            if (word.ends_with('\'')) break;
+        }
+        return found;
+    };
+    for (const auto& option : options_in(program.help()))
+        EXPECT_TRUE(words_of("").contains(option)) << option;
+    for (const auto& command : commands()) {
+        EXPECT_NE(script.find("' " + command + "') command="), std::string::npos);
+        for (const auto& option : options_in(program.get_subcommand(command)->help())) {
+            EXPECT_TRUE(words_of(command).contains(option)) << command << ' ' << option;
+        }
+    }
+}
+
+TEST_F(pages, completion_knows_fixed_sets_of_values) {
+    const auto script = bash_completion(program);
+    EXPECT_NE(script.find("'run --kind') words='mutex recursive'"), std::string::npos);
+    EXPECT_NE(script.find("'run --on-loss') words='term kill ignore'"), std::string::npos);
+    EXPECT_NE(script.find("'demo --kind') words='mutex recursive'"), std::string::npos);
+}
+
+TEST_F(pages, what_is_hidden_in_the_help_stays_hidden) {
+    for (const auto& text : {manual(program), bash_completion(program)}) {
+        EXPECT_EQ(without_roff(text).find("--serve"), std::string::npos);
+        EXPECT_EQ(without_roff(text).find("--print-"), std::string::npos);
+    }
+}
+
+}  // namespace
+}  // namespace holdfast::cli
