@@ -1,6 +1,6 @@
 # ./dev package: the three Debian packages, by cpack -G DEB.
 set(CPACK_GENERATOR DEB)
-set(CPACK_PACKAGE_CONTACT "The holdfast maintainers <maintainers@users.noreply.a-seed-d57bd07f.example>")
+set(CPACK_PACKAGE_CONTACT "The holdfast maintainers <maintainers@example.org>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_VERBATIM_VARIABLES ON)
