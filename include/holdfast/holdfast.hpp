@@ -8,6 +8,7 @@
 //   config.hpp    every setting with its default and reason
 //   event.hpp     what happens while nobody asks; counters and histograms
 //   admin.hpp     inspect, list, evict
+//   async.hpp     acquire and release with Boost.Asio's completion tokens; to be included by itself
 //   types.hpp     lock_name, owner_id, fence, boot_clock
 //   backend.hpp   the seam, for authors of stores
 #pragma once

@@ -40,7 +40,7 @@ class late_duplicate : public ::testing::Test {
         Kind::make(hasty_and_cut_off, "job");
     std::remove_reference_t<decltype(Kind::make(calm, ""))> others = Kind::make(calm, "job");
 };
-TYPED_TEST_SUITE(late_duplicate, all_kinds, kind_names);
+TYPED_TEST_SUITE(late_duplicate, all_ways, kind_names);
 
 TYPED_TEST(late_duplicate, of_a_try_without_answer_is_undone) {
     const auto before = this->grants();

@@ -28,7 +28,7 @@ class lost_reply : public ::testing::Test {
     std::remove_reference_t<decltype(Kind::make(behind_it, ""))> lock = Kind::make(behind_it, "job");
     std::remove_reference_t<decltype(Kind::make(direct, ""))> others = Kind::make(direct, "job");
 };
-TYPED_TEST_SUITE(lost_reply, all_kinds, kind_names);
+TYPED_TEST_SUITE(lost_reply, all_ways, kind_names);
 
 TYPED_TEST(lost_reply, of_a_try_does_not_lose_the_lock) {
     this->net.drop_reply_of(TypeParam::look());
@@ -147,7 +147,7 @@ void every_command_once(loss what) {
 
 template <class Kind>
 class any_command : public ::testing::Test {};
-TYPED_TEST_SUITE(any_command, all_kinds, kind_names);
+TYPED_TEST_SUITE(any_command, all_ways, kind_names);
 
 TYPED_TEST(any_command, may_be_lost) { every_command_once<TypeParam>(loss::of_command); }
 TYPED_TEST(any_command, may_lose_its_reply) { every_command_once<TypeParam>(loss::of_reply); }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/redis/scripts.hpp"
+#include "server/task_mutex.hpp"
 #include "support/child_process.hpp"
 #include "support/eventually.hpp"
 #include "support/fault_proxy.hpp"
@@ -111,13 +112,19 @@ struct recursive {
     static command_predicate renewal() { return runs(redis_scripts::recursive_renew); }
 };
 
+struct by_task : plain {
+    static task_mutex make(client& c, const std::string& name) { return {c, name}; }
+};
+
 using all_kinds = ::testing::Types<plain, fenced, recursive>;
+using all_ways = ::testing::Types<plain, fenced, recursive, by_task>;  // for faults: who acquires matters too
 using native_kinds = ::testing::Types<plain, fenced>;
 
 struct kind_names {
     template <class Kind>
     static std::string GetName(int) {
         if (std::is_same_v<Kind, plain>) return "mutex";
+        if (std::is_same_v<Kind, by_task>) return "mutex_by_task";
         return std::is_same_v<Kind, fenced> ? "fenced_mutex" : "recursive_mutex";
     }
 };

@@ -42,7 +42,7 @@ class server_trouble : public ::testing::Test {
     lock_type others = Kind::make(d, "job");
     diary events{c};
 };
-TYPED_TEST_SUITE(server_trouble, all_kinds, kind_names);
+TYPED_TEST_SUITE(server_trouble, all_ways, kind_names);
 
 TYPED_TEST(server_trouble, scripts_may_be_flushed_at_any_time) {
     std::atomic<bool> through{false};

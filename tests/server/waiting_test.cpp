@@ -23,7 +23,7 @@ class waiting : public ::testing::Test {
     std::remove_reference_t<decltype(Kind::make(direct, ""))> lock = Kind::make(behind_it, "job");
     std::remove_reference_t<decltype(Kind::make(direct, ""))> lazy_lock = Kind::make(lazy, "job");
 };
-TYPED_TEST_SUITE(waiting, all_kinds, kind_names);
+TYPED_TEST_SUITE(waiting, all_ways, kind_names);
 
 TYPED_TEST(waiting, ends_with_the_message_of_the_release) {
     lease first = this->others.acquire();

@@ -42,7 +42,7 @@ class watchdog : public ::testing::Test {
     lock_type others = Kind::make(d, "job");
     diary events{c};
 };
-TYPED_TEST_SUITE(watchdog, all_kinds, kind_names);
+TYPED_TEST_SUITE(watchdog, all_ways, kind_names);
 
 TYPED_TEST(watchdog, renews_far_beyond_the_lease) {
     lease held = this->lock.acquire();

@@ -1,0 +1,85 @@
+// Leases that are given back without a thread that waits, while the store is in trouble.
+#include "server/scene.hpp"
+
+#include <boost/asio/use_future.hpp>
+
+namespace holdfast::test {
+namespace {
+
+constexpr auto use_future = boost::asio::use_future;
+
+class async_release_in_trouble : public ::testing::Test {
+  protected:
+    static config brief(const std::string& url) {
+        config c = settings(url, 30s);
+        c.answer_timeout = 300ms * slower;
+        return c;
+    }
+
+    redis_server server;
+    fault_proxy net{server};
+    std::optional<client> c{std::in_place, brief(net.url())};
+    client d{server.url()};
+    mutex lock{*c, "job"};
+    mutex others{d, "job"};
+};
+
+TEST_F(async_release_in_trouble, is_sent_again_when_the_connection_was_cut) {
+    lease held = lock.acquire();
+    net.stall();
+    auto end = async_release(std::move(held), use_future);
+    EXPECT_FALSE(ready(end, 10ms));
+    net.cut_all();
+    net.resume();
+    EXPECT_EQ(end.get(), release_outcome::released);
+    EXPECT_TRUE(others.try_acquire());
+}
+
+TEST_F(async_release_in_trouble, says_until_when_nobody_knows) {
+    lease held = lock.acquire({.ttl = 1s * slower});
+    net.stall();
+    const auto end = async_release(std::move(held), use_future).get();
+    EXPECT_EQ(end, release_outcome::unknown_until);
+    EXPECT_LE(end.until, boot_clock::now() + 2s * slower);
+    EXPECT_TRUE(others.try_acquire_for(patience));
+}
+
+TEST_F(async_release_in_trouble, is_answered_when_the_client_ends_first) {
+    lease held = lock.acquire();
+    net.stall();
+    auto end = async_release(std::move(held), use_future);
+    c.reset();
+    ASSERT_TRUE(ready(end, patience));
+    EXPECT_FALSE(end.get() == release_outcome::already_lost);
+}
+
+TEST_F(async_release_in_trouble, of_a_lost_lease_says_so_and_takes_nothing_from_the_next) {
+    lease held = lock.acquire({.ttl = 50ms * slower});
+    const lease next = others.try_acquire_for(patience);
+    ASSERT_TRUE(next);
+    EXPECT_EQ(async_release(std::move(held), use_future).get(), release_outcome::already_lost);
+    EXPECT_TRUE(next.valid());
+    EXPECT_EQ(plain::holder(server, "job"), next.owner().str());
+}
+
+TEST_F(async_release_in_trouble, a_lease_that_is_dropped_does_not_block_and_is_given_back) {
+    auto held = async_acquire(lock, use_future).get();
+    net.stall();
+    const stopwatch since;
+    held = lease{};
+    EXPECT_LT(since.took(), 300ms * slower) << "it does not wait for the answer";
+    net.resume();
+    EXPECT_TRUE(others.try_acquire_for(patience));
+}
+
+TEST_F(async_release_in_trouble, a_client_that_ends_gives_back_what_was_dropped) {
+    for (int i = 0; i < 50; ++i) {
+        mutex one{*c, "job:" + std::to_string(i)};
+        (void)async_acquire(one, use_future).get();
+    }
+    c.reset();
+    for (int i = 0; i < 50; ++i) EXPECT_FALSE(exists(server, "job:" + std::to_string(i)));
+}
+
+}  // namespace
+}  // namespace holdfast::test
