@@ -42,6 +42,7 @@ function(holdfast_test name)
         set_tests_properties(${test} PROPERTIES
             LABELS ${name}
             TIMEOUT ${arg_TIMEOUT}
+            COST ${arg_SHARDS}  # the longest begin first
             ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${shard};GTEST_BRIEF=1;GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/test-results/${test}.xml")
     endforeach()
 endfunction()
