@@ -1,12 +1,12 @@
 // Leases that are given back without a thread that waits, while the store is in trouble.
 #include "server/scene.hpp"
 
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_future.hpp>
 
 namespace holdfast::test {
 namespace {
-
-constexpr auto use_future = boost::asio::use_future;
 
 class async_release_in_trouble : public ::testing::Test {
   protected:
@@ -16,6 +16,8 @@ class async_release_in_trouble : public ::testing::Test {
         return c;
     }
 
+    boost::asio::thread_pool tasks{1};
+    auto use_future() { return boost::asio::bind_executor(tasks, boost::asio::use_future); }
     redis_server server;
     fault_proxy net{server};
     std::optional<client> c{std::in_place, brief(net.url())};
@@ -27,7 +29,7 @@ class async_release_in_trouble : public ::testing::Test {
 TEST_F(async_release_in_trouble, is_sent_again_when_the_connection_was_cut) {
     lease held = lock.acquire();
     net.stall();
-    auto end = async_release(std::move(held), use_future);
+    auto end = async_release(std::move(held), use_future());
     EXPECT_FALSE(ready(end, 10ms));
     net.cut_all();
     net.resume();
@@ -38,7 +40,7 @@ TEST_F(async_release_in_trouble, is_sent_again_when_the_connection_was_cut) {
 TEST_F(async_release_in_trouble, says_until_when_nobody_knows) {
     lease held = lock.acquire({.ttl = 1s * slower});
     net.stall();
-    const auto end = async_release(std::move(held), use_future).get();
+    const auto end = async_release(std::move(held), use_future()).get();
     EXPECT_EQ(end, release_outcome::unknown_until);
     EXPECT_LE(end.until, boot_clock::now() + 2s * slower);
     EXPECT_TRUE(others.try_acquire_for(patience));
@@ -47,7 +49,7 @@ TEST_F(async_release_in_trouble, says_until_when_nobody_knows) {
 TEST_F(async_release_in_trouble, is_answered_when_the_client_ends_first) {
     lease held = lock.acquire();
     net.stall();
-    auto end = async_release(std::move(held), use_future);
+    auto end = async_release(std::move(held), use_future());
     c.reset();
     ASSERT_TRUE(ready(end, patience));
     EXPECT_FALSE(end.get() == release_outcome::already_lost);
@@ -57,13 +59,13 @@ TEST_F(async_release_in_trouble, of_a_lost_lease_says_so_and_takes_nothing_from_
     lease held = lock.acquire({.ttl = 50ms * slower});
     const lease next = others.try_acquire_for(patience);
     ASSERT_TRUE(next);
-    EXPECT_EQ(async_release(std::move(held), use_future).get(), release_outcome::already_lost);
+    EXPECT_EQ(async_release(std::move(held), use_future()).get(), release_outcome::already_lost);
     EXPECT_TRUE(next.valid());
     EXPECT_EQ(plain::holder(server, "job"), next.owner().str());
 }
 
 TEST_F(async_release_in_trouble, a_lease_that_is_dropped_does_not_block_and_is_given_back) {
-    auto held = async_acquire(lock, use_future).get();
+    auto held = async_acquire(lock, use_future()).get();
     net.stall();
     const stopwatch since;
     held = lease{};
@@ -75,7 +77,7 @@ TEST_F(async_release_in_trouble, a_lease_that_is_dropped_does_not_block_and_is_g
 TEST_F(async_release_in_trouble, a_client_that_ends_gives_back_what_was_dropped) {
     for (int i = 0; i < 50; ++i) {
         mutex one{*c, "job:" + std::to_string(i)};
-        (void)async_acquire(one, use_future).get();
+        (void)async_acquire(one, use_future()).get();
     }
     c.reset();
     for (int i = 0; i < 50; ++i) EXPECT_FALSE(exists(server, "job:" + std::to_string(i)));

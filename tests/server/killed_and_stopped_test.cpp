@@ -61,7 +61,7 @@ TYPED_TEST(owner_process_test, stopped_beyond_its_lease_knows_at_once_and_harms_
     this->owner.write("look\n");  // so that this is the first thing that it does
     this->owner.resume();
     EXPECT_TRUE(this->owner.wait_for_output("not valid\nlost\nalready lost\n", patience))
-        << this->owner.output();
+        << this->owner.output() << this->owner.errors();
     EXPECT_EQ(this->owner.wait(patience), 0);
 
     EXPECT_TRUE(got.valid());
