@@ -54,7 +54,7 @@ struct link_event {
 class link : public std::enable_shared_from_this<link> {
   public:
     static constexpr std::size_t eager_depth = 8;  // measured: bench, 4 to 128 threads
-    static constexpr int yields = 16;               // likewise, P3G
+    static constexpr int yields = 16;              // likewise, P3G
     // How late the oldest reply must be before the reactor looks for it itself, and how often it looks.
     static constexpr std::chrono::milliseconds tick_period{20};
 
