@@ -59,7 +59,7 @@ class async_operation : public std::enable_shared_from_this<async_operation> {
     // The context is being destroyed: the handler goes with it.
     virtual void abandon() noexcept = 0;
     // Wakes the context to run `f`.
-    virtual void wake(void (*f)(std::shared_ptr<void>), std::shared_ptr<void> with) = 0;
+    virtual void wake(void (*f)(const std::shared_ptr<void>&), std::shared_ptr<void> with) = 0;
 };
 
 // The operations of one execution context: those under way, and those that have ended and are to be
@@ -107,7 +107,7 @@ class async_box : public boost::asio::execution_context::service {
             // One for all that ends before it runs. Under the mutex: else the context might be gone by now.
             if (ended.size() == 1) p.of->wake(&contents::deliver, self);
         }
-        static void deliver(std::shared_ptr<void> what) {
+        static void deliver(const std::shared_ptr<void>& what) {
             auto& c = *static_cast<contents*>(what.get());
             std::vector<std::shared_ptr<async_operation>> batch;
             {
@@ -171,8 +171,8 @@ class async_waiting final : public async_operation {
             boost::asio::post(executor, std::move(run));
     }
     void abandon() noexcept override { handler_.reset(); }
-    void wake(void (*f)(std::shared_ptr<void>), std::shared_ptr<void> with) override {
-        boost::asio::post(handler_->executor, [f, with = std::move(with)]() mutable { f(std::move(with)); });
+    void wake(void (*f)(const std::shared_ptr<void>&), std::shared_ptr<void> with) override {
+        boost::asio::post(handler_->executor, [f, with = std::move(with)]() { f(with); });
     }
 
     // Called by the handler's cancellation slot.
