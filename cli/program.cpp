@@ -1,6 +1,8 @@
 #include "cli/program.hpp"
 
+#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
+#include "cli/complaint.hpp"
 #include "cli/completion.hpp"
 #include "cli/exit_codes.hpp"
 #include "cli/manual.hpp"
@@ -10,7 +12,11 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cstdio>
+#include <exception>
+#include <utility>
 
 namespace holdfast::cli {
 
@@ -53,6 +59,37 @@ void describe(CLI::App& app, context& shared) {
     app.add_flag_callback("--print-completion",
                           [&app] { throw CLI::CallForVersion(bash_completion(app), exit_code::ok); })
         ->group("");
+}
+
+int run_program(std::vector<std::string> words) {
+    context shared;
+    CLI::App app{"Locks between processes and machines"};
+    describe(app, shared);
+
+    auto cut = split_at_dashes(std::move(words));
+    shared.words_after_dashes = std::move(cut.behind_dashes);
+    std::ranges::transform(cut.ours, cut.ours.begin(), shielded);
+    std::ranges::reverse(cut.ours);  // CLI11 takes them from the back
+    try {
+        app.parse(std::move(cut.ours));
+    } catch (const CLI::Success& asked) {  // --help, --version
+        return app.exit(asked);
+    } catch (const CLI::ParseError& refused) {
+        return complain(exit_code::usage, sentence_about(refused, app));
+    }
+
+    try {
+        const int code = shared.chosen();
+        // A table that did not reach a full disk must not look complete.
+        if (std::fflush(stdout) != 0) return complain(exit_code::output, "the output cannot be written");
+        return code;
+    } catch (const usage_error& e) {
+        return complain(exit_code::usage, e.what());
+    } catch (const error& e) {
+        return complain(e);
+    } catch (const std::exception& e) {
+        return complain(exit_code::internal, e.what());
+    }
 }
 
 }  // namespace holdfast::cli

@@ -1,6 +1,9 @@
 // The whole command line as CLI11 knows it. Help, manual and completion all come from it.
 #pragma once
 
+#include <string>
+#include <vector>
+
 namespace CLI {
 class App;
 }
@@ -10,5 +13,8 @@ namespace holdfast::cli {
 struct context;
 
 void describe(CLI::App& app, context& shared);
+
+// Does what the words say (without the name of the program) and returns the exit code.
+int run_program(std::vector<std::string> words);
 
 }  // namespace holdfast::cli

@@ -50,7 +50,7 @@ endfunction()
 
 # Several sources of a target at a time, for those that include more than they say themselves: half the time.
 function(holdfast_build_together target)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 15)
     if(HOLDFAST_SANITIZE MATCHES "undefined" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
         # What they include is others' templates. These checks take a third of their time, and the address sanitizer
         # sees most of what they see; the library itself has them all.

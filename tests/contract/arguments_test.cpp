@@ -28,7 +28,7 @@ TEST_P(lock_contract, any_bytes_are_a_name) {
         EXPECT_FALSE(of_b->try_acquire());
         EXPECT_EQ(inspect(b(), name).holders.size(), 1U);
         const auto before = b().stats().attempts.busy;
-        auto waiting = std::async(std::launch::async, [&] { return of_b->acquire(); });
+        auto waiting = in_background([&] { return of_b->acquire(); });
         ASSERT_TRUE(eventually(patience, [&] { return b().stats().attempts.busy >= before + 2; }));
         EXPECT_EQ(held.release(), release_outcome::released);
         auto next = waiting.get();
@@ -113,7 +113,7 @@ TEST_P(lock_contract, a_wait_of_all_time_waits_as_long_as_it_takes) {
     for (const auto& wait : waits) {
         auto held = of_a->acquire();
         const auto before = b().stats().attempts.busy;
-        auto waiting = std::async(std::launch::async, [&] {
+        auto waiting = in_background([&] {
             const bool got = wait();
             if (got) of_b->unlock();
             return got;

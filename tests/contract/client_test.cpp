@@ -44,7 +44,7 @@ TEST_P(lock_contract, a_client_that_ends_turns_away_who_waits) {
     const auto held = lock_of(b())->acquire();
     std::vector<std::future<std::error_code>> waiters;
     for (int i = 0; i < 4; ++i) {
-        waiters.push_back(std::async(std::launch::async, [&] {
+        waiters.push_back(in_background([&] {
             std::error_code ec;
             (void)of_a->acquire(ec);
             return ec;
@@ -70,7 +70,7 @@ TEST_P(lock_contract, a_client_may_end_right_after_it_was_handed_a_lock) {
     for (int round = 0; round < 40; ++round) {
         auto held = of_a->acquire();
         auto c = another_client();
-        auto brief = std::async(std::launch::async, [&] {
+        auto brief = in_background([&] {
             (void)lock_of(*c)->acquire();
             c.reset();
         });

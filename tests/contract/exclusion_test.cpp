@@ -67,7 +67,7 @@ TEST_P(lock_contract, a_waiter_enters_soon_after_the_release) {
     for (int round = 0; round < 5; ++round) {
         auto held = of_a->acquire();
         const auto before = b().stats().attempts.busy;
-        auto entered = std::async(std::launch::async, [&] {
+        auto entered = in_background([&] {
             const auto mine = of_b->acquire();
             return boot_clock::now();
         });

@@ -178,7 +178,7 @@ TEST_P(lock_contract, a_handed_over_lock_gets_the_whole_lease) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     auto held = of_a->acquire();
-    auto waiting = std::async(std::launch::async, [&] { return of_b->acquire(); });
+    auto waiting = in_background([&] { return of_b->acquire(); });
     ASSERT_TRUE(somebody_waits(b()));
     held.release();
     auto next = waiting.get();
@@ -191,7 +191,7 @@ TEST_P(lock_contract, a_handed_over_lock_gets_no_more_than_its_ttl) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     auto held = of_a->acquire();
-    auto waiting = std::async(std::launch::async, [&] { return of_b->acquire({.ttl = 250ms}); });
+    auto waiting = in_background([&] { return of_b->acquire({.ttl = 250ms}); });
     ASSERT_TRUE(somebody_waits(b()));
     held.release();
     const auto next = waiting.get();

@@ -2,6 +2,7 @@
 // two processes.
 #pragma once
 
+#include "support/background.hpp"
 #include "support/eventually.hpp"
 #include "support/redis_server.hpp"
 
@@ -27,6 +28,7 @@ using namespace std::chrono_literals;
 using namespace std::string_literals;
 using std::chrono::milliseconds;
 using test::eventually;
+using test::in_background;
 
 enum class store_kind { redis, local };
 enum class lock_kind { mutex, fenced_mutex, recursive_mutex };

@@ -8,7 +8,7 @@ TEST_P(lock_contract, a_cancelled_wait_ends_promptly_and_leaves_nothing_behind) 
     const auto of_b = lock_of(b());
     auto held = of_a->acquire();
     std::stop_source stop;
-    auto waiting = std::async(std::launch::async, [&] {
+    auto waiting = in_background([&] {
         std::error_code ec;
         EXPECT_FALSE(of_b->acquire(ec, {.stop = stop.get_token()}));
         EXPECT_EQ(ec, errc::cancelled);
@@ -30,7 +30,7 @@ TEST_P(lock_contract, a_wait_behind_a_thread_of_the_same_client_can_be_cancelled
     const auto held = of_a->acquire();
     std::stop_source stop;
     std::atomic<bool> begun{false};
-    auto waiting = std::async(std::launch::async, [&] {
+    auto waiting = in_background([&] {
         std::error_code ec;
         begun = true;
         EXPECT_FALSE(of_a->acquire(ec, {.stop = stop.get_token()}));
@@ -61,7 +61,7 @@ TEST_P(lock_contract, cancelling_at_any_moment_leaves_the_lock_usable) {
         std::stop_source stop;
         auto held = of_a->acquire();
         const auto before = b().stats().attempts.busy;
-        auto waiting = std::async(std::launch::async, [&] {
+        auto waiting = in_background([&] {
             std::error_code ec;
             return of_b->acquire(ec, {.stop = stop.get_token()});
         });
@@ -84,8 +84,7 @@ TEST_P(lock_contract, who_gives_up_at_the_moment_of_the_grant_leaves_the_lock_us
     const auto of_b = lock_of(b());
     for (int round = 0; round < 40; ++round) {
         auto held = of_a->acquire();
-        auto waiting = std::async(std::launch::async,
-                                  [&] { return of_b->try_acquire_for(std::chrono::microseconds{2'000}); });
+        auto waiting = in_background([&] { return of_b->try_acquire_for(std::chrono::microseconds{2'000}); });
         const auto moment = boot_clock::now() + std::chrono::microseconds{1'700 + 20 * round};
         EXPECT_TRUE(eventually(1s, [&] { return boot_clock::now() >= moment; }));
         held.release();

@@ -77,7 +77,7 @@ TEST_P(lock_contract, measures_waiting_and_holding) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     auto held = of_a->acquire();
-    auto waiting = std::async(std::launch::async, [&] { (void)of_b->acquire(); });
+    auto waiting = in_background([&] { (void)of_b->acquire(); });
     ASSERT_TRUE(somebody_waits(b()));
     const auto since = boot_clock::now();
     EXPECT_TRUE(eventually(patience, [&] { return boot_clock::now() > since + 50ms; }));
@@ -117,7 +117,7 @@ TEST_P(mutex_contract, shows_who_waits) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     auto held = of_a->acquire();
-    auto waiting = std::async(std::launch::async, [&] { return of_b->acquire(); });
+    auto waiting = in_background([&] { return of_b->acquire(); });
     ASSERT_TRUE(queue_has(1));
     const auto waiter = inspect(a(), stock).queue.at(0);
     EXPECT_EQ(waiter.pid, ::getpid());
@@ -166,7 +166,7 @@ TEST_P(mutex_contract, a_holder_that_is_evicted_by_its_own_client_is_told_at_onc
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     auto first = of_b->acquire();
-    auto waiting = std::async(std::launch::async, [&] { return of_a->acquire(); });
+    auto waiting = in_background([&] { return of_a->acquire(); });
     ASSERT_TRUE(queue_has(1));
     first.release();
     const auto held = waiting.get();
@@ -178,7 +178,7 @@ TEST_P(lock_contract, evicting_lets_the_next_waiter_in) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     const auto stuck = of_a->acquire();
-    auto waiting = std::async(std::launch::async, [&] { return of_b->acquire(); });
+    auto waiting = in_background([&] { return of_b->acquire(); });
     ASSERT_TRUE(somebody_waits(b()));
     auto operators = another_client();
     EXPECT_TRUE(evict(*operators, stock));

@@ -1,6 +1,8 @@
 // Leases that are given back without a thread that waits, while the store is in trouble.
 #include "server/scene.hpp"
 
+#include <holdfast/async.hpp>
+
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_future.hpp>

@@ -32,7 +32,7 @@ TEST(a_fenced_mutex, is_given_back_for_a_waiter_that_left_while_its_bid_was_answ
 
     auto first = held_first.acquire();
     std::stop_source stop;
-    auto waiting = std::async(std::launch::async, [&] {
+    auto waiting = test::in_background([&] {
         std::error_code ec;
         (void)wanted.acquire(ec, {.stop = stop.get_token()});
         return ec;

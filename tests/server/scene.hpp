@@ -4,6 +4,7 @@
 
 #include "backends/redis/scripts.hpp"
 #include "server/task_mutex.hpp"
+#include "support/background.hpp"
 #include "support/child_process.hpp"
 #include "support/eventually.hpp"
 #include "support/fault_proxy.hpp"
@@ -146,10 +147,6 @@ template <class Kind>
 
 // --- waiting ----------------------------------------------------------------------------------------
 
-template <class Fn>
-auto in_background(Fn fn) {
-    return std::async(std::launch::async, std::move(fn));
-}
 template <class T>
 [[nodiscard]] bool ready(const std::future<T>& f, milliseconds limit = 0ms) {
     return f.wait_for(limit) == std::future_status::ready;

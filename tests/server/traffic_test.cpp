@@ -42,11 +42,11 @@ TYPED_TEST(traffic, of_a_nested_lock_does_not_hold_up_its_owner) {
 }
 
 TYPED_TEST(traffic, of_a_lock_that_goes_round_is_small) {
-    constexpr int clients = 4;
+    constexpr int processes = 4;
     constexpr int times = 300 / slower;
     std::vector<std::unique_ptr<client>> all;
     std::vector<std::future<void>> work;
-    for (int i = 0; i < clients; ++i) all.push_back(std::make_unique<client>(this->server.url()));
+    for (int i = 0; i < processes; ++i) all.push_back(std::make_unique<client>(this->server.url()));
     for (auto& c : all) {
         work.push_back(in_background([&c] {
             auto lock = TypeParam::make(*c, "job");
@@ -68,7 +68,7 @@ TYPED_TEST(traffic, of_a_lock_that_goes_round_is_small) {
     const double refusals = static_cast<double>(sum.attempts.busy) / static_cast<double>(sum.acquired);
     ::testing::Test::RecordProperty("commands_per_acquisition", std::to_string(commands));
     ::testing::Test::RecordProperty("refusals_per_acquisition", std::to_string(refusals));
-    EXPECT_EQ(sum.acquired, static_cast<std::uint64_t>(clients) * times);
+    EXPECT_EQ(sum.acquired, static_cast<std::uint64_t>(processes) * times);
     if constexpr (std::is_same_v<TypeParam, plain>) {
         EXPECT_LE(commands, 4.2);
         EXPECT_LE(refusals, 1.2);  // the bid that puts a waiter in line is answered "busy", once

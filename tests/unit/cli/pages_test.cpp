@@ -135,9 +135,9 @@ TEST_F(pages, completion_has_every_command_and_option_of_the_help) {
     const auto script = bash_completion(program);
     const auto words_of = [&](const std::string& command) {
         const auto line = between(script, "        '" + command + " ') [[", "        ");
-        std::istringstream words{line.substr(line.find("words='") + 7)};
+        std::istringstream offered{line.substr(line.find("words='") + 7)};
         std::set<std::string> found;
-        for (std::string word; words >> word;) {
+        for (std::string word; offered >> word;) {
             found.insert(word.substr(0, word.find('\'')));
             if (word.ends_with('\'')) break;
         }

@@ -1,0 +1,73 @@
+#include "cli/complaint.hpp"
+
+#include "cli/exit_codes.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string_view>
+
+namespace holdfast::cli {
+
+namespace {
+
+int code_for(const std::error_code& code) {
+    if (code.category() != category()) return exit_code::internal;
+    switch (static_cast<errc>(code.value())) {
+        case errc::invalid_argument:
+        case errc::wrong_kind: return exit_code::usage;
+        case errc::no_permission:
+        case errc::unavailable:
+        case errc::out_of_memory:
+        case errc::busy_server:
+        case errc::unknown_outcome:
+        case errc::lease_too_short:
+        case errc::bad_reply: return exit_code::unavailable;
+        case errc::lost: return exit_code::lost;
+        case errc::timed_out: return exit_code::conflict;
+        case errc::would_deadlock:
+        case errc::not_owner:
+        case errc::forked:
+        case errc::closed:
+        case errc::cancelled: return exit_code::internal;
+    }
+    return exit_code::internal;
+}
+
+std::string advice_for(const std::error_code& code) {
+    if (code.category() != category()) return {};
+    switch (static_cast<errc>(code.value())) {
+        case errc::unavailable: return "is the server running, and is the URL right (--url, HOLDFAST_URL)?";
+        case errc::no_permission:
+            return "check user, password and rights of the URL (HOLDFAST_URL, or url in the file of "
+                   "--config)";
+        case errc::out_of_memory: return "the server needs more memory, or fewer keys";
+        case errc::busy_server: return "try again when the server is ready";
+        case errc::unknown_outcome:
+            return "whatever was granted expires by itself; try again after one lease";
+        case errc::lease_too_short: return "the store is slow: give a longer --ttl";
+        case errc::wrong_kind: return "see what it holds with holdfast inspect";
+        default: return {};
+    }
+}
+
+}  // namespace
+
+int complain(int code, const std::string& sentence) {
+    fmt::print(stderr, "holdfast: {}\n", sentence);
+    return code;
+}
+
+int complain(const error& e) {
+    std::string_view sentence_and_code = e.what();
+    // std::system_error appends what the code means, which the sentence has just said.
+    if (const auto code = ": " + e.code().message(); sentence_and_code.ends_with(code)) {
+        sentence_and_code.remove_suffix(code.size());
+    }
+    std::string sentence{sentence_and_code};
+    if (!e.server_text().empty()) sentence += fmt::format(" (the server says: {})", e.server_text());
+    if (const auto advice = advice_for(e.code()); !advice.empty()) sentence += "; " + advice;
+    return complain(code_for(e.code()), sentence);
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,71 @@
+#include "server/task_mutex.hpp"
+
+#include <holdfast/async.hpp>
+
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/thread_pool.hpp>
+
+#include <future>
+#include <memory>
+#include <utility>
+
+namespace holdfast::test {
+
+// Its thread ends with the test: a child that another test forks would inherit its traces.
+struct task_mutex::tasks {
+    // What begin starts has ended when this returns.
+    template <class Begin>
+    lease outcome(std::error_code& ec, Begin begin) {
+        // A code, not an exception: thread sanitizer cannot follow how std::exception_ptr counts.
+        const auto told = std::make_shared<std::promise<std::pair<std::error_code, lease>>>();
+        auto later = told->get_future();
+        begin(boost::asio::bind_executor(pool, [told](const boost::system::error_code& why, lease l) {
+            told->set_value({why, std::move(l)});
+        }));
+        auto end = later.get();
+        ec = end.first;
+        return std::move(end.second);
+    }
+
+    boost::asio::thread_pool pool{1};
+};
+
+namespace {
+
+// The form that throws, of one that takes a code.
+template <class Ask>
+lease or_throw(Ask ask) {
+    std::error_code ec;
+    lease l = ask(ec);
+    if (ec) throw error(ec, "by a task");
+    return l;
+}
+
+}  // namespace
+
+task_mutex::task_mutex(client& on, const std::string& name)
+    : mutex{on, name}, tasks_{std::make_unique<tasks>()} {}
+task_mutex::~task_mutex() = default;
+
+lease task_mutex::acquire(std::error_code& ec, const acquire_options& options) {
+    return tasks_->outcome(ec, [&](auto token) { async_acquire(*this, options, token); });
+}
+lease task_mutex::try_acquire(std::error_code& ec, const acquire_options& options) {
+    return tasks_->outcome(ec, [&](auto token) { async_try_acquire(*this, options, token); });
+}
+lease task_mutex::try_acquire_for(std::chrono::milliseconds wait, std::error_code& ec,
+                                  const acquire_options& options) {
+    return tasks_->outcome(ec, [&](auto token) { async_try_acquire_for(*this, wait, options, token); });
+}
+
+lease task_mutex::acquire(const acquire_options& options) {
+    return or_throw([&](std::error_code& ec) { return acquire(ec, options); });
+}
+lease task_mutex::try_acquire(const acquire_options& options) {
+    return or_throw([&](std::error_code& ec) { return try_acquire(ec, options); });
+}
+lease task_mutex::try_acquire_for(std::chrono::milliseconds wait, const acquire_options& options) {
+    return or_throw([&](std::error_code& ec) { return try_acquire_for(wait, ec, options); });
+}
+
+}  // namespace holdfast::test
