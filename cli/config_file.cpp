@@ -37,6 +37,7 @@ constexpr std::array fields{
     field{"margin", &config::margin},
     field{"patience", &config::patience},
     field{"local_turns", &config::local_turns},
+    field{"fair_liveness", &config::fair_liveness},
     field{"answer_timeout", &config::answer_timeout},
     field{"close_timeout", &config::close_timeout},
     field{"slow_callback", &config::slow_callback},

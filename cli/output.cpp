@@ -61,12 +61,13 @@ nlohmann::ordered_json to_json(const waiter_info& waiter) {
     return out;
 }
 
-std::string described(const holder_info& holder, bool ours, system_clock::time_point now) {
+std::string described(const holder_info& holder, const lock_info& lock, system_clock::time_point now) {
     std::string line = process_text(holder.host, holder.pid);
     if (holder.since) line += fmt::format(", for {}", rough(age_of(*holder.since, now)));
     if (holder.holds > 1) line += fmt::format(", held {} times", holder.holds);
+    if (lock.layout == "shared_mutex") line += holder.writes ? ", writes" : ", reads";
     // Of a foreign client nothing can be said: its connections do not bear our mark.
-    if (ours) line += holder.connected ? ", connected" : ", not connected";
+    if (lock.ours) line += holder.connected ? ", connected" : ", not connected";
     return fmt::format("holder   {}\nowner    {}\n", line, base::printable(holder.owner));
 }
 
@@ -127,7 +128,7 @@ std::string described(const lock_info& lock, system_clock::time_point now) {
     out += fmt::format("kind     {}\n", free ? "free: nobody holds it" : base::printable(lock.layout));
     if (!free && !lock.ours)
         out += "         foreign: written by another client, which does not say who it is or since when\n";
-    for (const auto& holder : lock.holders) out += described(holder, lock.ours, now);
+    for (const auto& holder : lock.holders) out += described(holder, lock, now);
     if (!free) out += fmt::format("ttl      {}\n", lock.ttl ? rough(*lock.ttl) : "none: it does not expire");
     if (!lock.queue.empty()) {
         out += fmt::format("queue    {} waiting\n", lock.queue.size());
@@ -149,7 +150,10 @@ nlohmann::ordered_json to_json(const lock_info& lock) {
     out["held"] = lock.layout != "free";
     out["ours"] = lock.ours;
     out["holders"] = nlohmann::ordered_json::array();
-    for (const auto& holder : lock.holders) out["holders"].push_back(to_json(holder));
+    for (const auto& holder : lock.holders) {
+        out["holders"].push_back(to_json(holder));
+        if (lock.layout == "shared_mutex") out["holders"].back()["writes"] = holder.writes;
+    }
     out["ttl_ms"] = optional_ms(lock.ttl);
     out["queue"] = nlohmann::ordered_json::array();
     for (const auto& waiter : lock.queue) out["queue"].push_back(to_json(waiter));

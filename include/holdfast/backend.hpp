@@ -27,10 +27,15 @@ using std::chrono::milliseconds;
 
 // Which scheme of keys a lock uses. A kind is a row in each store's table, not a class.
 enum class kind {
-    native,         // mutex
-    native_fenced,  // mutex built with .fenced = true: native, and a fence on every grant
-    recursive,      // recursive_mutex
+    native,            // mutex
+    native_fenced,     // mutex built with .fenced = true: native, and a fence on every grant
+    recursive,         // recursive_mutex
+    recursive_fenced,  // fenced_mutex: recursive, and a fence on every grant
+    fair,              // fair_mutex: recursive, and the store keeps the line of those who wait
+    shared_read,       // shared_mutex, one of many readers
+    shared_write,      // shared_mutex, the writer
 };
+inline constexpr std::size_t kinds = 7;
 
 // The kind and the name together are the lock; two kinds on one name are a mistake that stores detect.
 struct lock_key {
@@ -138,6 +143,7 @@ class watch_handle {
 struct holder_info {
     std::string owner;
     std::uint32_t holds = 1;
+    bool writes = false;  // of a shared mutex: the writer, else a reader
     std::string host;  // empty when the store does not know
     std::int64_t pid = 0;
     std::optional<std::chrono::system_clock::time_point> since;  // when the holder asked for it, by its clock

@@ -1,9 +1,10 @@
 // holdfast: locks that many processes share.
 //
 //   client.hpp    one per process: where the locks live, events, counters
-//   mutex.hpp     mutex (the default), recursive_mutex (Redisson's RLock), with_lock
-//   lease.hpp     lease: the proof of holding; valid(), remaining(), lost(), fence(), release()
-//   error.hpp     error, errc, condition: what can go wrong and what to do about it
+//   mutex.hpp     mutex (the default), recursive_mutex (Redisson's RLock), fair_mutex, fenced_mutex,
+//   with_lock shared_mutex.hpp  shared_mutex: readers and writers lease.hpp     lease: the proof of holding;
+//   valid(), remaining(), lost(), fence(), release() error.hpp     error, errc, condition: what can go wrong
+//   and what to do about it
 // Less often:
 //   config.hpp    every setting with its default and reason
 //   event.hpp     what happens while nobody asks; counters and histograms
@@ -20,4 +21,5 @@
 #include <holdfast/event.hpp>
 #include <holdfast/lease.hpp>
 #include <holdfast/mutex.hpp>
+#include <holdfast/shared_mutex.hpp>
 #include <holdfast/types.hpp>

@@ -90,7 +90,7 @@ class HOLDFAST_API exclusive {
     [[nodiscard]] const lock_name& name() const noexcept;
 
   protected:
-    enum class layout { native, native_fenced, recursive };
+    enum class layout { native, native_fenced, recursive, recursive_fenced, fair, shared_read, shared_write };
     struct choices {
         std::optional<std::chrono::milliseconds> ttl{};
         std::optional<bool> renew{};
@@ -101,6 +101,8 @@ class HOLDFAST_API exclusive {
     ~exclusive();
 
     lease nested_(const lease& outer);
+    // A lease of this side of a shared mutex for the holder of `other`, a lease of the other side.
+    lease beside_(const lease& other, const acquire_options& options);
 
   private:
     friend class async_access;  // async.hpp
@@ -165,6 +167,40 @@ class HOLDFAST_API recursive_mutex : public detail::exclusive {
     using exclusive::acquire;
     // Another hold of the same lease: the lock is given back with the last of them. Does not block.
     // Throws errc::not_owner if `outer` is not a lease of this lock, errc::lost if it has ended.
+    lease acquire(const lease& outer) { return nested_(outer); }
+};
+
+struct fenced_options {
+    std::optional<std::chrono::milliseconds> ttl{};
+    std::optional<bool> renew{};
+};
+
+// The same lock as Redisson's RFencedLock: a recursive_mutex, and every grant carries a fence that is greater
+// than all before it, Java's among them. The fences are a counter in the store: if the store loses it, they
+// begin anew (those of mutex{.fenced = true} do not: docs/safety.md S1).
+class HOLDFAST_API fenced_mutex : public detail::exclusive {
+  public:
+    fenced_mutex(client& on, lock_name name, fenced_options options = {});
+
+    using exclusive::acquire;
+    // As recursive_mutex::acquire(outer); the fence is that of the outer lease.
+    lease acquire(const lease& outer) { return nested_(outer); }
+};
+
+struct fair_options {
+    std::optional<std::chrono::milliseconds> ttl{};
+    std::optional<bool> renew{};
+};
+
+// The same lock as Redisson's RFairLock: recursive, and all who wait for it, in whichever process and
+// language, have it in the order in which they came. Slower than the others: nothing is passed on inside a
+// process. A waiter that was killed costs those behind it config::fair_liveness when its turn comes.
+class HOLDFAST_API fair_mutex : public detail::exclusive {
+  public:
+    fair_mutex(client& on, lock_name name, fair_options options = {});
+
+    using exclusive::acquire;
+    // As recursive_mutex::acquire(outer).
     lease acquire(const lease& outer) { return nested_(outer); }
 };
 

@@ -1,4 +1,4 @@
-#include <holdfast/mutex.hpp>
+#include <holdfast/shared_mutex.hpp>
 
 #include "session/cell.hpp"
 #include "session/core.hpp"
@@ -40,16 +40,12 @@ namespace {
 
 constexpr auto forever = boot_clock::time_point::max();
 
-backend::kind kind_of(bool recursive, bool fenced) {
-    if (recursive) return backend::kind::recursive;
-    return fenced ? backend::kind::native_fenced : backend::kind::native;
-}
-
 }  // namespace
 
 exclusive::exclusive(client& on, lock_name name, layout keys, choices chosen) : chosen_(chosen) {
     on.session()->check_usable();
-    const auto kind = kind_of(keys == layout::recursive, keys == layout::native_fenced);
+    static_assert(static_cast<int>(layout::shared_write) == static_cast<int>(backend::kind::shared_write));
+    const auto kind = static_cast<backend::kind>(keys);  // the same list, in a header that knows no stores
     if (chosen_.ttl && *chosen_.ttl <= std::chrono::milliseconds::zero()) {
         throw error(errc::invalid_argument, "a ttl must be 1 ms or more");
     }
@@ -141,6 +137,13 @@ lease exclusive::nested_(const lease& outer) {
     return lease_or_no(cell_->reenter(*outer.hold()));
 }
 
+lease exclusive::beside_(const lease& other, const acquire_options& options) {
+    cell_->client().check_usable();
+    if (!other)
+        throw error(errc::not_owner, "an empty lease was given for the lock \"" + name().printable() + "\"");
+    return lease_or_no(cell_->acquire_beside(*other.hold(), how_(forever, &options)));
+}
+
 bool exclusive::held_by_this_thread() const noexcept { return cell_->held_here() != nullptr; }
 
 bool exclusive::valid() const noexcept {
@@ -162,5 +165,18 @@ mutex::mutex(client& on, lock_name name, mutex_options options)
 recursive_mutex::recursive_mutex(client& on, lock_name name, recursive_options options)
     : exclusive(on, std::move(name), layout::recursive,
                 {options.ttl, options.renew, options.wake == wake::poll}) {}
+
+fenced_mutex::fenced_mutex(client& on, lock_name name, fenced_options options)
+    : exclusive(on, std::move(name), layout::recursive_fenced, {options.ttl, options.renew, false}) {}
+
+fair_mutex::fair_mutex(client& on, lock_name name, fair_options options)
+    : exclusive(on, std::move(name), layout::fair, {options.ttl, options.renew, false}) {}
+
+shared_mutex::shared_mutex(client& on, lock_name name, shared_options options)
+    : exclusive(on, name, layout::shared_write, {options.ttl, options.renew, false}),
+      readers_(on, std::move(name), options) {}
+
+shared_mutex::reader_side::reader_side(client& on, lock_name name, const shared_options& options)
+    : exclusive(on, std::move(name), layout::shared_read, {options.ttl, options.renew, false}) {}
 
 }  // namespace holdfast

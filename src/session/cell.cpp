@@ -23,12 +23,54 @@ cell::outcome cell::acquire(const acquisition& how) {
     const core::call here(*core_);
     if (auto no = refuse(how)) return std::move(*no);
     if (auto again = enter_again(how)) return std::move(*again);
+    if (const auto other = how.by_thread ? other_side() : nullptr) {
+        if (const auto held = other->held_here()) return enter_beside(held, how);
+    }
+    return pursue(how);
+}
+
+cell::outcome cell::pursue(const acquisition& how) {
     pursuit way(shared_from_this(), how);
     const std::stop_callback on_stop(how.stop, [&way] { way.cancel(); });
     for (;;) {
         if (auto end = way.advance()) return std::move(*end);
         way.wait();
     }
+}
+
+// This thread holds the other side by `held`.
+cell::outcome cell::enter_beside(const std::shared_ptr<tenancy>& held, acquisition how) {
+    if (key_.of == backend::kind::shared_read) {
+        how.as = held->owner;
+        return pursue(how);
+    }
+    if (!how.give_up_at) return failed{errc::timed_out, {}, {}};
+    return failed{errc::would_deadlock,
+                  "this thread reads under the lock \"" + name().printable() +
+                      "\", and a reader cannot become the writer; unlock_shared() first",
+                  {}};
+}
+
+cell::outcome cell::acquire_beside(const hold& other, acquisition how) {
+    const core::call here(*core_);
+    if (auto no = refuse(how)) return std::move(*no);
+    if (other.in != other_side() || other.result) {
+        return failed{errc::not_owner,
+                      "the lease given is not one of the writer of the lock \"" + name().printable() + "\"",
+                      {}};
+    }
+    if (!other.of->valid()) {
+        return failed{errc::lost, "the lease of the lock \"" + name().printable() + "\" has ended", {}};
+    }
+    how.as = other.of->owner;
+    return pursue(how);
+}
+
+std::shared_ptr<cell> cell::other_side() const {
+    using backend::kind;
+    if (key_.of == kind::shared_read) return core_->cell_of({kind::shared_write, key_.name});
+    if (key_.of == kind::shared_write) return core_->cell_of({kind::shared_read, key_.name});
+    return nullptr;
 }
 
 std::shared_ptr<background_acquire> cell::acquire_later(const acquisition& how,
@@ -64,7 +106,7 @@ std::optional<cell::outcome> cell::enter_again(const acquisition& how) {
     const auto mine = std::find_if(threads_.begin(), threads_.end(),
                                    [&](const auto& t) { return t.thread == this_thread()->serial; });
     if (mine == threads_.end()) return std::nullopt;
-    if (key_.of != backend::kind::recursive) {
+    if (!engine::rules_of(key_.of).reentrant) {
         if (!how.give_up_at) return failed{errc::timed_out, {}, {}};
         return failed{
             errc::would_deadlock,
@@ -72,18 +114,19 @@ std::optional<cell::outcome> cell::enter_again(const acquisition& how) {
             {}};
     }
     const auto& t = mine->lease;
-    if (!now_ || now_->lease != t || !t->valid()) {
+    auto* const now = occupied_by(t);
+    if (now == nullptr || !t->valid()) {
         return failed{
             errc::lost,
             "this thread's hold of the lock \"" + name().printable() + "\" has ended; unlock it first",
             {}};
     }
     ++mine->depth;
-    ++now_->holds;
+    ++now->holds;
     core_->counts.reentered.add();
     const auto wants = terms_of(how);
     if (wants.renewed && !t->renewed()) core_->keep_renewed(t, wants.lease);
-    core_->renew_now(t, now_->holds);
+    core_->renew_now(t, now->holds);
     return std::make_shared<hold>(shared_from_this(), t);
 }
 
@@ -94,12 +137,13 @@ cell::outcome cell::reenter(const hold& outer) {
         return failed{
             errc::not_owner, "the lease given is not one of the lock \"" + name().printable() + "\"", {}};
     }
-    if (!now_ || now_->lease != t || !t->valid()) {
+    auto* const now = occupied_by(t);
+    if (now == nullptr || !t->valid()) {
         return failed{errc::lost, "the lease of the lock \"" + name().printable() + "\" has ended", {}};
     }
-    ++now_->holds;
+    ++now->holds;
     core_->counts.reentered.add();
-    core_->renew_now(t, now_->holds);
+    core_->renew_now(t, now->holds);
     return std::make_shared<hold>(shared_from_this(), t);
 }
 
@@ -113,7 +157,7 @@ void cell::unlock() noexcept {
         if (it != threads_.end()) {
             mine = it->lease;
             if (--it->depth > 0) {
-                if (now_ && now_->lease == mine) core_->renew_now(mine, --now_->holds);
+                if (auto* const now = occupied_by(mine)) core_->renew_now(mine, --now->holds);
                 return;
             }
             threads_.erase(it);
@@ -171,8 +215,8 @@ void cell::release_later(const std::shared_ptr<hold>& h, callback<void(release_r
 std::optional<release_result> cell::let_go(const std::shared_ptr<tenancy>& t) {
     {
         base::guard lock(mutex_);
-        if (now_ && now_->lease == t && now_->holds > 1 && t->valid()) {
-            core_->renew_now(t, --now_->holds);
+        if (auto* const now = occupied_by(t); now != nullptr && now->holds > 1 && t->valid()) {
+            core_->renew_now(t, --now->holds);
             return release_result{release_outcome::released, {}};
         }
     }
@@ -194,7 +238,8 @@ bool cell::pass_on(const std::shared_ptr<tenancy>& t) {
     std::shared_ptr<waiter> next;
     {
         base::guard lock(mutex_);
-        if (!now_ || now_->lease != t || t->state() != lease_state::held) return false;
+        auto* const place = occupied_by(t);
+        if (place == nullptr || t->state() != lease_state::held) return false;
         next = gate_.next();
         const auto now = boot_clock::now();
         if (!next || !engine::may_pass_on(t->grant, {t->lease(), t->renewed()}, next->wants, t->deadline(),
@@ -212,8 +257,8 @@ bool cell::pass_on(const std::shared_ptr<tenancy>& t) {
         successor->watch = std::move(t->watch);
         successor->thread = next->thread;
         core_->passed_on(*t, successor, now - next->called_at);
-        (void)gate_.leave(now_->place);
-        now_ = occupancy{successor, 1, next};
+        (void)gate_.leave(place->place);
+        *place = {successor, 1, next};
         next->passed_on = successor;
     }
     next->call();
@@ -253,10 +298,7 @@ release_result cell::released(const std::shared_ptr<tenancy>& t, const engine::r
             not_before_ = boot_clock::now() +
                           std::chrono::duration_cast<boot_clock::duration>(trip * (1 + 2 * base::jitter()));
         }
-        if (now_ && now_->lease == t) {
-            place = std::move(now_->place);
-            now_.reset();
-        }
+        place = vacate(t);
     }
     if (place) leave(place);
     return done.result;
@@ -273,11 +315,23 @@ void cell::on_lost(const std::shared_ptr<tenancy>& t) {
         base::guard lock(mutex_);
         if (!t->thread || !t->thread->alive.load())
             std::erase_if(threads_, [&](const auto& h) { return h.lease == t; });
-        if (!now_ || now_->lease != t) return;
-        place = std::move(now_->place);
-        now_.reset();
+        place = vacate(t);
     }
-    leave(place);
+    if (place) leave(place);
+}
+
+cell::occupancy* cell::occupied_by(const std::shared_ptr<tenancy>& t) {
+    const auto it =
+        std::find_if(tenants_.begin(), tenants_.end(), [&](const auto& o) { return o.lease == t; });
+    return it == tenants_.end() ? nullptr : &*it;
+}
+
+std::shared_ptr<waiter> cell::vacate(const std::shared_ptr<tenancy>& t) {
+    auto* const it = occupied_by(t);
+    if (it == nullptr) return nullptr;
+    auto place = std::move(it->place);
+    tenants_.erase(tenants_.begin() + (it - tenants_.data()));
+    return place;
 }
 
 void cell::leave(const std::shared_ptr<waiter>& me) {

@@ -4,6 +4,7 @@
 
 #include "base/annotations.hpp"
 #include "engine/acquire.hpp"
+#include "engine/kinds.hpp"
 #include "engine/local_gate.hpp"
 #include "engine/release.hpp"
 #include "session/tenancy.hpp"
@@ -31,6 +32,7 @@ struct acquisition {
     bool poll = false;                     // do not listen for messages
     bool by_thread = false;                // owned by this thread: may re-enter, and ends with it
     std::stop_token stop{};
+    owner_id as{};  // the writer of a shared mutex, to become a reader; empty: a new owner
 };
 
 // Why it was not had. errc::timed_out is "somebody else has it".
@@ -56,7 +58,8 @@ class cell : public std::enable_shared_from_this<cell> {
   public:
     using outcome = std::variant<std::shared_ptr<hold>, failed>;
 
-    cell(std::shared_ptr<core> of, backend::lock_key key) : core_(std::move(of)), key_(std::move(key)) {}
+    cell(std::shared_ptr<core> of, backend::lock_key key)
+        : core_(std::move(of)), key_(std::move(key)), gate_(!engine::rules_of(key_.of).one_asks_for_all) {}
     cell(const cell&) = delete;
     cell& operator=(const cell&) = delete;
 
@@ -67,6 +70,8 @@ class cell : public std::enable_shared_from_this<cell> {
     [[nodiscard]] outcome acquire(const acquisition& how);
     // Another hold of the same lease.
     [[nodiscard]] outcome reenter(const hold& outer);
+    // A hold of this side of a shared mutex, by the owner that holds the other side.
+    [[nodiscard]] outcome acquire_beside(const hold& other, acquisition how);
 
     // Gives one hold back; the last one of a lease gives the lock back. Blocks for a round trip.
     release_result release(hold& h) noexcept;
@@ -103,7 +108,14 @@ class cell : public std::enable_shared_from_this<cell> {
     friend class pursuit;             // stands in the line and settles here
     friend class background_release;  // likewise gives back
 
+    [[nodiscard]] occupancy* occupied_by(const std::shared_ptr<tenancy>& t) REQUIRES(mutex_);
+    // Ends it and returns its place in the line; empty if it had ended.
+    [[nodiscard]] std::shared_ptr<waiter> vacate(const std::shared_ptr<tenancy>& t) REQUIRES(mutex_);
     std::optional<outcome> enter_again(const acquisition& how);
+    [[nodiscard]] outcome pursue(const acquisition& how);
+    [[nodiscard]] outcome enter_beside(const std::shared_ptr<tenancy>& held, acquisition how);
+    // Of a shared mutex: readers for the writer, the writer for readers. Empty for other kinds.
+    [[nodiscard]] std::shared_ptr<cell> other_side() const;
     [[nodiscard]] std::optional<failed> refuse(const acquisition& how) const;
     [[nodiscard]] engine::lease_terms terms_of(const acquisition& how) const;
     // What ends without a word to the store: passed on, still held by others, or lost before.
@@ -121,7 +133,7 @@ class cell : public std::enable_shared_from_this<cell> {
 
     mutable base::mutex mutex_;
     engine::local_gate<std::shared_ptr<waiter>> gate_ GUARDED_BY(mutex_);
-    std::optional<occupancy> now_ GUARDED_BY(mutex_);
+    std::vector<occupancy> tenants_ GUARDED_BY(mutex_);  // more than one only where the kind allows it
     std::vector<thread_hold> threads_ GUARDED_BY(mutex_);
     bool expect_queue_ GUARDED_BY(mutex_) = false;  // our release passed the lock on: others wait
     time_point not_before_ GUARDED_BY(mutex_){};    // listeners were told: let them try first

@@ -140,7 +140,7 @@ void pursuit::begin_contest() {
     rules.once = !how_.give_up_at;
     rules.give_up_at = how_.give_up_at.value_or(time_point::max());
     rules.listen = !how_.poll;
-    if (key.of == backend::kind::recursive) {
+    if (engine::rules_of(key.of).wakes_all) {
         rules.stagger =
             std::chrono::duration_cast<boot_clock::duration>(store.seen().round_trip * base::jitter());
     }
@@ -152,8 +152,8 @@ void pursuit::begin_contest() {
         base::guard lock(cell_->mutex_);
         rules.expect_queue = std::exchange(cell_->expect_queue_, false);
     }
-    contest_.emplace(
-        rules, backend::attempt_request{key, store.new_owner(key.of), rules.lease, backend::intent::look});
+    contest_.emplace(rules, backend::attempt_request{key, how_.as.empty() ? store.new_owner(key.of) : how_.as,
+                                                     rules.lease, backend::intent::look});
 }
 
 std::optional<pursuit::outcome> pursuit::contend() {
@@ -224,7 +224,7 @@ std::shared_ptr<hold> pursuit::settle(const engine::hold_it& grant) {
     auto h = std::make_shared<hold>(cell_, t);
     {
         base::guard lock(cell_->mutex_);
-        cell_->now_ = cell::occupancy{t, 1, me_};
+        cell_->tenants_.push_back({t, 1, me_});
         if (how_.by_thread) cell_->threads_.push_back({me_->thread->serial, t, 1});
     }
     core_.began(t, now - me_->called_at);

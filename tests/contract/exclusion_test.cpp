@@ -79,7 +79,7 @@ TEST_P(lock_contract, a_waiter_enters_soon_after_the_release) {
     EXPECT_LT(best, 100ms);
 }
 
-TEST_P(mutex_contract, serves_clients_in_the_order_of_their_arrival) {
+TEST_P(line_contract, serves_clients_in_the_order_of_their_arrival) {
     const auto of_a = lock_of(a());
     auto held = of_a->acquire();
     std::mutex mutex;
@@ -143,7 +143,7 @@ TEST_P(lock_contract, with_others_of_another_kind_on_the_name_is_a_clear_mistake
     const auto of_a = lock_of(a());
     const auto held = of_a->acquire();
     std::error_code ec;
-    if (has_queue()) {
+    if (is_mutex()) {
         recursive_mutex other{b(), stock};
         EXPECT_FALSE(other.try_acquire(ec));
     } else {

@@ -188,10 +188,10 @@ TEST_P(recursive_contract, another_thread_does_not_re_enter) {
 }
 
 TEST_P(recursive_contract, a_lease_is_entered_again_through_itself) {
-    recursive_mutex of_a{a(), stock};
+    const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
-    auto outer = of_a.acquire();
-    auto inner = of_a.acquire(outer);
+    auto outer = of_a->acquire();
+    auto inner = again(of_a, outer);
     EXPECT_EQ(inner.owner(), outer.owner());
     EXPECT_EQ(outer.release(), release_outcome::released);
     EXPECT_FALSE(outer.valid());
@@ -202,23 +202,23 @@ TEST_P(recursive_contract, a_lease_is_entered_again_through_itself) {
 }
 
 TEST_P(recursive_contract, a_lease_of_another_lock_or_one_that_has_ended_is_no_way_in) {
-    recursive_mutex of_a{a(), stock};
-    recursive_mutex other{a(), "other"};
+    const auto of_a = lock_of(a());
+    const auto other = lock_of(a(), "other");
     const auto code_of = [&](const lease& outer) -> std::error_code {
         try {
-            (void)of_a.acquire(outer);
+            (void)again(of_a, outer);
             return {};
         } catch (const error& e) {
             return e.code();
         }
     };
-    const auto elsewhere = other.acquire();
+    const auto elsewhere = other->acquire();
     EXPECT_EQ(code_of(elsewhere), errc::not_owner);
     EXPECT_EQ(code_of(lease{}), errc::not_owner);
-    auto ended = of_a.acquire({.ttl = 250ms});
+    auto ended = of_a->acquire({.ttl = 250ms});
     EXPECT_TRUE(eventually(patience, [&] { return !ended.valid(); }));
     EXPECT_EQ(code_of(ended), errc::lost);
-    auto given_back = of_a.acquire();
+    auto given_back = of_a->acquire();
     given_back.release();
     EXPECT_EQ(code_of(given_back), errc::not_owner);
 }
@@ -235,25 +235,25 @@ TEST_P(recursive_contract, a_hold_that_has_ended_is_not_entered_again) {
 }
 
 TEST_P(recursive_contract, never_shortens_the_outer_lease) {
-    recursive_mutex of_a{a(), stock, {.ttl = 20s}};
-    auto outer = of_a.acquire();
+    const auto of_a = lock_of(a(), stock, {.ttl = 20s});
+    auto outer = of_a->acquire();
     const auto before = outer.deadline();
-    auto inner = of_a.acquire(outer);
+    auto inner = again(of_a, outer);
     inner.release();
     EXPECT_GE(outer.deadline(), before);
     EXPECT_TRUE(outer.valid());
 }
 
 TEST_P(recursive_contract, a_nested_lock_without_a_ttl_is_renewed_whatever_the_outer_one_wanted) {
-    recursive_mutex for_a_while{a(), stock, {.ttl = 300ms}};
-    recursive_mutex for_long{a(), stock};
-    for_a_while.lock();
+    const auto for_a_while = lock_of(a(), stock, {.ttl = 300ms});
+    const auto for_long = lock_of(a());
+    for_a_while->lock();
     const auto end = boot_clock::now() + 600ms;
-    for_long.lock();
+    for_long->lock();
     EXPECT_TRUE(eventually(patience, [&] { return boot_clock::now() > end; }));
-    EXPECT_TRUE(for_long.valid());
-    for_long.unlock();
-    for_a_while.unlock();
+    EXPECT_TRUE(for_long->valid());
+    for_long->unlock();
+    for_a_while->unlock();
     EXPECT_TRUE(lock_of(b())->try_acquire());
 }
 

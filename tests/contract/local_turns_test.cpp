@@ -5,7 +5,7 @@
 
 namespace holdfast::contract {
 
-TEST_P(lock_contract, passes_between_the_threads_of_a_client_without_asking_the_store) {
+TEST_P(turns_contract, passes_between_the_threads_of_a_client_without_asking_the_store) {
     constexpr unsigned threads = 4;
     const auto of_a = lock_of(a());
     // Until threads have met in line often enough: on a busy machine one may run through alone.
@@ -45,7 +45,7 @@ TEST_P(lock_contract, is_not_passed_between_threads_that_want_different_leases) 
         }};
         for (int i = 0; i < 200; ++i) {
             const auto held = renewed->acquire();
-            if (held.deadline() < boot_clock::now() + 20s && on_redis() && !has_queue()) wrong = true;
+            if (held.deadline() < boot_clock::now() + 20s && on_redis() && !keeps_line()) wrong = true;
         }
         over = true;
     }

@@ -2,14 +2,24 @@
 
 namespace holdfast::contract {
 
-std::string name_of(const subject& s) {
-    std::string name = s.store == store_kind::redis ? "redis_" : "local_";
-    switch (s.lock) {
-        case lock_kind::mutex: return name + "mutex";
-        case lock_kind::fenced_mutex: return name + "fenced_mutex";
-        case lock_kind::recursive_mutex: break;
+namespace {
+
+std::string_view text(lock_kind kind) {
+    switch (kind) {
+        case lock_kind::mutex: return "mutex";
+        case lock_kind::mutex_fenced: return "mutex_fenced";
+        case lock_kind::recursive_mutex: return "recursive_mutex";
+        case lock_kind::fenced_mutex: return "fenced_mutex";
+        case lock_kind::fair_mutex: return "fair_mutex";
+        case lock_kind::shared_mutex: break;
     }
-    return name + "recursive_mutex";
+    return "shared_mutex";
+}
+
+}  // namespace
+
+std::string name_of(const subject& s) {
+    return std::string{s.store == store_kind::redis ? "redis_" : "local_"}.append(text(s.lock));
 }
 
 std::vector<subject> subjects_of(std::initializer_list<lock_kind> kinds) {
@@ -21,7 +31,8 @@ std::vector<subject> subjects_of(std::initializer_list<lock_kind> kinds) {
 }
 
 std::vector<subject> all_subjects() {
-    return subjects_of({lock_kind::mutex, lock_kind::fenced_mutex, lock_kind::recursive_mutex});
+    return subjects_of({lock_kind::mutex, lock_kind::mutex_fenced, lock_kind::recursive_mutex,
+                        lock_kind::fenced_mutex, lock_kind::fair_mutex, lock_kind::shared_mutex});
 }
 
 // --- diary ------------------------------------------------------------------------------------------
@@ -83,12 +94,36 @@ any_lock lock_contract::lock_of(client& on, const lock_name& name, lock_options 
     switch (GetParam().lock) {
         case lock_kind::mutex:
             return std::make_shared<mutex>(on, name, mutex_options{options.ttl, options.renew, false});
-        case lock_kind::fenced_mutex:
+        case lock_kind::mutex_fenced:
             return std::make_shared<mutex>(on, name, mutex_options{options.ttl, options.renew, true});
-        case lock_kind::recursive_mutex: break;
+        case lock_kind::recursive_mutex:
+            return std::make_shared<recursive_mutex>(
+                on, name, recursive_options{options.ttl, options.renew, wake::message});
+        case lock_kind::fenced_mutex:
+            return std::make_shared<fenced_mutex>(on, name, fenced_options{options.ttl, options.renew});
+        case lock_kind::fair_mutex:
+            return std::make_shared<fair_mutex>(on, name, fair_options{options.ttl, options.renew});
+        case lock_kind::shared_mutex: break;
     }
-    return std::make_shared<recursive_mutex>(on, name,
-                                             recursive_options{options.ttl, options.renew, wake::message});
+    return std::make_shared<shared_mutex>(on, name, shared_options{options.ttl, options.renew});
+}
+
+std::string lock_contract::layout_shown() const {
+    if (is_mutex()) return "mutex";
+    if (on_redis() && is({lock_kind::fair_mutex})) return "recursive_mutex";
+    return std::string{text(GetParam().lock)};
+}
+
+lease lock_contract::again(const any_lock& lock, const lease& outer) const {
+    switch (GetParam().lock) {
+        case lock_kind::recursive_mutex: return static_cast<recursive_mutex&>(*lock).acquire(outer);
+        case lock_kind::fenced_mutex: return static_cast<fenced_mutex&>(*lock).acquire(outer);
+        case lock_kind::fair_mutex: return static_cast<fair_mutex&>(*lock).acquire(outer);
+        case lock_kind::shared_mutex: return static_cast<shared_mutex&>(*lock).acquire(outer);
+        case lock_kind::mutex:
+        case lock_kind::mutex_fenced: break;
+    }
+    throw std::logic_error("a mutex is not recursive");
 }
 
 lease lock_contract::briefly(const any_lock& lock, milliseconds ttl) {
@@ -114,8 +149,9 @@ bool lock_contract::nothing_is_left(const lock_name& name) {
         if (seen.layout != "free" || !seen.holders.empty() || !seen.queue.empty()) return false;
         if (!on_redis()) return true;
         const auto keys = server().keys();
-        return std::all_of(keys.begin(), keys.end(),
-                           [&](const auto& k) { return k.starts_with("holdfast:f"); });
+        return std::all_of(keys.begin(), keys.end(), [](const auto& k) {
+            return k.starts_with("holdfast:f") || k.starts_with("redisson_lock_token:");
+        });
     });
 }
 
@@ -127,11 +163,23 @@ std::string suffix(const ::testing::TestParamInfo<subject>& info) { return name_
 
 INSTANTIATE_TEST_SUITE_P(on, lock_contract, ::testing::ValuesIn(all_subjects()), suffix);
 INSTANTIATE_TEST_SUITE_P(on, mutex_contract,
-                         ::testing::ValuesIn(subjects_of({lock_kind::mutex, lock_kind::fenced_mutex})),
+                         ::testing::ValuesIn(subjects_of({lock_kind::mutex, lock_kind::mutex_fenced})),
+                         suffix);
+INSTANTIATE_TEST_SUITE_P(on, line_contract,
+                         ::testing::ValuesIn(subjects_of({lock_kind::mutex, lock_kind::mutex_fenced,
+                                                          lock_kind::fair_mutex})),
+                         suffix);
+INSTANTIATE_TEST_SUITE_P(on, turns_contract,
+                         ::testing::ValuesIn(subjects_of({lock_kind::mutex, lock_kind::mutex_fenced,
+                                                          lock_kind::recursive_mutex, lock_kind::fenced_mutex,
+                                                          lock_kind::shared_mutex})),
                          suffix);
 INSTANTIATE_TEST_SUITE_P(on, recursive_contract,
-                         ::testing::ValuesIn(subjects_of({lock_kind::recursive_mutex})), suffix);
-INSTANTIATE_TEST_SUITE_P(on, fenced_contract, ::testing::ValuesIn(subjects_of({lock_kind::fenced_mutex})),
+                         ::testing::ValuesIn(subjects_of({lock_kind::recursive_mutex, lock_kind::fenced_mutex,
+                                                          lock_kind::fair_mutex, lock_kind::shared_mutex})),
+                         suffix);
+INSTANTIATE_TEST_SUITE_P(on, fenced_contract,
+                         ::testing::ValuesIn(subjects_of({lock_kind::mutex_fenced, lock_kind::fenced_mutex})),
                          suffix);
 
 }  // namespace holdfast::contract

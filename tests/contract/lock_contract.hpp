@@ -31,7 +31,7 @@ using test::eventually;
 using test::in_background;
 
 enum class store_kind { redis, local };
-enum class lock_kind { mutex, fenced_mutex, recursive_mutex };
+enum class lock_kind { mutex, mutex_fenced, recursive_mutex, fenced_mutex, fair_mutex, shared_mutex };
 
 struct subject {
     store_kind store;
@@ -78,8 +78,12 @@ class lock_contract : public ::testing::TestWithParam<subject> {
     static constexpr const char* stock = "stock:42";
 
     [[nodiscard]] bool on_redis() const { return GetParam().store == store_kind::redis; }
-    [[nodiscard]] bool has_queue() const { return GetParam().lock != lock_kind::recursive_mutex; }
-    [[nodiscard]] bool has_fence() const { return GetParam().lock == lock_kind::fenced_mutex; }
+    [[nodiscard]] bool is(std::initializer_list<lock_kind> kinds) const {
+        return std::find(kinds.begin(), kinds.end(), GetParam().lock) != kinds.end();
+    }
+    [[nodiscard]] bool is_mutex() const { return is({lock_kind::mutex, lock_kind::mutex_fenced}); }
+    [[nodiscard]] bool keeps_line() const { return is_mutex() || is({lock_kind::fair_mutex}); }
+    [[nodiscard]] bool has_fence() const { return is({lock_kind::mutex_fenced, lock_kind::fenced_mutex}); }
 
     // --- who takes part ---------------------------------------------------------------------------
     [[nodiscard]] config settings() const;
@@ -93,6 +97,11 @@ class lock_contract : public ::testing::TestWithParam<subject> {
 
     [[nodiscard]] any_lock lock_of(client& on, const lock_name& name = stock,
                                    lock_options options = {}) const;
+
+    // What inspect calls it while it is held and nobody waits. A fair one looks like a recursive one then.
+    [[nodiscard]] std::string layout_shown() const;
+    // Another hold of the same lease.
+    [[nodiscard]] lease again(const any_lock& lock, const lease& outer) const;
 
     // Held for `ttl` and not renewed. Comes again where a busy machine let the whole ttl pass before it was
     // granted.
@@ -110,7 +119,9 @@ class lock_contract : public ::testing::TestWithParam<subject> {
     std::unique_ptr<client> b_;
 };
 
-class mutex_contract : public lock_contract {};      // kinds with a line of waiters
+class mutex_contract : public lock_contract {};      // the mutex, with and without fences
+class line_contract : public lock_contract {};       // kinds whose waiters stand in line in the store
+class turns_contract : public lock_contract {};      // kinds that pass from thread to thread of a process
 class recursive_contract : public lock_contract {};  // kinds that a thread may lock again
 class fenced_contract : public lock_contract {};     // kinds with fences
 

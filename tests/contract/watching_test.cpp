@@ -96,7 +96,7 @@ TEST_P(lock_contract, shows_who_holds_it) {
     const auto held = lock_of(a())->acquire();
     const auto seen = inspect(b(), stock);
     EXPECT_EQ(seen.name, lock_name{stock});
-    EXPECT_EQ(seen.layout, has_queue() ? "mutex" : "recursive_mutex");
+    EXPECT_EQ(seen.layout, layout_shown());
     EXPECT_TRUE(seen.ours);
     ASSERT_EQ(seen.holders.size(), 1U);
     EXPECT_EQ(seen.holders[0].owner, held.owner().str());
@@ -109,11 +109,11 @@ TEST_P(lock_contract, shows_who_holds_it) {
     EXPECT_TRUE(seen.queue.empty());
     EXPECT_EQ(seen.last_fence.has_value(), has_fence());
     if (has_fence()) {
-        EXPECT_EQ(seen.last_fence, to_number(held.fence()));
+        EXPECT_GE(seen.last_fence, to_number(held.fence()));
     }
 }
 
-TEST_P(mutex_contract, shows_who_waits) {
+TEST_P(line_contract, shows_who_waits) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     auto held = of_a->acquire();

@@ -21,8 +21,36 @@ time_point add(time_point now, milliseconds lease) {
 
 refused wrong_kind() { return {{make_error_code(errc::wrong_kind), {}}}; }
 
-// A fence is no kind of its own: fenced and plain mutexes are one lock, as they are on Redis.
-bool same_lock(kind a, kind b) { return (a == kind::recursive) == (b == kind::recursive); }
+// Which kinds are one lock with another face, as they are on Redis.
+enum class family { string, hash, shared };
+family family_of(kind k) {
+    switch (k) {
+        case kind::native:
+        case kind::native_fenced: return family::string;
+        case kind::recursive:
+        case kind::recursive_fenced:
+        case kind::fair: return family::hash;
+        case kind::shared_read:
+        case kind::shared_write: break;
+    }
+    return family::shared;
+}
+
+bool keeps_line(kind k) { return k == kind::native || k == kind::native_fenced || k == kind::fair; }
+bool gives_fences(kind k) { return k == kind::native_fenced || k == kind::recursive_fenced; }
+
+std::string_view layout_name(kind k) {
+    switch (k) {
+        case kind::native:
+        case kind::native_fenced: return "mutex";
+        case kind::recursive: return "recursive_mutex";
+        case kind::recursive_fenced: return "fenced_mutex";
+        case kind::fair: return "fair_mutex";
+        case kind::shared_read:
+        case kind::shared_write: break;
+    }
+    return "shared_mutex";
+}
 
 void run(const std::vector<std::function<void()>>& after) {
     for (const auto& call : after) call();
@@ -40,47 +68,69 @@ std::shared_ptr<space> space::named(const std::string& name) {
     return s;
 }
 
+// --- what stands under one name ---------------------------------------------------------------------
+
+void space::slot::forget_expired(time_point now) {
+    std::erase_if(holders, [&](const holder& h) { return h.expires <= now; });
+}
+
+space::holder* space::slot::find(kind of, const owner_id& owner) {
+    const auto it = std::find_if(holders.begin(), holders.end(),
+                                 [&](const holder& h) { return h.of == of && h.owner == owner; });
+    return it == holders.end() ? nullptr : &*it;
+}
+
+// Readers go in beside readers, and an owner that writes may read as well.
+bool space::slot::open_to(const attempt_request& r) const {
+    return std::all_of(holders.begin(), holders.end(), [&](const holder& h) {
+        return r.key.of == kind::shared_read && (h.of == kind::shared_read || h.owner == r.owner);
+    });
+}
+
+// --- the verbs --------------------------------------------------------------------------------------
+
 attempt_answer space::attempt(const attempt_request& r) {
     calls after;
     attempt_answer answer = [&]() -> attempt_answer {
         base::guard lock(mutex_);
         const auto now = boot_clock::now();
-        const auto [it, fresh] = slots_.try_emplace(r.key.name, slot{r.key.of, {}, 1, {}, {}, 0});
-        auto& s = it->second;
-        if (s.held(now) && !same_lock(s.of, r.key.of)) return wrong_kind();
-        const bool queues = r.want == intent::queue && r.key.of != kind::recursive;
-        if (!s.held(now)) {
-            s.owner = {};
+        auto& s = slots_[r.key.name];
+        s.forget_expired(now);
+        if (!s.holders.empty() && family_of(s.holders.front().of) != family_of(r.key.of)) return wrong_kind();
+        if (s.holders.empty() && !s.queue.empty()) {
             // The first in line goes first; it may be the one that asks.
-            if (!s.queue.empty() && s.queue.front().owner == r.owner)
+            if (s.queue.front().owner == r.owner)
                 s.queue.pop_front();
-            else if (!s.queue.empty() && pass(s, after)) {
-                // Somebody else has it now.
-            }
+            else
+                (void)pass(s, after);
         }
-        if (!s.held(now) || s.owner == r.owner) {
-            const auto until = add(now, r.lease);
-            s.expires = s.owner == r.owner ? std::max(s.expires, until) : until;
-            s.of = r.key.of;
-            s.owner = r.owner;
-            s.holds = 1;
-            std::erase_if(s.queue, [&](const waiter& w) { return w.owner == r.owner; });
-            if (r.key.of != kind::native_fenced) return granted{};
-            s.last_fence = next_fence_;
-            next_fence_ += 16;
-            return granted{static_cast<fence>(s.last_fence)};
+        if (auto* mine = s.find(r.key.of, r.owner)) {
+            mine->expires = std::max(mine->expires, add(now, r.lease));
+        } else if (s.open_to(r)) {
+            s.holders.push_back({r.key.of, r.owner, add(now, r.lease)});
+        } else {
+            const auto& first = s.holders.front();
+            const auto frees = std::max_element(s.holders.begin(), s.holders.end(), [](auto& a, auto& b) {
+                                   return a.expires < b.expires;
+                               })->expires;
+            busy no{
+                first.owner.str(), std::chrono::ceil<milliseconds>(frees - now) + milliseconds{1}, {}, {}};
+            if (r.want != intent::queue || !keeps_line(r.key.of)) return no;
+            auto place = std::find_if(s.queue.begin(), s.queue.end(),
+                                      [&](const waiter& w) { return w.owner == r.owner; });
+            if (place == s.queue.end())
+                place = s.queue.insert(place, {r.key.of, r.owner, next_ticket_++, now, {}});
+            place->forgotten_at = now + queue_ttl;
+            if (r.key.of == kind::native) no.ticket = std::to_string(place->ticket);
+            no.handed_lease = handed_lease;
+            no.look_again = std::min(*no.look_again, std::max(r.lease / 3, milliseconds{1}));
+            return no;
         }
-        busy no{s.owner.str(), std::nullopt, {}, {}};
-        no.look_again = std::chrono::ceil<milliseconds>(s.expires - now) + milliseconds{1};
-        if (!queues) return no;
-        auto mine =
-            std::find_if(s.queue.begin(), s.queue.end(), [&](const waiter& w) { return w.owner == r.owner; });
-        if (mine == s.queue.end()) mine = s.queue.insert(mine, {r.owner, next_ticket_++, now, {}});
-        mine->forgotten_at = now + queue_ttl;
-        if (r.key.of == kind::native) no.ticket = std::to_string(mine->ticket);
-        no.handed_lease = handed_lease;
-        no.look_again = std::min(*no.look_again, std::max(r.lease / 3, milliseconds{1}));
-        return no;
+        std::erase_if(s.queue, [&](const waiter& w) { return w.owner == r.owner; });
+        if (!gives_fences(r.key.of)) return granted{};
+        s.last_fence = next_fence_;
+        next_fence_ += 16;
+        return granted{static_cast<fence>(s.last_fence)};
     }();
     run(after);
     return answer;
@@ -90,9 +140,10 @@ renew_answer space::renew(const renew_request& r) {
     base::guard lock(mutex_);
     const auto now = boot_clock::now();
     const auto it = slots_.find(r.key.name);
-    if (it == slots_.end() || !it->second.held(now) || it->second.owner != r.owner) return renew_answer::lost;
-    it->second.expires = std::max(it->second.expires, add(now, r.lease));
-    if (r.holds != 0) it->second.holds = r.holds;
+    auto* const mine = it == slots_.end() ? nullptr : it->second.find(r.key.of, r.owner);
+    if (mine == nullptr || mine->expires <= now) return renew_answer::lost;
+    mine->expires = std::max(mine->expires, add(now, r.lease));
+    if (r.holds != 0) mine->holds = r.holds;
     return renew_answer::renewed;
 }
 
@@ -100,43 +151,40 @@ release_answer space::release(const release_request& r) {
     calls after;
     release_answer answer = [&]() -> release_answer {
         base::guard lock(mutex_);
-        const auto now = boot_clock::now();
-        const auto it = slots_.find(r.key.name);
-        if (it == slots_.end()) return not_held{};
-        auto& s = it->second;
-        if (r.undo) std::erase_if(s.queue, [&](const waiter& w) { return w.owner == r.owner; });
-        const bool mine = s.held(now) && s.owner == r.owner;
-        if (s.held(now) && !mine) return not_held{};
-        s.owner = {};
-        const bool passed = pass(s, after);
-        std::uint32_t told = 0;
-        if (mine && r.key.of == kind::recursive) {
-            for (const auto& [owner, w] : watchers_) {
-                if (w.key.name != r.key.name || owner == r.owner) continue;
-                after.emplace_back([tell = w.tell] { (*tell)({watch_event::change::woken, {}}); });
-                ++told;
-            }
-        }
-        forget_if_idle(r.key.name);
-        if (!mine) return not_held{};
-        return released{told, passed};
+        return give_back(r, after);
     }();
     run(after);
     return answer;
+}
+
+release_answer space::give_back(const release_request& r, calls& after) {
+    const auto it = slots_.find(r.key.name);
+    if (it == slots_.end()) return not_held{};
+    auto& s = it->second;
+    s.forget_expired(boot_clock::now());
+    if (r.undo) std::erase_if(s.queue, [&](const waiter& w) { return w.owner == r.owner; });
+    const bool mine = std::erase_if(s.holders, [&](const holder& h) {
+                          return h.of == r.key.of && h.owner == r.owner;
+                      }) != 0;
+    const bool passed = s.holders.empty() && pass(s, after);
+    std::uint32_t told = 0;
+    // A writer that goes leaves room for readers, though it may be a reader itself from now on.
+    if (mine && !keeps_line(r.key.of) && (s.holders.empty() || r.key.of == kind::shared_write))
+        told = tell_all(r.key.name, r.owner, after);
+    forget_if_idle(r.key.name);
+    if (!mine) return not_held{};
+    return released{told, passed};
 }
 
 bool space::pass(slot& s, calls& after) {
     while (!s.queue.empty()) {
         const auto head = s.queue.front();
         s.queue.pop_front();
-        const auto it = watchers_.find(head.owner);
+        const auto it = watchers_.find({head.of, head.owner});
         if (it == watchers_.end() || head.forgotten_at <= boot_clock::now()) continue;
-        s.owner = head.owner;
-        s.holds = 1;
-        s.of = it->second.key.of;
-        s.expires = boot_clock::now() + handed_lease;
+        s.holders.push_back({head.of, head.owner, boot_clock::now() + handed_lease});
         // A fence is taken by asking, so that it is newer than every other.
-        const auto ticket = s.of == kind::native ? std::to_string(head.ticket) : std::string{};
+        const auto ticket = head.of == kind::native ? std::to_string(head.ticket) : std::string{};
         after.emplace_back([tell = it->second.tell, ticket] {
             (*tell)({watch_event::change::woken, {ticket}});
         });
@@ -145,9 +193,19 @@ bool space::pass(slot& s, calls& after) {
     return false;
 }
 
+std::uint32_t space::tell_all(const lock_name& name, const owner_id& but, calls& after) {
+    std::uint32_t told = 0;
+    for (const auto& [id, w] : watchers_) {
+        if (w.name != name || id.second == but) continue;
+        after.emplace_back([tell = w.tell] { (*tell)({watch_event::change::woken, {}}); });
+        ++told;
+    }
+    return told;
+}
+
 void space::forget_if_idle(const lock_name& name) {
     const auto it = slots_.find(name);
-    if (it != slots_.end() && it->second.owner.empty() && it->second.queue.empty()) slots_.erase(it);
+    if (it != slots_.end() && it->second.holders.empty() && it->second.queue.empty()) slots_.erase(it);
 }
 
 lock_info space::describe(const lock_name& name, const slot& s, time_point now) const {
@@ -157,10 +215,13 @@ lock_info space::describe(const lock_name& name, const slot& s, time_point now) 
         info.queue.push_back(
             {w.owner.str(), {}, ::getpid(), std::chrono::floor<milliseconds>(now - w.since)});
     }
-    if (!s.held(now)) return info;
-    info.layout = s.of == kind::recursive ? "recursive_mutex" : "mutex";
-    info.ttl = std::chrono::floor<milliseconds>(s.expires - now);
-    info.holders.push_back({s.owner.str(), s.holds, {}, ::getpid(), std::nullopt, true});
+    for (const auto& h : s.holders) {
+        if (h.expires <= now) continue;
+        info.layout = layout_name(h.of);
+        info.ttl =
+            std::max(info.ttl.value_or(milliseconds{0}), std::chrono::floor<milliseconds>(h.expires - now));
+        info.holders.push_back({h.owner.str(), h.holds, h.of == kind::shared_write, {}, ::getpid(), std::nullopt, true});
+    }
     return info;
 }
 
@@ -176,35 +237,41 @@ std::vector<lock_info> space::list(const std::string& glob) {
     std::vector<lock_info> found;
     const auto now = boot_clock::now();
     for (const auto& [name, s] : slots_) {
-        if (s.held(now) && base::glob_match(glob, name.str())) found.push_back(describe(name, s, now));
+        if (!base::glob_match(glob, name.str())) continue;
+        if (auto info = describe(name, s, now); !info.holders.empty()) found.push_back(std::move(info));
     }
     return found;
 }
 
-owner_id space::evict(const lock_name& name) {
-    owner_id holder;
-    kind of{};
+std::vector<owner_id> space::evict(const lock_name& name) {
+    calls after;
+    std::vector<owner_id> evicted;
     {
         base::guard lock(mutex_);
         const auto it = slots_.find(name);
-        if (it == slots_.end() || !it->second.held(boot_clock::now())) return {};
-        holder = it->second.owner;
-        of = it->second.of;
+        if (it == slots_.end()) return {};
+        it->second.forget_expired(boot_clock::now());
+        const auto holders = it->second.holders;
+        for (const auto& h : holders) {
+            (void)give_back({{h.of, name}, h.owner, false}, after);
+            evicted.push_back(h.owner);
+        }
     }
-    return std::holds_alternative<released>(release({{of, name}, holder, false})) ? holder : owner_id{};
+    run(after);
+    return evicted;
 }
 
 void space::watch(const lock_key& key, const owner_id& owner, const std::shared_ptr<watch_handler>& tell) {
     {
         base::guard lock(mutex_);
-        watchers_.insert_or_assign(owner, watcher{key, tell});
+        watchers_.insert_or_assign({key.of, owner}, watcher{key.name, tell});
     }
     (*tell)({watch_event::change::watching, {}});
 }
 
-void space::unwatch(const owner_id& owner) {
+void space::unwatch(const lock_key& key, const owner_id& owner) {
     base::guard lock(mutex_);
-    watchers_.erase(owner);
+    watchers_.erase({key.of, owner});
 }
 
 }  // namespace holdfast::local_backend

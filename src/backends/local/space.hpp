@@ -11,7 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace holdfast::local_backend {
@@ -31,44 +31,56 @@ class space {
     backend::release_answer release(const backend::release_request& r);
     backend::lock_info inspect(const lock_name& name);
     std::vector<backend::lock_info> list(const std::string& glob);
-    // The owner that held it; empty if nobody did.
-    owner_id evict(const lock_name& name);
+    // Who held it.
+    std::vector<owner_id> evict(const lock_name& name);
 
     void watch(const backend::lock_key& key, const owner_id& owner,
                const std::shared_ptr<watch_handler>& tell);
-    void unwatch(const owner_id& owner);
+    void unwatch(const backend::lock_key& key, const owner_id& owner);
 
   private:
+    struct holder {
+        backend::kind of;
+        owner_id owner;
+        time_point expires;
+        std::uint32_t holds = 1;
+    };
     struct waiter {
+        backend::kind of;
         owner_id owner;
         std::uint64_t ticket;
         time_point since;
         time_point forgotten_at;  // unless it asks again
     };
+    // What stands under one name.
     struct slot {
-        backend::kind of;
-        owner_id owner;
-        std::uint32_t holds = 1;
-        time_point expires;
-        std::deque<waiter> queue;
+        std::vector<holder> holders;  // more than one only of a shared mutex
+        std::deque<waiter> queue;     // of the kinds that keep a line
         std::uint64_t last_fence = 0;
 
-        [[nodiscard]] bool held(time_point now) const { return !owner.empty() && expires > now; }
+        void forget_expired(time_point now);
+        [[nodiscard]] holder* find(backend::kind of, const owner_id& owner);
+        [[nodiscard]] bool open_to(const backend::attempt_request& r) const;
     };
+    // A shared mutex that is downgraded has two holds, and so two watchers, of one owner.
+    using watcher_id = std::pair<backend::kind, owner_id>;
     struct watcher {
-        backend::lock_key key;
+        lock_name name;
         std::shared_ptr<watch_handler> tell;
     };
     using calls = std::vector<std::function<void()>>;
 
     // Passes a free lock to the first in line that still listens, or to nobody. True if to somebody.
     bool pass(slot& s, calls& after) REQUIRES(mutex_);
+    // Tells all who wait for it that it may be free. Returns how many.
+    std::uint32_t tell_all(const lock_name& name, const owner_id& but, calls& after) REQUIRES(mutex_);
+    backend::release_answer give_back(const backend::release_request& r, calls& after) REQUIRES(mutex_);
     void forget_if_idle(const lock_name& name) REQUIRES(mutex_);
     backend::lock_info describe(const lock_name& name, const slot& s, time_point now) const REQUIRES(mutex_);
 
     base::mutex mutex_;
     std::map<lock_name, slot> slots_ GUARDED_BY(mutex_);
-    std::map<owner_id, watcher> watchers_ GUARDED_BY(mutex_);
+    std::map<watcher_id, watcher> watchers_ GUARDED_BY(mutex_);
     std::uint64_t next_ticket_ GUARDED_BY(mutex_) = 1;
     std::uint64_t next_fence_ GUARDED_BY(mutex_) = 16;
 };

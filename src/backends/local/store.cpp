@@ -18,12 +18,14 @@ constexpr capabilities what_we_have{"local", strength::process_local, true, fals
 
 class watch_entry final : public watch_handle {
   public:
-    watch_entry(std::shared_ptr<space> in, owner_id owner) : in_(std::move(in)), owner_(std::move(owner)) {}
-    ~watch_entry() override { in_->unwatch(owner_); }
+    watch_entry(std::shared_ptr<space> in, lock_key key, owner_id owner)
+        : in_(std::move(in)), key_(std::move(key)), owner_(std::move(owner)) {}
+    ~watch_entry() override { in_->unwatch(key_, owner_); }
 
   private:
-    std::shared_ptr<space> in_;
-    owner_id owner_;
+    const std::shared_ptr<space> in_;
+    const lock_key key_;
+    const owner_id owner_;
 };
 
 // Every verb is answered before it returns, so there is no I/O to lend a thread to.
@@ -54,7 +56,7 @@ class local_store final : public store {
     }
     std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& owner,
                                         handler<watch_event> tell) override {
-        auto handle = std::make_unique<watch_entry>(space_, owner);
+        auto handle = std::make_unique<watch_entry>(space_, key, owner);
         space_->watch(key, owner, std::make_shared<watch_handler>(std::move(tell)));
         return handle;
     }
@@ -65,9 +67,9 @@ class local_store final : public store {
         done(space_->list(glob));
     }
     void evict(const lock_name& name, time_point, handler<result<bool>> done) override {
-        const auto holder = space_->evict(name);
-        if (!holder.empty()) tell_({notice::change::evicted, "by an operator", holder});
-        done(!holder.empty());
+        const auto holders = space_->evict(name);
+        for (const auto& h : holders) tell_({notice::change::evicted, "by an operator", h});
+        done(!holders.empty());
     }
     void lend(parker& me, time_point until) override { me.park_until(until); }
     void abandon() noexcept override {}

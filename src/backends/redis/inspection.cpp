@@ -128,21 +128,37 @@ lock_info describe(lock_name name, const redis::reply& seen, const clients& conn
             read_write = true;
             continue;
         }
-        const auto by = maker_of_redisson_owner(field);
-        all_owners = all_owners && (by.has_value() || read_write);
-        auto h = holder_of(field, by, connected);
+        // "<owner>:write" is the writer of a shared mutex.
+        auto owner = field;
+        const bool writes = owner.ends_with(":write");
+        if (writes) owner.resize(owner.size() - 6);
+        const auto by = maker_of_redisson_owner(owner);
+        all_owners = all_owners && by.has_value();
+        auto h = holder_of(std::move(owner), by, connected);
+        h.writes = writes;
         h.holds = number<std::uint32_t>(content[i + 1].text()).value_or(1);
         info.ours = info.ours || h.since.has_value();
         info.holders.push_back(std::move(h));
     }
-    info.layout = read_write ? "Redisson read/write lock" : all_owners ? "recursive_mutex" : "foreign hash";
+    info.layout = read_write ? "shared_mutex" : all_owners ? "recursive_mutex" : "foreign hash";
     if (info.layout == "foreign hash") info.holders.clear();
     return info;
 }
 
+// Keys that stand beside locks. A lock may be named so all the same; `inspect` finds it.
+bool is_helper(std::string_view key) {
+    constexpr std::array prefixes{std::string_view{"holdfast:q"},
+                                  std::string_view{"holdfast:f"},
+                                  std::string_view{"redisson_unlock_latch:"},
+                                  std::string_view{"redisson_lock_queue:"},
+                                  std::string_view{"redisson_lock_timeout:"},
+                                  std::string_view{"redisson_lock_token:"}};
+    return std::any_of(prefixes.begin(), prefixes.end(), [&](auto p) { return key.starts_with(p); }) ||
+           key.find(":rwlock_timeout:") != std::string_view::npos;
+}
+
 bool is_lock(const lock_info& info) {
-    return info.layout == "mutex" || info.layout == "recursive_mutex" ||
-           info.layout == "Redisson read/write lock";
+    return info.layout == "mutex" || info.layout == "recursive_mutex" || info.layout == "shared_mutex";
 }
 
 // Questions change nothing, so "no answer" is as good as "not sent".
@@ -197,8 +213,42 @@ struct inspection : std::enable_shared_from_this<inspection> {
                             [self = shared_from_this()](const redis::outcome& o) {
                                 if (const auto* r = std::get_if<redis::reply>(&o))
                                     self->read_queue(r->items());
-                                self->last_fence();
+                                self->fair_line();
                             });
+    }
+
+    void fair_line() {
+        const auto key = redisson_prefixed("redisson_lock_queue", name.str());
+        around.node.command({"LRANGE", key, "0", "99"}, soon(),
+                            [self = shared_from_this()](const redis::outcome& o) {
+                                if (const auto* r = std::get_if<redis::reply>(&o))
+                                    self->read_line(r->items());
+                                self->token();
+                            });
+    }
+
+    void read_line(std::span<const redis::reply> items) {
+        const auto now = base::wall_microseconds();
+        for (const auto& item : items) {
+            const auto by = maker_of_redisson_owner(item.text());
+            const auto h = holder_of(item.text(), by, connected);
+            waiter_info w{h.owner, h.host, h.pid, std::nullopt};
+            if (by && by->serial && is_time(*by->serial))
+                w.waiting = milliseconds{std::max<std::int64_t>(0, now - *by->serial) / 1000};
+            info.queue.push_back(std::move(w));
+        }
+        if (!items.empty() && info.layout == "recursive_mutex") info.layout = "fair_mutex";
+    }
+
+    void token() {
+        const auto key = redisson_prefixed("redisson_lock_token", name.str());
+        around.node.command({"GET", key}, soon(), [self = shared_from_this()](const redis::outcome& o) {
+            if (const auto* r = std::get_if<redis::reply>(&o); r != nullptr && r->is_text()) {
+                self->info.last_fence = number<std::uint64_t>(r->text());
+                if (self->info.layout == "recursive_mutex") self->info.layout = "fenced_mutex";
+            }
+            self->last_fence();
+        });
     }
 
     void read_queue(std::span<const redis::reply> items) {
@@ -270,9 +320,8 @@ struct listing : std::enable_shared_from_this<listing> {
         std::vector<std::string> names;
         for (const auto& key : items[1].items()) {
             const auto& text = key.text();
-            const bool helper = text.starts_with("holdfast:q") || text.starts_with("holdfast:f") ||
-                                text.starts_with("redisson_unlock_latch:");
-            if (!helper && !text.empty() && text.size() <= lock_name::max_size) names.push_back(text);
+            if (!is_helper(text) && !text.empty() && text.size() <= lock_name::max_size)
+                names.push_back(text);
         }
         if (names.empty()) return next();
         const std::vector<std::string_view> keys(names.begin(), names.end());
@@ -304,6 +353,14 @@ struct listing : std::enable_shared_from_this<listing> {
 void inspect(surroundings& around, const lock_name& name, time_point deadline,
              handler<result<lock_info>> done) {
     std::make_shared<inspection>(around, name, deadline, std::move(done))->start();
+}
+
+std::optional<kind> kind_shown_as(std::string_view layout) {
+    if (layout == "mutex" || layout == "foreign string") return kind::native;
+    if (layout == "recursive_mutex" || layout == "fenced_mutex") return kind::recursive;
+    if (layout == "fair_mutex") return kind::fair;
+    if (layout == "shared_mutex") return kind::shared_write;
+    return std::nullopt;
 }
 
 void list(surroundings& around, const std::string& glob, time_point deadline,

@@ -65,10 +65,15 @@ std::string helper_key(char what, std::string_view name) {
     return key.append("2:{").append(tag_for_slot(slot_of(name))).append("}").append(name);
 }
 
-std::string redisson_channel(std::string_view name) {
-    std::string channel = "redisson_lock__channel:";
-    if (name.find('{') != std::string_view::npos) return channel.append(name);
-    return channel.append("{").append(name).append("}");
+std::string redisson_prefixed(std::string_view prefix, std::string_view name) {
+    std::string key{prefix};
+    if (name.find('{') != std::string_view::npos) return key.append(":").append(name);
+    return key.append(":{").append(name).append("}");
+}
+
+std::string redisson_suffixed(std::string_view name, std::string_view suffix) {
+    if (name.find('{') != std::string_view::npos) return std::string{name}.append(":").append(suffix);
+    return std::string{"{"}.append(name).append("}:").append(suffix);
 }
 
 }  // namespace holdfast::redis_backend

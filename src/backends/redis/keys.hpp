@@ -16,7 +16,13 @@ namespace holdfast::redis_backend {
 // helper key: the whole name is in it, behind one of three prefixes that say how.
 [[nodiscard]] std::string helper_key(char what, std::string_view name);
 
+// Names as Redisson makes them (docs/wire/): "prefix:{name}" and "{name}:suffix", without braces of their own
+// if the name has a '{'.
+[[nodiscard]] std::string redisson_prefixed(std::string_view prefix, std::string_view name);
+[[nodiscard]] std::string redisson_suffixed(std::string_view name, std::string_view suffix);
 // The channel on which Redisson announces a release.
-[[nodiscard]] std::string redisson_channel(std::string_view name);
+[[nodiscard]] inline std::string redisson_channel(std::string_view name) {
+    return redisson_prefixed("redisson_lock__channel", name);
+}
 
 }  // namespace holdfast::redis_backend

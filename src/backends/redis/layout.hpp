@@ -23,6 +23,7 @@ struct surroundings {
     const std::string short_id;  // 22 characters
     const std::string uuid;      // the same 128 bits, as Redisson writes them
     std::chrono::milliseconds answer_timeout;
+    std::chrono::milliseconds fair_liveness;  // see config
     std::function<void(const backend::notice&)> tell;
     std::function<std::int64_t()> next_serial;  // microseconds since 1970, made to grow
 };
@@ -54,7 +55,12 @@ class wake_board;
 
 // The mutex of docs/wire/mutex.md.
 [[nodiscard]] std::unique_ptr<layout> make_native(surroundings&, bool fenced, std::shared_ptr<wake_board>);
-// The recursive mutex of docs/wire/recursive_mutex.md: Redisson's RLock.
-[[nodiscard]] std::unique_ptr<layout> make_recursive(surroundings&);
+// The recursive mutex of docs/wire/recursive_mutex.md, Redisson's RLock; with fences its RFencedLock.
+[[nodiscard]] std::unique_ptr<layout> make_recursive(surroundings&, bool fenced);
+// The fair mutex of docs/wire/fair_mutex.md: Redisson's RFairLock.
+[[nodiscard]] std::unique_ptr<layout> make_fair(surroundings&);
+// The two sides of docs/wire/shared_mutex.md, Redisson's RReadWriteLock.
+[[nodiscard]] std::unique_ptr<layout> make_shared_read(surroundings&);
+[[nodiscard]] std::unique_ptr<layout> make_shared_write(surroundings&);
 
 }  // namespace holdfast::redis_backend

@@ -37,9 +37,13 @@ class redis_store final : public store {
           tell_(given.tell),
           node_(std::make_unique<redis::node>(config_of(given, given.id.base64url()), given.reactor,
                                               [this](const redis::node_event& e) { on_event(e); })),
-          around_{*node_,          given.id.base64url(),
-                  given.id.uuid(), given.settings.answer_timeout,
-                  given.tell,      [this] { return next_serial(); }},
+          around_{*node_,
+                  given.id.base64url(),
+                  given.id.uuid(),
+                  given.settings.answer_timeout,
+                  given.settings.fair_liveness,
+                  given.tell,
+                  [this] { return next_serial(); }},
           board_(std::make_shared<wake_board>(
               *node_, std::string{wake_prefix} + around_.short_id,
               [this](std::string_view token, std::string_view name) { give_back(token, name); },
@@ -51,9 +55,7 @@ class redis_store final : public store {
                          "waiters have to poll, messages are refused: " + std::string{why},
                          {}});
               })),
-          native_(make_native(around_, false, board_)),
-          fenced_(make_native(around_, true, board_)),
-          recursive_(make_recursive(around_)) {}
+          layouts_(make_layouts()) {}
 
     // The node goes first: it answers what is still open, and those handlers use the layouts.
     ~redis_store() override {
@@ -83,7 +85,7 @@ class redis_store final : public store {
         const driven_here here(reactor_);
         // Scripts of one layout each; `places` are the positions in the answer.
         std::vector<std::vector<std::size_t>> batches;
-        std::array<std::size_t, 3> filling{};
+        std::array<std::size_t, kinds> filling{};
         for (std::size_t i = 0; i < all.size(); ++i) {
             auto& batch = filling[static_cast<std::size_t>(all[i].key.of)];
             if (batch == 0 || batches[batch - 1].size() == renewals_a_script) {
@@ -148,19 +150,16 @@ class redis_store final : public store {
                 if (auto* no = std::get_if<failure>(&seen)) return done(*no);
                 const auto& layout = std::get<lock_info>(seen).layout;
                 if (layout == "free") return done(false);
-                const bool recursive = layout == "recursive_mutex";
-                if (!recursive && layout != "mutex" && layout != "foreign string") {
-                    return done(failure{make_error_code(errc::wrong_kind), "the key holds a " + layout});
-                }
-                const auto of = recursive ? kind::recursive : kind::native;
-                layout_of(of).release({{of, name}, owner_id{}, false}, deadline,
-                                      [done = std::move(done)](const release_answer& a) {
-                                          if (const auto* no = std::get_if<refused>(&a))
-                                              return done(failure{no->code, no->text});
-                                          if (const auto* no = std::get_if<unknown>(&a))
-                                              return done(failure{no->code, no->text});
-                                          done(std::holds_alternative<released>(a));
-                                      });
+                const auto of = kind_shown_as(layout);
+                if (!of) return done(failure{make_error_code(errc::wrong_kind), "the key holds a " + layout});
+                layout_of(*of).release({{*of, name}, owner_id{}, false}, deadline,
+                                       [done = std::move(done)](const release_answer& a) {
+                                           if (const auto* no = std::get_if<refused>(&a))
+                                               return done(failure{no->code, no->text});
+                                           if (const auto* no = std::get_if<unknown>(&a))
+                                               return done(failure{no->code, no->text});
+                                           done(std::holds_alternative<released>(a));
+                                       });
             });
     }
 
@@ -180,14 +179,17 @@ class redis_store final : public store {
         std::optional<redis::will_drive> will_;
     };
 
-    layout& layout_of(kind k) const {
-        switch (k) {
-            case kind::native: return *native_;
-            case kind::native_fenced: return *fenced_;
-            case kind::recursive: break;
-        }
-        return *recursive_;
+    // In the order of `kind`.
+    std::array<std::unique_ptr<layout>, kinds> make_layouts() {
+        return {make_native(around_, false, board_),
+                make_native(around_, true, board_),
+                make_recursive(around_, false),
+                make_recursive(around_, true),
+                make_fair(around_),
+                make_shared_read(around_),
+                make_shared_write(around_)};
     }
+    layout& layout_of(kind k) const { return *layouts_[static_cast<std::size_t>(k)]; }
 
     std::int64_t next_serial() {
         auto last = last_serial_.load(std::memory_order_relaxed);
@@ -201,8 +203,9 @@ class redis_store final : public store {
     // A grant that nobody waits for: the waiter gave up while it was on its way.
     void give_back(std::string_view token, std::string_view name) {
         if (name.empty() || name.size() > lock_name::max_size) return;
-        native_->release({{kind::native, lock_name{name}}, owner_id{std::string{token}}, true},
-                         boot_clock::now() + milliseconds{2000}, [](const release_answer&) {});
+        layout_of(kind::native)
+            .release({{kind::native, lock_name{name}}, owner_id{std::string{token}}, true},
+                     boot_clock::now() + milliseconds{2000}, [](const release_answer&) {});
     }
 
     void on_event(const redis::node_event& e) {
@@ -234,7 +237,7 @@ class redis_store final : public store {
     std::unique_ptr<redis::node> node_;
     surroundings around_;
     std::shared_ptr<wake_board> board_;
-    std::unique_ptr<layout> native_, fenced_, recursive_;
+    const std::array<std::unique_ptr<layout>, kinds> layouts_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 -- Takes a free Redisson RLock, or finds it taken already by an earlier send of the same owner.
--- KEYS: N the lock (hash, field = owner, value = hold count)       ARGV: owner, lease in ms
--- Returns 1 taken, 2 it was the owner's already, 'kind' when N is some other hash, else {PTTL, owner of the lock}.
+-- KEYS: N the lock (hash, field = owner, value = hold count), for a fenced lock also its token counter
+-- ARGV: owner, lease in ms, for a fenced lock how many tokens it takes
+-- Returns the first token taken (0: it takes none), 'kind' when N is some other hash, else {PTTL, owner of the lock}.
 local N, me, call = KEYS[1], ARGV[1], redis.call
 local holders = call('HKEYS', N)
 if #holders > 0 and call('HEXISTS', N, me) == 0 then
@@ -11,8 +12,10 @@ if #holders > 0 and call('HEXISTS', N, me) == 0 then
 end
 if #holders > 0 then
   if call('PTTL', N) < tonumber(ARGV[2]) then call('PEXPIRE', N, ARGV[2]) end
-  return 2
+  -- Nobody else can have taken one since.
+  return KEYS[2] and math.max(tonumber(call('GET', KEYS[2]) or 0) - ARGV[3] + 1, 1) or 0
 end
+local token = KEYS[2] and call('INCRBY', KEYS[2], ARGV[3]) - ARGV[3] + 1 or 0
 call('HSET', N, me, 1)
 call('PEXPIRE', N, ARGV[2])
-return 1
+return token

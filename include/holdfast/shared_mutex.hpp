@@ -1,0 +1,85 @@
+// Readers and writers.
+#pragma once
+
+#include <holdfast/mutex.hpp>
+
+namespace holdfast {
+
+struct shared_options {
+    std::optional<std::chrono::milliseconds> ttl{};  // default of acquire_options::ttl for both sides
+    std::optional<bool> renew{};                     // default of acquire_options::renew
+};
+
+// The same lock as Redisson's RReadWriteLock: many readers at once, or one writer. A SharedTimedLockable; the
+// writer's side is that of every other lock (lock, acquire...), the reader's has "shared" in its names. Both
+// may be locked again by the thread that holds them. Not fair: readers go in beside readers although a writer
+// waits.
+//
+// The writer may become a reader without letting go: lock_shared() by the thread that holds lock(), then
+// unlock(); with leases acquire_shared(writing). A reader never becomes the writer: lock() by a thread that
+// holds lock_shared() throws errc::would_deadlock (try_lock: false).
+//
+// Thread safety: all members may be called from any threads at once.
+class HOLDFAST_API shared_mutex : public detail::exclusive {
+  public:
+    shared_mutex(client& on, lock_name name, shared_options options = {});
+
+    // --- as a standard SharedTimedLockable -----------------------------------------------------
+    void lock_shared() { readers_.lock(); }
+    [[nodiscard]] bool try_lock_shared() { return readers_.try_lock(); }
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& wait) {
+        return readers_.try_lock_for(wait);
+    }
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& when) {
+        return readers_.try_lock_until(when);
+    }
+    void unlock_shared() noexcept { readers_.unlock(); }
+    [[nodiscard]] bool shared_held_by_this_thread() const noexcept { return readers_.held_by_this_thread(); }
+
+    using exclusive::acquire;
+    // As recursive_mutex::acquire(outer), for the writer.
+    lease acquire(const lease& outer) { return nested_(outer); }
+
+    // --- as a lease ----------------------------------------------------------------------------
+    lease acquire_shared(const acquire_options& options = {}) { return readers_.acquire(options); }
+    lease acquire_shared(std::error_code& ec, const acquire_options& options = {}) {
+        return readers_.acquire(ec, options);
+    }
+    // Reads as the holder of `writing`, a lease of this lock, which is then released to become a reader only.
+    // Blocks for a round trip. Throws errc::not_owner if it is not of this lock's writer, errc::lost if it
+    // has ended.
+    lease acquire_shared(const lease& writing, const acquire_options& options = {}) {
+        return readers_.beside(writing, options);
+    }
+    lease try_acquire_shared(const acquire_options& options = {}) { return readers_.try_acquire(options); }
+    lease try_acquire_shared(std::error_code& ec, const acquire_options& options = {}) {
+        return readers_.try_acquire(ec, options);
+    }
+    template <class Rep, class Period>
+    lease try_acquire_shared_for(const std::chrono::duration<Rep, Period>& wait,
+                                 const acquire_options& options = {}) {
+        return readers_.try_acquire_for(wait, options);
+    }
+    template <class Rep, class Period>
+    lease try_acquire_shared_for(const std::chrono::duration<Rep, Period>& wait, std::error_code& ec,
+                                 const acquire_options& options = {}) {
+        return readers_.try_acquire_for(wait, ec, options);
+    }
+
+    // The readers' side as a lock of its own, for with_lock and async_acquire.
+    [[nodiscard]] detail::exclusive& readers() noexcept { return readers_; }
+
+  private:
+    class reader_side : public detail::exclusive {
+      public:
+        reader_side(client& on, lock_name name, const shared_options& options);
+        lease beside(const lease& writing, const acquire_options& options) {
+            return beside_(writing, options);
+        }
+    };
+    reader_side readers_;
+};
+
+}  // namespace holdfast

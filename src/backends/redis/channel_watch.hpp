@@ -1,0 +1,33 @@
+// A waiter that listens to a channel on which releases are announced as numbers, the way of Redisson's locks.
+#pragma once
+
+#include "backends/redis/layout.hpp"
+
+#include <utility>
+
+namespace holdfast::redis_backend {
+
+class channel_watch final : public backend::watch_handle {
+  public:
+    channel_watch(surroundings& around, std::string channel, handler<backend::watch_event> tell)
+        : subscription_(around.node.subscribe(
+              std::move(channel), [tell = std::move(tell), &around](const redis::sub_event& e) {
+                  using what = redis::sub_event::what;
+                  using change = backend::watch_event::change;
+                  switch (e.kind) {
+                      case what::subscribed: return tell({change::watching, {}});
+                      case what::broken: return tell({change::broken, {}});
+                      case what::refused:
+                          around.tell({backend::notice::change::no_channel_right, std::string{e.text}, {}});
+                          return tell({change::refused, {}});
+                      case what::message:
+                          // 0 wakes one of Redisson's waiters, 1 all of them; other numbers mean nothing.
+                          if (e.text == "0" || e.text == "1") tell({change::woken, {}});
+                  }
+              })) {}
+
+  private:
+    std::unique_ptr<redis::subscription> subscription_;
+};
+
+}  // namespace holdfast::redis_backend

@@ -1,0 +1,80 @@
+// The fair mutex: Redisson's RFairLock, in which those who wait stand in a list and each hears of its turn on
+// a channel of its own. docs/wire/fair_mutex.md.
+#include "backends/redis/redisson.hpp"
+
+#include <array>
+
+namespace holdfast::redis_backend {
+
+namespace {
+
+using namespace backend;
+
+// While the lock is free and another's turn it is looked at so often.
+constexpr milliseconds anothers_turn{100};
+
+class fair final : public redisson_layout {
+  public:
+    using redisson_layout::redisson_layout;
+
+    void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
+        const names of(r.key.name.str());
+        const auto lease = std::to_string(r.lease.count());
+        const auto liveness = std::to_string(around_.fair_liveness.count());
+        around_.node.eval(
+            ref(redis_scripts::fair_acquire), of.keys(),
+            std::array<std::string_view, 5>{r.owner.str(), lease, r.want == intent::queue ? "1" : "0",
+                                            of.channel, liveness},
+            deadline, [done = std::move(done)](redis::outcome o) {
+                answer_attempt(o, [&done](attempt_answer a) {
+                    if (auto* no = std::get_if<busy>(&a))
+                        no->look_again = no->look_again ? *no->look_again : anothers_turn;
+                    done(std::move(a));
+                });
+            });
+    }
+
+    void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
+        const names of(r.key.name.str());
+        const auto liveness = std::to_string(around_.fair_liveness.count());
+        around_.node.eval(
+            ref(redis_scripts::fair_release), of.keys(),
+            std::array<std::string_view, 4>{r.owner.str(), r.undo ? "1" : "0", of.channel, liveness},
+            deadline, [done = std::move(done)](redis::outcome o) { answer_release(o, done); });
+    }
+
+    std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& owner,
+                                        handler<watch_event> tell) override {
+        return std::make_unique<channel_watch>(around_, names(key.name.str()).channel + owner.str(),
+                                               std::move(tell));
+    }
+
+    redis::script_ref renew_script() const override { return ref(redis_scripts::recursive_renew); }
+
+    void add_renew_args(const renew_request& r, std::vector<std::string>& args) const override {
+        args.push_back(r.owner.str());
+        args.push_back(std::to_string(r.lease.count()));
+        args.push_back(std::to_string(r.holds));
+    }
+
+  private:
+    struct names {
+        explicit names(const std::string& name)
+            : lock(name),
+              line(redisson_prefixed("redisson_lock_queue", name)),
+              limits(redisson_prefixed("redisson_lock_timeout", name)),
+              channel(redisson_channel(name) + ':') {}
+
+        [[nodiscard]] std::array<std::string_view, 3> keys() const { return {lock, line, limits}; }
+
+        const std::string& lock;
+        const std::string line, limits;
+        const std::string channel;  // of an owner, without the owner
+    };
+};
+
+}  // namespace
+
+std::unique_ptr<layout> make_fair(surroundings& around) { return std::make_unique<fair>(around); }
+
+}  // namespace holdfast::redis_backend

@@ -1,0 +1,52 @@
+// What Redisson's kinds of lock share: owners, and how their scripts answer. docs/wire/.
+#pragma once
+
+#include "backends/redis/answers.hpp"
+#include "backends/redis/channel_watch.hpp"
+#include "backends/redis/keys.hpp"
+#include "backends/redis/layout.hpp"
+
+#include <string>
+#include <utility>
+
+namespace holdfast::redis_backend {
+
+class redisson_layout : public layout {
+  public:
+    explicit redisson_layout(surroundings& around) : around_(around) {}
+
+    // Redisson's owners are "<uuid>:<thread id>", and it takes any 64-bit number for a thread.
+    owner_id new_owner() override {
+        return owner_id{around_.uuid + ':' + std::to_string(around_.next_serial())};
+    }
+
+  protected:
+    // An integer: taken, and it is the fence. A text: some other kind of lock. Else {PTTL, who holds it}.
+    static void answer_attempt(const redis::outcome& o, const handler<backend::attempt_answer>& done) {
+        using namespace backend;
+        if (auto no = without_reply<attempt_answer>(o)) return done(*std::move(no));
+        const auto& reply = std::get<redis::reply>(o);
+        if (reply.is_integer()) return done(granted{static_cast<fence>(reply.integer())});
+        if (reply.is_text())
+            return done(refused{{make_error_code(errc::wrong_kind), "the key holds another kind of lock"}});
+        const auto items = reply.items();
+        if (items.size() != 2) return done(nonsense());
+        busy answer{items[1].text(), std::nullopt, {}, {}};
+        if (items[0].integer() >= 0) answer.look_again = milliseconds{items[0].integer() + 1};
+        done(std::move(answer));
+    }
+
+    // -1: it was not held. Else how many were told.
+    static void answer_release(const redis::outcome& o, const handler<backend::release_answer>& done) {
+        using namespace backend;
+        if (auto no = without_reply<release_answer>(o)) return done(*std::move(no));
+        const auto& reply = std::get<redis::reply>(o);
+        if (!reply.is_integer()) return done(nonsense());
+        if (reply.integer() < 0) return done(not_held{});
+        done(released{static_cast<std::uint32_t>(reply.integer()), false});
+    }
+
+    surroundings& around_;
+};
+
+}  // namespace holdfast::redis_backend

@@ -1,0 +1,73 @@
+-- Takes a Redisson RFairLock if it is free and the owner's turn; else may put the owner into its line.
+-- KEYS: N the lock (hash), Q its line (list of owners), T their time limits (zset, ms since 1970)
+-- ARGV: owner, lease in ms, '1' to stand in line, the channel of an owner without the owner, liveness in ms
+-- Returns 0 taken, 'kind' when N is some other hash, else {PTTL of N (-2: free, and another's turn), holder or head}.
+--
+-- A limit is an upper bound: behind it whoever waits is taken for dead. Redisson's clients never move theirs on, count
+-- 300 s for each owner before them and take off as much when it enters; ours are renewed by each question. Whom no
+-- client of the server listens for, is given no more than `liveness`, which is how long a dead head costs at most.
+local N, Q, T = KEYS[1], KEYS[2], KEYS[3]
+local me, lease, channel, liveness = ARGV[1], ARGV[2], ARGV[4], tonumber(ARGV[5])
+local call = redis.call
+local foreign_wait = 300000
+
+local holders = call('HKEYS', N)
+if #holders > 0 and call('HEXISTS', N, me) == 1 then
+  if call('PTTL', N) < tonumber(lease) then call('PEXPIRE', N, lease) end
+  return 0
+end
+for _, field in ipairs(holders) do
+  if not string.find(field, ':%-?%d+$') then return 'kind' end
+end
+
+local time = call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local function listened_for(owner)
+  local seen = redis.pcall('PUBSUB', 'NUMSUB', channel .. owner)
+  return not seen[2] or seen[2] > 0
+end
+
+local head = call('LINDEX', Q, 0)
+if #holders == 0 then
+  while head and head ~= me do
+    local limit = call('ZSCORE', T, head)
+    if limit and tonumber(limit) <= now and not listened_for(head) then
+      call('LPOP', Q)
+      call('ZREM', T, head)
+      head = call('LINDEX', Q, 0)
+    else
+      break
+    end
+  end
+  if not head or head == me then
+    if head then call('LPOP', Q) end
+    call('ZREM', T, me)
+    for _, other in ipairs(call('ZRANGE', T, 0, -1)) do call('ZINCRBY', T, -liveness, other) end
+    call('HSET', N, me, 1)
+    call('PEXPIRE', N, lease)
+    return 0
+  end
+  -- It is somebody's turn who has not come yet. All who will not come are given their time at once.
+  for _, owner in ipairs(call('LRANGE', Q, 0, 63)) do
+    local limit = tonumber(call('ZSCORE', T, owner) or nil)
+    local too_long = limit and limit > now + liveness and not listened_for(owner)
+    local too_short = limit and limit <= now and listened_for(owner)
+    if not limit or too_long or too_short then call('ZADD', T, now + liveness, owner) end
+  end
+end
+
+local ttl = call('PTTL', N)
+if ARGV[3] == '1' then
+  local limit = now + math.max(ttl, 0) + liveness
+  local place = call('LPOS', Q, me)
+  if not place then place = call('RPUSH', Q, me) - 1 end
+  if place > 0 then
+    -- Whoever is before us takes its wait off our limit when it enters, so that is added. Foreign is who has no
+    -- serial of microseconds.
+    local before = call('LINDEX', Q, place - 1)
+    local wait = string.find(before, ':%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d$') and liveness or foreign_wait
+    limit = math.max(limit, tonumber(call('ZSCORE', T, before) or 0) + wait, now + liveness + wait)
+  end
+  call('ZADD', T, limit, me)
+end
+return {ttl, holders[1] or head}

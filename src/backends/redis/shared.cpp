@@ -1,0 +1,102 @@
+// The shared mutex: Redisson's RReadWriteLock. Readers and the writer are two layouts of one hash, which
+// tells them apart by its `mode`. docs/wire/shared_mutex.md.
+#include "backends/redis/redisson.hpp"
+
+#include <array>
+
+namespace holdfast::redis_backend {
+
+namespace {
+
+using namespace backend;
+
+std::string channel_of(const lock_key& key) { return redisson_prefixed("redisson_rwlock", key.name.str()); }
+
+// A key that says that a reader is still there; without it Redisson takes the reader's field for a dead
+// one's.
+constexpr std::string_view mark = ":rwlock_timeout:";
+std::string mark_of(const lock_key& key, const owner_id& reader) {
+    return redisson_suffixed(key.name.str(), reader.str()).append(mark).append("1");
+}
+
+class readers final : public redisson_layout {
+  public:
+    using redisson_layout::redisson_layout;
+
+    void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
+        const auto lease = std::to_string(r.lease.count());
+        const auto mine = mark_of(r.key, r.owner);
+        around_.node.eval(ref(redis_scripts::shared_read),
+                          std::array<std::string_view, 2>{r.key.name.str(), mine},
+                          std::array<std::string_view, 2>{r.owner.str(), lease}, deadline,
+                          [done = std::move(done)](redis::outcome o) { answer_attempt(o, done); });
+    }
+
+    void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
+        const auto mine = mark_of(r.key, r.owner);
+        const auto before_owner = redisson_suffixed(r.key.name.str(), {});
+        around_.node.eval(
+            ref(redis_scripts::shared_read_release), std::array<std::string_view, 2>{r.key.name.str(), mine},
+            std::array<std::string_view, 4>{r.owner.str(), channel_of(r.key), before_owner, mark}, deadline,
+            [done = std::move(done)](redis::outcome o) { answer_release(o, done); });
+    }
+
+    std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id&,
+                                        handler<watch_event> tell) override {
+        return std::make_unique<channel_watch>(around_, channel_of(key), std::move(tell));
+    }
+
+    redis::script_ref renew_script() const override { return ref(redis_scripts::shared_read_renew); }
+
+    void add_renew_args(const renew_request& r, std::vector<std::string>& args) const override {
+        args.push_back(r.owner.str());
+        args.push_back(std::to_string(r.lease.count()));
+        args.push_back(mark_of(r.key, r.owner));
+    }
+};
+
+class writer final : public redisson_layout {
+  public:
+    using redisson_layout::redisson_layout;
+
+    void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
+        const auto lease = std::to_string(r.lease.count());
+        around_.node.eval(ref(redis_scripts::shared_write), std::array<std::string_view, 1>{r.key.name.str()},
+                          std::array<std::string_view, 2>{field_of(r.owner), lease}, deadline,
+                          [done = std::move(done)](redis::outcome o) { answer_attempt(o, done); });
+    }
+
+    void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
+        around_.node.eval(ref(redis_scripts::shared_write_release),
+                          std::array<std::string_view, 1>{r.key.name.str()},
+                          std::array<std::string_view, 2>{field_of(r.owner), channel_of(r.key)}, deadline,
+                          [done = std::move(done)](redis::outcome o) { answer_release(o, done); });
+    }
+
+    std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id&,
+                                        handler<watch_event> tell) override {
+        return std::make_unique<channel_watch>(around_, channel_of(key), std::move(tell));
+    }
+
+    // The field is one of a hash, as an owner's of the recursive mutex.
+    redis::script_ref renew_script() const override { return ref(redis_scripts::recursive_renew); }
+
+    void add_renew_args(const renew_request& r, std::vector<std::string>& args) const override {
+        args.push_back(field_of(r.owner));
+        args.push_back(std::to_string(r.lease.count()));
+        args.push_back(std::to_string(r.holds));
+    }
+
+  private:
+    // An owner of no bytes is everybody, see store::evict.
+    static std::string field_of(const owner_id& owner) {
+        return owner.empty() ? std::string{} : owner.str() + ":write";
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<layout> make_shared_read(surroundings& around) { return std::make_unique<readers>(around); }
+std::unique_ptr<layout> make_shared_write(surroundings& around) { return std::make_unique<writer>(around); }
+
+}  // namespace holdfast::redis_backend

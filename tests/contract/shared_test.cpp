@@ -1,0 +1,242 @@
+// Readers and writers of a shared mutex.
+#include "contract/lock_contract.hpp"
+
+#include <shared_mutex>
+
+namespace holdfast::contract {
+
+class shared_contract : public lock_contract {
+  protected:
+    // Of two clients.
+    std::unique_ptr<shared_mutex> of_a, of_b;
+
+    void SetUp() override {
+        lock_contract::SetUp();
+        of_a = std::make_unique<shared_mutex>(a(), stock);
+        of_b = std::make_unique<shared_mutex>(b(), stock);
+    }
+    void TearDown() override {
+        of_a.reset();
+        of_b.reset();
+        lock_contract::TearDown();
+    }
+};
+
+TEST_P(shared_contract, many_read_at_once_and_nobody_writes_meanwhile) {
+    auto one = of_a->acquire_shared();
+    auto two = of_a->acquire_shared();
+    auto three = of_b->acquire_shared();
+    EXPECT_TRUE(one.valid() && two.valid() && three.valid());
+    EXPECT_FALSE(of_a->try_acquire());
+    EXPECT_FALSE(of_b->try_acquire());
+    one.release();
+    two.release();
+    EXPECT_FALSE(of_a->try_acquire());
+    EXPECT_EQ(three.release(), release_outcome::released);
+    EXPECT_TRUE(of_a->try_acquire());
+    EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_P(shared_contract, nobody_reads_while_somebody_writes) {
+    auto writing = of_a->acquire();
+    EXPECT_FALSE(of_a->try_acquire_shared());
+    EXPECT_FALSE(of_b->try_acquire_shared());
+    EXPECT_FALSE(of_b->try_acquire_shared_for(20ms));
+    writing.release();
+    EXPECT_TRUE(of_b->try_acquire_shared());
+    EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_P(shared_contract, all_readers_enter_when_the_writer_leaves) {
+    auto writing = of_a->acquire();
+    std::vector<std::future<lease>> readers;
+    for (auto* const of : {of_a.get(), of_b.get(), of_b.get()})
+        readers.push_back(in_background([of] { return of->acquire_shared(); }));
+    ASSERT_TRUE(somebody_waits(a()));
+    ASSERT_TRUE(somebody_waits(b()));
+    writing.release();
+    // All at once: none gives its lease back before the last has its own.
+    std::vector<lease> reading;
+    for (auto& r : readers) reading.push_back(r.get());
+    for (const auto& r : reading) EXPECT_TRUE(r.valid());
+}
+
+TEST_P(shared_contract, the_writer_enters_when_the_last_reader_leaves) {
+    auto one = of_a->acquire_shared();
+    auto two = of_a->acquire_shared();
+    auto writer = in_background([&] { return of_b->acquire(); });
+    ASSERT_TRUE(somebody_waits(b()));
+    one.release();
+    EXPECT_EQ(writer.wait_for(20ms), std::future_status::timeout);
+    two.release();
+    EXPECT_TRUE(writer.get().valid());
+}
+
+TEST_P(shared_contract, is_a_standard_shared_mutex) {
+    {
+        const std::shared_lock here{*of_a};
+        std::shared_lock there{*of_b, 100ms};
+        EXPECT_TRUE(there);
+        EXPECT_FALSE(of_b->try_lock());
+        EXPECT_TRUE(of_a->shared_held_by_this_thread());
+        there.unlock();
+        EXPECT_FALSE(of_b->shared_held_by_this_thread());
+    }
+    const std::unique_lock writing{*of_b, std::try_to_lock};
+    EXPECT_TRUE(writing);
+    EXPECT_FALSE(of_a->try_lock_shared());
+    EXPECT_FALSE(of_a->try_lock_shared_for(10ms));
+}
+
+TEST_P(shared_contract, a_thread_may_read_again_under_its_own_reading) {
+    of_a->lock_shared();
+    of_a->lock_shared();
+    of_a->unlock_shared();
+    EXPECT_FALSE(of_b->try_acquire());
+    of_a->unlock_shared();
+    EXPECT_TRUE(of_b->try_acquire());
+}
+
+TEST_P(shared_contract, a_thread_that_writes_becomes_a_reader_without_letting_go) {
+    of_a->lock();
+    of_a->lock_shared();
+    auto reader = in_background([&] { return of_b->acquire_shared(); });
+    ASSERT_TRUE(somebody_waits(b()));
+    EXPECT_EQ(reader.wait_for(20ms), std::future_status::timeout);
+    of_a->unlock();
+    // Told, and not only found out when the lease of 30 s would have ended.
+    const auto read = reader.get();
+    EXPECT_TRUE(read.valid());
+    EXPECT_FALSE(of_b->try_acquire());
+    EXPECT_FALSE(of_a->held_by_this_thread());
+    EXPECT_TRUE(of_a->shared_held_by_this_thread());
+    of_a->unlock_shared();
+}
+
+TEST_P(shared_contract, a_lease_of_the_writer_becomes_one_of_a_reader) {
+    auto writing = of_a->acquire();
+    auto reading = of_a->acquire_shared(writing);
+    EXPECT_FALSE(of_b->try_acquire_shared());
+    EXPECT_EQ(writing.release(), release_outcome::released);
+    EXPECT_TRUE(of_b->try_acquire_shared());
+    EXPECT_FALSE(of_b->try_acquire());
+    EXPECT_EQ(reading.release(), release_outcome::released);
+    EXPECT_TRUE(of_b->try_acquire());
+    EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_P(shared_contract, reading_inside_writing_may_end_first) {
+    auto writing = of_a->acquire();
+    of_a->acquire_shared(writing).release();
+    EXPECT_TRUE(writing.valid());
+    EXPECT_FALSE(of_b->try_acquire_shared());
+    EXPECT_EQ(writing.release(), release_outcome::released);
+    EXPECT_TRUE(of_b->try_acquire());
+}
+
+TEST_P(shared_contract, a_reader_that_wants_to_write_is_told_of_its_deadlock) {
+    of_a->lock_shared();
+    try {
+        of_a->lock();
+        ADD_FAILURE() << "a reader became the writer";
+    } catch (const error& e) {
+        EXPECT_EQ(e.code(), errc::would_deadlock);
+        EXPECT_NE(std::string{e.what()}.find("unlock_shared() first"), std::string::npos) << e.what();
+    }
+    EXPECT_FALSE(of_a->try_lock());
+    of_a->unlock_shared();
+    EXPECT_TRUE(of_a->try_lock());
+    of_a->unlock();
+}
+
+TEST_P(shared_contract, only_a_lease_of_this_writer_is_a_way_to_read) {
+    shared_mutex other{a(), "other"};
+    const auto code_of = [&](const lease& writing) -> std::error_code {
+        try {
+            (void)of_a->acquire_shared(writing);
+            return {};
+        } catch (const error& e) {
+            return e.code();
+        }
+    };
+    EXPECT_EQ(code_of(lease{}), errc::not_owner);
+    const auto elsewhere = other.acquire();
+    EXPECT_EQ(code_of(elsewhere), errc::not_owner);
+    auto ended = briefly(any_lock{any_lock{}, of_a.get()}, 250ms);
+    EXPECT_TRUE(eventually(patience, [&] { return !ended.valid(); }));
+    EXPECT_EQ(code_of(ended), errc::lost);
+}
+
+TEST_P(shared_contract, a_reader_that_is_gone_ends_alone) {
+    auto stays = of_a->acquire_shared();
+    auto goes = of_b->acquire_shared({.ttl = 250ms});
+    EXPECT_TRUE(eventually(patience, [&] { return goes.state() == lease_state::lost; }));
+    EXPECT_TRUE(stays.valid());
+    EXPECT_FALSE(of_b->try_acquire());
+    EXPECT_EQ(stays.release(), release_outcome::released);
+    EXPECT_TRUE(of_b->try_acquire());
+}
+
+TEST_P(shared_contract, a_reader_with_a_short_lease_never_shortens_the_lease_of_another) {
+    auto lasting = of_a->acquire_shared({.ttl = 60s});
+    {
+        auto brief = of_b->acquire_shared({.ttl = 300ms, .renew = true});
+        const auto renewals = b().stats().renewals;
+        EXPECT_TRUE(eventually(patience, [&] { return b().stats().renewals > renewals; }));
+        EXPECT_TRUE(brief.valid());
+        EXPECT_GT(inspect(a(), stock).ttl, 50s);
+    }
+    EXPECT_GT(inspect(a(), stock).ttl, 50s);
+    EXPECT_EQ(lasting.release(), release_outcome::released);
+}
+
+TEST_P(shared_contract, shows_who_reads_and_who_writes) {
+    auto writing = of_a->acquire();
+    ASSERT_EQ(inspect(b(), stock).holders.size(), 1U);
+    EXPECT_TRUE(inspect(b(), stock).holders[0].writes);
+    writing.release();
+    const auto one = of_a->acquire_shared();
+    const auto two = of_b->acquire_shared();
+    const auto seen = inspect(b(), stock);
+    EXPECT_EQ(seen.layout, "shared_mutex");
+    ASSERT_EQ(seen.holders.size(), 2U);
+    EXPECT_FALSE(seen.holders[0].writes || seen.holders[1].writes);
+    EXPECT_TRUE(evict(a(), stock));
+    EXPECT_TRUE(of_b->try_acquire());
+}
+
+TEST_P(shared_contract, keeps_readers_and_writers_apart_under_load) {
+    std::atomic<int> reading{0};
+    std::atomic<int> writing{0};
+    std::atomic<bool> wrong{false};
+    std::uint64_t counter = 0;
+    {
+        std::vector<std::jthread> crowd;
+        for (int i = 0; i < 8; ++i) {
+            auto* const of = i % 2 == 0 ? of_a.get() : of_b.get();
+            crowd.emplace_back([&, of, i] {
+                for (int round = 0; round < 60; ++round) {
+                    if ((round + i) % 4 == 0) {
+                        const std::lock_guard hold{*of};
+                        if (++writing != 1 || reading != 0) wrong = true;
+                        ++counter;
+                        --writing;
+                    } else {
+                        const std::shared_lock hold{*of};
+                        ++reading;
+                        if (writing != 0) wrong = true;
+                        --reading;
+                    }
+                }
+            });
+        }
+    }
+    EXPECT_FALSE(wrong);
+    EXPECT_EQ(counter, 120U);
+    EXPECT_TRUE(nothing_is_left());
+}
+
+INSTANTIATE_TEST_SUITE_P(on, shared_contract, ::testing::ValuesIn(subjects_of({lock_kind::shared_mutex})),
+                         [](const auto& of) { return name_of(of.param); });
+
+}  // namespace holdfast::contract
