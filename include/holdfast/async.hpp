@@ -6,8 +6,8 @@
 //     release_result end = co_await async_release(std::move(turn), use_awaitable);
 //
 // Nothing blocks, and no thread waits: thousands of acquisitions may be under way. The outcome is posted to
-// the executor of the handler; outcomes that come together wake it once. A handler without an executor of its
-// own runs on asio::system_executor.
+// the executor of the handler; outcomes that come together for one executor wake it once. A handler without
+// an executor of its own runs on asio::system_executor.
 //
 // Owned by the lease, never by a thread: no async form re-enters. The lease's destructor gives the lock back
 // without waiting for the answer; who must know awaits async_release.
@@ -18,7 +18,8 @@
 // nothing behind; one that was granted just before is granted.
 //
 // Lifetime: the lock object need not outlive the operation. A client that is destroyed ends its operations
-// with errc::closed. An execution context that is destroyed drops the handlers of its operations.
+// with errc::closed. An execution context that is destroyed drops the handlers of its operations and cancels
+// them.
 #pragma once
 
 #include <holdfast/async_access.hpp>
@@ -26,7 +27,6 @@
 #include <holdfast/mutex.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
@@ -58,7 +58,9 @@ class async_operation : public std::enable_shared_from_this<async_operation> {
     virtual void deliver(bool may_run_here) = 0;
     // The context is being destroyed: the handler goes with it.
     virtual void abandon() noexcept = 0;
-    // Wakes the context to run `f`.
+    // Its handler runs where that of `other` does: what ends together may be delivered together.
+    [[nodiscard]] virtual bool runs_where(const async_operation& other) const noexcept = 0;
+    // Wakes that executor to run `f`.
     virtual void wake(void (*f)(const std::shared_ptr<void>&), std::shared_ptr<void> with) = 0;
 };
 
@@ -73,9 +75,15 @@ class async_box : public boost::asio::execution_context::service {
 
     // Outlives the context while operations are under way, and knows then that it is gone.
     struct contents {
+        // What has ended and goes to one executor.
+        struct batch {
+            std::shared_ptr<contents> from;
+            std::vector<std::shared_ptr<async_operation>> ended;
+        };
+
         std::mutex mutex;
         bool closed = false;
-        std::vector<std::shared_ptr<async_operation>> ended;
+        std::shared_ptr<batch> latest;  // while it may still grow
         // Under way; each knows its place.
         struct place {
             place* previous = this;
@@ -103,20 +111,26 @@ class async_box : public boost::asio::execution_context::service {
             if (closed) return;
             put();
             p.unlink();
-            ended.push_back(p.of->shared_from_this());
+            auto op = p.of->shared_from_this();
+            if (latest && latest->ended.front()->runs_where(*op)) {
+                latest->ended.push_back(std::move(op));
+                return;
+            }
             // One for all that ends before it runs. Under the mutex: else the context might be gone by now.
-            if (ended.size() == 1) p.of->wake(&contents::deliver, self);
+            latest = std::make_shared<batch>();
+            latest->from = self;
+            latest->ended.push_back(std::move(op));
+            p.of->wake(&contents::deliver, latest);
         }
         static void deliver(const std::shared_ptr<void>& what) {
-            auto& c = *static_cast<contents*>(what.get());
-            std::vector<std::shared_ptr<async_operation>> batch;
+            auto& b = *static_cast<batch*>(what.get());
             {
-                const std::lock_guard hold{c.mutex};
-                batch.swap(c.ended);
+                const std::lock_guard hold{b.from->mutex};
+                if (b.from->latest.get() == &b) b.from->latest = nullptr;
             }
             // The first runs here, last: should it throw or take its time, the others are on their way.
-            for (std::size_t i = 1; i < batch.size(); ++i) batch[i]->deliver(false);
-            if (!batch.empty()) batch.front()->deliver(true);
+            for (std::size_t i = 1; i < b.ended.size(); ++i) b.ended[i]->deliver(false);
+            b.ended.front()->deliver(true);
         }
     };
     [[nodiscard]] const std::shared_ptr<contents>& inside() const noexcept { return contents_; }
@@ -127,7 +141,7 @@ class async_box : public boost::asio::execution_context::service {
         {
             const std::lock_guard hold{contents_->mutex};
             contents_->closed = true;
-            dropped.swap(contents_->ended);
+            contents_->latest = nullptr;  // it goes with the function that was to deliver it
             auto& all = contents_->under_way;
             while (all.next != &all) {
                 dropped.push_back(all.next->of->shared_from_this());
@@ -140,15 +154,35 @@ class async_box : public boost::asio::execution_context::service {
     const std::shared_ptr<contents> contents_ = std::make_shared<contents>();
 };
 
+// An operation whose handler runs on an `Executor`.
+template <class Executor>
+class async_on : public async_operation {
+  public:
+    [[nodiscard]] bool runs_where(const async_operation& other) const noexcept override {
+        // Only executors of one type can be compared.
+        const auto* same = dynamic_cast<const async_on*>(&other);
+        return same != nullptr && same->executor_ == executor_;
+    }
+
+  protected:
+    explicit async_on(const Executor& e) : executor_(e) {}
+
+    std::optional<Executor> executor_;  // until it has ended: it may not outlive its context
+};
+
 // An operation whose handler takes `Results...`.
 template <class Handler, class... Results>
-class async_waiting final : public async_operation {
+class async_waiting final : public async_on<boost::asio::associated_executor_t<Handler>> {
   public:
-    async_waiting(Handler handler) : handler_(std::in_place, std::move(handler)) { place_.of = this; }
+    explicit async_waiting(Handler handler)
+        : async_waiting::async_on(boost::asio::get_associated_executor(handler)),
+          handler_(std::in_place, std::move(handler), *executor_) {
+        place_.of = this;
+    }
 
     // Before it can end.
     void begin() {
-        auto& context = boost::asio::query(handler_->executor, boost::asio::execution::context);
+        auto& context = boost::asio::query(*executor_, boost::asio::execution::context);
         box_ = boost::asio::use_service<async_box>(context).inside();
         box_->begin(place_);
     }
@@ -158,11 +192,13 @@ class async_waiting final : public async_operation {
     }
 
     void deliver(bool may_run_here) override {
-        auto [handler, executor, work] = std::move(*handler_);
+        auto [handler, work] = std::move(*handler_);
         handler_.reset();
-        auto slot = boost::asio::get_associated_cancellation_slot(handler);
-        if (slot.is_connected()) slot.clear();
+        const auto executor = *std::exchange(executor_, std::nullopt);
         auto run = [handler = std::move(handler), results = std::move(*results_)]() mutable {
+            // Here, where the signal may be emitted, and nowhere else.
+            auto slot = boost::asio::get_associated_cancellation_slot(handler);
+            if (slot.is_connected()) slot.clear();
             std::apply(std::move(handler), std::move(results));
         };
         if (may_run_here)
@@ -170,54 +206,73 @@ class async_waiting final : public async_operation {
         else
             boost::asio::post(executor, std::move(run));
     }
-    void abandon() noexcept override { handler_.reset(); }
+    void abandon() noexcept override {
+        cancel();
+        handler_.reset();
+        executor_.reset();
+    }
     void wake(void (*f)(const std::shared_ptr<void>&), std::shared_ptr<void> with) override {
-        boost::asio::post(handler_->executor, [f, with = std::move(with)]() { f(with); });
+        boost::asio::post(*executor_, [f, with = std::move(with)]() { f(with); });
     }
 
-    // Called by the handler's cancellation slot.
+    // By the handler's cancellation slot, or by the end of its context.
     void cancel() {
+        const std::lock_guard hold{call_mutex_};
         cancelled_ = true;
         call_.cancel();
     }
     [[nodiscard]] bool cancelled() const noexcept { return cancelled_; }
-    void cancels(async_access::under_way call) { call_ = std::move(call); }
+    void cancels(async_access::under_way call) {
+        const std::lock_guard hold{call_mutex_};
+        call_ = std::move(call);
+        if (cancelled_) call_.cancel();
+    }
     [[nodiscard]] auto slot() const {
         return boost::asio::get_associated_cancellation_slot(handler_->handler);
     }
 
   private:
     using executor_type = boost::asio::associated_executor_t<Handler>;
+    using async_on<executor_type>::executor_;
     struct kept {
-        explicit kept(Handler h)
-            : handler(std::move(h)),
-              executor(boost::asio::get_associated_executor(handler)),
-              work(executor) {}
+        kept(Handler h, const executor_type& e) : handler(std::move(h)), work(e) {}
         Handler handler;
-        executor_type executor;
         boost::asio::executor_work_guard<executor_type> work;  // run() goes on while we wait
     };
     std::optional<kept> handler_;
     std::optional<std::tuple<Results...>> results_;
     std::shared_ptr<async_box::contents> box_;
     async_box::contents::place place_;
+    std::mutex call_mutex_;
     async_access::under_way call_;
     std::atomic<bool> cancelled_{false};
 };
 
+// How long an acquisition waits, from its beginning.
+struct async_wait {
+    enum class kind { none, limited, without_limit } of;
+    std::chrono::duration<double> time{};
+
+    [[nodiscard]] boot_clock::time_point from_now() const {
+        if (of == kind::limited) return async_access::after(time);
+        return of == kind::none ? boot_clock::time_point::min() : boot_clock::time_point::max();
+    }
+};
+
 struct begin_acquire {
     template <class Handler>
-    void operator()(Handler&& handler, exclusive* lock, boot_clock::time_point give_up_at,
-                    const acquire_options& options) const {
+    void operator()(Handler&& handler, const async_access::request& what, const async_wait& wait) const {
         using operation = async_waiting<std::decay_t<Handler>, boost::system::error_code, lease>;
         const auto op = std::make_shared<operation>(std::forward<Handler>(handler));
         if (auto slot = op->slot(); slot.is_connected()) {
-            slot.assign([op](boost::asio::cancellation_type type) {
-                if (type != boost::asio::cancellation_type::none) op->cancel();
+            // Weak: a signal may outlive the context, and the operation may have a lease.
+            slot.assign([weak = std::weak_ptr{op}](boost::asio::cancellation_type type) {
+                if (type == boost::asio::cancellation_type::none) return;
+                if (const auto here = weak.lock()) here->cancel();
             });
         }
         op->begin();
-        op->cancels(async_access::acquire(*lock, give_up_at, options, [op](std::error_code code, lease held) {
+        op->cancels(async_access::acquire(what, wait.from_now(), [op](std::error_code code, lease held) {
             boost::system::error_code to_tell = code;
             if (op->cancelled() && code == errc::cancelled) to_tell = boost::asio::error::operation_aborted;
             op->end(to_tell, std::move(held));
@@ -236,10 +291,9 @@ struct begin_release {
 };
 
 template <class Token>
-auto async_acquire_until(exclusive& lock, boot_clock::time_point give_up_at, const acquire_options& options,
-                         Token&& token) {
+auto async_acquire(exclusive& lock, const async_wait& wait, const acquire_options& options, Token&& token) {
     return boost::asio::async_initiate<Token, void(boost::system::error_code, lease)>(
-        begin_acquire{}, token, &lock, give_up_at, options);
+        begin_acquire{}, token, async_access::request{lock, options}, wait);
 }
 
 }  // namespace detail
@@ -247,8 +301,8 @@ auto async_acquire_until(exclusive& lock, boot_clock::time_point give_up_at, con
 // Waits until the lock is held. Signature of completion: void(boost::system::error_code, lease).
 template <class Token>
 auto async_acquire(detail::exclusive& lock, const acquire_options& options, Token&& token) {
-    return detail::async_acquire_until(lock, boot_clock::time_point::max(), options,
-                                       std::forward<Token>(token));
+    using kind = detail::async_wait::kind;
+    return detail::async_acquire(lock, {kind::without_limit}, options, std::forward<Token>(token));
 }
 template <class Token>
 auto async_acquire(detail::exclusive& lock, Token&& token) {
@@ -258,20 +312,21 @@ auto async_acquire(detail::exclusive& lock, Token&& token) {
 // Asks once. An empty lease without an error: somebody else has it.
 template <class Token>
 auto async_try_acquire(detail::exclusive& lock, const acquire_options& options, Token&& token) {
-    return detail::async_acquire_until(lock, boot_clock::time_point::min(), options,
-                                       std::forward<Token>(token));
+    using kind = detail::async_wait::kind;
+    return detail::async_acquire(lock, {kind::none}, options, std::forward<Token>(token));
 }
 template <class Token>
 auto async_try_acquire(detail::exclusive& lock, Token&& token) {
     return async_try_acquire(lock, acquire_options{}, std::forward<Token>(token));
 }
 
-// Waits for `wait` at most. An empty lease without an error: somebody else had it all the time.
+// Waits for `wait` at most, counted from when the operation begins. An empty lease without an error: somebody
+// else had it all the time.
 template <class Rep, class Period, class Token>
 auto async_try_acquire_for(detail::exclusive& lock, const std::chrono::duration<Rep, Period>& wait,
                            const acquire_options& options, Token&& token) {
-    return detail::async_acquire_until(lock, detail::async_access::after(wait), options,
-                                       std::forward<Token>(token));
+    using kind = detail::async_wait::kind;
+    return detail::async_acquire(lock, {kind::limited, wait}, options, std::forward<Token>(token));
 }
 template <class Rep, class Period, class Token>
 auto async_try_acquire_for(detail::exclusive& lock, const std::chrono::duration<Rep, Period>& wait,

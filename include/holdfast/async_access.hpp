@@ -14,7 +14,9 @@ namespace holdfast {
 
 namespace session {
 class background_acquire;
-}
+class cell;
+struct acquisition;
+}  // namespace session
 
 namespace detail {
 
@@ -36,14 +38,24 @@ class HOLDFAST_API async_access {
         std::weak_ptr<session::background_acquire> of_;
     };
 
-    static under_way acquire(exclusive& lock, time_point give_up_at, const acquire_options& options,
-                             acquired done);
+    // What is to be acquired and how. Needs the lock object no longer: a lazy token begins when it is
+    // awaited.
+    class request {
+      public:
+        request(const exclusive& lock, const acquire_options& options);
+
+      private:
+        friend class async_access;
+        std::shared_ptr<session::cell> of_;
+        std::shared_ptr<const session::acquisition> how_;
+    };
+
+    // time_point::min(): one try.
+    static under_way acquire(const request& what, time_point give_up_at, acquired done);
     static void release(lease held, released done);
 
-    template <class Rep, class Period>
-    static time_point after(const std::chrono::duration<Rep, Period>& wait) {
-        return exclusive::after_(wait);
-    }
+    // From now on; saturates.
+    static time_point after(std::chrono::duration<double> wait) { return exclusive::after_(wait); }
 };
 
 }  // namespace detail

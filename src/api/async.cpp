@@ -6,20 +6,22 @@ namespace holdfast::detail {
 
 using outcome = session::cell::outcome;
 
-async_access::under_way async_access::acquire(exclusive& lock, time_point give_up_at,
-                                              const acquire_options& options, acquired done) {
+async_access::request::request(const exclusive& lock, const acquire_options& options)
+    : of_(lock.cell_),
+      how_(std::make_shared<const session::acquisition>(lock.how_(std::nullopt, &options))) {}
+
+async_access::under_way async_access::acquire(const request& what, time_point give_up_at, acquired done) {
+    auto how = *what.how_;
+    if (give_up_at != time_point::min()) how.give_up_at = give_up_at;  // a wait of nothing is one try
     under_way u;
-    std::optional<time_point> until;
-    if (give_up_at != time_point::min()) until = give_up_at;  // a wait of nothing is one try
-    u.of_ =
-        lock.cell_->acquire_later(lock.how_(until, &options), [done = std::move(done)](outcome o) mutable {
-            if (auto* got = std::get_if<std::shared_ptr<session::hold>>(&o)) {
-                (*got)->unattended = true;
-                return done({}, lease{std::move(*got)});
-            }
-            const auto& why = std::get<session::failed>(o).why;
-            done(why == errc::timed_out ? std::error_code{} : why, {});
-        });
+    u.of_ = what.of_->acquire_later(how, [done = std::move(done)](outcome o) mutable {
+        if (auto* got = std::get_if<std::shared_ptr<session::hold>>(&o)) {
+            (*got)->unattended = true;
+            return done({}, lease{std::move(*got)});
+        }
+        const auto& why = std::get<session::failed>(o).why;
+        done(why == errc::timed_out ? std::error_code{} : why, {});
+    });
     return u;
 }
 

@@ -75,6 +75,7 @@ std::shared_ptr<cell> cell::other_side() const {
 
 std::shared_ptr<background_acquire> cell::acquire_later(const acquisition& how,
                                                         callback<void(outcome)> done) {
+    const core::call here(*core_);
     if (auto no = refuse(how)) {
         done(std::move(*no));
         return nullptr;
@@ -179,6 +180,7 @@ release_result cell::release(hold& h) noexcept {
 }
 
 release_result cell::end_hold(const std::shared_ptr<tenancy>& t) {
+    const core::call here(*core_);
     if (const auto at_once = let_go(t)) return *at_once;
     auto& store = core_->store();
     auto machine = releasing(*t);
@@ -201,9 +203,9 @@ release_result cell::end_hold(const std::shared_ptr<tenancy>& t) {
 }
 
 void cell::release_later(const std::shared_ptr<hold>& h, callback<void(release_result)> done) {
+    const core::call here(*core_);
     if (!h->result && core_->forked()) h->result = release_result{release_outcome::already_lost, {}};
     if (!h->result) {
-        // Before the lease is let go: then either close() waits for it, or it has ended the lease already.
         core_->begin_errand();
         h->result = let_go(h->of);
         if (!h->result) return background_release::begin(shared_from_this(), h->of, std::move(done));
@@ -213,6 +215,11 @@ void cell::release_later(const std::shared_ptr<hold>& h, callback<void(release_r
 }
 
 std::optional<release_result> cell::let_go(const std::shared_ptr<tenancy>& t) {
+    if (!core_->usable()) {
+        // close() gives back what is held; it does not wait for a call that began after it.
+        core_->lose(t, "the client was closed");
+        return release_result{release_outcome::already_lost, {}};
+    }
     {
         base::guard lock(mutex_);
         if (auto* const now = occupied_by(t); now != nullptr && now->holds > 1 && t->valid()) {
@@ -229,7 +236,7 @@ std::optional<release_result> cell::let_go(const std::shared_ptr<tenancy>& t) {
     // It is over, or just about: if the store does not know yet, that frees it earlier.
     core_->lose(t, "its time was over when it was released");
     on_lost(t);  // if another thread tells the loss just now, it may not be there yet
-    if (core_->usable()) core_->undo(key_, t->owner, t->lease(), false);
+    core_->undo(key_, t->owner, t->lease(), false);
     return release_result{release_outcome::already_lost, {}};
 }
 
@@ -318,6 +325,18 @@ void cell::on_lost(const std::shared_ptr<tenancy>& t) {
         place = vacate(t);
     }
     if (place) leave(place);
+}
+
+void cell::heard(const backend::attempt_answer& answer) {
+    const auto* unknown = std::get_if<backend::unknown>(&answer);
+    const auto* refused = std::get_if<backend::refused>(&answer);
+    const bool trouble = unknown != nullptr || (refused != nullptr && refused->code == condition::try_later);
+    if (!trouble && !in_trouble_.load(std::memory_order_relaxed)) return;
+    base::guard lock(mutex_);
+    in_trouble_.store(trouble, std::memory_order_relaxed);
+    trouble_ = !trouble             ? backend::failure{}
+               : unknown != nullptr ? backend::failure{*unknown}
+                                    : backend::failure{*refused};
 }
 
 cell::occupancy* cell::occupied_by(const std::shared_ptr<tenancy>& t) {

@@ -11,6 +11,7 @@
 
 #include <holdfast/callback.hpp>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -125,6 +126,8 @@ class cell : public std::enable_shared_from_this<cell> {
     release_result released(const std::shared_ptr<tenancy>& t, const engine::release_done& done);
     release_result end_hold(const std::shared_ptr<tenancy>& t);
     void leave(const std::shared_ptr<waiter>& me);
+    // What an attempt was answered says something to those who stand behind it.
+    void heard(const backend::attempt_answer& answer);
     [[nodiscard]] time_point frees_at(const tenancy& t) const;
     failed describe(std::error_code why, std::string server_text, const std::string& holder) const;
 
@@ -137,6 +140,10 @@ class cell : public std::enable_shared_from_this<cell> {
     std::vector<thread_hold> threads_ GUARDED_BY(mutex_);
     bool expect_queue_ GUARDED_BY(mutex_) = false;  // our release passed the lock on: others wait
     time_point not_before_ GUARDED_BY(mutex_){};    // listeners were told: let them try first
+    // Why the store gave the latest answer no answer; empty code: it answered. Who waits in line has asked
+    // nobody.
+    std::atomic<bool> in_trouble_{false};
+    backend::failure trouble_ GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::session

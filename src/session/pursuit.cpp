@@ -119,6 +119,8 @@ std::optional<pursuit::outcome> pursuit::stand_in_line() {
 
 pursuit::outcome pursuit::give_up_in_line() {
     if (me_->has_event()) return cell_->describe(errc::cancelled, {}, {});  // nothing else is told here
+    // "No" is the store's word. Who stood behind others has not asked it, and they may have had no answer.
+    if (const auto& why = cell_->trouble_; why.code) return cell_->describe(why.code, why.text, {});
     return failed{errc::timed_out, {}, {}};
 }
 
@@ -183,8 +185,9 @@ std::optional<pursuit::outcome> pursuit::obey(engine::acquire_action action) {
         at.asking = true;
         me_->asks();
         store.attempt(at.request, core_.send_by(until_),
-                      [me = me_, number = a->number, counts = &core_.counts](backend::attempt_answer answer) {
-                          count(*counts, answer);
+                      [me = me_, number = a->number, of = cell_](backend::attempt_answer answer) {
+                          count(of->client().counts, answer);
+                          of->heard(answer);
                           me->answered({number, std::move(answer)});
                       });
     } else if (const auto* l = std::get_if<engine::listen>(&action)) {

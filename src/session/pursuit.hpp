@@ -49,7 +49,7 @@ class pursuit {
     [[nodiscard]] std::optional<outcome> go_on();
     [[nodiscard]] std::optional<outcome> arrive();
     [[nodiscard]] std::optional<outcome> stand_in_line();
-    [[nodiscard]] outcome give_up_in_line();
+    [[nodiscard]] outcome give_up_in_line() REQUIRES(cell_->mutex_);
     void at_the_head(time_point not_before);
     [[nodiscard]] std::optional<outcome> contend();
     void begin_contest();

@@ -44,6 +44,23 @@ class server_trouble : public ::testing::Test {
 };
 TYPED_TEST_SUITE(server_trouble, all_ways, kind_names);
 
+// "No" means that the store said so. Those who stand behind others of their process have not asked it
+// themselves.
+TYPED_TEST(server_trouble, a_timed_try_does_not_say_no_when_the_store_has_gone) {
+    const lease held = this->others.acquire({.ttl = 300ms});
+    std::vector<std::future<std::error_code>> all;
+    for (int i = 0; i < 4; ++i) {
+        all.push_back(in_background([&] {
+            std::error_code ec;
+            EXPECT_FALSE(this->lock.try_acquire_for(3s, ec));
+            return ec;
+        }));
+    }
+    EXPECT_TRUE(eventually(patience, [&] { return this->c.stats().attempts.busy >= 2; }));
+    this->server.stop();
+    for (auto& one : all) EXPECT_EQ(one.get(), condition::try_later);
+}
+
 TYPED_TEST(server_trouble, scripts_may_be_flushed_at_any_time) {
     std::atomic<bool> through{false};
     auto worker = in_background([&] {

@@ -1,0 +1,138 @@
+// Locks through Asio, where executors, contexts, locks and clients do not live as long as one would like.
+#include "contract/lock_contract.hpp"
+
+#include <holdfast/async.hpp>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace holdfast::contract {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+class async_lifetimes : public lock_contract {};
+
+TEST_P(async_lifetimes, coroutines_on_strands_of_a_pool_may_race_against_timers) {
+    using namespace asio::experimental::awaitable_operators;
+    const auto ours = lock_of(a());
+    std::atomic<int> ended{0};
+    const auto one = [&](int number) -> asio::awaitable<void> {
+        asio::steady_timer timer{co_await asio::this_coro::executor};
+        for (int round = 0; round < 10; ++round) {
+            timer.expires_after(std::chrono::microseconds{50 + 37 * ((number * 7 + round) % 60)});
+            auto first =
+                co_await (async_acquire(*ours, asio::use_awaitable) || timer.async_wait(asio::use_awaitable));
+            if (first.index() == 0)
+                co_await async_release(std::get<0>(std::move(first)), asio::use_awaitable);
+        }
+        ++ended;
+    };
+    asio::thread_pool pool{4};
+    for (int i = 0; i < 40; ++i) asio::co_spawn(asio::make_strand(pool), one(i), asio::detached);
+    pool.join();
+    EXPECT_EQ(ended, 40);
+    EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_P(async_lifetimes, a_strand_that_is_busy_holds_up_nobody_elses_outcome) {
+    asio::thread_pool pool{2};
+    auto busy = asio::make_strand(pool);
+    auto idle = asio::make_strand(pool);
+    std::promise<void> begun, other_ended;
+    asio::post(busy, [&] {
+        begun.set_value();
+        EXPECT_EQ(other_ended.get_future().wait_for(patience), std::future_status::ready);
+    });
+    begun.get_future().wait();
+    async_try_acquire(*lock_of(a(), "one"), asio::bind_executor(busy, [](error_code, lease) {}));
+    ASSERT_TRUE(eventually(patience, [&] { return a().stats().acquired == 1; }));
+    async_try_acquire(*lock_of(a(), "two"),
+                      asio::bind_executor(idle, [&](error_code, lease) { other_ended.set_value(); }));
+    pool.join();
+}
+
+TEST_P(async_lifetimes, a_context_that_ends_cancels_what_it_waited_for) {
+    const auto of_a = lock_of(a());
+    auto held = lock_of(b())->acquire();
+    asio::cancellation_signal outlives;
+    {
+        asio::io_context brief;
+        async_acquire(*of_a, asio::bind_executor(brief, asio::bind_cancellation_slot(
+                                                            outlives.slot(), [](error_code, lease) {})));
+        ASSERT_TRUE(somebody_waits(a()));
+    }
+    EXPECT_TRUE(eventually(patience, [&] { return a().stats().failed == 1; }));
+    held.release();
+    EXPECT_TRUE(lock_of(b())->try_acquire_for(patience));
+    EXPECT_EQ(a().stats().acquired, 0U);
+    outlives.emit(asio::cancellation_type::all);
+}
+
+TEST_P(async_lifetimes, a_lease_that_nobody_fetched_goes_with_the_context) {
+    asio::cancellation_signal outlives;
+    {
+        asio::io_context brief;
+        async_acquire(*lock_of(a()),
+                      asio::bind_executor(
+                          brief, asio::bind_cancellation_slot(outlives.slot(), [](error_code, lease) {})));
+        ASSERT_TRUE(eventually(patience, [&] { return a().stats().acquired == 1; }));
+    }
+    EXPECT_TRUE(lock_of(b())->try_acquire_for(patience));
+}
+
+TEST_P(async_lifetimes, the_lock_object_need_not_outlive_a_call_that_begins_later) {
+    asio::io_context loop;
+    const auto take = [&]() -> asio::awaitable<lease> {
+        const auto brief = lock_of(a());
+        return async_acquire(*brief, asio::use_awaitable);
+    };
+    lease got;
+    asio::co_spawn(
+        loop, [&]() -> asio::awaitable<void> { got = co_await take(); }, asio::detached);
+    loop.run();
+    EXPECT_TRUE(got.valid());
+    EXPECT_FALSE(lock_of(b())->try_acquire());
+}
+
+TEST_P(async_lifetimes, a_client_may_end_while_others_begin_and_give_back) {
+    asio::thread_pool pool{1};
+    for (int round = 0; round < 40; ++round) {
+        auto c = another_client();
+        const auto lock = lock_of(*c, "one");
+        const auto other = lock_of(*c, "two");
+        std::atomic<bool> over{false};
+        std::atomic<int> done{0};
+        std::jthread tasks{[&] {
+            while (!over)
+                async_try_acquire(*lock, asio::bind_executor(pool, [&](error_code, lease) { ++done; }));
+        }};
+        std::jthread locks{[&] {
+            while (!over) {
+                std::error_code ec;
+                const auto held = other->try_acquire(ec);
+                ++done;
+            }
+        }};
+        EXPECT_TRUE(eventually(patience, [&] { return done > round; }));
+        c.reset();
+        over = true;
+    }
+    pool.join();
+}
+
+INSTANTIATE_TEST_SUITE_P(on, async_lifetimes,
+                         ::testing::ValuesIn(subjects_of({lock_kind::mutex, lock_kind::recursive_mutex})),
+                         [](const auto& s) { return name_of(s.param); });
+
+}  // namespace holdfast::contract
