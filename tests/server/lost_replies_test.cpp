@@ -14,7 +14,7 @@ class lost_reply : public ::testing::Test {
         EXPECT_TRUE(held.valid());
         EXPECT_EQ(Kind::holder(server, "job"), held.owner().str());
         if (Kind::reentrant) {
-            EXPECT_EQ(server.command({"HGET", "job", held.owner().str()}).text, "1");
+            EXPECT_EQ(server.command({"HGET", "job", Kind::field(held.owner().str())}).text, "1");
         }
         EXPECT_EQ(held.release(), release_outcome::released);
         EXPECT_FALSE(exists(server, "job"));

@@ -73,8 +73,8 @@ TYPED_TEST(rights_of, a_user_without_channels_polls_and_is_told_so) {
 }
 
 TYPED_TEST(rights_of, a_user_without_the_helper_keys_locks_without_a_line) {
-    if constexpr (std::is_same_v<TypeParam, fenced>) {
-        // A fence without its counter would be a lie.
+    if constexpr (std::is_same_v<TypeParam, fenced> || std::is_same_v<TypeParam, fair>) {
+        // A fence without its counter would be a lie, and so would be fairness without a line.
         client c{this->url_of("narrow")};
         auto lock = TypeParam::make(c, "job");
         EXPECT_EQ(code_of([&] { (void)lock.try_lock(); }), errc::no_permission);

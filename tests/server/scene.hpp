@@ -76,6 +76,11 @@ inline std::int64_t queued(redis_server& server, const std::string& name) {
 
 struct native_kind {
     static constexpr bool reentrant = false;
+    // A hold of a client that is not there any more.
+    static std::vector<std::string> foreign_hold(const std::string& name) {
+        return {"SET", name, "AAAAAAAAAAAAAAAAAAAAAA|1"};
+    }
+    static std::string field(const std::string&) { return {}; }
     static std::string holder(redis_server& server, const std::string& name) {
         return server.command({"GET", name}).text;
     }
@@ -99,7 +104,11 @@ struct fenced : native_kind {
 
 struct recursive {
     static constexpr bool reentrant = true;
+    static std::vector<std::string> foreign_hold(const std::string& name) {
+        return {"HSET", name, "0d2b3c47-0c5e-4a45-9f9e-000000000000:1", "1"};
+    }
     static recursive_mutex make(client& c, const std::string& name) { return {c, name}; }
+    static std::string field(const std::string& owner) { return owner; }
     static std::string holder(redis_server& server, const std::string& name) {
         const auto fields = server.command({"HKEYS", name}).items;
         return fields.empty() ? std::string{} : fields[0].text;
@@ -113,12 +122,44 @@ struct recursive {
     static command_predicate renewal() { return runs(redis_scripts::recursive_renew); }
 };
 
+struct fair : recursive {
+    static fair_mutex make(client& c, const std::string& name) { return {c, name}; }
+    static std::int64_t waiters(redis_server& server, const std::string& name) {
+        return server.command({"LLEN", "redisson_lock_queue:{" + name + "}"}).number;
+    }
+    static command_predicate look() { return runs(redis_scripts::fair_acquire); }
+    static command_predicate bid() { return look(); }
+    static command_predicate leave() { return runs(redis_scripts::fair_release); }
+};
+
+// The writer of a shared mutex.
+struct writing : recursive {
+    static shared_mutex make(client& c, const std::string& name) { return {c, name}; }
+    static std::vector<std::string> foreign_hold(const std::string& name) {
+        return {"HSET", name, "mode", "write", "0d2b3c47-0c5e-4a45-9f9e-000000000000:1:write", "1"};
+    }
+    static std::string field(const std::string& owner) { return owner + ":write"; }
+    static std::string holder(redis_server& server, const std::string& name) {
+        for (const auto& field : server.command({"HKEYS", name}).items) {
+            if (field.text != "mode") return field.text.substr(0, field.text.rfind(":write"));
+        }
+        return {};
+    }
+    static std::int64_t waiters(redis_server& server, const std::string& name) {
+        return server.command({"PUBSUB", "NUMSUB", "redisson_rwlock:{" + name + "}"}).items.at(1).number;
+    }
+    static command_predicate look() { return runs(redis_scripts::shared_write); }
+    static command_predicate bid() { return look(); }
+    static command_predicate leave() { return runs(redis_scripts::shared_write_release); }
+};
+
 struct by_task : plain {
     static task_mutex make(client& c, const std::string& name) { return {c, name}; }
 };
 
-using all_kinds = ::testing::Types<plain, fenced, recursive>;
-using all_ways = ::testing::Types<plain, fenced, recursive, by_task>;  // for faults: who acquires matters too
+using all_kinds = ::testing::Types<plain, fenced, recursive, fair, writing>;
+using all_ways = ::testing::Types<plain, fenced, recursive, fair, writing,
+                                  by_task>;  // for faults: who acquires matters too
 using native_kinds = ::testing::Types<plain, fenced>;
 
 struct kind_names {
@@ -126,6 +167,8 @@ struct kind_names {
     static std::string GetName(int) {
         if (std::is_same_v<Kind, plain>) return "mutex";
         if (std::is_same_v<Kind, by_task>) return "mutex_by_task";
+        if (std::is_same_v<Kind, fair>) return "fair_mutex";
+        if (std::is_same_v<Kind, writing>) return "shared_mutex";
         return std::is_same_v<Kind, fenced> ? "fenced_mutex" : "recursive_mutex";
     }
 };

@@ -90,7 +90,7 @@ TYPED_TEST(waiting, asks_at_once_when_the_subscription_is_back) {
 }
 
 TYPED_TEST(waiting, of_a_client_that_only_polls_ends_soon_after_the_release) {
-    if constexpr (TypeParam::reentrant) {
+    if constexpr (std::is_same_v<TypeParam, recursive>) {
         recursive_mutex polling{this->behind_it, "job", {.wake = wake::poll}};
         lease first = this->others.acquire();
         auto waiter = waiter_for(polling);
@@ -104,16 +104,8 @@ TYPED_TEST(waiting, of_a_client_that_only_polls_ends_soon_after_the_release) {
 }
 
 TYPED_TEST(waiting, ends_when_the_lease_of_a_dead_holder_runs_out) {
-    {
-        // A holder that is not there any more to give it back.
-        const auto ttl = std::to_string(300 * slower);
-        if (TypeParam::reentrant) {
-            this->server.command({"HSET", "job", "0d2b3c47-0c5e-4a45-9f9e-000000000000:1", "1"});
-            this->server.command({"PEXPIRE", "job", ttl});
-        } else {
-            this->server.command({"SET", "job", "AAAAAAAAAAAAAAAAAAAAAA|1", "PX", ttl});
-        }
-    }
+    this->server.command(TypeParam::foreign_hold("job"));
+    this->server.command({"PEXPIRE", "job", std::to_string(300 * slower)});
     const stopwatch since;
     EXPECT_TRUE(this->lazy_lock.try_acquire_for(patience).valid());
     EXPECT_LT(since.took(), 300ms * slower + slack);

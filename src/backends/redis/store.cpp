@@ -9,6 +9,7 @@
 #include "io/reactor.hpp"
 #include "redis/url.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <utility>
@@ -41,7 +42,7 @@ class redis_store final : public store {
                   given.id.base64url(),
                   given.id.uuid(),
                   given.settings.answer_timeout,
-                  given.settings.fair_liveness,
+                  std::max(given.settings.fair_liveness, 2 * given.settings.poll_gap),
                   given.tell,
                   [this] { return next_serial(); }},
           board_(std::make_shared<wake_board>(

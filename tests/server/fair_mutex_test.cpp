@@ -1,0 +1,175 @@
+// Whose turn it is when those who wait for a fair lock die, come back, or are Redisson's (redisson-wire 4 and
+// 18).
+#include "server/scene.hpp"
+
+namespace holdfast::test {
+namespace {
+
+constexpr auto line = "redisson_lock_queue:{job}";
+constexpr auto limits = "redisson_lock_timeout:{job}";
+// Of Java: its thread ids are small.
+const std::string java = "0d2b3c47-0c5e-4a45-9f9e-000000000000:41";
+
+constexpr milliseconds liveness{1000 * slower};
+
+config brisk(const std::string& url) {
+    config c = settings(url);
+    c.poll_gap = 200ms;
+    c.fair_liveness = liveness;
+    return c;
+}
+
+class fair_line : public ::testing::Test {
+  protected:
+    [[nodiscard]] std::int64_t length() { return server.command({"LLEN", line}).number; }
+    // Milliseconds from now.
+    [[nodiscard]] std::int64_t limit_of(const std::string& owner) {
+        const auto score = server.command({"ZSCORE", limits, owner}).text;
+        const auto now = server.command({"TIME"}).items;
+        return static_cast<std::int64_t>(std::stod(score)) -
+               (std::stoll(now[0].text) * 1000 + std::stoll(now[1].text) / 1000);
+    }
+    void stands_in_line(const std::string& owner, milliseconds limit) {
+        const auto now = server.command({"TIME"}).items;
+        server.command({"RPUSH", line, owner});
+        server.command(
+            {"ZADD", limits, std::to_string(std::stoll(now[0].text) * 1000 + limit.count()), owner});
+    }
+
+    redis_server server;
+    client c{brisk(server.url())};
+    client d{brisk(server.url())};
+    fair_mutex lock{c, "job"};
+    fair_mutex others{d, "job"};
+};
+
+TEST(a_fair_line, is_held_up_by_a_waiter_that_was_killed_for_its_liveness) {
+    redis_server server;
+    // Forked before there are threads.
+    auto killed = child_process::fork_call([url = server.url()](const parent_link& parent) {
+        (void)parent.await_line();
+        client mine{brisk(url)};
+        fair_mutex{mine, "job"}.lock();
+        return 0;
+    });
+    client c{brisk(server.url())};
+    client d{brisk(server.url())};
+    fair_mutex lock{c, "job"};
+    fair_mutex others{d, "job"};
+    const auto length_is = [&](std::int64_t n) {
+        return eventually(patience, [&] { return server.command({"LLEN", line}).number == n; });
+    };
+    lease held = lock.acquire();
+    killed.write("go\n");
+    ASSERT_TRUE(length_is(1));
+    auto waiter = waiter_for(others);
+    ASSERT_TRUE(length_is(2));
+    killed.kill();
+    const stopwatch since;
+    held.release();
+    EXPECT_TRUE(waiter.get().valid());
+    EXPECT_LT(since.took(), liveness + slack);
+}
+
+TEST_F(fair_line, a_dead_java_waiter_with_five_minutes_costs_no_more) {
+    lease held = lock.acquire();
+    stands_in_line(java, 300s);
+    auto waiter = waiter_for(others);
+    ASSERT_TRUE(eventually(patience, [&] { return length() == 2; }));
+    const stopwatch since;
+    held.release();
+    EXPECT_TRUE(waiter.get().valid());
+    EXPECT_LT(since.took(), liveness + slack);
+}
+
+TEST_F(fair_line, many_dead_ones_cost_no_more_than_one) {
+    lease held = lock.acquire();
+    for (int i = 0; i < 20; ++i) stands_in_line(java + std::to_string(i), 300s);
+    auto waiter = waiter_for(others);
+    ASSERT_TRUE(eventually(patience, [&] { return length() == 21; }));
+    const stopwatch since;
+    held.release();
+    EXPECT_TRUE(waiter.get().valid());
+    EXPECT_LT(since.took(), liveness + slack);
+}
+
+TEST_F(fair_line, a_head_without_a_limit_is_given_one) {
+    server.command({"RPUSH", line, java});
+    const stopwatch since;
+    EXPECT_TRUE(lock.acquire().valid());
+    EXPECT_LT(since.took(), liveness + slack);
+    EXPECT_EQ(length(), 0);
+}
+
+// One that listens is alive, though its time is up: Redisson's own waiters lose their place then.
+TEST_F(fair_line, a_head_that_listens_keeps_its_turn) {
+    lease held = lock.acquire();
+    stands_in_line(java, 300ms);
+    child_process listening{
+        {"redis-cli", "-p", std::to_string(server.port()), "SUBSCRIBE", channel_of("job") + ":" + java}};
+    ASSERT_TRUE(listening.wait_for_output("subscribe", patience));
+    auto waiter = waiter_for(others);
+    ASSERT_TRUE(eventually(patience, [&] { return length() == 2; }));
+    held.release();
+    EXPECT_TRUE(listening.wait_for_output("message", patience));
+    EXPECT_FALSE(ready(waiter, liveness + 300ms));
+    EXPECT_EQ(server.command({"LINDEX", line, "0"}).text, java);
+    listening.kill();
+    EXPECT_TRUE(waiter.get().valid());
+}
+
+TEST_F(fair_line, a_try_that_gave_up_costs_those_behind_it_nothing) {
+    lease held = lock.acquire();
+    auto brief = in_background([&] { return lock.try_acquire_for(150ms); });
+    ASSERT_TRUE(eventually(patience, [&] { return length() == 1; }));
+    auto waiter = waiter_for(others);
+    ASSERT_TRUE(eventually(patience, [&] { return length() == 2; }));
+    EXPECT_FALSE(brief.get());
+    ASSERT_TRUE(eventually(patience, [&] { return length() == 1; }));
+    const auto first = server.command({"LINDEX", line, "0"}).text;
+    EXPECT_GT(limit_of(first), 0);
+    const stopwatch since;
+    held.release();
+    EXPECT_EQ(waiter.get().owner().str(), first);
+    EXPECT_LT(since.took(), slack);
+}
+
+TEST_F(fair_line, who_waits_longer_than_its_limit_renews_it_and_keeps_its_place) {
+    lease held = lock.acquire();
+    auto first = waiter_for(others);
+    ASSERT_TRUE(eventually(patience, [&] { return length() == 1; }));
+    const auto owner = server.command({"LINDEX", line, "0"}).text;
+    // As if it had waited for long.
+    server.command({"ZADD", limits, "XX", "1", owner});
+    EXPECT_TRUE(eventually(patience, [&] { return limit_of(owner) > 0; }));
+    EXPECT_EQ(server.command({"LINDEX", line, "0"}).text, owner);
+    held.release();
+    EXPECT_EQ(first.get().owner().str(), owner);
+}
+
+// Behind one of Redisson's, which takes 300 s off everybody when it enters.
+TEST_F(fair_line, a_waiter_behind_java_is_not_taken_for_dead_when_java_enters) {
+    lease held = lock.acquire();
+    stands_in_line(java, 1s);
+    auto waiter = waiter_for(others);
+    ASSERT_TRUE(eventually(patience, [&] { return length() == 2; }));
+    const auto ours = server.command({"LINDEX", line, "1"}).text;
+    EXPECT_TRUE(eventually(patience, [&] { return limit_of(ours) > 300'000; }));
+    server.command({"DEL", line, limits});
+    held.release();
+    EXPECT_TRUE(waiter.get().valid());
+}
+
+TEST_F(fair_line, nobody_asks_at_full_speed_behind_a_dead_head) {
+    lease held = lock.acquire();
+    stands_in_line(java, 300s);
+    auto waiter = waiter_for(others);
+    ASSERT_TRUE(eventually(patience, [&] { return length() == 2; }));
+    const auto before = d.stats().commands_sent;
+    held.release();
+    EXPECT_TRUE(waiter.get().valid());
+    EXPECT_LT(d.stats().commands_sent - before, static_cast<std::uint64_t>(liveness / 50ms));
+}
+
+}  // namespace
+}  // namespace holdfast::test
