@@ -54,10 +54,12 @@ class argument_writer {
 
     void header(char type, std::size_t n) noexcept {
         *at_++ = type;
-        if (n < 10)
-            *at_++ = static_cast<char>('0' + n);
-        else
+        if (n < 100) {
+            if (n >= 10) *at_++ = static_cast<char>('0' + n / 10);
+            *at_++ = static_cast<char>('0' + n % 10);
+        } else {
             at_ = std::to_chars(at_, at_ + 20, n).ptr;
+        }
         end_line();
     }
     void word(std::string_view bytes) noexcept {

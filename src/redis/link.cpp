@@ -152,11 +152,12 @@ link::pumped link::pump(const connection_ptr& c) {
         }
         case io::progress::done: break;
     }
+    const auto now = boot_clock::now();
     c->replies->feed({c->inbox.data(), t.bytes});
     for (reply r;;) {
         switch (c->replies->next(r)) {
             case parser::result::got:
-                if (!deliver(c, std::move(r))) return pumped::lost;
+                if (!deliver(c, std::move(r), now)) return pumped::lost;
                 break;
             case parser::result::need_more: return pumped::some;
             case parser::result::error: {
@@ -170,7 +171,7 @@ link::pumped link::pump(const connection_ptr& c) {
 }
 
 // Gives one reply to the oldest operation. False: the connection is gone.
-bool link::deliver(const connection_ptr& c, reply&& r) {
+bool link::deliver(const connection_ptr& c, reply&& r, time_point now) {
     std::unique_ptr<operation> op;
     bool last_of_drained = false;
     const bool demoted = r.is_error() && is_readonly(r.text());
@@ -182,7 +183,6 @@ bool link::deliver(const connection_ptr& c, reply&& r) {
                  {errc::bad_reply, address_ + " answered what nobody asked: " + base::printable(r.text())});
             return false;
         }
-        const auto now = boot_clock::now();
         c->last_reply = now;
         c->draining = c->draining || demoted;
         auto& front = c->in_flight.front();

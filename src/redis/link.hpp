@@ -123,7 +123,7 @@ class link : public std::enable_shared_from_this<link> {
     [[nodiscard]] bool has_unwritten() const REQUIRES(mutex_);
     enum class pumped { nothing, some, lost };
     pumped pump(const connection_ptr&) REQUIRES(pump_mutex_) EXCLUDES(mutex_);
-    bool deliver(const connection_ptr&, reply&&) EXCLUDES(mutex_);
+    bool deliver(const connection_ptr&, reply&&, time_point now) EXCLUDES(mutex_);
     void resend_whole_script(std::unique_ptr<operation>) EXCLUDES(mutex_);
     void fail_soon(operation_queue&, not_sent) REQUIRES(mutex_);
     void sweep(time_point now) REQUIRES(mutex_);

@@ -84,7 +84,7 @@ void node::evals(std::span<const eval_call> calls, time_point deadline,
     requests.reserve(calls.size());
     for (std::size_t i = 0; i < calls.size(); ++i)
         requests.push_back(evalsha(calls[i].script, calls[i].keys, calls[i].args, deadline,
-                                   [all, i](outcome o) { all->take(i, std::move(o)); }));
+                                   [all, i](outcome&& o) { all->take(i, std::move(o)); }));
     link_->submit(requests);
 }
 

@@ -29,6 +29,6 @@ using outcome = std::variant<reply, not_sent, no_answer>;
 // before the submitting call has returned. Short: never blocks, never throws, never calls drive;
 // may submit further commands.
 // The room suits what the stores keep until the answer.
-using reply_handler = callback<void(outcome), 168>;
+using reply_handler = callback<void(outcome&&), 168>;
 
 }  // namespace holdfast::redis

@@ -47,9 +47,13 @@ struct reply_builder {
 
     explicit reply_builder(const size_caps& c) : caps(c), elements_left(c.elements) {}
 
-    [[nodiscard]] reply take() {
+    void take(reply& out) {
         elements_left = caps.elements;
-        return std::exchange(root, reply{});
+        out = std::move(root);
+        root.type_ = reply::type::nil;
+        root.integer_ = 0;
+        root.text_.clear();
+        root.items_.clear();
     }
 
     static reply_builder& of(const redisReadTask* task) {
@@ -204,6 +208,7 @@ void parser::feed(std::string_view bytes) {
 
 parser::result parser::next(reply& out) {
     if (!error_.empty()) return result::error;
+    if (state_->reader->pos == state_->reader->len) return result::need_more;
     void* root = nullptr;
     if (redisReaderGetReply(state_->reader.get(), &root) != REDIS_OK) {
         error_ = state_->builder.why.empty() ? state_->reader->errstr : state_->builder.why;
@@ -216,7 +221,7 @@ parser::result parser::next(reply& out) {
         }
         return result::need_more;
     }
-    out = state_->builder.take();
+    state_->builder.take(out);
     return result::got;
 }
 

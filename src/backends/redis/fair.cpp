@@ -25,7 +25,7 @@ class fair final : public redisson_layout {
             ref(redis_scripts::fair_acquire), of.keys(),
             std::array<std::string_view, 5>{r.owner.str(), lease, r.want == intent::queue ? "1" : "0",
                                             of.channel, liveness},
-            deadline, [done = std::move(done)](redis::outcome o) {
+            deadline, [done = std::move(done)](const redis::outcome& o) {
                 answer_attempt(o, [&done](attempt_answer a) {
                     if (auto* no = std::get_if<busy>(&a))
                         no->look_again = no->look_again ? *no->look_again : anothers_turn;
@@ -40,7 +40,7 @@ class fair final : public redisson_layout {
         around_.node.eval(
             ref(redis_scripts::fair_release), of.keys(),
             std::array<std::string_view, 4>{r.owner.str(), r.undo ? "1" : "0", of.channel, liveness},
-            deadline, [done = std::move(done)](redis::outcome o) { answer_release(o, done); });
+            deadline, [done = std::move(done)](const redis::outcome& o) { answer_release(o, done); });
     }
 
     std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& owner,

@@ -58,22 +58,34 @@ std::string_view hash_tag(std::string_view key) noexcept {
 std::uint16_t slot_of(std::string_view key) noexcept { return crc16(hash_tag(key)) % slots; }
 
 std::string helper_key(char what, std::string_view name) {
-    std::string key = "holdfast:";
-    key += what;
-    if (hash_tag(name).size() != name.size()) return key.append(":").append(name);
-    if (name.find('}') == std::string_view::npos) return key.append("1:{").append(name).append("}");
-    return key.append("2:{").append(tag_for_slot(slot_of(name))).append("}").append(name);
+    std::string key;
+    key.reserve(name.size() + 24);
+    key.append("holdfast:").append(1, what);
+    if (hash_tag(name).size() != name.size())
+        key.append(":").append(name);
+    else if (name.find('}') == std::string_view::npos)
+        key.append("1:{").append(name).append("}");
+    else
+        key.append("2:{").append(tag_for_slot(slot_of(name))).append("}").append(name);
+    return key;
 }
 
 std::string redisson_prefixed(std::string_view prefix, std::string_view name) {
     std::string key{prefix};
-    if (name.find('{') != std::string_view::npos) return key.append(":").append(name);
-    return key.append(":{").append(name).append("}");
+    if (name.find('{') != std::string_view::npos)
+        key.append(":").append(name);
+    else
+        key.append(":{").append(name).append("}");
+    return key;
 }
 
 std::string redisson_suffixed(std::string_view name, std::string_view suffix) {
-    if (name.find('{') != std::string_view::npos) return std::string{name}.append(":").append(suffix);
-    return std::string{"{"}.append(name).append("}:").append(suffix);
+    std::string key;
+    if (name.find('{') != std::string_view::npos)
+        key.append(name).append(":").append(suffix);
+    else
+        key.append("{").append(name).append("}:").append(suffix);
+    return key;
 }
 
 }  // namespace holdfast::redis_backend

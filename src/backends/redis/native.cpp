@@ -79,7 +79,8 @@ class native final : public layout {
         around_.node.eval(ref(redis_scripts::native_leave), std::array<std::string_view, 2>{name, queue},
                           std::array<std::string_view, 4>{r.owner.str(), handed_lease_text, wake_prefix,
                                                           r.undo ? "1" : "0"},
-                          deadline, [this, r, deadline, done = std::move(done)](redis::outcome o) mutable {
+                          deadline,
+                          [this, r = r, deadline, done = std::move(done)](const redis::outcome& o) mutable {
                               if (no_right(o)) {
                                   no_queue_.store(true, std::memory_order_relaxed);
                                   return drop(r, deadline, std::move(done));
@@ -113,7 +114,8 @@ class native final : public layout {
     void plain_try(const attempt_request& r, time_point deadline, handler<attempt_answer> done) {
         const decimal lease(r.lease.count());
         around_.node.command({"SET", r.key.name.str(), r.owner.str(), "NX", "GET", "PX", lease.text()},
-                             deadline, [this, me = r.owner.str(), done = std::move(done)](redis::outcome o) {
+                             deadline,
+                             [this, me = r.owner.str(), done = std::move(done)](redis::outcome&& o) {
                                  if (auto no = without_reply<attempt_answer>(o)) return done(*std::move(no));
                                  auto& reply = std::get<redis::reply>(o);
                                  if (reply.is_nil()) return done(granted{});
@@ -133,7 +135,7 @@ class native final : public layout {
         around_.node.eval(ref(redis_scripts::native_try), std::array<std::string_view, 2>{name, fences},
                           std::array<std::string_view, 4>{r.owner.str(), lease.text(), fence_ttl,
                                                           take == may_take::yes ? "1" : "0"},
-                          deadline, [this, done = std::move(done)](redis::outcome o) {
+                          deadline, [this, done = std::move(done)](const redis::outcome& o) {
                               if (auto no = without_reply<attempt_answer>(o)) return done(*std::move(no));
                               const auto items = std::get<redis::reply>(o).items();
                               if (items.size() != 2) return done(nonsense());
@@ -148,46 +150,46 @@ class native final : public layout {
         const auto& name = r.key.name.str();
         const auto queue = helper_key('q', name);
         const decimal lease(r.lease.count());
-        around_.node.eval(ref(redis_scripts::native_bid), std::array<std::string_view, 2>{name, queue},
-                          std::array<std::string_view, 5>{r.owner.str(), lease.text(), handed_lease_text,
-                                                          wake_prefix, queue_ttl},
-                          deadline, [this, r, deadline, done = std::move(done)](redis::outcome o) mutable {
-                              if (no_right(o)) {
-                                  no_queue_.store(true, std::memory_order_relaxed);
-                                  return attempt(r, deadline, std::move(done));
-                              }
-                              if (auto no = without_reply<attempt_answer>(o)) {
-                                  // No memory for the queue: not a reason to stop waiting, polls get in as
-                                  // well.
-                                  if (const auto* oom = std::get_if<refused>(&*no);
-                                      oom != nullptr && oom->code == errc::out_of_memory) {
-                                      return done(busy{});
-                                  }
-                                  return done(*std::move(no));
-                              }
-                              const auto& reply = std::get<redis::reply>(o);
-                              // Whoever bid may have given up and left meanwhile: a free lock must not be
-                              // taken for them.
-                              if (reply.is_integer())
-                                  return fenced_ ? fenced_try(r, may_take::no, deadline, std::move(done))
-                                                 : done(granted{});
-                              const auto items = reply.items();
-                              if (items.size() != 4) return done(nonsense());
-                              busy answer{items[2].text(), std::nullopt,
-                                          fenced_ ? std::string{} : items[0].text(), handed_lease};
-                              auto look_again = std::max(r.lease / 3, milliseconds{1});
-                              if (items[1].integer() >= 0)
-                                  look_again = std::min(look_again, milliseconds{items[1].integer() + 1});
-                              if (items[3].integer() == 1) look_again = std::min(look_again, often());
-                              answer.look_again = look_again;
-                              done(std::move(answer));
-                          });
+        around_.node.eval(
+            ref(redis_scripts::native_bid), std::array<std::string_view, 2>{name, queue},
+            std::array<std::string_view, 5>{r.owner.str(), lease.text(), handed_lease_text, wake_prefix,
+                                            queue_ttl},
+            deadline, [this, r = r, deadline, done = std::move(done)](const redis::outcome& o) mutable {
+                if (no_right(o)) {
+                    no_queue_.store(true, std::memory_order_relaxed);
+                    return attempt(r, deadline, std::move(done));
+                }
+                if (auto no = without_reply<attempt_answer>(o)) {
+                    // No memory for the queue: not a reason to stop waiting, polls get in as
+                    // well.
+                    if (const auto* oom = std::get_if<refused>(&*no);
+                        oom != nullptr && oom->code == errc::out_of_memory) {
+                        return done(busy{});
+                    }
+                    return done(*std::move(no));
+                }
+                const auto& reply = std::get<redis::reply>(o);
+                // Whoever bid may have given up and left meanwhile: a free lock must not be
+                // taken for them.
+                if (reply.is_integer())
+                    return fenced_ ? fenced_try(r, may_take::no, deadline, std::move(done)) : done(granted{});
+                const auto items = reply.items();
+                if (items.size() != 4) return done(nonsense());
+                busy answer{items[2].text(), std::nullopt, fenced_ ? std::string{} : items[0].text(),
+                            handed_lease};
+                auto look_again = std::max(r.lease / 3, milliseconds{1});
+                if (items[1].integer() >= 0)
+                    look_again = std::min(look_again, milliseconds{items[1].integer() + 1});
+                if (items[3].integer() == 1) look_again = std::min(look_again, often());
+                answer.look_again = look_again;
+                done(std::move(answer));
+            });
     }
 
     void drop(const release_request& r, time_point deadline, handler<release_answer> done) {
         around_.node.eval(ref(redis_scripts::native_drop), std::array<std::string_view, 1>{r.key.name.str()},
                           std::array<std::string_view, 1>{r.owner.str()}, deadline,
-                          [done = std::move(done)](redis::outcome o) {
+                          [done = std::move(done)](const redis::outcome& o) {
                               if (auto no = without_reply<release_answer>(o)) return done(*std::move(no));
                               if (std::get<redis::reply>(o).integer() == 0) return done(not_held{});
                               done(released{});

@@ -24,7 +24,7 @@ class recursive final : public redisson_layout {
         const auto lease = std::to_string(r.lease.count());
         around_.node.eval(ref(redis_scripts::recursive_acquire), std::span{keys}.first(fenced_ ? 2 : 1),
                           std::array<std::string_view, 3>{r.owner.str(), lease, tokens_a_grant}, deadline,
-                          [done = std::move(done)](redis::outcome o) { answer_attempt(o, done); });
+                          [done = std::move(done)](const redis::outcome& o) { answer_attempt(o, done); });
     }
 
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
@@ -34,7 +34,7 @@ class recursive final : public redisson_layout {
         around_.node.eval(ref(redis_scripts::recursive_release),
                           std::array<std::string_view, 1>{r.key.name.str()},
                           std::array<std::string_view, 2>{r.owner.str(), channel}, deadline,
-                          [done = std::move(done)](redis::outcome o) { answer_release(o, done); });
+                          [done = std::move(done)](const redis::outcome& o) { answer_release(o, done); });
     }
 
     std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id&,

@@ -29,7 +29,7 @@ class readers final : public redisson_layout {
         around_.node.eval(ref(redis_scripts::shared_read),
                           std::array<std::string_view, 2>{r.key.name.str(), mine},
                           std::array<std::string_view, 2>{r.owner.str(), lease}, deadline,
-                          [done = std::move(done)](redis::outcome o) { answer_attempt(o, done); });
+                          [done = std::move(done)](const redis::outcome& o) { answer_attempt(o, done); });
     }
 
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
@@ -38,7 +38,7 @@ class readers final : public redisson_layout {
         around_.node.eval(
             ref(redis_scripts::shared_read_release), std::array<std::string_view, 2>{r.key.name.str(), mine},
             std::array<std::string_view, 4>{r.owner.str(), channel_of(r.key), before_owner, mark}, deadline,
-            [done = std::move(done)](redis::outcome o) { answer_release(o, done); });
+            [done = std::move(done)](const redis::outcome& o) { answer_release(o, done); });
     }
 
     std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id&,
@@ -63,14 +63,14 @@ class writer final : public redisson_layout {
         const auto lease = std::to_string(r.lease.count());
         around_.node.eval(ref(redis_scripts::shared_write), std::array<std::string_view, 1>{r.key.name.str()},
                           std::array<std::string_view, 2>{field_of(r.owner), lease}, deadline,
-                          [done = std::move(done)](redis::outcome o) { answer_attempt(o, done); });
+                          [done = std::move(done)](const redis::outcome& o) { answer_attempt(o, done); });
     }
 
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
         around_.node.eval(ref(redis_scripts::shared_write_release),
                           std::array<std::string_view, 1>{r.key.name.str()},
                           std::array<std::string_view, 2>{field_of(r.owner), channel_of(r.key)}, deadline,
-                          [done = std::move(done)](redis::outcome o) { answer_release(o, done); });
+                          [done = std::move(done)](const redis::outcome& o) { answer_release(o, done); });
     }
 
     std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id&,
