@@ -49,9 +49,7 @@ lease_state lease::state() const noexcept {
     return hold_->of->state();
 }
 
-std::stop_token lease::lost() const noexcept {
-    return hold_ ? hold_->of->lost.get_token() : std::stop_token{};
-}
+std::stop_token lease::lost() const noexcept { return hold_ ? hold_->of->lost() : std::stop_token{}; }
 
 holdfast::fence lease::fence() const noexcept { return hold_ ? hold_->of->token : holdfast::fence::none; }
 

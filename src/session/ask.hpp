@@ -27,12 +27,12 @@ std::optional<Answer> ask(backend::store& store, boot_clock::time_point until, S
         b->there.store(true, std::memory_order_release);
         b->parker.unpark();
     });
-    while (!b->there.load(std::memory_order_acquire)) {
-        if (boot_clock::now() >= until) return std::nullopt;
+    for (;;) {
         store.lend(b->parker, until);
         b->parker.consume();
+        if (b->there.load(std::memory_order_acquire)) return std::move(b->answer);
+        if (boot_clock::now() >= until) return std::nullopt;
     }
-    return std::move(b->answer);
 }
 
 }  // namespace holdfast::session

@@ -59,11 +59,11 @@ background_release::background_release(std::shared_ptr<cell> of, std::shared_ptr
     : cell_(std::move(of)),
       core_(cell_->client()),
       of_(std::move(t)),
-      machine_(cell_->releasing(*of_)),
+      machine_(cell_->releasing(*of_, boot_clock::now())),
       done_(std::move(done)) {}
 
 background_release::~background_release() {
-    if (!ended_) finish({release_outcome::unknown_until, cell_->frees_at(*of_)});
+    if (!ended_) finish({release_outcome::unknown_until, cell_->frees_at(*of_, boot_clock::now())});
 }
 
 void background_release::begin(std::shared_ptr<cell> of, std::shared_ptr<tenancy> t,
@@ -84,7 +84,7 @@ void background_release::obey(engine::release_action action) {
         return;
     }
     const auto until = std::get<engine::send_release>(action).until;
-    core_.store().release({of_->key, of_->owner, false}, core_.send_by(until),
+    core_.store().release({of_->key, of_->owner, false}, core_.send_by(boot_clock::now(), until),
                           [b = shared_from_this()](const backend::release_answer& a) {
                               b->obey(b->machine_.on_answer(a, boot_clock::now()));
                           });

@@ -181,22 +181,24 @@ release_result cell::release(hold& h) noexcept {
 
 release_result cell::end_hold(const std::shared_ptr<tenancy>& t) {
     const core::call here(*core_);
-    if (const auto at_once = let_go(t)) return *at_once;
+    auto now = boot_clock::now();
+    if (const auto at_once = let_go(t, now)) return *at_once;
     auto& store = core_->store();
-    auto machine = releasing(*t);
-    auto action = machine.begin(boot_clock::now());
+    auto machine = releasing(*t, now);
+    auto action = machine.begin(now);
     backend::parker pause;
     while (!std::holds_alternative<engine::release_done>(action)) {
         if (const auto* retry = std::get_if<engine::retry_release>(&action)) {
             pause.park_until(retry->at);
-            action = machine.begin(boot_clock::now());
+            now = boot_clock::now();
+            action = machine.begin(now);
             continue;
         }
         const auto until = std::get<engine::send_release>(action).until;
         const auto answer = ask<backend::release_answer>(store, until, [&](auto handler) {
-            store.release({key_, t->owner, false}, core_->send_by(until), std::move(handler));
+            store.release({key_, t->owner, false}, core_->send_by(now, until), std::move(handler));
         });
-        const auto now = boot_clock::now();
+        now = boot_clock::now();
         action = answer ? machine.on_answer(*answer, now) : machine.on_elapsed(now);
     }
     return released(t, std::get<engine::release_done>(action));
@@ -207,14 +209,14 @@ void cell::release_later(const std::shared_ptr<hold>& h, callback<void(release_r
     if (!h->result && core_->forked()) h->result = release_result{release_outcome::already_lost, {}};
     if (!h->result) {
         core_->begin_errand();
-        h->result = let_go(h->of);
+        h->result = let_go(h->of, boot_clock::now());
         if (!h->result) return background_release::begin(shared_from_this(), h->of, std::move(done));
         core_->end_errand();
     }
     if (done) done(*h->result);
 }
 
-std::optional<release_result> cell::let_go(const std::shared_ptr<tenancy>& t) {
+std::optional<release_result> cell::let_go(const std::shared_ptr<tenancy>& t, time_point now) {
     if (!core_->usable()) {
         // close() gives back what is held; it does not wait for a call that began after it.
         core_->lose(t, "the client was closed");
@@ -222,15 +224,21 @@ std::optional<release_result> cell::let_go(const std::shared_ptr<tenancy>& t) {
     }
     {
         base::guard lock(mutex_);
-        if (auto* const now = occupied_by(t); now != nullptr && now->holds > 1 && t->valid()) {
-            core_->renew_now(t, --now->holds);
-            return release_result{release_outcome::released, {}};
+        if (auto* const here = occupied_by(t)) {
+            if (here->holds > 1 && t->valid()) {
+                core_->renew_now(t, --here->holds);
+                return release_result{release_outcome::released, {}};
+            }
+            if (const auto next = pass_on(*here, now)) {
+                lock.unlock();
+                next->call();
+                return release_result{release_outcome::released, {}};
+            }
         }
     }
-    if (pass_on(t)) return release_result{release_outcome::released, {}};
     if (t->valid() && t->move_to(lease_state::released)) {
         // Nobody renews it any more, then the store is told.
-        core_->ended(*t);
+        core_->ended(*t, now);
         return std::nullopt;
     }
     // It is over, or just about: if the store does not know yet, that frees it earlier.
@@ -241,39 +249,34 @@ std::optional<release_result> cell::let_go(const std::shared_ptr<tenancy>& t) {
 }
 
 // The next thread in line has the lock from now on, with what is left of the lease; the store hears nothing.
-bool cell::pass_on(const std::shared_ptr<tenancy>& t) {
-    std::shared_ptr<waiter> next;
-    {
-        base::guard lock(mutex_);
-        auto* const place = occupied_by(t);
-        if (place == nullptr || t->state() != lease_state::held) return false;
-        next = gate_.next();
-        const auto now = boot_clock::now();
-        if (!next || !engine::may_pass_on(t->grant, {t->lease(), t->renewed()}, next->wants, t->deadline(),
-                                          core_->settings.local_turns, now))
-            return false;
-        if (!t->move_to(lease_state::released)) return false;
-        // The store gives fences in steps that leave room for these.
-        const auto token = t->token == fence::none ? t->token : static_cast<fence>(to_number(t->token) + 1);
-        const auto successor =
-            std::make_shared<tenancy>(key_, t->owner, t->lease(), t->renewed(), token, t->deadline(), now);
-        successor->grant = t->grant;
-        ++successor->grant.turns;
-        successor->stray = t->stray;
-        successor->home = weak_from_this();
-        successor->watch = std::move(t->watch);
-        successor->thread = next->thread;
-        core_->passed_on(*t, successor, now - next->called_at);
-        (void)gate_.leave(place->place);
-        *place = {successor, 1, next};
-        next->passed_on = successor;
-    }
-    next->call();
-    return true;
+// Returns that thread, which is to be called; empty if it must be released.
+std::shared_ptr<waiter> cell::pass_on(occupancy& from, time_point now) {
+    auto next = gate_.next();
+    tenancy& t = *from.lease;
+    if (!next || t.state() != lease_state::held ||
+        !engine::may_pass_on(t.grant, {t.lease(), t.renewed()}, next->wants, t.deadline(),
+                             core_->settings.local_turns, now))
+        return nullptr;
+    if (!t.move_to(lease_state::released)) return nullptr;
+    // The store gives fences in steps that leave room for these.
+    const auto token = t.token == fence::none ? t.token : static_cast<fence>(to_number(t.token) + 1);
+    const auto successor =
+        std::make_shared<tenancy>(key_, t.owner, t.lease(), t.renewed(), token, t.deadline(), now);
+    successor->grant = t.grant;
+    ++successor->grant.turns;
+    successor->stray = t.stray;
+    successor->home = weak_from_this();
+    successor->watch = std::move(t.watch);
+    successor->thread = next->thread;
+    core_->passed_on(t, successor, now - next->called_at);
+    (void)gate_.leave(from.place);
+    from = {successor, 1, next};
+    next->passed_on = successor;
+    return next;
 }
 
-engine::release cell::releasing(const tenancy& t) const {
-    return engine::release{{t.deadline(), frees_at(t), core_->settings.answer_timeout}};
+engine::release cell::releasing(const tenancy& t, time_point now) const {
+    return engine::release{{t.deadline(), frees_at(t, now), core_->settings.answer_timeout}};
 }
 
 // What follows the store's last word.
@@ -294,7 +297,7 @@ release_result cell::released(const std::shared_ptr<tenancy>& t, const engine::r
                     "the store did not answer; it frees the lock by itself", done.reason.code, t->token);
     }
 
-    std::shared_ptr<waiter> place;
+    std::shared_ptr<waiter> next;
     {
         base::guard lock(mutex_);
         expect_queue_ = done.told.handed_over;
@@ -305,9 +308,9 @@ release_result cell::released(const std::shared_ptr<tenancy>& t, const engine::r
             not_before_ = boot_clock::now() +
                           std::chrono::duration_cast<boot_clock::duration>(trip * (1 + 2 * base::jitter()));
         }
-        place = vacate(t);
+        next = vacate(t);
     }
-    if (place) leave(place);
+    if (next) next->call();
     return done.result;
 }
 
@@ -317,14 +320,14 @@ void cell::turn_away() {
 }
 
 void cell::on_lost(const std::shared_ptr<tenancy>& t) {
-    std::shared_ptr<waiter> place;
+    std::shared_ptr<waiter> next;
     {
         base::guard lock(mutex_);
         if (!t->thread || !t->thread->alive.load())
             std::erase_if(threads_, [&](const auto& h) { return h.lease == t; });
-        place = vacate(t);
+        next = vacate(t);
     }
-    if (place) leave(place);
+    if (next) next->call();
 }
 
 void cell::heard(const backend::attempt_answer& answer) {
@@ -348,9 +351,9 @@ cell::occupancy* cell::occupied_by(const std::shared_ptr<tenancy>& t) {
 std::shared_ptr<waiter> cell::vacate(const std::shared_ptr<tenancy>& t) {
     auto* const it = occupied_by(t);
     if (it == nullptr) return nullptr;
-    auto place = std::move(it->place);
+    const auto place = std::move(it->place);
     tenants_.erase(tenants_.begin() + (it - tenants_.data()));
-    return place;
+    return gate_.leave(place);
 }
 
 void cell::leave(const std::shared_ptr<waiter>& me) {
@@ -372,9 +375,9 @@ std::shared_ptr<tenancy> cell::held_here() const {
 }
 
 // A renewal may have been sent just now, and be carried out as late as we would wait for its answer.
-time_point cell::frees_at(const tenancy& t) const {
+time_point cell::frees_at(const tenancy& t, time_point now) const {
     const auto slack = std::chrono::duration_cast<milliseconds>(t.lease() * core_->settings.drift);
-    return engine::later(engine::later(boot_clock::now(), t.lease()), core_->settings.answer_timeout + slack);
+    return engine::later(engine::later(now, t.lease()), core_->settings.answer_timeout + slack);
 }
 
 failed cell::describe(std::error_code why, std::string server_text, const std::string& holder) const {

@@ -57,6 +57,7 @@ class hold {
 // Thread-safe. Lives as long as a lock object or a hold.
 class cell : public std::enable_shared_from_this<cell> {
   public:
+    // The hold is empty for a thread's own, which the cell keeps for it.
     using outcome = std::variant<std::shared_ptr<hold>, failed>;
 
     cell(std::shared_ptr<core> of, backend::lock_key key)
@@ -110,7 +111,7 @@ class cell : public std::enable_shared_from_this<cell> {
     friend class background_release;  // likewise gives back
 
     [[nodiscard]] occupancy* occupied_by(const std::shared_ptr<tenancy>& t) REQUIRES(mutex_);
-    // Ends it and returns its place in the line; empty if it had ended.
+    // It holds it no more. Returns whose turn it is in the line now, if that has changed.
     [[nodiscard]] std::shared_ptr<waiter> vacate(const std::shared_ptr<tenancy>& t) REQUIRES(mutex_);
     std::optional<outcome> enter_again(const acquisition& how);
     [[nodiscard]] outcome pursue(const acquisition& how);
@@ -120,15 +121,15 @@ class cell : public std::enable_shared_from_this<cell> {
     [[nodiscard]] std::optional<failed> refuse(const acquisition& how) const;
     [[nodiscard]] engine::lease_terms terms_of(const acquisition& how) const;
     // What ends without a word to the store: passed on, still held by others, or lost before.
-    [[nodiscard]] std::optional<release_result> let_go(const std::shared_ptr<tenancy>& t);
-    bool pass_on(const std::shared_ptr<tenancy>& t);
-    [[nodiscard]] engine::release releasing(const tenancy& t) const;
+    [[nodiscard]] std::optional<release_result> let_go(const std::shared_ptr<tenancy>& t, time_point now);
+    [[nodiscard]] std::shared_ptr<waiter> pass_on(occupancy& from, time_point now) REQUIRES(mutex_);
+    [[nodiscard]] engine::release releasing(const tenancy& t, time_point now) const;
     release_result released(const std::shared_ptr<tenancy>& t, const engine::release_done& done);
     release_result end_hold(const std::shared_ptr<tenancy>& t);
     void leave(const std::shared_ptr<waiter>& me);
     // What an attempt was answered says something to those who stand behind it.
     void heard(const backend::attempt_answer& answer);
-    [[nodiscard]] time_point frees_at(const tenancy& t) const;
+    [[nodiscard]] time_point frees_at(const tenancy& t, time_point now) const;
     failed describe(std::error_code why, std::string server_text, const std::string& holder) const;
 
     const std::shared_ptr<core> core_;

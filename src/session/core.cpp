@@ -155,9 +155,9 @@ void core::passed_on(const tenancy& t, const std::shared_ptr<tenancy>& next, boo
     tell(event_kind::acquired, &next->key.name, {}, {}, next->token);
 }
 
-void core::ended(const tenancy& t) {
+void core::ended(const tenancy& t, time_point now) {
     counts.held.subtract();
-    counts.hold.add(boot_clock::now() - t.since);
+    counts.hold.add(now - t.since);
     base::guard lock(mutex_);
     timetable_.remove(t.id);
     leases_.erase(t.id);
@@ -294,16 +294,16 @@ void core::on_renewed(const std::shared_ptr<tenancy>& t, backend::renew_answer a
 void core::lose(const std::shared_ptr<tenancy>& t, const std::string& why) {
     if (!t->move_to(lease_state::lost)) return;
     counts.lost.add();
-    ended(*t);
+    ended(*t, boot_clock::now());
     t->watch.reset();
     // First the way for others is free, then it is told: who hears of the loss may try at once.
     if (const auto c = t->home.lock()) c->on_lost(t);
-    notifier_.post([t] { t->lost.request_stop(); });
+    notifier_.post([t] { t->tell_lost(); });
     tell(event_kind::lost, &t->key.name, why, errc::lost, t->token);
 }
 
-time_point core::send_by(time_point until) const {
-    const auto left = std::max<boot_clock::duration>(until - boot_clock::now(), milliseconds{0});
+time_point core::send_by(time_point now, time_point until) const {
+    const auto left = std::max<boot_clock::duration>(until - now, milliseconds{0});
     return until - std::min<boot_clock::duration>(left, settings.answer_timeout) / 8;
 }
 

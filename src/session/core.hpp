@@ -68,7 +68,7 @@ class core : public std::enable_shared_from_this<core> {
     // `next` takes the place of `t`, which was released; the store knows nothing of it.
     void passed_on(const tenancy& t, const std::shared_ptr<tenancy>& next, boot_clock::duration waited);
     // No renewal is sent and no loss is told from here on. Counts the hold.
-    void ended(const tenancy& t);
+    void ended(const tenancy& t, time_point now);
     // The lease is over and its holder is told. Once; not after ended().
     void lose(const std::shared_ptr<tenancy>& t, const std::string& why);
     // Renews now, and goes on as planned: after a hand-over, and to show a new hold count (0: none).
@@ -79,7 +79,7 @@ class core : public std::enable_shared_from_this<core> {
 
     // What could not be sent by then never will be, and the store says so before the caller stops waiting at
     // `until`: "not sent" is a better answer than none.
-    [[nodiscard]] time_point send_by(time_point until) const;
+    [[nodiscard]] time_point send_by(time_point now, time_point until) const;
     // Something is under way that nobody waits for; close() gives it config::close_timeout.
     void begin_errand();
     void end_errand();

@@ -40,7 +40,7 @@ void pursuit::wait() { me_->wait(until_, contest_ && contest_->asking ? &core_.s
 
 std::optional<pursuit::outcome> pursuit::advance() {
     me_->look();
-    auto end = go_on();
+    auto end = go_on(boot_clock::now());
     if (!end) return end;
     const bool stood = std::exchange(stage_, stage::over) != stage::outside;
     if (const auto* no = std::get_if<failed>(&*end)) {
@@ -54,18 +54,18 @@ std::optional<pursuit::outcome> pursuit::advance() {
     return end;
 }
 
-std::optional<pursuit::outcome> pursuit::go_on() {
+std::optional<pursuit::outcome> pursuit::go_on(time_point now) {
     if (stage_ == stage::outside) {
         if (auto end = arrive()) return end;
     } else if (stage_ == stage::in_line) {
-        if (auto end = stand_in_line()) return end;
+        if (auto end = stand_in_line(now)) return end;
     }
     if (stage_ == stage::in_line) return std::nullopt;
     if (stage_ == stage::pausing) {
-        if (!me_->has_event() && boot_clock::now() < until_) return std::nullopt;
+        if (now < until_ && !me_->has_event()) return std::nullopt;
         stage_ = stage::at_the_store;
     }
-    return contend();
+    return contend(now);
 }
 
 // --- in line ----------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ std::optional<pursuit::outcome> pursuit::arrive() {
     if (me_->has_event()) return give_up_in_line();
     const bool first = how_.give_up_at ? cell_->gate_.enter(me_) : cell_->gate_.try_enter(me_);
     if (first) {
-        at_the_head(cell_->not_before_);
+        at_the_head();
     } else if (how_.give_up_at) {
         stage_ = stage::in_line;
         until_ = *how_.give_up_at;
@@ -87,12 +87,11 @@ std::optional<pursuit::outcome> pursuit::arrive() {
     return std::nullopt;
 }
 
-std::optional<pursuit::outcome> pursuit::stand_in_line() {
+std::optional<pursuit::outcome> pursuit::stand_in_line(time_point now) {
     base::guard lock(cell_->mutex_);
     if (const auto t = std::exchange(me_->passed_on, nullptr)) {
         if (t->valid()) {
-            if (how_.by_thread) cell_->threads_.push_back({me_->thread->serial, t, 1});
-            return std::make_shared<hold>(cell_, t);
+            return hold_of(t);
         }
         // We were stopped for so long that we have nothing of the lock; back into the line.
         lock.unlock();
@@ -103,12 +102,12 @@ std::optional<pursuit::outcome> pursuit::stand_in_line() {
         stage_ = stage::outside;
         if (!core_.usable()) return closed();
         stage_ = stage::in_line;
-        if (cell_->gate_.enter(me_)) at_the_head(cell_->not_before_);
+        if (cell_->gate_.enter(me_)) at_the_head();
         return std::nullopt;
     }
     if (cell_->gate_.is_head(me_)) {
-        at_the_head(cell_->not_before_);
-    } else if (me_->has_event() || boot_clock::now() >= until_) {
+        at_the_head();
+    } else if (me_->has_event() || now >= until_) {
         // At once: outside the mutex the lock might still be passed on to us.
         (void)cell_->gate_.leave(me_);
         stage_ = stage::outside;
@@ -125,9 +124,10 @@ pursuit::outcome pursuit::give_up_in_line() {
 }
 
 // Where waiters elsewhere were just told that the lock is free: who comes back at once would always win.
-void pursuit::at_the_head(time_point not_before) {
+void pursuit::at_the_head() {
     stage_ = stage::pausing;
-    until_ = how_.give_up_at ? std::min(not_before, *how_.give_up_at) : time_point{};
+    until_ = how_.give_up_at ? std::min(cell_->not_before_, *how_.give_up_at) : time_point{};
+    expect_queue_ = std::exchange(cell_->expect_queue_, false);
 }
 
 // --- at the store -----------------------------------------------------------------------------------
@@ -150,15 +150,12 @@ void pursuit::begin_contest() {
     rules.silent_poll = settings.silent_poll;
     rules.patience = settings.patience;
     rules.answer_timeout = settings.answer_timeout;
-    {
-        base::guard lock(cell_->mutex_);
-        rules.expect_queue = std::exchange(cell_->expect_queue_, false);
-    }
+    rules.expect_queue = expect_queue_;
     contest_.emplace(rules, backend::attempt_request{key, how_.as.empty() ? store.new_owner(key.of) : how_.as,
                                                      rules.lease, backend::intent::look});
 }
 
-std::optional<pursuit::outcome> pursuit::contend() {
+std::optional<pursuit::outcome> pursuit::contend(time_point now) {
     std::optional<engine::acquire_event> event;
     if (contest_) {
         event = me_->take();
@@ -167,16 +164,15 @@ std::optional<pursuit::outcome> pursuit::contend() {
         event = engine::begun{};
     }
     for (;;) {
-        const auto now = boot_clock::now();
         if (!event && now >= until_) event = engine::elapsed{};
         if (!event) return std::nullopt;
         if (std::holds_alternative<engine::answered>(*event)) contest_->asking = false;
-        if (auto end = obey(contest_->machine.resume(std::move(*event), now))) return end;
+        if (auto end = obey(contest_->machine.resume(std::move(*event), now), now)) return end;
         event = me_->take();
     }
 }
 
-std::optional<pursuit::outcome> pursuit::obey(engine::acquire_action action) {
+std::optional<pursuit::outcome> pursuit::obey(engine::acquire_action action, time_point now) {
     auto& at = *contest_;
     auto& store = core_.store();
     if (const auto* a = std::get_if<engine::ask>(&action)) {
@@ -184,7 +180,7 @@ std::optional<pursuit::outcome> pursuit::obey(engine::acquire_action action) {
         at.request.want = a->want;
         at.asking = true;
         me_->asks();
-        store.attempt(at.request, core_.send_by(until_),
+        store.attempt(at.request, core_.send_by(now, until_),
                       [me = me_, number = a->number, of = cell_](backend::attempt_answer answer) {
                           count(of->client().counts, answer);
                           of->heard(answer);
@@ -199,7 +195,7 @@ std::optional<pursuit::outcome> pursuit::obey(engine::acquire_action action) {
     } else if (const auto* w = std::get_if<engine::wait>(&action)) {
         until_ = w->until;
     } else if (const auto* got = std::get_if<engine::hold_it>(&action)) {
-        return settle(*got);
+        return settle(*got, now);
     } else {
         auto& no = std::get<engine::give_up>(action);
         const auto& r = at.request;
@@ -214,8 +210,7 @@ std::optional<pursuit::outcome> pursuit::obey(engine::acquire_action action) {
     return std::nullopt;
 }
 
-std::shared_ptr<hold> pursuit::settle(const engine::hold_it& grant) {
-    const auto now = boot_clock::now();
+std::shared_ptr<hold> pursuit::settle(const engine::hold_it& grant, time_point now) {
     const auto t =
         std::make_shared<tenancy>(cell_->key_, std::move(contest_->request.owner), me_->wants.lease,
                                   me_->wants.renewed, grant.token, grant.deadline, now);
@@ -224,15 +219,21 @@ std::shared_ptr<hold> pursuit::settle(const engine::hold_it& grant) {
     t->home = cell_;
     t->watch = std::move(contest_->watch);
     t->thread = me_->thread;
-    auto h = std::make_shared<hold>(cell_, t);
+    std::shared_ptr<hold> h;
     {
         base::guard lock(cell_->mutex_);
         cell_->tenants_.push_back({t, 1, me_});
-        if (how_.by_thread) cell_->threads_.push_back({me_->thread->serial, t, 1});
+        h = hold_of(t);
     }
     core_.began(t, now - me_->called_at);
     if (grant.claim) core_.renew_now(t, 0);
     return h;
+}
+
+std::shared_ptr<hold> pursuit::hold_of(const std::shared_ptr<tenancy>& t) {
+    if (!how_.by_thread) return std::make_shared<hold>(cell_, t);
+    cell_->threads_.push_back({me_->thread->serial, t, 1});
+    return nullptr;
 }
 
 }  // namespace holdfast::session

@@ -46,15 +46,17 @@ class pursuit {
         bool asking = false;
     };
 
-    [[nodiscard]] std::optional<outcome> go_on();
+    // All of a step counts from one look at the clock, before the step: never too late a time.
+    [[nodiscard]] std::optional<outcome> go_on(time_point now);
     [[nodiscard]] std::optional<outcome> arrive();
-    [[nodiscard]] std::optional<outcome> stand_in_line();
+    [[nodiscard]] std::optional<outcome> stand_in_line(time_point now);
     [[nodiscard]] outcome give_up_in_line() REQUIRES(cell_->mutex_);
-    void at_the_head(time_point not_before);
-    [[nodiscard]] std::optional<outcome> contend();
+    void at_the_head() REQUIRES(cell_->mutex_);
+    [[nodiscard]] std::optional<outcome> contend(time_point now);
     void begin_contest();
-    [[nodiscard]] std::optional<outcome> obey(engine::acquire_action action);
-    [[nodiscard]] std::shared_ptr<hold> settle(const engine::hold_it& grant);
+    [[nodiscard]] std::optional<outcome> obey(engine::acquire_action action, time_point now);
+    [[nodiscard]] std::shared_ptr<hold> settle(const engine::hold_it& grant, time_point now);
+    [[nodiscard]] std::shared_ptr<hold> hold_of(const std::shared_ptr<tenancy>& t) REQUIRES(cell_->mutex_);
 
     const std::shared_ptr<cell> cell_;
     core& core_;
@@ -62,6 +64,7 @@ class pursuit {
     const std::shared_ptr<waiter> me_;
     stage stage_ = stage::outside;
     time_point until_ = time_point::max();
+    bool expect_queue_ = false;  // others wait elsewhere
     std::optional<contest> contest_;
 };
 

@@ -1,6 +1,7 @@
 // One lease as the store knows it: from the grant to the release or the loss. Holds of the user point at it.
 #pragma once
 
+#include "base/annotations.hpp"
 #include "base/fork.hpp"
 #include "engine/local_turns.hpp"
 
@@ -99,7 +100,23 @@ class tenancy {
         return true;
     }
 
-    std::stop_source lost;  // asked on the notifier's thread
+    // Asked to stop by tell_lost().
+    [[nodiscard]] std::stop_token lost() {
+        base::guard lock(mutex_);
+        if (!lost_.stop_possible()) {
+            lost_ = std::stop_source{};
+            if (told_) lost_.request_stop();
+        }
+        return lost_.get_token();
+    }
+    // Runs the callbacks of those tokens.
+    void tell_lost() {
+        base::guard lock(mutex_);
+        told_ = true;
+        auto asked = lost_;
+        lock.unlock();
+        asked.request_stop();
+    }
 
   private:
     static boot_clock::rep count(time_point t) noexcept { return t.time_since_epoch().count(); }
@@ -112,6 +129,9 @@ class tenancy {
     std::atomic<bool> renewed_;
     std::atomic<boot_clock::rep> deadline_;
     std::atomic<lease_state> state_{lease_state::held};
+    base::mutex mutex_;
+    std::stop_source lost_ GUARDED_BY(mutex_){std::nostopstate};  // made when somebody asks: few do
+    bool told_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace holdfast::session
