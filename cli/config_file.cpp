@@ -38,6 +38,7 @@ constexpr std::array fields{
     field{"patience", &config::patience},
     field{"local_turns", &config::local_turns},
     field{"fair_liveness", &config::fair_liveness},
+    field{"connections", &config::connections},
     field{"answer_timeout", &config::answer_timeout},
     field{"close_timeout", &config::close_timeout},
     field{"slow_callback", &config::slow_callback},

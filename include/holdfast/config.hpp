@@ -50,6 +50,11 @@ struct config {
     // more.
     milliseconds fair_liveness{5'000};
 
+    // Connections for commands; a lock's commands all go over the same one. One serves many threads best,
+    // since they share its reads and writes; a few serve two to four threads better, which else wait for each
+    // other. event_kind::store_down tells when one of them is lost, store_up when all are there. 1 to 64.
+    unsigned connections = 1;
+
     // One answer of the store is waited for this long. 10 ms to 1 min.
     milliseconds answer_timeout{2'000};
 

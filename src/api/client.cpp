@@ -38,6 +38,7 @@ config checked(config c) {
     check_between("patience", c.patience, 0ms, 24h);
     if (c.local_turns < 1 || c.local_turns > 16) refuse("local_turns", "must lie between 1 and 16");
     check_between("fair_liveness", c.fair_liveness, 100ms, 5min);
+    if (c.connections < 1 || c.connections > 64) refuse("connections", "must lie between 1 and 64");
     check_between("answer_timeout", c.answer_timeout, 10ms, 1min);
     check_between("close_timeout", c.close_timeout, 0ms, 1min);
     check_between("slow_callback", c.slow_callback, 1ms, 1h);

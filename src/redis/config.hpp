@@ -38,6 +38,8 @@ struct node_config {
     std::string password;  // empty: no AUTH
     int db = 0;            // 0: no SELECT is sent, and it is the only one a cluster has
 
+    unsigned connections = 1;  // for commands; those that name one key go over the same
+
     std::string client_name;  // shown by CLIENT LIST; empty: none
 
     milliseconds connect_timeout{2000};  // resolve, connect and handshake together; well below a usual lease

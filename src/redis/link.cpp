@@ -18,6 +18,7 @@ namespace {
 
 // This thread runs handlers. What they submit, nobody is on the way to drive.
 thread_local int handlers_running = 0;
+thread_local const link* latest = nullptr;  // only to compare: it may be gone
 
 void run_handler(operation& op, outcome&& o) noexcept {
     ++handlers_running;
@@ -38,8 +39,11 @@ bool link::has_unwritten() const {
 
 bool link::has_work() const { return conn_ && (!conn_->in_flight.empty() || has_unwritten()); }
 
+bool link::sent_on_last() const noexcept { return latest == this; }
+
 void link::submit(std::span<request> requests) {
     const bool driven = will_drive::here() && handlers_running == 0;
+    if (driven) latest = this;
     operation_queue turned_away;
     not_sent why;
     mutex_.lock();

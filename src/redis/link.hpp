@@ -69,6 +69,8 @@ class link : public std::enable_shared_from_this<link> {
     void submit(std::span<request>);
     void submit(request r) { submit({&r, 1}); }
 
+    // This thread's latest command that it means to drive went here.
+    [[nodiscard]] bool sent_on_last() const noexcept;
     // See node::drive.
     void drive(backend::parker& me, time_point until) EXCLUDES(mutex_, pump_mutex_);
 

@@ -1,4 +1,4 @@
-// One Redis server as its users see it: a command link and a subscriber link.
+// One Redis server as its users see it: one or several command links and a subscriber link.
 #pragma once
 
 #include "redis/config.hpp"
@@ -27,8 +27,8 @@ class link;
 // Told on the reactor thread; the callback is short and never blocks.
 struct node_event {
     enum class what {
-        up,       // connected; `server` is filled
-        down,     // the connection is lost or cannot be made; `why` says so. Told once per loss, not per try
+        up,       // all connected; `server` is filled
+        down,     // a connection is lost or cannot be made; `why` says so. Told once per loss, not per try
         refused,  // the server does not want us (password, database); tried again, seldom
     } kind;
     server_info server;      // of `up`
@@ -56,9 +56,10 @@ class will_drive {
 };
 
 // Thread-safe, but for construction and destruction. Connects at once and stays connected.
-// Commands are answered in the order in which the server got them; a command given before the connection
-// is up waits for it until its deadline. Nothing here blocks but `drive` and the destructor (which waits
-// for the reactor). A handler's contract is in outcome.hpp.
+// Commands on one key are executed and answered in the order in which they were given, others too if there is
+// one connection (node_config::connections). A key is a command's second word or a script's first key. A
+// command given before its connection is up waits for it until its deadline. Nothing here blocks but `drive`
+// and the destructor (which waits for the reactor). A handler's contract is in outcome.hpp.
 class node {
   public:
     // `on_event` may be empty. The reactor must outlive the node.
@@ -79,8 +80,8 @@ class node {
     void eval(const script_ref&, std::span<const std::string_view> keys,
               std::span<const std::string_view> args, time_point deadline, reply_handler);
 
-    // Several scripts in one write. `done` is called once, with the outcomes in the order of the calls.
-    // Commands of other threads may run in between.
+    // Several scripts in one write, on the connection of the first. `done` is called once, with the outcomes
+    // in the order of the calls. Commands of other threads may run in between.
     struct eval_call {
         script_ref script;
         std::span<const std::string_view> keys;
@@ -92,8 +93,8 @@ class node {
     // See subscriber.hpp. The subscription must be destroyed before the node.
     [[nodiscard]] std::unique_ptr<subscription> subscribe(std::string channel, sub_handler);
 
-    // Lends this thread to the connection until `me` is unparked or `until` has come. May also return for
-    // no reason (somebody else left and this thread is to take over), so always:
+    // Lends this thread to the connection that it has sent on last until `me` is unparked or `until` has
+    // come. May also return for no reason (somebody else left and this thread is to take over), so always:
     //     while (!answered) { node.drive(me, until); me.consume(); }   // with a look at the clock
     // Check the answer *after* consume. Must not be called from a handler.
     void drive(backend::parker& me, time_point until);
@@ -109,7 +110,10 @@ class node {
     void abandon() noexcept;
 
   private:
-    std::shared_ptr<link> link_;
+    class gathered_events;
+    [[nodiscard]] link& link_of(std::string_view key) const noexcept;
+
+    std::vector<std::shared_ptr<link>> links_;
     std::unique_ptr<subscriber> subscriber_;
 };
 

@@ -27,6 +27,7 @@ constexpr std::size_t renewals_a_script = 100;
 
 redis::node_config config_of(const backends::services& given, std::string_view short_id) {
     auto config = redis::parse_url(given.settings.url);
+    config.connections = given.settings.connections;
     config.client_name = connection_name(short_id, given.settings.program);
     return config;
 }
@@ -84,7 +85,9 @@ class redis_store final : public store {
             handler<std::vector<renew_answer>> done;
         };
         const driven_here here(reactor_);
-        // Scripts of one layout each; `places` are the positions in the answer.
+        // Scripts of one layout each; `places` are the positions in the answer. With several connections a
+        // script goes over that of its first lock: whether the renewal of another overtakes its release or is
+        // overtaken says nothing to anybody. A hold count, whose order matters, is sent alone.
         std::vector<std::vector<std::size_t>> batches;
         std::array<std::size_t, kinds> filling{};
         for (std::size_t i = 0; i < all.size(); ++i) {
