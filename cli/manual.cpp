@@ -43,18 +43,47 @@ std::vector<std::string_view> split(std::string_view text, std::string_view at) 
     return parts;
 }
 
-// Sentences are filled; what is indented stands in columns and stays as it is.
+std::string italic(std::string_view word) { return fmt::format(R"(\fI{}\fR)", escaped(word)); }
+
+// "  64   wrong      69   no answer" is four columns: two spaces or more part them.
+std::vector<std::string_view> columns(std::string_view line) {
+    auto parts = split(line, "  ");
+    for (auto& part : parts) part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
+    std::erase(parts, std::string_view{});
+    return parts;
+}
+
+enum class look {
+    filled,    // sentences
+    tagged,    // indented, in columns: by turns a word and what it means
+    as_it_is,  // indented, and nothing beside it
+};
+
+look look_of(std::string_view line) {
+    if (!line.starts_with(' ')) return look::filled;
+    return columns(line).size() % 2 == 0 ? look::tagged : look::as_it_is;
+}
+
 std::string body(std::string_view paragraph) {
     std::string out;
-    bool as_it_is = false;
+    auto now = look::filled;
     for (const auto line : split(paragraph, "\n")) {
-        if (line.starts_with(' ') != as_it_is) {
-            as_it_is = !as_it_is;
-            out += as_it_is ? ".nf\n" : ".fi\n";
+        const auto next = look_of(line);
+        if (next != now) {
+            if (now == look::as_it_is) out += ".fi\n";
+            if (now == look::tagged) out += ".PP\n";
+            if (next == look::as_it_is) out += ".nf\n";
+            now = next;
         }
-        out += escaped(line) + '\n';
+        if (now == look::tagged) {
+            const auto parts = columns(line);
+            for (std::size_t i = 0; i < parts.size(); i += 2)
+                out += fmt::format(".TP\n{}\n{}\n", bold(parts[i]), escaped(parts[i + 1]));
+        } else {
+            out += escaped(line) + '\n';
+        }
     }
-    if (as_it_is) out += ".fi\n";
+    if (now == look::as_it_is) out += ".fi\n";
     return out;
 }
 
@@ -94,27 +123,44 @@ std::string full_name(const CLI::App& command) {
                : fmt::format("{} {}", command.get_parent()->get_name(), command.get_name());
 }
 
-// The lines that --help would show, by the same formatter.
-const CLI::Formatter& formatter_of(const CLI::App& command) {
-    return dynamic_cast<const CLI::Formatter&>(*command.get_formatter());
-}
-
+// The line that --help would show, by the same formatter.
 std::string usage(const CLI::App& command) {
     const auto name = full_name(command);
-    const auto line = formatter_of(command).make_usage(&command, name);
+    const auto line =
+        dynamic_cast<const CLI::Formatter&>(*command.get_formatter()).make_usage(&command, name);
     const auto rest = std::string_view{line}.substr(line.find(name) + name.size());
     return bold(name) + escaped(rest.substr(0, rest.find_last_not_of('\n') + 1));
 }
 
+// "-w, --wait DUR"; of something that is no option its name, with dots if there may be more of it.
+std::string heading(const CLI::Option& option) {
+    if (option.get_positional())
+        return italic(option.get_name()) + (option.get_items_expected_max() > 1 ? "..." : "");
+    std::vector<std::string> names;
+    for (const auto& name : option.get_snames()) names.push_back(bold("-" + name));
+    for (const auto& name : option.get_lnames()) names.push_back(bold("--" + name));
+    auto out = fmt::format("{}", fmt::join(names, ", "));
+    // CLI11 adds what is allowed, as in "KIND:{mutex,recursive}"; the description says it in words.
+    const auto type = option.get_type_name();
+    if (option.get_items_expected_max() > 0) out += ' ' + italic(type.substr(0, type.find(':')));
+    return out;
+}
+
+std::string meaning(const CLI::Option& option) {
+    auto out = escaped(option.get_description());
+    for (const auto* const other : option.get_excludes())
+        out += fmt::format(" (not with {})", bold(other->get_name()));
+    if (!option.get_default_str().empty())
+        out += fmt::format(" (default {})", escaped(option.get_default_str()));
+    return out;
+}
+
 std::string options(const CLI::App& command) {
-    const auto& formatter = formatter_of(command);
     std::string out;
     for (const bool positional : {true, false}) {
         for (const auto* const option : command.get_options({})) {
             if (option->get_group().empty() || option->get_positional() != positional) continue;
-            out +=
-                fmt::format(".TP\n{}{}\n{}\n", bold(formatter.make_option_name(option, positional)),
-                            escaped(formatter.make_option_opts(option)), escaped(option->get_description()));
+            out += fmt::format(".TP\n{}\n{}\n", heading(*option), meaning(*option));
         }
     }
     return out;
@@ -137,7 +183,7 @@ std::string manual(const CLI::App& program) {
         program.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
     const auto& name = program.get_name();
 
-    auto page = fmt::format(".TH HOLDFAST 1 \"\" \"{}\"\n.nh\n", program.version());
+    auto page = fmt::format(".TH HOLDFAST 1 \"\" \"{}\"\n.nh\n.ad l\n", program.version());
     page += fmt::format(".SH NAME\n{} \\- {}\n", name, escaped(program.get_description()));
 
     page += ".SH SYNOPSIS\n";

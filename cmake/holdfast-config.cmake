@@ -1,5 +1,20 @@
 # find_package(holdfast) gives the target holdfast::holdfast: the shared library, or after
 # set(holdfast_USE_STATIC_LIBS ON) the static one.
+
+# A target cannot change. Who did not say which library takes the one that is there.
+if(TARGET holdfast::holdfast)
+    get_target_property(_holdfast_kind holdfast::holdfast TYPE)
+    if(DEFINED holdfast_USE_STATIC_LIBS
+            AND ((holdfast_USE_STATIC_LIBS AND NOT _holdfast_kind STREQUAL "STATIC_LIBRARY")
+                OR (NOT holdfast_USE_STATIC_LIBS AND _holdfast_kind STREQUAL "STATIC_LIBRARY")))
+        set(holdfast_FOUND FALSE)
+        set(holdfast_NOT_FOUND_MESSAGE "The target holdfast::holdfast is there already, as a ${_holdfast_kind}; \
+set holdfast_USE_STATIC_LIBS before the first find_package(holdfast).")
+    endif()
+    unset(_holdfast_kind)
+    return()
+endif()
+
 if(NOT holdfast_USE_STATIC_LIBS)
     include("${CMAKE_CURRENT_LIST_DIR}/holdfast-shared.cmake")
     return()

@@ -1,17 +1,20 @@
 // holdfast: locks that many processes share.
 //
-//   client.hpp    one per process: where the locks live, events, counters
-//   mutex.hpp     mutex (the default), recursive_mutex (Redisson's RLock), fair_mutex, fenced_mutex,
-//   with_lock shared_mutex.hpp  shared_mutex: readers and writers lease.hpp     lease: the proof of holding;
-//   valid(), remaining(), lost(), fence(), release() error.hpp     error, errc, condition: what can go wrong
-//   and what to do about it
+//   client.hpp        one per process: where the locks live, events, counters
+//   mutex.hpp         mutex (the default), recursive_mutex (Redisson's RLock), fair_mutex, fenced_mutex;
+//                     with_lock
+//   shared_mutex.hpp  shared_mutex: readers and writers
+//   lease.hpp         lease: the proof of holding; valid(), remaining(), lost(), fence(), release()
+//   error.hpp         error, errc, condition: what can go wrong and what to do about it
 // Less often:
-//   config.hpp    every setting with its default and reason
-//   event.hpp     what happens while nobody asks; counters and histograms
-//   admin.hpp     inspect, list, evict
-//   async.hpp     acquire and release with Boost.Asio's completion tokens; to be included by itself
-//   types.hpp     lock_name, owner_id, fence, boot_clock
-//   backend.hpp   the seam, for authors of stores
+//   config.hpp        every setting with its default and reason
+//   event.hpp         what happens while nobody asks; counters and histograms
+//   admin.hpp         inspect, list, evict
+//   async.hpp         acquire and release with Boost.Asio's completion tokens; to be included by itself
+//   types.hpp         lock_name, owner_id, fence, boot_clock
+//   version.hpp       which holdfast this is, for #if
+//   backend.hpp       the seam, for authors of stores
+// Parts of the others, from which users need nothing: async_access.hpp, callback.hpp, export.hpp
 #pragma once
 
 #include <holdfast/admin.hpp>

@@ -16,3 +16,23 @@ build_consumer -DCMAKE_PREFIX_PATH="$prefix" -Dholdfast_USE_STATIC_LIBS=ON \
     -DCMAKE_DISABLE_FIND_PACKAGE_Threads=OFF -DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=OFF
 runs "$program"
 if needs "$program" | grep libholdfast; then fail "it asks for the shared library"; fi
+
+# The first call decides; a later one that wants the other library is told so.
+mkdir "$scratch/twice"
+cat > "$scratch/twice/CMakeLists.txt" << 'END'
+cmake_minimum_required(VERSION 3.25)
+project(twice LANGUAGES CXX)
+set(holdfast_USE_STATIC_LIBS ${FIRST})
+find_package(holdfast REQUIRED)
+unset(holdfast_USE_STATIC_LIBS)
+find_package(holdfast REQUIRED)
+set(holdfast_USE_STATIC_LIBS ${SECOND})
+find_package(holdfast REQUIRED)
+END
+twice() { "$CMAKE" -S "$scratch/twice" -B "$scratch/twice" -DCMAKE_PREFIX_PATH="$prefix" -DFIRST="$1" -DSECOND="$2" 2>&1; }
+for kind in ON OFF; do said=$(twice $kind $kind) || fail "$said"; done
+for kinds in 'ON OFF' 'OFF ON'; do
+    # shellcheck disable=SC2086  # two words
+    said=$(twice $kinds) && fail "$kinds: the second call changes nothing and says nothing"
+    [[ $said == *'holdfast_USE_STATIC_LIBS before the first'* ]] || fail "$said"
+done

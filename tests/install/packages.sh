@@ -15,6 +15,10 @@ depends() { dpkg-deb -f "$scratch/made/$1_0.1.0_$system.deb" Depends; }
 [[ $(depends libholdfast-dev) == "libholdfast0 (= 0.1.0), libhiredis-dev"* ]] ||
     fail "libholdfast-dev depends on: $(depends libholdfast-dev)"
 [[ $(depends holdfast) == *libfmt* ]] || fail "holdfast depends on: $(depends holdfast)"
+control() { dpkg-deb --ctrl-tarfile "$scratch/made/$1_0.1.0_$system.deb" | tar -xO "./$2" 2> /dev/null || true; }
+[[ $(control libholdfast0 shlibs) == "libholdfast 0 libholdfast0 (>= 0.1.0)" ]] ||
+    fail "who uses libholdfast.so.0 is to depend on: $(control libholdfast0 shlibs)"
+[[ $(control libholdfast-dev shlibs)$(control holdfast shlibs) == "" ]] || fail "packages without a library have shlibs"
 [[ $(find "$root" -name '*test*' -o -name '*bench*') == "" ]] || fail "tests are in the packages"
 
 build_consumer -DCMAKE_PREFIX_PATH="$root/usr"

@@ -11,6 +11,9 @@ read -ra flags <<< "$(PKG_CONFIG_LIBDIR=$libraries/pkgconfig pkg-config --cflags
 for source in main shop; do
     quietly "$CXX" -std=c++20 -c "consumer/$source.cpp" "${flags[@]}" -o "$scratch/$source.o"
 done
+# Who forgets -std=c++20 is told so first.
+said=$("$CXX" -std=c++17 -fsyntax-only consumer/main.cpp "${flags[@]}" 2>&1) && fail "it compiles as C++17"
+[[ $(grep -m 1 'error:' <<< "$said") == *"holdfast needs C++20"* ]] || fail "C++17 is told: $said"
 quietly "$CXX" "$scratch/"{main,shop}.o "${flags[@]}" -o "$scratch/shared"
 runs "$scratch/shared" "$libraries"
 if needs "$scratch/shared" | grep hiredis; then fail "it asks for hiredis itself"; fi

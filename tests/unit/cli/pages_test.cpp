@@ -61,7 +61,7 @@ std::string between(const std::string& text, const std::string& beginning, const
 
 // As the reader of the manual sees a word.
 std::string without_roff(const std::string& text) {
-    auto plain = std::regex_replace(text, std::regex{R"(\\f[BR])"}, "");
+    auto plain = std::regex_replace(text, std::regex{R"(\\f[BIR])"}, "");
     plain = std::regex_replace(plain, std::regex{R"(\\-)"}, "-");
     plain = std::regex_replace(plain, std::regex{R"(\\\(aq)"}, "'");
     return std::regex_replace(plain, std::regex{R"(\\\(ga)"}, "`");
@@ -83,15 +83,37 @@ TEST_F(pages, manual_has_every_command_and_option_of_the_help) {
     }
 }
 
-TEST_F(pages, manual_has_every_line_of_the_help_texts) {
+// What stands in columns, the manual puts one below the other.
+TEST_F(pages, manual_has_all_of_the_help_texts) {
+    static const std::regex column{R"(\S+( \S+)*)"};
     const auto page = without_roff(manual(program));
     for (const auto& command : commands()) {
         for (const auto& line : lines_of(program.get_subcommand(command)->get_footer())) {
             if (line == "Examples:") continue;
-            EXPECT_NE(page.find(line), std::string::npos) << line;
+            for (auto it = std::sregex_iterator{line.begin(), line.end(), column};
+                 it != std::sregex_iterator{}; ++it)
+                EXPECT_NE(page.find(it->str()), std::string::npos) << it->str();
         }
     }
     EXPECT_EQ(page.find("More of them"), std::string::npos);
+}
+
+TEST_F(pages, manual_writes_options_as_other_manuals_do) {
+    const auto page = manual(program);
+    const auto has = [&](const std::string& lines) {
+        EXPECT_NE(page.find("\n.TP\n" + lines), std::string::npos) << lines;
+    };
+    has("\\fB\\-h\\fR, \\fB\\-\\-help\\fR\n");
+    has("\\fINAME\\fR...\nThe locks: all of them are taken, or none\n");
+    has("\\fINAME\\fR\nThe lock\n");
+    has("\\fB\\-\\-url\\fR \\fIURL\\fR\n");
+    has("\\fB\\-w\\fR, \\fB\\-\\-wait\\fR \\fIDUR\\fR\nWait at most this long (not with "
+        "\\fB\\-\\-no\\-wait\\fR)\n");
+    has("\\fB\\-\\-kind\\fR \\fIKIND\\fR\n");
+    has("\\fB\\-\\-processes\\fR \\fIN\\fR\nService processes (default 4)\n");
+    for (const auto* const of_cli11 : {"TEXT", "REQUIRED", "Excludes", "Env:", ":INT", ":{"}) {
+        EXPECT_EQ(page.find(of_cli11), std::string::npos) << of_cli11;
+    }
 }
 
 TEST_F(pages, manual_has_its_sections_in_the_usual_order) {
@@ -104,8 +126,8 @@ TEST_F(pages, manual_has_its_sections_in_the_usual_order) {
 }
 
 TEST_F(pages, manual_is_well_formed_roff) {
-    static const std::regex request{R"(\.(TH|SH|SS|TP|PP|nf|fi|br|nh)( .*)?)"};
-    static const std::regex text{R"(([^\\]|\\(e|-|&|f[BR]|\((aq|ga|ha|ti)))*)"};
+    static const std::regex request{R"(\.(TH|SH|SS|TP|PP|nf|fi|br|nh|ad)( .*)?)"};
+    static const std::regex text{R"(([^\\]|\\(e|-|&|f[BIR]|\((aq|ga|ha|ti)))*)"};
     bool as_it_is = false;
     for (const auto& line : lines_of(manual(program))) {
         EXPECT_FALSE(line.starts_with('\'')) << line;
@@ -119,7 +141,7 @@ TEST_F(pages, manual_is_well_formed_roff) {
             const std::regex mark{what};
             return std::distance(std::sregex_iterator{line.begin(), line.end(), mark}, {});
         };
-        EXPECT_EQ(count(R"(\\fB)"), count(R"(\\fR)")) << line;
+        EXPECT_EQ(count(R"(\\f[BI])"), count(R"(\\fR)")) << line;
     }
     EXPECT_FALSE(as_it_is);
 }
@@ -129,6 +151,14 @@ TEST_F(pages, roff_does_not_read_a_text_as_its_own) {
     const auto page = manual(program);
     EXPECT_NE(page.find(R"(\(aqodd\(aq \(ti \efBbold\(ha)"), std::string::npos);
     EXPECT_NE(page.find("\n\\&.start\n.nf\n  .in columns\n.fi\n\\(aqquoted\\(aq\n"), std::string::npos);
+}
+
+TEST_F(pages, what_stands_in_columns_becomes_tagged_paragraphs) {
+    program.add_subcommand("odd", "Odd")
+        ->footer("And\n  1  one      22   two\n  3    four words\nthen\n  as is");
+    EXPECT_NE(manual(program).find("\nAnd\n.TP\n\\fB1\\fR\none\n.TP\n\\fB22\\fR\ntwo\n.TP\n\\fB3\\fR\nfour "
+                                   "words\n.PP\nthen\n.nf\n  as is\n.fi\n"),
+              std::string::npos);
 }
 
 TEST_F(pages, completion_has_every_command_and_option_of_the_help) {
