@@ -144,7 +144,7 @@ struct holder_info {
     std::string owner;
     std::uint32_t holds = 1;
     bool writes = false;  // of a shared mutex: the writer, else a reader
-    std::string host;  // empty when the store does not know
+    std::string host;     // empty when the store does not know
     std::int64_t pid = 0;
     std::optional<std::chrono::system_clock::time_point> since;  // when the holder asked for it, by its clock
     bool connected = false;                                      // its client is connected to this store now
