@@ -3,37 +3,26 @@
 #include <holdfast/error.hpp>
 
 #include <algorithm>
-#include <type_traits>
 #include <utility>
 
 namespace holdfast::cli {
 
 namespace {
 
-void make_lock(held_lock& one, client& on, const lock_request& wanted) {
-    switch (wanted.kind) {
-        case lock_kind::mutex:
-            one.lock.emplace<mutex>(on, one.name, mutex_options{.ttl = {}, .renew = {}});
-            break;
-        case lock_kind::fenced_mutex:
-            one.lock.emplace<mutex>(on, one.name, mutex_options{.ttl = {}, .renew = {}, .fenced = true});
-            break;
-        case lock_kind::recursive_mutex: one.lock.emplace<recursive_mutex>(on, one.name); break;
+std::shared_ptr<detail::exclusive> lock_of(client& on, const std::string& name, lock_kind kind) {
+    switch (kind) {
+        case lock_kind::mutex: return std::make_shared<mutex>(on, name);
+        case lock_kind::mutex_fenced: return std::make_shared<mutex>(on, name, mutex_options{.fenced = true});
+        case lock_kind::recursive: return std::make_shared<recursive_mutex>(on, name);
+        case lock_kind::fenced: return std::make_shared<fenced_mutex>(on, name);
+        case lock_kind::fair: return std::make_shared<fair_mutex>(on, name);
+        case lock_kind::shared_read: {
+            const auto whole = std::make_shared<shared_mutex>(on, name);
+            return {whole, &whole->readers()};
+        }
+        case lock_kind::shared_write: break;
     }
-}
-
-// Calls `ask` with the lock, whatever its kind.
-template <class F>
-lease with(held_lock& one, F ask) {
-    return std::visit(
-        [&](auto& lock) -> lease {
-            if constexpr (std::is_same_v<std::remove_cvref_t<decltype(lock)>, std::monostate>) {
-                return {};
-            } else {
-                return ask(lock);
-            }
-        },
-        one.lock);
+    return std::make_shared<shared_mutex>(on, name);
 }
 
 }  // namespace
@@ -71,7 +60,7 @@ acquisition::outcome acquisition::take_all() {
         for (const auto& name : wanted_.names) {
             auto& one = locks_.emplace_back();
             one.name = name;
-            make_lock(one, on_, wanted_);
+            one.lock = lock_of(on_, one.name, wanted_.kind);
             one.hold = take(one);
             if (!one.hold) return outcome::conflict;
             one.waited = std::chrono::floor<std::chrono::milliseconds>(boot_clock::now() - begun_);
@@ -86,12 +75,11 @@ acquisition::outcome acquisition::take_all() {
 
 lease acquisition::take(held_lock& one) {
     const acquire_options how{.ttl = wanted_.ttl, .renew = true, .stop = stop_.get_token()};
-    if (auto hold = with(one, [&](auto& lock) { return lock.try_acquire(how); })) return hold;
+    if (auto hold = one.lock->try_acquire(how)) return hold;
     const auto left = time_left();
     if (left && left->count() <= 0) return {};
     tell(outcome::pending, one.name);
-    auto hold =
-        with(one, [&](auto& lock) { return left ? lock.try_acquire_for(*left, how) : lock.acquire(how); });
+    auto hold = left ? one.lock->try_acquire_for(*left, how) : one.lock->acquire(how);
     tell(outcome::pending, {});
     return hold;
 }

@@ -5,22 +5,25 @@
 
 #include <holdfast/client.hpp>
 #include <holdfast/lease.hpp>
-#include <holdfast/mutex.hpp>
+#include <holdfast/shared_mutex.hpp>
 
 #include <chrono>
 #include <deque>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
-#include <variant>
 #include <vector>
 
 namespace holdfast::cli {
 
-enum class lock_kind { mutex, fenced_mutex, recursive_mutex };
+enum class lock_kind { mutex, mutex_fenced, recursive, fenced, fair, shared_read, shared_write };
+[[nodiscard]] constexpr bool gives_fences(lock_kind k) {
+    return k == lock_kind::mutex_fenced || k == lock_kind::fenced;
+}
 
 struct lock_request {
     std::vector<std::string> names;  // in any order, each once
@@ -33,7 +36,7 @@ struct lock_request {
 // A lock and what came of asking for it. Neither moves: a lease does not outlive its lock.
 struct held_lock {
     std::string name;
-    std::variant<std::monostate, mutex, recursive_mutex> lock{};
+    std::shared_ptr<detail::exclusive> lock{};  // whatever its kind
     lease hold{};
     std::chrono::milliseconds waited{};
 };

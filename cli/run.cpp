@@ -30,7 +30,7 @@ constexpr auto run_examples =
 
 Environment of CMD:
   HOLDFAST_LOCK     the names, one per line        HOLDFAST_TOKEN    what the store calls us, one line per lock
-  HOLDFAST_FENCE    the fence (with --fenced)      HOLDFAST_LOST_FD  becomes readable when the lock is (nearly) lost
+  HOLDFAST_FENCE    the fence (if it has one)      HOLDFAST_LOST_FD  becomes readable when the lock is (nearly) lost
 
 Exit code: that of CMD, or 128 + the signal that ended it; and
   1    somebody else has the lock (-n), or had it all the time (-w); -E changes this
@@ -43,6 +43,7 @@ Examples:
   holdfast run -n nightly -- ./report                        do not wait: somebody else is at it
   holdfast run -w 30s stock:42 stock:43 -- ./move            both locks or none, within 30 s
   holdfast run --fenced ledger -- ./post                     with a fence for the store that ./post writes to
+  holdfast run -s catalog -- ./search                        many may read at once, while nobody has -x
   holdfast run -n --at-least 50s hourly -- ./tick            cron on several machines with unequal clocks
   holdfast run --max-hold 1h --grace 30s import -- ./import  TERM after an hour, KILL after 30 s more)";
 
@@ -58,7 +59,9 @@ struct run_options {
     std::vector<std::string> names;
     bool no_wait = false;
     std::optional<milliseconds> wait;
-    std::string kind = "mutex";
+    std::string kind;
+    bool shared = false;
+    bool exclusive = false;
     bool fenced = false;
     std::optional<milliseconds> ttl;
     std::string on_loss = "term";
@@ -77,12 +80,21 @@ on_loss policy_named(const std::string& name) {
 }
 
 lock_kind kind_of(const run_options& given) {
-    if (given.kind == "recursive") {
-        if (given.fenced)
-            throw usage_error("--fenced goes with --kind mutex only: a recursive lock gives no fence");
-        return lock_kind::recursive_mutex;
+    if (given.shared || given.exclusive) {
+        if (!given.kind.empty() && given.kind != "shared")
+            throw usage_error("-s and -x are the sides of a shared lock; --kind says " + given.kind);
+        if (given.fenced) throw usage_error("--fenced goes with a mutex: a shared lock gives no fence");
+        return given.shared ? lock_kind::shared_read : lock_kind::shared_write;
     }
-    return given.fenced ? lock_kind::fenced_mutex : lock_kind::mutex;
+    if (given.kind == "shared")
+        throw usage_error("--kind shared wants to read (-s) or to write (-x): say which");
+    if (given.kind.empty() || given.kind == "mutex")
+        return given.fenced ? lock_kind::mutex_fenced : lock_kind::mutex;
+    if (given.kind == "fenced") return lock_kind::fenced;
+    if (given.fenced)
+        throw usage_error("--fenced goes with a mutex: --kind " + given.kind +
+                          " gives no fence; --kind fenced does");
+    return given.kind == "fair" ? lock_kind::fair : lock_kind::recursive;
 }
 
 // Each name once, in the order of the user; a name that no lock can have is refused here.
@@ -183,9 +195,15 @@ void add_run(CLI::App& app, context& shared) {
     auto* const no_wait =
         run->add_flag("-n,--no-wait", given->no_wait, "Do not wait if somebody else has the lock");
     add_duration(*run, "-w,--wait", given->wait, "Wait at most this long")->excludes(no_wait);
-    run->add_option("--kind", given->kind, "mutex, or recursive (Redisson's RLock)")
-        ->check(CLI::IsMember({"mutex", "recursive"}))
+    run->add_option("--kind", given->kind,
+                    "mutex (the default), recursive, fair, fenced or shared: Redisson's RLock, RFairLock, "
+                    "RFencedLock, RReadWriteLock")
+        ->check(CLI::IsMember({"mutex", "recursive", "fair", "fenced", "shared"}))
         ->type_name("KIND");
+    auto* const shared_side =
+        run->add_flag("-s,--shared", given->shared, "Read: others may read as well (--kind shared)");
+    run->add_flag("-x,--exclusive", given->exclusive, "Write: nobody else reads or writes (--kind shared)")
+        ->excludes(shared_side);
     run->add_flag("--fenced", given->fenced, "Get a fence with the lock");
     add_duration(*run, "--ttl", given->ttl,
                  "The lock outlives a killed holdfast this long (default: the setting lease, 30s)");

@@ -247,7 +247,7 @@ launch guarded_run::how_to_launch() const {
         {"HOLDFAST_TOKEN", joined([](const held_lock& one) { return one.hold.owner().str(); })},
         {"HOLDFAST_LOST_FD", std::to_string(lost_.for_command())},
     };
-    if (wanted_.locks.kind == lock_kind::fenced_mutex) {
+    if (gives_fences(wanted_.locks.kind)) {
         how.variables.emplace_back("HOLDFAST_FENCE", joined([](const held_lock& one) {
                                        return std::to_string(to_number(one.hold.fence()));
                                    }));

@@ -45,9 +45,9 @@ struct config {
     // since; then it is the other processes' turn. 1: never passed on. 1 to 16.
     unsigned local_turns = 16;
 
-    // Who waits for a fair_mutex and does not ask for this long is taken for dead and loses its place: so much
-    // a killed waiter costs those behind it when its turn comes. 100 ms to 5 min; twice the poll gap if that is
-    // more.
+    // Who waits for a fair_mutex and does not ask for this long is taken for dead and loses its place: so
+    // much a killed waiter costs those behind it when its turn comes. 100 ms to 5 min; twice the poll gap if
+    // that is more.
     milliseconds fair_liveness{5'000};
 
     // Connections for commands; a lock's commands all go over the same one. One serves many threads best,

@@ -27,9 +27,9 @@ offers 'inspect' holdfast i
 offers 'run' holdfast --url redis : //db1:6379 r
 offers '--version' holdfast --v
 offers '--kind' holdfast run --k
-offers 'mutex recursive' holdfast run --kind ''
+offers 'mutex recursive fair fenced shared' holdfast run --kind ''
 offers 'recursive' holdfast run --kind r
-offers 'mutex recursive' holdfast run --kind =
+offers 'mutex recursive fair fenced shared' holdfast run --kind =
 offers 'recursive' holdfast run --kind = rec
 offers 'mutex' holdfast demo --kind m
 offers 'term' holdfast run -n --on-loss t

@@ -124,7 +124,10 @@ TEST_F(run_command, misuse_is_64_and_one_sentence) {
         {"run", "-E", "256", "a", "--", "true"},
         {"run", "--json-fd", "77", "a", "--", "true"},
         {"run", "--json-fd", "0", "a", "--", "true"},
-        {"run", "-s", "a", "--", "true"},
+        {"run", "-s", "-x", "a", "--", "true"},
+        {"run", "-s", "--fenced", "a", "--", "true"},
+        {"run", "-x", "--kind", "fair", "a", "--", "true"},
+        {"run", "--kind", "shared", "a", "--", "true"},
         {"run", "--permits", "2", "a", "--", "true"},
         {"--url", "ftp://host", "run", "a", "--", "true"},
         {"--url", server.url(), "--url", server.url(), "run", "a", "--", "true"},
@@ -171,6 +174,41 @@ TEST_F(run_command, recursive_locks_are_those_of_redisson) {
     EXPECT_EQ(server.command({"TYPE", "a"}).text, "hash");
     EXPECT_EQ(outcome_of(command).code, 1) << "read has found the end of its input";
     EXPECT_FALSE(is_held("a"));
+}
+
+TEST_F(run_command, readers_run_beside_each_other_and_a_writer_alone) {
+    auto reader = start({"run", "-s", "a", "--", "sh", "-c", "echo reads; read x"});
+    ASSERT_TRUE(reader.wait_for_output("reads", patience));
+    EXPECT_EQ(server.command({"HGET", "a", "mode"}).text, "read");
+    EXPECT_EQ(run({"run", "-n", "-s", "a", "--", "echo", "me too"}).output, "me too\n");
+    EXPECT_EQ(run({"run", "-n", "-x", "a", "--", "true"}).code, 1);
+    reader.close_input();
+    EXPECT_EQ(outcome_of(reader).code, 1);
+    auto writer = start({"run", "--kind", "shared", "-x", "a", "--", "sh", "-c", "echo writes; read x"});
+    ASSERT_TRUE(writer.wait_for_output("writes", patience));
+    EXPECT_EQ(run({"run", "-n", "-s", "a", "--", "true"}).code, 1);
+}
+
+TEST_F(run_command, waits_for_its_turn_at_a_fair_lock) {
+    auto first = start({"run", "--kind", "fair", "a", "--", "sh", "-c", "echo held; read x"});
+    ASSERT_TRUE(first.wait_for_output("held", patience));
+    auto second = start({"run", "--kind", "fair", "a", "--", "echo", "my turn"});
+    ASSERT_TRUE(eventually(patience, [&] {
+        return server.command({"LLEN", "redisson_lock_queue:{a}"}).number == 1;
+    }));
+    first.close_input();
+    EXPECT_EQ(outcome_of(second).output, "my turn\n");
+}
+
+TEST_F(run_command, fences_of_redisson_are_for_the_command_too) {
+    const auto fence = [&] {
+        return std::stoull(
+            run({"run", "--kind", "fenced", "a", "--", "sh", "-c", "echo $HOLDFAST_FENCE"}).output);
+    };
+    const auto first = fence();
+    EXPECT_EQ(first, 1U);
+    EXPECT_GT(fence(), first);
+    EXPECT_GE(std::stoull(server.command({"GET", "redisson_lock_token:{a}"}).text), first);
 }
 
 TEST_F(run_command, input_and_output_are_the_commands) {
