@@ -342,6 +342,11 @@ void cell::heard(const backend::attempt_answer& answer) {
                                     : backend::failure{*refused};
 }
 
+failed cell::not_had() const {
+    if (trouble_.code) return describe(trouble_.code, trouble_.text, {});
+    return {errc::timed_out, {}, {}};
+}
+
 cell::occupancy* cell::occupied_by(const std::shared_ptr<tenancy>& t) {
     const auto it =
         std::find_if(tenants_.begin(), tenants_.end(), [&](const auto& o) { return o.lease == t; });

@@ -129,6 +129,8 @@ class cell : public std::enable_shared_from_this<cell> {
     void leave(const std::shared_ptr<waiter>& me);
     // What an attempt was answered says something to those who stand behind it.
     void heard(const backend::attempt_answer& answer);
+    // What is told to who gives up behind them: "no" is the store's word, and they may have had no answer.
+    [[nodiscard]] failed not_had() const REQUIRES(mutex_);
     [[nodiscard]] time_point frees_at(const tenancy& t, time_point now) const;
     failed describe(std::error_code why, std::string server_text, const std::string& holder) const;
 

@@ -118,9 +118,7 @@ std::optional<pursuit::outcome> pursuit::stand_in_line(time_point now) {
 
 pursuit::outcome pursuit::give_up_in_line() {
     if (me_->has_event()) return cell_->describe(errc::cancelled, {}, {});  // nothing else is told here
-    // "No" is the store's word. Who stood behind others has not asked it, and they may have had no answer.
-    if (const auto& why = cell_->trouble_; why.code) return cell_->describe(why.code, why.text, {});
-    return failed{errc::timed_out, {}, {}};
+    return cell_->not_had();
 }
 
 // Where waiters elsewhere were just told that the lock is free: who comes back at once would always win.

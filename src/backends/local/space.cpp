@@ -220,7 +220,8 @@ lock_info space::describe(const lock_name& name, const slot& s, time_point now) 
         info.layout = layout_name(h.of);
         info.ttl =
             std::max(info.ttl.value_or(milliseconds{0}), std::chrono::floor<milliseconds>(h.expires - now));
-        info.holders.push_back({h.owner.str(), h.holds, h.of == kind::shared_write, {}, ::getpid(), std::nullopt, true});
+        info.holders.push_back(
+            {h.owner.str(), h.holds, h.of == kind::shared_write, {}, ::getpid(), std::nullopt, true});
     }
     return info;
 }
