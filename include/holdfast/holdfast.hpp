@@ -11,6 +11,7 @@
 //   event.hpp         what happens while nobody asks; counters and histograms
 //   admin.hpp         inspect, list, evict
 //   async.hpp         acquire and release with Boost.Asio's completion tokens; to be included by itself
+//   fence_check.hpp  for the resource that a lock guards: a script and a statement that refuse old fences
 //   types.hpp         lock_name, owner_id, fence, boot_clock
 //   version.hpp       which holdfast this is, for #if
 //   backend.hpp       the seam, for authors of stores
@@ -22,6 +23,7 @@
 #include <holdfast/config.hpp>
 #include <holdfast/error.hpp>
 #include <holdfast/event.hpp>
+#include <holdfast/fence_check.hpp>
 #include <holdfast/lease.hpp>
 #include <holdfast/mutex.hpp>
 #include <holdfast/shared_mutex.hpp>

@@ -1,6 +1,7 @@
 #include "base/text.hpp"
 
 #include <holdfast/error.hpp>
+#include <holdfast/fence_check.hpp>
 #include <holdfast/types.hpp>
 
 #include <ctime>
@@ -23,5 +24,10 @@ lock_name::lock_name(std::string_view bytes) : bytes_(bytes) {
 }
 
 std::string lock_name::printable() const { return base::printable(bytes_); }
+
+std::string to_text(fence f) {
+    auto digits = std::to_string(to_number(f));
+    return std::string(20 - digits.size(), '0') + digits;
+}
 
 }  // namespace holdfast

@@ -196,9 +196,10 @@ TYPED_TEST(server_trouble, a_server_that_never_was_is_an_error_soon) {
 }
 
 TYPED_TEST(server_trouble, time_outs_are_kept_while_the_server_says_nothing) {
-    lease held = this->others.acquire();
     client patient{this->server.url()};  // waits 2 s for an answer
     auto wanted = TypeParam::make(patient, "job");
+    client another{this->server.url()};
+    lease held = TypeParam::make(another, "job").acquire();
     EXPECT_FALSE(wanted.try_acquire());
     const auto takes = [&](milliseconds wait) {
         const stopwatch since;

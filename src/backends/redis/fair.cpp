@@ -43,21 +43,11 @@ class fair final : public redisson_layout {
             deadline, [done = std::move(done)](const redis::outcome& o) { answer_release(o, done); });
     }
 
-    std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& owner,
-                                        handler<watch_event> tell) override {
-        return std::make_unique<channel_watch>(around_, names(key.name.str()).channel + owner.str(),
-                                               std::move(tell));
-    }
-
-    redis::script_ref renew_script() const override { return ref(redis_scripts::recursive_renew); }
-
-    void add_renew_args(const renew_request& r, std::vector<std::string>& args) const override {
-        args.push_back(r.owner.str());
-        args.push_back(std::to_string(r.lease.count()));
-        args.push_back(std::to_string(r.holds));
-    }
-
   private:
+    std::string channel_of(const lock_key& key, const owner_id& owner) const override {
+        return names(key.name.str()).channel + owner.str();
+    }
+
     struct names {
         explicit names(const std::string& name)
             : lock(name),

@@ -37,19 +37,6 @@ class recursive final : public redisson_layout {
                           [done = std::move(done)](const redis::outcome& o) { answer_release(o, done); });
     }
 
-    std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id&,
-                                        handler<watch_event> tell) override {
-        return std::make_unique<channel_watch>(around_, redisson_channel(key.name.str()), std::move(tell));
-    }
-
-    redis::script_ref renew_script() const override { return ref(redis_scripts::recursive_renew); }
-
-    void add_renew_args(const renew_request& r, std::vector<std::string>& args) const override {
-        args.push_back(r.owner.str());
-        args.push_back(std::to_string(r.lease.count()));
-        args.push_back(std::to_string(r.holds));
-    }
-
   private:
     const bool fenced_;
 };

@@ -20,7 +20,27 @@ class redisson_layout : public layout {
         return owner_id{around_.uuid + ':' + std::to_string(around_.next_serial())};
     }
 
+    std::unique_ptr<backend::watch_handle> watch(const backend::lock_key& key, const owner_id& owner,
+                                                 handler<backend::watch_event> tell) override {
+        return std::make_unique<channel_watch>(around_, channel_of(key, owner), std::move(tell));
+    }
+
+    redis::script_ref renew_script() const override { return ref(redis_scripts::recursive_renew); }
+
+    void add_renew_args(const backend::renew_request& r, std::vector<std::string>& args) const override {
+        args.push_back(field_of(r.owner));
+        args.push_back(std::to_string(r.lease.count()));
+        args.push_back(std::to_string(r.holds));
+    }
+
   protected:
+    // Where the owner hears that it may try.
+    [[nodiscard]] virtual std::string channel_of(const backend::lock_key& key, const owner_id&) const {
+        return redisson_channel(key.name.str());
+    }
+    // Of the hash, where the owner's holds are counted.
+    [[nodiscard]] virtual std::string field_of(const owner_id& owner) const { return owner.str(); }
+
     // An integer: taken, and it is the fence. A text: some other kind of lock. Else {PTTL, who holds it}.
     static void answer_attempt(const redis::outcome& o, const handler<backend::attempt_answer>& done) {
         using namespace backend;

@@ -10,8 +10,6 @@ namespace {
 
 using namespace backend;
 
-std::string channel_of(const lock_key& key) { return redisson_prefixed("redisson_rwlock", key.name.str()); }
-
 // A key that says that a reader is still there; without it Redisson takes the reader's field for a dead
 // one's.
 constexpr std::string_view mark = ":rwlock_timeout:";
@@ -19,9 +17,19 @@ std::string mark_of(const lock_key& key, const owner_id& reader) {
     return redisson_suffixed(key.name.str(), reader.str()).append(mark).append("1");
 }
 
-class readers final : public redisson_layout {
+class side : public redisson_layout {
   public:
     using redisson_layout::redisson_layout;
+
+  protected:
+    std::string channel_of(const lock_key& key, const owner_id&) const override {
+        return redisson_prefixed("redisson_rwlock", key.name.str());
+    }
+};
+
+class readers final : public side {
+  public:
+    using side::side;
 
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
         const auto lease = std::to_string(r.lease.count());
@@ -37,13 +45,8 @@ class readers final : public redisson_layout {
         const auto before_owner = redisson_suffixed(r.key.name.str(), {});
         around_.node.eval(
             ref(redis_scripts::shared_read_release), std::array<std::string_view, 2>{r.key.name.str(), mine},
-            std::array<std::string_view, 4>{r.owner.str(), channel_of(r.key), before_owner, mark}, deadline,
-            [done = std::move(done)](const redis::outcome& o) { answer_release(o, done); });
-    }
-
-    std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id&,
-                                        handler<watch_event> tell) override {
-        return std::make_unique<channel_watch>(around_, channel_of(key), std::move(tell));
+            std::array<std::string_view, 4>{r.owner.str(), channel_of(r.key, r.owner), before_owner, mark},
+            deadline, [done = std::move(done)](const redis::outcome& o) { answer_release(o, done); });
     }
 
     redis::script_ref renew_script() const override { return ref(redis_scripts::shared_read_renew); }
@@ -55,9 +58,9 @@ class readers final : public redisson_layout {
     }
 };
 
-class writer final : public redisson_layout {
+class writer final : public side {
   public:
-    using redisson_layout::redisson_layout;
+    using side::side;
 
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
         const auto lease = std::to_string(r.lease.count());
@@ -67,29 +70,15 @@ class writer final : public redisson_layout {
     }
 
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
-        around_.node.eval(ref(redis_scripts::shared_write_release),
-                          std::array<std::string_view, 1>{r.key.name.str()},
-                          std::array<std::string_view, 2>{field_of(r.owner), channel_of(r.key)}, deadline,
-                          [done = std::move(done)](const redis::outcome& o) { answer_release(o, done); });
-    }
-
-    std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id&,
-                                        handler<watch_event> tell) override {
-        return std::make_unique<channel_watch>(around_, channel_of(key), std::move(tell));
-    }
-
-    // The field is one of a hash, as an owner's of the recursive mutex.
-    redis::script_ref renew_script() const override { return ref(redis_scripts::recursive_renew); }
-
-    void add_renew_args(const renew_request& r, std::vector<std::string>& args) const override {
-        args.push_back(field_of(r.owner));
-        args.push_back(std::to_string(r.lease.count()));
-        args.push_back(std::to_string(r.holds));
+        around_.node.eval(
+            ref(redis_scripts::shared_write_release), std::array<std::string_view, 1>{r.key.name.str()},
+            std::array<std::string_view, 2>{field_of(r.owner), channel_of(r.key, r.owner)}, deadline,
+            [done = std::move(done)](const redis::outcome& o) { answer_release(o, done); });
     }
 
   private:
     // An owner of no bytes is everybody, see store::evict.
-    static std::string field_of(const owner_id& owner) {
+    std::string field_of(const owner_id& owner) const override {
         return owner.empty() ? std::string{} : owner.str() + ":write";
     }
 };
