@@ -40,10 +40,7 @@ cell::outcome cell::pursue(const acquisition& how) {
 
 // This thread holds the other side by `held`.
 cell::outcome cell::enter_beside(const std::shared_ptr<tenancy>& held, acquisition how) {
-    if (key_.of == backend::kind::shared_read) {
-        how.as = held->owner;
-        return pursue(how);
-    }
+    if (key_.of == backend::kind::shared_read) return read_as(held, std::move(how));
     if (!how.give_up_at) return failed{errc::timed_out, {}, {}};
     return failed{errc::would_deadlock,
                   "this thread reads under the lock \"" + name().printable() +
@@ -59,10 +56,18 @@ cell::outcome cell::acquire_beside(const hold& other, acquisition how) {
                       "the lease given is not one of the writer of the lock \"" + name().printable() + "\"",
                       {}};
     }
-    if (!other.of->valid()) {
-        return failed{errc::lost, "the lease of the lock \"" + name().printable() + "\" has ended", {}};
+    return read_as(other.of, std::move(how));
+}
+
+cell::outcome cell::read_as(const std::shared_ptr<tenancy>& writer, acquisition how) {
+    {
+        const auto writers = other_side();
+        base::guard lock(writers->mutex_);
+        if (!writer->valid())
+            return failed{errc::lost, "the lease of the lock \"" + name().printable() + "\" has ended", {}};
+        writer->read_beside = true;
     }
-    how.as = other.of->owner;
+    how.as = writer->owner;
     return pursue(how);
 }
 
@@ -253,7 +258,8 @@ std::optional<release_result> cell::let_go(const std::shared_ptr<tenancy>& t, ti
 std::shared_ptr<waiter> cell::pass_on(occupancy& from, time_point now) {
     auto next = gate_.next();
     tenancy& t = *from.lease;
-    if (!next || t.state() != lease_state::held ||
+    // To whoever reads by the same owner a successor would be the same holder.
+    if (!next || t.state() != lease_state::held || t.read_beside ||
         !engine::may_pass_on(t.grant, {t.lease(), t.renewed()}, next->wants, t.deadline(),
                              core_->settings.local_turns, now))
         return nullptr;

@@ -116,6 +116,7 @@ class cell : public std::enable_shared_from_this<cell> {
     std::optional<outcome> enter_again(const acquisition& how);
     [[nodiscard]] outcome pursue(const acquisition& how);
     [[nodiscard]] outcome enter_beside(const std::shared_ptr<tenancy>& held, acquisition how);
+    [[nodiscard]] outcome read_as(const std::shared_ptr<tenancy>& writer, acquisition how);
     // Of a shared mutex: readers for the writer, the writer for readers. Empty for other kinds.
     [[nodiscard]] std::shared_ptr<cell> other_side() const;
     [[nodiscard]] std::optional<failed> refuse(const acquisition& how) const;

@@ -125,6 +125,20 @@ TEST_P(shared_contract, a_lease_of_the_writer_becomes_one_of_a_reader) {
     EXPECT_TRUE(nothing_is_left());
 }
 
+TEST_P(shared_contract, a_writer_that_reads_on_keeps_the_writers_of_its_own_process_out) {
+    // Some of the times it is in line by then.
+    for (int round = 0; round < 10; ++round) {
+        auto writing = of_a->acquire();
+        auto next = in_background([&] { return of_a->acquire(); });
+        auto reading = of_a->acquire_shared(writing);
+        EXPECT_EQ(writing.release(), release_outcome::released);
+        EXPECT_EQ(next.wait_for(20ms), std::future_status::timeout);
+        EXPECT_TRUE(reading.valid());
+        reading.release();
+        EXPECT_TRUE(next.get().valid());
+    }
+}
+
 TEST_P(shared_contract, reading_inside_writing_may_end_first) {
     auto writing = of_a->acquire();
     of_a->acquire_shared(writing).release();
