@@ -112,19 +112,19 @@ TEST_P(async_lifetimes, a_client_may_end_while_others_begin_and_give_back) {
         const auto lock = lock_of(*c, "one");
         const auto other = lock_of(*c, "two");
         std::atomic<bool> over{false};
-        std::atomic<int> done{0};
+        const auto done = std::make_shared<std::atomic<int>>(0);  // handlers come later than this round
         std::jthread tasks{[&] {
             while (!over)
-                async_try_acquire(*lock, asio::bind_executor(pool, [&](error_code, lease) { ++done; }));
+                async_try_acquire(*lock, asio::bind_executor(pool, [done](error_code, lease) { ++*done; }));
         }};
         std::jthread locks{[&] {
             while (!over) {
                 std::error_code ec;
                 const auto held = other->try_acquire(ec);
-                ++done;
+                ++*done;
             }
         }};
-        EXPECT_TRUE(eventually(patience, [&] { return done > round; }));
+        EXPECT_TRUE(eventually(patience, [&] { return *done > round; }));
         c.reset();
         over = true;
     }
