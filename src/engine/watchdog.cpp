@@ -12,6 +12,8 @@ boot_clock::duration part(milliseconds lease, double share) noexcept {
         std::chrono::duration<double, std::milli>(static_cast<double>(lease.count()) * share));
 }
 
+constexpr boot_clock::duration claim_after = milliseconds{100};
+
 // A millisecond late at most, and never early.
 time_point rounded_up(time_point t) noexcept {
     constexpr auto step = milliseconds{1};
@@ -63,8 +65,12 @@ void watchdog::add(lease_id id, time_point deadline, milliseconds lease, bool re
     auto& e = entries_[id];
     e = {deadline, lease, renewed ? later(now, part(lease, renew_after_)) : time_point::max(),
          renewed,  false, e.key};
-    // A lease that was handed over for a short time is renewed before that time is over.
-    if (renewed) e.renew_at = std::min(e.renew_at, now + (deadline - now) / 2);
+    // A lease that was handed over for a short time is renewed soon, and not at once: who gives it back
+    // before needs no renewal.
+    const auto left = deadline - now;
+    if (renewed)
+        e.renew_at =
+            std::min(e.renew_at, now + (left < lease / 2 ? std::min(left / 2, claim_after) : left / 2));
     place(id, e);
 }
 

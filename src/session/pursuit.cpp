@@ -224,7 +224,8 @@ std::shared_ptr<hold> pursuit::settle(const engine::hold_it& grant, time_point n
         h = hold_of(t);
     }
     core_.began(t, now - me_->called_at);
-    if (grant.claim) core_.renew_now(t, 0);
+    // The timetable sees to those that are renewed.
+    if (grant.claim && !me_->wants.renewed) core_.renew_now(t, 0);
     return h;
 }
 
