@@ -110,10 +110,21 @@ TEST_F(a_watchdog, hurries_when_the_store_comes_back) {
     EXPECT_TRUE(w.lost.empty());
 }
 
-TEST_F(a_watchdog, renews_a_short_handed_lease_before_it_is_over) {
+TEST_F(a_watchdog, renews_a_short_handed_lease_soon_and_before_it_is_over) {
     dog.add(1, now + 3s, 30s, true, now);
-    EXPECT_EQ(dog.next(), now + 1500ms);
+    EXPECT_EQ(dog.next(), now + 100ms);
     EXPECT_EQ(next_work().renew, ids{1});
+    dog.remove(1);
+    dog.add(2, now + 100ms, 30s, true, now);
+    EXPECT_EQ(dog.next(), now + 50ms);
+}
+
+TEST_F(a_watchdog, leaves_a_handed_lease_that_is_given_back_at_once_alone) {
+    dog.add(1, now + 3s, 30s, true, now);
+    now += 99ms;
+    EXPECT_TRUE(dog.due(now).renew.empty());
+    dog.remove(1);
+    EXPECT_EQ(dog.next(), time_point::max());
 }
 
 TEST_F(a_watchdog, never_shortens_a_lease) {
