@@ -23,8 +23,10 @@
 #pragma once
 
 #include <holdfast/async_access.hpp>
+#include <holdfast/error.hpp>
 #include <holdfast/lease.hpp>
-#include <holdfast/mutex.hpp>
+#include <holdfast/latch.hpp>
+#include <holdfast/leasable.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
@@ -263,6 +265,16 @@ struct begin_acquire {
     template <class Handler>
     void operator()(Handler&& handler, const async_access::request& what, const async_wait& wait) const {
         using operation = async_waiting<std::decay_t<Handler>, boost::system::error_code, lease>;
+        run<operation>(std::forward<Handler>(handler), what, wait,
+                       [](const auto& op, boost::system::error_code code, lease held) {
+                           op->end(code, std::move(held));
+                       });
+    }
+
+    // `end` hands the outcome to the operation.
+    template <class Operation, class Handler, class End>
+    static void run(Handler&& handler, const async_access::request& what, const async_wait& wait, End end) {
+        using operation = Operation;
         const auto op = std::make_shared<operation>(std::forward<Handler>(handler));
         if (auto slot = op->slot(); slot.is_connected()) {
             // Weak: a signal may outlive the context, and the operation may have a lease.
@@ -272,10 +284,10 @@ struct begin_acquire {
             });
         }
         op->begin();
-        op->cancels(async_access::acquire(what, wait.from_now(), [op](std::error_code code, lease held) {
+        op->cancels(async_access::acquire(what, wait.from_now(), [op, end](std::error_code code, lease held) {
             boost::system::error_code to_tell = code;
             if (op->cancelled() && code == errc::cancelled) to_tell = boost::asio::error::operation_aborted;
-            op->end(to_tell, std::move(held));
+            end(op, to_tell, std::move(held));
         }));
     }
 };
@@ -290,8 +302,30 @@ struct begin_release {
     }
 };
 
+struct begin_wait {
+    template <class Handler>
+    void operator()(Handler&& handler, const async_access::request& what, const async_wait& wait) const {
+        using operation = async_waiting<std::decay_t<Handler>, boost::system::error_code, bool>;
+        begin_acquire::run<operation>(std::forward<Handler>(handler), what, wait,
+                                      [](const auto& op, boost::system::error_code code, const lease& zero) {
+                                          op->end(code, static_cast<bool>(zero));
+                                      });
+    }
+};
+
+struct begin_count_down {
+    template <class Handler>
+    void operator()(Handler&& handler, const async_access::request& of, std::int64_t by) const {
+        using operation = async_waiting<std::decay_t<Handler>, boost::system::error_code, std::int64_t>;
+        const auto op = std::make_shared<operation>(std::forward<Handler>(handler));
+        op->begin();
+        async_access::count_down(of, by,
+                                 [op](std::error_code code, std::int64_t left) { op->end(code, left); });
+    }
+};
+
 template <class Token>
-auto async_acquire(exclusive& lock, const async_wait& wait, const acquire_options& options, Token&& token) {
+auto async_acquire(leasable& lock, const async_wait& wait, const acquire_options& options, Token&& token) {
     return boost::asio::async_initiate<Token, void(boost::system::error_code, lease)>(
         begin_acquire{}, token, async_access::request{lock, options}, wait);
 }
@@ -300,36 +334,36 @@ auto async_acquire(exclusive& lock, const async_wait& wait, const acquire_option
 
 // Waits until the lock is held. Signature of completion: void(boost::system::error_code, lease).
 template <class Token>
-auto async_acquire(detail::exclusive& lock, const acquire_options& options, Token&& token) {
+auto async_acquire(detail::leasable& lock, const acquire_options& options, Token&& token) {
     using kind = detail::async_wait::kind;
     return detail::async_acquire(lock, {kind::without_limit}, options, std::forward<Token>(token));
 }
 template <class Token>
-auto async_acquire(detail::exclusive& lock, Token&& token) {
+auto async_acquire(detail::leasable& lock, Token&& token) {
     return async_acquire(lock, acquire_options{}, std::forward<Token>(token));
 }
 
 // Asks once. An empty lease without an error: somebody else has it.
 template <class Token>
-auto async_try_acquire(detail::exclusive& lock, const acquire_options& options, Token&& token) {
+auto async_try_acquire(detail::leasable& lock, const acquire_options& options, Token&& token) {
     using kind = detail::async_wait::kind;
     return detail::async_acquire(lock, {kind::none}, options, std::forward<Token>(token));
 }
 template <class Token>
-auto async_try_acquire(detail::exclusive& lock, Token&& token) {
+auto async_try_acquire(detail::leasable& lock, Token&& token) {
     return async_try_acquire(lock, acquire_options{}, std::forward<Token>(token));
 }
 
 // Waits for `wait` at most, counted from when the operation begins. An empty lease without an error: somebody
 // else had it all the time.
 template <class Rep, class Period, class Token>
-auto async_try_acquire_for(detail::exclusive& lock, const std::chrono::duration<Rep, Period>& wait,
+auto async_try_acquire_for(detail::leasable& lock, const std::chrono::duration<Rep, Period>& wait,
                            const acquire_options& options, Token&& token) {
     using kind = detail::async_wait::kind;
     return detail::async_acquire(lock, {kind::limited, wait}, options, std::forward<Token>(token));
 }
 template <class Rep, class Period, class Token>
-auto async_try_acquire_for(detail::exclusive& lock, const std::chrono::duration<Rep, Period>& wait,
+auto async_try_acquire_for(detail::leasable& lock, const std::chrono::duration<Rep, Period>& wait,
                            Token&& token) {
     return async_try_acquire_for(lock, wait, acquire_options{}, std::forward<Token>(token));
 }
@@ -339,6 +373,28 @@ template <class Token>
 auto async_release(lease held, Token&& token) {
     return boost::asio::async_initiate<Token, void(release_result)>(detail::begin_release{}, token,
                                                                     std::move(held));
+}
+
+// Waits until the count of the latch is zero. Signature of completion: void(boost::system::error_code, bool);
+// false without an error: the time was over before.
+template <class Token>
+auto async_wait(const latch& of, Token&& token) {
+    return boost::asio::async_initiate<Token, void(boost::system::error_code, bool)>(
+        detail::begin_wait{}, token, detail::async_access::wait_for(of),
+        detail::async_wait{detail::async_wait::kind::without_limit});
+}
+template <class Rep, class Period, class Token>
+auto async_wait_for(const latch& of, const std::chrono::duration<Rep, Period>& time, Token&& token) {
+    return boost::asio::async_initiate<Token, void(boost::system::error_code, bool)>(
+        detail::begin_wait{}, token, detail::async_access::wait_for(of),
+        detail::async_wait{detail::async_wait::kind::limited, time});
+}
+
+// Signature of completion: void(boost::system::error_code, std::int64_t), with what is left.
+template <class Token>
+auto async_count_down(const latch& of, std::int64_t by, Token&& token) {
+    return boost::asio::async_initiate<Token, void(boost::system::error_code, std::int64_t)>(
+        detail::begin_count_down{}, token, detail::async_access::wait_for(of), by);
 }
 
 }  // namespace holdfast

@@ -3,10 +3,12 @@
 
 #include <holdfast/callback.hpp>
 #include <holdfast/export.hpp>
+#include <holdfast/latch.hpp>
 #include <holdfast/lease.hpp>
-#include <holdfast/mutex.hpp>
+#include <holdfast/leasable.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <system_error>
 
@@ -26,6 +28,7 @@ class HOLDFAST_API async_access {
   public:
     using acquired = callback<void(std::error_code, lease)>;
     using released = callback<void(release_result)>;
+    using counted = callback<void(std::error_code, std::int64_t)>;
     using time_point = boot_clock::time_point;
 
     class under_way {
@@ -42,7 +45,7 @@ class HOLDFAST_API async_access {
     // awaited.
     class request {
       public:
-        request(const exclusive& lock, const acquire_options& options);
+        request(const leasable& lock, const acquire_options& options);
 
       private:
         friend class async_access;
@@ -54,8 +57,12 @@ class HOLDFAST_API async_access {
     static under_way acquire(const request& what, time_point give_up_at, acquired done);
     static void release(lease held, released done);
 
+    // A lease that says nothing but that the count was zero.
+    [[nodiscard]] static request wait_for(const latch& of);
+    static void count_down(const request& of, std::int64_t by, counted done);
+
     // From now on; saturates.
-    static time_point after(std::chrono::duration<double> wait) { return exclusive::after_(wait); }
+    static time_point after(std::chrono::duration<double> wait) { return leasable::after_(wait); }
 };
 
 }  // namespace detail

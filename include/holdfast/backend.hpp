@@ -34,8 +34,11 @@ enum class kind {
     fair,              // fair_mutex: recursive, and the store keeps the line of those who wait
     shared_read,       // shared_mutex, one of many readers
     shared_write,      // shared_mutex, the writer
+    semaphore,         // counting_semaphore: permits that are owned and come back
+    permit_semaphore,  // permit_semaphore: the same in Redisson's form, where each permit has an id
+    latch,             // latch: nobody owns anything; it is granted to all when its count is zero
 };
-inline constexpr std::size_t kinds = 7;
+inline constexpr std::size_t kinds = 10;
 
 // The kind and the name together are the lock; two kinds on one name are a mistake that stores detect.
 struct lock_key {
@@ -64,6 +67,7 @@ struct attempt_request {
     owner_id owner;  // new for each acquisition; a repeated attempt with it changes nothing more
     milliseconds lease;
     intent want = intent::look;
+    std::uint32_t permits = 1;  // how many of a semaphore; 1 for all other kinds
 };
 
 // The four answers. *Unknown never becomes no*: it may have been granted.
@@ -138,12 +142,36 @@ class watch_handle {
     virtual ~watch_handle() = default;
 };
 
+// --- the counter of a semaphore or a latch -------------------------------------------------------
+
+enum class adjustment {
+    set_if_unset,  // to `amount`, if there is no counter: 1, else 0
+    add,           // `amount`, which may be negative: what is left, which may be too
+    drain,         // takes all there is: how much that was
+    read,          // what there is; 0 if there is no counter
+    count_down,    // of a latch, by `amount`: what is left
+    erase,         // the counter: 1, or 0 if there was none
+    give_back,     // the permits of `owner`: 0 or more, or -1 if they had come back before
+    disown,        // the permits of `owner` will not come back by themselves: 1, or 0 if they had come back
+};
+struct adjust_request {
+    lock_key key;
+    adjustment what;
+    std::int64_t amount = 0;
+    owner_id operation;  // new for each; a repeated request with it changes nothing more
+    owner_id owner;      // of the last two
+};
+struct adjusted {
+    std::int64_t value = 0;
+};
+using adjust_answer = std::variant<adjusted, refused, unknown>;
+
 // --- looking at locks ------------------------------------------------------------------------
 
 struct holder_info {
     std::string owner;
-    std::uint32_t holds = 1;
-    bool writes = false;  // of a shared mutex: the writer, else a reader
+    std::uint32_t holds = 1;  // how often it was locked, or how many permits it has
+    bool writes = false;      // of a shared mutex: the writer, else a reader
     std::string host;     // empty when the store does not know
     std::int64_t pid = 0;
     std::optional<std::chrono::system_clock::time_point> since;  // when the holder asked for it, by its clock
@@ -163,6 +191,7 @@ struct lock_info {
     std::optional<milliseconds> ttl;  // empty: no expiry
     std::vector<waiter_info> queue;
     std::optional<std::uint64_t> last_fence;
+    std::optional<std::int64_t> count;  // permits that are free, or what a latch waits for
 };
 
 template <class T>
@@ -210,8 +239,9 @@ class store {
 
     [[nodiscard]] virtual const capabilities& has() const noexcept = 0;
     [[nodiscard]] virtual traffic seen() const noexcept = 0;
-    // The text of a new owner for this kind: unique for ever, and never used before.
-    [[nodiscard]] virtual owner_id new_owner(kind) = 0;
+    // The text of a new owner for this kind, who will ask for so many permits: unique for ever, and never used
+    // before.
+    [[nodiscard]] virtual owner_id new_owner(kind, std::uint32_t permits) = 0;
 
     // `deadline`: after it nobody waits for the answer; the handler is still called, late or with unknown.
     virtual void attempt(const attempt_request&, time_point deadline, handler<attempt_answer>) = 0;
@@ -219,6 +249,7 @@ class store {
     virtual void renew(std::span<const renew_request>, time_point deadline,
                        handler<std::vector<renew_answer>>) = 0;
     virtual void release(const release_request&, time_point deadline, handler<release_answer>) = 0;
+    virtual void adjust(const adjust_request&, time_point deadline, handler<adjust_answer>) = 0;
     // Keep the handle until the release of `owner` was sent: messages for an owner that nobody
     // watches are taken as grants that nobody wants, and given back.
     [[nodiscard]] virtual std::unique_ptr<watch_handle> watch(const lock_key&, const owner_id&,

@@ -4,6 +4,8 @@
 //   mutex.hpp         mutex (the default), recursive_mutex (Redisson's RLock), fair_mutex, fenced_mutex;
 //                     with_lock
 //   shared_mutex.hpp  shared_mutex: readers and writers
+//   semaphore.hpp     counting_semaphore, permit_semaphore: a number of holders
+//   latch.hpp         latch: wait until a number of things have happened
 //   lease.hpp         lease: the proof of holding; valid(), remaining(), lost(), fence(), release()
 //   error.hpp         error, errc, condition: what can go wrong and what to do about it
 // Less often:
@@ -15,7 +17,7 @@
 //   types.hpp         lock_name, owner_id, fence, boot_clock
 //   version.hpp       which holdfast this is, for #if
 //   backend.hpp       the seam, for authors of stores
-// Parts of the others, from which users need nothing: async_access.hpp, callback.hpp, export.hpp
+// Parts of the others, from which users need nothing: async_access.hpp, callback.hpp, export.hpp, leasable.hpp
 #pragma once
 
 #include <holdfast/admin.hpp>
@@ -24,7 +26,9 @@
 #include <holdfast/error.hpp>
 #include <holdfast/event.hpp>
 #include <holdfast/fence_check.hpp>
+#include <holdfast/latch.hpp>
 #include <holdfast/lease.hpp>
 #include <holdfast/mutex.hpp>
+#include <holdfast/semaphore.hpp>
 #include <holdfast/shared_mutex.hpp>
 #include <holdfast/types.hpp>

@@ -5,6 +5,7 @@
 #include <holdfast/types.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -25,6 +26,8 @@ struct acquire_options {
     std::optional<bool> renew{};
     // Ends the wait with errc::cancelled when asked to.
     std::stop_token stop{};
+    // Of a semaphore: how many. 1 or more; beyond 1 errc::invalid_argument for every other lock.
+    std::uint32_t permits = 1;
 };
 
 //            | valid()   | lost() asked | release()

@@ -2,46 +2,23 @@
 #pragma once
 
 #include <holdfast/error.hpp>
-#include <holdfast/export.hpp>
-#include <holdfast/lease.hpp>
-#include <holdfast/types.hpp>
+#include <holdfast/leasable.hpp>
 
 #include <chrono>
-#include <memory>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
 namespace holdfast {
 
-class client;
-
-namespace session {
-class cell;
-struct acquisition;
-}  // namespace session
-
 namespace detail {
-
-class async_access;
 
 // The face that all exclusive locks share. It can be held in two ways and no third:
 //   as a standard lock (lock, unlock, std::lock_guard, std::unique_lock): owned by the thread;
-//   as a lease (acquire, try_acquire...): owned by the lease object, whichever thread has it.
-//
-// Waits: by the store's own queue or message, and by asking again at least each config::poll_gap. A timed
-// wait ends when its time is up; for its first answer it waits 200 ms at least, or the time of one answer
-// (config::answer_timeout) if that is shorter.
-// try_* is "no" (false, or an empty lease) only when the store said that somebody else holds it. No
-// answer, no right, a wrong key and the like throw holdfast::error, or set `ec` in the forms that take one.
-//
-// Thread safety: all members may be called from any threads at once.
-class HOLDFAST_API exclusive {
+//   as a lease (acquire, try_acquire... of leasable): owned by the lease object, whichever thread has it.
+class HOLDFAST_API exclusive : public leasable {
   public:
     using clock = boot_clock;
-
-    exclusive(const exclusive&) = delete;
-    exclusive& operator=(const exclusive&) = delete;
 
     // --- as a standard TimedLockable -----------------------------------------------------------
     // Blocks until the lock is held.
@@ -63,22 +40,6 @@ class HOLDFAST_API exclusive {
     // Blocks for a round trip, at most config::answer_timeout.
     void unlock() noexcept;
 
-    // --- as a lease ----------------------------------------------------------------------------
-    lease acquire(const acquire_options& options = {});
-    lease acquire(std::error_code& ec, const acquire_options& options = {});
-    lease try_acquire(const acquire_options& options = {});
-    lease try_acquire(std::error_code& ec, const acquire_options& options = {});
-    template <class Rep, class Period>
-    lease try_acquire_for(const std::chrono::duration<Rep, Period>& wait,
-                          const acquire_options& options = {}) {
-        return try_acquire_until_(after_(wait), options);
-    }
-    template <class Rep, class Period>
-    lease try_acquire_for(const std::chrono::duration<Rep, Period>& wait, std::error_code& ec,
-                          const acquire_options& options = {}) {
-        return try_acquire_until_(after_(wait), ec, options);
-    }
-
     // --- under a standard guard ----------------------------------------------------------------
     // This thread took it with lock() and has not unlocked it, whether or not the lease has ended since.
     [[nodiscard]] bool held_by_this_thread() const noexcept;
@@ -87,46 +48,15 @@ class HOLDFAST_API exclusive {
     // lease::fence() of that hold; fence::none if there is none.
     [[nodiscard]] fence held_fence() const noexcept;
 
-    [[nodiscard]] const lock_name& name() const noexcept;
-
   protected:
-    enum class layout { native, native_fenced, recursive, recursive_fenced, fair, shared_read, shared_write };
-    struct choices {
-        std::optional<std::chrono::milliseconds> ttl{};
-        std::optional<bool> renew{};
-        bool poll = false;
-    };
-
-    exclusive(client& on, lock_name name, layout keys, choices chosen);
-    ~exclusive();
+    using leasable::leasable;
 
     lease nested_(const lease& outer);
     // A lease of this side of a shared mutex for the holder of `other`, a lease of the other side.
     lease beside_(const lease& other, const acquire_options& options);
 
   private:
-    friend class async_access;  // async.hpp
-    using time_point = boot_clock::time_point;
-
-    // Saturates: "for ever" and beyond is for ever, the past is now.
-    template <class Rep, class Period>
-    static time_point after_(const std::chrono::duration<Rep, Period>& wait) {
-        const std::chrono::duration<double> seconds = wait;
-        if (!(seconds.count() > 0)) return time_point::min();
-        if (seconds.count() > 3e9) return time_point::max();
-        return boot_clock::now() + std::chrono::ceil<boot_clock::duration>(wait);
-    }
-    struct outcome;
-
-    [[nodiscard]] session::acquisition how_(std::optional<time_point> give_up_at,
-                                            const acquire_options* options) const;
-    outcome acquire_(std::optional<time_point> give_up_at, const acquire_options* options);
-    bool try_lock_until_(time_point until);
-    lease try_acquire_until_(time_point until, const acquire_options& options);
-    lease try_acquire_until_(time_point until, std::error_code& ec, const acquire_options& options);
-
-    std::shared_ptr<session::cell> cell_;
-    choices chosen_;
+    bool try_lock_until_(boot_clock::time_point until);
 };
 
 }  // namespace detail

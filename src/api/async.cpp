@@ -1,12 +1,13 @@
 #include <holdfast/async_access.hpp>
 
+#include "session/adjusting.hpp"
 #include "session/background.hpp"
 
 namespace holdfast::detail {
 
 using outcome = session::cell::outcome;
 
-async_access::request::request(const exclusive& lock, const acquire_options& options)
+async_access::request::request(const leasable& lock, const acquire_options& options)
     : of_(lock.cell_),
       how_(std::make_shared<const session::acquisition>(lock.how_(std::nullopt, &options))) {}
 
@@ -33,6 +34,26 @@ void async_access::release(lease held, released done) {
     if (!held) return done({});
     const auto h = held.take();
     h->in->release_later(h, std::move(done));
+}
+
+async_access::request async_access::wait_for(const latch& of) {
+    return {static_cast<const leasable&>(of), {}};
+}
+
+void async_access::count_down(const request& of, std::int64_t by, counted done) {
+    const auto& cell = *of.of_;
+    auto& core = cell.client();
+    const session::core::call here(core);
+    if (by < 1) return done(errc::invalid_argument, 0);
+    if (!core.usable()) return done(core.forked() ? errc::forked : errc::closed, 0);
+    backend::adjust_request what{cell.key(), backend::adjustment::count_down, by,
+                                 core.store().new_owner(cell.key().of, 1), {}};
+    session::adjust_later(core.shared_from_this(), std::move(what),
+                          [done = std::move(done)](const backend::adjust_answer& a) {
+                              if (const auto* no = std::get_if<backend::refused>(&a)) return done(no->code, 0);
+                              if (const auto* no = std::get_if<backend::unknown>(&a)) return done(no->code, 0);
+                              done({}, std::get<backend::adjusted>(a).value);
+                          });
 }
 
 }  // namespace holdfast::detail

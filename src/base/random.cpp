@@ -1,6 +1,9 @@
 #include "base/random.hpp"
 
+#include "base/text.hpp"
+
 #include <sys/random.h>
+#include <algorithm>
 #include <cstddef>
 #include <random>
 #include <system_error>
@@ -10,7 +13,6 @@ namespace holdfast::base {
 namespace {
 
 constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-constexpr std::string_view hex = "0123456789abcdef";
 
 std::string to_base64url(const std::array<std::uint8_t, 16>& bytes) {
     std::string out;
@@ -41,31 +43,28 @@ client_id client_id::make() {
 
 std::string client_id::base64url() const { return to_base64url(bytes_); }
 
+std::string client_id::hex() const {
+    std::string bytes(bytes_.begin(), bytes_.end());
+    return to_hex(bytes);
+}
+
 std::string client_id::uuid() const {
-    std::string out;
-    for (std::size_t i = 0; i < bytes_.size(); ++i) {
-        if (i == 4 || i == 6 || i == 8 || i == 10) out += '-';
-        out += hex[bytes_[i] >> 4];
-        out += hex[bytes_[i] & 15];
-    }
+    auto out = hex();
+    for (const auto at : {8, 13, 18, 23}) out.insert(static_cast<std::size_t>(at), 1, '-');
     return out;
 }
 
 std::string client_id::base64url_of_uuid(std::string_view text) {
     if (text.size() != 36) return {};
-    std::array<std::uint8_t, 16> bytes{};
-    std::size_t nibbles = 0;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (i == 8 || i == 13 || i == 18 || i == 23) {
-            if (text[i] != '-') return {};
-            continue;
-        }
-        const auto value = hex.find(text[i]);
-        if (value == std::string_view::npos) return {};
-        auto& b = bytes[nibbles / 2];
-        b = static_cast<std::uint8_t>(b << 4 | value);
-        ++nibbles;
+    std::string digits{text};
+    for (const auto at : {23U, 18U, 13U, 8U}) {
+        if (digits[at] != '-') return {};
+        digits.erase(at, 1);
     }
+    const auto raw = from_hex(digits);
+    if (raw.empty()) return {};
+    std::array<std::uint8_t, 16> bytes{};
+    std::copy(raw.begin(), raw.end(), bytes.begin());
     return to_base64url(bytes);
 }
 

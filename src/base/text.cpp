@@ -106,6 +106,30 @@ std::string to_text(milliseconds d) {
     return out;
 }
 
+std::string to_hex(std::string_view bytes) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::string out;
+    for (const char c : bytes) {
+        const auto b = static_cast<unsigned char>(c);
+        out += digits[b >> 4];
+        out += digits[b & 15];
+    }
+    return out;
+}
+
+std::string from_hex(std::string_view text) {
+    std::string out;
+    if (text.size() % 2 != 0) return out;
+    for (; !text.empty(); text.remove_prefix(2)) {
+        const auto of = [](char c) { return std::string_view{"0123456789abcdef"}.find(c); };
+        const auto high = of(text[0]);
+        const auto low = of(text[1]);
+        if (high == std::string_view::npos || low == std::string_view::npos) return {};
+        out += static_cast<char>(high << 4 | low);
+    }
+    return out;
+}
+
 bool glob_match(std::string_view pattern, std::string_view text) {
     std::size_t p = 0;
     std::size_t t = 0;

@@ -12,6 +12,10 @@ namespace holdfast::base {
 // log.
 [[nodiscard]] std::string printable(std::string_view bytes);
 
+// Two lower-case digits a byte, and back; empty if it is not that.
+[[nodiscard]] std::string to_hex(std::string_view bytes);
+[[nodiscard]] std::string from_hex(std::string_view text);
+
 // "250ms", "2s", "1m30s", "1h"; units ms, s, m, h, d, the largest first. Empty if it is not a duration
 // or does not fit. A bare "0" is a duration, a bare "5" is not.
 [[nodiscard]] std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);

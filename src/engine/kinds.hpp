@@ -2,18 +2,22 @@
 // does for each is the store's.
 #pragma once
 
+#include "engine/local_gate.hpp"
+
 #include <holdfast/backend.hpp>
+
+#include <cstdint>
 
 namespace holdfast::engine {
 
 struct kind_rules {
+    line threads = line::one_holds;
     // A thread that holds it by lock() may lock it again.
     bool reentrant = false;
-    // The waiters of one process stand in line and only the first asks the store. Otherwise each asks for
-    // itself: because several may hold it at once, or because the store keeps the line of all processes.
-    bool one_asks_for_all = true;
-    // A message wakes all who wait, in the same order each time.
+    // A message wakes all who wait, in the same order each time, and only some of them are served.
     bool wakes_all = false;
+    // So many permits can be acquired at a time. More than one: it is a semaphore.
+    std::uint32_t most_permits = 1;
 };
 
 [[nodiscard]] constexpr kind_rules rules_of(backend::kind k) noexcept {
@@ -22,12 +26,19 @@ struct kind_rules {
         case kind::native:
         case kind::native_fenced: return {};
         case kind::recursive:
-        case kind::recursive_fenced: return {.reentrant = true, .wakes_all = true};
-        case kind::fair: return {.reentrant = true, .one_asks_for_all = false};
+        case kind::recursive_fenced:
         case kind::shared_write: return {.reentrant = true, .wakes_all = true};
-        case kind::shared_read: break;
+        // The store keeps the line of all processes.
+        case kind::fair: return {.threads = line::all_ask, .reentrant = true};
+        case kind::shared_read: return {.threads = line::all_ask, .reentrant = true};
+        case kind::semaphore:
+            return {.threads = line::one_asks, .wakes_all = true, .most_permits = 1'000'000'000};
+        // Each has an id, which the store writes down.
+        case kind::permit_semaphore:
+            return {.threads = line::one_asks, .wakes_all = true, .most_permits = 1'000};
+        case kind::latch: break;
     }
-    return {.reentrant = true, .one_asks_for_all = false};
+    return {.threads = line::all_ask};
 }
 
 }  // namespace holdfast::engine

@@ -1,50 +1,71 @@
-// The line in which the threads of one process wait for one lock: only its head asks the store, so a
+// How the threads of one process come before the store for one lock. Mostly in a line: only its head asks, so a
 // hot lock costs the store one contender per process. First come, first served.
-// An open gate lets all through at once, and only knows who is there: for locks that many may hold, or whose
-// line the store keeps.
 // Not thread-safe; its owner keeps it under a lock. `Waiter` is whatever the owner wakes.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <deque>
 
 namespace holdfast::engine {
 
+enum class line {
+    one_holds,  // the head keeps its place until it has given the lock back: the next would ask in vain
+    one_asks,   // the head leaves when it has got it, since several may; who does not want to wait asks beside it
+    all_ask,    // nobody stands in line; the gate only knows who is there
+};
+
 template <class Waiter>
 class local_gate {
   public:
-    explicit local_gate(bool open = false) : open_(open) {}
+    explicit local_gate(line how = line::one_holds) : how_(how) {}
 
-    // True: the caller is the head and may ask the store. False: it stands in line and becomes the
-    // head when `leave` returns it.
+    // True: the caller may ask the store. False: it stands in line and may when `leave` returns it.
     bool enter(Waiter w) {
+        if (how_ == line::all_ask) return enter_beside(w);
         line_.push_back(w);
-        return open_ || line_.size() == 1;
+        return line_.size() == 1;
     }
-    // Takes it only if nobody stands in line.
-    bool try_enter(Waiter w) { return (open_ || line_.empty()) && enter(w); }
+    // Without standing in line. False: it is not in.
+    bool try_enter(Waiter w) {
+        if (how_ != line::one_holds) return enter_beside(w);
+        return line_.empty() && enter(w);
+    }
 
-    // The head has given the lock back, or anybody gives up waiting. Returns the new head if that changed.
+    // Whoever has asked goes, or anybody gives up waiting. Returns the new head if that changed.
     Waiter leave(Waiter w) {
+        if (std::erase(beside_, w) > 0) return Waiter{};
         const auto it = std::find(line_.begin(), line_.end(), w);
         if (it == line_.end()) return Waiter{};
         const bool was_head = it == line_.begin();
         line_.erase(it);
-        return was_head && !open_ && !line_.empty() ? line_.front() : Waiter{};
+        return was_head && !line_.empty() ? line_.front() : Waiter{};
     }
 
     template <class F>
     void each(F f) const {
         std::for_each(line_.begin(), line_.end(), f);
+        std::for_each(beside_.begin(), beside_.end(), f);
     }
-    // Who is the head after the present one; an empty Waiter if nobody.
-    [[nodiscard]] Waiter next() const { return !open_ && line_.size() > 1 ? line_[1] : Waiter{}; }
-    [[nodiscard]] bool is_head(Waiter w) const { return open_ || (!line_.empty() && line_.front() == w); }
-    [[nodiscard]] std::size_t size() const { return line_.size(); }
+    // Who holds the lock after the present holder; an empty Waiter if nobody.
+    [[nodiscard]] Waiter next() const {
+        return how_ == line::one_holds && line_.size() > 1 ? line_[1] : Waiter{};
+    }
+    [[nodiscard]] bool may_ask(Waiter w) const {
+        return (!line_.empty() && line_.front() == w) ||
+               std::find(beside_.begin(), beside_.end(), w) != beside_.end();
+    }
+    [[nodiscard]] std::size_t size() const { return line_.size() + beside_.size(); }
 
   private:
-    const bool open_;
+    bool enter_beside(Waiter w) {
+        beside_.push_back(w);
+        return true;
+    }
+
+    const line how_;
     std::deque<Waiter> line_;
+    std::deque<Waiter> beside_;
 };
 
 }  // namespace holdfast::engine

@@ -1,7 +1,7 @@
 // Giving a lease back, decided without I/O: send, and send again while nobody answers and there is time.
 #pragma once
 
-#include "engine/validity.hpp"
+#include "engine/resend.hpp"
 
 #include <holdfast/backend.hpp>
 #include <holdfast/lease.hpp>
@@ -31,7 +31,7 @@ using release_action = std::variant<send_release, retry_release, release_done>;
 
 class release {
   public:
-    explicit release(const release_settings& how) : how_(how) {}
+    explicit release(const release_settings& how) : how_(how), sends_(how.answer_timeout) {}
 
     [[nodiscard]] release_action begin(time_point now);
     [[nodiscard]] release_action on_answer(const backend::release_answer& answer, time_point now);
@@ -41,9 +41,8 @@ class release {
     release_action no_answer(const backend::failure& why, time_point now);
 
     const release_settings how_;
-    time_point first_sent_{};
+    resend sends_;
     bool uncertain_ = false;  // an earlier send may have been carried out
-    unsigned sends_ = 0;
     backend::failure last_{make_error_code(errc::unknown_outcome), {}};
 };
 

@@ -2,6 +2,7 @@
 
 #include "base/random.hpp"
 #include "base/text.hpp"
+#include "session/adjusting.hpp"
 #include "session/ask.hpp"
 #include "session/background.hpp"
 #include "session/core.hpp"
@@ -92,6 +93,12 @@ std::optional<failed> cell::refuse(const acquisition& how) const {
     if (how.ttl && *how.ttl <= milliseconds::zero()) {
         return failed{errc::invalid_argument,
                       "a ttl must be 1 ms or more, and " + base::to_text(*how.ttl) + " was given",
+                      {}};
+    }
+    if (const auto most = engine::rules_of(key_.of).most_permits; how.permits == 0 || how.permits > most) {
+        return failed{errc::invalid_argument,
+                      most > 1 ? "1 to " + std::to_string(most) + " permits can be acquired at a time"
+                               : "the lock \"" + name().printable() + "\" has no permits to choose from",
                       {}};
     }
     if (core_->forked())
@@ -279,6 +286,21 @@ std::shared_ptr<waiter> cell::pass_on(occupancy& from, time_point now) {
     from = {successor, 1, next};
     next->passed_on = successor;
     return next;
+}
+
+backend::adjust_answer cell::disown(hold& h) {
+    const core::call here(*core_);
+    const auto& t = h.of;
+    if (!t->valid() || !t->move_to(lease_state::released)) return backend::adjusted{0};
+    core_->ended(*t, boot_clock::now());
+    core_->counts.released.add();
+    h.result = release_result{release_outcome::released, {}};
+    auto answer = adjust(*core_, {key_, backend::adjustment::disown, 0, core_->store().new_owner(key_.of, 1), t->owner});
+    if (!std::holds_alternative<backend::adjusted>(answer)) core_->undo(key_, t->owner, t->lease(), true);
+    t->watch.reset();
+    base::guard lock(mutex_);
+    (void)vacate(t);  // it has no place in the line
+    return answer;
 }
 
 engine::release cell::releasing(const tenancy& t, time_point now) const {

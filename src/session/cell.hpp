@@ -32,6 +32,7 @@ struct acquisition {
     std::optional<bool> renew;             // empty: exactly if there is no ttl
     bool poll = false;                     // do not listen for messages
     bool by_thread = false;                // owned by this thread: may re-enter, and ends with it
+    std::uint32_t permits = 1;             // of a semaphore
     std::stop_token stop{};
     owner_id as{};  // the writer of a shared mutex, to become a reader; empty: a new owner
 };
@@ -61,11 +62,12 @@ class cell : public std::enable_shared_from_this<cell> {
     using outcome = std::variant<std::shared_ptr<hold>, failed>;
 
     cell(std::shared_ptr<core> of, backend::lock_key key)
-        : core_(std::move(of)), key_(std::move(key)), gate_(!engine::rules_of(key_.of).one_asks_for_all) {}
+        : core_(std::move(of)), key_(std::move(key)), gate_(engine::rules_of(key_.of).threads) {}
     cell(const cell&) = delete;
     cell& operator=(const cell&) = delete;
 
     const lock_name& name() const noexcept { return key_.name; }
+    const backend::lock_key& key() const noexcept { return key_; }
     core& client() const noexcept { return *core_; }
 
     // Blocks as `how` says. Re-enters if this thread holds it by lock() and the kind allows it.
@@ -82,6 +84,8 @@ class cell : public std::enable_shared_from_this<cell> {
     // returns. Never re-enters. What is returned cancels it.
     std::shared_ptr<background_acquire> acquire_later(const acquisition& how, callback<void(outcome)> done);
     void release_later(const std::shared_ptr<hold>& h, callback<void(release_result)> done);
+    // The permits of this lease will not come back by themselves, and the lease is over. Blocks for a round trip.
+    backend::adjust_answer disown(hold& h);
     // unlock() of this thread's latest hold by lock().
     void unlock() noexcept;
 

@@ -105,7 +105,7 @@ std::optional<pursuit::outcome> pursuit::stand_in_line(time_point now) {
         if (cell_->gate_.enter(me_)) at_the_head();
         return std::nullopt;
     }
-    if (cell_->gate_.is_head(me_)) {
+    if (cell_->gate_.may_ask(me_)) {
         at_the_head();
     } else if (me_->has_event() || now >= until_) {
         // At once: outside the mutex the lock might still be passed on to us.
@@ -149,8 +149,9 @@ void pursuit::begin_contest() {
     rules.patience = settings.patience;
     rules.answer_timeout = settings.answer_timeout;
     rules.expect_queue = expect_queue_;
-    contest_.emplace(rules, backend::attempt_request{key, how_.as.empty() ? store.new_owner(key.of) : how_.as,
-                                                     rules.lease, backend::intent::look});
+    auto owner = how_.as.empty() ? store.new_owner(key.of, how_.permits) : how_.as;
+    contest_.emplace(rules, backend::attempt_request{key, std::move(owner), rules.lease,
+                                                     backend::intent::look, how_.permits});
 }
 
 std::optional<pursuit::outcome> pursuit::contend(time_point now) {
@@ -218,11 +219,15 @@ std::shared_ptr<hold> pursuit::settle(const engine::hold_it& grant, time_point n
     t->watch = std::move(contest_->watch);
     t->thread = me_->thread;
     std::shared_ptr<hold> h;
+    std::shared_ptr<waiter> next;
     {
         base::guard lock(cell_->mutex_);
-        cell_->tenants_.push_back({t, 1, me_});
+        const bool stays = engine::rules_of(cell_->key_.of).threads != engine::line::one_asks;
+        if (!stays) next = cell_->gate_.leave(me_);
+        cell_->tenants_.push_back({t, 1, stays ? me_ : nullptr});
         h = hold_of(t);
     }
+    if (next) next->call();
     core_.began(t, now - me_->called_at);
     // The timetable sees to those that are renewed.
     if (grant.claim && !me_->wants.renewed) core_.renew_now(t, 0);

@@ -11,9 +11,12 @@ std::string_view text(lock_kind kind) {
         case lock_kind::recursive_mutex: return "recursive_mutex";
         case lock_kind::fenced_mutex: return "fenced_mutex";
         case lock_kind::fair_mutex: return "fair_mutex";
-        case lock_kind::shared_mutex: break;
+        case lock_kind::shared_mutex: return "shared_mutex";
+        case lock_kind::counting_semaphore: return "counting_semaphore";
+        case lock_kind::permit_semaphore: return "permit_semaphore";
+        case lock_kind::latch: break;
     }
-    return "shared_mutex";
+    return "latch";
 }
 
 }  // namespace
@@ -104,6 +107,9 @@ any_lock lock_contract::lock_of(client& on, const lock_name& name, lock_options 
         case lock_kind::fair_mutex:
             return std::make_shared<fair_mutex>(on, name, fair_options{options.ttl, options.renew});
         case lock_kind::shared_mutex: break;
+        case lock_kind::counting_semaphore:
+        case lock_kind::permit_semaphore:
+        case lock_kind::latch: throw std::logic_error("not a lock");
     }
     return std::make_shared<shared_mutex>(on, name, shared_options{options.ttl, options.renew});
 }
@@ -121,7 +127,10 @@ lease lock_contract::again(const any_lock& lock, const lease& outer) const {
         case lock_kind::fair_mutex: return static_cast<fair_mutex&>(*lock).acquire(outer);
         case lock_kind::shared_mutex: return static_cast<shared_mutex&>(*lock).acquire(outer);
         case lock_kind::mutex:
-        case lock_kind::mutex_fenced: break;
+        case lock_kind::mutex_fenced:
+        case lock_kind::counting_semaphore:
+        case lock_kind::permit_semaphore:
+        case lock_kind::latch: break;
     }
     throw std::logic_error("a mutex is not recursive");
 }
@@ -156,10 +165,6 @@ bool lock_contract::nothing_is_left(const lock_name& name) {
 }
 
 // --- who is put to the test ---------------------------------------------------------------------------
-
-namespace {
-std::string suffix(const ::testing::TestParamInfo<subject>& info) { return name_of(info.param); }
-}  // namespace
 
 INSTANTIATE_TEST_SUITE_P(on, lock_contract, ::testing::ValuesIn(all_subjects()), suffix);
 INSTANTIATE_TEST_SUITE_P(on, mutex_contract,

@@ -31,13 +31,28 @@ using test::eventually;
 using test::in_background;
 
 enum class store_kind { redis, local };
-enum class lock_kind { mutex, mutex_fenced, recursive_mutex, fenced_mutex, fair_mutex, shared_mutex };
+enum class lock_kind {
+    mutex,
+    mutex_fenced,
+    recursive_mutex,
+    fenced_mutex,
+    fair_mutex,
+    shared_mutex,
+    // These have a face of their own; lock_of() makes none.
+    counting_semaphore,
+    permit_semaphore,
+    latch,
+};
 
 struct subject {
     store_kind store;
     lock_kind lock;
 };
 [[nodiscard]] std::string name_of(const subject& s);
+// For INSTANTIATE_TEST_SUITE_P.
+[[nodiscard]] inline std::string suffix(const ::testing::TestParamInfo<subject>& info) {
+    return name_of(info.param);
+}
 [[nodiscard]] std::vector<subject> all_subjects();
 [[nodiscard]] std::vector<subject> subjects_of(std::initializer_list<lock_kind> kinds);
 

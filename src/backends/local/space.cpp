@@ -22,7 +22,7 @@ time_point add(time_point now, milliseconds lease) {
 refused wrong_kind() { return {{make_error_code(errc::wrong_kind), {}}}; }
 
 // Which kinds are one lock with another face, as they are on Redis.
-enum class family { string, hash, shared };
+enum class family { string, hash, shared, semaphore, latch };
 family family_of(kind k) {
     switch (k) {
         case kind::native:
@@ -31,9 +31,12 @@ family family_of(kind k) {
         case kind::recursive_fenced:
         case kind::fair: return family::hash;
         case kind::shared_read:
-        case kind::shared_write: break;
+        case kind::shared_write: return family::shared;
+        case kind::semaphore:
+        case kind::permit_semaphore: return family::semaphore;
+        case kind::latch: break;
     }
-    return family::shared;
+    return family::latch;
 }
 
 bool keeps_line(kind k) { return k == kind::native || k == kind::native_fenced || k == kind::fair; }
@@ -47,9 +50,12 @@ std::string_view layout_name(kind k) {
         case kind::recursive_fenced: return "fenced_mutex";
         case kind::fair: return "fair_mutex";
         case kind::shared_read:
-        case kind::shared_write: break;
+        case kind::shared_write: return "shared_mutex";
+        case kind::semaphore: return "counting_semaphore";
+        case kind::permit_semaphore: return "permit_semaphore";
+        case kind::latch: break;
     }
-    return "shared_mutex";
+    return "latch";
 }
 
 void run(const std::vector<std::function<void()>>& after) {
@@ -70,8 +76,22 @@ std::shared_ptr<space> space::named(const std::string& name) {
 
 // --- what stands under one name ---------------------------------------------------------------------
 
+template <class Which>
+std::size_t space::slot::remove(Which which) {
+    return std::erase_if(holders, [&](const holder& h) {
+        const bool goes = which(h);
+        if (goes && count) *count += h.holds;
+        return goes;
+    });
+}
+
 void space::slot::forget_expired(time_point now) {
-    std::erase_if(holders, [&](const holder& h) { return h.expires <= now; });
+    remove([&](const holder& h) { return h.expires <= now; });
+}
+
+bool space::slot::is_another_kind(kind k) const {
+    if (count) return family_of(counts) != family_of(k);
+    return !holders.empty() && family_of(holders.front().of) != family_of(k);
 }
 
 space::holder* space::slot::find(kind of, const owner_id& owner) {
@@ -82,6 +102,7 @@ space::holder* space::slot::find(kind of, const owner_id& owner) {
 
 // Readers go in beside readers, and an owner that writes may read as well.
 bool space::slot::open_to(const attempt_request& r) const {
+    if (family_of(r.key.of) == family::semaphore) return count && *count >= r.permits;
     return std::all_of(holders.begin(), holders.end(), [&](const holder& h) {
         return r.key.of == kind::shared_read && (h.of == kind::shared_read || h.owner == r.owner);
     });
@@ -91,49 +112,73 @@ bool space::slot::open_to(const attempt_request& r) const {
 
 attempt_answer space::attempt(const attempt_request& r) {
     calls after;
-    attempt_answer answer = [&]() -> attempt_answer {
+    attempt_answer answer = [&] {
         base::guard lock(mutex_);
-        const auto now = boot_clock::now();
-        auto& s = slots_[r.key.name];
-        s.forget_expired(now);
-        if (!s.holders.empty() && family_of(s.holders.front().of) != family_of(r.key.of)) return wrong_kind();
-        if (s.holders.empty() && !s.queue.empty()) {
-            // The first in line goes first; it may be the one that asks.
-            if (s.queue.front().owner == r.owner)
-                s.queue.pop_front();
-            else
-                (void)pass(s, after);
-        }
-        if (auto* mine = s.find(r.key.of, r.owner)) {
-            mine->expires = std::max(mine->expires, add(now, r.lease));
-        } else if (s.open_to(r)) {
-            s.holders.push_back({r.key.of, r.owner, add(now, r.lease)});
-        } else {
-            const auto& first = s.holders.front();
-            const auto frees = std::max_element(s.holders.begin(), s.holders.end(), [](auto& a, auto& b) {
-                                   return a.expires < b.expires;
-                               })->expires;
-            busy no{
-                first.owner.str(), std::chrono::ceil<milliseconds>(frees - now) + milliseconds{1}, {}, {}};
-            if (r.want != intent::queue || !keeps_line(r.key.of)) return no;
-            auto place = std::find_if(s.queue.begin(), s.queue.end(),
-                                      [&](const waiter& w) { return w.owner == r.owner; });
-            if (place == s.queue.end())
-                place = s.queue.insert(place, {r.key.of, r.owner, next_ticket_++, now, {}});
-            place->forgotten_at = now + queue_ttl;
-            if (r.key.of == kind::native) no.ticket = std::to_string(place->ticket);
-            no.handed_lease = handed_lease;
-            no.look_again = std::min(*no.look_again, std::max(r.lease / 3, milliseconds{1}));
-            return no;
-        }
-        std::erase_if(s.queue, [&](const waiter& w) { return w.owner == r.owner; });
-        if (!gives_fences(r.key.of)) return granted{};
-        s.last_fence = next_fence_;
-        next_fence_ += 16;
-        return granted{static_cast<fence>(s.last_fence)};
+        auto a = take(r, after);
+        forget_if_idle(r.key.name);  // a counter that nobody has set
+        return a;
     }();
     run(after);
     return answer;
+}
+
+attempt_answer space::take(const attempt_request& r, calls& after) {
+    const auto now = boot_clock::now();
+    auto& s = slots_[r.key.name];
+    s.forget_expired(now);
+    if (s.is_another_kind(r.key.of)) return wrong_kind();
+    if (r.key.of == kind::latch) return look_at(s);
+    if (s.holders.empty() && !s.queue.empty()) {
+        // The first in line goes first; it may be the one that asks.
+        if (s.queue.front().owner == r.owner)
+            s.queue.pop_front();
+        else
+            (void)pass(s, after);
+    }
+    if (auto* mine = s.find(r.key.of, r.owner)) {
+        mine->expires = std::max(mine->expires, add(now, r.lease));
+    } else if (s.open_to(r)) {
+        s.holders.push_back({r.key.of, r.owner, add(now, r.lease), r.permits});
+        if (s.count) *s.count -= r.permits;
+    } else if (family_of(r.key.of) == family::semaphore) {
+        return not_enough(s, now);
+    } else {
+        const auto& first = s.holders.front();
+        const auto frees = std::max_element(s.holders.begin(), s.holders.end(), [](auto& a, auto& b) {
+                               return a.expires < b.expires;
+                           })->expires;
+        busy no{
+            first.owner.str(), std::chrono::ceil<milliseconds>(frees - now) + milliseconds{1}, {}, {}};
+        if (r.want != intent::queue || !keeps_line(r.key.of)) return no;
+        auto place = std::find_if(s.queue.begin(), s.queue.end(),
+                                  [&](const waiter& w) { return w.owner == r.owner; });
+        if (place == s.queue.end())
+            place = s.queue.insert(place, {r.key.of, r.owner, next_ticket_++, now, {}});
+        place->forgotten_at = now + queue_ttl;
+        if (r.key.of == kind::native) no.ticket = std::to_string(place->ticket);
+        no.handed_lease = handed_lease;
+        no.look_again = std::min(*no.look_again, std::max(r.lease / 3, milliseconds{1}));
+        return no;
+    }
+    std::erase_if(s.queue, [&](const waiter& w) { return w.owner == r.owner; });
+    if (!gives_fences(r.key.of)) return granted{};
+    s.last_fence = next_fence_;
+    next_fence_ += 16;
+    return granted{static_cast<fence>(s.last_fence)};
+}
+
+attempt_answer space::look_at(const slot& latch) {
+    if (latch.count.value_or(0) <= 0) return granted{};
+    return busy{std::to_string(*latch.count), std::nullopt, {}, {}};
+}
+
+attempt_answer space::not_enough(const slot& semaphore, time_point now) {
+    busy no;
+    const auto next = std::min_element(semaphore.holders.begin(), semaphore.holders.end(),
+                                       [](auto& a, auto& b) { return a.expires < b.expires; });
+    if (next != semaphore.holders.end())
+        no.look_again = std::chrono::ceil<milliseconds>(next->expires - now) + milliseconds{1};
+    return no;
 }
 
 renew_answer space::renew(const renew_request& r) {
@@ -158,22 +203,72 @@ release_answer space::release(const release_request& r) {
 }
 
 release_answer space::give_back(const release_request& r, calls& after) {
+    if (r.key.of == kind::latch) return released{};
     const auto it = slots_.find(r.key.name);
     if (it == slots_.end()) return not_held{};
     auto& s = it->second;
     s.forget_expired(boot_clock::now());
     if (r.undo) std::erase_if(s.queue, [&](const waiter& w) { return w.owner == r.owner; });
-    const bool mine = std::erase_if(s.holders, [&](const holder& h) {
-                          return h.of == r.key.of && h.owner == r.owner;
-                      }) != 0;
+    const bool mine = s.remove([&](const holder& h) {
+        return h.of == r.key.of && h.owner == r.owner;
+    }) != 0;
     const bool passed = s.holders.empty() && pass(s, after);
     std::uint32_t told = 0;
     // A writer that goes leaves room for readers, though it may be a reader itself from now on.
-    if (mine && !keeps_line(r.key.of) && (s.holders.empty() || r.key.of == kind::shared_write))
+    const bool room = s.holders.empty() || s.count || r.key.of == kind::shared_write;
+    if (mine && room && !keeps_line(r.key.of))
         told = tell_all(r.key.name, r.owner, after);
     forget_if_idle(r.key.name);
     if (!mine) return not_held{};
     return released{told, passed};
+}
+
+adjust_answer space::adjust(const adjust_request& r) {
+    calls after;
+    adjust_answer answer = [&]() -> adjust_answer {
+        base::guard lock(mutex_);
+        auto& s = slots_[r.key.name];
+        s.forget_expired(boot_clock::now());
+        if (s.is_another_kind(r.key.of)) return wrong_kind();
+        const auto before = s.count;
+        const adjusted done{s.adjust(r)};
+        if (s.count != before && (!s.count || *s.count > before.value_or(0)))
+            (void)tell_all(r.key.name, {}, after);
+        forget_if_idle(r.key.name);
+        return done;
+    }();
+    run(after);
+    return answer;
+}
+
+std::int64_t space::slot::adjust(const adjust_request& r) {
+    const auto now = count.value_or(0);
+    switch (r.what) {
+        case adjustment::read: return now;
+        case adjustment::set_if_unset:
+            if (count) return 0;
+            count = r.amount;
+            counts = r.key.of;
+            return 1;
+        case adjustment::add:
+            count = now + r.amount;
+            counts = r.key.of;
+            return *count;
+        case adjustment::drain:
+            if (count) count = 0;
+            return now;
+        case adjustment::count_down:
+            if (now > r.amount)
+                count = now - r.amount;
+            else
+                count.reset();
+            return count.value_or(0);
+        case adjustment::erase: return std::exchange(count, std::nullopt) ? 1 : 0;
+        case adjustment::give_back:
+            return remove([&](const holder& h) { return h.owner == r.owner; }) != 0 ? 0 : -1;
+        case adjustment::disown: break;
+    }
+    return std::erase_if(holders, [&](const holder& h) { return h.owner == r.owner; }) != 0 ? 1 : 0;
 }
 
 bool space::pass(slot& s, calls& after) {
@@ -205,12 +300,15 @@ std::uint32_t space::tell_all(const lock_name& name, const owner_id& but, calls&
 
 void space::forget_if_idle(const lock_name& name) {
     const auto it = slots_.find(name);
-    if (it != slots_.end() && it->second.holders.empty() && it->second.queue.empty()) slots_.erase(it);
+    if (it != slots_.end() && it->second.holders.empty() && it->second.queue.empty() && !it->second.count)
+        slots_.erase(it);
 }
 
 lock_info space::describe(const lock_name& name, const slot& s, time_point now) const {
-    lock_info info{name, "free", true, {}, {}, {}, {}};
+    lock_info info{name, "free", true, {}, {}, {}, {}, {}};
     if (s.last_fence != 0) info.last_fence = s.last_fence;
+    info.count = s.count;
+    if (s.count) info.layout = layout_name(s.counts);
     for (const auto& w : s.queue) {
         info.queue.push_back(
             {w.owner.str(), {}, ::getpid(), std::chrono::floor<milliseconds>(now - w.since)});
@@ -218,8 +316,8 @@ lock_info space::describe(const lock_name& name, const slot& s, time_point now) 
     for (const auto& h : s.holders) {
         if (h.expires <= now) continue;
         info.layout = layout_name(h.of);
-        info.ttl =
-            std::max(info.ttl.value_or(milliseconds{0}), std::chrono::floor<milliseconds>(h.expires - now));
+        if (!s.count)
+            info.ttl = std::max(info.ttl.value_or(milliseconds{0}), std::chrono::floor<milliseconds>(h.expires - now));
         info.holders.push_back(
             {h.owner.str(), h.holds, h.of == kind::shared_write, {}, ::getpid(), std::nullopt, true});
     }
@@ -229,7 +327,7 @@ lock_info space::describe(const lock_name& name, const slot& s, time_point now) 
 lock_info space::inspect(const lock_name& name) {
     base::guard lock(mutex_);
     const auto it = slots_.find(name);
-    if (it == slots_.end()) return {name, "free", false, {}, {}, {}, {}};
+    if (it == slots_.end()) return {name, "free", false, {}, {}, {}, {}, {}};
     return describe(name, it->second, boot_clock::now());
 }
 

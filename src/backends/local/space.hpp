@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,7 @@ class space {
     backend::attempt_answer attempt(const backend::attempt_request& r);
     backend::renew_answer renew(const backend::renew_request& r);
     backend::release_answer release(const backend::release_request& r);
+    backend::adjust_answer adjust(const backend::adjust_request& r);
     backend::lock_info inspect(const lock_name& name);
     std::vector<backend::lock_info> list(const std::string& glob);
     // Who held it.
@@ -43,7 +45,7 @@ class space {
         backend::kind of;
         owner_id owner;
         time_point expires;
-        std::uint32_t holds = 1;
+        std::uint32_t holds = 1;  // of a semaphore: how many permits
     };
     struct waiter {
         backend::kind of;
@@ -57,10 +59,17 @@ class space {
         std::vector<holder> holders;  // more than one only of a shared mutex
         std::deque<waiter> queue;     // of the kinds that keep a line
         std::uint64_t last_fence = 0;
+        std::optional<std::int64_t> count;        // of a semaphore or a latch
+        backend::kind counts = backend::kind::native;  // which of them, if there is a count
 
         void forget_expired(time_point now);
+        // Removes holders, whose permits are free again. Returns how many holders that were.
+        template <class Which>
+        std::size_t remove(Which which);
+        [[nodiscard]] bool is_another_kind(backend::kind k) const;
         [[nodiscard]] holder* find(backend::kind of, const owner_id& owner);
         [[nodiscard]] bool open_to(const backend::attempt_request& r) const;
+        std::int64_t adjust(const backend::adjust_request& r);
     };
     // A shared mutex that is downgraded has two holds, and so two watchers, of one owner.
     using watcher_id = std::pair<backend::kind, owner_id>;
@@ -70,6 +79,9 @@ class space {
     };
     using calls = std::vector<std::function<void()>>;
 
+    [[nodiscard]] static backend::attempt_answer look_at(const slot& latch);
+    [[nodiscard]] static backend::attempt_answer not_enough(const slot& semaphore, time_point now);
+    backend::attempt_answer take(const backend::attempt_request& r, calls& after) REQUIRES(mutex_);
     // Passes a free lock to the first in line that still listens, or to nobody. True if to somebody.
     bool pass(slot& s, calls& after) REQUIRES(mutex_);
     // Tells all who wait for it that it may be free. Returns how many.

@@ -3,6 +3,7 @@
 #include "backends/local/space.hpp"
 #include "base/clock.hpp"
 #include "base/parker.hpp"
+#include "base/random.hpp"
 
 #include <atomic>
 #include <string_view>
@@ -36,7 +37,11 @@ class local_store final : public store {
 
     const capabilities& has() const noexcept override { return what_we_have; }
     traffic seen() const noexcept override { return {requests_.load(std::memory_order_relaxed), {}}; }
-    owner_id new_owner(kind) override { return owner_id{id_ + '|' + std::to_string(++serial_)}; }
+    owner_id new_owner(kind k, std::uint32_t) override {
+        // Also here a permit has an id that can be given to others.
+        if (k == kind::permit_semaphore) return owner_id{base::client_id::make().hex()};
+        return owner_id{id_ + '|' + std::to_string(++serial_)};
+    }
 
     void attempt(const attempt_request& r, time_point, handler<attempt_answer> done) override {
         count();
@@ -53,6 +58,10 @@ class local_store final : public store {
     void release(const release_request& r, time_point, handler<release_answer> done) override {
         count();
         done(space_->release(r));
+    }
+    void adjust(const adjust_request& r, time_point, handler<adjust_answer> done) override {
+        count();
+        done(space_->adjust(r));
     }
     std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& owner,
                                         handler<watch_event> tell) override {

@@ -30,4 +30,14 @@ template <class Answer>
     return {{make_error_code(errc::bad_reply), "a reply of an unexpected shape"}};
 }
 
+// An integer: the number that was asked for. A text: the key holds no number.
+inline void answer_adjust(const redis::outcome& o, const backend::handler<backend::adjust_answer>& done) {
+    using namespace backend;
+    if (auto no = without_reply<adjust_answer>(o)) return done(*std::move(no));
+    const auto& reply = std::get<redis::reply>(o);
+    if (reply.is_integer()) return done(adjusted{reply.integer()});
+    if (reply.is_text()) return done(refused{{make_error_code(errc::wrong_kind), "the key holds no number"}});
+    done(nonsense());
+}
+
 }  // namespace holdfast::redis_backend

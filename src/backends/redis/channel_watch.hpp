@@ -1,4 +1,4 @@
-// A waiter that listens to a channel on which releases are announced as numbers, the way of Redisson's locks.
+// A waiter that listens to a channel of Redisson's: whatever is said there means that trying may help.
 #pragma once
 
 #include "backends/redis/layout.hpp"
@@ -20,9 +20,7 @@ class channel_watch final : public backend::watch_handle {
                       case what::refused:
                           around.tell({backend::notice::change::no_channel_right, std::string{e.text}, {}});
                           return tell({change::refused, {}});
-                      case what::message:
-                          // 0 wakes one of Redisson's waiters, 1 all of them; other numbers mean nothing.
-                          if (e.text == "0" || e.text == "1") tell({change::woken, {}});
+                      case what::message: return tell({change::woken, {}});
                   }
               })) {}
 

@@ -99,16 +99,43 @@ holder_info holder_of(std::string owner, const std::optional<maker>& by, const c
     return h;
 }
 
+// A number: of a semaphore if permits of it are out, else it may be anything. False: it ends by itself, as no
+// semaphore does and a lock with a number for a token.
+bool describe_permits(lock_info& info, std::span<const redis::reply> content, const clients& connected) {
+    for (const auto& out : content[1].items()) {
+        // Members and scores in turn; a score has no '|', and a member one more than a token.
+        const auto& member = out.text();
+        const auto last = std::min(member.rfind('|'), member.size());
+        const auto by = maker_of_token(std::string_view{member}.substr(0, last));
+        if (!by) continue;
+        auto h = holder_of(member, by, connected);
+        h.holds = number<std::uint32_t>(std::string_view{member}.substr(last + 1)).value_or(1);
+        info.holders.push_back(std::move(h));
+        info.layout = "counting_semaphore";
+        info.ours = true;
+    }
+    const auto ids = content[2].items();
+    for (std::size_t i = 0; i < ids.size(); i += 2) {
+        info.holders.push_back(holder_of(base::to_hex(ids[i].text()), std::nullopt, connected));
+        info.layout = "permit_semaphore";
+    }
+    if (info.holders.empty() && info.ttl) return false;
+    if (info.holders.empty()) info.layout = "counter";
+    info.count = number<std::int64_t>(content[0].text());
+    return true;
+}
+
 // What peek.lua said of one key.
 lock_info describe(lock_name name, const redis::reply& seen, const clients& connected) {
-    lock_info info{std::move(name), "free", false, {}, {}, {}, {}};
+    lock_info info{std::move(name), "free", false, {}, {}, {}, {}, {}};
     const auto parts = seen.items();
     if (parts.size() != 3) return info;
     const auto& type = parts[0].text();
     const auto content = parts[2].items();
     if (type == "none") return info;
     if (parts[1].integer() >= 0) info.ttl = milliseconds{parts[1].integer()};
-    if (type == "string" && content.size() == 1) {
+    if (type == "string" && content.size() == 3 && describe_permits(info, content, connected)) return info;
+    if (type == "string" && !content.empty()) {
         const auto& token = content[0].text();
         const auto by = maker_of_token(token);
         info.ours = by.has_value();
@@ -145,10 +172,17 @@ lock_info describe(lock_name name, const redis::reply& seen, const clients& conn
     return info;
 }
 
+// For peek.lua.
+std::array<std::string, 2> places_of_permits(const std::string& name) {
+    return {helper_key('p', name), redisson_suffixed(name, "timeout")};
+}
+
 // Keys that stand beside locks. A lock may be named so all the same; `inspect` finds it.
 bool is_helper(std::string_view key) {
     constexpr std::array prefixes{std::string_view{"holdfast:q"},
                                   std::string_view{"holdfast:f"},
+                                  std::string_view{"holdfast:p"},
+                                  std::string_view{"holdfast:o"},
                                   std::string_view{"redisson_unlock_latch:"},
                                   std::string_view{"redisson_lock_queue:"},
                                   std::string_view{"redisson_lock_timeout:"},
@@ -158,7 +192,7 @@ bool is_helper(std::string_view key) {
 }
 
 bool is_lock(const lock_info& info) {
-    return info.layout == "mutex" || info.layout == "recursive_mutex" || info.layout == "shared_mutex";
+    return kind_shown_as(info.layout) && info.layout != "foreign string";
 }
 
 // Questions change nothing, so "no answer" is as good as "not sent".
@@ -179,7 +213,7 @@ struct inspection : std::enable_shared_from_this<inspection> {
     lock_info info;
 
     inspection(surroundings& s, const lock_name& n, time_point d, handler<result<lock_info>> h)
-        : around(s), name(n), deadline(d), done(std::move(h)), info{n, "free", false, {}, {}, {}, {}} {}
+        : around(s), name(n), deadline(d), done(std::move(h)), info{n, "free", false, {}, {}, {}, {}, {}} {}
 
     // A server that is not there is told after the time of one answer, however many there may be.
     [[nodiscard]] time_point soon() const {
@@ -197,7 +231,9 @@ struct inspection : std::enable_shared_from_this<inspection> {
     }
 
     void peek() {
-        around.node.eval(ref(redis_scripts::peek), std::array<std::string_view, 1>{name.str()}, {}, soon(),
+        const auto beside = places_of_permits(name.str());
+        around.node.eval(ref(redis_scripts::peek), std::array<std::string_view, 1>{name.str()},
+                         std::array<std::string_view, 2>{beside[0], beside[1]}, soon(),
                          [self = shared_from_this()](const redis::outcome& o) {
                              if (auto no = failed(o)) return self->done(*std::move(no));
                              const auto items = std::get<redis::reply>(o).items();
@@ -325,7 +361,12 @@ struct listing : std::enable_shared_from_this<listing> {
         }
         if (names.empty()) return next();
         const std::vector<std::string_view> keys(names.begin(), names.end());
-        around.node.eval(ref(redis_scripts::peek), keys, {}, soon(),
+        std::vector<std::string> beside;
+        for (const auto& name : names) {
+            for (auto& place : places_of_permits(name)) beside.push_back(std::move(place));
+        }
+        const std::vector<std::string_view> args(beside.begin(), beside.end());
+        around.node.eval(ref(redis_scripts::peek), keys, args, soon(),
                          [self = shared_from_this(), names](const redis::outcome& answer) {
                              if (auto no = failed(answer)) return self->done(*std::move(no));
                              const auto seen = std::get<redis::reply>(answer).items();
@@ -360,6 +401,8 @@ std::optional<kind> kind_shown_as(std::string_view layout) {
     if (layout == "recursive_mutex" || layout == "fenced_mutex") return kind::recursive;
     if (layout == "fair_mutex") return kind::fair;
     if (layout == "shared_mutex") return kind::shared_write;
+    if (layout == "counting_semaphore") return kind::semaphore;
+    if (layout == "permit_semaphore") return kind::permit_semaphore;
     return std::nullopt;
 }
 

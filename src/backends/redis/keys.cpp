@@ -70,6 +70,10 @@ std::string helper_key(char what, std::string_view name) {
     return key;
 }
 
+std::string operation_key(std::string_view name, std::string_view operation) {
+    return helper_key('o', name).append(":").append(operation);
+}
+
 std::string redisson_prefixed(std::string_view prefix, std::string_view name) {
     std::string key{prefix};
     if (name.find('{') != std::string_view::npos)

@@ -25,4 +25,7 @@ namespace holdfast::redis_backend {
     return redisson_prefixed("redisson_lock__channel", name);
 }
 
+// Where the result of an operation that must not be done twice is kept for a while.
+[[nodiscard]] std::string operation_key(std::string_view name, std::string_view operation);
+
 }  // namespace holdfast::redis_backend

@@ -37,7 +37,7 @@ class layout {
     layout& operator=(const layout&) = delete;
     virtual ~layout() = default;
 
-    [[nodiscard]] virtual owner_id new_owner() = 0;
+    [[nodiscard]] virtual owner_id new_owner(std::uint32_t permits) = 0;
     virtual void attempt(const backend::attempt_request&, time_point deadline,
                          handler<backend::attempt_answer>) = 0;
     virtual void release(const backend::release_request&, time_point deadline,
@@ -45,6 +45,11 @@ class layout {
     [[nodiscard]] virtual std::unique_ptr<backend::watch_handle> watch(const backend::lock_key&,
                                                                        const owner_id&,
                                                                        handler<backend::watch_event>) = 0;
+
+    // Of kinds that have a counter.
+    virtual void adjust(const backend::adjust_request&, time_point, handler<backend::adjust_answer> done) {
+        done(backend::refused{{make_error_code(errc::wrong_kind), "it has no counter"}});
+    }
 
     // Renewal is one script over many locks; a layout says which, and the arguments of one lock.
     [[nodiscard]] virtual redis::script_ref renew_script() const = 0;
@@ -62,5 +67,12 @@ class wake_board;
 // The two sides of docs/wire/shared_mutex.md, Redisson's RReadWriteLock.
 [[nodiscard]] std::unique_ptr<layout> make_shared_read(surroundings&);
 [[nodiscard]] std::unique_ptr<layout> make_shared_write(surroundings&);
+
+// The semaphore of docs/wire/semaphores.md: Redisson's RSemaphore, whose permits may have owners.
+[[nodiscard]] std::unique_ptr<layout> make_semaphore(surroundings&);
+// Likewise Redisson's RPermitExpirableSemaphore.
+[[nodiscard]] std::unique_ptr<layout> make_permit_semaphore(surroundings&);
+// The latch of docs/wire/latch.md: Redisson's RCountDownLatch.
+[[nodiscard]] std::unique_ptr<layout> make_latch(surroundings&);
 
 }  // namespace holdfast::redis_backend

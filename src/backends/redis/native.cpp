@@ -57,7 +57,7 @@ class native final : public layout {
     native(surroundings& around, bool fenced, std::shared_ptr<wake_board> board)
         : around_(around), fenced_(fenced), board_(std::move(board)) {}
 
-    owner_id new_owner() override {
+    owner_id new_owner(std::uint32_t) override {
         const decimal serial(around_.next_serial());
         std::string token;
         token.reserve(around_.short_id.size() + 1 + serial.text().size());

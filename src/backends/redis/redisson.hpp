@@ -16,7 +16,7 @@ class redisson_layout : public layout {
     explicit redisson_layout(surroundings& around) : around_(around) {}
 
     // Redisson's owners are "<uuid>:<thread id>", and it takes any 64-bit number for a thread.
-    owner_id new_owner() override {
+    owner_id new_owner(std::uint32_t) override {
         return owner_id{around_.uuid + ':' + std::to_string(around_.next_serial())};
     }
 

@@ -67,7 +67,7 @@ class redis_store final : public store {
 
     const capabilities& has() const noexcept override { return what_we_have; }
     traffic seen() const noexcept override { return {node_->commands_sent(), node_->smoothed_rtt()}; }
-    owner_id new_owner(kind k) override { return layout_of(k).new_owner(); }
+    owner_id new_owner(kind k, std::uint32_t permits) override { return layout_of(k).new_owner(permits); }
 
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
         if (too_old_.load(std::memory_order_relaxed)) {
@@ -128,6 +128,11 @@ class redis_store final : public store {
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
         const driven_here here(reactor_);
         layout_of(r.key.of).release(r, deadline, std::move(done));
+    }
+
+    void adjust(const adjust_request& r, time_point deadline, handler<adjust_answer> done) override {
+        const driven_here here(reactor_);
+        layout_of(r.key.of).adjust(r, deadline, std::move(done));
     }
 
     std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& owner,
@@ -191,7 +196,10 @@ class redis_store final : public store {
                 make_recursive(around_, true),
                 make_fair(around_),
                 make_shared_read(around_),
-                make_shared_write(around_)};
+                make_shared_write(around_),
+                make_semaphore(around_),
+                make_permit_semaphore(around_),
+                make_latch(around_)};
     }
     layout& layout_of(kind k) const { return *layouts_[static_cast<std::size_t>(k)]; }
 

@@ -18,7 +18,7 @@ TEST_F(a_local_gate, lets_the_first_ask_the_store_and_lines_up_the_rest) {
     EXPECT_TRUE(gate.enter(ann));
     EXPECT_FALSE(gate.enter(ben));
     EXPECT_FALSE(gate.enter(cid));
-    EXPECT_TRUE(gate.is_head(ann));
+    EXPECT_TRUE(gate.may_ask(ann));
     EXPECT_EQ(gate.size(), 3U);
 }
 
@@ -37,7 +37,7 @@ TEST_F(a_local_gate, calls_nobody_when_one_in_the_line_gives_up) {
     (void)gate.enter(ben);
     (void)gate.enter(cid);
     EXPECT_EQ(gate.leave(ben), nobody);
-    EXPECT_TRUE(gate.is_head(ann));
+    EXPECT_TRUE(gate.may_ask(ann));
     EXPECT_EQ(gate.leave(ann), cid);
 }
 
@@ -45,7 +45,7 @@ TEST_F(a_local_gate, calls_the_next_when_the_head_gives_up) {
     (void)gate.enter(ann);
     (void)gate.enter(ben);
     EXPECT_EQ(gate.leave(ann), ben);
-    EXPECT_TRUE(gate.is_head(ben));
+    EXPECT_TRUE(gate.may_ask(ben));
 }
 
 TEST_F(a_local_gate, does_not_let_a_single_try_stand_in_line) {
@@ -56,12 +56,38 @@ TEST_F(a_local_gate, does_not_let_a_single_try_stand_in_line) {
     EXPECT_TRUE(gate.try_enter(ben));
 }
 
+TEST_F(a_local_gate, lets_a_single_try_ask_beside_the_line_where_several_may_have_it) {
+    local_gate<int> shared{line::one_asks};
+    EXPECT_TRUE(shared.enter(ann));
+    EXPECT_FALSE(shared.enter(ben));
+    EXPECT_TRUE(shared.try_enter(cid));
+    EXPECT_TRUE(shared.may_ask(cid));
+    EXPECT_FALSE(shared.may_ask(ben));
+    EXPECT_EQ(shared.next(), nobody);  // who goes does not leave it to one
+    EXPECT_EQ(shared.size(), 3U);
+    EXPECT_EQ(shared.leave(cid), nobody);
+    EXPECT_EQ(shared.leave(ann), ben);
+}
+
+TEST_F(a_local_gate, lets_all_ask_where_it_only_knows_who_is_there) {
+    local_gate<int> open{line::all_ask};
+    EXPECT_TRUE(open.enter(ann));
+    EXPECT_TRUE(open.enter(ben));
+    EXPECT_TRUE(open.try_enter(cid));
+    EXPECT_EQ(open.next(), nobody);
+    int seen = 0;
+    open.each([&](int who) { seen += who; });
+    EXPECT_EQ(seen, ann + ben + cid);
+    EXPECT_EQ(open.leave(ann), nobody);
+    EXPECT_EQ(open.size(), 2U);
+}
+
 TEST_F(a_local_gate, forgives_leaving_twice) {
     (void)gate.enter(ann);
     (void)gate.enter(ben);
     (void)gate.leave(ann);
     EXPECT_EQ(gate.leave(ann), nobody);
-    EXPECT_TRUE(gate.is_head(ben));
+    EXPECT_TRUE(gate.may_ask(ben));
 }
 
 }  // namespace

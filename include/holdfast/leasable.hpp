@@ -1,0 +1,106 @@
+// What can be held as a lease: the face that all kinds of lock share.
+#pragma once
+
+#include <holdfast/export.hpp>
+#include <holdfast/lease.hpp>
+#include <holdfast/types.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+
+namespace holdfast {
+
+class client;
+
+namespace session {
+class cell;
+struct acquisition;
+}  // namespace session
+
+namespace detail {
+
+class async_access;
+
+// Waits: by the store's own queue or message, and by asking again at least each config::poll_gap. A timed
+// wait ends when its time is up; for its first answer it waits 200 ms at least, or the time of one answer
+// (config::answer_timeout) if that is shorter.
+// try_* is "no" (false, or an empty lease) only when the store said that somebody else holds it. No
+// answer, no right, a wrong key and the like throw holdfast::error, or set `ec` in the forms that take one.
+//
+// Thread safety: all members may be called from any threads at once.
+class HOLDFAST_API leasable {
+  public:
+    leasable(const leasable&) = delete;
+    leasable& operator=(const leasable&) = delete;
+
+    lease acquire(const acquire_options& options = {});
+    lease acquire(std::error_code& ec, const acquire_options& options = {});
+    lease try_acquire(const acquire_options& options = {});
+    lease try_acquire(std::error_code& ec, const acquire_options& options = {});
+    template <class Rep, class Period>
+    lease try_acquire_for(const std::chrono::duration<Rep, Period>& wait,
+                          const acquire_options& options = {}) {
+        return try_acquire_until_(after_(wait), options);
+    }
+    template <class Rep, class Period>
+    lease try_acquire_for(const std::chrono::duration<Rep, Period>& wait, std::error_code& ec,
+                          const acquire_options& options = {}) {
+        return try_acquire_until_(after_(wait), ec, options);
+    }
+
+    [[nodiscard]] const lock_name& name() const noexcept;
+
+  protected:
+    using time_point = boot_clock::time_point;
+    // The kinds of backend.hpp, for headers that know no stores.
+    enum class layout {
+        native,
+        native_fenced,
+        recursive,
+        recursive_fenced,
+        fair,
+        shared_read,
+        shared_write,
+        semaphore,
+        permit_semaphore,
+        latch
+    };
+    struct choices {
+        std::optional<std::chrono::milliseconds> ttl{};
+        std::optional<bool> renew{};
+        bool poll = false;
+    };
+
+    leasable(client& on, lock_name name, layout keys, choices chosen);
+    ~leasable();
+
+    // Saturates: "for ever" and beyond is for ever, the past is now.
+    template <class Rep, class Period>
+    static time_point after_(const std::chrono::duration<Rep, Period>& wait) {
+        const std::chrono::duration<double> seconds = wait;
+        if (!(seconds.count() > 0)) return time_point::min();
+        if (seconds.count() > 3e9) return time_point::max();
+        return boot_clock::now() + std::chrono::ceil<boot_clock::duration>(wait);
+    }
+    struct outcome;
+
+    // Without options it is owned by the thread.
+    outcome acquire_(std::optional<time_point> give_up_at, const acquire_options* options);
+    [[nodiscard]] session::acquisition how_(std::optional<time_point> give_up_at,
+                                            const acquire_options* options) const;
+    lease try_acquire_until_(time_point until, const acquire_options& options);
+    lease try_acquire_until_(time_point until, std::error_code& ec, const acquire_options& options);
+
+    [[nodiscard]] session::cell& cell() const noexcept { return *cell_; }
+
+  private:
+    friend class async_access;  // async.hpp
+
+    std::shared_ptr<session::cell> cell_;
+    choices chosen_;
+};
+
+}  // namespace detail
+
+}  // namespace holdfast

@@ -1,0 +1,91 @@
+#include <holdfast/leasable.hpp>
+
+#include "api/outcome.hpp"
+#include "session/core.hpp"
+
+#include <holdfast/client.hpp>
+
+namespace holdfast::detail {
+
+namespace {
+
+constexpr auto forever = boot_clock::time_point::max();
+
+}  // namespace
+
+leasable::leasable(client& on, lock_name name, layout keys, choices chosen) : chosen_(chosen) {
+    on.session()->check_usable();
+    static_assert(static_cast<int>(layout::latch) == static_cast<int>(backend::kind::latch));
+    const auto kind = static_cast<backend::kind>(keys);  // the same list, in a header that knows no stores
+    if (chosen_.ttl && *chosen_.ttl <= std::chrono::milliseconds::zero()) {
+        throw error(errc::invalid_argument, "a ttl must be 1 ms or more");
+    }
+    cell_ = on.session()->cell_of({kind, std::move(name)});
+}
+
+leasable::~leasable() = default;
+
+const lock_name& leasable::name() const noexcept { return cell_->name(); }
+
+// How a call is made: its own options first, then those of the lock.
+session::acquisition leasable::how_(std::optional<time_point> give_up_at,
+                                    const acquire_options* options) const {
+    session::acquisition how;
+    how.give_up_at = give_up_at;
+    how.poll = chosen_.poll;
+    how.ttl = chosen_.ttl;
+    how.renew = chosen_.renew;
+    how.by_thread = options == nullptr;
+    if (options == nullptr) return how;
+    if (options->ttl) {
+        how.ttl = options->ttl;
+        how.renew.reset();
+    }
+    if (options->renew) how.renew = options->renew;
+    how.stop = options->stop;
+    how.permits = options->permits;
+    return how;
+}
+
+leasable::outcome leasable::acquire_(std::optional<time_point> give_up_at, const acquire_options* options) {
+    cell_->client().check_usable();
+    if (give_up_at == time_point::min()) give_up_at.reset();  // a wait of nothing is one try
+    return {cell_->acquire(how_(give_up_at, options))};
+}
+
+lease leasable::acquire(const acquire_options& options) {
+    auto o = acquire_(forever, &options);
+    if (const auto* f = std::get_if<session::failed>(&o)) raise(*f);
+    return lease_or_no(std::move(o));
+}
+
+lease leasable::acquire(std::error_code& ec, const acquire_options& options) {
+    return try_acquire_until_(forever, ec, options);
+}
+
+lease leasable::try_acquire(const acquire_options& options) {
+    return try_acquire_until_(time_point::min(), options);
+}
+
+lease leasable::try_acquire(std::error_code& ec, const acquire_options& options) {
+    return try_acquire_until_(time_point::min(), ec, options);
+}
+
+lease leasable::try_acquire_until_(time_point until, const acquire_options& options) {
+    return lease_or_no(acquire_(until, &options));
+}
+
+lease leasable::try_acquire_until_(time_point until, std::error_code& ec, const acquire_options& options) {
+    ec.clear();
+    try {
+        auto o = acquire_(until, &options);
+        const auto* f = std::get_if<session::failed>(&o);
+        if (f == nullptr) return lease_or_no(std::move(o));
+        if (f->why != errc::timed_out) ec = f->why;
+    } catch (const error& e) {  // a client that has ended, perhaps just now
+        ec = e.code();
+    }
+    return {};
+}
+
+}  // namespace holdfast::detail

@@ -1,0 +1,28 @@
+// From what the session says to what the public face says.
+#pragma once
+
+#include "session/cell.hpp"
+
+#include <holdfast/error.hpp>
+#include <holdfast/leasable.hpp>
+
+#include <memory>
+#include <utility>
+#include <variant>
+
+namespace holdfast::detail {
+
+// A type of its own, so that the public header need not know <variant>.
+struct leasable::outcome : std::variant<std::shared_ptr<session::hold>, session::failed> {};
+
+[[noreturn]] inline void raise(const session::failed& f) { throw error(f.why, f.sentence, f.server_text); }
+
+// "Somebody else has it" is an answer, not an error.
+inline lease lease_or_no(std::variant<std::shared_ptr<session::hold>, session::failed> o) {
+    if (auto* got = std::get_if<std::shared_ptr<session::hold>>(&o)) return lease{std::move(*got)};
+    const auto& f = std::get<session::failed>(o);
+    if (f.why != errc::timed_out) raise(f);
+    return {};
+}
+
+}  // namespace holdfast::detail

@@ -1,0 +1,71 @@
+#include <holdfast/semaphore.hpp>
+
+#include "api/counter.hpp"
+#include "base/text.hpp"
+
+#include <limits>
+
+namespace holdfast {
+
+namespace detail {
+
+using backend::adjustment;
+
+void raise(const session::cell& of, const backend::failure& why) {
+    const auto name = "\"" + of.name().printable() + "\"";
+    auto sentence = "the store did not change or tell the count of " + name;
+    if (why.code == errc::unknown_outcome) sentence = "it is not known whether the count of " + name + " was changed";
+    if (why.code == errc::wrong_kind) sentence = "the key " + name + " holds something else than a count";
+    throw error(why.code, sentence, why.text);
+}
+
+bool any_semaphore::try_set_permits(std::int64_t permits) {
+    if (permits < 0) throw error(errc::invalid_argument, "the number of permits must be 0 or more");
+    return adjust(cell(), adjustment::set_if_unset, permits) == 1;
+}
+
+std::int64_t any_semaphore::add_permits(std::int64_t permits) {
+    return adjust(cell(), adjustment::add, permits);
+}
+
+std::int64_t any_semaphore::available_permits() { return adjust(cell(), adjustment::read); }
+
+}  // namespace detail
+
+using backend::adjustment;
+
+counting_semaphore::counting_semaphore(client& on, lock_name name, semaphore_options options)
+    : any_semaphore(on, std::move(name), layout::semaphore, {options.ttl, options.renew, false}) {}
+
+std::int64_t counting_semaphore::drain_permits() { return detail::adjust(cell(), adjustment::drain); }
+
+void counting_semaphore::take(std::uint32_t permits) { (void)take_until_(time_point::max(), permits); }
+
+bool counting_semaphore::try_take(std::uint32_t permits) { return take_until_(time_point::min(), permits); }
+
+// As a lease first: should this process end before they are its own for good, they come back.
+bool counting_semaphore::take_until_(time_point until, std::uint32_t permits) {
+    const lease mine = try_acquire_until_(until, {.permits = permits});
+    if (!mine) return false;
+    if (detail::number_or_raise(cell(), cell().disown(*mine.hold())) == 1) return true;
+    throw error(errc::lost, "permits of \"" + name().printable() + "\" were got too late to be kept");
+}
+
+void counting_semaphore::give(std::uint32_t permits) {
+    if (permits == 0) throw error(errc::invalid_argument, "the number of permits must be 1 or more");
+    detail::adjust(cell(), adjustment::add, permits);
+}
+
+permit_semaphore::permit_semaphore(client& on, lock_name name, semaphore_options options)
+    : any_semaphore(on, std::move(name), layout::permit_semaphore, {options.ttl, options.renew, false}) {}
+
+bool permit_semaphore::give_back(std::string_view id) {
+    if (id.size() != 32 || base::from_hex(id).empty()) {
+        throw error(errc::invalid_argument,
+                    "the id of a permit is 32 hexadecimal digits in lower case, and \"" + base::printable(id) +
+                        "\" was given");
+    }
+    return detail::adjust(cell(), adjustment::give_back, 0, owner_id{std::string{id}}) >= 0;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,75 @@
+// The latch: Redisson's RCountDownLatch. Nobody owns anything: to acquire it is to see that its count is zero.
+// docs/wire/latch.md.
+#include "backends/redis/redisson.hpp"
+
+#include <array>
+#include <charconv>
+
+namespace holdfast::redis_backend {
+
+namespace {
+
+using namespace backend;
+
+class latch final : public redisson_layout {
+  public:
+    using redisson_layout::redisson_layout;
+
+    void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
+        around_.node.command({"GET", r.key.name.str()}, deadline,
+                             [done = std::move(done)](const redis::outcome& o) {
+                                 if (auto no = without_reply<attempt_answer>(o)) return done(*std::move(no));
+                                 done(what_it_says(std::get<redis::reply>(o)));
+                             });
+    }
+
+    void release(const release_request&, time_point, handler<release_answer> done) override {
+        done(released{});
+    }
+
+    void adjust(const adjust_request& r, time_point deadline, handler<adjust_answer> done) override {
+        const auto verb = verb_of(r.what);
+        if (verb.empty()) return layout::adjust(r, deadline, std::move(done));
+        const auto once = operation_key(r.key.name.str(), r.operation.str());
+        const auto channel = channel_of(r.key, r.owner);
+        const auto amount = std::to_string(r.amount);
+        around_.node.eval(ref(redis_scripts::latch), std::array<std::string_view, 2>{r.key.name.str(), once},
+                          std::array<std::string_view, 3>{verb, channel, amount}, deadline,
+                          [done = std::move(done)](const redis::outcome& o) { answer_adjust(o, done); });
+    }
+
+  private:
+    static attempt_answer what_it_says(const redis::reply& count) {
+        if (count.is_nil()) return granted{};
+        std::int64_t n = 0;
+        const auto& text = count.text();
+        const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), n);
+        if (ec != std::errc{} || end != text.data() + text.size())
+            return refused{{make_error_code(errc::wrong_kind), "the key holds no number"}};
+        if (n <= 0) return granted{};
+        return busy{text, std::nullopt, {}, {}};
+    }
+    static std::string_view verb_of(adjustment what) {
+        switch (what) {
+            case adjustment::set_if_unset: return "set";
+            case adjustment::count_down: return "down";
+            case adjustment::read: return "read";
+            case adjustment::erase: return "erase";
+            case adjustment::add:
+            case adjustment::drain:
+            case adjustment::give_back:
+            case adjustment::disown: break;
+        }
+        return {};
+    }
+    // Braces around every name, also one that has some: so does Redisson.
+    std::string channel_of(const lock_key& key, const owner_id&) const override {
+        return "redisson_countdownlatch__channel__{" + key.name.str() + "}";
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<layout> make_latch(surroundings& around) { return std::make_unique<latch>(around); }
+
+}  // namespace holdfast::redis_backend

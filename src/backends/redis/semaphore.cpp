@@ -1,0 +1,153 @@
+// Semaphores: Redisson's counter and channel. Whose permits are out stands in a sorted set beside the counter, by
+// the time when they come back: for the permit_semaphore Redisson's own. docs/wire/semaphores.md.
+#include "backends/redis/redisson.hpp"
+#include "base/random.hpp"
+#include "base/text.hpp"
+
+#include <array>
+#include <charconv>
+#include <utility>
+
+namespace holdfast::redis_backend {
+
+namespace {
+
+using namespace backend;
+
+class semaphore : public redisson_layout {
+  public:
+    using redisson_layout::redisson_layout;
+
+    void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
+        auto words = members_of(r.owner);
+        words.insert(words.begin(), std::to_string(r.lease.count()));
+        call("take", r.key, {}, words, deadline,
+             [done = std::move(done)](const redis::outcome& o) { answer_attempt(o, done); });
+    }
+
+    void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
+        call("give", r.key, {}, members_of(r.owner), deadline,
+             [done = std::move(done)](const redis::outcome& o) { answer_release(o, done); });
+    }
+
+    void adjust(const adjust_request& r, time_point deadline, handler<adjust_answer> done) override {
+        const auto verb = verb_of(r.what);
+        if (verb.empty()) return layout::adjust(r, deadline, std::move(done));
+        const bool of_owner = r.what == adjustment::disown || r.what == adjustment::give_back;
+        const auto words = of_owner ? members_of(r.owner) : std::vector{std::to_string(r.amount)};
+        const auto once = r.what == adjustment::read ? std::string{}
+                                                     : operation_key(r.key.name.str(), r.operation.str());
+        call(verb, r.key, once, words, deadline,
+             [done = std::move(done)](const redis::outcome& o) { answer_adjust(o, done); });
+    }
+
+    redis::script_ref renew_script() const override { return ref(redis_scripts::semaphore_renew); }
+
+    void add_renew_args(const renew_request& r, std::vector<std::string>& args) const override {
+        const auto members = members_of(r.owner);
+        args.push_back(zset_of(r.key));
+        args.push_back(std::to_string(r.lease.count()));
+        args.push_back(std::to_string(members.front().size()));
+        auto& all = args.emplace_back();
+        for (const auto& m : members) all += m;
+    }
+
+  protected:
+    // Whose permits are out.
+    [[nodiscard]] virtual std::string zset_of(const lock_key& key) const = 0;
+    // What stands in it for an owner. Nothing for the owner of no bytes, who is everybody (see store::evict).
+    [[nodiscard]] virtual std::vector<std::string> members_of(const owner_id& owner) const = 0;
+    // A member names the number of its permits; else each stands for one.
+    [[nodiscard]] virtual bool weighted() const = 0;
+
+  private:
+    std::string channel_of(const lock_key& key, const owner_id&) const override {
+        return redisson_prefixed("redisson_sc", key.name.str());
+    }
+    static std::string_view verb_of(adjustment what) {
+        switch (what) {
+            case adjustment::set_if_unset: return "set";
+            case adjustment::add: return "add";
+            case adjustment::drain: return "drain";
+            case adjustment::read: return "read";
+            case adjustment::give_back: return "give";
+            case adjustment::disown: return "disown";
+            case adjustment::count_down:
+            case adjustment::erase: break;
+        }
+        return {};
+    }
+
+    void call(std::string_view verb, const lock_key& key, const std::string& once,
+              const std::vector<std::string>& words, time_point deadline, redis::reply_handler done) {
+        const auto zset = zset_of(key);
+        const auto channel = channel_of(key, {});
+        const std::array<std::string_view, 3> keys{key.name.str(), zset, once};
+        std::vector<std::string_view> args{verb, channel, weighted() ? "1" : "0"};
+        args.insert(args.end(), words.begin(), words.end());
+        around_.node.eval(ref(redis_scripts::semaphore), std::span{keys}.first(once.empty() ? 2 : 3), args,
+                          deadline, std::move(done));
+    }
+};
+
+class counting final : public semaphore {
+  public:
+    using semaphore::semaphore;
+
+    owner_id new_owner(std::uint32_t permits) override {
+        return owner_id{around_.short_id + '|' + std::to_string(around_.next_serial()) + '|' +
+                        std::to_string(permits)};
+    }
+
+  private:
+    std::string zset_of(const lock_key& key) const override { return helper_key('p', key.name.str()); }
+    std::vector<std::string> members_of(const owner_id& owner) const override {
+        if (owner.empty()) return {};
+        return {owner.str()};
+    }
+    bool weighted() const override { return true; }
+};
+
+// An owner is the first permit's id as Redisson shows it, and how many there are if there are several: "<32 hex
+// digits>*3". The ids of the others are the numbers that follow.
+class permit final : public semaphore {
+  public:
+    using semaphore::semaphore;
+
+    owner_id new_owner(std::uint32_t permits) override {
+        auto id = base::client_id::make().hex();
+        if (permits > 1) id.append("*").append(std::to_string(permits));
+        return owner_id{std::move(id)};
+    }
+
+  private:
+    std::string zset_of(const lock_key& key) const override {
+        return redisson_suffixed(key.name.str(), "timeout");
+    }
+    std::vector<std::string> members_of(const owner_id& owner) const override {
+        constexpr std::size_t digits = 32;
+        const std::string_view text = owner.str();
+        std::vector<std::string> ids;
+        if (text.size() < digits) return ids;
+        auto id = base::from_hex(text.substr(0, digits));
+        std::uint32_t permits = 1;
+        if (text.size() > digits)
+            std::from_chars(text.data() + digits + 1, text.data() + text.size(), permits);
+        ids.reserve(permits);
+        for (ids.push_back(id); ids.size() < permits; ids.push_back(id)) {
+            auto digit = id.rbegin();
+            while (++*digit == 0) ++digit;
+        }
+        return ids;
+    }
+    bool weighted() const override { return false; }
+};
+
+}  // namespace
+
+std::unique_ptr<layout> make_semaphore(surroundings& around) { return std::make_unique<counting>(around); }
+std::unique_ptr<layout> make_permit_semaphore(surroundings& around) {
+    return std::make_unique<permit>(around);
+}
+
+}  // namespace holdfast::redis_backend

@@ -1,0 +1,113 @@
+#include "session/adjusting.hpp"
+
+#include "base/parker.hpp"
+#include "session/ask.hpp"
+
+#include <optional>
+#include <utility>
+#include <variant>
+
+namespace holdfast::session {
+
+namespace {
+
+using namespace backend;
+
+unknown silence() { return {{make_error_code(errc::unknown_outcome), {}}}; }
+
+// The sends of one request and what they were answered.
+class attempts {
+  public:
+    explicit attempts(milliseconds answer_timeout) : sends_(answer_timeout) {}
+
+    [[nodiscard]] time_point sent(time_point now) { return sends_.sent(now); }
+    // When to send it again; empty: `answer` is the last word.
+    [[nodiscard]] std::optional<time_point> judge(adjust_answer& answer, time_point now) {
+        if (std::holds_alternative<adjusted>(answer)) return std::nullopt;
+        auto* no = std::get_if<refused>(&answer);
+        uncertain_ = uncertain_ || no == nullptr;
+        if (no == nullptr || no->code == condition::try_later) {
+            if (const auto at = sends_.again(now)) return at;
+        }
+        // What one send was refused, an earlier one may have done.
+        if (no != nullptr && uncertain_) {
+            unknown u{{make_error_code(errc::unknown_outcome), std::move(no->text)}};
+            answer = std::move(u);
+        }
+        return std::nullopt;
+    }
+
+  private:
+    engine::resend sends_;
+    bool uncertain_ = false;
+};
+
+// Keeps itself alive until it has called `done`.
+class adjusting : public std::enable_shared_from_this<adjusting> {
+  public:
+    adjusting(std::shared_ptr<core> c, adjust_request what, callback<void(adjust_answer)> done)
+        : core_(std::move(c)),
+          what_(std::move(what)),
+          done_(std::move(done)),
+          attempts_(core_->settings.answer_timeout) {
+        core_->begin_errand();
+    }
+    adjusting(const adjusting&) = delete;
+    adjusting& operator=(const adjusting&) = delete;
+    ~adjusting() {
+        if (done_) finish(silence());
+    }
+
+    void send() {
+        if (!core_->has_store()) return;
+        const auto now = boot_clock::now();
+        core_->store().adjust(what_, core_->send_by(now, attempts_.sent(now)),
+                              [me = shared_from_this()](adjust_answer a) { me->heard(std::move(a)); });
+    }
+
+  private:
+    void heard(adjust_answer a) {
+        if (const auto at = attempts_.judge(a, boot_clock::now())) {
+            if (core_->has_store()) core_->reactor().at(*at, [me = shared_from_this()] { me->send(); });
+            return;
+        }
+        finish(std::move(a));
+    }
+    void finish(adjust_answer a) {
+        core_->end_errand();
+        std::exchange(done_, nullptr)(std::move(a));
+    }
+
+    const std::shared_ptr<core> core_;
+    const adjust_request what_;
+    callback<void(adjust_answer)> done_;
+    attempts attempts_;
+};
+
+}  // namespace
+
+adjust_answer adjust(core& c, const adjust_request& what) {
+    const core::call here(c);
+    attempts tries(c.settings.answer_timeout);
+    parker pause;
+    for (;;) {
+        const auto now = boot_clock::now();
+        const auto until = tries.sent(now);
+        auto answer = ask<adjust_answer>(c.store(), until, [&](auto handler) {
+                          c.store().adjust(what, c.send_by(now, until), std::move(handler));
+                      }).value_or(silence());
+        const auto at = tries.judge(answer, boot_clock::now());
+        if (!at) return answer;
+        pause.park_until(*at);
+    }
+}
+
+void adjust_later(const std::shared_ptr<core>& c, adjust_request what,
+                  callback<void(adjust_answer)> done) {
+    const core::call here(*c);
+    if (!c->usable()) return done(refused{{make_error_code(c->forked() ? errc::forked : errc::closed), {}}});
+    auto a = std::make_shared<adjusting>(c, std::move(what), std::move(done));
+    c->reactor().post([a = std::move(a)] { a->send(); });
+}
+
+}  // namespace holdfast::session

@@ -1,0 +1,295 @@
+// Semaphores: permits with an owner, which come back by themselves.
+#include "contract/lock_contract.hpp"
+
+#include <atomic>
+
+namespace holdfast::contract {
+
+class semaphore_contract : public lock_contract {
+  protected:
+    using semaphore = std::shared_ptr<detail::any_semaphore>;
+
+    [[nodiscard]] semaphore of(client& on, const lock_name& name = stock) const {
+        if (is({lock_kind::permit_semaphore})) return std::make_shared<permit_semaphore>(on, name);
+        return std::make_shared<counting_semaphore>(on, name);
+    }
+    [[nodiscard]] bool free_are(std::int64_t n) {
+        return eventually(patience, [&] { return of(b())->available_permits() == n; });
+    }
+};
+class counting_contract : public semaphore_contract {
+  protected:
+    [[nodiscard]] static counting_semaphore on(client& c) { return {c, stock}; }
+};
+
+TEST_P(semaphore_contract, has_no_permits_before_their_number_is_set) {
+    EXPECT_FALSE(of(a())->try_acquire());
+    EXPECT_EQ(of(a())->available_permits(), 0);
+    EXPECT_TRUE(of(b())->try_set_permits(3));
+    EXPECT_FALSE(of(a())->try_set_permits(5));
+    EXPECT_EQ(of(a())->available_permits(), 3);
+    EXPECT_TRUE(of(a())->try_acquire());
+    EXPECT_THROW(of(a())->try_set_permits(-1), error);
+}
+
+TEST_P(semaphore_contract, has_no_more_holders_than_permits) {
+    of(a())->try_set_permits(2);
+    auto one = of(a())->acquire();
+    auto two = of(b())->acquire();
+    EXPECT_TRUE(one.valid() && two.valid());
+    EXPECT_FALSE(of(a())->try_acquire());
+    EXPECT_FALSE(of(b())->try_acquire_for(20ms));
+    EXPECT_EQ(one.release(), release_outcome::released);
+    EXPECT_EQ(one.release(), release_outcome::released);  // the same answer, and once only
+    EXPECT_TRUE(free_are(1));
+    two.release();
+    EXPECT_TRUE(free_are(2));
+}
+
+TEST_P(semaphore_contract, gives_several_permits_at_once_or_none) {
+    of(a())->try_set_permits(5);
+    auto three = of(a())->acquire({.permits = 3});
+    EXPECT_EQ(of(b())->available_permits(), 2);
+    EXPECT_FALSE(of(b())->try_acquire({.permits = 3}));
+    EXPECT_EQ(of(b())->available_permits(), 2);
+    auto two = of(b())->acquire({.permits = 2});
+    EXPECT_EQ(of(b())->available_permits(), 0);
+    EXPECT_EQ(three.release(), release_outcome::released);
+    EXPECT_TRUE(free_are(3));
+}
+
+TEST_P(semaphore_contract, refuses_a_number_of_permits_that_makes_no_sense) {
+    std::error_code ec;
+    EXPECT_FALSE(of(a())->try_acquire(ec, {.permits = 0}));
+    EXPECT_EQ(ec, errc::invalid_argument);
+    mutex plain{a(), "plain"};
+    EXPECT_FALSE(plain.try_acquire(ec, {.permits = 2}));
+    EXPECT_EQ(ec, errc::invalid_argument);
+}
+
+TEST_P(semaphore_contract, wakes_who_waits_when_permits_come_back) {
+    of(a())->try_set_permits(1);
+    auto held = of(a())->acquire();
+    auto waiter = in_background([&] { return of(b())->acquire(); });
+    ASSERT_TRUE(somebody_waits(b()));
+    const auto since = boot_clock::now();
+    held.release();
+    EXPECT_TRUE(waiter.get().valid());
+    EXPECT_LT(boot_clock::now() - since, 800ms);  // a message: the poll gap is a second
+}
+
+TEST_P(semaphore_contract, wakes_who_waits_when_the_number_is_set_or_raised) {
+    auto first = in_background([&] { return of(b())->acquire(); });
+    ASSERT_TRUE(somebody_waits(b()));
+    of(a())->try_set_permits(1);
+    auto one = first.get();
+    EXPECT_TRUE(one.valid());
+    auto second = in_background([&] { return of(b())->acquire({.permits = 2}); });
+    ASSERT_TRUE(eventually(patience, [&] { return b().stats().attempts.busy >= 4; }));
+    EXPECT_EQ(of(a())->add_permits(2), 2);
+    EXPECT_TRUE(second.get().valid());
+}
+
+TEST_P(semaphore_contract, may_have_fewer_permits_than_are_out) {
+    of(a())->try_set_permits(2);
+    auto one = of(a())->acquire();
+    auto two = of(a())->acquire();
+    EXPECT_EQ(of(b())->add_permits(-1), -1);
+    one.release();
+    EXPECT_TRUE(free_are(0));
+    EXPECT_FALSE(of(b())->try_acquire());
+    two.release();
+    EXPECT_TRUE(of(b())->try_acquire());
+}
+
+TEST_P(semaphore_contract, gets_permits_back_from_a_holder_that_does_not_renew) {
+    of(a())->try_set_permits(3);
+    auto held = of(a())->acquire({.ttl = 300ms, .permits = 3});
+    auto waiter = in_background([&] { return of(b())->acquire({.permits = 2}); });
+    EXPECT_TRUE(waiter.get().valid());
+    EXPECT_FALSE(held.valid());
+    EXPECT_EQ(held.release(), release_outcome::already_lost);
+    EXPECT_TRUE(free_are(3));
+}
+
+TEST_P(semaphore_contract, renews_what_is_held) {
+    of(a())->try_set_permits(2);
+    auto held = of(a())->acquire({.ttl = 400ms, .renew = true, .permits = 2});
+    ASSERT_TRUE(eventually(patience, [&] { return a().stats().renewals >= 4; }));
+    EXPECT_TRUE(held.valid());
+    EXPECT_FALSE(of(b())->try_acquire());
+    held.release();
+    EXPECT_TRUE(free_are(2));
+}
+
+TEST_P(semaphore_contract, gets_permits_back_from_a_client_that_ends) {
+    of(b())->try_set_permits(2);
+    auto held = of(a())->acquire({.permits = 2});
+    a_leaves();
+    EXPECT_FALSE(held.valid());
+    EXPECT_TRUE(free_are(2));
+}
+
+TEST_P(semaphore_contract, does_not_let_a_modest_try_stand_behind_an_immodest_wait) {
+    of(a())->try_set_permits(3);
+    std::stop_source enough;
+    auto waiter = in_background([&] {
+        std::error_code ec;
+        (void)of(a())->acquire(ec, {.stop = enough.get_token(), .permits = 4});
+        return ec;
+    });
+    ASSERT_TRUE(somebody_waits(a()));
+    EXPECT_TRUE(of(a())->try_acquire({.permits = 3}));
+    enough.request_stop();
+    EXPECT_EQ(waiter.get(), errc::cancelled);
+    EXPECT_TRUE(free_are(3));
+}
+
+TEST_P(semaphore_contract, counts_exactly_among_threads_of_two_clients) {
+    constexpr int permits = 3;
+    of(a())->try_set_permits(permits);
+    std::atomic<int> inside{0};
+    std::atomic<int> most{0};
+    std::vector<std::future<int>> threads;
+    for (int i = 0; i < 8; ++i) {
+        threads.push_back(in_background([&, i] {
+            const auto mine = of(i % 2 == 0 ? a() : b());
+            int served = 0;
+            for (int n = 0; n < 25; ++n) {
+                const std::uint32_t wanted = 1 + static_cast<std::uint32_t>(n + i) % 2;
+                const auto held = mine->acquire({.permits = wanted});
+                const int now = inside += static_cast<int>(wanted);
+                for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+                }
+                served += held.valid() ? 1 : 0;
+                inside -= static_cast<int>(wanted);
+            }
+            return served;
+        }));
+    }
+    int served = 0;
+    for (auto& t : threads) served += t.get();
+    EXPECT_EQ(served, 8 * 25);
+    EXPECT_LE(most, permits);
+    EXPECT_GE(most, 2);
+    EXPECT_TRUE(free_are(permits));
+}
+
+TEST_P(semaphore_contract, is_another_thing_than_a_lock_of_that_name) {
+    recursive_mutex lock{a(), stock};
+    auto held = lock.acquire();
+    std::error_code ec;
+    EXPECT_FALSE(of(b())->try_acquire(ec));
+    EXPECT_EQ(ec, errc::wrong_kind);
+    try {
+        of(b())->try_set_permits(3);
+        ADD_FAILURE() << "a number was written over a lock";
+    } catch (const error& e) {
+        EXPECT_EQ(e.code(), errc::wrong_kind) << e.what();
+    }
+    EXPECT_TRUE(held.valid());
+    EXPECT_TRUE(held.release());
+    of(b())->try_set_permits(3);
+    EXPECT_FALSE(lock.try_acquire(ec));
+    EXPECT_EQ(ec, errc::wrong_kind);
+}
+
+TEST_P(semaphore_contract, is_shown_with_its_holders) {
+    of(a())->try_set_permits(5);
+    auto held = of(a())->acquire({.permits = 3});
+    const auto seen = inspect(b(), stock);
+    EXPECT_EQ(seen.layout, layout_shown());
+    EXPECT_EQ(seen.count, 2);
+    std::uint32_t out = 0;
+    for (const auto& h : seen.holders) out += h.holds;
+    EXPECT_EQ(out, 3U);
+    EXPECT_FALSE(seen.holders.empty());
+    EXPECT_EQ(list(b(), "stock*").size(), 1U);
+    EXPECT_TRUE(evict(b(), stock));
+    EXPECT_TRUE(free_are(5));
+    EXPECT_TRUE(eventually(patience, [&] { return held.release() == release_outcome::already_lost; }));
+    EXPECT_EQ(of(a())->available_permits(), 5);
+}
+
+TEST_P(semaphore_contract, a_client_that_ends_turns_waiters_away) {
+    auto waiter = in_background([&] {
+        std::error_code ec;
+        (void)of(a())->acquire(ec);
+        return ec;
+    });
+    ASSERT_TRUE(somebody_waits(a()));
+    a_leaves();
+    EXPECT_EQ(waiter.get(), errc::closed);
+}
+
+// --- without an owner -------------------------------------------------------------------------------
+
+TEST_P(counting_contract, permits_that_were_taken_are_nobodys) {
+    on(b()).try_set_permits(3);
+    on(a()).take(2);
+    EXPECT_EQ(a().stats().held_now, 0U);
+    a_leaves();
+    EXPECT_EQ(on(b()).available_permits(), 1);
+    EXPECT_FALSE(on(b()).try_take(2));
+    EXPECT_FALSE(on(b()).try_take_for(20ms, 2));
+    on(b()).give(2);
+    EXPECT_TRUE(on(b()).try_take(3));
+    EXPECT_EQ(on(b()).available_permits(), 0);
+}
+
+TEST_P(counting_contract, a_gift_wakes_who_wants_to_take) {
+    auto taker = in_background([&] { on(b()).take(); });
+    ASSERT_TRUE(somebody_waits(b()));
+    on(a()).give();
+    taker.get();
+    EXPECT_EQ(on(a()).available_permits(), 0);
+}
+
+TEST_P(counting_contract, can_be_drained) {
+    EXPECT_EQ(on(a()).drain_permits(), 0);
+    on(a()).try_set_permits(4);
+    EXPECT_EQ(on(a()).drain_permits(), 4);
+    EXPECT_EQ(on(a()).available_permits(), 0);
+    EXPECT_EQ(on(a()).add_permits(-4), -4);
+    EXPECT_EQ(on(a()).drain_permits(), -4);
+    EXPECT_EQ(on(a()).available_permits(), 0);
+}
+
+// --- with ids ---------------------------------------------------------------------------------------
+
+class permit_contract : public semaphore_contract {};
+
+TEST_P(permit_contract, a_permit_may_be_given_back_by_its_id) {
+    permit_semaphore mine{a(), stock};
+    permit_semaphore theirs{b(), stock};
+    mine.try_set_permits(2);
+    auto held = mine.acquire();
+    const auto id = held.owner().str();
+    EXPECT_EQ(id.size(), 32U);
+    EXPECT_TRUE(theirs.give_back(id));
+    EXPECT_FALSE(theirs.give_back(id));
+    EXPECT_EQ(theirs.available_permits(), 2);
+    EXPECT_EQ(held.release(), release_outcome::already_lost);
+    EXPECT_EQ(theirs.available_permits(), 2);
+    EXPECT_THROW(theirs.give_back("nonsense"), error);
+}
+
+TEST_P(permit_contract, gives_no_more_than_a_thousand_at_once) {
+    permit_semaphore mine{a(), stock};
+    mine.try_set_permits(5000);
+    EXPECT_TRUE(mine.acquire({.permits = 1000}).valid());
+    std::error_code ec;
+    EXPECT_FALSE(mine.try_acquire(ec, {.permits = 1001}));
+    EXPECT_EQ(ec, errc::invalid_argument);
+}
+
+INSTANTIATE_TEST_SUITE_P(on, semaphore_contract,
+                         ::testing::ValuesIn(subjects_of({lock_kind::counting_semaphore,
+                                                          lock_kind::permit_semaphore})),
+                         suffix);
+INSTANTIATE_TEST_SUITE_P(on, counting_contract,
+                         ::testing::ValuesIn(subjects_of({lock_kind::counting_semaphore})), suffix);
+INSTANTIATE_TEST_SUITE_P(on, permit_contract,
+                         ::testing::ValuesIn(subjects_of({lock_kind::permit_semaphore})), suffix);
+
+}  // namespace holdfast::contract

@@ -1,0 +1,173 @@
+// Semaphores on Redis: what stands in the keys, and what happens to permits in trouble.
+#include "server/scene.hpp"
+
+namespace holdfast::test {
+namespace {
+
+template <class Semaphore>
+class semaphores : public ::testing::Test {
+  protected:
+    static constexpr bool with_ids = std::is_same_v<Semaphore, permit_semaphore>;
+
+    [[nodiscard]] static Semaphore of(client& c) { return {c, "job"}; }
+    [[nodiscard]] std::int64_t free_now() { return std::stoll("0" + server.command({"GET", "job"}).text); }
+    [[nodiscard]] static std::string owners() { return with_ids ? "{job}:timeout" : "holdfast:p1:{job}"; }
+    [[nodiscard]] bool free_are(std::int64_t n) {
+        return eventually(patience, [&] { return of(direct).available_permits() == n; });
+    }
+
+    redis_server server;
+    fault_proxy net{server};
+    client direct{server.url()};
+    client behind_it{net.url()};
+};
+struct semaphore_names {
+    template <class Semaphore>
+    static std::string GetName(int) {
+        return std::is_same_v<Semaphore, permit_semaphore> ? "permit_semaphore" : "counting_semaphore";
+    }
+};
+using both_semaphores = ::testing::Types<counting_semaphore, permit_semaphore>;
+TYPED_TEST_SUITE(semaphores, both_semaphores, semaphore_names);
+
+// Children come before any thread of ours.
+template <class Semaphore>
+class a_semaphore_of_processes : public ::testing::Test {
+  protected:
+    redis_server server;
+};
+TYPED_TEST_SUITE(a_semaphore_of_processes, both_semaphores, semaphore_names);
+
+TYPED_TEST(a_semaphore_of_processes, gets_permits_back_from_a_killed_holder) {
+    this->server.command({"SET", "job", "2"});
+    auto child = child_process::fork_call([url = this->server.url()](const parent_link& parent) {
+        client mine{settings(url, 500ms)};
+        TypeParam semaphore{mine, "job"};
+        const auto held = semaphore.acquire({.permits = 2});
+        parent.report("held");
+        (void)parent.await_line();
+        return 0;
+    });
+    ASSERT_TRUE(child.wait_for_output("held", patience));
+    client c{this->server.url()};
+    TypeParam ours{c, "job"};
+    EXPECT_EQ(ours.available_permits(), 0);
+    auto waiter = in_background([&] { return ours.acquire({.permits = 2}); });
+    child.kill();
+    // In the time of its lease, although nobody says anything.
+    auto held = waiter.get();
+    EXPECT_TRUE(held.valid());
+    held.release();
+    EXPECT_EQ(ours.available_permits(), 2);
+}
+
+TYPED_TEST(semaphores, a_take_whose_reply_is_lost_takes_once) {
+    this->of(this->direct).try_set_permits(3);
+    ASSERT_TRUE(this->of(this->behind_it).acquire().release());  // the server knows the script now
+    this->net.drop_reply_of(runs(redis_scripts::semaphore));
+    auto held = this->of(this->behind_it).acquire({.permits = 2});
+    EXPECT_EQ(this->net.count().rules_fired, 1U);
+    EXPECT_EQ(this->free_now(), 1);
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_TRUE(this->free_are(3));
+    EXPECT_FALSE(exists(this->server, this->owners()));
+}
+
+TYPED_TEST(semaphores, a_release_whose_reply_is_lost_gives_back_once) {
+    this->of(this->direct).try_set_permits(3);
+    auto held = this->of(this->behind_it).acquire({.permits = 2});
+    this->net.drop_reply_of(runs(redis_scripts::semaphore));
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_EQ(this->net.count().rules_fired, 1U);
+    EXPECT_EQ(this->free_now(), 3);
+}
+
+TYPED_TEST(semaphores, a_change_of_the_number_whose_reply_is_lost_counts_once) {
+    EXPECT_TRUE(this->of(this->behind_it).try_set_permits(3));
+    this->net.drop_reply_of(runs(redis_scripts::semaphore));
+    EXPECT_EQ(this->of(this->behind_it).add_permits(2), 5);
+    EXPECT_EQ(this->net.count().rules_fired, 1U);
+    EXPECT_EQ(this->free_now(), 5);
+}
+
+TYPED_TEST(semaphores, setting_the_number_says_true_also_when_the_first_reply_is_lost) {
+    (void)this->of(this->behind_it).available_permits();
+    this->net.drop_reply_of(runs(redis_scripts::semaphore));
+    EXPECT_TRUE(this->of(this->behind_it).try_set_permits(3));
+    EXPECT_EQ(this->net.count().rules_fired, 1U);
+}
+
+TYPED_TEST(semaphores, a_change_that_nobody_answers_is_said_to_be_unknown) {
+    config impatient = settings(this->net.url());
+    impatient.answer_timeout = 300ms;
+    client c{impatient};
+    this->of(c).try_set_permits(3);
+    this->net.stall();
+    try {
+        this->of(c).add_permits(2);
+        ADD_FAILURE() << "there was no answer";
+    } catch (const error& e) {
+        EXPECT_TRUE(e.code() == errc::unknown_outcome || e.code() == errc::unavailable) << e.what();
+    }
+    this->net.resume();
+}
+
+TYPED_TEST(semaphores, waiters_look_again_where_messages_are_lost) {
+    this->of(this->direct).try_set_permits(1);
+    auto held = this->of(this->direct).acquire();
+    this->net.swallow_messages(true);
+    auto waiter = in_background([&] { return this->of(this->behind_it).acquire(); });
+    ASSERT_TRUE(eventually(patience, [&] { return this->behind_it.stats().attempts.busy >= 2; }));
+    held.release();
+    EXPECT_TRUE(waiter.get().valid());
+}
+
+TYPED_TEST(semaphores, leave_nothing_behind_but_their_number) {
+    this->of(this->direct).try_set_permits(2);
+    {
+        const auto one = this->of(this->direct).acquire();
+        std::error_code ec;
+        EXPECT_FALSE(this->of(this->direct).try_acquire_for(30ms, ec, {.permits = 2}));
+    }
+    EXPECT_FALSE(exists(this->server, this->owners()));
+    for (const auto& key : this->server.keys()) {
+        if (key == "job") continue;
+        EXPECT_TRUE(key.starts_with("holdfast:o1:{job}:")) << key;
+        EXPECT_GT(pttl(this->server, key), 0ms) << key;
+        EXPECT_LE(pttl(this->server, key), 10s) << key;
+    }
+    EXPECT_EQ(pttl(this->server, "job"), -1ms);
+}
+
+TYPED_TEST(semaphores, that_are_deleted_do_not_come_back_with_their_permits) {
+    this->of(this->direct).try_set_permits(2);
+    auto held = this->of(this->direct).acquire();
+    this->server.command({"DEL", "job"});
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_FALSE(exists(this->server, "job"));
+    EXPECT_TRUE(this->of(this->direct).try_set_permits(4));
+    EXPECT_EQ(this->free_now(), 4);
+}
+
+TYPED_TEST(semaphores, are_not_made_of_other_keys) {
+    this->server.command({"SET", "job", "a token"});
+    std::error_code ec;
+    EXPECT_FALSE(this->of(this->direct).try_acquire(ec));
+    EXPECT_EQ(ec, errc::wrong_kind);
+    EXPECT_THROW(this->of(this->direct).add_permits(1), error);
+    EXPECT_EQ(this->server.command({"GET", "job"}).text, "a token");
+}
+
+TYPED_TEST(semaphores, give_back_what_was_taken_before_memory_ran_out) {
+    this->of(this->direct).try_set_permits(3);
+    auto held = this->of(this->direct).acquire({.permits = 2});
+    this->server.command({"CONFIG", "SET", "maxmemory", "1"});
+    std::error_code ec;
+    EXPECT_FALSE(this->of(this->direct).try_acquire(ec));
+    EXPECT_EQ(ec, errc::out_of_memory);
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_EQ(this->free_now(), 3);
+}
+
+}  // namespace
+}  // namespace holdfast::test
