@@ -1,6 +1,8 @@
 #include "cli/acquisition.hpp"
 
 #include <holdfast/error.hpp>
+#include <holdfast/semaphore.hpp>
+#include <holdfast/shared_mutex.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -9,8 +11,16 @@ namespace holdfast::cli {
 
 namespace {
 
-std::shared_ptr<detail::exclusive> lock_of(client& on, const std::string& name, lock_kind kind) {
-    switch (kind) {
+template <class Semaphore>
+std::shared_ptr<detail::leasable> semaphore_of(client& on, const std::string& name,
+                                               std::optional<std::int64_t> permits) {
+    auto semaphore = std::make_shared<Semaphore>(on, name);
+    if (permits) semaphore->try_set_permits(*permits);
+    return semaphore;
+}
+
+std::shared_ptr<detail::leasable> lock_of(client& on, const std::string& name, const lock_request& wanted) {
+    switch (wanted.kind) {
         case lock_kind::mutex: return std::make_shared<mutex>(on, name);
         case lock_kind::mutex_fenced: return std::make_shared<mutex>(on, name, mutex_options{.fenced = true});
         case lock_kind::recursive: return std::make_shared<recursive_mutex>(on, name);
@@ -20,6 +30,8 @@ std::shared_ptr<detail::exclusive> lock_of(client& on, const std::string& name, 
             const auto whole = std::make_shared<shared_mutex>(on, name);
             return {whole, &whole->readers()};
         }
+        case lock_kind::semaphore: return semaphore_of<counting_semaphore>(on, name, wanted.of);
+        case lock_kind::permit_semaphore: return semaphore_of<permit_semaphore>(on, name, wanted.of);
         case lock_kind::shared_write: break;
     }
     return std::make_shared<shared_mutex>(on, name);
@@ -60,7 +72,7 @@ acquisition::outcome acquisition::take_all() {
         for (const auto& name : wanted_.names) {
             auto& one = locks_.emplace_back();
             one.name = name;
-            one.lock = lock_of(on_, one.name, wanted_.kind);
+            one.lock = lock_of(on_, one.name, wanted_);
             one.hold = take(one);
             if (!one.hold) return outcome::conflict;
             one.waited = std::chrono::floor<std::chrono::milliseconds>(boot_clock::now() - begun_);
@@ -74,7 +86,8 @@ acquisition::outcome acquisition::take_all() {
 }
 
 lease acquisition::take(held_lock& one) {
-    const acquire_options how{.ttl = wanted_.ttl, .renew = true, .stop = stop_.get_token()};
+    const acquire_options how{
+        .ttl = wanted_.ttl, .renew = true, .stop = stop_.get_token(), .permits = wanted_.permits};
     if (auto hold = one.lock->try_acquire(how)) return hold;
     const auto left = time_left();
     if (left && left->count() <= 0) return {};

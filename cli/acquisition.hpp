@@ -4,10 +4,10 @@
 #include "cli/waking.hpp"
 
 #include <holdfast/client.hpp>
-#include <holdfast/lease.hpp>
-#include <holdfast/shared_mutex.hpp>
+#include <holdfast/leasable.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <exception>
 #include <memory>
@@ -20,7 +20,17 @@
 
 namespace holdfast::cli {
 
-enum class lock_kind { mutex, mutex_fenced, recursive, fenced, fair, shared_read, shared_write };
+enum class lock_kind {
+    mutex,
+    mutex_fenced,
+    recursive,
+    fenced,
+    fair,
+    shared_read,
+    shared_write,
+    semaphore,
+    permit_semaphore,
+};
 [[nodiscard]] constexpr bool gives_fences(lock_kind k) {
     return k == lock_kind::mutex_fenced || k == lock_kind::fenced;
 }
@@ -30,13 +40,15 @@ struct lock_request {
     lock_kind kind = lock_kind::mutex;
     std::optional<std::chrono::milliseconds> ttl{};  // renewed all the same
     std::optional<std::chrono::milliseconds>
-        wait{};  // for all of them together; empty: as long as it takes; 0: do not
+        wait{};                        // for all of them together; empty: as long as it takes; 0: do not
+    std::uint32_t permits = 1;         // of each semaphore
+    std::optional<std::int64_t> of{};  // how many each has, if nobody has said so yet
 };
 
 // A lock and what came of asking for it. Neither moves: a lease does not outlive its lock.
 struct held_lock {
     std::string name;
-    std::shared_ptr<detail::exclusive> lock{};  // whatever its kind
+    std::shared_ptr<detail::leasable> lock{};  // whatever its kind
     lease hold{};
     std::chrono::milliseconds waited{};
 };

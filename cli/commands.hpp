@@ -40,6 +40,7 @@ void add_run(CLI::App& app, context& shared);
 void add_ls(CLI::App& app, context& shared);
 void add_inspect(CLI::App& app, context& shared);
 void add_evict(CLI::App& app, context& shared);
+void add_latch(CLI::App& app, context& shared);
 void add_demo(CLI::App& app, context& shared);
 
 }  // namespace holdfast::cli

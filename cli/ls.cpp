@@ -23,10 +23,12 @@ namespace {
 
 constexpr auto ls_examples =
     R"(On a terminal a table, otherwise the same columns without a head, parted by tabs.
+A fair mutex for which nobody waits looks like a recursive one: their keys are the same.
 
 Examples:
   holdfast ls
   holdfast ls 'stock:*'
+  holdfast ls --kind shared_mutex
   holdfast ls --json | jq -r '.[] | select(.ours | not) | .name')";
 
 std::string table_of(const std::vector<lock_info>& locks, bool for_terminal) {
@@ -38,11 +40,19 @@ std::string table_of(const std::vector<lock_info>& locks, bool for_terminal) {
     return for_terminal ? aligned(table) : tab_separated(table);
 }
 
-int list_locks(const std::string& glob, bool json, const context& shared) {
+struct ls_options {
+    std::string glob = "*";
+    std::string kind;
+    bool json = false;
+};
+
+int list_locks(const ls_options& given, const context& shared) {
     client on{shared.settings()};
-    auto locks = list(on, glob);
+    auto locks = list(on, plain(given.glob));
+    if (!given.kind.empty())
+        std::erase_if(locks, [&](const lock_info& lock) { return lock.layout != given.kind; });
     std::ranges::sort(locks, {}, [](const lock_info& lock) -> const std::string& { return lock.name.str(); });
-    if (json) {
+    if (given.json) {
         auto all = nlohmann::ordered_json::array();
         for (const auto& lock : locks) all.push_back(to_json(lock));
         fmt::print("{}\n", one_line(all));
@@ -58,14 +68,16 @@ int list_locks(const std::string& glob, bool json, const context& shared) {
 
 void add_ls(CLI::App& app, context& shared) {
     auto* const ls = app.add_subcommand("ls", "List the locks that are held");
-    auto glob = std::make_shared<std::string>("*");
-    auto json = std::make_shared<bool>(false);
+    auto given = std::make_shared<ls_options>();
     ls->fallthrough();
     ls->footer(ls_examples);
-    ls->add_option("GLOB", *glob, "Only names that match; '*' stands for any characters, '?' for one");
-    ls->add_flag("--json", *json, "An array of JSON objects");
-    ls->callback(
-        [=, &shared] { shared.chosen = [=, &shared] { return list_locks(plain(*glob), *json, shared); }; });
+    ls->add_option("GLOB", given->glob, "Only names that match; '*' stands for any characters, '?' for one");
+    ls->add_option("--kind", given->kind, "Only this kind, as it stands in the column KIND")
+        ->check(CLI::IsMember({"mutex", "recursive_mutex", "fair_mutex", "fenced_mutex", "shared_mutex",
+                               "counting_semaphore", "permit_semaphore"}))
+        ->type_name("KIND");
+    ls->add_flag("--json", given->json, "An array of JSON objects");
+    ls->callback([=, &shared] { shared.chosen = [=, &shared] { return list_locks(*given, shared); }; });
 }
 
 }  // namespace holdfast::cli

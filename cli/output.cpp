@@ -129,6 +129,11 @@ std::string described(const lock_info& lock, system_clock::time_point now) {
     if (!free && !lock.ours)
         out += "         foreign: written by another client, which does not say who it is or since when\n";
     for (const auto& holder : lock.holders) out += described(holder, lock, now);
+    if (lock.count && lock.layout != "counter") out += fmt::format("free     {}\n", *lock.count);
+    if (lock.layout == "counter") {
+        out += fmt::format("count    {}\n", *lock.count);
+        out += "         a semaphore of which nobody has a permit, a latch, or some other number\n";
+    }
     if (!free) out += fmt::format("ttl      {}\n", lock.ttl ? rough(*lock.ttl) : "none: it does not expire");
     if (!lock.queue.empty()) {
         out += fmt::format("queue    {} waiting\n", lock.queue.size());
@@ -155,6 +160,7 @@ nlohmann::ordered_json to_json(const lock_info& lock) {
         if (lock.layout == "shared_mutex") out["holders"].back()["writes"] = holder.writes;
     }
     out["ttl_ms"] = optional_ms(lock.ttl);
+    out["count"] = lock.count ? nlohmann::ordered_json(*lock.count) : nlohmann::ordered_json(nullptr);
     out["queue"] = nlohmann::ordered_json::array();
     for (const auto& waiter : lock.queue) out["queue"].push_back(to_json(waiter));
     out["last_fence"] =

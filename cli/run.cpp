@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,6 +45,7 @@ Examples:
   holdfast run -w 30s stock:42 stock:43 -- ./move            both locks or none, within 30 s
   holdfast run --fenced ledger -- ./post                     with a fence for the store that ./post writes to
   holdfast run -s catalog -- ./search                        many may read at once, while nobody has -x
+  holdfast run --permits 1 --of 4 render -- ./frame 17       at most four at once, on all machines
   holdfast run -n --at-least 50s hourly -- ./tick            cron on several machines with unequal clocks
   holdfast run --max-hold 1h --grace 30s import -- ./import  TERM after an hour, KILL after 30 s more)";
 
@@ -63,6 +65,8 @@ struct run_options {
     bool shared = false;
     bool exclusive = false;
     bool fenced = false;
+    std::optional<std::uint32_t> permits;
+    std::optional<std::int64_t> of;
     std::optional<milliseconds> ttl;
     std::string on_loss = "term";
     std::optional<milliseconds> grace;
@@ -80,6 +84,17 @@ on_loss policy_named(const std::string& name) {
 }
 
 lock_kind kind_of(const run_options& given) {
+    const bool has_permits = given.kind == "semaphore" || given.kind == "permits";
+    if (given.permits || given.of || has_permits) {
+        if (!given.kind.empty() && !has_permits)
+            throw usage_error("--permits and --of go with a semaphore; --kind says " + given.kind);
+        if (given.shared || given.exclusive || given.fenced)
+            throw usage_error("a semaphore knows no -s, -x and --fenced");
+        if (given.of && given.permits.value_or(1) > *given.of)
+            throw usage_error(
+                fmt::format("--permits {} can never be had --of {}", *given.permits, *given.of));
+        return given.kind == "permits" ? lock_kind::permit_semaphore : lock_kind::semaphore;
+    }
     if (given.shared || given.exclusive) {
         if (!given.kind.empty() && given.kind != "shared")
             throw usage_error("-s and -x are the sides of a shared lock; --kind says " + given.kind);
@@ -175,7 +190,9 @@ int run_it(const run_options& given, const context& shared) {
     wanted.locks = {.names = wanted.names,
                     .kind = kind_of(given),
                     .ttl = given.ttl,
-                    .wait = given.no_wait ? std::optional{milliseconds{0}} : given.wait};
+                    .wait = given.no_wait ? std::optional{milliseconds{0}} : given.wait,
+                    .permits = given.permits.value_or(1),
+                    .of = given.of};
     wanted.rules = rules_of(given, settings);
     wanted.conflict_code = given.conflict_code;
     wanted.json_fd = given.json_fd;
@@ -196,15 +213,21 @@ void add_run(CLI::App& app, context& shared) {
         run->add_flag("-n,--no-wait", given->no_wait, "Do not wait if somebody else has the lock");
     add_duration(*run, "-w,--wait", given->wait, "Wait at most this long")->excludes(no_wait);
     run->add_option("--kind", given->kind,
-                    "mutex (the default), recursive, fair, fenced or shared: Redisson's RLock, RFairLock, "
-                    "RFencedLock, RReadWriteLock")
-        ->check(CLI::IsMember({"mutex", "recursive", "fair", "fenced", "shared"}))
+                    "mutex (the default), recursive, fair, fenced, shared, semaphore or permits: Redisson's "
+                    "RLock, RFairLock, RFencedLock, RReadWriteLock, RSemaphore, RPermitExpirableSemaphore")
+        ->check(CLI::IsMember({"mutex", "recursive", "fair", "fenced", "shared", "semaphore", "permits"}))
         ->type_name("KIND");
     auto* const shared_side =
         run->add_flag("-s,--shared", given->shared, "Read: others may read as well (--kind shared)");
     run->add_flag("-x,--exclusive", given->exclusive, "Write: nobody else reads or writes (--kind shared)")
         ->excludes(shared_side);
     run->add_flag("--fenced", given->fenced, "Get a fence with the lock");
+    run->add_option("--permits", given->permits, "Take so many permits of a semaphore (default: 1)")
+        ->check(CLI::PositiveNumber)
+        ->type_name("N");
+    run->add_option("--of", given->of, "The semaphore has M permits, if nobody has set their number before")
+        ->check(CLI::PositiveNumber)
+        ->type_name("M");
     add_duration(*run, "--ttl", given->ttl,
                  "The lock outlives a killed holdfast this long (default: the setting lease, 30s)");
     run->add_option("--on-loss", given->on_loss,

@@ -22,14 +22,15 @@ touch "$scratch/programs/our-program"
 chmod +x "$scratch/programs/our-program"
 PATH=$PATH:$scratch/programs
 
-offers 'run ls inspect evict demo' holdfast ''
+offers 'run ls inspect evict latch demo' holdfast ''
 offers 'inspect' holdfast i
 offers 'run' holdfast --url redis : //db1:6379 r
 offers '--version' holdfast --v
 offers '--kind' holdfast run --k
-offers 'mutex recursive fair fenced shared' holdfast run --kind ''
+offers 'mutex recursive fair fenced shared semaphore permits' holdfast run --kind ''
 offers 'recursive' holdfast run --kind r
-offers 'mutex recursive fair fenced shared' holdfast run --kind =
+offers 'wait' holdfast latch ready w
+offers 'mutex recursive fair fenced shared semaphore permits' holdfast run --kind =
 offers 'recursive' holdfast run --kind = rec
 offers 'mutex' holdfast demo --kind m
 offers 'term' holdfast run -n --on-loss t

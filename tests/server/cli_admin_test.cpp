@@ -169,5 +169,76 @@ TEST_F(admin_command, every_command_has_help_with_examples) {
     EXPECT_TRUE(run({"--version"}).output.starts_with("holdfast "));
 }
 
+TEST_F(admin_command, ls_shows_one_kind) {
+    auto mutexes = holder_of({"job"});
+    auto fair = holder_of({"--kind", "fair", "stock"});
+    auto waiter = start({"run", "--kind", "fair", "stock", "--", "true"});
+    auto permits = holder_of({"--permits", "2", "--of", "3", "render"});
+    auto ids = holder_of({"--kind", "permits", "--of", "3", "paint"});
+    auto fenced = holder_of({"--kind", "fenced", "ledger"});
+    ASSERT_TRUE(test::eventually(patience, [&] {
+        return server.command({"EXISTS", "redisson_lock_queue:{stock}"}).number == 1;
+    }));
+    const auto all = run({"ls"}).output;
+    EXPECT_EQ(std::ranges::count(all, '\n'), 5) << all;
+    for (const auto& [kind, name] :
+         std::vector<std::pair<std::string, std::string>>{{"mutex", "job"},
+                                                          {"fair_mutex", "stock"},
+                                                          {"fenced_mutex", "ledger"},
+                                                          {"counting_semaphore", "render"},
+                                                          {"permit_semaphore", "paint"}}) {
+        const auto some = run({"ls", "--kind", kind}).output;
+        EXPECT_TRUE(some.starts_with(name + "\t" + kind + "\t")) << some;
+        EXPECT_EQ(std::ranges::count(some, '\n'), 1) << some;
+    }
+    EXPECT_EQ(run({"ls", "--kind", "nonsense"}).code, 64);
+}
+
+TEST_F(admin_command, inspect_tells_permits) {
+    auto holder = holder_of({"--permits", "2", "--of", "3", "render"});
+    const auto shown = run({"inspect", "render"}).output;
+    EXPECT_NE(shown.find("counting_semaphore"), std::string::npos) << shown;
+    EXPECT_NE(shown.find("free     1\n"), std::string::npos) << shown;
+    EXPECT_NE(shown.find(", pid " + std::to_string(holder.pid())), std::string::npos) << shown;
+    const auto json = nlohmann::json::parse(run({"inspect", "render", "--json"}).output);
+    EXPECT_EQ(json["count"], 1);
+    EXPECT_EQ(json["holders"][0]["holds"], 2);
+    server.command({"SET", "number", "7"});
+    const auto number = run({"inspect", "number"}).output;
+    EXPECT_NE(number.find("or some other number"), std::string::npos) << number;
+}
+
+// --- latch ------------------------------------------------------------------------------------------
+
+TEST_F(admin_command, latch_counts_down_and_lets_through) {
+    EXPECT_EQ(run({"latch", "ready", "set", "2"}).code, 0);
+    EXPECT_EQ(run({"latch", "ready", "set", "2"}).code, 1);
+    EXPECT_EQ(run({"latch", "ready", "count"}).output, "2\n");
+    EXPECT_EQ(run({"latch", "ready", "wait", "--wait", "10ms"}).code, 1);
+    auto waiter = start({"latch", "ready", "wait"});
+    EXPECT_EQ(run({"latch", "ready", "down"}).output, "1\n");
+    const auto last = nlohmann::json::parse(run({"latch", "ready", "down", "--json"}).output);
+    EXPECT_EQ(last["count"], 0);
+    EXPECT_EQ(outcome_of(waiter).code, 0);
+    EXPECT_EQ(run({"latch", "ready", "erase"}).code, 1);
+    EXPECT_EQ(run({"latch", "ready", "wait"}).code, 0);
+}
+
+TEST_F(admin_command, latch_misuse_is_64) {
+    for (const auto& wrong : std::vector<words>{{"latch", "ready"},
+                                                {"latch", "ready", "set"},
+                                                {"latch", "ready", "set", "0"},
+                                                {"latch", "ready", "wait", "3"},
+                                                {"latch", "ready", "down", "--wait", "1s"},
+                                                {"latch", "ready", "dance"}}) {
+        const auto refused = run(wrong);
+        EXPECT_EQ(refused.code, 64) << refused.errors;
+        EXPECT_FALSE(refused.errors.empty());
+    }
+    hold_as_another_client("job");
+    EXPECT_EQ(run({"latch", "job", "down"}).code, 64);
+    EXPECT_EQ(server.command({"GET", "job"}).text, "foreign");
+}
+
 }  // namespace
 }  // namespace holdfast::test::cli

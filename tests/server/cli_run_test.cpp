@@ -104,6 +104,21 @@ TEST_F(run_command, another_kind_of_key_is_64) {
     EXPECT_EQ(run({"run", "-n", "a", "--", "true"}).code, 64);
 }
 
+TEST_F(run_command, permits_that_make_no_sense_are_64) {
+    for (const auto& wrong : std::vector<words>{{"--permits", "0"},
+                                                {"--permits", "3", "--of", "2"},
+                                                {"--permits", "1", "-s"},
+                                                {"--permits", "1", "--fenced"},
+                                                {"--permits", "1", "--kind", "fair"},
+                                                {"--kind", "permits", "--permits", "1001"}}) {
+        words all{"run", "render"};
+        all.insert(all.end(), wrong.begin(), wrong.end());
+        all.insert(all.end(), {"--", "true"});
+        const auto refused = run(all);
+        EXPECT_EQ(refused.code, 64) << refused.errors;
+    }
+}
+
 TEST_F(run_command, misuse_is_64_and_one_sentence) {
     const std::vector<words> wrong{
         {"run", "a"},
@@ -169,7 +184,7 @@ TEST_F(run_command, fences_grow_and_an_inner_run_does_not_inherit_them) {
 }
 
 TEST_F(run_command, recursive_locks_are_those_of_redisson) {
-    auto command = start({"run", "--kind", "recursive", "a", "--", "sh", "-c", "echo held; read x"});
+    auto command = start({"run", "--kind", "recursive", "a", "--", "sh", "-c", "echo held; read x; true"});
     ASSERT_TRUE(command.wait_for_output("held", patience));
     EXPECT_EQ(server.command({"TYPE", "a"}).text, "hash");
     EXPECT_EQ(outcome_of(command).code, 1) << "read has found the end of its input";
@@ -190,7 +205,7 @@ TEST_F(run_command, readers_run_beside_each_other_and_a_writer_alone) {
 }
 
 TEST_F(run_command, waits_for_its_turn_at_a_fair_lock) {
-    auto first = start({"run", "--kind", "fair", "a", "--", "sh", "-c", "echo held; read x"});
+    auto first = start({"run", "--kind", "fair", "a", "--", "sh", "-c", "echo held; read x; true"});
     ASSERT_TRUE(first.wait_for_output("held", patience));
     auto second = start({"run", "--kind", "fair", "a", "--", "echo", "my turn"});
     ASSERT_TRUE(eventually(patience, [&] {
@@ -209,6 +224,23 @@ TEST_F(run_command, fences_of_redisson_are_for_the_command_too) {
     EXPECT_EQ(first, 1U);
     EXPECT_GT(fence(), first);
     EXPECT_GE(std::stoull(server.command({"GET", "redisson_lock_token:{a}"}).text), first);
+}
+
+TEST_F(run_command, no_more_commands_run_than_there_are_permits) {
+    const words held{"run", "--permits", "1", "--of", "2", "render", "--", "sh", "-c", "echo held; read x; true"};
+    auto one = start(held);
+    auto two = start(held);
+    ASSERT_TRUE(one.wait_for_output("held", patience));
+    ASSERT_TRUE(two.wait_for_output("held", patience));
+    EXPECT_EQ(run({"run", "-n", "--permits", "1", "render", "--", "true"}).code, 1);
+    EXPECT_EQ(outcome_of(one).code, 0);
+    EXPECT_EQ(run({"run", "-n", "--kind", "semaphore", "render", "--", "true"}).code, 0);
+    // A killed one costs its permit for no longer than its lease.
+    auto third =
+        start({"run", "--ttl", "2s", "--kind", "semaphore", "render", "--", "sh", "-c", "echo held; read x; true"});
+    ASSERT_TRUE(third.wait_for_output("held", patience));
+    third.kill();
+    EXPECT_EQ(run({"run", "-w", "15s", "--permits", "1", "render", "--", "true"}).code, 0);
 }
 
 TEST_F(run_command, input_and_output_are_the_commands) {
@@ -309,7 +341,7 @@ TEST_F(run_command, waiter_enters_soon_after_a_foreign_release) {
 }
 
 TEST_F(run_command, waiter_is_woken_by_the_release_of_another_run) {
-    auto first = start({"run", "a", "--", "sh", "-c", "echo held; read x"});
+    auto first = start({"run", "a", "--", "sh", "-c", "echo held; read x; true"});
     ASSERT_TRUE(first.wait_for_output("held", patience));
     auto second = start({"run", "--json-fd", "1", "a", "--", "echo", "in"});
     ASSERT_TRUE(second.wait_for_output("\"waiting\"", patience));
@@ -332,7 +364,7 @@ TEST_F(run_command, signal_cancels_the_wait_and_leaves_nothing_behind) {
 }
 
 TEST_F(run_command, verbose_says_for_whom_it_waits) {
-    auto holder = start({"run", "a", "--", "sh", "-c", "echo held; read x"});
+    auto holder = start({"run", "a", "--", "sh", "-c", "echo held; read x; true"});
     ASSERT_TRUE(holder.wait_for_output("held", patience));
     auto waiter = start({"run", "-v", "a", "--", "true"});
     ASSERT_TRUE(waiter.wait_for_output("waiting for \"a\", held by ", patience));

@@ -129,7 +129,7 @@ bool describe_permits(lock_info& info, std::span<const redis::reply> content, co
 lock_info describe(lock_name name, const redis::reply& seen, const clients& connected) {
     lock_info info{std::move(name), "free", false, {}, {}, {}, {}, {}};
     const auto parts = seen.items();
-    if (parts.size() != 3) return info;
+    if (parts.size() != 4) return info;
     const auto& type = parts[0].text();
     const auto content = parts[2].items();
     if (type == "none") return info;
@@ -167,14 +167,21 @@ lock_info describe(lock_name name, const redis::reply& seen, const clients& conn
         info.ours = info.ours || h.since.has_value();
         info.holders.push_back(std::move(h));
     }
-    info.layout = read_write ? "shared_mutex" : all_owners ? "recursive_mutex" : "foreign hash";
+    // A fair one without waiters, and a fenced one that was never held, look like a recursive one.
+    const auto& beside = parts[3].text();
+    info.layout = read_write          ? "shared_mutex"
+                  : !all_owners       ? "foreign hash"
+                  : beside == "line"  ? "fair_mutex"
+                  : beside == "token" ? "fenced_mutex"
+                                      : "recursive_mutex";
     if (info.layout == "foreign hash") info.holders.clear();
     return info;
 }
 
 // For peek.lua.
-std::array<std::string, 2> places_of_permits(const std::string& name) {
-    return {helper_key('p', name), redisson_suffixed(name, "timeout")};
+std::array<std::string, 4> keys_beside(const std::string& name) {
+    return {helper_key('p', name), redisson_suffixed(name, "timeout"),
+            redisson_prefixed("redisson_lock_queue", name), redisson_prefixed("redisson_lock_token", name)};
 }
 
 // Keys that stand beside locks. A lock may be named so all the same; `inspect` finds it.
@@ -191,9 +198,7 @@ bool is_helper(std::string_view key) {
            key.find(":rwlock_timeout:") != std::string_view::npos;
 }
 
-bool is_lock(const lock_info& info) {
-    return kind_shown_as(info.layout) && info.layout != "foreign string";
-}
+bool is_lock(const lock_info& info) { return kind_shown_as(info.layout) && info.layout != "foreign string"; }
 
 // Questions change nothing, so "no answer" is as good as "not sent".
 std::optional<failure> failed(const redis::outcome& o) {
@@ -231,9 +236,9 @@ struct inspection : std::enable_shared_from_this<inspection> {
     }
 
     void peek() {
-        const auto beside = places_of_permits(name.str());
-        around.node.eval(ref(redis_scripts::peek), std::array<std::string_view, 1>{name.str()},
-                         std::array<std::string_view, 2>{beside[0], beside[1]}, soon(),
+        const auto beside = keys_beside(name.str());
+        const std::vector<std::string_view> args(beside.begin(), beside.end());
+        around.node.eval(ref(redis_scripts::peek), std::array<std::string_view, 1>{name.str()}, args, soon(),
                          [self = shared_from_this()](const redis::outcome& o) {
                              if (auto no = failed(o)) return self->done(*std::move(no));
                              const auto items = std::get<redis::reply>(o).items();
@@ -273,7 +278,6 @@ struct inspection : std::enable_shared_from_this<inspection> {
                 w.waiting = milliseconds{std::max<std::int64_t>(0, now - *by->serial) / 1000};
             info.queue.push_back(std::move(w));
         }
-        if (!items.empty() && info.layout == "recursive_mutex") info.layout = "fair_mutex";
     }
 
     void token() {
@@ -281,7 +285,6 @@ struct inspection : std::enable_shared_from_this<inspection> {
         around.node.command({"GET", key}, soon(), [self = shared_from_this()](const redis::outcome& o) {
             if (const auto* r = std::get_if<redis::reply>(&o); r != nullptr && r->is_text()) {
                 self->info.last_fence = number<std::uint64_t>(r->text());
-                if (self->info.layout == "recursive_mutex") self->info.layout = "fenced_mutex";
             }
             self->last_fence();
         });
@@ -363,7 +366,7 @@ struct listing : std::enable_shared_from_this<listing> {
         const std::vector<std::string_view> keys(names.begin(), names.end());
         std::vector<std::string> beside;
         for (const auto& name : names) {
-            for (auto& place : places_of_permits(name)) beside.push_back(std::move(place));
+            for (auto& key : keys_beside(name)) beside.push_back(std::move(key));
         }
         const std::vector<std::string_view> args(beside.begin(), beside.end());
         around.node.eval(ref(redis_scripts::peek), keys, args, soon(),

@@ -185,7 +185,8 @@ TEST_F(pages, completion_has_every_command_and_option_of_the_help) {
 
 TEST_F(pages, completion_knows_fixed_sets_of_values) {
     const auto script = bash_completion(program);
-    EXPECT_NE(script.find("'run --kind') words='mutex recursive fair fenced shared'"), std::string::npos);
+    EXPECT_NE(script.find("'run --kind') words='mutex recursive fair fenced shared semaphore permits'"),
+              std::string::npos);
     EXPECT_NE(script.find("'run --on-loss') words='term kill ignore'"), std::string::npos);
     EXPECT_NE(script.find("'demo --kind') words='mutex recursive'"), std::string::npos);
 }

@@ -10,25 +10,19 @@ local done = call('GET', O)
 if done then return tonumber(done) end
 local count = call('GET', N)
 if count and not string.find(count, '^%-?%d+$') then return 'kind' end
-local left, result, message = tonumber(count or 0)
-if ARGV[1] == 'read' then return left end
-if ARGV[1] == 'set' then
-  result = count and 0 or 1
-  if not count then
-    call('SET', N, ARGV[3])
-    message = '1'
-  end
-elseif ARGV[1] == 'down' then
-  result = math.max(left - ARGV[3], 0)
-  if result > 0 then
-    call('DECRBY', N, ARGV[3])
-  elseif count then
-    call('DEL', N)
-    message = '0'
-  end
+local verb, left = ARGV[1], tonumber(count or 0)
+if verb == 'read' then return left end
+-- What changes nothing is not kept.
+if (verb == 'set') == (count ~= false) then return 0 end
+
+local result, message = 1, '1'
+if verb == 'set' then
+  call('SET', N, ARGV[3])
+elseif verb == 'down' and left > tonumber(ARGV[3]) then
+  result, message = call('DECRBY', N, ARGV[3]), nil
 else
-  result = call('DEL', N)
-  message = result == 1 and '1'
+  if verb == 'down' then result, message = 0, '0' end
+  call('DEL', N)
 end
 call('SET', O, result, 'PX', 10000)
 if message then redis.pcall('PUBLISH', channel, message) end

@@ -41,7 +41,7 @@ end
 local function members(from) return {unpack(ARGV, from)} end
 
 come_back(call('ZRANGEBYSCORE', Z, 0, now, 'LIMIT', 0, 1000))
-local result
+local result, changed
 if verb == 'take' then
   local missing, mine = 0, members(5)
   for _, member in ipairs(mine) do
@@ -59,11 +59,13 @@ if verb == 'take' then
     result = {first and first < 922337203685477 and math.max(first - now, 0) or -1, ''}
   end
 elseif verb == 'give' then
-  local back = come_back(#ARGV > 3 and members(4) or call('ZRANGE', Z, 0, -1))
-  result = back > 0 and 0 or -1
+  changed = come_back(#ARGV > 3 and members(4) or call('ZRANGE', Z, 0, -1)) > 0
+  result = changed and 0 or -1
 elseif verb == 'disown' then
-  result = remove(members(4)) > 0 and 1 or 0
+  changed = remove(members(4)) > 0
+  result = changed and 1 or 0
 elseif verb == 'set' then
+  changed = not free
   result = free and 0 or 1
   if not free then
     call('SET', N, ARGV[4])
@@ -71,17 +73,18 @@ elseif verb == 'set' then
   end
 elseif verb == 'add' then
   add(tonumber(ARGV[4]))
-  result = free
+  changed, result = true, free
 else
   result = tonumber(free or 0)
-  if verb == 'drain' and free then
+  changed = verb == 'drain' and result ~= 0
+  if changed then
     call('SET', N, 0, 'KEEPTTL')
     free = 0
   end
 end
-if O then call('SET', O, result, 'PX', 10000) end
+if O and changed then call('SET', O, result, 'PX', 10000) end
 if grew and tonumber(free) > 0 then
   local told = redis.pcall('PUBLISH', channel, free)
-  if result == 0 and verb == 'give' and type(told) == 'number' then result = told end
+  if verb == 'give' and changed and type(told) == 'number' then result = told end
 end
 return result

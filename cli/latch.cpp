@@ -1,0 +1,103 @@
+// holdfast latch: setting, counting down and waiting for a latch.
+#include "cli/arguments.hpp"
+#include "cli/commands.hpp"
+#include "cli/exit_codes.hpp"
+#include "cli/output.hpp"
+
+#include <holdfast/client.hpp>
+#include <holdfast/latch.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace holdfast::cli {
+
+namespace {
+
+constexpr auto latch_examples =
+    R"(What to do:
+  set COUNT      sets the count; exit code 1 if it is not at zero
+  down [COUNT]   counts down by COUNT or 1, and prints what is left
+  wait           until it is at zero; with --wait at most so long, and exit code 1 if it is not
+  count          prints the count; a latch that nobody has set is at zero
+  erase          sets it to zero, and who waits goes on; exit code 1 if it was at zero
+
+Redisson's RCountDownLatch is the same latch.
+
+Examples:
+  holdfast latch ready set 3
+  holdfast latch ready down
+  holdfast latch ready wait --wait 5m && ./start)";
+
+struct latch_options {
+    std::string name;
+    std::string what;
+    std::optional<std::int64_t> count;
+    std::optional<std::chrono::milliseconds> wait;
+    bool json = false;
+};
+
+void check(const latch_options& given) {
+    if (given.what == "set" && !given.count) throw usage_error("set to what? write the count behind it");
+    if (given.count && given.what != "set" && given.what != "down")
+        throw usage_error("a count goes with set and down only");
+    if (given.wait && given.what != "wait") throw usage_error("--wait goes with wait only");
+}
+
+struct result {
+    bool done = true;
+    std::optional<std::int64_t> left{};  // where it is known
+};
+
+result act(latch& of, const latch_options& given) {
+    if (given.what == "set") return {of.try_set_count(*given.count)};
+    if (given.what == "down") return {true, of.count_down(given.count.value_or(1))};
+    if (given.what == "count") return {true, of.count()};
+    if (given.what == "erase") return {of.erase(), 0};
+    if (given.wait) return {of.wait_for(*given.wait)};
+    of.wait();
+    return {true, 0};
+}
+
+int use_latch(const latch_options& given, const context& shared) {
+    check(given);
+    client on{shared.settings()};
+    latch of{on, lock_name{plain(given.name)}};
+    const auto r = act(of, given);
+    if (given.json) {
+        fmt::print(
+            "{}\n",
+            one_line({{"name", json_text(of.name().str())},
+                      {"done", r.done},
+                      {"count", r.left ? nlohmann::ordered_json(*r.left) : nlohmann::ordered_json()}}));
+    } else if (given.what == "down" || given.what == "count") {
+        fmt::print("{}\n", *r.left);
+    }
+    return r.done ? exit_code::ok : exit_code::conflict;
+}
+
+}  // namespace
+
+void add_latch(CLI::App& app, context& shared) {
+    auto* const command = app.add_subcommand("latch", "Wait until a number of things have happened");
+    auto given = std::make_shared<latch_options>();
+    command->fallthrough();
+    command->footer(latch_examples);
+    command->add_option("NAME", given->name, "The latch")->required();
+    command->add_option("WHAT", given->what, "What to do: see below")
+        ->check(CLI::IsMember({"set", "down", "wait", "count", "erase"}))
+        ->type_name("WORD")
+        ->required();
+    command->add_option("COUNT", given->count, "To set, or to count down by")->check(CLI::PositiveNumber);
+    add_duration(*command, "-w,--wait", given->wait, "Wait at most this long");
+    command->add_flag("--json", given->json, "A JSON object");
+    command->callback([=, &shared] { shared.chosen = [=, &shared] { return use_latch(*given, shared); }; });
+}
+
+}  // namespace holdfast::cli
