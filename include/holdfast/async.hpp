@@ -24,9 +24,9 @@
 
 #include <holdfast/async_access.hpp>
 #include <holdfast/error.hpp>
-#include <holdfast/lease.hpp>
 #include <holdfast/latch.hpp>
 #include <holdfast/leasable.hpp>
+#include <holdfast/lease.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>

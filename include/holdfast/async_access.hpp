@@ -4,8 +4,8 @@
 #include <holdfast/callback.hpp>
 #include <holdfast/export.hpp>
 #include <holdfast/latch.hpp>
-#include <holdfast/lease.hpp>
 #include <holdfast/leasable.hpp>
+#include <holdfast/lease.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -172,7 +172,7 @@ struct holder_info {
     std::string owner;
     std::uint32_t holds = 1;  // how often it was locked, or how many permits it has
     bool writes = false;      // of a shared mutex: the writer, else a reader
-    std::string host;     // empty when the store does not know
+    std::string host;         // empty when the store does not know
     std::int64_t pid = 0;
     std::optional<std::chrono::system_clock::time_point> since;  // when the holder asked for it, by its clock
     bool connected = false;                                      // its client is connected to this store now
@@ -239,8 +239,8 @@ class store {
 
     [[nodiscard]] virtual const capabilities& has() const noexcept = 0;
     [[nodiscard]] virtual traffic seen() const noexcept = 0;
-    // The text of a new owner for this kind, who will ask for so many permits: unique for ever, and never used
-    // before.
+    // The text of a new owner for this kind, who will ask for so many permits: unique for ever, and never
+    // used before.
     [[nodiscard]] virtual owner_id new_owner(kind, std::uint32_t permits) = 0;
 
     // `deadline`: after it nobody waits for the answer; the handler is still called, late or with unknown.

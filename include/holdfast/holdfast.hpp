@@ -17,7 +17,8 @@
 //   types.hpp         lock_name, owner_id, fence, boot_clock
 //   version.hpp       which holdfast this is, for #if
 //   backend.hpp       the seam, for authors of stores
-// Parts of the others, from which users need nothing: async_access.hpp, callback.hpp, export.hpp, leasable.hpp
+// Parts of the others, from which users need nothing: async_access.hpp, callback.hpp, export.hpp,
+// leasable.hpp
 #pragma once
 
 #include <holdfast/admin.hpp>

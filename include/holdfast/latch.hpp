@@ -9,12 +9,13 @@
 
 namespace holdfast {
 
-// The same latch as Redisson's RCountDownLatch: somebody sets a count, others count it down, and who waits goes
-// on when it is zero. A latch that nobody has set is at zero. It may be set again when it has come to zero.
+// The same latch as Redisson's RCountDownLatch: somebody sets a count, others count it down, and who waits
+// goes on when it is zero. A latch that nobody has set is at zero. It may be set again when it has come to
+// zero.
 //
 // Not a lock: nobody owns it, and it has no time limit. All members block for a round trip, at most
-// config::answer_timeout, wait() for longer; they throw holdfast::error. What is repeated because its answer was
-// lost counts once. Who waits also asks at least each config::poll_gap.
+// config::answer_timeout, wait() for longer; they throw holdfast::error. What is repeated because its answer
+// was lost counts once. Who waits also asks at least each config::poll_gap.
 //
 // Thread safety: all members may be called from any threads at once.
 class HOLDFAST_API latch : private detail::leasable {
@@ -30,11 +31,12 @@ class HOLDFAST_API latch : private detail::leasable {
     bool erase();
 
     // Until the count is zero. With a stop token: until that asks to stop, then errc::cancelled is thrown.
-    void wait(std::stop_token stop = {});
+    void wait(const std::stop_token& stop = {});
     // False: the time was over before. Waits as the timed forms of detail::leasable do.
     template <class Rep, class Period>
-    [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& time, std::stop_token stop = {}) {
-        return wait_until_(after_(time), std::move(stop));
+    [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& time,
+                                const std::stop_token& stop = {}) {
+        return wait_until_(after_(time), stop);
     }
 
     using leasable::name;
@@ -42,7 +44,7 @@ class HOLDFAST_API latch : private detail::leasable {
   private:
     friend class detail::async_access;
 
-    bool wait_until_(time_point until, std::stop_token stop);
+    bool wait_until_(time_point until, const std::stop_token& stop);
 };
 
 }  // namespace holdfast

@@ -18,9 +18,9 @@ struct semaphore_options {
 namespace detail {
 
 // What the two semaphores share. Permits are acquired as a lease, acquire_options::permits at once: they come
-// back when it is released, and by themselves when it ends, so a holder that was killed costs its permits for no
-// longer than its lease. Those who wait in one process are served in their order; between processes there is no
-// order, and who wants many may wait as long as others that want few keep coming.
+// back when it is released, and by themselves when it ends, so a holder that was killed costs its permits for
+// no longer than its lease. Those who wait in one process are served in their order; between processes there
+// is no order, and who wants many may wait as long as others that want few keep coming.
 //
 // A semaphore has no permits until somebody sets their number; who acquires waits until then.
 // Counting operations block for a round trip, at most config::answer_timeout, and throw holdfast::error. One
@@ -29,8 +29,8 @@ class HOLDFAST_API any_semaphore : public leasable {
   public:
     // True: there are `permits` now (0 or more). False: the number was set before, and stays.
     bool try_set_permits(std::int64_t permits);
-    // That many more, or fewer if negative. Returns how many are free now; negative while more are out than there
-    // should be.
+    // That many more, or fewer if negative. Returns how many are free now; negative while more are out than
+    // there should be.
     std::int64_t add_permits(std::int64_t permits);
     [[nodiscard]] std::int64_t available_permits();
 
@@ -41,9 +41,9 @@ class HOLDFAST_API any_semaphore : public leasable {
 
 }  // namespace detail
 
-// The same semaphore as Redisson's RSemaphore, in which nobody owns a permit: Java's acquire() and release() are
-// take() and give() here. Permits of a lease are written down beside it; Java sees that they are out, and they
-// come back as soon as somebody uses the semaphore with holdfast.
+// The same semaphore as Redisson's RSemaphore, in which nobody owns a permit: Java's acquire() and release()
+// are take() and give() here. Permits of a lease are written down beside it; Java sees that they are out, and
+// they come back as soon as somebody uses the semaphore with holdfast.
 class HOLDFAST_API counting_semaphore : public detail::any_semaphore {
   public:
     counting_semaphore(client& on, lock_name name, semaphore_options options = {});
@@ -67,13 +67,14 @@ class HOLDFAST_API counting_semaphore : public detail::any_semaphore {
 };
 
 // The same semaphore as Redisson's RPermitExpirableSemaphore: every permit has an id and a time when it comes
-// back. lease::owner() is the id, as Java shows it; of several permits that of the first. At most 1,000 at once.
+// back. lease::owner() is the id, as Java shows it; of several permits that of the first. At most 1,000 at
+// once.
 class HOLDFAST_API permit_semaphore : public detail::any_semaphore {
   public:
     permit_semaphore(client& on, lock_name name, semaphore_options options = {});
 
-    // Gives back a permit that another process acquired, Java's or ours (32 hexadecimal digits). False: it had
-    // come back before. Throws errc::invalid_argument for what is no id.
+    // Gives back a permit that another process acquired, Java's or ours (32 hexadecimal digits). False: it
+    // had come back before. Throws errc::invalid_argument for what is no id.
     bool give_back(std::string_view id);
 };
 

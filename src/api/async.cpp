@@ -46,12 +46,14 @@ void async_access::count_down(const request& of, std::int64_t by, counted done) 
     const session::core::call here(core);
     if (by < 1) return done(errc::invalid_argument, 0);
     if (!core.usable()) return done(core.forked() ? errc::forked : errc::closed, 0);
-    backend::adjust_request what{cell.key(), backend::adjustment::count_down, by,
-                                 core.store().new_owner(cell.key().of, 1), {}};
+    backend::adjust_request what{
+        cell.key(), backend::adjustment::count_down, by, core.store().new_owner(cell.key().of, 1), {}};
     session::adjust_later(core.shared_from_this(), std::move(what),
                           [done = std::move(done)](const backend::adjust_answer& a) {
-                              if (const auto* no = std::get_if<backend::refused>(&a)) return done(no->code, 0);
-                              if (const auto* no = std::get_if<backend::unknown>(&a)) return done(no->code, 0);
+                              if (const auto* no = std::get_if<backend::refused>(&a))
+                                  return done(no->code, 0);
+                              if (const auto* no = std::get_if<backend::unknown>(&a))
+                                  return done(no->code, 0);
                               done({}, std::get<backend::adjusted>(a).value);
                           });
 }

@@ -8,8 +8,7 @@ namespace holdfast {
 using backend::adjustment;
 using detail::adjust;
 
-latch::latch(client& on, lock_name name)
-    : leasable(on, std::move(name), layout::latch, {{}, false, false}) {}
+latch::latch(client& on, lock_name name) : leasable(on, std::move(name), layout::latch, {{}, false, false}) {}
 
 bool latch::try_set_count(std::int64_t count) {
     if (count < 1) throw error(errc::invalid_argument, "the count of a latch must be 1 or more");
@@ -25,11 +24,11 @@ std::int64_t latch::count() { return adjust(cell(), adjustment::read); }
 
 bool latch::erase() { return adjust(cell(), adjustment::erase) == 1; }
 
-void latch::wait(std::stop_token stop) { (void)wait_until_(time_point::max(), std::move(stop)); }
+void latch::wait(const std::stop_token& stop) { (void)wait_until_(time_point::max(), stop); }
 
 // To acquire it is to see that it is at zero; there is nothing to hold.
-bool latch::wait_until_(time_point until, std::stop_token stop) {
-    return static_cast<bool>(try_acquire_until_(until, {.stop = std::move(stop)}));
+bool latch::wait_until_(time_point until, const std::stop_token& stop) {
+    return static_cast<bool>(try_acquire_until_(until, {.stop = stop}));
 }
 
 }  // namespace holdfast

@@ -7,12 +7,6 @@
 
 namespace holdfast::detail {
 
-namespace {
-
-constexpr auto forever = boot_clock::time_point::max();
-
-}  // namespace
-
 leasable::leasable(client& on, lock_name name, layout keys, choices chosen) : chosen_(chosen) {
     on.session()->check_usable();
     static_assert(static_cast<int>(layout::latch) == static_cast<int>(backend::kind::latch));

@@ -7,12 +7,6 @@ namespace holdfast {
 
 namespace detail {
 
-namespace {
-
-constexpr auto forever = boot_clock::time_point::max();
-
-}  // namespace
-
 void exclusive::lock() {
     const auto o = acquire_(forever, nullptr);
     if (const auto* f = std::get_if<session::failed>(&o)) raise(*f);

@@ -12,6 +12,8 @@
 
 namespace holdfast::detail {
 
+inline constexpr auto forever = boot_clock::time_point::max();
+
 // A type of its own, so that the public header need not know <variant>.
 struct leasable::outcome : std::variant<std::shared_ptr<session::hold>, session::failed> {};
 

@@ -14,7 +14,8 @@ using backend::adjustment;
 void raise(const session::cell& of, const backend::failure& why) {
     const auto name = "\"" + of.name().printable() + "\"";
     auto sentence = "the store did not change or tell the count of " + name;
-    if (why.code == errc::unknown_outcome) sentence = "it is not known whether the count of " + name + " was changed";
+    if (why.code == errc::unknown_outcome)
+        sentence = "it is not known whether the count of " + name + " was changed";
     if (why.code == errc::wrong_kind) sentence = "the key " + name + " holds something else than a count";
     throw error(why.code, sentence, why.text);
 }
@@ -62,8 +63,8 @@ permit_semaphore::permit_semaphore(client& on, lock_name name, semaphore_options
 bool permit_semaphore::give_back(std::string_view id) {
     if (id.size() != 32 || base::from_hex(id).empty()) {
         throw error(errc::invalid_argument,
-                    "the id of a permit is 32 hexadecimal digits in lower case, and \"" + base::printable(id) +
-                        "\" was given");
+                    "the id of a permit is 32 hexadecimal digits in lower case, and \"" +
+                        base::printable(id) + "\" was given");
     }
     return detail::adjust(cell(), adjustment::give_back, 0, owner_id{std::string{id}}) >= 0;
 }

@@ -16,7 +16,7 @@ class client_id {
     [[nodiscard]] std::string base64url() const;  // 22 characters, A-Z a-z 0-9 - _
     [[nodiscard]] std::string uuid() const;       // 36 characters, version 4, lower case
 
-    [[nodiscard]] std::string hex() const;        // 32 characters, lower case
+    [[nodiscard]] std::string hex() const;  // 32 characters, lower case
 
     // The other spelling of a client id; empty if `text` is not one.
     [[nodiscard]] static std::string base64url_of_uuid(std::string_view text);

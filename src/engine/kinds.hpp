@@ -28,8 +28,8 @@ struct kind_rules {
         case kind::recursive:
         case kind::recursive_fenced:
         case kind::shared_write: return {.reentrant = true, .wakes_all = true};
-        // The store keeps the line of all processes.
-        case kind::fair: return {.threads = line::all_ask, .reentrant = true};
+        // Of the one the store keeps the line of all processes, of the other all may hold it at once.
+        case kind::fair:
         case kind::shared_read: return {.threads = line::all_ask, .reentrant = true};
         case kind::semaphore:
             return {.threads = line::one_asks, .wakes_all = true, .most_permits = 1'000'000'000};

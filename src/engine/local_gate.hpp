@@ -1,6 +1,6 @@
-// How the threads of one process come before the store for one lock. Mostly in a line: only its head asks, so a
-// hot lock costs the store one contender per process. First come, first served.
-// Not thread-safe; its owner keeps it under a lock. `Waiter` is whatever the owner wakes.
+// How the threads of one process come before the store for one lock. Mostly in a line: only its head asks, so
+// a hot lock costs the store one contender per process. First come, first served. Not thread-safe; its owner
+// keeps it under a lock. `Waiter` is whatever the owner wakes.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,9 @@ namespace holdfast::engine {
 
 enum class line {
     one_holds,  // the head keeps its place until it has given the lock back: the next would ask in vain
-    one_asks,   // the head leaves when it has got it, since several may; who does not want to wait asks beside it
-    all_ask,    // nobody stands in line; the gate only knows who is there
+    one_asks,  // the head leaves when it has got it, since several may; who does not want to wait asks beside
+               // it
+    all_ask,   // nobody stands in line; the gate only knows who is there
 };
 
 template <class Waiter>

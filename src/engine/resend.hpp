@@ -1,5 +1,5 @@
-// When a request that had no good answer is sent again: after a pause that grows, for as long as one answer is
-// waited for. All sends together take no longer.
+// When a request that had no good answer is sent again: after a pause that grows, for as long as one answer
+// is waited for. All sends together take no longer.
 #pragma once
 
 #include "engine/validity.hpp"

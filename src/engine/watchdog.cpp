@@ -65,8 +65,8 @@ void watchdog::add(lease_id id, time_point deadline, milliseconds lease, bool re
     auto& e = entries_[id];
     e = {deadline, lease, renewed ? later(now, part(lease, renew_after_)) : time_point::max(),
          renewed,  false, e.key};
-    // A lease that was handed over for a short time is renewed soon, and not at once: who gives it back before
-    // needs no renewal.
+    // A lease that was handed over for a short time is renewed soon, and not at once: who gives it back
+    // before needs no renewal.
     if (const auto left = deadline - now; renewed && left < lease / 2)
         e.renew_at = std::min(e.renew_at, now + std::min<boot_clock::duration>(left / 2, claim_after));
     place(id, e);

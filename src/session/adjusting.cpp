@@ -102,8 +102,7 @@ adjust_answer adjust(core& c, const adjust_request& what) {
     }
 }
 
-void adjust_later(const std::shared_ptr<core>& c, adjust_request what,
-                  callback<void(adjust_answer)> done) {
+void adjust_later(const std::shared_ptr<core>& c, adjust_request what, callback<void(adjust_answer)> done) {
     const core::call here(*c);
     if (!c->usable()) return done(refused{{make_error_code(c->forked() ? errc::forked : errc::closed), {}}});
     auto a = std::make_shared<adjusting>(c, std::move(what), std::move(done));

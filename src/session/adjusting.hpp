@@ -14,7 +14,8 @@ namespace holdfast::session {
 // Blocks for at most config::answer_timeout.
 [[nodiscard]] backend::adjust_answer adjust(core& c, const backend::adjust_request& what);
 
-// The same without a thread that waits. `done` is called once, on any thread; unknown when the client ends first.
+// The same without a thread that waits. `done` is called once, on any thread; unknown when the client ends
+// first.
 void adjust_later(const std::shared_ptr<core>& c, backend::adjust_request what,
                   callback<void(backend::adjust_answer)> done);
 

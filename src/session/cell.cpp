@@ -295,7 +295,8 @@ backend::adjust_answer cell::disown(hold& h) {
     core_->ended(*t, boot_clock::now());
     core_->counts.released.add();
     h.result = release_result{release_outcome::released, {}};
-    auto answer = adjust(*core_, {key_, backend::adjustment::disown, 0, core_->store().new_owner(key_.of, 1), t->owner});
+    auto answer = adjust(
+        *core_, {key_, backend::adjustment::disown, 0, core_->store().new_owner(key_.of, 1), t->owner});
     if (!std::holds_alternative<backend::adjusted>(answer)) core_->undo(key_, t->owner, t->lease(), true);
     t->watch.reset();
     base::guard lock(mutex_);

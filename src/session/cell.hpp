@@ -84,7 +84,8 @@ class cell : public std::enable_shared_from_this<cell> {
     // returns. Never re-enters. What is returned cancels it.
     std::shared_ptr<background_acquire> acquire_later(const acquisition& how, callback<void(outcome)> done);
     void release_later(const std::shared_ptr<hold>& h, callback<void(release_result)> done);
-    // The permits of this lease will not come back by themselves, and the lease is over. Blocks for a round trip.
+    // The permits of this lease will not come back by themselves, and the lease is over. Blocks for a round
+    // trip.
     backend::adjust_answer disown(hold& h);
     // unlock() of this thread's latest hold by lock().
     void unlock() noexcept;

@@ -40,8 +40,7 @@ TEST_P(latch_contract, lets_through_at_zero_and_not_before) {
 TEST_P(latch_contract, wakes_all_who_wait) {
     on(a()).try_set_count(2);
     std::vector<std::future<void>> waiters;
-    for (auto* const c : {&a(), &a(), &b(), &b()})
-        waiters.push_back(in_background([c] { on(*c).wait(); }));
+    for (auto* const c : {&a(), &a(), &b(), &b()}) waiters.push_back(in_background([c] { on(*c).wait(); }));
     ASSERT_TRUE(somebody_waits(a()));
     ASSERT_TRUE(somebody_waits(b()));
     on(b()).count_down();
@@ -80,9 +79,8 @@ TEST_P(latch_contract, can_be_waited_for_until_asked_to_stop) {
 TEST_P(latch_contract, is_another_thing_than_a_lock_of_that_name) {
     recursive_mutex lock{a(), stock};
     const auto held = lock.acquire();
-    for (const auto& touch : std::vector<std::function<void()>>{[&] { on(b()).wait(); },
-                                                                [&] { on(b()).try_set_count(1); },
-                                                                [&] { on(b()).count_down(); }}) {
+    for (const auto& touch : std::vector<std::function<void()>>{
+             [&] { on(b()).wait(); }, [&] { on(b()).try_set_count(1); }, [&] { on(b()).count_down(); }}) {
         try {
             touch();
             ADD_FAILURE();

@@ -283,13 +283,12 @@ TEST_P(permit_contract, gives_no_more_than_a_thousand_at_once) {
     EXPECT_EQ(ec, errc::invalid_argument);
 }
 
-INSTANTIATE_TEST_SUITE_P(on, semaphore_contract,
-                         ::testing::ValuesIn(subjects_of({lock_kind::counting_semaphore,
-                                                          lock_kind::permit_semaphore})),
-                         suffix);
+INSTANTIATE_TEST_SUITE_P(
+    on, semaphore_contract,
+    ::testing::ValuesIn(subjects_of({lock_kind::counting_semaphore, lock_kind::permit_semaphore})), suffix);
 INSTANTIATE_TEST_SUITE_P(on, counting_contract,
                          ::testing::ValuesIn(subjects_of({lock_kind::counting_semaphore})), suffix);
-INSTANTIATE_TEST_SUITE_P(on, permit_contract,
-                         ::testing::ValuesIn(subjects_of({lock_kind::permit_semaphore})), suffix);
+INSTANTIATE_TEST_SUITE_P(on, permit_contract, ::testing::ValuesIn(subjects_of({lock_kind::permit_semaphore})),
+                         suffix);
 
 }  // namespace holdfast::contract

@@ -29,7 +29,6 @@ offers '--version' holdfast --v
 offers '--kind' holdfast run --k
 offers 'mutex recursive fair fenced shared semaphore permits' holdfast run --kind ''
 offers 'recursive' holdfast run --kind r
-offers 'wait' holdfast latch ready w
 offers 'mutex recursive fair fenced shared semaphore permits' holdfast run --kind =
 offers 'recursive' holdfast run --kind = rec
 offers 'mutex' holdfast demo --kind m

@@ -227,7 +227,8 @@ TEST_F(run_command, fences_of_redisson_are_for_the_command_too) {
 }
 
 TEST_F(run_command, no_more_commands_run_than_there_are_permits) {
-    const words held{"run", "--permits", "1", "--of", "2", "render", "--", "sh", "-c", "echo held; read x; true"};
+    const words held{"run",    "--permits", "1",  "--of", "2",
+                     "render", "--",        "sh", "-c",   "echo held; read x; true"};
     auto one = start(held);
     auto two = start(held);
     ASSERT_TRUE(one.wait_for_output("held", patience));
@@ -236,8 +237,8 @@ TEST_F(run_command, no_more_commands_run_than_there_are_permits) {
     EXPECT_EQ(outcome_of(one).code, 0);
     EXPECT_EQ(run({"run", "-n", "--kind", "semaphore", "render", "--", "true"}).code, 0);
     // A killed one costs its permit for no longer than its lease.
-    auto third =
-        start({"run", "--ttl", "2s", "--kind", "semaphore", "render", "--", "sh", "-c", "echo held; read x; true"});
+    auto third = start(
+        {"run", "--ttl", "2s", "--kind", "semaphore", "render", "--", "sh", "-c", "echo held; read x; true"});
     ASSERT_TRUE(third.wait_for_output("held", patience));
     third.kill();
     EXPECT_EQ(run({"run", "-w", "15s", "--permits", "1", "render", "--", "true"}).code, 0);

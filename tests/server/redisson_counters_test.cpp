@@ -62,7 +62,8 @@ TEST_F(redisson_counters, vector_20_a_semaphore_that_is_not_there) {
     EXPECT_EQ(value(), "1");
 }
 
-// Redisson's addPermits takes the key's time limit away and says a number below zero, which no waiter can use.
+// Redisson's addPermits takes the key's time limit away and says a number below zero, which no waiter can
+// use.
 TEST_F(redisson_counters, vector_21_adding_keeps_the_time_limit_and_tells_no_negative_number) {
     counting_semaphore semaphore{c, "job"};
     server.command({"SET", "job", "5", "PX", "60000"});
@@ -124,8 +125,8 @@ TEST_F(redisson_counters, javas_words_are_heard_by_ours) {
     ASSERT_TRUE(eventually(patience, [&] { return c.stats().attempts.busy >= 2; }));
     const stopwatch since;
     server.command({"EVAL",
-                    "local v = redis.call('incrby', KEYS[1], ARGV[1]); redis.call('publish', KEYS[2], v);", "2",
-                    "job", semaphore_channel, "1"});
+                    "local v = redis.call('incrby', KEYS[1], ARGV[1]); redis.call('publish', KEYS[2], v);",
+                    "2", "job", semaphore_channel, "1"});
     taker.get();
     EXPECT_LT(since.took(), slack);
 }

@@ -147,11 +147,10 @@ attempt_answer space::take(const attempt_request& r, calls& after) {
         const auto frees = std::max_element(s.holders.begin(), s.holders.end(), [](auto& a, auto& b) {
                                return a.expires < b.expires;
                            })->expires;
-        busy no{
-            first.owner.str(), std::chrono::ceil<milliseconds>(frees - now) + milliseconds{1}, {}, {}};
+        busy no{first.owner.str(), std::chrono::ceil<milliseconds>(frees - now) + milliseconds{1}, {}, {}};
         if (r.want != intent::queue || !keeps_line(r.key.of)) return no;
-        auto place = std::find_if(s.queue.begin(), s.queue.end(),
-                                  [&](const waiter& w) { return w.owner == r.owner; });
+        auto place =
+            std::find_if(s.queue.begin(), s.queue.end(), [&](const waiter& w) { return w.owner == r.owner; });
         if (place == s.queue.end())
             place = s.queue.insert(place, {r.key.of, r.owner, next_ticket_++, now, {}});
         place->forgotten_at = now + queue_ttl;
@@ -209,15 +208,12 @@ release_answer space::give_back(const release_request& r, calls& after) {
     auto& s = it->second;
     s.forget_expired(boot_clock::now());
     if (r.undo) std::erase_if(s.queue, [&](const waiter& w) { return w.owner == r.owner; });
-    const bool mine = s.remove([&](const holder& h) {
-        return h.of == r.key.of && h.owner == r.owner;
-    }) != 0;
+    const bool mine = s.remove([&](const holder& h) { return h.of == r.key.of && h.owner == r.owner; }) != 0;
     const bool passed = s.holders.empty() && pass(s, after);
     std::uint32_t told = 0;
     // A writer that goes leaves room for readers, though it may be a reader itself from now on.
     const bool room = s.holders.empty() || s.count || r.key.of == kind::shared_write;
-    if (mine && room && !keeps_line(r.key.of))
-        told = tell_all(r.key.name, r.owner, after);
+    if (mine && room && !keeps_line(r.key.of)) told = tell_all(r.key.name, r.owner, after);
     forget_if_idle(r.key.name);
     if (!mine) return not_held{};
     return released{told, passed};
@@ -317,7 +313,8 @@ lock_info space::describe(const lock_name& name, const slot& s, time_point now) 
         if (h.expires <= now) continue;
         info.layout = layout_name(h.of);
         if (!s.count)
-            info.ttl = std::max(info.ttl.value_or(milliseconds{0}), std::chrono::floor<milliseconds>(h.expires - now));
+            info.ttl = std::max(info.ttl.value_or(milliseconds{0}),
+                                std::chrono::floor<milliseconds>(h.expires - now));
         info.holders.push_back(
             {h.owner.str(), h.holds, h.of == kind::shared_write, {}, ::getpid(), std::nullopt, true});
     }

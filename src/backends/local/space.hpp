@@ -59,7 +59,7 @@ class space {
         std::vector<holder> holders;  // more than one only of a shared mutex
         std::deque<waiter> queue;     // of the kinds that keep a line
         std::uint64_t last_fence = 0;
-        std::optional<std::int64_t> count;        // of a semaphore or a latch
+        std::optional<std::int64_t> count;             // of a semaphore or a latch
         backend::kind counts = backend::kind::native;  // which of them, if there is a count
 
         void forget_expired(time_point now);

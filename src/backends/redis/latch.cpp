@@ -1,5 +1,5 @@
-// The latch: Redisson's RCountDownLatch. Nobody owns anything: to acquire it is to see that its count is zero.
-// docs/wire/latch.md.
+// The latch: Redisson's RCountDownLatch. Nobody owns anything: to acquire it is to see that its count is
+// zero. docs/wire/latch.md.
 #include "backends/redis/redisson.hpp"
 
 #include <array>

@@ -1,5 +1,5 @@
-// Semaphores: Redisson's counter and channel. Whose permits are out stands in a sorted set beside the counter, by
-// the time when they come back: for the permit_semaphore Redisson's own. docs/wire/semaphores.md.
+// Semaphores: Redisson's counter and channel. Whose permits are out stands in a sorted set beside the
+// counter, by the time when they come back: for the permit_semaphore Redisson's own. docs/wire/semaphores.md.
 #include "backends/redis/redisson.hpp"
 #include "base/random.hpp"
 #include "base/text.hpp"
@@ -35,8 +35,8 @@ class semaphore : public redisson_layout {
         if (verb.empty()) return layout::adjust(r, deadline, std::move(done));
         const bool of_owner = r.what == adjustment::disown || r.what == adjustment::give_back;
         const auto words = of_owner ? members_of(r.owner) : std::vector{std::to_string(r.amount)};
-        const auto once = r.what == adjustment::read ? std::string{}
-                                                     : operation_key(r.key.name.str(), r.operation.str());
+        const auto once =
+            r.what == adjustment::read ? std::string{} : operation_key(r.key.name.str(), r.operation.str());
         call(verb, r.key, once, words, deadline,
              [done = std::move(done)](const redis::outcome& o) { answer_adjust(o, done); });
     }
@@ -108,8 +108,8 @@ class counting final : public semaphore {
     bool weighted() const override { return true; }
 };
 
-// An owner is the first permit's id as Redisson shows it, and how many there are if there are several: "<32 hex
-// digits>*3". The ids of the others are the numbers that follow.
+// An owner is the first permit's id as Redisson shows it, and how many there are if there are several: "<32
+// hex digits>*3". The ids of the others are the numbers that follow.
 class permit final : public semaphore {
   public:
     using semaphore::semaphore;
