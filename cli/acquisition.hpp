@@ -35,6 +35,10 @@ enum class lock_kind {
     return k == lock_kind::mutex_fenced || k == lock_kind::fenced;
 }
 
+[[nodiscard]] constexpr bool has_permits(lock_kind k) {
+    return k == lock_kind::semaphore || k == lock_kind::permit_semaphore;
+}
+
 struct lock_request {
     std::vector<std::string> names;  // in any order, each once
     lock_kind kind = lock_kind::mutex;

@@ -144,7 +144,8 @@ std::optional<int> guarded_run::wait_for_locks() {
         if (!now.waiting_for.empty() && now.waiting_for != told_of) {
             told_of = now.waiting_for;
             journal_.tell("waiting", {{"name", json_text(told_of)}});
-            if (journal_.verbose()) alarm_.set(boot_clock::now() + std::chrono::seconds{1});
+            if (journal_.verbose() || has_permits(wanted_.locks.kind))
+                alarm_.set(boot_clock::now() + std::chrono::seconds{1});
         }
         pollfd due{alarm_.fd(), POLLIN, 0};
         if (::poll(&due, 1, 0) > 0) {
@@ -178,6 +179,10 @@ void guarded_run::tell_whom_we_wait_for(const std::string& name) {
         std::string holder;
         try {
             const auto about = inspect(client_, name);
+            // This wait may well be for ever, and so is told to everybody.
+            const bool unset = has_permits(wanted_.locks.kind) && about.layout == "free";
+            if (!unset && !journal_.verbose()) return;
+            if (unset) holder = ": nobody has said how many permits it has; give --of";
             if (!about.holders.empty()) {
                 holder = ", held by " + process_text(about.holders.front().host, about.holders.front().pid);
             }

@@ -143,7 +143,6 @@ TEST_F(run_command, misuse_is_64_and_one_sentence) {
         {"run", "-s", "--fenced", "a", "--", "true"},
         {"run", "-x", "--kind", "fair", "a", "--", "true"},
         {"run", "--kind", "shared", "a", "--", "true"},
-        {"run", "--permits", "2", "a", "--", "true"},
         {"--url", "ftp://host", "run", "a", "--", "true"},
         {"--url", server.url(), "--url", server.url(), "run", "a", "--", "true"},
         {"--config", "/nonexistent", "run", "a", "--", "true"},
@@ -184,7 +183,7 @@ TEST_F(run_command, fences_grow_and_an_inner_run_does_not_inherit_them) {
 }
 
 TEST_F(run_command, recursive_locks_are_those_of_redisson) {
-    auto command = start({"run", "--kind", "recursive", "a", "--", "sh", "-c", "echo held; read x; true"});
+    auto command = start({"run", "--kind", "recursive", "a", "--", "sh", "-c", "echo held; read x"});
     ASSERT_TRUE(command.wait_for_output("held", patience));
     EXPECT_EQ(server.command({"TYPE", "a"}).text, "hash");
     EXPECT_EQ(outcome_of(command).code, 1) << "read has found the end of its input";
@@ -205,7 +204,7 @@ TEST_F(run_command, readers_run_beside_each_other_and_a_writer_alone) {
 }
 
 TEST_F(run_command, waits_for_its_turn_at_a_fair_lock) {
-    auto first = start({"run", "--kind", "fair", "a", "--", "sh", "-c", "echo held; read x; true"});
+    auto first = start({"run", "--kind", "fair", "a", "--", "sh", "-c", "echo held; read x"});
     ASSERT_TRUE(first.wait_for_output("held", patience));
     auto second = start({"run", "--kind", "fair", "a", "--", "echo", "my turn"});
     ASSERT_TRUE(eventually(patience, [&] {
@@ -237,11 +236,18 @@ TEST_F(run_command, no_more_commands_run_than_there_are_permits) {
     EXPECT_EQ(outcome_of(one).code, 0);
     EXPECT_EQ(run({"run", "-n", "--kind", "semaphore", "render", "--", "true"}).code, 0);
     // A killed one costs its permit for no longer than its lease.
-    auto third = start(
-        {"run", "--ttl", "2s", "--kind", "semaphore", "render", "--", "sh", "-c", "echo held; read x; true"});
+    auto third =
+        start({"run", "--ttl", "2s", "--kind", "semaphore", "render", "--", "sh", "-c", "echo held; read x"});
     ASSERT_TRUE(third.wait_for_output("held", patience));
     third.kill();
     EXPECT_EQ(run({"run", "-w", "15s", "--permits", "1", "render", "--", "true"}).code, 0);
+}
+
+TEST_F(run_command, waiting_for_permits_that_nobody_has_set_is_told) {
+    auto waiter = start({"run", "--permits", "2", "render", "--", "true"});
+    EXPECT_TRUE(waiter.wait_for_output("nobody has said how many permits it has; give --of", patience));
+    EXPECT_EQ(run({"run", "--of", "3", "render", "--", "true"}).code, 0);
+    EXPECT_EQ(outcome_of(waiter).code, 0);
 }
 
 TEST_F(run_command, input_and_output_are_the_commands) {
@@ -342,7 +348,7 @@ TEST_F(run_command, waiter_enters_soon_after_a_foreign_release) {
 }
 
 TEST_F(run_command, waiter_is_woken_by_the_release_of_another_run) {
-    auto first = start({"run", "a", "--", "sh", "-c", "echo held; read x; true"});
+    auto first = start({"run", "a", "--", "sh", "-c", "echo held; read x"});
     ASSERT_TRUE(first.wait_for_output("held", patience));
     auto second = start({"run", "--json-fd", "1", "a", "--", "echo", "in"});
     ASSERT_TRUE(second.wait_for_output("\"waiting\"", patience));
@@ -365,7 +371,7 @@ TEST_F(run_command, signal_cancels_the_wait_and_leaves_nothing_behind) {
 }
 
 TEST_F(run_command, verbose_says_for_whom_it_waits) {
-    auto holder = start({"run", "a", "--", "sh", "-c", "echo held; read x; true"});
+    auto holder = start({"run", "a", "--", "sh", "-c", "echo held; read x"});
     ASSERT_TRUE(holder.wait_for_output("held", patience));
     auto waiter = start({"run", "-v", "a", "--", "true"});
     ASSERT_TRUE(waiter.wait_for_output("waiting for \"a\", held by ", patience));

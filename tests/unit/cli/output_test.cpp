@@ -76,7 +76,7 @@ TEST(Output, json_has_every_field_always) {
         one_line(json),
         R"({"name":"stock:42","kind":"mutex","held":true,"ours":true,"holders":[{"owner":"abc|7","holds":1,)"
         R"("host":"web-3","pid":4242,"since":"2026-03-01T12:00:00.000Z","connected":true}],"ttl_ms":28300,)"
-        R"("queue":[],"last_fence":null})");
+        R"("count":null,"queue":[],"last_fence":null})");
 }
 
 TEST(Output, json_takes_bytes_that_are_not_utf8) {
