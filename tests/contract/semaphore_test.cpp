@@ -212,9 +212,9 @@ TEST_P(semaphore_contract, is_shown_with_its_holders) {
 }
 
 TEST_P(semaphore_contract, a_client_that_ends_turns_waiters_away) {
-    auto waiter = in_background([&] {
+    auto waiter = in_background([mine = of(a())] {
         std::error_code ec;
-        (void)of(a())->acquire(ec);
+        (void)mine->acquire(ec);
         return ec;
     });
     ASSERT_TRUE(somebody_waits(a()));
