@@ -6,10 +6,13 @@
 namespace holdfast::bench {
 
 std::unique_ptr<row> uncontended(redis_server&);
+std::unique_ptr<row> kinds(redis_server&);
 std::unique_ptr<row> distinct_locks(redis_server&, int threads);
 std::unique_ptr<row> handed_over(redis_server&);
 std::unique_ptr<row> hot_lock(redis_server&);
 std::unique_ptr<row> recursive_turns(redis_server&);
+std::unique_ptr<row> fair_turns(redis_server&);
+std::unique_ptr<row> semaphore_turns(redis_server&);
 std::unique_ptr<row> renewal(redis_server&);
 std::unique_ptr<row> async_many(redis_server&);
 std::unique_ptr<row> memory(redis_server&);

@@ -99,11 +99,31 @@ crew_body herd(std::uint16_t port) {
     };
 }
 
+// A semaphore of one permit, with the face of a lock.
+class one_permit {
+  public:
+    one_permit(client& on, const std::string& name) : of_(on, name + permit_suffix) {
+        of_.try_set_permits(1);
+    }
+    [[nodiscard]] bool try_acquire_for(milliseconds wait) {
+        return static_cast<bool>(of_.try_acquire_for(wait));
+    }
+    void lock() { mine_ = of_.acquire(); }
+    void unlock() { mine_.release(); }
+
+    static constexpr const char* permit_suffix = ":permit";
+
+  private:
+    counting_semaphore of_;
+    lease mine_;
+};
+
 // Turns of a crew, as a side of a row.
 side turns(std::string label, redis_server& server, int processes, crew_body body) {
     return {std::move(label), [&server, processes, body = std::move(body)](milliseconds span) {
                 auto s = run_crew(processes, span, body);
                 expect_nothing_left(server);
+                expect_nothing_left(server, "holdfast:p1:{bench:shared:permit}");
                 return s;
             }};
 }
@@ -157,6 +177,22 @@ std::unique_ptr<row> recursive_turns(redis_server& server) {
     return std::make_unique<rows_of_processes>(
         std::vector{std::move(all)}, std::vector<target>{{"recursive_mutex", target::kind::extra_at_least,
                                                           0.5, "least / most of a process"}});
+}
+
+std::unique_ptr<row> fair_turns(redis_server& server) {
+    return std::make_unique<rows_of_processes>(
+        std::vector{
+            turns("herd: a message wakes all", server, 8, herd(server.port())),
+            turns("fair_mutex", server, 8, holdfast_process<fair_mutex>({.url = server.url()}, 1, no_work))},
+        std::vector<target>{{"fair_mutex", target::kind::extra_at_least, 0.95, "least / most of a process"}});
+}
+
+std::unique_ptr<row> semaphore_turns(redis_server& server) {
+    return std::make_unique<rows_of_processes>(
+        std::vector{turns("herd: a message wakes all", server, 8, herd(server.port())),
+                    turns("counting_semaphore", server, 8,
+                          holdfast_process<one_permit>({.url = server.url()}, 1, no_work))},
+        std::vector<target>{});
 }
 
 }  // namespace holdfast::bench

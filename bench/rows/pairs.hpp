@@ -1,0 +1,70 @@
+// One thread that takes and gives back, again and again, and the two round trips that this needs.
+#pragma once
+
+#include "harness.hpp"
+
+#include <hiredis/hiredis.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string_view>
+#include <vector>
+
+namespace holdfast::bench {
+
+using steady = std::chrono::steady_clock;
+
+// The median time of `pair`, in us: the mean would count how often the host takes the CPU away.
+template <class Pair>
+sample timed(milliseconds span, Pair&& pair) {
+    std::vector<double> took;
+    took.reserve(200'000);
+    const auto end = steady::now() + span;
+    for (auto from = steady::now(); from < end;) {
+        pair();
+        const auto to = steady::now();
+        took.push_back(std::chrono::duration<double, std::micro>(to - from).count());
+        from = to;
+    }
+    const auto middle = took.begin() + static_cast<std::ptrdiff_t>(took.size() / 2);
+    std::nth_element(took.begin(), middle, took.end());
+    return {*middle, {}};
+}
+
+// Blocking hiredis, with the command formatted beforehand.
+class pinger {
+  public:
+    explicit pinger(std::uint16_t port) : c_(redisConnect("127.0.0.1", port), &redisFree) {
+        if (!c_ || c_->err != 0) throw std::runtime_error("hiredis could not connect");
+    }
+    void round_trip() {
+        static constexpr std::string_view ping = "*1\r\n$4\r\nPING\r\n";
+        void* reply = nullptr;
+        if (redisAppendFormattedCommand(c_.get(), ping.data(), ping.size()) != REDIS_OK ||
+            redisGetReply(c_.get(), &reply) != REDIS_OK)
+            throw std::runtime_error("hiredis lost its connection");
+        freeReplyObject(reply);
+    }
+
+  private:
+    std::unique_ptr<redisContext, void (*)(redisContext*)> c_;
+};
+
+// What stands beside it in every row.
+class two_round_trips {
+  public:
+    explicit two_round_trips(std::uint16_t port) : ping_(port) {}
+    [[nodiscard]] side floor() {
+        return {"2 round trips (hiredis)", [this](milliseconds span) {
+                    return timed(span, [this] {
+                        ping_.round_trip();
+                        ping_.round_trip();
+                    });
+                }};
+    }
+
+  private:
+    pinger ping_;
+};
+
+}  // namespace holdfast::bench
