@@ -5,6 +5,8 @@
 #     fetch.sh FOLDER
 #
 # What is right is not made again: each folder has a stamp with the checksum of what it was made from.
+
+# shellcheck disable=SC2317  # `fetched` calls functions by name
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")" && pwd)
@@ -26,7 +28,7 @@ fetched() {
     made=$into/$name
     log=$into/$name.log
     local stamp
-    stamp=$(cat -- "$here/fetch.sh" "$here/$from"/* | sha256sum)
+    stamp=$(find "$here/fetch.sh" "$here/$from" -type f -print0 | sort -z | xargs -0 sha256sum)
     [[ $(cat -- "$made/stamp" 2> /dev/null) != "$stamp" ]] || return 0
     rm -rf -- "$made"
     mkdir -p "$made"
@@ -43,9 +45,38 @@ fetch_redisson() {
         javac -nowarn -d "$2" -cp "$2/lib/*" "$here"/redisson/*.java
 }
 
-for tool in java javac mvn; do
+fetch_redis_py() {
+    python3 -m venv "$1" &&
+        timeout "$limit" "$1/bin/pip" install -q --disable-pip-version-check --require-hashes -r "$here/redis_py/requirements.txt"
+}
+
+# In the folder of the sources: go.mod has the versions, go.sum the checksums. With the Go that is here, and no other.
+fetch_redsync() {
+    cd -- "$here/redsync" && GOTOOLCHAIN=local GOWORK=off \
+        GOFLAGS='-mod=readonly -buildvcs=false' timeout "$limit" go build -o "$1/peer" .
+}
+
+fetch_node_redlock() {
+    cp -- "$here"/node_redlock/{package.json,package-lock.json,peer.mjs} "$1" && cd -- "$1" &&
+        timeout "$limit" npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+}
+
+for tool in java javac mvn go node npm python3; do
     command -v "$tool" > /dev/null || die "$tool is missing; ./dev setup interop installs it"
 done
-for version in "${redisson_versions[@]}"; do
-    fetched "redisson-$version" fetch_redisson "$version"
+# Side by side, since they mostly wait for the network; but Maven writes into one folder for all.
+all_redisson() {
+    local version
+    for version in "${redisson_versions[@]}"; do fetched "redisson-$version" fetch_redisson "$version"; done
+}
+all_redisson &
+running=($!)
+for peer in redis_py redsync node_redlock; do
+    fetched "$peer" "fetch_$peer" &
+    running+=($!)
 done
+failed=0
+for process in "${running[@]}"; do
+    wait "$process" || failed=1
+done
+exit "$failed"

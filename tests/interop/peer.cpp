@@ -1,5 +1,6 @@
 #include "interop/peer.hpp"
 
+#include <functional>
 #include <stdexcept>
 
 namespace holdfast::test {
@@ -8,6 +9,20 @@ namespace {
 
 // Java on a busy machine takes its time. Only a failing test waits for so long.
 constexpr std::chrono::milliseconds peer_patience{30'000};
+
+const std::string fetched = std::string{HOLDFAST_INTEROP} + "/";
+
+peer& one_for_all(const std::string& which, const std::function<std::unique_ptr<peer>()>& start) {
+    (void)interop_server();  // made first, destroyed last
+    static std::map<std::string, std::unique_ptr<peer>> running;
+    auto& one = running[which];
+    if (one == nullptr) one = start();
+    return *one;
+}
+
+peer& program(const std::vector<std::string>& argv) {
+    return one_for_all(argv[0] + argv[1], [&] { return std::make_unique<peer>(argv); });
+}
 
 }  // namespace
 
@@ -71,7 +86,7 @@ std::string peer::request::failure() {
 }
 
 std::unique_ptr<peer> start_redisson(const std::string& version, std::chrono::milliseconds watchdog) {
-    const std::string folder = std::string{HOLDFAST_INTEROP} + "/redisson-" + version;
+    const std::string folder = fetched + "redisson-" + version;
     return std::make_unique<peer>(std::vector<std::string>{
         "java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m",
         "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", folder + ":" + folder + "/lib/*", "Peer",
@@ -79,11 +94,19 @@ std::unique_ptr<peer> start_redisson(const std::string& version, std::chrono::mi
 }
 
 peer& redisson(const std::string& version) {
-    (void)interop_server();  // made first, destroyed last
-    static std::map<std::string, std::unique_ptr<peer>> running;
-    auto& one = running[version];
-    if (one == nullptr) one = start_redisson(version);
-    return *one;
+    return one_for_all("redisson " + version, [&] { return start_redisson(version); });
+}
+
+peer& redis_py() {
+    return program({fetched + "redis_py/bin/python", HOLDFAST_SOURCE_DIR "/tests/interop/redis_py/peer.py",
+                    "127.0.0.1", std::to_string(interop_server().port())});
+}
+peer& redsync() {
+    return program({fetched + "redsync/peer", "127.0.0.1:" + std::to_string(interop_server().port())});
+}
+peer& node_redlock() {
+    return program(
+        {"node", fetched + "node_redlock/peer.mjs", "127.0.0.1", std::to_string(interop_server().port())});
 }
 
 }  // namespace holdfast::test

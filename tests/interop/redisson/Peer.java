@@ -19,6 +19,7 @@ import org.redisson.api.RLock;
 import org.redisson.api.RPermitExpirableSemaphore;
 import org.redisson.api.RSemaphore;
 import org.redisson.api.RedissonClient;
+import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Config;
 
 public final class Peer {
@@ -74,6 +75,7 @@ public final class Peer {
             case "semaphore": return semaphore(verb, named(kind, name, redisson::getSemaphore), args);
             case "permits": return permits(verb, named(kind, name, redisson::getPermitExpirableSemaphore), args);
             case "latch": return latch(verb, named(kind, name, redisson::getCountDownLatch), args);
+            case "list": return list(verb, name, args);
             case "soak": return new Soak(redisson, name, args).run();
             default: return lock(verb, kind, name, args);
         }
@@ -82,6 +84,13 @@ public final class Peer {
     @SuppressWarnings("unchecked")
     private <T> T named(String kind, String name, java.util.function.Function<String, T> make) {
         return (T) objects.computeIfAbsent(kind + " " + name, key -> make.apply(name));
+    }
+
+    // Notes that others read, in the order in which they were made.
+    private Object list(String verb, String name, String[] args) {
+        if (!verb.equals("note")) throw new IllegalArgumentException("no verb " + verb);
+        redisson.getList(name, StringCodec.INSTANCE).add(args[0]);
+        return null;
     }
 
     static RLock lockOf(RedissonClient redisson, String kind, String name) {
@@ -123,6 +132,13 @@ public final class Peer {
             case "lock_token": return ((RFencedLock) lock).lockAndGetToken();
             case "try_token":
                 return ((RFencedLock) lock).tryLockAndGetToken(number(args, 0), number(args, 1), MS);
+            case "note_tokens":
+                for (long i = number(args, 0); i > 0; --i) {
+                    long token = ((RFencedLock) lock).lockAndGetToken();
+                    list("note", name + ":tokens", new String[] {String.valueOf(token)});
+                    lock.unlock();
+                }
+                return null;
             case "token": return ((RFencedLock) lock).getToken();
             default: throw new IllegalArgumentException("no verb " + verb);
         }
