@@ -89,6 +89,7 @@ final class Soak {
                 BatchOptions.defaults().executionMode(BatchOptions.ExecutionMode.IN_MEMORY_ATOMIC));
         both.getBucket(name + ":counter", StringCodec.INSTANCE).setAsync(String.valueOf(value + 1));
         both.getAtomicLong(name + ":tally").incrementAndGetAsync();
+        both.getAtomicLong(name + ":java").incrementAndGetAsync();
         both.execute();
     }
 
