@@ -35,6 +35,8 @@ if #holders == 0 then
       call('LPOP', Q)
       call('ZREM', T, head)
       head = call('LINDEX', Q, 0)
+      -- The release told one who was dead; a client of Java's would sleep until the TTL that it saw is over.
+      if head and head ~= me then redis.pcall('PUBLISH', channel .. head, '0') end
     else
       break
     end

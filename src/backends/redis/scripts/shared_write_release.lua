@@ -13,5 +13,8 @@ else
   end
 end
 -- All of them: readers may come in together. Redisson says nothing to those who wait when a writer becomes a reader.
+-- Its '1' wakes only threads that have gone to sleep already: one that has just asked would sleep through its whole
+-- TTL. The '0' is kept for it.
 local told = redis.pcall('PUBLISH', ARGV[2], '1')
+redis.pcall('PUBLISH', ARGV[2], '0')
 return type(told) == 'number' and told or 0

@@ -1,0 +1,62 @@
+// node-redlock, line by line: the requests are those of tests/interop/peer.hpp.
+//
+//     node peer.mjs HOST PORT
+
+import readline from "node:readline";
+import Redis from "ioredis";
+import Redlock from "redlock";
+
+const [host, port] = process.argv.slice(2);
+const redis = new Redis(Number(port), host);
+const held = new Map(); // thread and name -> lock
+const threads = new Map(); // the end of what each has been asked for
+const defaultLease = 30_000;
+const retryDelay = 200; // as is its default, and the jitter of 100 too
+
+const say = (request, answer) => process.stdout.write(`${request} ${answer}\n`);
+
+async function lock(key, name, wait, lease) {
+    const retryCount = wait === Infinity ? -1 : Math.ceil(wait / retryDelay);
+    try {
+        const locks = new Redlock([redis], { retryCount, retryDelay, retryJitter: 100 });
+        held.set(key, await locks.lock(name, lease || defaultLease));
+        return "true";
+    } catch (e) {
+        if (e.name === "LockError") return "false";
+        throw e;
+    }
+}
+
+async function run(thread, verb, name, numbers) {
+    const key = `${thread} ${name}`;
+    switch (verb) {
+        case "lock":
+            return lock(key, name, Infinity, numbers[0]);
+        case "try":
+            return lock(key, name, numbers[0] ?? 0, numbers[1]);
+        case "unlock":
+            await held.get(key).unlock();
+            return "";
+        case "extend":
+            held.set(key, await held.get(key).extend(numbers[0]));
+            return "";
+        case "owner":
+            return held.get(key).value;
+        default:
+            throw new Error(`no verb ${verb}`);
+    }
+}
+
+await redis.ping();
+say("0", "ok node-redlock");
+const lines = readline.createInterface({ input: process.stdin });
+lines.on("line", (line) => {
+    const [request, thread, verb, , name, ...numbers] = line.split(" ");
+    const before = threads.get(thread) ?? Promise.resolve();
+    const next = before
+        .then(() => run(thread, verb, name, numbers.map(Number)))
+        .then((answer) => say(request, `ok ${answer}`.trimEnd()))
+        .catch((e) => say(request, `failed ${e.name}: ${e.message}`.replaceAll("\n", " ")));
+    threads.set(thread, next);
+});
+lines.on("close", () => process.exit(0)); // the test is gone: whatever is held runs out, as after a crash

@@ -1,0 +1,101 @@
+// The tokens of an RFencedLock are the fences of a fenced_mutex: they grow from holder to holder, whoever it
+// is.
+#include "interop/java_scene.hpp"
+
+namespace holdfast::test {
+namespace {
+
+class fences_of_both : public java_scene {
+  protected:
+    fenced_mutex lock{c, name};
+};
+
+TEST_P(fences_of_both, grow_from_each_holder_to_the_next) {
+    std::uint64_t last = 0;
+    for (int i = 0; i < 10; ++i) {
+        const auto token = std::stoull(tell_java("a", "lock_token", "fenced"));
+        EXPECT_GT(token, last);
+        tell_java("a", "unlock", "fenced");
+        lease held = lock.acquire();
+        EXPECT_GT(to_number(held.fence()), token);
+        last = to_number(held.fence());
+        EXPECT_TRUE(held.release());
+    }
+}
+
+// Redisson takes a new token with each lock(); ours keep the fence of the outer. The next holder's is greater
+// in any case.
+TEST_P(fences_of_both, grow_past_nested_holds) {
+    const auto outer = std::stoull(tell_java("a", "lock_token", "fenced"));
+    const auto inner = std::stoull(tell_java("a", "lock_token", "fenced"));
+    EXPECT_GT(inner, outer);
+    tell_java("a", "unlock", "fenced");
+    tell_java("a", "unlock", "fenced");
+    lease held = lock.acquire();
+    lease nested = lock.acquire(held);
+    EXPECT_GT(to_number(held.fence()), inner);
+    EXPECT_EQ(nested.fence(), held.fence());
+    nested.release();
+    held.release();
+    EXPECT_GT(std::stoull(tell_java("a", "lock_token", "fenced")), to_number(nested.fence()));
+    tell_java("a", "unlock", "fenced");
+}
+
+TEST_P(fences_of_both, grow_through_forced_unlocks_and_waits) {
+    lease held = lock.acquire();
+    const auto ours = to_number(held.fence());
+    EXPECT_EQ(tell_java("a", "force", "fenced"), "true");
+    const auto token = std::stoull(tell_java("a", "try_token", "fenced", {1'000, 60'000}));
+    EXPECT_GT(token, ours);
+    client d{without_polls()};  // the other one will believe to hold it until it renews
+    fenced_mutex elsewhere{d, name};
+    auto waiter = waiter_for(elsewhere);
+    ASSERT_TRUE(fenced_shared.waits(name));
+    EXPECT_TRUE(evict(c, name));
+    EXPECT_GT(to_number(waiter.get().fence()), token);
+}
+
+// Threads of two Javas and of two clients of ours take turns in whatever order; in a client of ours the lock
+// goes from thread to thread without a word to the server. Each notes its fence while it holds the lock.
+TEST_P(fences_of_both, grow_however_many_contend) {
+    constexpr long turns = 25;
+    client d{without_polls()};
+    fenced_mutex elsewhere{d, name};
+    peer& other_java =
+        redisson(GetParam() == std::string_view{newest_redisson} ? late_redisson_3 : newest_redisson);
+    std::mutex noting;
+    const auto take_turns = [&](fenced_mutex& with) {
+        return in_background([&] {
+            for (long i = 0; i < turns; ++i) {
+                lease held = with.acquire();
+                const std::lock_guard alone{noting};
+                server.command({"RPUSH", name + ":tokens", std::to_string(to_number(held.fence()))});
+                held.release();
+            }
+        });
+    };
+    std::vector<peer::request> javas;
+    for (const auto* thread : {"a", "b"}) {
+        javas.push_back(java.ask(thread, "note_tokens", "fenced", name, {turns}));
+        javas.push_back(other_java.ask(thread, "note_tokens", "fenced", name, {turns}));
+    }
+    std::vector<std::future<void>> ours;
+    for (auto* with : {&lock, &elsewhere}) {
+        ours.push_back(take_turns(*with));
+        ours.push_back(take_turns(*with));
+    }
+    for (auto& one : ours) one.get();
+    for (auto& one : javas) one.get();
+    const auto tokens = server.command({"LRANGE", name + ":tokens", "0", "-1"}).items;
+    EXPECT_EQ(tokens.size(), 8U * turns);
+    std::uint64_t last = 0;
+    for (const auto& token : tokens) {
+        EXPECT_GT(std::stoull(token.text), last);
+        last = std::stoull(token.text);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(, fences_of_both, both_redissons(), version_name);
+
+}  // namespace
+}  // namespace holdfast::test

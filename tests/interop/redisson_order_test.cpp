@@ -1,0 +1,160 @@
+// The line of a fair lock in which Java and C++ stand together.
+#include "interop/java_scene.hpp"
+
+namespace holdfast::test {
+namespace {
+
+class a_mixed_line : public java_scene {
+  protected:
+    [[nodiscard]] bool has(std::int64_t n) const { return fair_shared.waits(name, n); }
+    // Java's thread enters, notes that it did, and leaves.
+    std::vector<peer::request> java_takes_a_turn(const std::string& thread) {
+        return {java.ask(thread, "lock", "fair", name),
+                java.ask(thread, "note", "list", notes, {std::stol(thread)}),
+                java.ask(thread, "unlock", "fair", name)};
+    }
+    std::future<void> we_take_a_turn(fair_mutex& with, const std::string& thread) {
+        return in_background([this, &with, thread] {
+            lease got = with.acquire();
+            const std::lock_guard alone{noting};
+            server.command({"RPUSH", notes, thread});
+            got.release();
+        });
+    }
+
+    // On this server, which nobody else asks for anything meanwhile.
+    [[nodiscard]] std::int64_t scripts_run() {
+        constexpr std::string_view calls = "cmdstat_evalsha:calls=";
+        const auto text = server.command({"INFO", "commandstats"}).text;
+        const auto at = text.find(calls);
+        return at == std::string::npos ? 0 : std::stoll(text.substr(at + calls.size()));
+    }
+
+    const std::string notes = name + ":notes";
+    std::mutex noting;
+    fair_mutex lock{c, name};
+};
+
+TEST_P(a_mixed_line, is_served_in_the_order_in_which_it_came) {
+    client d{without_polls()};
+    fair_mutex elsewhere{d, name};
+    lease held = lock.acquire();
+    std::vector<peer::request> javas;
+    std::vector<std::future<void>> ours;
+    for (int i = 1; i <= 9; ++i) {
+        if (i % 3 == 1) {
+            for (auto& request : java_takes_a_turn(std::to_string(i))) javas.push_back(std::move(request));
+        } else {
+            ours.push_back(we_take_a_turn(i % 3 == 2 ? lock : elsewhere, std::to_string(i)));
+        }
+        ASSERT_TRUE(has(i));
+    }
+    const stopwatch since;
+    EXPECT_TRUE(held.release());
+    for (auto& one : ours) one.get();
+    for (auto& one : javas) one.get();
+    EXPECT_LT(since.took(), 9 * 100ms + slack);
+    std::string order;
+    for (const auto& note : server.command({"LRANGE", notes, "0", "-1"}).items) order += note.text + ' ';
+    EXPECT_EQ(order, "1 2 3 4 5 6 7 8 9 ");
+    EXPECT_TRUE(has(0));
+}
+
+TEST_P(a_mixed_line, lets_nobody_push_in) {
+    lease held = lock.acquire();
+    auto java_waits = ask_java("a", "lock", "fair");
+    ASSERT_TRUE(has(1));
+    client d{without_polls()};
+    fair_mutex elsewhere{d, name};
+    EXPECT_TRUE(held.release());
+    // Java may not have come yet, but it is its turn.
+    EXPECT_FALSE(elsewhere.try_acquire());
+    java_waits.get();
+    auto ours = waiter_for(elsewhere);
+    ASSERT_TRUE(has(1));
+    tell_java("a", "unlock", "fair");
+    EXPECT_EQ(tell_java("b", "try", "fair"), "false");
+    EXPECT_TRUE(ours.get().release());
+}
+
+TEST_P(a_mixed_line, goes_on_behind_those_who_gave_up) {
+    lease held = lock.acquire();
+    auto java_gives_up = ask_java("a", "try", "fair", {300});
+    ASSERT_TRUE(has(1));
+    auto we_give_up = in_background([&] { return lock.try_acquire_for(500ms); });
+    ASSERT_TRUE(has(2));
+    auto java_stays = ask_java("b", "lock", "fair");
+    ASSERT_TRUE(has(3));
+    client d{without_polls()};
+    fair_mutex elsewhere{d, name};
+    auto we_stay = waiter_for(elsewhere);
+    ASSERT_TRUE(has(4));
+    EXPECT_EQ(java_gives_up.get(), "false");
+    EXPECT_FALSE(we_give_up.get());
+    ASSERT_TRUE(has(2));
+    EXPECT_TRUE(held.release());
+    java_stays.get();
+    EXPECT_FALSE(ready(we_stay));
+    tell_java("b", "unlock", "fair");
+    EXPECT_TRUE(we_stay.get().valid());
+}
+
+// Redisson would wait five minutes for it.
+TEST_P(a_mixed_line, waits_for_a_java_that_was_killed_no_longer_than_for_one_of_ours) {
+    config brisk = settings(server.url());
+    brisk.fair_liveness = 1s;
+    brisk.poll_gap = 200ms;
+    client d{brisk};
+    fair_mutex ours{d, name};
+    const auto doomed = start_redisson(GetParam());
+    lease held = lock.acquire();
+    (void)doomed->ask("a", "lock", "fair", name);
+    ASSERT_TRUE(has(1));
+    auto waiter = waiter_for(ours);
+    ASSERT_TRUE(has(2));
+    doomed->process().kill();
+    const stopwatch since;
+    EXPECT_TRUE(held.release());
+    EXPECT_TRUE(waiter.get().valid());
+    EXPECT_LT(since.took(), brisk.fair_liveness + slack);
+}
+
+// Redisson passes over a head only when its limit is over, which ours renew; so Java too waits for our
+// liveness.
+TEST_P(a_mixed_line, lets_java_in_soon_after_a_waiter_of_ours_was_killed) {
+    auto doomed = child_process::fork_call([&](const parent_link& parent) {
+        config brisk = settings(interop_server().url());
+        brisk.fair_liveness = 1s;
+        brisk.poll_gap = 200ms;
+        client mine{brisk};
+        fair_mutex ours{mine, name};
+        (void)parent.await_line();
+        ours.lock();
+        return 0;
+    });
+    tell_java("a", "try", "fair", {1'000});  // the server knows its script from now on
+    tell_java("a", "unlock", "fair");
+    lease held = lock.acquire({.ttl = 60s});
+    doomed.write("go\n");
+    ASSERT_TRUE(has(1));
+    doomed.kill();
+    const auto before = scripts_run();
+    auto java_waits = ask_java("a", "lock", "fair");
+    // It asks, listens, asks again, and goes to sleep.
+    ASSERT_TRUE(eventually(patience, [&] { return scripts_run() == before + 2; }));
+    client polling{settings(server.url())};
+    fair_mutex behind{polling, name};
+    auto ours = waiter_for(behind);
+    ASSERT_TRUE(has(3));
+    EXPECT_TRUE(held.release());
+    const stopwatch since;
+    java_waits.get();
+    EXPECT_LT(since.took(), polling.settings().fair_liveness + polling.settings().poll_gap + slack);
+    tell_java("a", "unlock", "fair");
+    EXPECT_TRUE(ours.get().valid());
+}
+
+INSTANTIATE_TEST_SUITE_P(, a_mixed_line, both_redissons(), version_name);
+
+}  // namespace
+}  // namespace holdfast::test

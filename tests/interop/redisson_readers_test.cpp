@@ -1,0 +1,256 @@
+// Readers and writers of both languages on one RReadWriteLock.
+#include "interop/java_scene.hpp"
+
+namespace holdfast::test {
+namespace {
+
+class readers_and_writers : public java_scene {
+  protected:
+    [[nodiscard]] bool waits(std::int64_t n = 1) const { return writing_shared.waits(name, n); }
+    bool java_may(std::string_view kind) {
+        if (tell_java("try", "try", kind) != "true") return false;
+        tell_java("try", "unlock", kind);
+        return true;
+    }
+    bool we_may_write() { return static_cast<bool>(lock.try_acquire()); }
+    bool we_may_read() { return static_cast<bool>(lock.try_acquire_shared()); }
+
+    shared_mutex lock{c, name};
+};
+
+TEST_P(readers_and_writers, readers_of_both_hold_it_together_and_keep_writers_out) {
+    tell_java("a", "lock", "read");
+    lease reading = lock.acquire_shared();
+    EXPECT_TRUE(java_may("read"));
+    EXPECT_TRUE(we_may_read());
+    EXPECT_FALSE(java_may("write"));
+    EXPECT_FALSE(we_may_write());
+    // Whoever leaves first, the other stays in.
+    EXPECT_TRUE(reading.release());
+    EXPECT_FALSE(we_may_write());
+    reading = lock.acquire_shared();
+    tell_java("a", "unlock", "read");
+    EXPECT_FALSE(java_may("write"));
+    EXPECT_TRUE(reading.valid());
+    EXPECT_GT(pttl(server, name), 25s);
+    EXPECT_TRUE(reading.release());
+    EXPECT_TRUE(java_may("write"));
+    EXPECT_TRUE(we_may_write());
+}
+
+TEST_P(readers_and_writers, a_writer_of_either_keeps_readers_of_the_other_out) {
+    tell_java("a", "lock", "write");
+    EXPECT_FALSE(we_may_read());
+    tell_java("a", "unlock", "write");
+    lease writing = lock.acquire();
+    EXPECT_FALSE(java_may("read"));
+    EXPECT_TRUE(writing.release());
+}
+
+TEST_P(readers_and_writers, javas_last_reader_lets_our_writer_in_and_ours_lets_javas) {
+    EXPECT_LT(quickest(
+                  [&] {
+                      tell_java("a", "lock", "read");
+                      tell_java("b", "lock", "read");
+                      auto waiter = waiter_for(lock);
+                      EXPECT_TRUE(waits());
+                      tell_java("a", "unlock", "read");
+                      EXPECT_FALSE(ready(waiter, 20ms));
+                      return waiter;
+                  },
+                  [&] { tell_java("b", "unlock", "read"); },
+                  [](auto& waiter) { EXPECT_TRUE(waiter.get().valid()); }),
+              100ms);
+    lease one, two;
+    EXPECT_LT(quickest(
+                  [&] {
+                      one = lock.acquire_shared();
+                      two = lock.acquire_shared();
+                      auto waiter = ask_java("a", "lock", "write");
+                      EXPECT_TRUE(waits());
+                      EXPECT_TRUE(one.release());
+                      EXPECT_FALSE(waiter.ready(20ms));
+                      return waiter;
+                  },
+                  [&] { EXPECT_TRUE(two.release()); },
+                  [&](auto& waiter) {
+                      waiter.get();
+                      tell_java("a", "unlock", "write");
+                  }),
+              100ms);
+}
+
+TEST_P(readers_and_writers, a_writer_that_leaves_lets_all_readers_of_all_in) {
+    client d{without_polls()};
+    shared_mutex elsewhere{d, name};
+    peer& other_java =
+        redisson(GetParam() == std::string_view{newest_redisson} ? late_redisson_3 : newest_redisson);
+    const auto read_with_all = [&](const std::function<void()>& writer_leaves) {
+        auto first = in_background([&] { return lock.try_acquire_shared_for(patience); });
+        auto second = in_background([&] { return elsewhere.try_acquire_shared_for(patience); });
+        auto third = ask_java("a", "lock", "read");
+        auto fourth = other_java.ask("a", "lock", "read", name);
+        EXPECT_TRUE(waits(4));
+        const stopwatch since;
+        writer_leaves();
+        EXPECT_TRUE(first.get().release());
+        EXPECT_TRUE(second.get().release());
+        third.get();
+        fourth.get();
+        EXPECT_LT(since.took(), slack);
+        tell_java("a", "unlock", "read");
+        other_java.tell("a", "unlock", "read", name);
+        EXPECT_TRUE(waits(0));
+    };
+    tell_java("w", "lock", "write");
+    read_with_all([&] {
+        tell_java("w", "unlock", "write");
+        // Java's own waiters may have missed that: see a_java_that_has_just_asked...
+        server.command({"PUBLISH", "redisson_rwlock:{" + name + "}", "0"});
+    });
+    lease writing = lock.acquire();
+    read_with_all([&] { EXPECT_TRUE(writing.release()); });
+}
+
+TEST_P(readers_and_writers, a_java_that_has_just_asked_hears_our_writer_leave) {
+    for (int i = 0; i < 60; ++i) {
+        lease held = lock.acquire();
+        auto waiter = ask_java("a", "lock", "write");
+        // It has subscribed, and asks once more before it goes to sleep.
+        ASSERT_TRUE(waits());
+        EXPECT_TRUE(held.release());
+        ASSERT_TRUE(waiter.ready(5s)) << "round " << i;
+        tell_java("a", "unlock", "write");
+    }
+}
+
+// --- from writer to reader -------------------------------------------------------------------------
+
+// Redisson says nothing then: other readers learn of it when they ask again, Java's at the end of the TTL.
+TEST_P(readers_and_writers, javas_writer_that_becomes_a_reader_lets_our_readers_in_when_they_ask_again) {
+    client polling{settings(server.url())};
+    shared_mutex ours{polling, name};
+    tell_java("a", "lock", "write", {60'000});
+    auto waiter = in_background([&] { return ours.try_acquire_shared_for(patience); });
+    ASSERT_TRUE(waits());
+    tell_java("a", "lock", "read", {60'000});
+    EXPECT_FALSE(ready(waiter, 50ms));
+    const stopwatch since;
+    tell_java("a", "unlock", "write");
+    lease got = waiter.get();
+    EXPECT_TRUE(got.valid());
+    EXPECT_LT(since.took(), polling.settings().poll_gap + slack);
+    EXPECT_FALSE(we_may_write());
+    tell_java("a", "unlock", "read");
+    EXPECT_FALSE(java_may("write"));
+    EXPECT_TRUE(got.release());
+    EXPECT_TRUE(we_may_write());
+}
+
+TEST_P(readers_and_writers, our_writer_that_becomes_a_reader_lets_javas_readers_in_at_once) {
+    lease reading;
+    lease writing;
+    EXPECT_LT(quickest(
+                  [&] {
+                      writing = lock.acquire();
+                      auto waiter = ask_java("a", "lock", "read");
+                      EXPECT_TRUE(waits());
+                      reading = lock.acquire_shared(writing);
+                      EXPECT_FALSE(waiter.ready(20ms));
+                      return waiter;
+                  },
+                  [&] { EXPECT_TRUE(writing.release()); },
+                  [&](auto& waiter) {
+                      waiter.get();
+                      EXPECT_FALSE(java_may("write"));
+                      EXPECT_TRUE(reading.valid());
+                      EXPECT_TRUE(reading.release());
+                      EXPECT_FALSE(we_may_write());
+                      tell_java("a", "unlock", "read");
+                  }),
+              100ms);
+    EXPECT_TRUE(java_may("write"));
+}
+
+// --- holding it more than once, and for longer -----------------------------------------------------
+
+TEST_P(readers_and_writers, readers_of_both_may_hold_it_more_than_once) {
+    tell_java("a", "lock", "read");
+    tell_java("a", "lock", "read");
+    EXPECT_EQ(tell_java("a", "holds", "read"), "2");
+    lock.lock_shared();
+    lock.lock_shared();
+    tell_java("a", "unlock", "read");
+    lock.unlock_shared();
+    EXPECT_FALSE(java_may("write"));
+    tell_java("a", "unlock", "read");
+    EXPECT_FALSE(java_may("write"));
+    EXPECT_FALSE(in_background([&] { return we_may_write(); }).get());
+    lock.unlock_shared();
+    EXPECT_TRUE(java_may("write"));
+}
+
+TEST_P(readers_and_writers, the_watchdogs_of_both_keep_their_readers) {
+    tell_java("a", "lock", "read");
+    auto waiter = waiter_for(lock);
+    EXPECT_TRUE(renewed(name, 4));
+    EXPECT_FALSE(ready(waiter));
+    tell_java("a", "unlock", "read");
+    EXPECT_TRUE(waiter.get().release());
+
+    client brisk{without_polls(brisk_lease)};
+    shared_mutex ours{brisk, name};
+    lease reading = ours.acquire_shared();
+    auto java_waits = ask_java("a", "lock", "write");
+    EXPECT_TRUE(renewed(name, 4));
+    EXPECT_FALSE(java_waits.ready());
+    EXPECT_TRUE(reading.valid());
+    EXPECT_TRUE(reading.release());
+    java_waits.get();
+    tell_java("a", "unlock", "write");
+}
+
+TEST_P(readers_and_writers, a_java_reader_that_was_killed_does_not_outlast_its_lease_beside_ours) {
+    const auto doomed = start_redisson(GetParam());
+    doomed->tell("a", "lock", "read", name);
+    client brisk{without_polls(brisk_lease)};
+    shared_mutex ours{brisk, name};
+    lease reading = ours.acquire_shared();
+    doomed->process().kill();
+    EXPECT_TRUE(renewed(name, 4));
+    auto waiter = ask_java("b", "lock", "write");
+    EXPECT_TRUE(waits());
+    const stopwatch since;
+    EXPECT_TRUE(reading.release());
+    waiter.get();
+    EXPECT_LT(since.took(), slack);
+    tell_java("b", "unlock", "write");
+}
+
+// Redisson before 4.4 renews the marks of every reader it finds, dead ones too: then it takes until they run
+// out.
+TEST_P(readers_and_writers, a_reader_of_ours_that_was_killed_does_not_outlast_its_lease_beside_javas) {
+    auto doomed = child_process::fork_call([&](const parent_link& parent) {
+        client mine{without_polls(brisk_lease)};
+        shared_mutex theirs{mine, name};
+        const lease held = theirs.acquire_shared();
+        parent.report("held");
+        (void)parent.await_line();
+        return 0;
+    });
+    ASSERT_TRUE(doomed.wait_for_output("held", patience));
+    tell_java("a", "lock", "read");
+    doomed.kill();
+    EXPECT_TRUE(renewed(name, 4));
+    EXPECT_FALSE(we_may_write());
+    auto waiter = waiter_for(lock);
+    const stopwatch since;
+    tell_java("a", "unlock", "read");
+    EXPECT_TRUE(waiter.get().valid());
+    EXPECT_LT(since.took(), brisk_lease + slack);
+}
+
+INSTANTIATE_TEST_SUITE_P(, readers_and_writers, both_redissons(), version_name);
+
+}  // namespace
+}  // namespace holdfast::test

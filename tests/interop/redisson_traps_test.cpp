@@ -1,0 +1,165 @@
+// Where Redisson itself goes wrong, with real Java, and how we bear it. docs/wire/redisson-vectors.md has the
+// table. Others are where they belong: lets_java_in_soon_after_a_waiter_of_ours_was_killed,
+// a_java_that_has_just_asked_..., javas_writer_that_becomes_a_reader_..., nothing_stays_behind_...
+#include "interop/java_scene.hpp"
+
+namespace holdfast::test {
+namespace {
+
+class javas_trap : public java_scene {
+  protected:
+    const std::string line = "redisson_lock_queue:{" + name + "}";
+    const std::string limits = "redisson_lock_timeout:{" + name + "}";
+};
+
+// It takes 300 s off their limits, whatever it waited itself, and then they look dead.
+TEST_P(javas_trap, an_async_try_that_fails_does_not_cost_those_behind_it_their_place) {
+    fair_mutex lock{c, name};
+    lease held = lock.acquire();
+    auto fails = ask_java("a", "try_async", "fair", {300, 30'000});
+    ASSERT_TRUE(fair_shared.waits(name));
+    client d{settings(server.url())};
+    fair_mutex others{d, name};
+    auto waiter = waiter_for(others);
+    ASSERT_TRUE(fair_shared.waits(name, 2));
+    const auto ours = server.command({"LINDEX", line, "1"}).text;
+    EXPECT_EQ(fails.get(), "false");
+    ASSERT_TRUE(fair_shared.waits(name, 1));
+    // Another, that would overtake it.
+    auto java_waits = ask_java("b", "lock", "fair");
+    ASSERT_TRUE(fair_shared.waits(name, 2));
+    EXPECT_EQ(server.command({"LINDEX", line, "0"}).text, ours);
+    EXPECT_TRUE(held.release());
+    lease got = waiter.get();
+    EXPECT_EQ(got.owner().str(), ours);
+    EXPECT_FALSE(java_waits.ready());
+    EXPECT_TRUE(got.release());
+    java_waits.get();
+    tell_java("b", "unlock", "fair");
+}
+
+// Java's waiters ask without a pause then; for how long is up to us.
+TEST_P(javas_trap, a_dead_head_of_a_fair_line_makes_java_spin_but_not_for_five_minutes) {
+    fair_mutex lock{c, name};
+    lease held = lock.acquire();
+    const auto now = server.command({"TIME"}).items.at(0).text;
+    server.command({"RPUSH", line, "dead:1"});
+    server.command({"ZADD", limits, std::to_string((std::stoll(now) + 300) * 1000), "dead:1"});
+    auto java_waits = ask_java("a", "lock", "fair");
+    ASSERT_TRUE(fair_shared.waits(name, 2));
+    config brisk = settings(server.url());
+    brisk.fair_liveness = 1s;
+    brisk.poll_gap = 200ms;
+    client d{brisk};
+    fair_mutex others{d, name};
+    auto waiter = waiter_for(others);
+    ASSERT_TRUE(fair_shared.waits(name, 3));
+    const stopwatch since;
+    EXPECT_TRUE(held.release());
+    java_waits.get();
+    EXPECT_LT(since.took(), brisk.fair_liveness + slack);
+    tell_java("a", "unlock", "fair");
+    EXPECT_TRUE(waiter.get().valid());
+}
+
+// In Redisson alone for ever, whoever asks.
+TEST_P(javas_trap, a_head_without_a_limit_blocks_java_until_one_of_ours_comes) {
+    server.command({"RPUSH", line, "dead:1"});
+    EXPECT_EQ(tell_java("a", "try", "fair", {500}), "false");
+    config brisk = settings(server.url());
+    brisk.fair_liveness = 400ms;
+    brisk.poll_gap = 200ms;
+    client d{brisk};
+    fair_mutex lock{d, name};
+    EXPECT_TRUE(lock.try_acquire_for(patience).release());
+    EXPECT_EQ(tell_java("a", "try", "fair"), "true");
+    tell_java("a", "unlock", "fair");
+}
+
+// The read's unlock takes the write's renewal along: Java believes to write, and does not any more.
+TEST_P(javas_trap, unlocking_a_read_inside_a_write_ends_the_write_at_its_timeout) {
+    tell_java("a", "lock", "write");
+    tell_java("a", "lock", "read");
+    tell_java("a", "unlock", "read");
+    shared_mutex lock{c, name};
+    EXPECT_FALSE(lock.try_acquire());
+    const stopwatch since;
+    lease got = lock.try_acquire_for(patience);
+    EXPECT_TRUE(got.valid());
+    EXPECT_LT(since.took(), brisk_lease + slack);
+    EXPECT_NE(ask_java("a", "unlock", "write").failure().find("IllegalMonitorState"), std::string::npos);
+    EXPECT_TRUE(got.valid());
+}
+
+// Java's renewal cuts the TTL of all to its own. Ours is renewed, so it is there still when Java has died.
+TEST_P(javas_trap, a_java_reader_shortens_our_lease_and_its_end_does_not_end_ours) {
+    client renewing{without_polls(2 * brisk_lease)};
+    shared_mutex lock{renewing, name};
+    const lease reading = lock.acquire_shared();
+    const auto doomed = start_redisson(GetParam());
+    doomed->tell("a", "lock", "read", name);
+    EXPECT_TRUE(eventually(patience, [&] { return pttl(server, name) <= brisk_lease; }));
+    doomed->process().kill();
+    EXPECT_TRUE(renewed(name, 2));
+    EXPECT_TRUE(reading.valid());
+    EXPECT_EQ(tell_java("b", "try", "write"), "false");
+}
+
+TEST_P(javas_trap, a_lock_of_one_kind_and_a_read_write_lock_on_one_name_are_refused) {
+    recursive_mutex lock{c, name};
+    shared_mutex readers{c, name};
+    tell_java("a", "lock", "recursive");
+    EXPECT_EQ(code_of([&] { (void)readers.try_acquire(); }), errc::wrong_kind);
+    EXPECT_EQ(code_of([&] { (void)readers.try_acquire_shared(); }), errc::wrong_kind);
+    tell_java("a", "unlock", "recursive");
+    tell_java("a", "lock", "read");
+    EXPECT_EQ(code_of([&] { (void)lock.try_acquire(); }), errc::wrong_kind);
+    tell_java("a", "unlock", "read");
+    tell_java("a", "lock", "write");
+    EXPECT_EQ(code_of([&] { (void)lock.try_acquire(); }), errc::wrong_kind);
+    tell_java("a", "unlock", "write");
+    // Java does not look: nothing of ours can keep it from doing so.
+    const lease held = lock.acquire();
+    EXPECT_EQ(tell_java("a", "try", "read"), "true");
+    tell_java("a", "unlock", "read");
+}
+
+// Unlike an RLock's, which throws.
+TEST_P(javas_trap, unlocking_a_fair_lock_that_has_run_out_succeeds_and_takes_nothing_from_us) {
+    tell_java("a", "lock", "fair", {100});
+    ASSERT_TRUE(eventually(patience, [&] { return !exists(server, name); }));
+    tell_java("a", "unlock", "fair");
+    tell_java("a", "lock", "fair", {100});
+    fair_mutex lock{c, name};
+    const lease got = lock.try_acquire_for(patience);
+    EXPECT_NE(ask_java("a", "unlock", "fair").failure().find("IllegalMonitorState"), std::string::npos);
+    EXPECT_TRUE(got.valid());
+}
+
+// --- RSpinLock: the layout of RLock, and no messages -------------------------------------------------------
+
+TEST_P(javas_trap, a_spin_lock_says_nothing_and_we_ask_again_in_time) {
+    client polling{settings(server.url())};
+    recursive_mutex listening{polling, name};
+    recursive_mutex asking{polling, name, {.wake = wake::poll}};
+    for (auto* lock : {&listening, &asking}) {
+        tell_java("a", "lock", "spin", {60'000});
+        auto waiter = waiter_for(*lock);
+        EXPECT_FALSE(ready(waiter, 100ms));
+        const stopwatch since;
+        tell_java("a", "unlock", "spin");
+        lease got = waiter.get();
+        EXPECT_TRUE(got.valid());
+        EXPECT_LT(since.took(), polling.settings().poll_gap + slack);
+        EXPECT_EQ(tell_java("b", "try", "spin"), "false");
+        auto spins = ask_java("b", "lock", "spin");
+        EXPECT_TRUE(got.release());
+        spins.get();
+        tell_java("b", "unlock", "spin");
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(, javas_trap, both_redissons(), version_name);
+
+}  // namespace
+}  // namespace holdfast::test

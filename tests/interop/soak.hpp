@@ -1,0 +1,37 @@
+// Threads that for a while do anything to locks, and count under them. redisson/Soak.java does the same in
+// Java.
+//
+// Each turn takes one of the kinds, as a writer or (shared only) as a reader, by a try, a timed try with or
+// without a lease, or by waiting with or without a lease; sometimes it locks twice. A writer reads the
+// counter and writes the next number, together with an increment of the tally; so the two differ at the end
+// if ever two were inside, and only then: whoever is killed in between has written both or none. A reader
+// reads the counter twice, and complains if it changed.
+#pragma once
+
+#include "interop/kinds.hpp"
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace holdfast::test {
+
+struct soak_plan {
+    std::vector<std::string> kinds;  // recursive, fair, fenced, shared
+    std::chrono::milliseconds time;
+    int threads = 8;
+    // Of those who do not give a lease as well. Whoever was killed keeps the others out for so long.
+    std::chrono::milliseconds lease{2'000};
+};
+
+// Keys: the lock is "soak:<kind>", beside it ":counter" and ":tally", and ":java" and ":holdfast" count the
+// turns of each.
+[[nodiscard]] inline std::string soak_name(const std::string& kind) { return "soak:" + kind; }
+
+// The lock, its writers' side if it has two.
+[[nodiscard]] any_lock soak_lock(client& c, const std::string& kind);
+
+// Runs in a process of its own; reports "done" or what went wrong.
+int soak(const parent_link& parent, const soak_plan& plan);
+
+}  // namespace holdfast::test
