@@ -358,7 +358,7 @@ TEST_F(redisson_vectors, vector_19_readers_that_are_evicted_leave_their_marks) {
     EXPECT_EQ(told.heard(), "1 0 ");
 }
 
-// --- 20 to 25: semaphores and the latch --------------------------------------------------------------
+// 20 to 25, semaphores and the latch, are in redisson_counters_test.cpp.
 
 // --- RFencedLock, renewal, kinds, names ----------------------------------------------------------------
 

@@ -15,14 +15,16 @@ if verb == 'read' then return left end
 -- What changes nothing is not kept.
 if (verb == 'set') == (count ~= false) then return 0 end
 
-local result, message = 1, '1'
+-- Redisson's clients go on at '0' and at nothing else, so that is said of an erased latch too.
+local result, message = 1, '0'
 if verb == 'set' then
   call('SET', N, ARGV[3])
+  message = '1'
 elseif verb == 'down' and left > tonumber(ARGV[3]) then
   result, message = call('DECRBY', N, ARGV[3]), nil
 else
-  if verb == 'down' then result, message = 0, '0' end
   call('DEL', N)
+  if verb == 'down' then result = 0 end
 end
 call('SET', O, result, 'PX', 10000)
 if message then redis.pcall('PUBLISH', channel, message) end
