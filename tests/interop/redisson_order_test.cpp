@@ -142,14 +142,17 @@ TEST_P(a_mixed_line, lets_java_in_soon_after_a_waiter_of_ours_was_killed) {
     auto java_waits = ask_java("a", "lock", "fair");
     // It asks, listens, asks again, and goes to sleep.
     ASSERT_TRUE(eventually(patience, [&] { return scripts_run() == before + 2; }));
-    client polling{settings(server.url())};
+    config brisk = settings(server.url());
+    brisk.fair_liveness = 1s;
+    brisk.poll_gap = 200ms;
+    client polling{brisk};
     fair_mutex behind{polling, name};
     auto ours = waiter_for(behind);
     ASSERT_TRUE(has(3));
     EXPECT_TRUE(held.release());
     const stopwatch since;
     java_waits.get();
-    EXPECT_LT(since.took(), polling.settings().fair_liveness + polling.settings().poll_gap + slack);
+    EXPECT_LT(since.took(), brisk.fair_liveness + brisk.poll_gap + slack);
     tell_java("a", "unlock", "fair");
     EXPECT_TRUE(ours.get().valid());
 }

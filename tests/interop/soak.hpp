@@ -22,6 +22,11 @@ struct soak_plan {
     int threads = 8;
     // Of those who do not give a lease as well. Whoever was killed keeps the others out for so long.
     std::chrono::milliseconds lease{2'000};
+
+    friend std::ostream& operator<<(std::ostream& out, const soak_plan& plan) {
+        for (const auto& kind : plan.kinds) out << kind << ' ';
+        return out;
+    }
 };
 
 // Keys: the lock is "soak:<kind>", beside it ":counter" and ":tally", and ":java" and ":holdfast" count the

@@ -93,7 +93,7 @@ TEST_F(fair_line, many_dead_ones_cost_no_more_than_one) {
     EXPECT_LT(since.took(), liveness + slack);
 }
 
-TEST_F(fair_line, a_head_without_a_limit_is_given_one) {
+TEST_F(fair_line, a_head_without_a_limit_is_passed_over) {
     server.command({"RPUSH", line, java});
     const stopwatch since;
     EXPECT_TRUE(lock.acquire().valid());
@@ -161,6 +161,25 @@ TEST_F(fair_line, a_waiter_behind_java_is_not_taken_for_dead_when_java_enters) {
     server.command({"ZINCRBY", limits, "-300000", ours});
     EXPECT_GT(limit_of(ours), 0);
     held.release();
+    EXPECT_TRUE(waiter.get().valid());
+}
+
+// It stands in line before it listens. Were its limit cut meanwhile, others of Java's would throw it out of
+// the line when it is the head, and it would sleep for as long as it had been told at first: minutes.
+TEST_F(fair_line, the_limit_of_a_java_waiter_that_does_not_listen_yet_is_left_alone) {
+    stands_in_line(java + "0", 300s);  // dead, and its turn
+    stands_in_line(java, 600s);
+    auto waiter = waiter_for(others);
+    ASSERT_TRUE(eventually(patience, [&] { return exists(server, "holdfast:d1:{job}"); }));
+    child_process listening{
+        {"redis-cli", "-p", std::to_string(server.port()), "SUBSCRIBE", channel_of("job") + ":" + java}};
+    ASSERT_TRUE(listening.wait_for_output("subscribe", patience));
+    // When the dead one is out it hears that it is its turn.
+    EXPECT_TRUE(listening.wait_for_output("message", patience));
+    EXPECT_EQ(server.command({"LINDEX", line, "0"}).text, java);
+    EXPECT_GT(limit_of(java), 500'000);
+    EXPECT_FALSE(ready(waiter));
+    listening.kill();
     EXPECT_TRUE(waiter.get().valid());
 }
 

@@ -223,7 +223,7 @@ TEST_F(redisson_vectors, vector_09_who_gives_up_leaves_the_line_and_takes_its_wa
                 600'000.0 - static_cast<double>(a.settings().fair_liveness.count()), 1500.0);
 }
 
-// Differs: in Redisson it blocks the lock for ever. Ours gives it a limit.
+// Differs: in Redisson it blocks the lock for ever. With us nobody listens for it, so it is dead.
 TEST_F(redisson_vectors, vector_10_a_head_without_a_limit_is_passed_over_in_time) {
     config brisk = settings(server.url());
     brisk.fair_liveness = 400ms;

@@ -80,7 +80,7 @@ TYPED_TEST(waiting, asks_at_once_when_the_subscription_is_back) {
     ASSERT_TRUE(eventually(patience, [&] { return this->lazy.stats().attempts.busy >= 2; }));
     this->net.swallow_messages(true);
     EXPECT_TRUE(first.release());
-    ASSERT_TRUE(eventually(patience, [&] { return this->net.count().messages_swallowed == 1; }));
+    ASSERT_TRUE(eventually(patience, [&] { return this->net.count().messages_swallowed >= 1; }));
     EXPECT_FALSE(ready(waiter));
     // The message is lost for good; nothing but the new connection can tell.
     const stopwatch since;

@@ -22,7 +22,7 @@ class fair final : public redisson_layout {
         const auto lease = std::to_string(r.lease.count());
         const auto liveness = std::to_string(around_.fair_liveness.count());
         around_.node.eval(
-            ref(redis_scripts::fair_acquire), of.keys(),
+            ref(redis_scripts::fair_acquire), of.keys_to_acquire(),
             std::array<std::string_view, 5>{r.owner.str(), lease, r.want == intent::queue ? "1" : "0",
                                             of.channel, liveness},
             deadline, [done = std::move(done)](const redis::outcome& o) {
@@ -53,12 +53,18 @@ class fair final : public redisson_layout {
             : lock(name),
               line(redisson_prefixed("redisson_lock_queue", name)),
               limits(redisson_prefixed("redisson_lock_timeout", name)),
+              unheard(helper_key('d', name)),
               channel(redisson_channel(name) + ':') {}
 
         [[nodiscard]] std::array<std::string_view, 3> keys() const { return {lock, line, limits}; }
 
+        [[nodiscard]] std::array<std::string_view, 4> keys_to_acquire() const {
+            return {lock, line, limits, unheard};
+        }
+
         const std::string& lock;
         const std::string line, limits;
+        const std::string unheard;  // since when nobody listens for someone in line
         const std::string channel;  // of an owner, without the owner
     };
 };

@@ -186,14 +186,13 @@ std::array<std::string, 4> keys_beside(const std::string& name) {
 
 // Keys that stand beside locks. A lock may be named so all the same; `inspect` finds it.
 bool is_helper(std::string_view key) {
-    constexpr std::array prefixes{std::string_view{"holdfast:q"},
-                                  std::string_view{"holdfast:f"},
-                                  std::string_view{"holdfast:p"},
-                                  std::string_view{"holdfast:o"},
-                                  std::string_view{"redisson_unlock_latch:"},
-                                  std::string_view{"redisson_lock_queue:"},
-                                  std::string_view{"redisson_lock_timeout:"},
-                                  std::string_view{"redisson_lock_token:"}};
+    // Ours are holdfast:d, f, o, p and q; docs/wire/ says which is which.
+    constexpr std::array prefixes{
+        std::string_view{"holdfast:d"},           std::string_view{"holdfast:f"},
+        std::string_view{"holdfast:o"},           std::string_view{"holdfast:p"},
+        std::string_view{"holdfast:q"},           std::string_view{"redisson_unlock_latch:"},
+        std::string_view{"redisson_lock_queue:"}, std::string_view{"redisson_lock_timeout:"},
+        std::string_view{"redisson_lock_token:"}};
     return std::any_of(prefixes.begin(), prefixes.end(), [&](auto p) { return key.starts_with(p); }) ||
            key.find(":rwlock_timeout:") != std::string_view::npos;
 }

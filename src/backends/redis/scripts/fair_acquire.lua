@@ -1,12 +1,14 @@
 -- Takes a Redisson RFairLock if it is free and the owner's turn; else may put the owner into its line.
--- KEYS: N the lock (hash), Q its line (list of owners), T their time limits (zset, ms since 1970)
+-- KEYS: N the lock (hash), Q its line (list of owners), T their time limits (zset, ms since 1970), D since when someone in
+-- line is not listened for (hash, only ours)
 -- ARGV: owner, lease in ms, '1' to stand in line, the channel of an owner without the owner, liveness in ms
 -- Returns 0 taken, 'kind' when N is some other hash, else {PTTL of N (-2: free, and another's turn), holder or head}.
 --
 -- A limit is an upper bound: behind it whoever waits is taken for dead. Redisson's clients never move theirs on, count
 -- 300 s for each owner before them and take off as much when it enters; ours are renewed by each question. Whom no
--- client of the server listens for, is given no more than `liveness`, which is how long a dead head costs at most.
-local N, Q, T = KEYS[1], KEYS[2], KEYS[3]
+-- client of the server has listened for in the last `liveness` is dead, whatever its limit. The limit stays as it is: a
+-- client of Java's asks first and listens then, and with a shorter limit others of Java's would throw it out later.
+local N, Q, T, D = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local me, lease, channel, liveness = ARGV[1], ARGV[2], ARGV[4], tonumber(ARGV[5])
 local call = redis.call
 local foreign_wait = 300000
@@ -30,8 +32,9 @@ end
 local head = call('LINDEX', Q, 0)
 if #holders == 0 then
   while head and head ~= me do
-    local limit = call('ZSCORE', T, head)
-    if limit and tonumber(limit) <= now and not listened_for(head) then
+    local limit = tonumber(call('ZSCORE', T, head) or nil)
+    local unheard = tonumber(redis.pcall('HGET', D, head) or nil)
+    if (limit and limit <= now or unheard and unheard + liveness <= now) and not listened_for(head) then
       call('LPOP', Q)
       call('ZREM', T, head)
       head = call('LINDEX', Q, 0)
@@ -46,6 +49,7 @@ if #holders == 0 then
     if head then
       call('LPOP', Q)
       call('ZREM', T, me)
+      redis.pcall('DEL', D)
     end
     for _, other in ipairs(call('ZRANGE', T, 0, -1)) do call('ZINCRBY', T, -liveness, other) end
     call('HSET', N, me, 1)
@@ -54,11 +58,15 @@ if #holders == 0 then
   end
   -- It is somebody's turn who has not come yet. All who will not come are given their time at once.
   for _, owner in ipairs(call('LRANGE', Q, 0, 63)) do
-    local limit = tonumber(call('ZSCORE', T, owner) or nil)
-    local too_long = limit and limit > now + liveness and not listened_for(owner)
-    local too_short = limit and limit <= now and listened_for(owner)
-    if not limit or too_long or too_short then call('ZADD', T, now + liveness, owner) end
+    if not listened_for(owner) then
+      redis.pcall('HSETNX', D, owner, now)
+    else
+      redis.pcall('HDEL', D, owner)
+      if tonumber(call('ZSCORE', T, owner) or 0) <= now then call('ZADD', T, now + foreign_wait, owner) end
+    end
   end
+  -- While it is another's turn everybody asks more often than that.
+  redis.pcall('PEXPIRE', D, liveness + 1000)
 end
 
 local ttl = call('PTTL', N)
