@@ -24,6 +24,7 @@ using backend::waiter_info;
 
 // Takes the lock from whoever holds it and passes it to the next waiter. The holder is told where the
 // store can, at the latest when it renews: until then two may believe to hold it. True if somebody held it.
+// Of a semaphore all permits with an owner come back; a number without any is errc::wrong_kind.
 HOLDFAST_API bool evict(client& on, const lock_name& name);
 
 }  // namespace holdfast

@@ -64,7 +64,8 @@ struct config {
     // A callback of the user that runs longer is reported, and others go on beside it.
     milliseconds slow_callback{1'000};
 
-    // Shown to operators by `holdfast inspect` and CLIENT LIST; empty: the program's name.
+    // Shown by CLIENT LIST behind "holdfast:", the client's id, its pid and its host. Empty: the program's
+    // name.
     std::string program;
 };
 

@@ -69,7 +69,8 @@ struct mutex_options {
 
 // The default lock: not re-entrant, first come first served among those who wait with holdfast, and the
 // same lock as that of redis-py, redsync, node-redlock and all others that SET NX PX a token.
-// A thread that locks it twice gets errc::would_deadlock (try_lock: false).
+// A thread that holds it by lock() and locks it again gets errc::would_deadlock, and false from try_lock().
+// acquire() is on nobody's behalf: it waits for the calling thread's own lock() as for another's.
 class HOLDFAST_API mutex : public detail::exclusive {
   public:
     mutex(client& on, lock_name name, mutex_options options = {});

@@ -67,14 +67,14 @@ class HOLDFAST_API counting_semaphore : public detail::any_semaphore {
 };
 
 // The same semaphore as Redisson's RPermitExpirableSemaphore: every permit has an id and a time when it comes
-// back. lease::owner() is the id, as Java shows it; of several permits that of the first. At most 1,000 at
-// once.
+// back. lease::owner() is the id as Java shows it; of n permits that of the first and "*n" behind it, and the
+// others have the numbers that follow. At most 1,000 at once.
 class HOLDFAST_API permit_semaphore : public detail::any_semaphore {
   public:
     permit_semaphore(client& on, lock_name name, semaphore_options options = {});
 
-    // Gives back a permit that another process acquired, Java's or ours (32 hexadecimal digits). False: it
-    // had come back before. Throws errc::invalid_argument for what is no id.
+    // Gives back what another process acquired: Java's permit (32 hexadecimal digits) or ours
+    // (lease::owner()). False: it had come back before. Throws errc::invalid_argument for what is no id.
     bool give_back(std::string_view id);
 };
 

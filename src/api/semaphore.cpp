@@ -61,7 +61,7 @@ permit_semaphore::permit_semaphore(client& on, lock_name name, semaphore_options
     : any_semaphore(on, std::move(name), layout::permit_semaphore, {options.ttl, options.renew, false}) {}
 
 bool permit_semaphore::give_back(std::string_view id) {
-    if (id.size() != 32 || base::from_hex(id).empty()) {
+    if (base::from_hex(id.substr(0, id.find('*'))).size() != 16) {
         throw error(errc::invalid_argument,
                     "the id of a permit is 32 hexadecimal digits in lower case, and \"" +
                         base::printable(id) + "\" was given");

@@ -271,7 +271,11 @@ TEST_P(permit_contract, a_permit_may_be_given_back_by_its_id) {
     EXPECT_EQ(theirs.available_permits(), 2);
     EXPECT_EQ(held.release(), release_outcome::already_lost);
     EXPECT_EQ(theirs.available_permits(), 2);
-    EXPECT_THROW(theirs.give_back("nonsense"), error);
+    auto both = mine.acquire({.permits = 2});
+    EXPECT_TRUE(theirs.give_back(both.owner().str()));
+    EXPECT_EQ(theirs.available_permits(), 2);
+    for (const auto* wrong : {"nonsense", "", "*2", "11111111111111111111111111111111x"})
+        EXPECT_THROW((void)theirs.give_back(wrong), error) << wrong;
 }
 
 TEST_P(permit_contract, gives_no_more_than_a_thousand_at_once) {

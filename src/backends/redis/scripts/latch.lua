@@ -12,8 +12,8 @@ local count = call('GET', N)
 if count and not string.find(count, '^%-?%d+$') then return 'kind' end
 local verb, left = ARGV[1], tonumber(count or 0)
 if verb == 'read' then return left end
--- What changes nothing is not kept.
-if (verb == 'set') == (count ~= false) then return 0 end
+-- What changes nothing is not kept. A count of 0, which Java may set, is none.
+if (verb == 'set') == (left > 0) then return 0 end
 
 -- Redisson's clients go on at '0' and at nothing else, so that is said of an erased latch too.
 local result, message = 1, '0'
