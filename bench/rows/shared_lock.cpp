@@ -128,6 +128,12 @@ side turns(std::string label, redis_server& server, int processes, crew_body bod
             }};
 }
 
+// So long that chance alone does not make two processes differ.
+side for_longer(side of) {
+    of.run = [run = std::move(of.run)](milliseconds span) { return run(4 * span); };
+    return of;
+}
+
 struct rows_of_processes : row {
     rows_of_processes(std::vector<side> s, std::vector<target> t) {
         sides = std::move(s);
@@ -170,10 +176,8 @@ std::unique_ptr<row> recursive_turns(redis_server& server) {
         const auto until = std::chrono::steady_clock::now() + 1ms;
         while (std::chrono::steady_clock::now() < until) std::this_thread::sleep_until(until);
     };
-    auto all = turns("recursive_mutex", server, 8,
-                     holdfast_process<recursive_mutex>(config{.url = server.url()}, 1, one_ms));
-    // Long enough that chance alone cannot make two processes differ by half.
-    all.run = [run = std::move(all.run)](milliseconds span) { return run(4 * span); };
+    auto all = for_longer(turns("recursive_mutex", server, 8,
+                                holdfast_process<recursive_mutex>(config{.url = server.url()}, 1, one_ms)));
     return std::make_unique<rows_of_processes>(
         std::vector{std::move(all)}, std::vector<target>{{"recursive_mutex", target::kind::extra_at_least,
                                                           0.5, "least / most of a process"}});
@@ -181,9 +185,9 @@ std::unique_ptr<row> recursive_turns(redis_server& server) {
 
 std::unique_ptr<row> fair_turns(redis_server& server) {
     return std::make_unique<rows_of_processes>(
-        std::vector{
-            turns("herd: a message wakes all", server, 8, herd(server.port())),
-            turns("fair_mutex", server, 8, holdfast_process<fair_mutex>({.url = server.url()}, 1, no_work))},
+        std::vector{turns("herd: a message wakes all", server, 8, herd(server.port())),
+                    for_longer(turns("fair_mutex", server, 8,
+                                     holdfast_process<fair_mutex>({.url = server.url()}, 1, no_work)))},
         std::vector<target>{{"fair_mutex", target::kind::extra_at_least, 0.95, "least / most of a process"}});
 }
 
