@@ -17,9 +17,9 @@ class counters_of_both : public java_scene {
         return eventually(patience, [&, before = busy_] { return c.stats().attempts.busy >= before + 2; });
     }
     void begin_waiting() { busy_ = c.stats().attempts.busy; }
-    [[nodiscard]] bool java_listens(const std::string& channel) {
+    [[nodiscard]] bool java_listens(const std::string& channel, int beside_ours = 0) {
         return eventually(patience, [&] {
-            return server.command({"PUBSUB", "NUMSUB", channel}).items.at(1).number == 1;
+            return server.command({"PUBSUB", "NUMSUB", channel}).items.at(1).number == 1 + beside_ours;
         });
     }
 
@@ -148,9 +148,11 @@ TEST_P(counters_of_both, returned_permits_wake_the_other_side) {
     lease held = ours.get();
     EXPECT_LT(since.took(), slack);
     auto theirs = ask_java("w", "try", "permits", {20'000, 60'000});
-    ASSERT_TRUE(java_listens("redisson_sc:{" + name + "}"));
+    ASSERT_TRUE(java_listens("redisson_sc:{" + name + "}", 1));
     EXPECT_TRUE(held.release());
-    EXPECT_EQ(theirs.get().size(), 32U);
+    id = theirs.get();
+    EXPECT_EQ(id.size(), 32U);
+    tell_about("release", id);
 }
 
 // --- latch ------------------------------------------------------------------------------------------
