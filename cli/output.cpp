@@ -152,7 +152,7 @@ nlohmann::ordered_json to_json(const lock_info& lock) {
     nlohmann::ordered_json out{{"name", json_text(lock.name.str())}};
     if (!is_utf8(lock.name.str())) out["name_is_escaped"] = true;
     out["kind"] = json_text(lock.layout);
-    out["held"] = lock.layout != "free";
+    out["held"] = lock.layout != "free" && lock.layout != "counter";
     out["ours"] = lock.ours;
     out["holders"] = nlohmann::ordered_json::array();
     for (const auto& holder : lock.holders) {

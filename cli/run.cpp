@@ -93,6 +93,8 @@ lock_kind kind_of(const run_options& given) {
         if (given.of && given.permits.value_or(1) > *given.of)
             throw usage_error(
                 fmt::format("--permits {} can never be had --of {}", *given.permits, *given.of));
+        if (given.permits.value_or(1) > (given.kind == "permits" ? 1'000U : 1'000'000'000U))
+            throw usage_error("--permits is at most 1000000000, and 1000 for --kind permits");
         return given.kind == "permits" ? lock_kind::permit_semaphore : lock_kind::semaphore;
     }
     if (given.shared || given.exclusive) {

@@ -1,6 +1,6 @@
 #include <holdfast/async_access.hpp>
 
-#include "session/adjusting.hpp"
+#include "api/counter.hpp"
 #include "session/background.hpp"
 
 namespace holdfast::detail {
@@ -44,7 +44,7 @@ void async_access::count_down(const request& of, std::int64_t by, counted done) 
     const auto& cell = *of.of_;
     auto& core = cell.client();
     const session::core::call here(core);
-    if (by < 1) return done(errc::invalid_argument, 0);
+    if (by < 1 || by > largest_count) return done(errc::invalid_argument, 0);
     if (!core.usable()) return done(core.forked() ? errc::forked : errc::closed, 0);
     backend::adjust_request what{
         cell.key(), backend::adjustment::count_down, by, core.store().new_owner(cell.key().of, 1), {}};

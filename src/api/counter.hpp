@@ -18,9 +18,17 @@ inline std::int64_t number_or_raise(const session::cell& of, const backend::adju
     return std::get<backend::adjusted>(answer).value;
 }
 
+// A store's scripts count in doubles, which are exact up to here.
+constexpr std::int64_t largest_count = std::int64_t{1} << 53;
+inline void check_size(std::int64_t count) {
+    if (count > largest_count || count < -largest_count)
+        throw error(errc::invalid_argument, "counts go from -2^53 to 2^53");
+}
+
 inline std::int64_t adjust(session::cell& of, backend::adjustment what, std::int64_t amount = 0,
                            owner_id owner = {}) {
     auto& core = of.client();
+    const session::core::call here(core);  // close() waits for us from here on
     core.check_usable();
     const auto& key = of.key();
     auto operation = core.store().new_owner(key.of, 1);

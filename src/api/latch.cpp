@@ -12,11 +12,13 @@ latch::latch(client& on, lock_name name) : leasable(on, std::move(name), layout:
 
 bool latch::try_set_count(std::int64_t count) {
     if (count < 1) throw error(errc::invalid_argument, "the count of a latch must be 1 or more");
+    detail::check_size(count);
     return adjust(cell(), adjustment::set_if_unset, count) == 1;
 }
 
 std::int64_t latch::count_down(std::int64_t by) {
     if (by < 1) throw error(errc::invalid_argument, "a latch is counted down by 1 or more");
+    detail::check_size(by);
     return adjust(cell(), adjustment::count_down, by);
 }
 

@@ -2,8 +2,10 @@
 
 #include "api/counter.hpp"
 #include "base/text.hpp"
+#include "engine/kinds.hpp"
 
-#include <limits>
+#include <charconv>
+#include <system_error>
 
 namespace holdfast {
 
@@ -22,10 +24,12 @@ void raise(const session::cell& of, const backend::failure& why) {
 
 bool any_semaphore::try_set_permits(std::int64_t permits) {
     if (permits < 0) throw error(errc::invalid_argument, "the number of permits must be 0 or more");
+    check_size(permits);
     return adjust(cell(), adjustment::set_if_unset, permits) == 1;
 }
 
 std::int64_t any_semaphore::add_permits(std::int64_t permits) {
+    check_size(permits);
     return adjust(cell(), adjustment::add, permits);
 }
 
@@ -34,6 +38,22 @@ std::int64_t any_semaphore::available_permits() { return adjust(cell(), adjustme
 }  // namespace detail
 
 using backend::adjustment;
+
+namespace {
+
+// "<32 hexadecimal digits>", or of several permits with "*<how many>".
+bool is_owner(std::string_view text) {
+    constexpr std::size_t digits = 32;
+    if (text.size() < digits || base::from_hex(text.substr(0, digits)).empty()) return false;
+    if (text.size() == digits) return true;
+    std::uint32_t permits = 0;
+    const auto* const last = text.data() + text.size();
+    const auto [end, ec] = std::from_chars(text.data() + digits + 1, last, permits);
+    return text[digits] == '*' && ec == std::errc{} && end == last && permits > 1 &&
+           permits <= engine::rules_of(backend::kind::permit_semaphore).most_permits;
+}
+
+}  // namespace
 
 counting_semaphore::counting_semaphore(client& on, lock_name name, semaphore_options options)
     : any_semaphore(on, std::move(name), layout::semaphore, {options.ttl, options.renew, false}) {}
@@ -61,7 +81,7 @@ permit_semaphore::permit_semaphore(client& on, lock_name name, semaphore_options
     : any_semaphore(on, std::move(name), layout::permit_semaphore, {options.ttl, options.renew, false}) {}
 
 bool permit_semaphore::give_back(std::string_view id) {
-    if (base::from_hex(id.substr(0, id.find('*'))).size() != 16) {
+    if (!is_owner(id)) {
         throw error(errc::invalid_argument,
                     "the id of a permit is 32 hexadecimal digits in lower case, and \"" +
                         base::printable(id) + "\" was given");

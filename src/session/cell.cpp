@@ -291,13 +291,15 @@ std::shared_ptr<waiter> cell::pass_on(occupancy& from, time_point now) {
 backend::adjust_answer cell::disown(hold& h) {
     const core::call here(*core_);
     const auto& t = h.of;
-    if (!t->valid() || !t->move_to(lease_state::released)) return backend::adjusted{0};
+    if (!core_->usable() || !t->valid() || !t->move_to(lease_state::released)) return backend::adjusted{0};
     core_->ended(*t, boot_clock::now());
     core_->counts.released.add();
     h.result = release_result{release_outcome::released, {}};
     auto answer = adjust(
         *core_, {key_, backend::adjustment::disown, 0, core_->store().new_owner(key_.of, 1), t->owner});
-    if (!std::holds_alternative<backend::adjusted>(answer)) core_->undo(key_, t->owner, t->lease(), true);
+    // Also where an attempt may still arrive: it would take them a second time.
+    if (t->stray || !std::holds_alternative<backend::adjusted>(answer))
+        core_->undo(key_, t->owner, t->lease(), true);
     t->watch.reset();
     base::guard lock(mutex_);
     (void)vacate(t);  // it has no place in the line

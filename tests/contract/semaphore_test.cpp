@@ -2,6 +2,7 @@
 #include "contract/lock_contract.hpp"
 
 #include <atomic>
+#include <limits>
 
 namespace holdfast::contract {
 
@@ -175,6 +176,15 @@ TEST_P(semaphore_contract, counts_exactly_among_threads_of_two_clients) {
     EXPECT_TRUE(free_are(permits));
 }
 
+TEST_P(semaphore_contract, counts_no_further_than_it_can) {
+    constexpr auto most = std::int64_t{1} << 53;
+    EXPECT_THROW(of(a())->try_set_permits(most + 1), error);
+    EXPECT_THROW(of(a())->add_permits(std::numeric_limits<std::int64_t>::min()), error);
+    EXPECT_TRUE(of(a())->try_set_permits(most));
+    EXPECT_EQ(of(a())->available_permits(), most);
+    EXPECT_EQ(of(a())->add_permits(-1), most - 1);
+}
+
 TEST_P(semaphore_contract, is_another_thing_than_a_lock_of_that_name) {
     recursive_mutex lock{a(), stock};
     auto held = lock.acquire();
@@ -274,7 +284,11 @@ TEST_P(permit_contract, a_permit_may_be_given_back_by_its_id) {
     auto both = mine.acquire({.permits = 2});
     EXPECT_TRUE(theirs.give_back(both.owner().str()));
     EXPECT_EQ(theirs.available_permits(), 2);
-    for (const auto* wrong : {"nonsense", "", "*2", "11111111111111111111111111111111x"})
+    const std::string id_of_ones(32, 'f');
+    EXPECT_FALSE(theirs.give_back(id_of_ones));
+    EXPECT_FALSE(theirs.give_back(id_of_ones + "*1000"));
+    for (const auto& wrong : {"nonsense"s, ""s, "*2"s, id_of_ones + "x", id_of_ones + "*", id_of_ones + "*0",
+                              id_of_ones + "*-1", id_of_ones + "*5x", id_of_ones + "*4000000000"})
         EXPECT_THROW((void)theirs.give_back(wrong), error) << wrong;
 }
 

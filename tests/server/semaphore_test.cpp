@@ -145,7 +145,15 @@ TYPED_TEST(semaphores, that_are_deleted_do_not_come_back_with_their_permits) {
     this->server.command({"DEL", "job"});
     EXPECT_EQ(held.release(), release_outcome::released);
     EXPECT_FALSE(exists(this->server, "job"));
-    EXPECT_TRUE(this->of(this->direct).try_set_permits(4));
+    auto lost = this->of(this->direct);
+    EXPECT_TRUE(lost.try_set_permits(4));
+    EXPECT_EQ(this->free_now(), 4);
+
+    // Nor are those that are still out paid into the next one.
+    auto out = lost.acquire({.permits = 3});
+    this->server.command({"DEL", "job"});
+    EXPECT_TRUE(lost.try_set_permits(4));
+    EXPECT_EQ(out.release(), release_outcome::already_lost);
     EXPECT_EQ(this->free_now(), 4);
 }
 

@@ -12,6 +12,7 @@ namespace {
 
 using namespace backend;
 
+constexpr std::int64_t largest_count = std::int64_t{1} << 53;  // as elsewhere
 constexpr milliseconds handed_lease{3000};
 constexpr milliseconds queue_ttl{120'000};
 
@@ -247,7 +248,7 @@ std::int64_t space::slot::adjust(const adjust_request& r) {
             counts = r.key.of;
             return 1;
         case adjustment::add:
-            count = now + r.amount;
+            count = std::clamp(now + r.amount, -largest_count, largest_count);
             counts = r.key.of;
             return *count;
         case adjustment::drain:

@@ -135,8 +135,8 @@ class permit final : public semaphore {
             std::from_chars(text.data() + digits + 1, text.data() + text.size(), permits);
         ids.reserve(permits);
         for (ids.push_back(id); ids.size() < permits; ids.push_back(id)) {
-            auto digit = id.rbegin();
-            while (++*digit == 0) ++digit;
+            for (auto digit = id.rbegin(); digit != id.rend() && ++*digit == 0; ++digit) {
+            }
         }
         return ids;
     }

@@ -9,7 +9,7 @@ local N, O, channel, call = KEYS[1], KEYS[2], ARGV[2], redis.call
 local done = call('GET', O)
 if done then return tonumber(done) end
 local count = call('GET', N)
-if count and not string.find(count, '^%-?%d+$') then return 'kind' end
+if count and (not string.find(count, '^%-?%d+$') or #count > 17) then return 'kind' end
 local verb, left = ARGV[1], tonumber(count or 0)
 if verb == 'read' then return left end
 -- What changes nothing is not kept. A count of 0, which Java may set, is none.

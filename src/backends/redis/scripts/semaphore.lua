@@ -15,7 +15,7 @@ local verb, channel, weighted, call = ARGV[1], ARGV[2], ARGV[3] == '1', redis.ca
 local done = O and call('GET', O)
 if done then return tonumber(done) end
 local free = call('GET', N)
-if free and not string.find(free, '^%-?%d+$') then return 'kind' end
+if free and (not string.find(free, '^%-?%d+$') or #free > 17) then return 'kind' end
 local time = call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local grew = false
@@ -38,6 +38,8 @@ local function come_back(members)
   if permits > 0 and free then add(permits) end
   return permits
 end
+-- Permits that are out of one that was there before are none of this one's.
+local function begin() if not free then call('DEL', Z) end end
 local function members(from) return {unpack(ARGV, from)} end
 
 come_back(call('ZRANGEBYSCORE', Z, 0, now, 'LIMIT', 0, 1000))
@@ -68,10 +70,12 @@ elseif verb == 'set' then
   changed = not free
   result = free and 0 or 1
   if not free then
+    begin()
     call('SET', N, ARGV[4])
     free, grew = ARGV[4], true
   end
 elseif verb == 'add' then
+  begin()
   add(tonumber(ARGV[4]))
   changed, result = true, free
 else
