@@ -13,15 +13,6 @@ namespace detail {
 
 using backend::adjustment;
 
-void raise(const session::cell& of, const backend::failure& why) {
-    const auto name = "\"" + of.name().printable() + "\"";
-    auto sentence = "the store did not change or tell the count of " + name;
-    if (why.code == errc::unknown_outcome)
-        sentence = "it is not known whether the count of " + name + " was changed";
-    if (why.code == errc::wrong_kind) sentence = "the key " + name + " holds something else than a count";
-    throw error(why.code, sentence, why.text);
-}
-
 bool any_semaphore::try_set_permits(std::int64_t permits) {
     if (permits < 0) throw error(errc::invalid_argument, "the number of permits must be 0 or more");
     check_size(permits);
