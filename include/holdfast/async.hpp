@@ -52,22 +52,36 @@ namespace holdfast {
 
 namespace detail {
 
+// In the list of what a context still owes a handler.
+struct async_owed {
+    async_owed* previous = this;
+    async_owed* next = this;
+
+    void unlink() noexcept {
+        previous->next = next;
+        next->previous = previous;
+        previous = next = this;
+    }
+};
+
 // An operation that has a handler in some execution context.
-class async_operation : public std::enable_shared_from_this<async_operation> {
+class async_operation : public async_owed {
   public:
     virtual ~async_operation() = default;
     // On a thread of the context: hands the outcome to the handler's executor.
     virtual void deliver(bool may_run_here) = 0;
-    // The context is being destroyed: the handler goes with it.
+    // The context is being destroyed: the handler goes with it, and the outcome if it is there.
     virtual void abandon() noexcept = 0;
     // Its handler runs where that of `other` does: what ends together may be delivered together.
     [[nodiscard]] virtual bool runs_where(const async_operation& other) const noexcept = 0;
     // Wakes that executor to run `f`.
     virtual void wake(void (*f)(const std::shared_ptr<void>&), std::shared_ptr<void> with) = 0;
+
+    std::shared_ptr<async_operation> self;  // while in the list
 };
 
-// The operations of one execution context: those under way, and those that have ended and are to be
-// delivered.
+// The operations of one execution context that have not been delivered. It owns them: what they have of the
+// context may go on a thread of the context only.
 class async_box : public boost::asio::execution_context::service {
   public:
     using key_type = async_box;
@@ -75,64 +89,62 @@ class async_box : public boost::asio::execution_context::service {
 
     explicit async_box(boost::asio::execution_context& context) : service(context) {}
 
-    // Outlives the context while operations are under way, and knows then that it is gone.
+    // May outlive the context, and knows then that it is gone.
     struct contents {
         // What has ended and goes to one executor.
         struct batch {
             std::shared_ptr<contents> from;
-            std::vector<std::shared_ptr<async_operation>> ended;
+            std::vector<async_operation*> ended;
         };
 
         std::mutex mutex;
         bool closed = false;
         std::shared_ptr<batch> latest;  // while it may still grow
-        // Under way; each knows its place.
-        struct place {
-            place* previous = this;
-            place* next = this;
-            async_operation* of = nullptr;
+        async_owed owed;
 
-            void unlink() noexcept {
-                previous->next = next;
-                next->previous = previous;
-                previous = next = this;
-            }
-        } under_way;
-
-        void begin(place& p) {
+        void begin(std::shared_ptr<async_operation> op) {
             const std::lock_guard hold{mutex};
-            p.previous = under_way.previous;
-            p.next = &under_way;
-            p.previous->next = &p;
-            under_way.previous = &p;
+            op->previous = owed.previous;
+            op->next = &owed;
+            op->previous->next = op.get();
+            owed.previous = op.get();
+            auto& self = op->self;
+            self = std::move(op);
         }
-        // `put` stores the outcome. Does nothing once the context is gone.
+        // Of an operation that has not ended; `put` stores the outcome. Does nothing once the context is
+        // gone, and the operation with it.
         template <class Put>
-        void end(const std::shared_ptr<contents>& self, place& p, Put put) {
-            const std::lock_guard hold{mutex};
-            if (closed) return;
+        static void end(const std::shared_ptr<contents>& in, async_operation* op, Put put) {
+            const std::lock_guard hold{in->mutex};
+            if (in->closed) return;
             put();
-            p.unlink();
-            auto op = p.of->shared_from_this();
+            auto& latest = in->latest;
             if (latest && latest->ended.front()->runs_where(*op)) {
-                latest->ended.push_back(std::move(op));
+                latest->ended.push_back(op);
                 return;
             }
             // One for all that ends before it runs. Under the mutex: else the context might be gone by now.
             latest = std::make_shared<batch>();
-            latest->from = self;
-            latest->ended.push_back(std::move(op));
-            p.of->wake(&contents::deliver, latest);
+            latest->from = in;
+            latest->ended.push_back(op);
+            op->wake(&contents::deliver, latest);
         }
         static void deliver(const std::shared_ptr<void>& what) {
             auto& b = *static_cast<batch*>(what.get());
+            std::vector<std::shared_ptr<async_operation>> ended;
             {
                 const std::lock_guard hold{b.from->mutex};
+                ended.reserve(b.ended.size());
                 if (b.from->latest.get() == &b) b.from->latest = nullptr;
+                for (auto* op : b.ended) ended.push_back(taken(*op));
             }
             // The first runs here, last: should it throw or take its time, the others are on their way.
-            for (std::size_t i = 1; i < b.ended.size(); ++i) b.ended[i]->deliver(false);
-            b.ended.front()->deliver(true);
+            for (std::size_t i = 1; i < ended.size(); ++i) ended[i]->deliver(false);
+            ended.front()->deliver(true);
+        }
+        static std::shared_ptr<async_operation> taken(async_operation& op) noexcept {
+            op.unlink();
+            return std::move(op.self);
         }
     };
     [[nodiscard]] const std::shared_ptr<contents>& inside() const noexcept { return contents_; }
@@ -144,13 +156,11 @@ class async_box : public boost::asio::execution_context::service {
             const std::lock_guard hold{contents_->mutex};
             contents_->closed = true;
             contents_->latest = nullptr;  // it goes with the function that was to deliver it
-            auto& all = contents_->under_way;
-            while (all.next != &all) {
-                dropped.push_back(all.next->of->shared_from_this());
-                all.next->unlink();
-            }
+            auto& all = contents_->owed;
+            while (all.next != &all)
+                dropped.push_back(contents::taken(static_cast<async_operation&>(*all.next)));
         }
-        for (const auto& o : dropped) o->abandon();
+        for (const auto& op : dropped) op->abandon();
     }
 
     const std::shared_ptr<contents> contents_ = std::make_shared<contents>();
@@ -178,20 +188,30 @@ class async_waiting final : public async_on<boost::asio::associated_executor_t<H
   public:
     explicit async_waiting(Handler handler)
         : async_waiting::async_on(boost::asio::get_associated_executor(handler)),
-          handler_(std::in_place, std::move(handler), *executor_) {
-        place_.of = this;
-    }
+          handler_(std::in_place, std::move(handler), *executor_) {}
 
-    // Before it can end.
-    void begin() {
-        auto& context = boost::asio::query(*executor_, boost::asio::execution::context);
-        box_ = boost::asio::use_service<async_box>(context).inside();
-        box_->begin(place_);
+    // By which the outcome reaches it, on any thread, once. It does not keep the operation alive.
+    class way {
+      public:
+        // `put` is given the operation, to tell it; is not called once the context is gone.
+        template <class Put>
+        void end(Put put) const {
+            async_box::contents::end(box_, op_, [&] { put(*op_); });
+        }
+
+      private:
+        friend async_waiting;
+        way(std::shared_ptr<async_box::contents> box, async_waiting* op) : box_(std::move(box)), op_(op) {}
+        std::shared_ptr<async_box::contents> box_;
+        async_waiting* op_;
+    };
+    [[nodiscard]] static way begin(const std::shared_ptr<async_waiting>& op) {
+        auto& context = boost::asio::query(*op->executor_, boost::asio::execution::context);
+        const auto& box = boost::asio::use_service<async_box>(context).inside();
+        box->begin(op);
+        return {box, op.get()};
     }
-    // On any thread.
-    void end(Results... results) {
-        box_->end(box_, place_, [&] { results_.emplace(std::move(results)...); });
-    }
+    void tell(Results... results) { results_.emplace(std::move(results)...); }
 
     void deliver(bool may_run_here) override {
         auto [handler, work] = std::move(*handler_);
@@ -212,6 +232,7 @@ class async_waiting final : public async_on<boost::asio::associated_executor_t<H
         cancel();
         handler_.reset();
         executor_.reset();
+        results_.reset();
     }
     void wake(void (*f)(const std::shared_ptr<void>&), std::shared_ptr<void> with) override {
         boost::asio::post(*executor_, [f, with = std::move(with)]() { f(with); });
@@ -243,8 +264,6 @@ class async_waiting final : public async_on<boost::asio::associated_executor_t<H
     };
     std::optional<kept> handler_;
     std::optional<std::tuple<Results...>> results_;
-    std::shared_ptr<async_box::contents> box_;
-    async_box::contents::place place_;
     std::mutex call_mutex_;
     async_access::under_way call_;
     std::atomic<bool> cancelled_{false};
@@ -266,16 +285,15 @@ struct begin_acquire {
     void operator()(Handler&& handler, const async_access::request& what, const async_wait& wait) const {
         using operation = async_waiting<std::decay_t<Handler>, boost::system::error_code, lease>;
         run<operation>(std::forward<Handler>(handler), what, wait,
-                       [](const auto& op, boost::system::error_code code, lease held) {
-                           op->end(code, std::move(held));
+                       [](operation& op, boost::system::error_code code, lease& held) {
+                           op.tell(code, std::move(held));
                        });
     }
 
-    // `end` hands the outcome to the operation.
-    template <class Operation, class Handler, class End>
-    static void run(Handler&& handler, const async_access::request& what, const async_wait& wait, End end) {
-        using operation = Operation;
-        const auto op = std::make_shared<operation>(std::forward<Handler>(handler));
+    // `tell` tells the operation the outcome.
+    template <class Operation, class Handler, class Tell>
+    static void run(Handler&& handler, const async_access::request& what, const async_wait& wait, Tell tell) {
+        const auto op = std::make_shared<Operation>(std::forward<Handler>(handler));
         if (auto slot = op->slot(); slot.is_connected()) {
             // Weak: a signal may outlive the context, and the operation may have a lease.
             slot.assign([weak = std::weak_ptr{op}](boost::asio::cancellation_type type) {
@@ -283,12 +301,15 @@ struct begin_acquire {
                 if (const auto here = weak.lock()) here->cancel();
             });
         }
-        op->begin();
-        op->cancels(async_access::acquire(what, wait.from_now(), [op, end](std::error_code code, lease held) {
-            boost::system::error_code to_tell = code;
-            if (op->cancelled() && code == errc::cancelled) to_tell = boost::asio::error::operation_aborted;
-            end(op, to_tell, std::move(held));
-        }));
+        auto done = [way = Operation::begin(op), tell](std::error_code code, lease held) {
+            way.end([&](Operation& ended) {
+                boost::system::error_code to_tell = code;
+                if (ended.cancelled() && code == errc::cancelled)
+                    to_tell = boost::asio::error::operation_aborted;
+                tell(ended, to_tell, held);
+            });
+        };
+        op->cancels(async_access::acquire(what, wait.from_now(), std::move(done)));
     }
 };
 
@@ -297,8 +318,9 @@ struct begin_release {
     void operator()(Handler&& handler, lease held) const {
         using operation = async_waiting<std::decay_t<Handler>, release_result>;
         const auto op = std::make_shared<operation>(std::forward<Handler>(handler));
-        op->begin();
-        async_access::release(std::move(held), [op](release_result r) { op->end(r); });
+        async_access::release(std::move(held), [way = operation::begin(op)](const release_result& r) {
+            way.end([&](operation& ended) { ended.tell(r); });
+        });
     }
 };
 
@@ -307,8 +329,8 @@ struct begin_wait {
     void operator()(Handler&& handler, const async_access::request& what, const async_wait& wait) const {
         using operation = async_waiting<std::decay_t<Handler>, boost::system::error_code, bool>;
         begin_acquire::run<operation>(std::forward<Handler>(handler), what, wait,
-                                      [](const auto& op, boost::system::error_code code, const lease& zero) {
-                                          op->end(code, static_cast<bool>(zero));
+                                      [](operation& op, boost::system::error_code code, const lease& zero) {
+                                          op.tell(code, static_cast<bool>(zero));
                                       });
     }
 };
@@ -318,9 +340,10 @@ struct begin_count_down {
     void operator()(Handler&& handler, const async_access::request& of, std::int64_t by) const {
         using operation = async_waiting<std::decay_t<Handler>, boost::system::error_code, std::int64_t>;
         const auto op = std::make_shared<operation>(std::forward<Handler>(handler));
-        op->begin();
         async_access::count_down(of, by,
-                                 [op](std::error_code code, std::int64_t left) { op->end(code, left); });
+                                 [way = operation::begin(op)](std::error_code code, std::int64_t left) {
+                                     way.end([&](operation& ended) { ended.tell(code, left); });
+                                 });
     }
 };
 

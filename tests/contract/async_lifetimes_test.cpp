@@ -91,6 +91,42 @@ TEST_P(async_lifetimes, a_lease_that_nobody_fetched_goes_with_the_context) {
     EXPECT_TRUE(lock_of(b())->try_acquire_for(patience));
 }
 
+// Says when something was handed to it.
+struct telling_executor {
+    asio::io_context::executor_type inner;
+    std::atomic<bool>* told;
+
+    asio::io_context& query(asio::execution::context_t) const noexcept { return inner.context(); }
+    telling_executor require(asio::execution::blocking_t::never_t never) const {
+        return {asio::require(inner, never), told};
+    }
+    bool operator==(const telling_executor&) const noexcept = default;
+    template <class F>
+    void execute(F f) const {
+        inner.execute(std::move(f));
+        *told = true;
+    }
+};
+
+TEST_P(async_lifetimes, a_context_may_end_just_as_the_outcome_comes) {
+    std::atomic<int> strangers{0};
+    const auto here = std::this_thread::get_id();
+    for (int round = 1; round <= 200; ++round) {
+        std::atomic<bool> told{false};
+        asio::io_context brief;
+        const auto lock = lock_of(a(), std::to_string(round));
+        // The handler goes where its context is, not with whoever brought the outcome.
+        const std::shared_ptr<void> watched{nullptr, [&](void*) {
+                                                if (std::this_thread::get_id() != here) ++strangers;
+                                            }};
+        async_acquire(*lock, asio::bind_executor(telling_executor{brief.get_executor(), &told},
+                                                 [watched](error_code, lease) {}));
+        while (!told) std::this_thread::yield();
+    }
+    EXPECT_EQ(strangers, 0);
+    EXPECT_TRUE(eventually(patience, [&] { return a().stats().released == 200; }));
+}
+
 TEST_P(async_lifetimes, the_lock_object_need_not_outlive_a_call_that_begins_later) {
     asio::io_context loop;
     const auto take = [&]() -> asio::awaitable<lease> {
