@@ -193,7 +193,7 @@ void place(placement where, pid_t server) {
 
 int run_rows(const run_options& how) {
     std::vector<const row_plan*> chosen;
-    for (const auto& plan : all_rows()) {
+    for (const auto& plan : *how.plans) {
         const bool wanted = std::find(how.rows.begin(), how.rows.end(), plan.name) != how.rows.end();
         if (how.rows.empty() || wanted) chosen.push_back(&plan);
     }
@@ -202,7 +202,7 @@ int run_rows(const run_options& how) {
             std::any_of(chosen.begin(), chosen.end(), [&](const row_plan* p) { return p->name == name; });
         if (known) continue;
         fmt::print(stderr, "bench: there is no row \"{}\"; there are:\n", name);
-        for (const auto& plan : all_rows()) fmt::print(stderr, "  {:<14} {}\n", plan.name, plan.title);
+        for (const auto& plan : *how.plans) fmt::print(stderr, "  {:<14} {}\n", plan.name, plan.title);
         return 64;
     }
     auto json = nlohmann::ordered_json::array();

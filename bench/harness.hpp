@@ -69,11 +69,14 @@ struct row_plan {
 };
 
 [[nodiscard]] const std::vector<row_plan>& all_rows();
+// Against the lock libraries of other languages, which tests/interop/fetch.sh has fetched.
+[[nodiscard]] const std::vector<row_plan>& peer_rows();
 
 // The calling thread and all it starts from now on; `server` with all its threads.
 void place(placement, pid_t server);
 
 struct run_options {
+    const std::vector<row_plan>* plans = &all_rows();
     int rounds = 5;
     milliseconds span{400};         // of one turn
     std::vector<std::string> rows;  // empty: all

@@ -1,4 +1,4 @@
-// ./dev bench: what a lock costs, beside what it must cost at least.
+// ./dev bench: what a lock costs, beside what it must cost at least, or beside what others take.
 #include "harness.hpp"
 
 #include <CLI/CLI.hpp>
@@ -11,7 +11,14 @@ int main(int argc, char** argv) {
     run_options how;
     int span = static_cast<int>(how.span.count());
     bool list = false;
-    CLI::App app{"Measures holdfast against the floor: floor and subject take turns, results are ratios."};
+    std::string against = "floors";
+    CLI::App app{
+        "Measures holdfast against the floor, or against the lock libraries of other languages: the sides "
+        "take "
+        "turns, results are ratios to the first."};
+    app.add_option("against", against, "floors, or peers: Redisson, redis-py, redsync, node-redlock")
+        ->check(CLI::IsMember({"floors", "peers"}))
+        ->capture_default_str();
     app.add_option("--row", how.rows, "only these rows (see --list)");
     app.add_option("--rounds", how.rounds, "how often each side has its turn")
         ->check(CLI::Range(1, 1000))
@@ -27,8 +34,9 @@ int main(int argc, char** argv) {
     app.add_flag("--list", list, "the rows");
     CLI11_PARSE(app, argc, argv);
     how.span = milliseconds{span};
+    if (against == "peers") how.plans = &peer_rows();
     if (list) {
-        for (const auto& plan : all_rows()) std::printf("%-14s %s\n", plan.name.c_str(), plan.title.c_str());
+        for (const auto& plan : *how.plans) std::printf("%-14s %s\n", plan.name.c_str(), plan.title.c_str());
         return 0;
     }
     try {

@@ -1,58 +1,18 @@
 // Many threads, a lock each: one shared connection (four, where there are few threads) against one per
 // thread.
 #include "raw.hpp"
+#include "rows/pairs.hpp"
 #include "rows/rows.hpp"
 
 #include <holdfast/holdfast.hpp>
 
 #include <fmt/format.h>
 
-#include <atomic>
-#include <barrier>
 #include <stdexcept>
-#include <thread>
 
 namespace holdfast::bench {
 
 namespace {
-
-// Pairs per second of `n` threads that each call their `pair(i)` until the span is over.
-template <class Pair>
-sample together(int n, milliseconds span, Pair&& pair) {
-    std::atomic<bool> over{false};
-    std::atomic<std::uint64_t> pairs{0};
-    std::atomic<std::uint64_t> least{~0ULL};
-    std::atomic<std::uint64_t> most{0};
-    std::exception_ptr failure;
-    std::atomic<bool> failed{false};
-    std::barrier start{n + 1};
-    std::vector<std::jthread> threads;
-    for (int i = 0; i < n; ++i) {
-        threads.emplace_back([&, i] {
-            start.arrive_and_wait();
-            std::uint64_t mine = 0;
-            try {
-                for (; !over.load(std::memory_order_relaxed); ++mine) pair(i);
-            } catch (...) {
-                if (!failed.exchange(true)) failure = std::current_exception();
-            }
-            pairs += mine;
-            for (auto seen = least.load(); mine < seen && !least.compare_exchange_weak(seen, mine);) {
-            }
-            for (auto seen = most.load(); mine > seen && !most.compare_exchange_weak(seen, mine);) {
-            }
-        });
-    }
-    start.arrive_and_wait();
-    const auto from = std::chrono::steady_clock::now();
-    std::this_thread::sleep_for(span);  // this is the time that is measured, not a wait for something
-    over = true;
-    const auto took = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
-    threads.clear();
-    if (failure) std::rethrow_exception(failure);
-    return {static_cast<double>(pairs) / took,
-            {{"least / most of a thread", static_cast<double>(least) / static_cast<double>(most)}}};
-}
 
 struct distinct : row {
     distinct(redis_server& on, int threads)

@@ -42,4 +42,18 @@ const std::vector<row_plan>& all_rows() {
     return rows;
 }
 
+const std::vector<row_plan>& peer_rows() {
+    const auto pairs = [](int n) { return [n](redis_server& server) { return peers_pairs(server, n); }; };
+    const auto turns = [](int n) { return [n](redis_server& server) { return peers_turns(server, n); }; };
+    static const std::vector<row_plan> rows{
+        {"pairs-1", "lock and unlock, one thread", "pairs/s", placement::anywhere, pairs(1)},
+        {"pairs-32", "lock and unlock, 32 threads, a lock each", "pairs/s", placement::anywhere, pairs(32)},
+        {"turns-2", "2 processes take turns on one lock", "acquisitions/s", placement::anywhere, turns(2)},
+        {"turns-8", "8 processes take turns on one lock", "acquisitions/s", placement::anywhere, turns(8)},
+        {"renewal", "10,000 held locks: the server's time for one renewal", "us", placement::anywhere,
+         peers_renewal},
+    };
+    return rows;
+}
+
 }  // namespace holdfast::bench

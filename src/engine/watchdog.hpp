@@ -51,6 +51,7 @@ class watchdog {
         bool asked = false;  // a renewal is under way
         time_point key{};    // where it stands in by_time_
     };
+    [[nodiscard]] time_point next_renewal(milliseconds lease, time_point now) const noexcept;
     // The pause between tries while renewal fails.
     [[nodiscard]] static boot_clock::duration retry_gap(milliseconds lease) noexcept;
     void place(lease_id id, entry& e);
@@ -58,6 +59,7 @@ class watchdog {
     void sweep();
 
     const double renew_after_;
+    time_point origin_{};  // when it had its first lease: clients do not all renew at once
     std::unordered_map<lease_id, entry> entries_;
     // By the millisecond. Who moves or goes leaves its id behind, which is passed over later: most locks are
     // given back long before anything is due.

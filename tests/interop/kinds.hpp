@@ -2,7 +2,7 @@
 // where the server shows who waits.
 #pragma once
 
-#include "interop/peer.hpp"
+#include "interop/peers.hpp"
 #include "server/scene.hpp"
 
 #include <functional>

@@ -106,7 +106,7 @@ TEST_P(a_mixed_line, waits_for_a_java_that_was_killed_no_longer_than_for_one_of_
     brisk.poll_gap = 200ms;
     client d{brisk};
     fair_mutex ours{d, name};
-    const auto doomed = start_redisson(GetParam());
+    const auto doomed = start_redisson(interop_server(), GetParam());
     lease held = lock.acquire();
     (void)doomed->ask("a", "lock", "fair", name);
     ASSERT_TRUE(has(1));

@@ -211,7 +211,7 @@ TEST_P(readers_and_writers, the_watchdogs_of_both_keep_their_readers) {
 }
 
 TEST_P(readers_and_writers, a_java_reader_that_was_killed_does_not_outlast_its_lease_beside_ours) {
-    const auto doomed = start_redisson(GetParam());
+    const auto doomed = start_redisson(interop_server(), GetParam());
     doomed->tell("a", "lock", "read", name);
     client brisk{without_polls(brisk_lease)};
     shared_mutex ours{brisk, name};

@@ -180,7 +180,7 @@ TEST_P(with_redisson, the_end_of_our_lease_lets_java_in) {
 }
 
 TEST_P(with_redisson, a_java_that_was_killed_keeps_us_out_for_its_watchdogs_timeout) {
-    const auto doomed = start_redisson(version);
+    const auto doomed = start_redisson(interop_server(), version);
     doomed->tell("a", "lock", kind.java, name);
     auto waiter = waiter_for(*lock);
     ASSERT_TRUE(kind.waits(name));

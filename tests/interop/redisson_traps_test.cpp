@@ -96,7 +96,7 @@ TEST_P(javas_trap, a_java_reader_shortens_our_lease_and_its_end_does_not_end_our
     client renewing{without_polls(2 * brisk_lease)};
     shared_mutex lock{renewing, name};
     const lease reading = lock.acquire_shared();
-    const auto doomed = start_redisson(GetParam());
+    const auto doomed = start_redisson(interop_server(), GetParam());
     doomed->tell("a", "lock", "read", name);
     EXPECT_TRUE(eventually(patience, [&] { return pttl(server, name) <= brisk_lease; }));
     doomed->process().kill();

@@ -42,7 +42,7 @@ class contender {
             ours_.emplace(
                 child_process::fork_call([rest](const parent_link& parent) { return soak(parent, rest); }));
         } else {
-            java_ = start_redisson(redisson_, plan_.lease);
+            java_ = start_redisson(interop_server(), redisson_, plan_.lease);
             at_work_.emplace(java_->ask("soak", "run", "soak", joined(rest.kinds),
                                         {rest.threads, rest.lease.count(), rest.time.count()}));
         }

@@ -30,7 +30,7 @@ class redisson_layout : public layout {
     void add_renew_args(const backend::renew_request& r, std::vector<std::string>& args) const override {
         args.push_back(field_of(r.owner));
         args.push_back(std::to_string(r.lease.count()));
-        args.push_back(std::to_string(r.holds));
+        if (r.holds != 0) args.back() += "/" + std::to_string(r.holds);
     }
 
   protected:

@@ -1,7 +1,8 @@
-// node-redlock, line by line: the requests are those of tests/interop/peer.hpp.
+// node-redlock, line by line: the requests are those of tests/support/peer.hpp.
 //
 //     node peer.mjs HOST PORT
 
+import fs from "node:fs";
 import readline from "node:readline";
 import Redis from "ioredis";
 import Redlock from "redlock";
@@ -27,6 +28,23 @@ async function lock(key, name, wait, lease) {
     }
 }
 
+// Tasks that take and give back as fast as they can, until the clock shows `until` ms.
+async function measure(verb, name, [threads, until]) {
+    const locks = new Redlock([redis], { retryCount: -1, retryDelay, retryJitter: 100 });
+    const one = async (i) => {
+        const own = verb === "turns" ? name : `${name}:${i}`;
+        let n = 0;
+        for (; Date.now() < until; ++n) {
+            const mine = await locks.lock(own, defaultLease);
+            if (verb === "turns") fs.writeFileSync(name, String(Number(fs.readFileSync(name, "latin1")) + 1));
+            await mine.unlock();
+        }
+        return n;
+    };
+    const counts = await Promise.all(Array.from({ length: threads }, (_, i) => one(i)));
+    return String(counts.reduce((a, b) => a + b));
+}
+
 async function run(thread, verb, name, numbers) {
     const key = `${thread} ${name}`;
     switch (verb) {
@@ -34,6 +52,9 @@ async function run(thread, verb, name, numbers) {
             return lock(key, name, Infinity, numbers[0]);
         case "try":
             return lock(key, name, numbers[0] ?? 0, numbers[1]);
+        case "pairs":
+        case "turns":
+            return measure(verb, name, numbers);
         case "unlock":
             await held.get(key).unlock();
             return "";

@@ -1,4 +1,4 @@
-"""redis-py's Lock, line by line: the requests are those of tests/interop/peer.hpp.
+"""redis-py's Lock, line by line: the requests are those of tests/support/peer.hpp.
 
     peer.py HOST PORT
 """
@@ -7,6 +7,7 @@ import os
 import queue
 import sys
 import threading
+import time
 
 import redis
 
@@ -45,10 +46,41 @@ def run(thread, verb, name, wait, lease):
     return ""
 
 
+def measure(verb, name, threads, until):
+    """Threads that take and give back as fast as they can, until the clock shows `until` ms."""
+    counts = [0] * threads
+
+    def one(i):
+        mine = server.lock(name if verb == "turns" else f"{name}:{i}", timeout=30, thread_local=False)
+        while time.time() * 1000 < until:
+            mine.acquire()
+            if verb == "turns":
+                count_in(name)
+            mine.release()
+            counts[i] += 1
+
+    crowd = [threading.Thread(target=one, args=(i,)) for i in range(threads)]
+    for t in crowd:
+        t.start()
+    for t in crowd:
+        t.join()
+    return str(sum(counts))
+
+
+def count_in(path):
+    with open(path, "r+b", buffering=0) as file:
+        seen = int(file.read(32))
+        file.seek(0)
+        file.write(b"%d" % (seen + 1))
+
+
 def work(thread, requests):
     while True:
         request, verb, _, name, *numbers = requests.get()
         numbers = [int(n) for n in numbers]
+        if verb in ("pairs", "turns"):
+            say(request, "ok " + measure(verb, name, *numbers))
+            continue
         wait = numbers.pop(0) if verb == "try" and numbers else 0
         lease = numbers.pop(0) if numbers else 0
         try:

@@ -1,6 +1,8 @@
-// A Redisson client that does as it is told, line by line: the requests are those of tests/interop/peer.hpp.
+// A Redisson client that does as it is told, line by line: the requests are those of tests/support/peer.hpp.
 //
-//     java Peer ADDRESS WATCHDOG_MS
+//     java Peer ADDRESS WATCHDOG_MS [small]
+//
+// "small" takes few threads and connections, where Redisson's defaults take many.
 //
 // Redisson owns by thread, so each thread of the requests is a thread of its own here.
 
@@ -21,6 +23,7 @@ import org.redisson.api.RSemaphore;
 import org.redisson.api.RedissonClient;
 import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Config;
+import org.redisson.config.SingleServerConfig;
 
 public final class Peer {
     private static final TimeUnit MS = TimeUnit.MILLISECONDS;
@@ -37,12 +40,12 @@ public final class Peer {
     public static void main(String[] args) throws Exception {
         Config config = new Config();
         config.setLockWatchdogTimeout(Long.parseLong(args[1]));
-        config.setThreads(4);
-        config.setNettyThreads(2);
-        config.useSingleServer()
-                .setAddress(args[0])
-                .setConnectionMinimumIdleSize(1)
-                .setSubscriptionConnectionMinimumIdleSize(1);
+        SingleServerConfig server = config.useSingleServer().setAddress(args[0]);
+        if (args.length > 2) {
+            config.setThreads(4);
+            config.setNettyThreads(2);
+            server.setConnectionMinimumIdleSize(1).setSubscriptionConnectionMinimumIdleSize(1);
+        }
         RedissonClient redisson = Redisson.create(config);
         Peer peer = new Peer(redisson);
         reply("0", "ok " + redisson.getId());
@@ -111,6 +114,20 @@ public final class Peer {
 
     // Leases of 0 are none: then the watchdog renews.
     private Object lock(String verb, String kind, String name, String[] args) throws Exception {
+        switch (verb) {
+            case "pairs": return Bench.pairs(redisson, kind, name, (int) number(args, 0), number(args, 1));
+            case "turns": return Bench.turns(redisson, kind, name, (int) number(args, 0), number(args, 1));
+            case "hold":
+                for (long i = 0; i < number(args, 0); ++i) lockOf(redisson, kind, name + ":" + i).lock();
+                return null;
+            case "drop":
+                for (long i = 0; i < number(args, 0); ++i) lockOf(redisson, kind, name + ":" + i).unlock();
+                return null;
+            default: return oneLock(verb, kind, name, args);
+        }
+    }
+
+    private Object oneLock(String verb, String kind, String name, String[] args) throws Exception {
         RLock lock = named(kind, name, n -> lockOf(redisson, kind, n));
         switch (verb) {
             case "lock":

@@ -1,4 +1,4 @@
-// redsync's Mutex, line by line: the requests are those of tests/interop/peer.hpp.
+// redsync's Mutex, line by line: the requests are those of tests/support/peer.hpp.
 //
 //	redsync_peer HOST:PORT
 package main
@@ -61,6 +61,8 @@ func (w *worker) run(verb, name string, arguments []string) (string, error) {
 		return w.lock(name, time.Hour, milliseconds(arguments, 0))
 	case "try":
 		return w.lock(name, milliseconds(arguments, 0), milliseconds(arguments, 1))
+	case "pairs", "turns":
+		return measure(verb, name, arguments)
 	}
 	mutex := w.held[name]
 	if mutex == nil {
@@ -109,9 +111,64 @@ func (w *worker) lock(name string, wait, lease time.Duration) (string, error) {
 	return "", err
 }
 
+// Goroutines that take and give back as fast as they can, until the clock shows so many ms.
+func measure(verb, name string, arguments []string) (string, error) {
+	threads, _ := strconv.Atoi(arguments[0])
+	until, _ := strconv.ParseInt(arguments[1], 10, 64)
+	counts := make(chan int, threads)
+	failures := make(chan error, threads)
+	for i := 0; i < threads; i++ {
+		own := name
+		if verb == "pairs" {
+			own = fmt.Sprint(name, ":", i)
+		}
+		go func() {
+			n := 0
+			defer func() { counts <- n }()
+			mutex := locks.NewMutex(own, redsync.WithExpiry(30*time.Second), redsync.WithTries(1<<30))
+			for time.Now().UnixMilli() < until {
+				err := mutex.Lock()
+				if err == nil && verb == "turns" {
+					err = countIn(name)
+				}
+				if err == nil {
+					_, err = mutex.Unlock()
+				}
+				if err != nil {
+					failures <- err
+					return
+				}
+				n++
+			}
+		}()
+	}
+	sum := 0
+	for i := 0; i < threads; i++ {
+		sum += <-counts
+	}
+	select {
+	case err := <-failures:
+		return "", err
+	default:
+		return strconv.Itoa(sum), nil
+	}
+}
+
+func countIn(path string) error {
+	seen, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(string(seen))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(strconv.Itoa(n+1)), 0o600)
+}
+
 func main() {
 	pool := &redis.Pool{
-		MaxIdle: 4,
+		MaxIdle: 64,
 		DialContext: func(ctx context.Context) (redis.Conn, error) {
 			return redis.DialContext(ctx, "tcp", os.Args[1])
 		},

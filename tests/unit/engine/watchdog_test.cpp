@@ -157,6 +157,28 @@ TEST_F(a_watchdog, has_several_due_at_once) {
     EXPECT_GT(dog.next(), now);
 }
 
+TEST_F(a_watchdog, renews_together_what_is_due_at_about_the_same_time) {
+    hold(1, 30s);
+    for (lease_id id = 2; id <= 500; ++id) {
+        now += 1ms;
+        hold(id, 30s);
+    }
+    EXPECT_EQ(next_work().renew.size(), 500U);
+    EXPECT_EQ(now, start + 10s);
+}
+
+TEST_F(a_watchdog, renews_no_lease_much_before_its_time) {
+    for (const auto lease : {10ms, 100ms, 1'000ms, 30'000ms, 3'600'000ms}) {
+        hold(1, 30s);  // the rhythm is that of another
+        now += 123'456us;
+        hold(2, lease);
+        dog.remove(1);
+        EXPECT_GT(dog.next(), now + lease / 3 - std::max<boot_clock::duration>(lease / 60, 1ms) - 1ms);
+        EXPECT_LE(dog.next(), now + lease / 3 + 1ms);
+        dog.remove(2);
+    }
+}
+
 // The processor's time for so many leases, each renewed twice and removed.
 std::clock_t work_for(lease_id leases) {
     const auto begun = std::clock();

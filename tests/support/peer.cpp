@@ -1,7 +1,6 @@
-#include "interop/peer.hpp"
+#include "support/peer.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <stdexcept>
 
 namespace holdfast::test {
@@ -11,26 +10,11 @@ namespace {
 // Java on a busy machine takes its time. Only a failing test waits for so long.
 constexpr std::chrono::milliseconds peer_patience{30'000};
 
-const std::string fetched = std::string{HOLDFAST_INTEROP} + "/";
-
-peer& one_for_all(const std::string& which, const std::function<std::unique_ptr<peer>()>& start) {
-    (void)interop_server();  // made first, destroyed last
-    static std::map<std::string, std::unique_ptr<peer>> running;
-    auto& one = running[which];
-    if (one == nullptr) one = start();
-    return *one;
-}
-
-peer& program(const std::vector<std::string>& argv) {
-    return one_for_all(argv[0] + argv[1], [&] { return std::make_unique<peer>(argv); });
-}
+// Where fetch.sh puts them, and what it makes them from.
+const std::string fetched = std::string{HOLDFAST_INTEROP_FETCHED} + "/";
+const std::string sources = std::string{HOLDFAST_INTEROP_SOURCES} + "/";
 
 }  // namespace
-
-redis_server& interop_server() {
-    static redis_server server;
-    return server;
-}
 
 peer::peer(const std::vector<std::string>& program) : process_(program) {
     identity_ = request{*this, "0"}.get();
@@ -84,28 +68,32 @@ std::string peer::request::failure() {
     throw std::runtime_error{"the other client did not fail, but says " + said};
 }
 
-std::unique_ptr<peer> start_redisson(const std::string& version, std::chrono::milliseconds watchdog) {
+std::unique_ptr<peer> start_redisson(const redis_server& server, const std::string& version,
+                                     std::chrono::milliseconds watchdog, java_for what) {
     const std::string folder = fetched + "redisson-" + version;
-    return std::make_unique<peer>(std::vector<std::string>{
-        "java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m",
-        "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", folder + ":" + folder + "/lib/*", "Peer",
-        interop_server().url(), std::to_string(watchdog.count())});
+    std::vector<std::string> java{"java", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"};
+    if (what == java_for::tests)
+        java.insert(java.end(), {"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m"});
+    else
+        java.emplace_back("-Xmx1g");
+    java.insert(java.end(), {"-cp", folder + ":" + folder + "/lib/*", "Peer", server.url(),
+                             std::to_string(watchdog.count())});
+    if (what == java_for::tests) java.emplace_back("small");
+    return std::make_unique<peer>(java);
 }
 
-peer& redisson(const std::string& version) {
-    return one_for_all("redisson " + version, [&] { return start_redisson(version); });
+std::unique_ptr<peer> start_redis_py(const redis_server& server) {
+    return std::make_unique<peer>(std::vector<std::string>{fetched + "redis_py/bin/python",
+                                                           sources + "redis_py/peer.py", "127.0.0.1",
+                                                           std::to_string(server.port())});
 }
-
-peer& redis_py() {
-    return program({fetched + "redis_py/bin/python", HOLDFAST_SOURCE_DIR "/tests/interop/redis_py/peer.py",
-                    "127.0.0.1", std::to_string(interop_server().port())});
+std::unique_ptr<peer> start_redsync(const redis_server& server) {
+    return std::make_unique<peer>(
+        std::vector<std::string>{fetched + "redsync/peer", "127.0.0.1:" + std::to_string(server.port())});
 }
-peer& redsync() {
-    return program({fetched + "redsync/peer", "127.0.0.1:" + std::to_string(interop_server().port())});
-}
-peer& node_redlock() {
-    return program(
-        {"node", fetched + "node_redlock/peer.mjs", "127.0.0.1", std::to_string(interop_server().port())});
+std::unique_ptr<peer> start_node_redlock(const redis_server& server) {
+    return std::make_unique<peer>(std::vector<std::string>{"node", fetched + "node_redlock/peer.mjs",
+                                                           "127.0.0.1", std::to_string(server.port())});
 }
 
 }  // namespace holdfast::test

@@ -12,7 +12,12 @@
 //
 // Locks: lock [lease], try [wait [lease]], unlock, and of Redisson also try_async, force, locked, held,
 // holds, owner, lock_token, try_token, token. Times are milliseconds; a lease of 0 is none, and then Redisson
-// renews. Redisson has verbs for its semaphores and its latch too: see redisson/Peer.java.
+// renews. Redisson has verbs for its semaphores and its latch too: see interop/redisson/Peer.java.
+//
+// Measuring: pairs <threads> <until>, each thread taking and giving back a lock of its own, <name>:<i>, until
+// the wall clock shows that many ms; turns <threads> <until>, all of them one lock, whose name is the path of
+// a file: who has the lock adds one to the decimal number in it. Both answer how often in all. Of Redisson
+// also hold <n> and drop <n>: locks <name>:<i>.
 #pragma once
 
 #include "support/child_process.hpp"
@@ -27,9 +32,6 @@
 #include <vector>
 
 namespace holdfast::test {
-
-// The one redis-server of this test binary. Tests keep apart by their names of locks.
-[[nodiscard]] redis_server& interop_server();
 
 // Not thread-safe, as child_process is not.
 class peer {
@@ -86,15 +88,19 @@ inline constexpr const char* newest_redisson = "4.7.0";
 // The watchdog timeout of the Java clients, and the lease of ours where both renew.
 inline constexpr std::chrono::milliseconds brisk_lease{2'000};
 
-// A new process. Its watchdog timeout is `watchdog`.
-[[nodiscard]] std::unique_ptr<peer> start_redisson(const std::string& version,
-                                                   std::chrono::milliseconds watchdog = brisk_lease);
-// One for all tests: it takes Java a second to start. The watchdog timeout is brisk_lease.
-[[nodiscard]] peer& redisson(const std::string& version);
+enum class java_for {
+    tests,      // starts soon, takes little memory and few threads
+    measuring,  // as Redisson and the JVM are by default
+};
 
-// Those who do SET NX PX and compare-and-delete. One process each for all tests.
-[[nodiscard]] peer& redis_py();
-[[nodiscard]] peer& redsync();
-[[nodiscard]] peer& node_redlock();
+// New processes, clients of that server. Of Redisson's locks without a lease, the watchdog timeout is
+// `watchdog`.
+[[nodiscard]] std::unique_ptr<peer> start_redisson(const redis_server&, const std::string& version,
+                                                   std::chrono::milliseconds watchdog = brisk_lease,
+                                                   java_for = java_for::tests);
+// Those who do SET NX PX and compare-and-delete.
+[[nodiscard]] std::unique_ptr<peer> start_redis_py(const redis_server&);
+[[nodiscard]] std::unique_ptr<peer> start_redsync(const redis_server&);
+[[nodiscard]] std::unique_ptr<peer> start_node_redlock(const redis_server&);
 
 }  // namespace holdfast::test
