@@ -60,7 +60,8 @@ class company {
         for (int i = 0; i < processes; ++i) all_.push_back(of.start(server));
     }
     // They do `verb` with so many threads each for a span; how often each did it.
-    std::vector<std::uint64_t> work(const char* verb, const std::string& name, int threads, milliseconds span) {
+    std::vector<std::uint64_t> work(const char* verb, const std::string& name, int threads,
+                                    milliseconds span) {
         const long until = wall_clock_ms() + span.count();
         std::vector<peer::request> asked;
         for (auto& p : all_) asked.push_back(p->ask("main", verb, of_.kind, name, {threads, until}));
@@ -109,7 +110,8 @@ struct pairs_beside_peers : row {
         }
         sides.push_back(ours("mutex", natives));
         sides.push_back(ours("recursive_mutex", recursives));
-        targets = {{"mutex", target::kind::ratio_at_least, 2}, {"recursive_mutex", target::kind::ratio_at_least, 2}};
+        targets = {{"mutex", target::kind::ratio_at_least, 2},
+                   {"recursive_mutex", target::kind::ratio_at_least, 2}};
     }
 
     template <class Lock>
@@ -139,9 +141,7 @@ class guarded_number {
   public:
     guarded_number() : guarded_number(::memfd_create("counter", 0)) {}
     explicit guarded_number(const std::string& path) : guarded_number(::open(path.c_str(), O_RDWR)) {}
-    [[nodiscard]] std::string path() const {
-        return fmt::format("/proc/{}/fd/{}", ::getpid(), file_.get());
-    }
+    [[nodiscard]] std::string path() const { return fmt::format("/proc/{}/fd/{}", ::getpid(), file_.get()); }
     void set(std::uint64_t to) const {
         const auto text = std::to_string(to);
         if (::ftruncate(file_.get(), 0) != 0 ||
@@ -177,7 +177,8 @@ struct turns_beside_peers : row {
         }
         sides.push_back(ours<mutex>("mutex", processes));
         sides.push_back(ours<recursive_mutex>("recursive_mutex", processes));
-        targets = {{"mutex", target::kind::ratio_at_least, 3}, {"recursive_mutex", target::kind::ratio_at_least, 1.5}};
+        targets = {{"mutex", target::kind::ratio_at_least, 3},
+                   {"recursive_mutex", target::kind::ratio_at_least, 1.5}};
     }
 
     sample turns_of(company& all, milliseconds span) const {
@@ -195,12 +196,12 @@ struct turns_beside_peers : row {
 
     template <class Lock>
     side ours(const char* name, int processes) {
-        auto all = for_longer_too(turns(name, server, processes,
-                                        holdfast_process<Lock>({.url = server.url()}, 1, [path = number.path()] {
-                                            // A process of a crew has no files but those it opens.
-                                            static const guarded_number here{path};
-                                            here.set(here.get() + 1);
-                                        })));
+        auto all = for_longer_too(turns(
+            name, server, processes, holdfast_process<Lock>({.url = server.url()}, 1, [path = number.path()] {
+                // A process of a crew has no files but those it opens.
+                static const guarded_number here{path};
+                here.set(here.get() + 1);
+            })));
         all.run = [this, run = std::move(all.run)](milliseconds span) {
             number.set(0);
             auto s = run(span);
@@ -229,7 +230,8 @@ struct renewal_beside_redisson : row {
                       java->tell("main", "drop", "recursive", "bench:java", {many});
                       return s;
                   }},
-                 ours<mutex>("mutex"), ours<recursive_mutex>("recursive_mutex")};
+                 ours<mutex>("mutex"),
+                 ours<recursive_mutex>("recursive_mutex")};
         // "1.3x" of Redisson's speed is 1 / 1.3 of its time.
         targets = {{"mutex", target::kind::ratio_at_most, 1 / 1.3},
                    {"recursive_mutex", target::kind::ratio_at_most, 1 / 1.3}};
@@ -256,7 +258,8 @@ struct renewal_beside_redisson : row {
             const auto now = spent();
             const auto renewed = now.renewals - before.renewals;
             if (renewed >= 3 * many) {
-                if (static_cast<int>(server.keys().size()) < many) throw std::runtime_error("a lock was lost");
+                if (static_cast<int>(server.keys().size()) < many)
+                    throw std::runtime_error("a lock was lost");
                 return {(now.cpu_us - before.cpu_us) / renewed, {}};
             }
             if (steady::now() > late) throw std::runtime_error("the locks are not renewed");
@@ -271,9 +274,10 @@ struct renewal_beside_redisson : row {
     expense spent() {
         const auto cpu = server.command({"INFO", "cpu"}).text;
         const auto calls = server.command({"INFO", "commandstats"}).text;
-        return {1e6 * (number_after(cpu, "used_cpu_user_main_thread:") +
-                       number_after(cpu, "used_cpu_sys_main_thread:")),
-                number_after(calls, "cmdstat_pexpire:calls=") + number_after(calls, "cmdstat_pexpireat:calls=")};
+        return {
+            1e6 * (number_after(cpu, "used_cpu_user_main_thread:") +
+                   number_after(cpu, "used_cpu_sys_main_thread:")),
+            number_after(calls, "cmdstat_pexpire:calls=") + number_after(calls, "cmdstat_pexpireat:calls=")};
     }
     static double number_after(const std::string& text, std::string_view what) {
         const auto at = text.find(what);

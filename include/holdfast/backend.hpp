@@ -68,6 +68,7 @@ struct attempt_request {
     milliseconds lease;
     intent want = intent::look;
     std::uint32_t permits = 1;  // how many of a semaphore; 1 for all other kinds
+    owner_id beside{};          // of a shared mutex: the writer who wants to read as well; empty: nobody
 };
 
 // The four answers. *Unknown never becomes no*: it may have been granted.

@@ -68,7 +68,7 @@ cell::outcome cell::read_as(const std::shared_ptr<tenancy>& writer, acquisition 
             return failed{errc::lost, "the lease of the lock \"" + name().printable() + "\" has ended", {}};
         writer->read_beside = true;
     }
-    how.as = writer->owner;
+    how.beside = writer->owner;
     return pursue(how);
 }
 
@@ -265,7 +265,7 @@ std::optional<release_result> cell::let_go(const std::shared_ptr<tenancy>& t, ti
 std::shared_ptr<waiter> cell::pass_on(occupancy& from, time_point now) {
     auto next = gate_.next();
     tenancy& t = *from.lease;
-    // To whoever reads by the same owner a successor would be the same holder.
+    // The reader beside it is to be the only one inside, or one of the readers.
     if (!next || t.state() != lease_state::held || t.read_beside ||
         !engine::may_pass_on(t.grant, {t.lease(), t.renewed()}, next->wants, t.deadline(),
                              core_->settings.local_turns, now))
@@ -352,12 +352,16 @@ void cell::turn_away() {
 
 void cell::on_lost(const std::shared_ptr<tenancy>& t) {
     std::shared_ptr<waiter> next;
+    bool reads_on = false;
     {
         base::guard lock(mutex_);
         if (!t->thread || !t->thread->alive.load())
             std::erase_if(threads_, [&](const auto& h) { return h.lease == t; });
         next = vacate(t);
+        reads_on = t->read_beside;
     }
+    // The reader keeps the key alive, and other readers out while it says that somebody writes.
+    if (reads_on) core_->undo(key_, t->owner, t->lease(), false);
     if (next) next->call();
 }
 

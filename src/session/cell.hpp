@@ -34,7 +34,7 @@ struct acquisition {
     bool by_thread = false;                // owned by this thread: may re-enter, and ends with it
     std::uint32_t permits = 1;             // of a semaphore
     std::stop_token stop{};
-    owner_id as{};  // the writer of a shared mutex, to become a reader; empty: a new owner
+    owner_id beside{};  // the writer of a shared mutex who wants to read as well; empty: nobody
 };
 
 // Why it was not had. errc::timed_out is "somebody else has it".

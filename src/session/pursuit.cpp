@@ -149,9 +149,8 @@ void pursuit::begin_contest() {
     rules.patience = settings.patience;
     rules.answer_timeout = settings.answer_timeout;
     rules.expect_queue = expect_queue_;
-    auto owner = how_.as.empty() ? store.new_owner(key.of, how_.permits) : how_.as;
-    contest_.emplace(rules, backend::attempt_request{key, std::move(owner), rules.lease,
-                                                     backend::intent::look, how_.permits});
+    contest_.emplace(rules, backend::attempt_request{key, store.new_owner(key.of, how_.permits), rules.lease,
+                                                     backend::intent::look, how_.permits, how_.beside});
 }
 
 std::optional<pursuit::outcome> pursuit::contend(time_point now) {

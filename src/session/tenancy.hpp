@@ -53,7 +53,7 @@ class tenancy {
     bool stray = false;                   // an attempt had no answer and may still arrive; set likewise
     std::shared_ptr<thread_mark> thread;  // held by lock(); empty for leases; set likewise
     std::weak_ptr<cell> home;             // set likewise
-    bool read_beside = false;             // of a writer: its owner reads as well; guarded by the cell
+    bool read_beside = false;             // of a writer: it reads as well; guarded by the cell
     std::unique_ptr<backend::watch_handle> watch;  // set likewise; dropped by whoever ends the tenancy
 
     // What is asked of the store at a time, and whether it is asked again before that is over.

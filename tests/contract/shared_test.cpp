@@ -148,6 +148,37 @@ TEST_P(shared_contract, reading_inside_writing_may_end_first) {
     EXPECT_TRUE(of_b->try_acquire());
 }
 
+TEST_P(shared_contract, a_writer_may_read_several_times_and_each_reads_on_alone) {
+    auto writing = of_a->acquire();
+    auto first = of_a->acquire_shared(writing);
+    auto second = of_a->acquire_shared(writing);
+    EXPECT_EQ(first.release(), release_outcome::released);
+    EXPECT_EQ(writing.release(), release_outcome::released);
+    EXPECT_TRUE(second.valid());
+    EXPECT_FALSE(of_b->try_acquire());
+    EXPECT_EQ(second.release(), release_outcome::released);
+    EXPECT_TRUE(of_b->try_acquire());
+    EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_P(shared_contract, is_free_when_the_writer_leaves_and_what_it_read_is_over) {
+    auto writing = of_a->acquire();
+    auto reading = of_a->acquire_shared(writing, {.ttl = 200ms});
+    ASSERT_TRUE(eventually(patience, [&] { return reading.state() == lease_state::lost; }));
+    EXPECT_EQ(writing.release(), release_outcome::released);
+    // Its own client counts a little less than the store does.
+    EXPECT_TRUE(of_b->try_acquire_for(5s));
+}
+
+TEST_P(shared_contract, others_may_read_when_a_writer_that_reads_is_over) {
+    auto writing = of_a->acquire({.ttl = 200ms});
+    auto reading = of_a->acquire_shared(writing);
+    EXPECT_TRUE(of_b->try_acquire_shared_for(5s));
+    EXPECT_EQ(writing.state(), lease_state::lost);
+    EXPECT_TRUE(reading.valid());
+    EXPECT_FALSE(of_b->try_acquire());
+}
+
 TEST_P(shared_contract, a_reader_that_wants_to_write_is_told_of_its_deadlock) {
     of_a->lock_shared();
     try {

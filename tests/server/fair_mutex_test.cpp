@@ -71,6 +71,32 @@ TEST(a_fair_line, is_held_up_by_a_waiter_that_was_killed_for_its_liveness) {
     EXPECT_LT(since.took(), liveness + slack);
 }
 
+// It listens for as long as it is stopped, and longer if its cable is cut.
+TEST(a_fair_line, is_held_up_by_a_waiter_that_was_stopped_for_its_liveness) {
+    redis_server server;
+    // Forked before there are threads.
+    auto stopped = child_process::fork_call([url = server.url()](const parent_link& parent) {
+        (void)parent.await_line();
+        client mine{brisk(url)};
+        fair_mutex{mine, "job"}.lock();
+        return 0;
+    });
+    client c{brisk(server.url())};
+    fair_mutex lock{c, "job"};
+    lease held = lock.acquire();
+    stopped.write("go\n");
+    ASSERT_TRUE(eventually(patience, [&] { return server.command({"LLEN", line}).number == 1; }));
+    auto waiter = waiter_for(lock);
+    ASSERT_TRUE(eventually(patience, [&] { return server.command({"LLEN", line}).number == 2; }));
+    stopped.pause();
+    const stopwatch since;
+    held.release();
+    EXPECT_TRUE(waiter.get().valid());
+    EXPECT_LT(since.took(), liveness + slack);
+    stopped.resume();
+    EXPECT_EQ(stopped.wait(patience), 0);
+}
+
 TEST_F(fair_line, a_dead_java_waiter_with_five_minutes_costs_no_more) {
     lease held = lock.acquire();
     stands_in_line(java, 300s);
@@ -84,9 +110,9 @@ TEST_F(fair_line, a_dead_java_waiter_with_five_minutes_costs_no_more) {
 
 TEST_F(fair_line, many_dead_ones_cost_no_more_than_one) {
     lease held = lock.acquire();
-    for (int i = 0; i < 20; ++i) stands_in_line(java + std::to_string(i), 300s);
+    for (int i = 0; i < 130; ++i) stands_in_line(java + std::to_string(i), 300s);
     auto waiter = waiter_for(others);
-    ASSERT_TRUE(eventually(patience, [&] { return length() == 21; }));
+    ASSERT_TRUE(eventually(patience, [&] { return length() == 131; }));
     const stopwatch since;
     held.release();
     EXPECT_TRUE(waiter.get().valid());
@@ -181,6 +207,61 @@ TEST_F(fair_line, the_limit_of_a_java_waiter_that_does_not_listen_yet_is_left_al
     EXPECT_FALSE(ready(waiter));
     listening.kill();
     EXPECT_TRUE(waiter.get().valid());
+}
+
+// Java's limit is prolonged once: it may be stopped too.
+TEST_F(fair_line, a_head_that_only_listens_loses_its_turn_in_the_end) {
+    lease held = lock.acquire();
+    stands_in_line(java, 300ms);
+    child_process listening{
+        {"redis-cli", "-p", std::to_string(server.port()), "SUBSCRIBE", channel_of("job") + ":" + java}};
+    ASSERT_TRUE(listening.wait_for_output("subscribe", patience));
+    auto waiter = waiter_for(others);
+    ASSERT_TRUE(eventually(patience, [&] { return length() == 2; }));
+    held.release();
+    ASSERT_TRUE(eventually(patience, [&] { return limit_of(java) > 200'000; }));
+    // As if the five minutes were over.
+    server.command({"ZADD", limits, "XX", "1", java});
+    EXPECT_TRUE(waiter.get().valid());
+}
+
+TEST_F(fair_line, works_for_a_user_without_a_right_to_the_key_that_is_only_ours) {
+    server.command({"ACL", "SETUSER", "few", "on", ">secret", "~job", "~redisson_lock_queue:{job}",
+                    "~redisson_lock_timeout:{job}", "&*", "+@all"});
+    client few{brisk("redis://few:secret@127.0.0.1:" + std::to_string(server.port()))};
+    fair_mutex of_few{few, "job"};
+    lease held = lock.acquire();
+    auto waiter = waiter_for(of_few);
+    ASSERT_TRUE(eventually(patience, [&] { return length() == 1; }));
+    held.release();
+    held = waiter.get();
+    EXPECT_TRUE(held.valid());
+    // Its limit alone tells that this one is dead.
+    stands_in_line(java, 300ms);
+    auto behind = waiter_for(of_few);
+    ASSERT_TRUE(eventually(patience, [&] { return length() == 2; }));
+    held.release();
+    EXPECT_TRUE(behind.get().valid());
+}
+
+TEST_F(fair_line, a_long_line_behind_a_dead_head_is_no_burden_for_the_server) {
+    constexpr int many = 60;
+    const auto asked = [&] {
+        const auto all = server.command({"INFO", "commandstats"}).text;
+        const std::string_view what = "cmdstat_pubsub|numsub:calls=";
+        const auto at = all.find(what);
+        return at == std::string::npos ? 0 : std::stoi(all.substr(at + what.size()));
+    };
+    lease held = lock.acquire();
+    stands_in_line(java, 300s);
+    std::vector<std::future<bool>> waiters;
+    for (int i = 0; i < many; ++i) waiters.push_back(in_background([&] { return others.acquire().valid(); }));
+    ASSERT_TRUE(eventually(patience, [&] { return length() == many + 1; }));
+    const auto before = asked();
+    held.release();
+    for (auto& w : waiters) EXPECT_TRUE(w.get());
+    // One look at all of them each tenth of a second, and some for those who pass over it.
+    EXPECT_LT(asked() - before, (liveness + slack) / 100ms * (many + 1) + 4 * many);
 }
 
 TEST_F(fair_line, nobody_asks_at_full_speed_behind_a_dead_head) {

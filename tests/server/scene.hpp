@@ -148,9 +148,9 @@ struct writing : recursive {
     static std::int64_t waiters(redis_server& server, const std::string& name) {
         return server.command({"PUBSUB", "NUMSUB", "redisson_rwlock:{" + name + "}"}).items.at(1).number;
     }
-    static command_predicate look() { return runs(redis_scripts::shared_write); }
+    static command_predicate look() { return runs(redis_scripts::shared_acquire); }
     static command_predicate bid() { return look(); }
-    static command_predicate leave() { return runs(redis_scripts::shared_write_release); }
+    static command_predicate leave() { return runs(redis_scripts::shared_release); }
 };
 
 struct by_task : plain {

@@ -16,6 +16,8 @@ const std::vector<content> contents{
     {"stream", {"XADD", "job", "1-1", "f", "v"}},
     {"string", {"SET", "job", "a token"}},
     {"user's hash", {"HSET", "job", "name", "bob", "city", "Ulm"}},
+    {"user's hash with a mode", {"HSET", "job", "mode", "read", "path", "/x"}},
+    {"user's hash with another mode", {"HSET", "job", "mode", "dark", "a", "b"}},
     {"hash", {"HSET", "job", "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "1"}},
     {"read/write lock", {"HSET", "job", "mode", "read", "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "1"}},
 };

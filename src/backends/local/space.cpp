@@ -101,11 +101,11 @@ space::holder* space::slot::find(kind of, const owner_id& owner) {
     return it == holders.end() ? nullptr : &*it;
 }
 
-// Readers go in beside readers, and an owner that writes may read as well.
+// Readers go in beside readers, and whoever writes may read as well.
 bool space::slot::open_to(const attempt_request& r) const {
     if (family_of(r.key.of) == family::semaphore) return count && *count >= r.permits;
     return std::all_of(holders.begin(), holders.end(), [&](const holder& h) {
-        return r.key.of == kind::shared_read && (h.of == kind::shared_read || h.owner == r.owner);
+        return r.key.of == kind::shared_read && (h.of == kind::shared_read || h.owner == r.beside);
     });
 }
 

@@ -10,9 +10,6 @@ namespace {
 
 using namespace backend;
 
-// While the lock is free and another's turn it is looked at so often.
-constexpr milliseconds anothers_turn{100};
-
 class fair final : public redisson_layout {
   public:
     using redisson_layout::redisson_layout;
@@ -22,16 +19,10 @@ class fair final : public redisson_layout {
         const auto lease = std::to_string(r.lease.count());
         const auto liveness = std::to_string(around_.fair_liveness.count());
         around_.node.eval(
-            ref(redis_scripts::fair_acquire), of.keys_to_acquire(),
-            std::array<std::string_view, 5>{r.owner.str(), lease, r.want == intent::queue ? "1" : "0",
-                                            of.channel, liveness},
-            deadline, [done = std::move(done)](const redis::outcome& o) {
-                answer_attempt(o, [&done](attempt_answer a) {
-                    if (auto* no = std::get_if<busy>(&a))
-                        no->look_again = no->look_again ? *no->look_again : anothers_turn;
-                    done(std::move(a));
-                });
-            });
+            ref(redis_scripts::fair_acquire), of.keys(),
+            std::array<std::string_view, 6>{r.owner.str(), lease, r.want == intent::queue ? "1" : "0",
+                                            of.channel, liveness, of.absent},
+            deadline, [done = std::move(done)](const redis::outcome& o) { answer_attempt(o, done); });
     }
 
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
@@ -53,18 +44,14 @@ class fair final : public redisson_layout {
             : lock(name),
               line(redisson_prefixed("redisson_lock_queue", name)),
               limits(redisson_prefixed("redisson_lock_timeout", name)),
-              unheard(helper_key('d', name)),
+              absent(helper_key('d', name)),
               channel(redisson_channel(name) + ':') {}
 
         [[nodiscard]] std::array<std::string_view, 3> keys() const { return {lock, line, limits}; }
 
-        [[nodiscard]] std::array<std::string_view, 4> keys_to_acquire() const {
-            return {lock, line, limits, unheard};
-        }
-
         const std::string& lock;
         const std::string line, limits;
-        const std::string unheard;  // since when nobody listens for someone in line
+        const std::string absent;   // since when someone in line is
         const std::string channel;  // of an owner, without the owner
     };
 };

@@ -3,18 +3,25 @@
 #include "backends/redis/redisson.hpp"
 
 #include <array>
+#include <span>
 
 namespace holdfast::redis_backend {
 
 namespace {
 
 using namespace backend;
+using words = std::span<const std::string_view>;
 
 // A key that says that a reader is still there; without it Redisson takes the reader's field for a dead
 // one's.
 constexpr std::string_view mark = ":rwlock_timeout:";
 std::string mark_of(const lock_key& key, const owner_id& reader) {
     return redisson_suffixed(key.name.str(), reader.str()).append(mark).append("1");
+}
+
+// Empty for an owner of no bytes, who is everybody (see store::evict) or nobody.
+std::string writers_field(const owner_id& owner) {
+    return owner.empty() ? std::string{} : owner.str() + ":write";
 }
 
 class side : public redisson_layout {
@@ -25,6 +32,19 @@ class side : public redisson_layout {
     std::string channel_of(const lock_key& key, const owner_id&) const override {
         return redisson_prefixed("redisson_rwlock", key.name.str());
     }
+
+    void enter(words keys, words args, time_point deadline, handler<attempt_answer> done) {
+        around_.node.eval(ref(redis_scripts::shared_acquire), keys, args, deadline,
+                          [done = std::move(done)](const redis::outcome& o) { answer_attempt(o, done); });
+    }
+    void leave(const release_request& r, words keys, time_point deadline, handler<release_answer> done) {
+        const auto before_owner = redisson_suffixed(r.key.name.str(), {});
+        around_.node.eval(ref(redis_scripts::shared_release), keys,
+                          std::array<std::string_view, 4>{field_of(r.owner), channel_of(r.key, r.owner),
+                                                          before_owner, mark},
+                          deadline,
+                          [done = std::move(done)](const redis::outcome& o) { answer_release(o, done); });
+    }
 };
 
 class readers final : public side {
@@ -33,20 +53,14 @@ class readers final : public side {
 
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
         const auto lease = std::to_string(r.lease.count());
-        const auto mine = mark_of(r.key, r.owner);
-        around_.node.eval(ref(redis_scripts::shared_read),
-                          std::array<std::string_view, 2>{r.key.name.str(), mine},
-                          std::array<std::string_view, 2>{r.owner.str(), lease}, deadline,
-                          [done = std::move(done)](const redis::outcome& o) { answer_attempt(o, done); });
+        enter(std::array<std::string_view, 2>{r.key.name.str(), mark_of(r.key, r.owner)},
+              std::array<std::string_view, 3>{r.owner.str(), lease, writers_field(r.beside)}, deadline,
+              std::move(done));
     }
 
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
-        const auto mine = mark_of(r.key, r.owner);
-        const auto before_owner = redisson_suffixed(r.key.name.str(), {});
-        around_.node.eval(
-            ref(redis_scripts::shared_read_release), std::array<std::string_view, 2>{r.key.name.str(), mine},
-            std::array<std::string_view, 4>{r.owner.str(), channel_of(r.key, r.owner), before_owner, mark},
-            deadline, [done = std::move(done)](const redis::outcome& o) { answer_release(o, done); });
+        leave(r, std::array<std::string_view, 2>{r.key.name.str(), mark_of(r.key, r.owner)}, deadline,
+              std::move(done));
     }
 
     redis::script_ref renew_script() const override { return ref(redis_scripts::shared_read_renew); }
@@ -64,23 +78,16 @@ class writer final : public side {
 
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
         const auto lease = std::to_string(r.lease.count());
-        around_.node.eval(ref(redis_scripts::shared_write), std::array<std::string_view, 1>{r.key.name.str()},
-                          std::array<std::string_view, 2>{field_of(r.owner), lease}, deadline,
-                          [done = std::move(done)](const redis::outcome& o) { answer_attempt(o, done); });
+        enter(std::array<std::string_view, 1>{r.key.name.str()},
+              std::array<std::string_view, 2>{field_of(r.owner), lease}, deadline, std::move(done));
     }
 
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
-        around_.node.eval(
-            ref(redis_scripts::shared_write_release), std::array<std::string_view, 1>{r.key.name.str()},
-            std::array<std::string_view, 2>{field_of(r.owner), channel_of(r.key, r.owner)}, deadline,
-            [done = std::move(done)](const redis::outcome& o) { answer_release(o, done); });
+        leave(r, std::array<std::string_view, 1>{r.key.name.str()}, deadline, std::move(done));
     }
 
   private:
-    // An owner of no bytes is everybody, see store::evict.
-    std::string field_of(const owner_id& owner) const override {
-        return owner.empty() ? std::string{} : owner.str() + ":write";
-    }
+    std::string field_of(const owner_id& owner) const override { return writers_field(owner); }
 };
 
 }  // namespace

@@ -1,0 +1,45 @@
+-- A reader or the writer of a Redisson RReadWriteLock leaves. Readers that are still there stay; with the last the lock is
+-- free.
+-- KEYS: N the lock, of a reader also the mark of its hold
+-- ARGV: the reader's or writer's field ('' evicts all), the lock's channel, marks of any owner: what stands before the owner,
+-- and what behind it
+-- Returns -1 not held by it, else how many listeners were told.
+local N, me, channel, call = KEYS[1], ARGV[1], ARGV[2], redis.call
+local reads = KEYS[2]
+
+-- For how long readers have the lock yet. The marks of those that crashed end by themselves.
+local function read_for()
+  local left = -2
+  local fields = call('HGETALL', N)
+  for i = 1, #fields, 2 do
+    -- Nobody holds it a thousand times; a number that is wrong must not keep the server busy.
+    for hold = math.min(tonumber(fields[i + 1]) or 0, 1000), 1, -1 do
+      left = math.max(left, call('PTTL', ARGV[3] .. fields[i] .. ARGV[4] .. hold))
+    end
+  end
+  return left
+end
+
+if reads then call('DEL', reads) end
+local left = -2
+if me == '' then
+  if call('DEL', N) == 0 then return -1 end
+else
+  if call('HDEL', N, me) == 0 then return -1 end
+  if reads and call('HGET', N, 'mode') == 'write' then return 0 end
+  left = read_for()
+  if left > 0 then
+    call('PEXPIRE', N, left)
+    if reads then return 0 end
+    call('HSET', N, 'mode', 'read')
+  else
+    call('DEL', N)
+  end
+end
+
+-- Where a writer leaves all may come in, though readers are there. Redisson says nothing to those who wait when a writer
+-- becomes a reader. Its '1' wakes only threads that have gone to sleep already: one that has just asked would sleep through
+-- its whole TTL. The '0' is kept for it.
+if not reads then redis.pcall('PUBLISH', channel, '1') end
+local told = redis.pcall('PUBLISH', channel, '0')
+return type(told) == 'number' and told or 0
