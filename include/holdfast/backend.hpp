@@ -67,7 +67,8 @@ struct attempt_request {
     owner_id owner;  // new for each acquisition; a repeated attempt with it changes nothing more
     milliseconds lease;
     intent want = intent::look;
-    std::uint32_t permits = 1;  // how many of a semaphore; 1 for all other kinds
+    std::uint32_t permits = 1;            // how many of a semaphore; 1 for all other kinds
+    std::optional<std::int64_t> total{};  // a semaphore whose number nobody has set gets so many first
 };
 
 // The four answers. *Unknown never becomes no*: it may have been granted.

@@ -13,6 +13,9 @@ namespace holdfast {
 struct semaphore_options {
     std::optional<std::chrono::milliseconds> ttl{};  // default of acquire_options::ttl for this semaphore
     std::optional<bool> renew{};                     // default of acquire_options::renew
+    // How many permits there are in all: who acquires sets their number, if nobody has set it. Also while it
+    // waits, should a server that has lost its data not know it any more.
+    std::optional<std::int64_t> total{};
 };
 
 namespace detail {
@@ -22,9 +25,9 @@ namespace detail {
 // no longer than its lease. Those who wait in one process are served in their order; between processes there
 // is no order, and who wants many may wait as long as others that want few keep coming.
 //
-// A semaphore has no permits until somebody sets their number; who acquires waits until then.
-// Counting operations block for a round trip, at most config::answer_timeout, and throw holdfast::error. One
-// that is repeated because its answer was lost counts once.
+// A semaphore has no permits until somebody sets their number (try_set_permits, semaphore_options::total);
+// who acquires waits until then. Counting operations block for a round trip, at most config::answer_timeout,
+// and throw holdfast::error. One that is repeated because its answer was lost counts once.
 class HOLDFAST_API any_semaphore : public leasable {
   public:
     // True: there are `permits` now (0 or more). False: the number was set before, and stays.
@@ -35,7 +38,7 @@ class HOLDFAST_API any_semaphore : public leasable {
     [[nodiscard]] std::int64_t available_permits();
 
   protected:
-    using leasable::leasable;
+    any_semaphore(client& on, lock_name name, layout keys, const semaphore_options& options);
     ~any_semaphore() = default;
 };
 

@@ -33,6 +33,7 @@ struct acquisition {
     bool poll = false;                     // do not listen for messages
     bool by_thread = false;                // owned by this thread: may re-enter, and ends with it
     std::uint32_t permits = 1;             // of a semaphore
+    std::optional<std::int64_t> total{};   // likewise: so many there are, if nobody has said so
     std::stop_token stop{};
     owner_id as{};  // the writer of a shared mutex, to become a reader; empty: a new owner
 };

@@ -151,7 +151,7 @@ void pursuit::begin_contest() {
     rules.expect_queue = expect_queue_;
     auto owner = how_.as.empty() ? store.new_owner(key.of, how_.permits) : how_.as;
     contest_.emplace(rules, backend::attempt_request{key, std::move(owner), rules.lease,
-                                                     backend::intent::look, how_.permits});
+                                                     backend::intent::look, how_.permits, how_.total});
 }
 
 std::optional<pursuit::outcome> pursuit::contend(time_point now) {

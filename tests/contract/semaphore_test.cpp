@@ -10,9 +10,9 @@ class semaphore_contract : public lock_contract {
   protected:
     using semaphore = std::shared_ptr<detail::any_semaphore>;
 
-    [[nodiscard]] semaphore of(client& on, const lock_name& name = stock) const {
-        if (is({lock_kind::permit_semaphore})) return std::make_shared<permit_semaphore>(on, name);
-        return std::make_shared<counting_semaphore>(on, name);
+    [[nodiscard]] semaphore of(client& on, const semaphore_options& options = {}) const {
+        if (is({lock_kind::permit_semaphore})) return std::make_shared<permit_semaphore>(on, stock, options);
+        return std::make_shared<counting_semaphore>(on, stock, options);
     }
     [[nodiscard]] bool free_are(std::int64_t n) {
         return eventually(patience, [&] { return of(b())->available_permits() == n; });
@@ -31,6 +31,18 @@ TEST_P(semaphore_contract, has_no_permits_before_their_number_is_set) {
     EXPECT_EQ(of(a())->available_permits(), 3);
     EXPECT_TRUE(of(a())->try_acquire());
     EXPECT_THROW(of(a())->try_set_permits(-1), error);
+}
+
+TEST_P(semaphore_contract, gets_its_number_from_who_acquires_first) {
+    auto waiter = in_background([&] { return of(b())->acquire({.permits = 2}); });
+    ASSERT_TRUE(somebody_waits(b()));
+    const auto one = of(a(), {.total = 3})->acquire();
+    EXPECT_TRUE(one.valid());
+    EXPECT_TRUE(waiter.get().valid());
+    EXPECT_TRUE(free_are(2));
+    EXPECT_TRUE(of(a(), {.total = 7})->try_acquire());  // it has one
+    EXPECT_TRUE(free_are(2));
+    EXPECT_THROW((void)of(a(), {.total = -1}), error);
 }
 
 TEST_P(semaphore_contract, has_no_more_holders_than_permits) {

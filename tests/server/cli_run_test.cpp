@@ -250,6 +250,17 @@ TEST_F(run_command, waiting_for_permits_that_nobody_has_set_is_told) {
     EXPECT_EQ(outcome_of(waiter).code, 0);
 }
 
+TEST_F(run_command, a_number_of_permits_that_the_server_has_lost_is_set_again) {
+    server.command({"SET", "render", "0"});
+    auto waiter = start({"run", "--permits", "2", "--of", "2", "--json-fd", "1", "render", "--", "true"});
+    ASSERT_TRUE(waiter.wait_for_output("\"waiting\"", patience));
+    server.command({"FLUSHALL"});
+    const auto end = outcome_of(waiter);
+    EXPECT_EQ(end.code, 0);
+    EXPECT_EQ(end.errors, "");
+    EXPECT_EQ(server.command({"GET", "render"}).text, "2");
+}
+
 TEST_F(run_command, input_and_output_are_the_commands) {
     auto command = start({"run", "a", "--", "cat"});
     command.write("through\n");

@@ -136,6 +136,11 @@ attempt_answer space::take(const attempt_request& r, calls& after) {
         else
             (void)pass(s, after);
     }
+    if (r.total && !s.count) {
+        s.count = r.total;
+        s.counts = r.key.of;
+        (void)tell_all(r.key.name, r.owner, after);
+    }
     if (auto* mine = s.find(r.key.of, r.owner)) {
         mine->expires = std::max(mine->expires, add(now, r.lease));
     } else if (s.open_to(r)) {

@@ -20,7 +20,8 @@ class semaphore : public redisson_layout {
 
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
         auto words = members_of(r.owner);
-        words.insert(words.begin(), std::to_string(r.lease.count()));
+        const auto total = r.total ? std::to_string(*r.total) : std::string{};
+        words.insert(words.begin(), {std::to_string(r.lease.count()), total});
         call("take", r.key, {}, words, deadline,
              [done = std::move(done)](const redis::outcome& o) { answer_attempt(o, done); });
     }
