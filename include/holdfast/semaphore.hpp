@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 #include <string_view>
 
 namespace holdfast {
@@ -55,18 +56,18 @@ class HOLDFAST_API counting_semaphore : public detail::any_semaphore {
     std::int64_t drain_permits();
 
     // --- without an owner: permits that only give() brings back, of whichever process --------------
-    // Blocks until it has them.
-    void take(std::uint32_t permits = 1);
+    // Blocks until it has them. With a stop token: until that asks to stop, then errc::cancelled is thrown.
+    void take(std::uint32_t permits = 1, const std::stop_token& stop = {});
     [[nodiscard]] bool try_take(std::uint32_t permits = 1);
     template <class Rep, class Period>
-    [[nodiscard]] bool try_take_for(const std::chrono::duration<Rep, Period>& wait,
-                                    std::uint32_t permits = 1) {
-        return take_until_(after_(wait), permits);
+    [[nodiscard]] bool try_take_for(const std::chrono::duration<Rep, Period>& wait, std::uint32_t permits = 1,
+                                    const std::stop_token& stop = {}) {
+        return take_until_(after_(wait), permits, stop);
     }
     void give(std::uint32_t permits = 1);
 
   private:
-    bool take_until_(time_point until, std::uint32_t permits);
+    bool take_until_(time_point until, std::uint32_t permits, const std::stop_token& stop);
 };
 
 // The same semaphore as Redisson's RPermitExpirableSemaphore: every permit has an id and a time when it comes

@@ -64,13 +64,17 @@ counting_semaphore::counting_semaphore(client& on, lock_name name, semaphore_opt
 
 std::int64_t counting_semaphore::drain_permits() { return detail::adjust(cell(), adjustment::drain); }
 
-void counting_semaphore::take(std::uint32_t permits) { (void)take_until_(time_point::max(), permits); }
+void counting_semaphore::take(std::uint32_t permits, const std::stop_token& stop) {
+    (void)take_until_(time_point::max(), permits, stop);
+}
 
-bool counting_semaphore::try_take(std::uint32_t permits) { return take_until_(time_point::min(), permits); }
+bool counting_semaphore::try_take(std::uint32_t permits) {
+    return take_until_(time_point::min(), permits, {});
+}
 
 // As a lease first: should this process end before they are its own for good, they come back.
-bool counting_semaphore::take_until_(time_point until, std::uint32_t permits) {
-    const lease mine = try_acquire_until_(until, {.permits = permits});
+bool counting_semaphore::take_until_(time_point until, std::uint32_t permits, const std::stop_token& stop) {
+    const lease mine = try_acquire_until_(until, {.stop = stop, .permits = permits});
     if (!mine) return false;
     if (detail::number_or_raise(cell(), cell().disown(*mine.hold())) == 1) return true;
     throw error(errc::lost, "permits of \"" + name().printable() + "\" were got too late to be kept");

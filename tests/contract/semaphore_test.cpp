@@ -267,6 +267,28 @@ TEST_P(counting_contract, a_gift_wakes_who_wants_to_take) {
     EXPECT_EQ(on(a()).available_permits(), 0);
 }
 
+TEST_P(counting_contract, who_takes_may_be_asked_to_stop) {
+    std::stop_source enough;
+    const auto code_of = [](const std::function<void()>& taking) {
+        try {
+            taking();
+        } catch (const error& e) {
+            return e.code();
+        }
+        return std::error_code{};
+    };
+    auto taker = in_background([&] { return code_of([&] { on(a()).take(2, enough.get_token()); }); });
+    auto timed = in_background(
+        [&] { return code_of([&] { (void)on(b()).try_take_for(patience, 1, enough.get_token()); }); });
+    ASSERT_TRUE(somebody_waits(a()));
+    ASSERT_TRUE(somebody_waits(b()));
+    enough.request_stop();
+    EXPECT_EQ(taker.get(), errc::cancelled);
+    EXPECT_EQ(timed.get(), errc::cancelled);
+    on(a()).try_set_permits(1);
+    EXPECT_EQ(on(a()).available_permits(), 1);
+}
+
 TEST_P(counting_contract, can_be_drained) {
     EXPECT_EQ(on(a()).drain_permits(), 0);
     on(a()).try_set_permits(4);
