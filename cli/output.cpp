@@ -118,7 +118,8 @@ std::string holder_text(const lock_info& lock) {
     const auto& first = lock.holders.front();
     std::string text = first.host.empty() ? "another client" : base::printable(first.host);
     if (!first.host.empty() && first.pid != 0) text += fmt::format(":{}", first.pid);
-    if (lock.holders.size() > 1) text += fmt::format(" +{}", lock.holders.size() - 1);
+    if (const auto others = lock.holders.size() - 1 + lock.more_holders; others > 0)
+        text += fmt::format(" +{}", others);
     return text;
 }
 
@@ -129,6 +130,7 @@ std::string described(const lock_info& lock, system_clock::time_point now) {
     if (!free && !lock.ours)
         out += "         foreign: written by another client, which does not say who it is or since when\n";
     for (const auto& holder : lock.holders) out += described(holder, lock, now);
+    if (lock.more_holders > 0) out += fmt::format("         and {} more\n", lock.more_holders);
     if (lock.count && lock.layout != "counter") out += fmt::format("free     {}\n", *lock.count);
     if (lock.layout == "counter") {
         out += fmt::format("count    {}\n", *lock.count);
@@ -159,6 +161,7 @@ nlohmann::ordered_json to_json(const lock_info& lock) {
         out["holders"].push_back(to_json(holder));
         if (lock.layout == "shared_mutex") out["holders"].back()["writes"] = holder.writes;
     }
+    out["more_holders"] = lock.more_holders;
     out["ttl_ms"] = optional_ms(lock.ttl);
     out["count"] = lock.count ? nlohmann::ordered_json(*lock.count) : nlohmann::ordered_json(nullptr);
     out["queue"] = nlohmann::ordered_json::array();

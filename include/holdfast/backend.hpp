@@ -193,6 +193,7 @@ struct lock_info {
     std::vector<waiter_info> queue;
     std::optional<std::uint64_t> last_fence;
     std::optional<std::int64_t> count;  // permits that are free, or what a latch waits for
+    std::uint64_t more_holders = 0;     // who were too many to be listed
 };
 
 template <class T>

@@ -233,6 +233,15 @@ TEST_P(semaphore_contract, is_shown_with_its_holders) {
     EXPECT_EQ(of(a())->available_permits(), 5);
 }
 
+TEST_P(semaphore_contract, shows_as_free_what_has_run_out) {
+    of(a())->try_set_permits(3);
+    const auto held = of(a())->acquire({.ttl = 50ms, .permits = 2});
+    EXPECT_EQ(inspect(b(), stock).count, 1);
+    EXPECT_TRUE(eventually(patience, [&] { return inspect(b(), stock).holders.empty(); }));
+    EXPECT_EQ(inspect(b(), stock).count, 3);
+    EXPECT_TRUE(list(b(), "stock*").empty());
+}
+
 TEST_P(semaphore_contract, a_client_that_ends_turns_waiters_away) {
     auto waiter = in_background([mine = of(a())] {
         std::error_code ec;

@@ -208,6 +208,30 @@ TEST_F(admin_command, inspect_tells_permits) {
     EXPECT_NE(number.find("or some other number"), std::string::npos) << number;
 }
 
+TEST_F(admin_command, permits_that_have_run_out_have_no_holder) {
+    auto holder = holder_of({"--permits", "2", "--of", "3", "render"});
+    server.command({"ZADD", "holdfast:p1:{render}", "1", "AAAAAAAAAAAAAAAAAAAAAA|1|7"});
+    auto json = nlohmann::json::parse(run({"inspect", "render", "--json"}).output);
+    EXPECT_EQ(json["holders"].size(), 1U);
+    EXPECT_EQ(json["count"], 8);
+    server.command({"DEL", "holdfast:p1:{render}"});
+    server.command({"ZADD", "holdfast:p1:{render}", "1", "AAAAAAAAAAAAAAAAAAAAAA|1|2"});
+    json = nlohmann::json::parse(run({"inspect", "render", "--json"}).output);
+    EXPECT_EQ(json["kind"], "counter");
+    EXPECT_EQ(json["held"], false);
+    EXPECT_EQ(json["count"], 3);
+    EXPECT_EQ(run({"ls"}).output, "");
+}
+
+TEST_F(admin_command, more_permits_than_are_listed_are_counted) {
+    auto holder = holder_of({"--kind", "permits", "--permits", "40", "--of", "50", "paint"});
+    const auto json = nlohmann::json::parse(run({"inspect", "paint", "--json"}).output);
+    EXPECT_EQ(json["holders"].size(), 32U);
+    EXPECT_EQ(json["more_holders"], 8);
+    EXPECT_NE(run({"inspect", "paint"}).output.find("and 8 more\n"), std::string::npos);
+    EXPECT_NE(run({"ls"}).output.find(" +39\t"), std::string::npos);
+}
+
 // --- latch ------------------------------------------------------------------------------------------
 
 TEST_F(admin_command, latch_counts_down_and_lets_through) {

@@ -316,7 +316,10 @@ lock_info space::describe(const lock_name& name, const slot& s, time_point now) 
             {w.owner.str(), {}, ::getpid(), std::chrono::floor<milliseconds>(now - w.since)});
     }
     for (const auto& h : s.holders) {
-        if (h.expires <= now) continue;
+        if (h.expires <= now) {
+            if (info.count) *info.count += h.holds;
+            continue;
+        }
         info.layout = layout_name(h.of);
         if (!s.count)
             info.ttl = std::max(info.ttl.value_or(milliseconds{0}),
