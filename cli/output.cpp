@@ -66,8 +66,8 @@ std::string described(const holder_info& holder, const lock_info& lock, system_c
     if (holder.since) line += fmt::format(", for {}", rough(age_of(*holder.since, now)));
     if (holder.holds > 1) line += fmt::format(", held {} times", holder.holds);
     if (lock.layout == "shared_mutex") line += holder.writes ? ", writes" : ", reads";
-    // Of a foreign client nothing can be said: its connections do not bear our mark.
-    if (lock.ours) line += holder.connected ? ", connected" : ", not connected";
+    // Of a foreign client nothing can be said: its connections do not bear our mark. Ours say since when.
+    if (holder.since || holder.connected) line += holder.connected ? ", connected" : ", not connected";
     return fmt::format("holder   {}\nowner    {}\n", line, base::printable(holder.owner));
 }
 
@@ -127,7 +127,7 @@ std::string described(const lock_info& lock, system_clock::time_point now) {
     const bool free = lock.layout == "free";
     std::string out = fmt::format("lock     {}\n", lock.name.printable());
     out += fmt::format("kind     {}\n", free ? "free: nobody holds it" : base::printable(lock.layout));
-    if (!free && !lock.ours)
+    if (!free && !lock.ours && lock.layout != "counter")
         out += "         foreign: written by another client, which does not say who it is or since when\n";
     for (const auto& holder : lock.holders) out += described(holder, lock, now);
     if (lock.more_holders > 0) out += fmt::format("         and {} more\n", lock.more_holders);

@@ -208,6 +208,27 @@ TEST_F(admin_command, inspect_tells_permits) {
     EXPECT_NE(number.find("or some other number"), std::string::npos) << number;
 }
 
+TEST_F(admin_command, inspect_knows_permits_with_ids_of_our_own) {
+    auto holder = holder_of({"--kind", "permits", "--permits", "2", "--of", "3", "paint"});
+    const auto json = nlohmann::json::parse(run({"inspect", "paint", "--json"}).output);
+    EXPECT_EQ(json["ours"], true);
+    ASSERT_EQ(json["holders"].size(), 2U);
+    for (const auto& permit : json["holders"]) {
+        EXPECT_EQ(permit["pid"], holder.pid());
+        EXPECT_EQ(permit["connected"], true);
+        EXPECT_FALSE(permit["since"].is_null());
+    }
+    // Beside Java's.
+    const auto soon = std::to_string(std::chrono::system_clock::now().time_since_epoch() / 1ms + 60'000);
+    server.command({"ZADD", "{paint}:timeout", soon, "0123456789abcdef"});
+    const auto both = run({"inspect", "paint"}).output;
+    EXPECT_NE(both.find("holder   another client\nowner    30313233343536373839616263646566\n"),
+              std::string::npos)
+        << both;
+    server.command({"ZREMRANGEBYRANK", "{paint}:timeout", "0", "1"});
+    EXPECT_EQ(nlohmann::json::parse(run({"inspect", "paint", "--json"}).output)["ours"], false);
+}
+
 TEST_F(admin_command, permits_that_have_run_out_have_no_holder) {
     auto holder = holder_of({"--permits", "2", "--of", "3", "render"});
     server.command({"ZADD", "holdfast:p1:{render}", "1", "AAAAAAAAAAAAAAAAAAAAAA|1|7"});

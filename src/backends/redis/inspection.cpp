@@ -2,6 +2,7 @@
 
 #include "backends/redis/answers.hpp"
 #include "backends/redis/keys.hpp"
+#include "backends/redis/permit_id.hpp"
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "base/text.hpp"
@@ -10,7 +11,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <unordered_map>
+#include <functional>
+#include <map>
 #include <utility>
 
 namespace holdfast::redis_backend {
@@ -25,7 +27,7 @@ struct client_entry {
     std::string host;
     std::int64_t pid = 0;
 };
-using clients = std::unordered_map<std::string, client_entry>;  // by 22-character id
+using clients = std::map<std::string, client_entry, std::less<>>;  // by 22-character id
 
 template <class Int>
 std::optional<Int> number(std::string_view text) {
@@ -62,7 +64,7 @@ clients parse_clients(std::string_view lines) {
 
 // An owner as a layout writes it, taken apart: who made it, and when.
 struct maker {
-    std::string short_id;
+    std::string short_id;                // or how it begins: a permit's id has no room for all of it
     std::optional<std::int64_t> serial;  // microseconds since 1970 for ours
 };
 
@@ -84,6 +86,12 @@ std::optional<maker> maker_of_redisson_owner(std::string_view owner) {
 // Serials of ours are times; thread ids of Java are small. 2020 to 2100.
 bool is_time(std::int64_t serial) { return serial > 1'577'836'800'000'000 && serial < 4'102'444'800'000'000; }
 
+std::optional<maker> maker_of_permit(std::string_view id) {
+    const auto by = permit_id::read(id);
+    if (!by || !is_time(by->serial)) return std::nullopt;
+    return maker{base::to_base64url(by->client), by->serial};
+}
+
 holder_info holder_of(std::string owner, const std::optional<maker>& by, const clients& connected) {
     holder_info h;
     h.owner = std::move(owner);
@@ -91,7 +99,8 @@ holder_info holder_of(std::string owner, const std::optional<maker>& by, const c
     if (by->serial && is_time(*by->serial)) {
         h.since = std::chrono::system_clock::time_point{std::chrono::microseconds{*by->serial}};
     }
-    if (const auto it = connected.find(by->short_id); it != connected.end()) {
+    if (const auto it = connected.lower_bound(by->short_id);
+        it != connected.end() && it->first.starts_with(by->short_id)) {
         h.host = it->second.host;
         h.pid = it->second.pid;
         h.connected = true;
@@ -135,8 +144,10 @@ bool describe_permits(lock_info& info, std::span<const redis::reply> content, co
         info.ours = true;
     }
     for (const auto& id : with_ids.shown) {
-        info.holders.push_back(holder_of(base::to_hex(id.text()), std::nullopt, connected));
+        const auto by = maker_of_permit(id.text());
+        info.holders.push_back(holder_of(base::to_hex(id.text()), by, connected));
         info.layout = "permit_semaphore";
+        info.ours = info.ours || by;
     }
     if (info.holders.empty() && info.ttl) return false;
     if (info.holders.empty()) info.layout = "counter";

@@ -73,6 +73,12 @@ TEST(Output, holders_who_are_not_listed_are_told) {
     EXPECT_EQ(to_json(lock)["more_holders"], 40);
 }
 
+TEST(Output, a_number_is_not_said_to_be_foreign) {
+    auto number = lock_with("render", "counter");
+    number.count = 3;
+    EXPECT_EQ(described(number, noon).find("foreign"), std::string::npos);
+}
+
 TEST(Output, describes_a_free_lock) {
     EXPECT_EQ(described(lock_with("job", "free"), noon), "lock     job\nkind     free: nobody holds it\n");
 }
