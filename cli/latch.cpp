@@ -94,7 +94,7 @@ void add_latch(CLI::App& app, context& shared) {
         ->check(CLI::IsMember({"set", "down", "wait", "count", "erase"}))
         ->type_name("WORD")
         ->required();
-    command->add_option("COUNT", given->count, "To set, or to count down by")->check(CLI::PositiveNumber);
+    add_number(*command, "COUNT", given->count, 1, largest_count, "To set, or to count down by");
     add_duration(*command, "-w,--wait", given->wait, "Wait at most this long");
     command->add_flag("--json", given->json, "A JSON object");
     command->callback([=, &shared] { shared.chosen = [=, &shared] { return use_latch(*given, shared); }; });

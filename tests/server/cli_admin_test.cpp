@@ -267,6 +267,8 @@ TEST_F(admin_command, latch_counts_down_and_lets_through) {
     EXPECT_EQ(outcome_of(waiter).code, 0);
     EXPECT_EQ(run({"latch", "ready", "erase"}).code, 1);
     EXPECT_EQ(run({"latch", "ready", "wait"}).code, 0);
+    EXPECT_EQ(run({"latch", "ready", "set", "010"}).code, 0);
+    EXPECT_EQ(run({"latch", "ready", "count"}).output, "10\n");
 }
 
 TEST_F(admin_command, latch_misuse_is_64) {

@@ -106,6 +106,8 @@ TEST_F(run_command, another_kind_of_key_is_64) {
 
 TEST_F(run_command, permits_that_make_no_sense_are_64) {
     for (const auto& wrong : std::vector<words>{{"--permits", "0"},
+                                                {"--permits", "0x1"},
+                                                {"--of", "1e3"},
                                                 {"--permits", "3", "--of", "2"},
                                                 {"--permits", "1", "-s"},
                                                 {"--permits", "1", "--fenced"},
