@@ -64,7 +64,10 @@ nlohmann::ordered_json to_json(const waiter_info& waiter) {
 std::string described(const holder_info& holder, const lock_info& lock, system_clock::time_point now) {
     std::string line = process_text(holder.host, holder.pid);
     if (holder.since) line += fmt::format(", for {}", rough(age_of(*holder.since, now)));
-    if (holder.holds > 1) line += fmt::format(", held {} times", holder.holds);
+    const bool permits = lock.layout == "counting_semaphore" || lock.layout == "permit_semaphore";
+    if (holder.holds > 1)
+        line += permits ? fmt::format(", {} permits", holder.holds)
+                        : fmt::format(", held {} times", holder.holds);
     if (lock.layout == "shared_mutex") line += holder.writes ? ", writes" : ", reads";
     // Of a foreign client nothing can be said: its connections do not bear our mark. Ours say since when.
     if (holder.since || holder.connected) line += holder.connected ? ", connected" : ", not connected";

@@ -10,7 +10,7 @@ namespace holdfast::session {
 
 namespace {
 
-failed closed() { return {errc::closed, "the client of this lock was destroyed", {}}; }
+failed closed() { return {errc::closed, "the client was destroyed", {}}; }
 
 void count(observe::counters& c, const backend::attempt_answer& answer) {
     if (std::holds_alternative<backend::granted>(answer))

@@ -200,6 +200,7 @@ TEST_F(admin_command, inspect_tells_permits) {
     EXPECT_NE(shown.find("counting_semaphore"), std::string::npos) << shown;
     EXPECT_NE(shown.find("free     1\n"), std::string::npos) << shown;
     EXPECT_NE(shown.find(", pid " + std::to_string(holder.pid())), std::string::npos) << shown;
+    EXPECT_NE(shown.find(", 2 permits, connected"), std::string::npos) << shown;
     const auto json = nlohmann::json::parse(run({"inspect", "render", "--json"}).output);
     EXPECT_EQ(json["count"], 1);
     EXPECT_EQ(json["holders"][0]["holds"], 2);
@@ -269,6 +270,34 @@ TEST_F(admin_command, latch_counts_down_and_lets_through) {
     EXPECT_EQ(run({"latch", "ready", "wait"}).code, 0);
     EXPECT_EQ(run({"latch", "ready", "set", "010"}).code, 0);
     EXPECT_EQ(run({"latch", "ready", "count"}).output, "10\n");
+}
+
+TEST_F(admin_command, latch_tells_the_count_where_it_is_known) {
+    const auto said = [&](words act) {
+        act.insert(act.begin(), {"latch", "ready", "--json"});
+        return run(act).output;
+    };
+    EXPECT_EQ(said({"set", "2"}), "{\"name\":\"ready\",\"done\":true,\"count\":2}\n");
+    EXPECT_EQ(said({"set", "3"}), "{\"name\":\"ready\",\"done\":false}\n");
+    EXPECT_EQ(said({"wait", "--wait", "10ms"}), "{\"name\":\"ready\",\"done\":false}\n");
+    EXPECT_EQ(said({"down"}), "{\"name\":\"ready\",\"done\":true,\"count\":1}\n");
+    EXPECT_EQ(said({"erase"}), "{\"name\":\"ready\",\"done\":true,\"count\":0}\n");
+    EXPECT_EQ(said({"wait", "--wait", "10ms"}), "{\"name\":\"ready\",\"done\":true,\"count\":0}\n");
+    EXPECT_EQ(said({"wait"}), "{\"name\":\"ready\",\"done\":true,\"count\":0}\n");
+}
+
+TEST_F(admin_command, latch_speaks_of_a_latch) {
+    server.command({"SET", "job", "a token"});
+    for (const words& act : {words{"latch", "job", "wait"}, words{"latch", "job", "down"}}) {
+        const auto refused = run(act);
+        EXPECT_EQ(refused.code, 64);
+        EXPECT_EQ(refused.errors.find("lock"), std::string::npos) << refused.errors;
+    }
+    server.stop();
+    const auto silent = run({"latch", "job", "wait", "--wait", "300ms"});
+    EXPECT_EQ(silent.code, 69);
+    EXPECT_TRUE(silent.errors.starts_with("holdfast: the latch \"job\" could not be waited for"))
+        << silent.errors;
 }
 
 TEST_F(admin_command, latch_misuse_is_64) {

@@ -62,6 +62,24 @@ TEST(Output, says_what_it_does_not_know_of_a_foreign_lock) {
               "ttl      none: it does not expire\n");
 }
 
+TEST(Output, permits_are_counted_as_such) {
+    auto lock = held_by_web_3();
+    lock.holders[0].holds = 2;
+    EXPECT_NE(described(lock, noon).find(", held 2 times"), std::string::npos);
+    lock.layout = "counting_semaphore";
+    lock.holders.push_back(holder_with("java"));
+    lock.count = 1;
+    EXPECT_EQ(described(lock, noon + 90s),
+              "lock     stock:42\n"
+              "kind     counting_semaphore\n"
+              "holder   web-3, pid 4242, for 1m30s, 2 permits, connected\n"
+              "owner    abc|7\n"
+              "holder   another client\n"
+              "owner    java\n"
+              "free     1\n"
+              "ttl      28s\n");
+}
+
 TEST(Output, holders_who_are_not_listed_are_told) {
     auto lock = held_by_web_3();
     EXPECT_EQ(holder_text(lock), "web-3:4242");
