@@ -21,8 +21,8 @@ peer& one_for_all(const std::string& which, const std::function<std::unique_ptr<
     return *one;
 }
 
-peer& program(const std::vector<std::string>& argv) {
-    return one_for_all(argv[0] + argv[1], [&] { return std::make_unique<peer>(argv); });
+peer& the_poller(const std::string& name) {
+    return one_for_all(name, [&] { return start_poller(name); });
 }
 
 }  // namespace
@@ -96,16 +96,22 @@ peer& redisson(const std::string& version) {
     return one_for_all("redisson " + version, [&] { return start_redisson(version); });
 }
 
-peer& redis_py() {
-    return program({fetched + "redis_py/bin/python", HOLDFAST_SOURCE_DIR "/tests/interop/redis_py/peer.py",
-                    "127.0.0.1", std::to_string(interop_server().port())});
+std::unique_ptr<peer> start_poller(const std::string& name) {
+    const std::string host = "127.0.0.1";
+    const auto port = std::to_string(interop_server().port());
+    std::vector<std::string> program;
+    if (name == "redis_py")
+        program = {fetched + "redis_py/bin/python", HOLDFAST_SOURCE_DIR "/tests/interop/redis_py/peer.py",
+                   host, port};
+    else if (name == "redsync")
+        program = {fetched + "redsync/peer", host + ":" + port};
+    else
+        program = {"node", fetched + "node_redlock/peer.mjs", host, port};
+    return std::make_unique<peer>(program);
 }
-peer& redsync() {
-    return program({fetched + "redsync/peer", "127.0.0.1:" + std::to_string(interop_server().port())});
-}
-peer& node_redlock() {
-    return program(
-        {"node", fetched + "node_redlock/peer.mjs", "127.0.0.1", std::to_string(interop_server().port())});
-}
+
+peer& redis_py() { return the_poller("redis_py"); }
+peer& redsync() { return the_poller("redsync"); }
+peer& node_redlock() { return the_poller("node_redlock"); }
 
 }  // namespace holdfast::test

@@ -92,7 +92,9 @@ inline constexpr std::chrono::milliseconds brisk_lease{2'000};
 // One for all tests: it takes Java a second to start. The watchdog timeout is brisk_lease.
 [[nodiscard]] peer& redisson(const std::string& version);
 
-// Those who do SET NX PX and compare-and-delete. One process each for all tests.
+// Those who do SET NX PX and compare-and-delete: a new process, by the name of the function.
+[[nodiscard]] std::unique_ptr<peer> start_poller(const std::string& name);
+// One process each for all tests.
 [[nodiscard]] peer& redis_py();
 [[nodiscard]] peer& redsync();
 [[nodiscard]] peer& node_redlock();
