@@ -11,14 +11,6 @@ namespace holdfast::cli {
 
 namespace {
 
-template <class Semaphore>
-std::shared_ptr<detail::leasable> semaphore_of(client& on, const std::string& name,
-                                               std::optional<std::int64_t> permits) {
-    auto semaphore = std::make_shared<Semaphore>(on, name);
-    if (permits) semaphore->try_set_permits(*permits);
-    return semaphore;
-}
-
 std::shared_ptr<detail::leasable> lock_of(client& on, const std::string& name, const lock_request& wanted) {
     switch (wanted.kind) {
         case lock_kind::mutex: return std::make_shared<mutex>(on, name);
@@ -30,8 +22,10 @@ std::shared_ptr<detail::leasable> lock_of(client& on, const std::string& name, c
             const auto whole = std::make_shared<shared_mutex>(on, name);
             return {whole, &whole->readers()};
         }
-        case lock_kind::semaphore: return semaphore_of<counting_semaphore>(on, name, wanted.of);
-        case lock_kind::permit_semaphore: return semaphore_of<permit_semaphore>(on, name, wanted.of);
+        case lock_kind::semaphore:
+            return std::make_shared<counting_semaphore>(on, name, semaphore_options{.total = wanted.of});
+        case lock_kind::permit_semaphore:
+            return std::make_shared<permit_semaphore>(on, name, semaphore_options{.total = wanted.of});
         case lock_kind::shared_write: break;
     }
     return std::make_shared<shared_mutex>(on, name);

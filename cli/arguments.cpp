@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -70,6 +71,24 @@ CLI::Option* add_duration(CLI::App& to, const std::string& flags, std::optional<
         value = std::min(*parsed, longest);
     };
     return to.add_option_function<std::string>(flags, read, description)->type_name("DUR");
+}
+
+std::int64_t decimal(const std::string& option_name, const std::string& word, std::int64_t least,
+                     std::int64_t most) {
+    const auto text = plain(word);
+    const auto no = [&](const std::string& why) {
+        return CLI::ValidationError(option_name, fmt::format("\"{}\" is {}", base::printable(text), why));
+    };
+    const bool negative = text.starts_with('-');
+    const auto digits = text.substr(negative ? 1 : 0);
+    if (digits.empty() || digits.find_first_not_of("0123456789") != std::string::npos)
+        throw no("not a whole number such as 3");
+    std::int64_t value = 0;
+    const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool fits = ec == std::errc{};
+    if (fits ? value < least : negative) throw no(fmt::format("less than {}", least));
+    if (!fits || value > most) throw no(fmt::format("more than {}", most));
+    return value;
 }
 
 std::string sentence_about(const CLI::ParseError& refused, const CLI::App& app) {

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,25 @@ struct split_words {
 // An option whose value is a duration.
 CLI::Option* add_duration(CLI::App& to, const std::string& flags,
                           std::optional<std::chrono::milliseconds>& value, const std::string& description);
+
+// Of permits and of a latch: what the library takes.
+inline constexpr auto largest_count = std::int64_t{1} << 53;
+
+// A word that is a whole number between `least` and `most`, in decimal: CLI11 takes 010 for 8 and 0x10
+// for 16. Throws CLI::ValidationError, in the name of the option.
+[[nodiscard]] std::int64_t decimal(const std::string& option_name, const std::string& word,
+                                   std::int64_t least, std::int64_t most);
+
+// An option, or an argument, whose value is a number.
+template <class Number>
+CLI::Option* add_number(CLI::App& to, const std::string& flags, std::optional<Number>& value,
+                        std::int64_t least, std::int64_t most, const std::string& description) {
+    const auto option_name = flags.substr(flags.find("--") == std::string::npos ? 0 : flags.find("--"));
+    const auto read = [=, &value](const std::string& text) {
+        value = static_cast<Number>(decimal(option_name, text, least, most));
+    };
+    return to.add_option_function<std::string>(flags, read, description)->type_name("N");
+}
 
 // A sentence for people, without a full stop, about a command line that CLI11 does not accept.
 [[nodiscard]] std::string sentence_about(const CLI::ParseError& refused, const CLI::App& app);

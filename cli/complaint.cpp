@@ -44,7 +44,7 @@ std::string advice_for(const std::error_code& code) {
         case errc::out_of_memory: return "the server needs more memory, or fewer keys";
         case errc::busy_server: return "try again when the server is ready";
         case errc::unknown_outcome:
-            return "whatever was granted expires by itself; try again after one lease";
+            return "look with holdfast inspect before you try again; what was granted expires by itself";
         case errc::lease_too_short: return "the store is slow: give a longer --ttl";
         case errc::wrong_kind: return "see what it holds with holdfast inspect";
         default: return {};

@@ -56,12 +56,15 @@ struct result {
 };
 
 result act(latch& of, const latch_options& given) {
-    if (given.what == "set") return {of.try_set_count(*given.count)};
+    if (given.what == "set") {
+        if (of.try_set_count(*given.count)) return {true, given.count};
+        return {false};
+    }
     if (given.what == "down") return {true, of.count_down(given.count.value_or(1))};
     if (given.what == "count") return {true, of.count()};
     if (given.what == "erase") return {of.erase(), 0};
-    if (given.wait) return {of.wait_for(*given.wait)};
-    of.wait();
+    if (given.wait && !of.wait_for(*given.wait)) return {false};
+    if (!given.wait) of.wait();
     return {true, 0};
 }
 
@@ -71,11 +74,9 @@ int use_latch(const latch_options& given, const context& shared) {
     latch of{on, lock_name{plain(given.name)}};
     const auto r = act(of, given);
     if (given.json) {
-        fmt::print(
-            "{}\n",
-            one_line({{"name", json_text(of.name().str())},
-                      {"done", r.done},
-                      {"count", r.left ? nlohmann::ordered_json(*r.left) : nlohmann::ordered_json()}}));
+        nlohmann::ordered_json said{{"name", json_text(of.name().str())}, {"done", r.done}};
+        if (r.left) said["count"] = *r.left;
+        fmt::print("{}\n", one_line(said));
     } else if (given.what == "down" || given.what == "count") {
         fmt::print("{}\n", *r.left);
     }
@@ -94,7 +95,7 @@ void add_latch(CLI::App& app, context& shared) {
         ->check(CLI::IsMember({"set", "down", "wait", "count", "erase"}))
         ->type_name("WORD")
         ->required();
-    command->add_option("COUNT", given->count, "To set, or to count down by")->check(CLI::PositiveNumber);
+    add_number(*command, "COUNT", given->count, 1, largest_count, "To set, or to count down by");
     add_duration(*command, "-w,--wait", given->wait, "Wait at most this long");
     command->add_flag("--json", given->json, "A JSON object");
     command->callback([=, &shared] { shared.chosen = [=, &shared] { return use_latch(*given, shared); }; });

@@ -64,10 +64,13 @@ nlohmann::ordered_json to_json(const waiter_info& waiter) {
 std::string described(const holder_info& holder, const lock_info& lock, system_clock::time_point now) {
     std::string line = process_text(holder.host, holder.pid);
     if (holder.since) line += fmt::format(", for {}", rough(age_of(*holder.since, now)));
-    if (holder.holds > 1) line += fmt::format(", held {} times", holder.holds);
+    const bool permits = lock.layout == "counting_semaphore" || lock.layout == "permit_semaphore";
+    if (holder.holds > 1)
+        line += permits ? fmt::format(", {} permits", holder.holds)
+                        : fmt::format(", held {} times", holder.holds);
     if (lock.layout == "shared_mutex") line += holder.writes ? ", writes" : ", reads";
-    // Of a foreign client nothing can be said: its connections do not bear our mark.
-    if (lock.ours) line += holder.connected ? ", connected" : ", not connected";
+    // Of a foreign client nothing can be said: its connections do not bear our mark. Ours say since when.
+    if (holder.since || holder.connected) line += holder.connected ? ", connected" : ", not connected";
     return fmt::format("holder   {}\nowner    {}\n", line, base::printable(holder.owner));
 }
 
@@ -118,7 +121,8 @@ std::string holder_text(const lock_info& lock) {
     const auto& first = lock.holders.front();
     std::string text = first.host.empty() ? "another client" : base::printable(first.host);
     if (!first.host.empty() && first.pid != 0) text += fmt::format(":{}", first.pid);
-    if (lock.holders.size() > 1) text += fmt::format(" +{}", lock.holders.size() - 1);
+    if (const auto others = lock.holders.size() - 1 + lock.more_holders; others > 0)
+        text += fmt::format(" +{}", others);
     return text;
 }
 
@@ -126,9 +130,10 @@ std::string described(const lock_info& lock, system_clock::time_point now) {
     const bool free = lock.layout == "free";
     std::string out = fmt::format("lock     {}\n", lock.name.printable());
     out += fmt::format("kind     {}\n", free ? "free: nobody holds it" : base::printable(lock.layout));
-    if (!free && !lock.ours)
+    if (!free && !lock.ours && lock.layout != "counter")
         out += "         foreign: written by another client, which does not say who it is or since when\n";
     for (const auto& holder : lock.holders) out += described(holder, lock, now);
+    if (lock.more_holders > 0) out += fmt::format("         and {} more\n", lock.more_holders);
     if (lock.count && lock.layout != "counter") out += fmt::format("free     {}\n", *lock.count);
     if (lock.layout == "counter") {
         out += fmt::format("count    {}\n", *lock.count);
@@ -159,6 +164,7 @@ nlohmann::ordered_json to_json(const lock_info& lock) {
         out["holders"].push_back(to_json(holder));
         if (lock.layout == "shared_mutex") out["holders"].back()["writes"] = holder.writes;
     }
+    out["more_holders"] = lock.more_holders;
     out["ttl_ms"] = optional_ms(lock.ttl);
     out["count"] = lock.count ? nlohmann::ordered_json(*lock.count) : nlohmann::ordered_json(nullptr);
     out["queue"] = nlohmann::ordered_json::array();

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,6 +58,10 @@ struct usage_with_command : CLI::Formatter {
     }
 };
 
+// At a time; a semaphore gives no more.
+constexpr std::int64_t most_permits = 1'000'000'000;
+constexpr std::uint32_t most_permits_with_ids = 1'000;
+
 struct run_options {
     std::vector<std::string> names;
     bool no_wait = false;
@@ -72,7 +77,7 @@ struct run_options {
     std::optional<milliseconds> grace;
     std::optional<milliseconds> max_hold;
     std::optional<milliseconds> at_least;
-    int conflict_code = exit_code::conflict;
+    std::optional<int> conflict_code;
     std::optional<int> json_fd;
     bool verbose = false;
 };
@@ -93,8 +98,9 @@ lock_kind kind_of(const run_options& given) {
         if (given.of && given.permits.value_or(1) > *given.of)
             throw usage_error(
                 fmt::format("--permits {} can never be had --of {}", *given.permits, *given.of));
-        if (given.permits.value_or(1) > (given.kind == "permits" ? 1'000U : 1'000'000'000U))
-            throw usage_error("--permits is at most 1000000000, and 1000 for --kind permits");
+        if (given.kind == "permits" && given.permits.value_or(1) > most_permits_with_ids)
+            throw usage_error(
+                fmt::format("--permits is at most {} for --kind permits", most_permits_with_ids));
         return given.kind == "permits" ? lock_kind::permit_semaphore : lock_kind::semaphore;
     }
     if (given.shared || given.exclusive) {
@@ -196,7 +202,7 @@ int run_it(const run_options& given, const context& shared) {
                     .permits = given.permits.value_or(1),
                     .of = given.of};
     wanted.rules = rules_of(given, settings);
-    wanted.conflict_code = given.conflict_code;
+    wanted.conflict_code = given.conflict_code.value_or(exit_code::conflict);
     wanted.json_fd = given.json_fd;
     wanted.verbose = given.verbose;
     return run_under_lock(settings, wanted);
@@ -224,11 +230,10 @@ void add_run(CLI::App& app, context& shared) {
     run->add_flag("-x,--exclusive", given->exclusive, "Write: nobody else reads or writes (--kind shared)")
         ->excludes(shared_side);
     run->add_flag("--fenced", given->fenced, "Get a fence with the lock");
-    run->add_option("--permits", given->permits, "Take so many permits of a semaphore (default: 1)")
-        ->check(CLI::PositiveNumber)
-        ->type_name("N");
-    run->add_option("--of", given->of, "The semaphore has M permits, if nobody has set their number before")
-        ->check(CLI::PositiveNumber)
+    add_number(*run, "--permits", given->permits, 1, most_permits,
+               "Take so many permits of a semaphore (default: 1)");
+    add_number(*run, "--of", given->of, 1, largest_count,
+               "The semaphore has M permits, if nobody has set their number before")
         ->type_name("M");
     add_duration(*run, "--ttl", given->ttl,
                  "The lock outlives a killed holdfast this long (default: the setting lease, 30s)");
@@ -242,13 +247,11 @@ void add_run(CLI::App& app, context& shared) {
                  "End the command after this long, as if the lock was lost");
     add_duration(*run, "--at-least", given->at_least,
                  "Keep the lock this long even if the command ends sooner");
-    run->add_option("-E,--conflict-exit-code", given->conflict_code,
-                    "Exit code if somebody else has the lock (default 1)")
-        ->check(CLI::Range(0, 255))
+    add_number(*run, "-E,--conflict-exit-code", given->conflict_code, 0, 255,
+               "Exit code if somebody else has the lock (default 1)")
         ->type_name("CODE");
-    run->add_option("--json-fd", given->json_fd, "Write a line of JSON for each event to this descriptor")
-        ->check(CLI::NonNegativeNumber)
-        ->type_name("N");
+    add_number(*run, "--json-fd", given->json_fd, 0, std::numeric_limits<int>::max(),
+               "Write a line of JSON for each event to this descriptor");
     run->add_flag("-v,--verbose", given->verbose, "Say on stderr for whom it waits, and more");
     run->callback([given, &shared] { shared.chosen = [given, &shared] { return run_it(*given, shared); }; });
 }

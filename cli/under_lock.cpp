@@ -180,7 +180,7 @@ void guarded_run::tell_whom_we_wait_for(const std::string& name) {
         try {
             const auto about = inspect(client_, name);
             // This wait may well be for ever, and so is told to everybody.
-            const bool unset = has_permits(wanted_.locks.kind) && about.layout == "free";
+            const bool unset = has_permits(wanted_.locks.kind) && !wanted_.locks.of && about.layout == "free";
             if (!unset && !journal_.verbose()) return;
             if (unset) holder = ": nobody has said how many permits it has; give --of";
             if (!about.holders.empty()) {

@@ -47,10 +47,13 @@ library redisson(milliseconds watchdog = 30s) {
 }
 
 std::vector<library> libraries() {
-    return {redisson(),
-            {"redis-py Lock", "lock", test::start_redis_py, 1s},
-            {"redsync Mutex", "lock", test::start_redsync, 1s},
-            {"node-redlock", "lock", test::start_node_redlock, 2s}};
+    const auto poller = [](const char* name, const char* program, milliseconds warm_up) {
+        return library{name, "lock",
+                       [program](const redis_server& on) { return test::start_poller(on, program); },
+                       warm_up};
+    };
+    return {redisson(), poller("redis-py Lock", "redis_py", 1s), poller("redsync Mutex", "redsync", 1s),
+            poller("node-redlock", "node_redlock", 2s)};
 }
 
 // Some processes of one library.

@@ -6,6 +6,7 @@
 #include "cli/demo/verdict.hpp"
 #include "cli/demo/workshop.hpp"
 
+#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
 #include "cli/signals.hpp"
@@ -130,9 +131,11 @@ void add_demo(CLI::App& app, context& shared) {
     auto wanted = std::make_shared<wishes>();
     const auto number = [&](const char* flag, auto& value, auto most, const char* description) {
         using number_type = std::remove_reference_t<decltype(value)>;
-        command->add_option(flag, value, description)
-            ->check(CLI::Range(number_type{1}, number_type{most}).description(""))
-            ->capture_default_str()
+        const auto read = [wanted, &value, flag, most](const std::string& text) {
+            value = static_cast<number_type>(decimal(flag, text, 1, most));
+        };
+        command->add_option_function<std::string>(flag, read, description)
+            ->default_str(std::to_string(value))
             ->type_name("N");
     };
     command->footer(examples);

@@ -67,8 +67,9 @@ struct attempt_request {
     owner_id owner;  // new for each acquisition; a repeated attempt with it changes nothing more
     milliseconds lease;
     intent want = intent::look;
-    std::uint32_t permits = 1;  // how many of a semaphore; 1 for all other kinds
-    owner_id beside{};          // of a shared mutex: the writer who wants to read as well; empty: nobody
+    std::uint32_t permits = 1;            // how many of a semaphore; 1 for all other kinds
+    std::optional<std::int64_t> total{};  // a semaphore whose number nobody has set gets so many first
+    owner_id beside{};  // of a shared mutex: the writer who wants to read as well; empty: nobody
 };
 
 // The four answers. *Unknown never becomes no*: it may have been granted.
@@ -193,6 +194,7 @@ struct lock_info {
     std::vector<waiter_info> queue;
     std::optional<std::uint64_t> last_fence;
     std::optional<std::int64_t> count;  // permits that are free, or what a latch waits for
+    std::uint64_t more_holders = 0;     // who were too many to be listed
 };
 
 template <class T>

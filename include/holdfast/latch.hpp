@@ -17,6 +17,9 @@ namespace holdfast {
 // config::answer_timeout, wait() for longer; they throw holdfast::error. What is repeated because its answer
 // was lost counts once. Who waits also asks at least each config::poll_gap.
 //
+// A server that loses its data opens every latch, as with Redisson: without the key it is at zero. Give it a
+// name of its own: a semaphore of that name with no permits free cannot be told from a latch at zero.
+//
 // Thread safety: all members may be called from any threads at once.
 class HOLDFAST_API latch : private detail::leasable {
   public:

@@ -70,6 +70,7 @@ class HOLDFAST_API leasable {
         std::optional<std::chrono::milliseconds> ttl{};
         std::optional<bool> renew{};
         bool poll = false;
+        std::optional<std::int64_t> total{};  // of a semaphore's permits
     };
 
     leasable(client& on, lock_name name, layout keys, choices chosen);

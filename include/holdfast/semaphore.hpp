@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 #include <string_view>
 
 namespace holdfast {
@@ -13,6 +14,9 @@ namespace holdfast {
 struct semaphore_options {
     std::optional<std::chrono::milliseconds> ttl{};  // default of acquire_options::ttl for this semaphore
     std::optional<bool> renew{};                     // default of acquire_options::renew
+    // How many permits there are in all: who acquires sets their number, if nobody has set it. Also while it
+    // waits, should a server that has lost its data not know it any more.
+    std::optional<std::int64_t> total{};
 };
 
 namespace detail {
@@ -22,9 +26,9 @@ namespace detail {
 // no longer than its lease. Those who wait in one process are served in their order; between processes there
 // is no order, and who wants many may wait as long as others that want few keep coming.
 //
-// A semaphore has no permits until somebody sets their number; who acquires waits until then.
-// Counting operations block for a round trip, at most config::answer_timeout, and throw holdfast::error. One
-// that is repeated because its answer was lost counts once.
+// A semaphore has no permits until somebody sets their number (try_set_permits, semaphore_options::total);
+// who acquires waits until then. Counting operations block for a round trip, at most config::answer_timeout,
+// and throw holdfast::error. One that is repeated because its answer was lost counts once.
 class HOLDFAST_API any_semaphore : public leasable {
   public:
     // True: there are `permits` now (0 or more). False: the number was set before, and stays.
@@ -35,7 +39,7 @@ class HOLDFAST_API any_semaphore : public leasable {
     [[nodiscard]] std::int64_t available_permits();
 
   protected:
-    using leasable::leasable;
+    any_semaphore(client& on, lock_name name, layout keys, const semaphore_options& options);
     ~any_semaphore() = default;
 };
 
@@ -52,18 +56,18 @@ class HOLDFAST_API counting_semaphore : public detail::any_semaphore {
     std::int64_t drain_permits();
 
     // --- without an owner: permits that only give() brings back, of whichever process --------------
-    // Blocks until it has them.
-    void take(std::uint32_t permits = 1);
+    // Blocks until it has them. With a stop token: until that asks to stop, then errc::cancelled is thrown.
+    void take(std::uint32_t permits = 1, const std::stop_token& stop = {});
     [[nodiscard]] bool try_take(std::uint32_t permits = 1);
     template <class Rep, class Period>
-    [[nodiscard]] bool try_take_for(const std::chrono::duration<Rep, Period>& wait,
-                                    std::uint32_t permits = 1) {
-        return take_until_(after_(wait), permits);
+    [[nodiscard]] bool try_take_for(const std::chrono::duration<Rep, Period>& wait, std::uint32_t permits = 1,
+                                    const std::stop_token& stop = {}) {
+        return take_until_(after_(wait), permits, stop);
     }
     void give(std::uint32_t permits = 1);
 
   private:
-    bool take_until_(time_point until, std::uint32_t permits);
+    bool take_until_(time_point until, std::uint32_t permits, const std::stop_token& stop);
 };
 
 // The same semaphore as Redisson's RPermitExpirableSemaphore: every permit has an id and a time when it comes

@@ -29,6 +29,7 @@ session::acquisition leasable::how_(std::optional<time_point> give_up_at,
     how.poll = chosen_.poll;
     how.ttl = chosen_.ttl;
     how.renew = chosen_.renew;
+    how.total = chosen_.total;
     how.by_thread = options == nullptr;
     if (options == nullptr) return how;
     if (options->ttl) {

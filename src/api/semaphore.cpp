@@ -13,9 +13,22 @@ namespace detail {
 
 using backend::adjustment;
 
-bool any_semaphore::try_set_permits(std::int64_t permits) {
+namespace {
+
+void check_total(std::int64_t permits) {
     if (permits < 0) throw error(errc::invalid_argument, "the number of permits must be 0 or more");
     check_size(permits);
+}
+
+}  // namespace
+
+any_semaphore::any_semaphore(client& on, lock_name name, layout keys, const semaphore_options& options)
+    : leasable(on, std::move(name), keys, {options.ttl, options.renew, false, options.total}) {
+    if (options.total) check_total(*options.total);
+}
+
+bool any_semaphore::try_set_permits(std::int64_t permits) {
+    check_total(permits);
     return adjust(cell(), adjustment::set_if_unset, permits) == 1;
 }
 
@@ -47,17 +60,21 @@ bool is_owner(std::string_view text) {
 }  // namespace
 
 counting_semaphore::counting_semaphore(client& on, lock_name name, semaphore_options options)
-    : any_semaphore(on, std::move(name), layout::semaphore, {options.ttl, options.renew, false}) {}
+    : any_semaphore(on, std::move(name), layout::semaphore, options) {}
 
 std::int64_t counting_semaphore::drain_permits() { return detail::adjust(cell(), adjustment::drain); }
 
-void counting_semaphore::take(std::uint32_t permits) { (void)take_until_(time_point::max(), permits); }
+void counting_semaphore::take(std::uint32_t permits, const std::stop_token& stop) {
+    (void)take_until_(time_point::max(), permits, stop);
+}
 
-bool counting_semaphore::try_take(std::uint32_t permits) { return take_until_(time_point::min(), permits); }
+bool counting_semaphore::try_take(std::uint32_t permits) {
+    return take_until_(time_point::min(), permits, {});
+}
 
 // As a lease first: should this process end before they are its own for good, they come back.
-bool counting_semaphore::take_until_(time_point until, std::uint32_t permits) {
-    const lease mine = try_acquire_until_(until, {.permits = permits});
+bool counting_semaphore::take_until_(time_point until, std::uint32_t permits, const std::stop_token& stop) {
+    const lease mine = try_acquire_until_(until, {.stop = stop, .permits = permits});
     if (!mine) return false;
     if (detail::number_or_raise(cell(), cell().disown(*mine.hold())) == 1) return true;
     throw error(errc::lost, "permits of \"" + name().printable() + "\" were got too late to be kept");
@@ -69,7 +86,7 @@ void counting_semaphore::give(std::uint32_t permits) {
 }
 
 permit_semaphore::permit_semaphore(client& on, lock_name name, semaphore_options options)
-    : any_semaphore(on, std::move(name), layout::permit_semaphore, {options.ttl, options.renew, false}) {}
+    : any_semaphore(on, std::move(name), layout::permit_semaphore, options) {}
 
 bool permit_semaphore::give_back(std::string_view id) {
     if (!is_owner(id)) {

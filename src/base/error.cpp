@@ -15,7 +15,7 @@ class holdfast_category final : public std::error_category {
             case errc::invalid_argument: return "an argument cannot be used";
             case errc::would_deadlock: return "this thread already holds the lock";
             case errc::not_owner: return "the lock is not held by the caller";
-            case errc::wrong_kind: return "the key holds something else than this kind of lock";
+            case errc::wrong_kind: return "the key holds something of another kind";
             case errc::no_permission: return "the store refused our credentials or rights";
             case errc::forked: return "the client belongs to the parent process";
             case errc::closed: return "the client is being closed";

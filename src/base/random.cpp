@@ -3,7 +3,6 @@
 #include "base/text.hpp"
 
 #include <sys/random.h>
-#include <algorithm>
 #include <cstddef>
 #include <random>
 #include <system_error>
@@ -12,18 +11,8 @@ namespace holdfast::base {
 
 namespace {
 
-constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-std::string to_base64url(const std::array<std::uint8_t, 16>& bytes) {
-    std::string out;
-    std::uint32_t pool = 0;
-    int bits = 0;
-    for (const auto b : bytes) {
-        pool = pool << 8 | b;
-        for (bits += 8; bits >= 6; bits -= 6) out += alphabet[pool >> (bits - 6) & 63];
-    }
-    out += alphabet[pool << (6 - bits) & 63];
-    return out;
+std::string_view as_text(const std::array<std::uint8_t, 16>& bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 }  // namespace
@@ -41,12 +30,9 @@ client_id client_id::make() {
     return id;
 }
 
-std::string client_id::base64url() const { return to_base64url(bytes_); }
+std::string client_id::base64url() const { return to_base64url(as_text(bytes_)); }
 
-std::string client_id::hex() const {
-    std::string bytes(bytes_.begin(), bytes_.end());
-    return to_hex(bytes);
-}
+std::string client_id::hex() const { return to_hex(as_text(bytes_)); }
 
 std::string client_id::uuid() const {
     auto out = hex();
@@ -62,10 +48,7 @@ std::string client_id::base64url_of_uuid(std::string_view text) {
         digits.erase(at, 1);
     }
     const auto raw = from_hex(digits);
-    if (raw.empty()) return {};
-    std::array<std::uint8_t, 16> bytes{};
-    std::copy(raw.begin(), raw.end(), bytes.begin());
-    return to_base64url(bytes);
+    return to_base64url(raw);
 }
 
 double jitter() noexcept {

@@ -117,6 +117,19 @@ std::string to_hex(std::string_view bytes) {
     return out;
 }
 
+std::string to_base64url(std::string_view bytes) {
+    constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    std::string out;
+    std::uint32_t pool = 0;
+    int bits = 0;
+    for (const char c : bytes) {
+        pool = pool << 8 | static_cast<unsigned char>(c);
+        for (bits += 8; bits >= 6; bits -= 6) out += alphabet[pool >> (bits - 6) & 63];
+    }
+    if (bits > 0) out += alphabet[pool << (6 - bits) & 63];
+    return out;
+}
+
 std::string from_hex(std::string_view text) {
     std::string out;
     if (text.size() % 2 != 0) return out;

@@ -15,6 +15,8 @@ namespace holdfast::base {
 // Two lower-case digits a byte, and back; empty if it is not that.
 [[nodiscard]] std::string to_hex(std::string_view bytes);
 [[nodiscard]] std::string from_hex(std::string_view text);
+// A-Z a-z 0-9 - _, without padding: 22 characters for 16 bytes.
+[[nodiscard]] std::string to_base64url(std::string_view bytes);
 
 // "250ms", "2s", "1m30s", "1h"; units ms, s, m, h, d, the largest first. Empty if it is not a duration
 // or does not fit. A bare "0" is a duration, a bare "5" is not.

@@ -64,8 +64,7 @@ cell::outcome cell::read_as(const std::shared_ptr<tenancy>& writer, acquisition 
     {
         const auto writers = other_side();
         base::guard lock(writers->mutex_);
-        if (!writer->valid())
-            return failed{errc::lost, "the lease of the lock \"" + name().printable() + "\" has ended", {}};
+        if (!writer->valid()) return failed{errc::lost, "the lease of " + called() + " has ended", {}};
         writer->read_beside = true;
     }
     how.beside = writer->owner;
@@ -98,13 +97,13 @@ std::optional<failed> cell::refuse(const acquisition& how) const {
     if (const auto most = engine::rules_of(key_.of).most_permits; how.permits == 0 || how.permits > most) {
         return failed{errc::invalid_argument,
                       most > 1 ? "1 to " + std::to_string(most) + " permits can be acquired at a time"
-                               : "the lock \"" + name().printable() + "\" has no permits to choose from",
+                               : called() + " has no permits to choose from",
                       {}};
     }
     if (core_->forked())
         return failed{
             errc::forked, "this client was made before fork(); make a new one in the child process", {}};
-    if (!core_->usable()) return failed{errc::closed, "the client of this lock was destroyed", {}};
+    if (!core_->usable()) return failed{errc::closed, "the client was destroyed", {}};
     return std::nullopt;
 }
 
@@ -147,12 +146,11 @@ cell::outcome cell::reenter(const hold& outer) {
     base::guard lock(mutex_);
     const auto& t = outer.of;
     if (outer.in.get() != this || outer.result) {
-        return failed{
-            errc::not_owner, "the lease given is not one of the lock \"" + name().printable() + "\"", {}};
+        return failed{errc::not_owner, "the lease given is not one of " + called(), {}};
     }
     auto* const now = occupied_by(t);
     if (now == nullptr || !t->valid()) {
-        return failed{errc::lost, "the lease of the lock \"" + name().printable() + "\" has ended", {}};
+        return failed{errc::lost, "the lease of " + called() + " has ended", {}};
     }
     ++now->holds;
     core_->counts.reentered.add();
@@ -420,17 +418,25 @@ time_point cell::frees_at(const tenancy& t, time_point now) const {
     return engine::later(engine::later(now, t.lease()), core_->settings.answer_timeout + slack);
 }
 
+std::string cell::called() const {
+    const auto quoted = " \"" + name().printable() + "\"";
+    if (key_.of == backend::kind::latch) return "the latch" + quoted;
+    return (engine::rules_of(key_.of).most_permits > 1 ? "the semaphore" : "the lock") + quoted;
+}
+
 failed cell::describe(std::error_code why, std::string server_text, const std::string& holder) const {
-    const auto lock = "the lock \"" + name().printable() + "\"";
-    std::string sentence = lock + " could not be acquired";
-    if (why == errc::timed_out) sentence = lock + " is held by somebody else";
+    const bool waits_only = key_.of == backend::kind::latch;
+    std::string sentence = called() + (waits_only ? " could not be waited for" : " could not be acquired");
+    if (why == errc::timed_out) sentence = called() + " is held by somebody else";
     if (why == errc::timed_out && !holder.empty()) sentence += " (" + base::printable(holder) + ")";
     // Of the connection we speak ourselves; other texts are the server's and stay apart.
     if ((why == errc::unavailable || why == errc::unknown_outcome) && !server_text.empty()) {
         sentence += " (" + base::printable(std::exchange(server_text, {})) + ")";
     }
     if (why == errc::wrong_kind)
-        sentence = "the key \"" + name().printable() + "\" holds something else than this kind of lock";
+        sentence =
+            "the key \"" + name().printable() + "\" holds something else than " +
+            (waits_only || engine::rules_of(key_.of).most_permits > 1 ? "a count" : "this kind of lock");
     return {why, std::move(sentence), std::move(server_text)};
 }
 

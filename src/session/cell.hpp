@@ -33,6 +33,7 @@ struct acquisition {
     bool poll = false;                     // do not listen for messages
     bool by_thread = false;                // owned by this thread: may re-enter, and ends with it
     std::uint32_t permits = 1;             // of a semaphore
+    std::optional<std::int64_t> total{};   // likewise: so many there are, if nobody has said so
     std::stop_token stop{};
     owner_id beside{};  // the writer of a shared mutex who wants to read as well; empty: nobody
 };
@@ -138,6 +139,8 @@ class cell : public std::enable_shared_from_this<cell> {
     // What is told to who gives up behind them: "no" is the store's word, and they may have had no answer.
     [[nodiscard]] failed not_had() const REQUIRES(mutex_);
     [[nodiscard]] time_point frees_at(const tenancy& t, time_point now) const;
+    // "the latch \"ready\"": what it is to people.
+    [[nodiscard]] std::string called() const;
     failed describe(std::error_code why, std::string server_text, const std::string& holder) const;
 
     const std::shared_ptr<core> core_;

@@ -105,8 +105,7 @@ void core::check_usable() const {
     if (forked()) {
         throw error(errc::forked, "this client was made before fork(); make a new one in the child process");
     }
-    if (closed_.load(std::memory_order_relaxed))
-        throw error(errc::closed, "the client of this lock was destroyed");
+    if (closed_.load(std::memory_order_relaxed)) throw error(errc::closed, "the client was destroyed");
 }
 
 std::shared_ptr<cell> core::cell_of(const backend::lock_key& key) {

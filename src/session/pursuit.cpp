@@ -10,7 +10,7 @@ namespace holdfast::session {
 
 namespace {
 
-failed closed() { return {errc::closed, "the client of this lock was destroyed", {}}; }
+failed closed() { return {errc::closed, "the client was destroyed", {}}; }
 
 void count(observe::counters& c, const backend::attempt_answer& answer) {
     if (std::holds_alternative<backend::granted>(answer))
@@ -149,8 +149,9 @@ void pursuit::begin_contest() {
     rules.patience = settings.patience;
     rules.answer_timeout = settings.answer_timeout;
     rules.expect_queue = expect_queue_;
-    contest_.emplace(rules, backend::attempt_request{key, store.new_owner(key.of, how_.permits), rules.lease,
-                                                     backend::intent::look, how_.permits, how_.beside});
+    contest_.emplace(rules,
+                     backend::attempt_request{key, store.new_owner(key.of, how_.permits), rules.lease,
+                                              backend::intent::look, how_.permits, how_.total, how_.beside});
 }
 
 std::optional<pursuit::outcome> pursuit::contend(time_point now) {

@@ -10,9 +10,9 @@ class semaphore_contract : public lock_contract {
   protected:
     using semaphore = std::shared_ptr<detail::any_semaphore>;
 
-    [[nodiscard]] semaphore of(client& on, const lock_name& name = stock) const {
-        if (is({lock_kind::permit_semaphore})) return std::make_shared<permit_semaphore>(on, name);
-        return std::make_shared<counting_semaphore>(on, name);
+    [[nodiscard]] semaphore of(client& on, const semaphore_options& options = {}) const {
+        if (is({lock_kind::permit_semaphore})) return std::make_shared<permit_semaphore>(on, stock, options);
+        return std::make_shared<counting_semaphore>(on, stock, options);
     }
     [[nodiscard]] bool free_are(std::int64_t n) {
         return eventually(patience, [&] { return of(b())->available_permits() == n; });
@@ -31,6 +31,18 @@ TEST_P(semaphore_contract, has_no_permits_before_their_number_is_set) {
     EXPECT_EQ(of(a())->available_permits(), 3);
     EXPECT_TRUE(of(a())->try_acquire());
     EXPECT_THROW(of(a())->try_set_permits(-1), error);
+}
+
+TEST_P(semaphore_contract, gets_its_number_from_who_acquires_first) {
+    auto waiter = in_background([&] { return of(b())->acquire({.permits = 2}); });
+    ASSERT_TRUE(somebody_waits(b()));
+    const auto one = of(a(), {.total = 3})->acquire();
+    EXPECT_TRUE(one.valid());
+    EXPECT_TRUE(waiter.get().valid());
+    EXPECT_TRUE(free_are(2));
+    EXPECT_TRUE(of(a(), {.total = 7})->try_acquire());  // it has one
+    EXPECT_TRUE(free_are(2));
+    EXPECT_THROW((void)of(a(), {.total = -1}), error);
 }
 
 TEST_P(semaphore_contract, has_no_more_holders_than_permits) {
@@ -221,6 +233,15 @@ TEST_P(semaphore_contract, is_shown_with_its_holders) {
     EXPECT_EQ(of(a())->available_permits(), 5);
 }
 
+TEST_P(semaphore_contract, shows_as_free_what_has_run_out) {
+    of(a())->try_set_permits(3);
+    const auto held = of(a())->acquire({.ttl = 50ms, .permits = 2});
+    EXPECT_EQ(inspect(b(), stock).count, 1);
+    EXPECT_TRUE(eventually(patience, [&] { return inspect(b(), stock).holders.empty(); }));
+    EXPECT_EQ(inspect(b(), stock).count, 3);
+    EXPECT_TRUE(list(b(), "stock*").empty());
+}
+
 TEST_P(semaphore_contract, a_client_that_ends_turns_waiters_away) {
     auto waiter = in_background([mine = of(a())] {
         std::error_code ec;
@@ -253,6 +274,28 @@ TEST_P(counting_contract, a_gift_wakes_who_wants_to_take) {
     on(a()).give();
     taker.get();
     EXPECT_EQ(on(a()).available_permits(), 0);
+}
+
+TEST_P(counting_contract, who_takes_may_be_asked_to_stop) {
+    std::stop_source enough;
+    const auto code_of = [](const std::function<void()>& taking) {
+        try {
+            taking();
+        } catch (const error& e) {
+            return e.code();
+        }
+        return std::error_code{};
+    };
+    auto taker = in_background([&] { return code_of([&] { on(a()).take(2, enough.get_token()); }); });
+    auto timed = in_background(
+        [&] { return code_of([&] { (void)on(b()).try_take_for(patience, 1, enough.get_token()); }); });
+    ASSERT_TRUE(somebody_waits(a()));
+    ASSERT_TRUE(somebody_waits(b()));
+    enough.request_stop();
+    EXPECT_EQ(taker.get(), errc::cancelled);
+    EXPECT_EQ(timed.get(), errc::cancelled);
+    on(a()).try_set_permits(1);
+    EXPECT_EQ(on(a()).available_permits(), 1);
 }
 
 TEST_P(counting_contract, can_be_drained) {

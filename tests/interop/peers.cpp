@@ -15,6 +15,10 @@ peer& one_for_all(const std::string& which, Start start) {
     return *one;
 }
 
+peer& the_poller(const std::string& name) {
+    return one_for_all(name, [&](const redis_server& on) { return start_poller(on, name); });
+}
+
 }  // namespace
 
 redis_server& interop_server() {
@@ -26,8 +30,8 @@ peer& redisson(const std::string& version) {
     return one_for_all("redisson " + version,
                        [&](const redis_server& on) { return start_redisson(on, version); });
 }
-peer& redis_py() { return one_for_all("redis-py", start_redis_py); }
-peer& redsync() { return one_for_all("redsync", start_redsync); }
-peer& node_redlock() { return one_for_all("node-redlock", start_node_redlock); }
+peer& redis_py() { return the_poller("redis_py"); }
+peer& redsync() { return the_poller("redsync"); }
+peer& node_redlock() { return the_poller("node_redlock"); }
 
 }  // namespace holdfast::test

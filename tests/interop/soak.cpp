@@ -3,9 +3,9 @@
 #include <hiredis/hiredis.h>
 
 #include <atomic>
+#include <deque>
 #include <random>
 #include <stdexcept>
-#include <thread>
 
 namespace holdfast::test {
 
@@ -22,12 +22,12 @@ class counted {
         const auto r = run("GET %s:counter", name);
         return r->type == REDIS_REPLY_NIL ? "0" : std::string{r->str, r->len};
     }
-    void write(const std::string& name, const std::string& value) {
+    void write(const std::string& name, const std::string& value, const std::string& who) {
         run("MULTI%s", "");
         const reply set{static_cast<redisReply*>(
             redisCommand(connection_.get(), "SET %s:counter %s", name.c_str(), value.c_str()))};
         run("INCR %s:tally", name);
-        run("INCR %s:holdfast", name);
+        run(("INCR %s:" + who).c_str(), name);
         if (run("EXEC%s", "")->elements != 3) throw std::runtime_error{"the counter cannot be written"};
     }
 
@@ -47,15 +47,19 @@ class counted {
     std::unique_ptr<redisContext, void (*)(redisContext*)> connection_;
 };
 
+std::string next(const std::string& number) { return std::to_string(std::stoll(number) + 1); }
+
 struct place {
     place(client& c, const std::string& kind)
         : name(soak_name(kind)),
           writers(soak_lock(c, kind)),
-          readers(kind == "shared" ? &static_cast<shared_mutex&>(*writers).readers() : nullptr) {}
+          readers(kind == "shared" ? &static_cast<shared_mutex&>(*writers).readers() : nullptr),
+          reentrant(kind != plain_shared.java) {}
 
     std::string name;
     any_lock writers;
     detail::exclusive* readers;
+    bool reentrant;
 };
 
 class worker {
@@ -75,7 +79,7 @@ class worker {
             } else {
                 lock.lock();
             }
-            const bool twice = up_to(4) == 0;
+            const bool twice = at.reentrant && up_to(4) == 0;
             if (twice) lock.lock();
             count(at.name, reads, [&] { return lock.valid(); });
             if (twice) lock.unlock();
@@ -84,6 +88,12 @@ class worker {
             const lease held = acquire(lock);
             if (held) count(at.name, reads, [&] { return held.valid(); });
         }
+    }
+
+    // Between two turns. True if there is to be no other.
+    template <class Enough>
+    bool pause(Enough&& enough) {
+        return enough() || eventually(milliseconds{up_to(plan_.pause.count() + 1)}, enough);
     }
 
   private:
@@ -104,13 +114,15 @@ class worker {
     template <class Valid>
     void count(const std::string& name, bool reads, Valid&& valid) {
         const std::string before = counter_.read(name);
+        // Time for another who is inside to do harm.
+        if (up_to(4) == 0) (void)eventually(milliseconds{up_to(3)}, [] { return false; });
         if (reads) {
             const std::string after = counter_.read(name);
             if (before != after && valid())
                 throw std::runtime_error{"a writer was inside beside a reader: " + before + " became " +
                                          after};
         } else if (valid()) {
-            counter_.write(name, std::to_string(std::stoll(before) + 1));
+            counter_.write(name, next(before), ourselves);
         }
     }
 
@@ -120,16 +132,85 @@ class worker {
     std::mt19937 random_;
 };
 
-}  // namespace
+// A thread of a client that polls, told what to do.
+class guest {
+  public:
+    guest(peer& of, const soak_plan& plan, std::string thread)
+        : they_(of), plan_(plan), thread_(std::move(thread)), random_(std::random_device{}()) {}
 
-any_lock soak_lock(client& c, const std::string& kind) {
-    for (const auto& known : {fair_shared, fenced_shared, recursive_shared})
-        if (kind == known.java) return known.make(c, soak_name(kind));
-    return writing_shared.make(c, soak_name(kind));
+    // The next step, if what it was told before is done. False: it is outside, and stays there if
+    // `at_an_end`.
+    bool go_on(counted& counter, const std::string& who, bool at_an_end) {
+        if (doing_ == step::nothing) {
+            if (at_an_end) return false;
+            enter();
+            return true;
+        }
+        if (!under_way_->ready()) return true;
+        const auto said = under_way_->get();
+        if (doing_ == step::entering && said == "true") {
+            before_ = counter.read(name_);
+            // Between reading and writing it asks something, so that another who is inside has time to do
+            // harm.
+            if (random_() % 4 == 0)
+                tell(step::counting, "extend", {lease()});
+            else
+                tell(step::counting, "owner", {});
+        } else if (doing_ == step::counting) {
+            counter.write(name_, next(before_), who);
+            tell(step::leaving, "unlock", {});
+        } else {
+            doing_ = step::nothing;
+        }
+        return true;
+    }
+
+  private:
+    enum class step { nothing, entering, counting, leaving };
+
+    void enter() {
+        name_ = soak_name(plan_.kinds[random_() % plan_.kinds.size()]);
+        if (random_() % 3 == 0)
+            tell(step::entering, "lock", {lease()});
+        else
+            tell(step::entering, "try",
+                 {random_() % 2 == 0 ? 0 : static_cast<long>(1 + random_() % 300), lease()});
+    }
+    void tell(step doing, std::string_view verb, const std::vector<long>& arguments) {
+        doing_ = doing;
+        under_way_ = they_.ask(thread_, verb, "mutex", name_, arguments);
+    }
+    [[nodiscard]] long lease() const { return plan_.lease.count(); }
+
+    peer& they_;
+    const soak_plan& plan_;
+    const std::string thread_;
+    std::mt19937 random_;
+    step doing_ = step::nothing;
+    std::string name_;
+    std::string before_;
+    std::optional<peer::request> under_way_;
+};
+
+using soak_clock = std::chrono::steady_clock;
+
+void soak_through(const std::string& who, const soak_plan& plan) {
+    const auto end = soak_clock::now() + plan.time;
+    const auto they = start_poller(interop_server(), who);
+    counted counter;
+    std::deque<guest> guests;
+    for (int i = 0; i < plan.threads; ++i) guests.emplace_back(*they, plan, std::to_string(i));
+    for (bool somebody_inside = true; somebody_inside;) {
+        somebody_inside = false;
+        for (auto& one : guests)
+            somebody_inside = one.go_on(counter, who, soak_clock::now() >= end) || somebody_inside;
+        (void)they->process().wait_for_output("\n", milliseconds{5});
+        if (!they->process().running()) throw std::runtime_error{who + " ended: " + they->process().errors()};
+    }
 }
 
-int soak(const parent_link& parent, const soak_plan& plan) {
-    const auto end = std::chrono::steady_clock::now() + plan.time;
+void soak_ourselves(const soak_plan& plan) {
+    const auto end = soak_clock::now() + plan.time;
     config c = settings(interop_server().url(), plan.lease);
     c.fair_liveness = plan.lease;
     client locks{c};
@@ -137,22 +218,42 @@ int soak(const parent_link& parent, const soak_plan& plan) {
     for (const auto& kind : plan.kinds) places.emplace_back(locks, kind);
 
     std::atomic<bool> wrong = false;
-    std::vector<std::thread> threads;
+    std::vector<std::future<void>> threads;
     std::random_device seeds;
     for (int i = 0; i < plan.threads; ++i) {
-        threads.emplace_back([&, seed = seeds()] {
+        threads.push_back(in_background([&, seed = seeds()] {
+            const auto enough = [&] { return soak_clock::now() >= end || wrong; };
             try {
-                for (worker w{places, plan, seed}; std::chrono::steady_clock::now() < end && !wrong;)
-                    w.turn();
-            } catch (const std::exception& e) {
+                for (worker w{places, plan, seed}; !w.pause(enough);) w.turn();
+            } catch (...) {
                 wrong = true;
-                parent.report(std::string{"wrong: "} + e.what());
+                throw;
             }
-        });
+        }));
     }
-    for (auto& thread : threads) thread.join();
-    if (!wrong) parent.report("done");
-    return wrong ? 1 : 0;
+    for (auto& thread : threads) thread.get();
+}
+
+}  // namespace
+
+any_lock soak_lock(client& c, const std::string& kind) {
+    for (const auto& known : {fair_shared, fenced_shared, recursive_shared, plain_shared})
+        if (kind == known.java) return known.make(c, soak_name(kind));
+    return writing_shared.make(c, soak_name(kind));
+}
+
+int soak(const parent_link& parent, const soak_plan& plan, const std::string& who) {
+    try {
+        if (who == ourselves)
+            soak_ourselves(plan);
+        else
+            soak_through(who, plan);
+    } catch (const std::exception& e) {
+        parent.report(std::string{"wrong: "} + e.what());
+        return 1;
+    }
+    parent.report("done");
+    return 0;
 }
 
 }  // namespace holdfast::test

@@ -1,15 +1,16 @@
-// Two processes of Java, one of each version, and two of ours, eight threads each, do anything to shared
-// locks while now and then one of the four is killed and begins again. At the end no update was lost and
-// nothing stays behind.
+// Two processes of ours and those of others, some threads each, do anything to shared locks while now and
+// then one of them is killed and begins again. At the end no update was lost and nothing stays behind.
 //
-// Ten seconds for all kinds side by side; with HOLDFAST_SOAK_SECONDS=60 in the environment as long for each
-// kind alone.
+// Redisson's kinds are shared with two processes of Java, one of each version; a mutex with redis-py, redsync
+// and node-redlock. Ten seconds for all of Redisson's kinds side by side, and for the mutex; with
+// HOLDFAST_SOAK_SECONDS=60 in the environment as long for each kind alone.
 #include "interop/soak.hpp"
 #include "interop/java_scene.hpp"
 
 #include <cstdlib>
 #include <numeric>
 #include <random>
+#include <set>
 
 namespace holdfast::test {
 namespace {
@@ -18,10 +19,15 @@ const std::vector<std::string> shared_with_java{"recursive", "fair", "fenced", "
 
 std::vector<soak_plan> plans() {
     const char* seconds = std::getenv("HOLDFAST_SOAK_SECONDS");
-    if (seconds == nullptr) return {{shared_with_java, 10s}};
-    std::vector<soak_plan> all;
-    for (const auto& kind : shared_with_java)
-        all.push_back({{kind}, std::chrono::seconds{std::atol(seconds)}});
+    const std::chrono::seconds time{seconds == nullptr ? 10 : std::atol(seconds)};
+    std::vector<soak_plan> all{
+        {.kinds = {plain_shared.java}, .others = pollers, .time = time, .threads = 3, .pause = 30ms}};
+    if (seconds == nullptr) {
+        all.push_back({.kinds = shared_with_java, .others = redissons, .time = time});
+    } else {
+        for (const auto& kind : shared_with_java)
+            all.push_back({.kinds = {kind}, .others = redissons, .time = time});
+    }
     return all;
 }
 
@@ -30,41 +36,46 @@ std::string joined(const std::vector<std::string>& words) {
                            [](const std::string& all, const std::string& word) { return all + "," + word; });
 }
 
-// One of the four, begun anew after each kill.
+bool is_java(const std::string& who) { return std::ranges::find(redissons, who) != redissons.end(); }
+// Where its turns are counted.
+std::string side_of(const std::string& who) { return is_java(who) ? ":java" : ":" + who; }
+
+// One of those who take part, begun anew after each kill.
 class contender {
   public:
-    contender(const soak_plan& plan, std::string redisson) : plan_(plan), redisson_(std::move(redisson)) {}
+    contender(const soak_plan& plan, std::string who) : plan_(plan), who_(std::move(who)) {}
 
     void begin(milliseconds left) {
         soak_plan rest = plan_;
         rest.time = left;
-        if (redisson_.empty()) {
-            ours_.emplace(
-                child_process::fork_call([rest](const parent_link& parent) { return soak(parent, rest); }));
+        if (!is_java(who_)) {
+            // With it dies the process of a poller that it has started.
+            child_.emplace(child_process::fork_call(
+                [rest, who = who_](const parent_link& parent) { return soak(parent, rest, who); }));
         } else {
-            java_ = start_redisson(interop_server(), redisson_, plan_.lease);
+            java_ = start_redisson(interop_server(), who_, plan_.lease);
             at_work_.emplace(java_->ask("soak", "run", "soak", joined(rest.kinds),
                                         {rest.threads, rest.lease.count(), rest.time.count()}));
         }
     }
     void kill() {
-        if (ours_) ours_->kill();
+        if (child_) child_->kill();
         if (java_) java_->process().kill();
     }
-    [[nodiscard]] bool finished() { return java_ ? at_work_->ready() : !ours_->running(); }
+    [[nodiscard]] bool finished() { return java_ ? at_work_->ready() : !child_->running(); }
     // Throws what it complains about.
     void finish() {
         if (java_) {
             at_work_->get();
-        } else if (ours_->wait(patience) != 0) {
-            throw std::runtime_error{"ours: " + ours_->output() + ours_->errors()};
+        } else if (child_->wait(patience) != 0) {
+            throw std::runtime_error{who_ + ": " + child_->output() + child_->errors()};
         }
     }
 
   private:
     const soak_plan& plan_;
-    std::string redisson_;
-    std::optional<child_process> ours_;
+    std::string who_;
+    std::optional<child_process> child_;
     std::unique_ptr<peer> java_;
     std::optional<peer::request> at_work_;
 };
@@ -86,7 +97,13 @@ TEST_P(soaking, loses_no_update_and_leaves_nothing_behind) {
         return std::chrono::duration_cast<milliseconds>(end - std::chrono::steady_clock::now());
     };
     std::vector<contender> all;
-    for (const auto* redisson : {late_redisson_3, newest_redisson, "", ""}) all.emplace_back(plan, redisson);
+    std::set<std::string> sides;
+    auto taking_part = plan.others;
+    taking_part.insert(taking_part.end(), 2, ourselves);
+    for (const auto& who : taking_part) {
+        all.emplace_back(plan, who);
+        sides.insert(side_of(who));
+    }
     for (auto& one : all) one.begin(left());
     // A victim's leases run out before the next is taken, or there would be more waiting than working.
     const auto next_kill = [&] {
@@ -121,12 +138,12 @@ TEST_P(soaking, loses_no_update_and_leaves_nothing_behind) {
     for (const auto& kind : plan.kinds) {
         const std::string name = soak_name(kind);
         EXPECT_EQ(count(name + ":counter"), count(name + ":tally"));
-        for (const auto* side : {":java", ":holdfast"}) {
+        for (const auto& side : sides) {
             EXPECT_FALSE(count(name + side).empty()) << side << " never got in";
-            std::printf("%s%s entered %s times\n", name.c_str(), side, count(name + side).c_str());
+            std::printf("%s%s entered %s times\n", name.c_str(), side.c_str(), count(name + side).c_str());
         }
-        for (const auto* key : {":counter", ":tally", ":java", ":holdfast"})
-            server.command({"DEL", name + key});
+        for (const auto* key : {":counter", ":tally"}) server.command({"DEL", name + key});
+        for (const auto& side : sides) server.command({"DEL", name + side});
     }
     std::vector<std::string> leftovers;
     EXPECT_TRUE(eventually(patience, [&] {

@@ -200,12 +200,58 @@ TEST_F(admin_command, inspect_tells_permits) {
     EXPECT_NE(shown.find("counting_semaphore"), std::string::npos) << shown;
     EXPECT_NE(shown.find("free     1\n"), std::string::npos) << shown;
     EXPECT_NE(shown.find(", pid " + std::to_string(holder.pid())), std::string::npos) << shown;
+    EXPECT_NE(shown.find(", 2 permits, connected"), std::string::npos) << shown;
     const auto json = nlohmann::json::parse(run({"inspect", "render", "--json"}).output);
     EXPECT_EQ(json["count"], 1);
     EXPECT_EQ(json["holders"][0]["holds"], 2);
     server.command({"SET", "number", "7"});
     const auto number = run({"inspect", "number"}).output;
     EXPECT_NE(number.find("or some other number"), std::string::npos) << number;
+}
+
+TEST_F(admin_command, inspect_knows_permits_with_ids_of_our_own) {
+    auto holder = holder_of({"--kind", "permits", "--permits", "2", "--of", "3", "paint"});
+    const auto json = nlohmann::json::parse(run({"inspect", "paint", "--json"}).output);
+    EXPECT_EQ(json["ours"], true);
+    ASSERT_EQ(json["holders"].size(), 2U);
+    for (const auto& permit : json["holders"]) {
+        EXPECT_EQ(permit["pid"], holder.pid());
+        EXPECT_EQ(permit["connected"], true);
+        EXPECT_FALSE(permit["since"].is_null());
+    }
+    // Beside Java's.
+    const auto soon = std::to_string(std::chrono::system_clock::now().time_since_epoch() / 1ms + 60'000);
+    server.command({"ZADD", "{paint}:timeout", soon, "0123456789abcdef"});
+    const auto both = run({"inspect", "paint"}).output;
+    EXPECT_NE(both.find("holder   another client\nowner    30313233343536373839616263646566\n"),
+              std::string::npos)
+        << both;
+    server.command({"ZREMRANGEBYRANK", "{paint}:timeout", "0", "1"});
+    EXPECT_EQ(nlohmann::json::parse(run({"inspect", "paint", "--json"}).output)["ours"], false);
+}
+
+TEST_F(admin_command, permits_that_have_run_out_have_no_holder) {
+    auto holder = holder_of({"--permits", "2", "--of", "3", "render"});
+    server.command({"ZADD", "holdfast:p1:{render}", "1", "AAAAAAAAAAAAAAAAAAAAAA|1|7"});
+    auto json = nlohmann::json::parse(run({"inspect", "render", "--json"}).output);
+    EXPECT_EQ(json["holders"].size(), 1U);
+    EXPECT_EQ(json["count"], 8);
+    server.command({"DEL", "holdfast:p1:{render}"});
+    server.command({"ZADD", "holdfast:p1:{render}", "1", "AAAAAAAAAAAAAAAAAAAAAA|1|2"});
+    json = nlohmann::json::parse(run({"inspect", "render", "--json"}).output);
+    EXPECT_EQ(json["kind"], "counter");
+    EXPECT_EQ(json["held"], false);
+    EXPECT_EQ(json["count"], 3);
+    EXPECT_EQ(run({"ls"}).output, "");
+}
+
+TEST_F(admin_command, more_permits_than_are_listed_are_counted) {
+    auto holder = holder_of({"--kind", "permits", "--permits", "40", "--of", "50", "paint"});
+    const auto json = nlohmann::json::parse(run({"inspect", "paint", "--json"}).output);
+    EXPECT_EQ(json["holders"].size(), 32U);
+    EXPECT_EQ(json["more_holders"], 8);
+    EXPECT_NE(run({"inspect", "paint"}).output.find("and 8 more\n"), std::string::npos);
+    EXPECT_NE(run({"ls"}).output.find(" +39\t"), std::string::npos);
 }
 
 // --- latch ------------------------------------------------------------------------------------------
@@ -222,6 +268,36 @@ TEST_F(admin_command, latch_counts_down_and_lets_through) {
     EXPECT_EQ(outcome_of(waiter).code, 0);
     EXPECT_EQ(run({"latch", "ready", "erase"}).code, 1);
     EXPECT_EQ(run({"latch", "ready", "wait"}).code, 0);
+    EXPECT_EQ(run({"latch", "ready", "set", "010"}).code, 0);
+    EXPECT_EQ(run({"latch", "ready", "count"}).output, "10\n");
+}
+
+TEST_F(admin_command, latch_tells_the_count_where_it_is_known) {
+    const auto said = [&](words act) {
+        act.insert(act.begin(), {"latch", "ready", "--json"});
+        return run(act).output;
+    };
+    EXPECT_EQ(said({"set", "2"}), "{\"name\":\"ready\",\"done\":true,\"count\":2}\n");
+    EXPECT_EQ(said({"set", "3"}), "{\"name\":\"ready\",\"done\":false}\n");
+    EXPECT_EQ(said({"wait", "--wait", "10ms"}), "{\"name\":\"ready\",\"done\":false}\n");
+    EXPECT_EQ(said({"down"}), "{\"name\":\"ready\",\"done\":true,\"count\":1}\n");
+    EXPECT_EQ(said({"erase"}), "{\"name\":\"ready\",\"done\":true,\"count\":0}\n");
+    EXPECT_EQ(said({"wait", "--wait", "10ms"}), "{\"name\":\"ready\",\"done\":true,\"count\":0}\n");
+    EXPECT_EQ(said({"wait"}), "{\"name\":\"ready\",\"done\":true,\"count\":0}\n");
+}
+
+TEST_F(admin_command, latch_speaks_of_a_latch) {
+    server.command({"SET", "job", "a token"});
+    for (const words& act : {words{"latch", "job", "wait"}, words{"latch", "job", "down"}}) {
+        const auto refused = run(act);
+        EXPECT_EQ(refused.code, 64);
+        EXPECT_EQ(refused.errors.find("lock"), std::string::npos) << refused.errors;
+    }
+    server.stop();
+    const auto silent = run({"latch", "job", "wait", "--wait", "300ms"});
+    EXPECT_EQ(silent.code, 69);
+    EXPECT_TRUE(silent.errors.starts_with("holdfast: the latch \"job\" could not be waited for"))
+        << silent.errors;
 }
 
 TEST_F(admin_command, latch_misuse_is_64) {

@@ -106,6 +106,8 @@ TEST_F(run_command, another_kind_of_key_is_64) {
 
 TEST_F(run_command, permits_that_make_no_sense_are_64) {
     for (const auto& wrong : std::vector<words>{{"--permits", "0"},
+                                                {"--permits", "0x1"},
+                                                {"--of", "1e3"},
                                                 {"--permits", "3", "--of", "2"},
                                                 {"--permits", "1", "-s"},
                                                 {"--permits", "1", "--fenced"},
@@ -248,6 +250,17 @@ TEST_F(run_command, waiting_for_permits_that_nobody_has_set_is_told) {
     EXPECT_TRUE(waiter.wait_for_output("nobody has said how many permits it has; give --of", patience));
     EXPECT_EQ(run({"run", "--of", "3", "render", "--", "true"}).code, 0);
     EXPECT_EQ(outcome_of(waiter).code, 0);
+}
+
+TEST_F(run_command, a_number_of_permits_that_the_server_has_lost_is_set_again) {
+    server.command({"SET", "render", "0"});
+    auto waiter = start({"run", "--permits", "2", "--of", "2", "--json-fd", "1", "render", "--", "true"});
+    ASSERT_TRUE(waiter.wait_for_output("\"waiting\"", patience));
+    server.command({"FLUSHALL"});
+    const auto end = outcome_of(waiter);
+    EXPECT_EQ(end.code, 0);
+    EXPECT_EQ(end.errors, "");
+    EXPECT_EQ(server.command({"GET", "render"}).text, "2");
 }
 
 TEST_F(run_command, input_and_output_are_the_commands) {

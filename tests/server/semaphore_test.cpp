@@ -157,6 +157,17 @@ TYPED_TEST(semaphores, that_are_deleted_do_not_come_back_with_their_permits) {
     EXPECT_EQ(this->free_now(), 4);
 }
 
+TYPED_TEST(semaphores, who_waits_sets_the_number_again_that_the_server_has_lost) {
+    TypeParam known{this->direct, "job", {.total = 1}};
+    const auto held = known.acquire();
+    auto waiter = in_background([&] { return TypeParam{this->behind_it, "job", {.total = 1}}.acquire(); });
+    ASSERT_TRUE(eventually(patience, [&] { return this->behind_it.stats().attempts.busy >= 2; }));
+    this->server.command({"FLUSHALL"});
+    const auto next = waiter.get();
+    EXPECT_TRUE(next.valid());
+    EXPECT_EQ(this->free_now(), 0);
+}
+
 TYPED_TEST(semaphores, are_not_made_of_other_keys) {
     this->server.command({"SET", "job", "a token"});
     std::error_code ec;

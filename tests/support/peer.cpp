@@ -82,18 +82,17 @@ std::unique_ptr<peer> start_redisson(const redis_server& server, const std::stri
     return std::make_unique<peer>(java);
 }
 
-std::unique_ptr<peer> start_redis_py(const redis_server& server) {
-    return std::make_unique<peer>(std::vector<std::string>{fetched + "redis_py/bin/python",
-                                                           sources + "redis_py/peer.py", "127.0.0.1",
-                                                           std::to_string(server.port())});
-}
-std::unique_ptr<peer> start_redsync(const redis_server& server) {
-    return std::make_unique<peer>(
-        std::vector<std::string>{fetched + "redsync/peer", "127.0.0.1:" + std::to_string(server.port())});
-}
-std::unique_ptr<peer> start_node_redlock(const redis_server& server) {
-    return std::make_unique<peer>(std::vector<std::string>{"node", fetched + "node_redlock/peer.mjs",
-                                                           "127.0.0.1", std::to_string(server.port())});
+std::unique_ptr<peer> start_poller(const redis_server& server, const std::string& name) {
+    const std::string host = "127.0.0.1";
+    const auto port = std::to_string(server.port());
+    std::vector<std::string> program;
+    if (name == "redis_py")
+        program = {fetched + "redis_py/bin/python", sources + "redis_py/peer.py", host, port};
+    else if (name == "redsync")
+        program = {fetched + "redsync/peer", host + ":" + port};
+    else
+        program = {"node", fetched + "node_redlock/peer.mjs", host, port};
+    return std::make_unique<peer>(program);
 }
 
 }  // namespace holdfast::test

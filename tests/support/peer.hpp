@@ -98,9 +98,7 @@ enum class java_for {
 [[nodiscard]] std::unique_ptr<peer> start_redisson(const redis_server&, const std::string& version,
                                                    std::chrono::milliseconds watchdog = brisk_lease,
                                                    java_for = java_for::tests);
-// Those who do SET NX PX and compare-and-delete.
-[[nodiscard]] std::unique_ptr<peer> start_redis_py(const redis_server&);
-[[nodiscard]] std::unique_ptr<peer> start_redsync(const redis_server&);
-[[nodiscard]] std::unique_ptr<peer> start_node_redlock(const redis_server&);
+// One of those who do SET NX PX and compare-and-delete: redis_py, redsync or node_redlock.
+[[nodiscard]] std::unique_ptr<peer> start_poller(const redis_server&, const std::string& name);
 
 }  // namespace holdfast::test

@@ -136,6 +136,11 @@ attempt_answer space::take(const attempt_request& r, calls& after) {
         else
             (void)pass(s, after);
     }
+    if (r.total && !s.count) {
+        s.count = r.total;
+        s.counts = r.key.of;
+        (void)tell_all(r.key.name, r.owner, after);
+    }
     if (auto* mine = s.find(r.key.of, r.owner)) {
         mine->expires = std::max(mine->expires, add(now, r.lease));
     } else if (s.open_to(r)) {
@@ -311,7 +316,10 @@ lock_info space::describe(const lock_name& name, const slot& s, time_point now) 
             {w.owner.str(), {}, ::getpid(), std::chrono::floor<milliseconds>(now - w.since)});
     }
     for (const auto& h : s.holders) {
-        if (h.expires <= now) continue;
+        if (h.expires <= now) {
+            if (info.count) *info.count += h.holds;
+            continue;
+        }
         info.layout = layout_name(h.of);
         if (!s.count)
             info.ttl = std::max(info.ttl.value_or(milliseconds{0}),

@@ -2,6 +2,7 @@
 
 #include "backends/redis/answers.hpp"
 #include "backends/redis/keys.hpp"
+#include "backends/redis/permit_id.hpp"
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "base/text.hpp"
@@ -10,7 +11,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <unordered_map>
+#include <functional>
+#include <map>
 #include <utility>
 
 namespace holdfast::redis_backend {
@@ -25,7 +27,7 @@ struct client_entry {
     std::string host;
     std::int64_t pid = 0;
 };
-using clients = std::unordered_map<std::string, client_entry>;  // by 22-character id
+using clients = std::map<std::string, client_entry, std::less<>>;  // by 22-character id
 
 template <class Int>
 std::optional<Int> number(std::string_view text) {
@@ -62,7 +64,7 @@ clients parse_clients(std::string_view lines) {
 
 // An owner as a layout writes it, taken apart: who made it, and when.
 struct maker {
-    std::string short_id;
+    std::string short_id;                // or how it begins: a permit's id has no room for all of it
     std::optional<std::int64_t> serial;  // microseconds since 1970 for ours
 };
 
@@ -84,6 +86,12 @@ std::optional<maker> maker_of_redisson_owner(std::string_view owner) {
 // Serials of ours are times; thread ids of Java are small. 2020 to 2100.
 bool is_time(std::int64_t serial) { return serial > 1'577'836'800'000'000 && serial < 4'102'444'800'000'000; }
 
+std::optional<maker> maker_of_permit(std::string_view id) {
+    const auto by = permit_id::read(id);
+    if (!by || !is_time(by->serial)) return std::nullopt;
+    return maker{base::to_base64url(by->client), by->serial};
+}
+
 holder_info holder_of(std::string owner, const std::optional<maker>& by, const clients& connected) {
     holder_info h;
     h.owner = std::move(owner);
@@ -91,7 +99,8 @@ holder_info holder_of(std::string owner, const std::optional<maker>& by, const c
     if (by->serial && is_time(*by->serial)) {
         h.since = std::chrono::system_clock::time_point{std::chrono::microseconds{*by->serial}};
     }
-    if (const auto it = connected.find(by->short_id); it != connected.end()) {
+    if (const auto it = connected.lower_bound(by->short_id);
+        it != connected.end() && it->first.starts_with(by->short_id)) {
         h.host = it->second.host;
         h.pid = it->second.pid;
         h.connected = true;
@@ -99,29 +108,54 @@ holder_info holder_of(std::string owner, const std::optional<maker>& by, const c
     return h;
 }
 
+// What peek.lua says of the permits of one kind.
+struct permits_out {
+    std::int64_t out = 0;
+    std::span<const redis::reply> shown;
+    std::span<const redis::reply> run_out;  // free again: whoever uses the semaphore next brings them back
+
+    explicit permits_out(const redis::reply& said) {
+        const auto parts = said.items();
+        if (parts.size() != 3) return;
+        out = parts[0].integer();
+        shown = parts[1].items();
+        run_out = parts[2].items();
+    }
+};
+
+// A member is a token and how many permits it stands for.
+std::pair<std::string_view, std::uint32_t> token_and_permits(std::string_view member) {
+    const auto last = std::min(member.rfind('|'), member.size());
+    const auto permits = last < member.size() ? number<std::uint32_t>(member.substr(last + 1)) : std::nullopt;
+    return {member.substr(0, last), permits.value_or(1)};
+}
+
 // A number: of a semaphore if permits of it are out, else it may be anything. False: it ends by itself, as no
 // semaphore does and a lock with a number for a token.
 bool describe_permits(lock_info& info, std::span<const redis::reply> content, const clients& connected) {
-    for (const auto& out : content[1].items()) {
-        // Members and scores in turn; a score has no '|', and a member one more than a token.
-        const auto& member = out.text();
-        const auto last = std::min(member.rfind('|'), member.size());
-        const auto by = maker_of_token(std::string_view{member}.substr(0, last));
-        if (!by) continue;
-        auto h = holder_of(member, by, connected);
-        h.holds = number<std::uint32_t>(std::string_view{member}.substr(last + 1)).value_or(1);
+    const permits_out counted{content[1]};
+    const permits_out with_ids{content[2]};
+    for (const auto& member : counted.shown) {
+        const auto [token, permits] = token_and_permits(member.text());
+        auto h = holder_of(member.text(), maker_of_token(token), connected);
+        h.holds = permits;
         info.holders.push_back(std::move(h));
         info.layout = "counting_semaphore";
         info.ours = true;
     }
-    const auto ids = content[2].items();
-    for (std::size_t i = 0; i < ids.size(); i += 2) {
-        info.holders.push_back(holder_of(base::to_hex(ids[i].text()), std::nullopt, connected));
+    for (const auto& id : with_ids.shown) {
+        const auto by = maker_of_permit(id.text());
+        info.holders.push_back(holder_of(base::to_hex(id.text()), by, connected));
         info.layout = "permit_semaphore";
+        info.ours = info.ours || by;
     }
     if (info.holders.empty() && info.ttl) return false;
     if (info.holders.empty()) info.layout = "counter";
+    info.more_holders = static_cast<std::uint64_t>(counted.out + with_ids.out) - info.holders.size();
     info.count = number<std::int64_t>(content[0].text());
+    if (!info.count) return true;
+    for (const auto& member : counted.run_out) *info.count += token_and_permits(member.text()).second;
+    *info.count += static_cast<std::int64_t>(with_ids.run_out.size());
     return true;
 }
 

@@ -1,7 +1,7 @@
 // Semaphores: Redisson's counter and channel. Whose permits are out stands in a sorted set beside the
 // counter, by the time when they come back: for the permit_semaphore Redisson's own. docs/wire/semaphores.md.
+#include "backends/redis/permit_id.hpp"
 #include "backends/redis/redisson.hpp"
-#include "base/random.hpp"
 #include "base/text.hpp"
 
 #include <array>
@@ -20,7 +20,8 @@ class semaphore : public redisson_layout {
 
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
         auto words = members_of(r.owner);
-        words.insert(words.begin(), std::to_string(r.lease.count()));
+        const auto total = r.total ? std::to_string(*r.total) : std::string{};
+        words.insert(words.begin(), {std::to_string(r.lease.count()), total});
         call("take", r.key, {}, words, deadline,
              [done = std::move(done)](const redis::outcome& o) { answer_attempt(o, done); });
     }
@@ -115,7 +116,8 @@ class permit final : public semaphore {
     using semaphore::semaphore;
 
     owner_id new_owner(std::uint32_t permits) override {
-        auto id = base::client_id::make().hex();
+        const auto client = base::from_hex(around_.uuid.substr(0, 8) + around_.uuid.substr(9, 4));
+        auto id = base::to_hex(permit_id{client, around_.next_serial()}.bytes());
         if (permits > 1) id.append("*").append(std::to_string(permits));
         return owner_id{std::move(id)};
     }
@@ -125,7 +127,7 @@ class permit final : public semaphore {
         return redisson_suffixed(key.name.str(), "timeout");
     }
     std::vector<std::string> members_of(const owner_id& owner) const override {
-        constexpr std::size_t digits = 32;
+        constexpr std::size_t digits = 2 * permit_id::size;
         const std::string_view text = owner.str();
         std::vector<std::string> ids;
         if (text.size() < digits) return ids;

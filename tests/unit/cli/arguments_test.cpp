@@ -44,6 +44,36 @@ TEST(Arguments, run_without_dashes_has_no_command) {
     EXPECT_TRUE(split_at_dashes({"run", "a"}).behind_dashes.empty());
 }
 
+// What `holdfast COUNT` makes of a word: the number, or the complaint.
+std::string number_read(const std::string& word) {
+    CLI::App app{"", "holdfast"};
+    std::optional<std::int64_t> count;
+    add_number(app, "COUNT", count, 1, largest_count, "");
+    try {
+        app.parse(words{shielded(word)});
+    } catch (const CLI::ParseError& refused) {
+        return refused.what();
+    }
+    return std::to_string(count.value());
+}
+
+TEST(Arguments, numbers_are_decimal) {
+    EXPECT_EQ(number_read("7"), "7");
+    EXPECT_EQ(number_read("010"), "10");
+    EXPECT_EQ(number_read("9007199254740992"), "9007199254740992");
+    for (const std::string word :
+         {"0x10", "0b1", "1e3", "1.5", "+1", " 1", "1 ", "1'000", "three", "[1]", "\xff"})
+        EXPECT_NE(number_read(word).find(" is not a whole number such as 3"), std::string::npos) << word;
+}
+
+TEST(Arguments, numbers_out_of_range_are_told_by_the_bound_that_they_cross) {
+    EXPECT_EQ(number_read("0"), "COUNT: \"0\" is less than 1");
+    EXPECT_EQ(number_read("9007199254740993"), "COUNT: \"9007199254740993\" is more than 9007199254740992");
+    EXPECT_EQ(number_read("99999999999999999999"),
+              "COUNT: \"99999999999999999999\" is more than 9007199254740992");
+    EXPECT_THROW((void)decimal("--n", "-99999999999999999999", 0, 5), CLI::ValidationError);
+}
+
 TEST(Arguments, names_that_look_like_syntax_arrive_as_they_are) {
     for (const std::string name : {"[a,b]", "[a]", "[]", "{}", "{a}:b", "++", "+", "%%", "a,b", "a=b", "/x",
                                    "a\nb", "\xff\xfe", "stock:42", "'", "\"", "`x`", " ", "-"}) {

@@ -62,6 +62,41 @@ TEST(Output, says_what_it_does_not_know_of_a_foreign_lock) {
               "ttl      none: it does not expire\n");
 }
 
+TEST(Output, permits_are_counted_as_such) {
+    auto lock = held_by_web_3();
+    lock.holders[0].holds = 2;
+    EXPECT_NE(described(lock, noon).find(", held 2 times"), std::string::npos);
+    lock.layout = "counting_semaphore";
+    lock.holders.push_back(holder_with("java"));
+    lock.count = 1;
+    EXPECT_EQ(described(lock, noon + 90s),
+              "lock     stock:42\n"
+              "kind     counting_semaphore\n"
+              "holder   web-3, pid 4242, for 1m30s, 2 permits, connected\n"
+              "owner    abc|7\n"
+              "holder   another client\n"
+              "owner    java\n"
+              "free     1\n"
+              "ttl      28s\n");
+}
+
+TEST(Output, holders_who_are_not_listed_are_told) {
+    auto lock = held_by_web_3();
+    EXPECT_EQ(holder_text(lock), "web-3:4242");
+    lock.holders.push_back(holder_with("def|1"));
+    EXPECT_EQ(holder_text(lock), "web-3:4242 +1");
+    lock.more_holders = 40;
+    EXPECT_EQ(holder_text(lock), "web-3:4242 +41");
+    EXPECT_NE(described(lock, noon).find("owner    def|1\n         and 40 more\n"), std::string::npos);
+    EXPECT_EQ(to_json(lock)["more_holders"], 40);
+}
+
+TEST(Output, a_number_is_not_said_to_be_foreign) {
+    auto number = lock_with("render", "counter");
+    number.count = 3;
+    EXPECT_EQ(described(number, noon).find("foreign"), std::string::npos);
+}
+
 TEST(Output, describes_a_free_lock) {
     EXPECT_EQ(described(lock_with("job", "free"), noon), "lock     job\nkind     free: nobody holds it\n");
 }
@@ -75,7 +110,7 @@ TEST(Output, json_has_every_field_always) {
     EXPECT_EQ(
         one_line(json),
         R"({"name":"stock:42","kind":"mutex","held":true,"ours":true,"holders":[{"owner":"abc|7","holds":1,)"
-        R"("host":"web-3","pid":4242,"since":"2026-03-01T12:00:00.000Z","connected":true}],"ttl_ms":28300,)"
+        R"("host":"web-3","pid":4242,"since":"2026-03-01T12:00:00.000Z","connected":true}],"more_holders":0,"ttl_ms":28300,)"
         R"("count":null,"queue":[],"last_fence":null})");
 }
 

@@ -2,7 +2,8 @@
 -- KEYS: N how many permits are free, Z whose the others are and until when (zset, ms since 1970), for what must not be
 -- done twice also O where its result is kept for a while
 -- ARGV: verb, the semaphore's channel, '1' if a member of Z ends in '|' and how many permits it stands for (else one)
---   take: lease in ms, members       0 taken, now or by an earlier send; else {ms until some come back (-1: nobody knows), ''}
+--   take: lease in ms, permits if there is no number yet (or ''), members
+--                                    0 taken, now or by an earlier send; else {ms until some come back (-1: nobody knows), ''}
 --   give: members, none: all         -1 none was there, else how many listeners were told
 --   disown: members                  1, or 0 none was there; they come back no more
 --   set: permits                     1, or 0 if there is a number already
@@ -40,12 +41,18 @@ local function come_back(members)
 end
 -- Permits that are out of one that was there before are none of this one's.
 local function begin() if not free then call('DEL', Z) end end
+local function set(permits)
+  begin()
+  call('SET', N, permits)
+  free, grew = permits, true
+end
 local function members(from) return {unpack(ARGV, from)} end
 
 come_back(call('ZRANGEBYSCORE', Z, 0, now, 'LIMIT', 0, 1000))
 local result, changed
 if verb == 'take' then
-  local missing, mine = 0, members(5)
+  if not free and ARGV[5] ~= '' then set(ARGV[5]) end
+  local missing, mine = 0, members(6)
   for _, member in ipairs(mine) do
     if not call('ZSCORE', Z, member) then missing = missing + weight(member) end
   end
@@ -69,11 +76,7 @@ elseif verb == 'disown' then
 elseif verb == 'set' then
   changed = not free
   result = free and 0 or 1
-  if not free then
-    begin()
-    call('SET', N, ARGV[4])
-    free, grew = ARGV[4], true
-  end
+  if not free then set(ARGV[4]) end
 elseif verb == 'add' then
   begin()
   add(tonumber(ARGV[4]))
