@@ -63,7 +63,7 @@ nlohmann::ordered_json to_json(const waiter_info& waiter) {
 
 std::string described(const holder_info& holder, const lock_info& lock, system_clock::time_point now) {
     std::string line = process_text(holder.host, holder.pid);
-    if (holder.since) line += fmt::format(", for {}", rough(age_of(*holder.since, now)));
+    if (holder.since) line += fmt::format(", asked for it {} ago", rough(age_of(*holder.since, now)));
     const bool permits = lock.layout == "counting_semaphore" || lock.layout == "permit_semaphore";
     if (holder.holds > 1)
         line += permits ? fmt::format(", {} permits", holder.holds)
@@ -141,15 +141,16 @@ std::string described(const lock_info& lock, system_clock::time_point now) {
     }
     if (!free) out += fmt::format("ttl      {}\n", lock.ttl ? rough(*lock.ttl) : "none: it does not expire");
     if (!lock.queue.empty()) {
-        out += fmt::format("queue    {} waiting\n", lock.queue.size());
+        out += fmt::format("queue    {} waiting\n", lock.queue.size() + lock.more_waiting);
         for (std::size_t i = 0; i < lock.queue.size(); ++i) {
             const auto& waiter = lock.queue[i];
             const auto waiting =
                 waiter.waiting ? fmt::format(", for {}", rough(*waiter.waiting)) : std::string{};
             out += fmt::format("{:>6}.  {}{}\n", i + 1, process_text(waiter.host, waiter.pid), waiting);
         }
+        if (lock.more_waiting > 0) out += fmt::format("         and {} more\n", lock.more_waiting);
     }
-    if (lock.last_fence) out += fmt::format("fence    {}\n", *lock.last_fence);
+    if (lock.last_fence) out += fmt::format("fence    up to {} so far\n", *lock.last_fence);
     return out;
 }
 
@@ -169,6 +170,7 @@ nlohmann::ordered_json to_json(const lock_info& lock) {
     out["count"] = lock.count ? nlohmann::ordered_json(*lock.count) : nlohmann::ordered_json(nullptr);
     out["queue"] = nlohmann::ordered_json::array();
     for (const auto& waiter : lock.queue) out["queue"].push_back(to_json(waiter));
+    out["more_waiting"] = lock.more_waiting;
     out["last_fence"] =
         lock.last_fence ? nlohmann::ordered_json(*lock.last_fence) : nlohmann::ordered_json(nullptr);
     return out;

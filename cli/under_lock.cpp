@@ -121,6 +121,7 @@ std::optional<int> guarded_run::wait_for_locks() {
     locks_.emplace(client_, wanted_.locks);
     std::string told_of;
     int cancelled_by = 0;
+    boot_clock::time_point impatient_at;
     while (true) {
         wait({signals_.fd(), locks_->fd(), alarm_.fd(), events_.fd()});
         tell_events();
@@ -130,9 +131,12 @@ std::optional<int> guarded_run::wait_for_locks() {
                 case SIGTERM:
                 case SIGHUP:
                 case SIGQUIT:
-                    // Asked twice: whatever may have been granted expires by itself.
+                    // Asked again: whatever may have been granted expires by itself. timeout(1) sends its
+                    // signal twice, to the process and to its group.
+                    if (cancelled_by != 0 && boot_clock::now() < impatient_at) break;
                     if (cancelled_by != 0) ::_exit(exit_code::by_signal(*signal));
                     cancelled_by = *signal;
+                    impatient_at = boot_clock::now() + std::chrono::milliseconds{200};
                     journal_.tell("signal", {{"signal", signal_text(*signal)}});
                     locks_->cancel();
                     break;

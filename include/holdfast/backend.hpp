@@ -195,6 +195,7 @@ struct lock_info {
     std::optional<std::uint64_t> last_fence;
     std::optional<std::int64_t> count;  // permits that are free, or what a latch waits for
     std::uint64_t more_holders = 0;     // who were too many to be listed
+    std::uint64_t more_waiting = 0;     // likewise
 };
 
 template <class T>

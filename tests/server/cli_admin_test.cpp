@@ -254,6 +254,68 @@ TEST_F(admin_command, more_permits_than_are_listed_are_counted) {
     EXPECT_NE(run({"ls"}).output.find(" +39\t"), std::string::npos);
 }
 
+TEST_F(admin_command, inspect_knows_a_lock_with_many_readers) {
+    words readers{"HSET", "atlas", "mode", "read"};
+    for (int i = 0; i < 200; ++i) {
+        readers.push_back("8743c9c0-0795-4907-87fd-6c719a6b4586:" + std::to_string(i));
+        readers.emplace_back("1");
+    }
+    server.command(readers);
+    const auto json = nlohmann::json::parse(run({"inspect", "atlas", "--json"}).output);
+    EXPECT_EQ(json["kind"], "shared_mutex");
+    EXPECT_EQ(json["holders"].size() + json["more_holders"].get<std::size_t>(), 200U);
+    EXPECT_NE(run({"ls"}).output.find("atlas"), std::string::npos);
+    EXPECT_EQ(run({"evict", "--yes", "atlas"}).code, 0);
+    EXPECT_FALSE(is_held("atlas"));
+}
+
+TEST_F(admin_command, a_hash_of_a_user_is_no_lock_though_it_has_a_mode) {
+    server.command({"HSET", "settings", "mode", "read", "path", "/x"});
+    server.command({"HSET", "theme", "mode", "dark"});
+    for (const auto* name : {"settings", "theme"}) {
+        EXPECT_EQ(nlohmann::json::parse(run({"inspect", name, "--json"}).output)["kind"], "foreign hash");
+        EXPECT_NE(run({"evict", "--yes", name}).code, 0);
+        EXPECT_TRUE(is_held(name));
+    }
+    EXPECT_EQ(run({"ls"}).output, "");
+}
+
+TEST_F(admin_command, ls_shows_locks_whose_names_begin_like_those_of_our_own_keys) {
+    for (const auto* name : {"holdfast:demo", "holdfast:orders", "holdfast:payments"})
+        server.command({"SET", name, "AAAAAAAAAAAAAAAAAAAAAA|1732147200000000", "PX", "60000"});
+    server.command({"SET", "holdfast:f1:{a}", "AAAAAAAAAAAAAAAAAAAAAA|1732147200000000"});
+    const auto all = run({"ls"}).output;
+    EXPECT_NE(all.find("holdfast:demo"), std::string::npos) << all;
+    EXPECT_NE(all.find("holdfast:orders"), std::string::npos) << all;
+    EXPECT_NE(all.find("holdfast:payments"), std::string::npos) << all;
+    EXPECT_EQ(all.find("holdfast:f1"), std::string::npos) << all;
+}
+
+TEST_F(admin_command, a_long_line_is_counted_whole) {
+    words line{"RPUSH", "redisson_lock_queue:{print}"};
+    for (int i = 0; i < 150; ++i) line.push_back("8743c9c0-0795-4907-87fd-6c719a6b4586:" + std::to_string(i));
+    server.command(line);
+    EXPECT_NE(run({"inspect", "print"}).output.find("150 waiting\n"), std::string::npos);
+    const auto json = nlohmann::json::parse(run({"inspect", "print", "--json"}).output);
+    EXPECT_EQ(json["queue"].size(), 100U);
+    EXPECT_EQ(json["more_waiting"], 50);
+}
+
+// timeout(1) sends TERM to the process and to its group.
+TEST_F(admin_command, a_signal_that_comes_twice_at_once_is_one) {
+    server.command({"HSET", "fair", "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "1"});
+    for (int round = 0; round < 5; ++round) {
+        auto waiting = start({"run", "--kind", "fair", "fair", "--", "true"});
+        ASSERT_TRUE(eventually(patience, [&] {
+            return server.command({"LLEN", "redisson_lock_queue:{fair}"}).number == 1;
+        }));
+        waiting.signal(SIGTERM);
+        waiting.signal(SIGHUP);
+        EXPECT_GT(outcome_of(waiting).code, 128);
+        EXPECT_EQ(server.command({"LLEN", "redisson_lock_queue:{fair}"}).number, 0);
+    }
+}
+
 // --- latch ------------------------------------------------------------------------------------------
 
 TEST_F(admin_command, latch_counts_down_and_lets_through) {

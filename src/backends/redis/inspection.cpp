@@ -163,7 +163,7 @@ bool describe_permits(lock_info& info, std::span<const redis::reply> content, co
 lock_info describe(lock_name name, const redis::reply& seen, const clients& connected) {
     lock_info info{std::move(name), "free", false, {}, {}, {}, {}, {}};
     const auto parts = seen.items();
-    if (parts.size() != 4) return info;
+    if (parts.size() != 5) return info;
     const auto& type = parts[0].text();
     const auto content = parts[2].items();
     if (type == "none") return info;
@@ -183,10 +183,13 @@ lock_info describe(lock_name name, const redis::reply& seen, const clients& conn
     }
     bool all_owners = !content.empty();
     bool read_write = false;
+    info.more_holders = static_cast<std::uint64_t>(parts[4].integer());
     for (std::size_t i = 0; i + 1 < content.size(); i += 2) {
         const auto& field = content[i].text();
         if (field == "mode") {
             read_write = true;
+            const auto& mode = content[i + 1].text();
+            all_owners = all_owners && (mode == "read" || mode == "write");
             continue;
         }
         // "<owner>:write" is the writer of a shared mutex.
@@ -203,12 +206,16 @@ lock_info describe(lock_name name, const redis::reply& seen, const clients& conn
     }
     // A fair one without waiters, and a fenced one that was never held, look like a recursive one.
     const auto& beside = parts[3].text();
-    info.layout = read_write          ? "shared_mutex"
-                  : !all_owners       ? "foreign hash"
+    info.layout = !all_owners         ? "foreign hash"
+                  : read_write        ? "shared_mutex"
                   : beside == "line"  ? "fair_mutex"
                   : beside == "token" ? "fenced_mutex"
                                       : "recursive_mutex";
-    if (info.layout == "foreign hash") info.holders.clear();
+    if (!all_owners) {
+        info.holders.clear();
+        info.more_holders = 0;
+        info.ours = false;
+    }
     return info;
 }
 
@@ -220,18 +227,18 @@ std::array<std::string, 4> keys_beside(const std::string& name) {
 
 // Keys that stand beside locks. A lock may be named so all the same; `inspect` finds it.
 bool is_helper(std::string_view key) {
-    // Ours are holdfast:d, f, o, p and q; docs/wire/ says which is which.
     constexpr std::array prefixes{
-        std::string_view{"holdfast:d"},           std::string_view{"holdfast:f"},
-        std::string_view{"holdfast:o"},           std::string_view{"holdfast:p"},
-        std::string_view{"holdfast:q"},           std::string_view{"redisson_unlock_latch:"},
-        std::string_view{"redisson_lock_queue:"}, std::string_view{"redisson_lock_timeout:"},
-        std::string_view{"redisson_lock_token:"}};
-    return std::any_of(prefixes.begin(), prefixes.end(), [&](auto p) { return key.starts_with(p); }) ||
+        std::string_view{"redisson_unlock_latch:"}, std::string_view{"redisson_lock_queue:"},
+        std::string_view{"redisson_lock_timeout:"}, std::string_view{"redisson_lock_token:"}};
+    return is_helper_key(key) ||
+           std::any_of(prefixes.begin(), prefixes.end(), [&](auto p) { return key.starts_with(p); }) ||
            key.find(":rwlock_timeout:") != std::string_view::npos;
 }
 
 bool is_lock(const lock_info& info) { return kind_shown_as(info.layout) && info.layout != "foreign string"; }
+
+constexpr std::size_t waiters_shown = 100;
+const std::string last_shown = std::to_string(waiters_shown - 1);
 
 // Questions change nothing, so "no answer" is as good as "not sent".
 std::optional<failure> failed(const redis::outcome& o) {
@@ -283,22 +290,35 @@ struct inspection : std::enable_shared_from_this<inspection> {
 
     void queue() {
         const auto key = helper_key('q', name.str());
-        around.node.command({"ZRANGE", key, "0", "99", "WITHSCORES"}, soon(),
-                            [self = shared_from_this()](const redis::outcome& o) {
+        around.node.command({"ZRANGE", key, "0", last_shown, "WITHSCORES"}, soon(),
+                            [self = shared_from_this(), key](const redis::outcome& o) {
                                 if (const auto* r = std::get_if<redis::reply>(&o))
                                     self->read_queue(r->items());
-                                self->fair_line();
+                                self->count_waiters("ZCARD", key, [self] { self->fair_line(); });
                             });
     }
 
     void fair_line() {
         const auto key = redisson_prefixed("redisson_lock_queue", name.str());
-        around.node.command({"LRANGE", key, "0", "99"}, soon(),
-                            [self = shared_from_this()](const redis::outcome& o) {
+        around.node.command({"LRANGE", key, "0", last_shown}, soon(),
+                            [self = shared_from_this(), key](const redis::outcome& o) {
                                 if (const auto* r = std::get_if<redis::reply>(&o))
                                     self->read_line(r->items());
-                                self->token();
+                                self->count_waiters("LLEN", key, [self] { self->token(); });
                             });
+    }
+
+    // How many there are, if not all of them are known.
+    template <class Next>
+    void count_waiters(std::string_view command, const std::string& key, Next next) {
+        if (info.queue.size() < waiters_shown) return next();
+        around.node.command(
+            {command, key}, soon(), [self = shared_from_this(), next](const redis::outcome& o) {
+                if (const auto* r = std::get_if<redis::reply>(&o); r != nullptr && r->is_integer())
+                    self->info.more_waiting = static_cast<std::uint64_t>(
+                        std::max<std::int64_t>(0, r->integer() - static_cast<std::int64_t>(waiters_shown)));
+                next();
+            });
     }
 
     void read_line(std::span<const redis::reply> items) {
@@ -380,7 +400,7 @@ struct listing : std::enable_shared_from_this<listing> {
     }
 
     void page() {
-        around.node.command({"SCAN", cursor, "MATCH", pattern, "COUNT", "500"}, soon(),
+        around.node.command({"SCAN", cursor, "MATCH", pattern, "COUNT", "100"}, soon(),
                             [self = shared_from_this()](const redis::outcome& o) { self->on_page(o); });
     }
 

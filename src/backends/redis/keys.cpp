@@ -70,6 +70,14 @@ std::string helper_key(char what, std::string_view name) {
     return key;
 }
 
+bool is_helper_key(std::string_view key) noexcept {
+    constexpr std::string_view prefix = "holdfast:", kinds = "dfopq";
+    if (!key.starts_with(prefix) || key.size() < prefix.size() + 2) return false;
+    if (kinds.find(key[prefix.size()]) == std::string_view::npos) return false;
+    const auto rest = key.substr(prefix.size() + 1);
+    return rest.starts_with(":") || rest.starts_with("1:{") || rest.starts_with("2:{");
+}
+
 std::string operation_key(std::string_view name, std::string_view operation) {
     return helper_key('o', name).append(":").append(operation);
 }

@@ -12,9 +12,12 @@ namespace holdfast::redis_backend {
 [[nodiscard]] std::string_view hash_tag(std::string_view key) noexcept;
 [[nodiscard]] std::uint16_t slot_of(std::string_view key) noexcept;
 
-// "holdfast:q..." for what = 'q' (queue), "holdfast:f..." for 'f' (fence). Different names never share a
-// helper key: the whole name is in it, behind one of three prefixes that say how.
+// "holdfast:q..." for what = 'q': d absent waiters of a fair line, f fence, o result of an operation, p
+// permits that are out, q queue. Different names never share a helper key: the whole name is in it, behind
+// one of three prefixes that say how.
 [[nodiscard]] std::string helper_key(char what, std::string_view name);
+// Whether it is one. A lock may have such a name all the same.
+[[nodiscard]] bool is_helper_key(std::string_view key) noexcept;
 
 // Names as Redisson makes them (docs/wire/): "prefix:{name}" and "{name}:suffix", without braces of their own
 // if the name has a '{'.

@@ -42,12 +42,12 @@ TEST(Output, describes_a_held_lock) {
     EXPECT_EQ(described(lock, noon + 90s),
               "lock     stock:42\n"
               "kind     mutex\n"
-              "holder   web-3, pid 4242, for 1m30s, connected\n"
+              "holder   web-3, pid 4242, asked for it 1m30s ago, connected\n"
               "owner    abc|7\n"
               "ttl      28s\n"
               "queue    1 waiting\n"
               "     1.  web-4, pid 17, for 2.5s\n"
-              "fence    99\n");
+              "fence    up to 99 so far\n");
 }
 
 TEST(Output, says_what_it_does_not_know_of_a_foreign_lock) {
@@ -72,7 +72,7 @@ TEST(Output, permits_are_counted_as_such) {
     EXPECT_EQ(described(lock, noon + 90s),
               "lock     stock:42\n"
               "kind     counting_semaphore\n"
-              "holder   web-3, pid 4242, for 1m30s, 2 permits, connected\n"
+              "holder   web-3, pid 4242, asked for it 1m30s ago, 2 permits, connected\n"
               "owner    abc|7\n"
               "holder   another client\n"
               "owner    java\n"
@@ -102,7 +102,7 @@ TEST(Output, describes_a_free_lock) {
 }
 
 TEST(Output, a_clock_that_is_ahead_gives_no_negative_age) {
-    EXPECT_NE(described(held_by_web_3(), noon - 5s).find("for 0ms"), std::string::npos);
+    EXPECT_NE(described(held_by_web_3(), noon - 5s).find("0ms ago"), std::string::npos);
 }
 
 TEST(Output, json_has_every_field_always) {
@@ -111,7 +111,7 @@ TEST(Output, json_has_every_field_always) {
         one_line(json),
         R"({"name":"stock:42","kind":"mutex","held":true,"ours":true,"holders":[{"owner":"abc|7","holds":1,)"
         R"("host":"web-3","pid":4242,"since":"2026-03-01T12:00:00.000Z","connected":true}],"more_holders":0,"ttl_ms":28300,)"
-        R"("count":null,"queue":[],"last_fence":null})");
+        R"("count":null,"queue":[],"more_waiting":0,"last_fence":null})");
 }
 
 TEST(Output, json_takes_bytes_that_are_not_utf8) {

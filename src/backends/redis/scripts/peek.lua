@@ -1,9 +1,10 @@
 -- Looks at keys without changing them, to tell what kind of lock each is.
 -- KEYS: the keys       ARGV: of each the keys that would stand beside it: permits of a counting_semaphore, of a
 -- permit_semaphore, the line of a fair_mutex, the token of a fenced_mutex
--- Returns for each {type, PTTL, content, beside}. Content: a string's first 64 bytes and, if that is a number,
--- of both kinds {how many permits are out, up to 32 of them, those that have run out}; a hash of up to 32 fields as in
--- HGETALL; else nothing. Beside: 'line', 'token' or nothing.
+-- Returns for each {type, PTTL, content, beside, more}. Content: a string's first 64 bytes and, if that is a number,
+-- of both kinds {how many permits are out, up to 32 of them, those that have run out}; of a hash whose fields are owners
+-- up to 32 of them with their values, and `mode`; else nothing. Beside: 'line', 'token' or nothing. More: how many owners
+-- of the hash were left out.
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local from = '(' .. now
@@ -13,24 +14,40 @@ local function permits(Z)
   return {out, redis.call('ZRANGEBYSCORE', Z, from, '+inf', 'LIMIT', 0, 32),
     redis.call('ZRANGEBYSCORE', Z, 0, now, 'LIMIT', 0, 1000)}
 end
+-- Of a hash that is no lock nothing is read but names of fields: it may be large.
+local function owners(N)
+  local fields, content = redis.call('HRANDFIELD', N, 33), {}
+  local mode = redis.call('HGET', N, 'mode')
+  if mode then content = {'mode', string.sub(mode, 1, 8)} end
+  local kept = 0
+  for _, field in ipairs(fields) do
+    if field ~= 'mode' and kept < 32 then
+      if #field > 128 or not string.find(field, ':%-?%d+$') and not string.find(field, ':write$') then return {}, 0 end
+      kept = kept + 1
+      content[#content + 1] = field
+      content[#content + 1] = redis.call('HSTRLEN', N, field) < 20 and redis.call('HGET', N, field) or ''
+    end
+  end
+  return content, redis.call('HLEN', N) - #content / 2
+end
 local seen = {}
 for i, N in ipairs(KEYS) do
   local function beside(which) return ARGV[4 * i - 4 + which] end
   local kind = redis.call('TYPE', N).ok
-  local content, found = {}, ''
+  local content, found, more = {}, '', 0
   if kind == 'string' then
     content = {redis.call('GETRANGE', N, 0, 63)}
     if string.find(content[1], '^%-?%d+$') then
       for which = 1, 2 do content[1 + which] = permits(beside(which)) end
     end
-  elseif kind == 'hash' and redis.call('HLEN', N) <= 32 then
-    content = redis.call('HGETALL', N)
+  elseif kind == 'hash' then
+    content, more = owners(N)
     if redis.pcall('EXISTS', beside(3)) == 1 then
       found = 'line'
     elseif redis.pcall('EXISTS', beside(4)) == 1 then
       found = 'token'
     end
   end
-  seen[i] = {kind, redis.call('PTTL', N), content, found}
+  seen[i] = {kind, redis.call('PTTL', N), content, found, more}
 end
 return seen
