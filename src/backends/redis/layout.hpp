@@ -51,7 +51,8 @@ class layout {
         done(backend::refused{{make_error_code(errc::wrong_kind), "it has no counter"}});
     }
 
-    // Renewal is one script over many locks; a layout says which, and the arguments of one lock.
+    // Renewal is one script over many locks of one lease and hold count; a layout says which, and the
+    // arguments of one lock. The lease is there already.
     [[nodiscard]] virtual redis::script_ref renew_script() const = 0;
     virtual void add_renew_args(const backend::renew_request&, std::vector<std::string>& args) const = 0;
 };

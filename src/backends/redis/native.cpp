@@ -107,7 +107,6 @@ class native final : public layout {
 
     void add_renew_args(const renew_request& r, std::vector<std::string>& args) const override {
         args.push_back(r.owner.str());
-        args.push_back(std::to_string(r.lease.count()));
     }
 
   private:

@@ -27,10 +27,10 @@ class redisson_layout : public layout {
 
     redis::script_ref renew_script() const override { return ref(redis_scripts::recursive_renew); }
 
+    // A hold count is of one lock, and its renewal goes alone.
     void add_renew_args(const backend::renew_request& r, std::vector<std::string>& args) const override {
+        if (args.size() == 1) args.push_back(std::to_string(r.holds));
         args.push_back(field_of(r.owner));
-        args.push_back(std::to_string(r.lease.count()));
-        if (r.holds != 0) args.back() += "/" + std::to_string(r.holds);
     }
 
   protected:

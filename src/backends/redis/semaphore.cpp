@@ -47,7 +47,6 @@ class semaphore : public redisson_layout {
     void add_renew_args(const renew_request& r, std::vector<std::string>& args) const override {
         const auto members = members_of(r.owner);
         args.push_back(zset_of(r.key));
-        args.push_back(std::to_string(r.lease.count()));
         args.push_back(std::to_string(members.front().size()));
         auto& all = args.emplace_back();
         for (const auto& m : members) all += m;

@@ -67,7 +67,6 @@ class readers final : public side {
 
     void add_renew_args(const renew_request& r, std::vector<std::string>& args) const override {
         args.push_back(r.owner.str());
-        args.push_back(std::to_string(r.lease.count()));
         args.push_back(mark_of(r.key, r.owner));
     }
 };

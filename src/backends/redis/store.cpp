@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <map>
+#include <tuple>
 #include <utility>
 
 namespace holdfast::redis_backend {
@@ -85,13 +87,13 @@ class redis_store final : public store {
             handler<std::vector<renew_answer>> done;
         };
         const driven_here here(reactor_);
-        // Scripts of one layout each; `places` are the positions in the answer. With several connections a
-        // script goes over that of its first lock: whether the renewal of another overtakes its release or is
-        // overtaken says nothing to anybody. A hold count, whose order matters, is sent alone.
+        // Scripts for one layout and lease each; `places` are the positions in the answer. With several
+        // connections a script goes over that of its first lock: whether the renewal of another overtakes its
+        // release or is overtaken says nothing to anybody. A hold count, whose order matters, is sent alone.
         std::vector<std::vector<std::size_t>> batches;
-        std::array<std::size_t, kinds> filling{};
+        std::map<std::tuple<kind, milliseconds, std::uint32_t>, std::size_t> filling;
         for (std::size_t i = 0; i < all.size(); ++i) {
-            auto& batch = filling[static_cast<std::size_t>(all[i].key.of)];
+            auto& batch = filling[{all[i].key.of, all[i].lease, all[i].holds}];
             if (batch == 0 || batches[batch - 1].size() == renewals_a_script) {
                 batches.emplace_back();
                 batch = batches.size();
@@ -104,7 +106,7 @@ class redis_store final : public store {
         for (auto& places : batches) {
             const auto& layout = layout_of(all[places[0]].key.of);
             std::vector<std::string_view> keys;
-            std::vector<std::string> args;
+            std::vector<std::string> args{std::to_string(all[places[0]].lease.count())};
             for (const auto i : places) {
                 keys.push_back(all[i].key.name.str());
                 layout.add_renew_args(all[i], args);
@@ -113,11 +115,13 @@ class redis_store final : public store {
             // All handlers run under the pump, one at a time, so `state` needs no lock.
             node_->eval(layout.renew_script(), keys, views, deadline,
                         [state, places = std::move(places)](const redis::outcome& o) {
-                            if (const auto* reply = std::get_if<redis::reply>(&o)) {
-                                const auto items = reply->items();
-                                for (std::size_t i = 0; i < std::min(items.size(), places.size()); ++i) {
-                                    state->answers[places[i]] =
-                                        items[i].integer() == 1 ? renew_answer::renewed : renew_answer::lost;
+                            if (const auto* reply = std::get_if<redis::reply>(&o);
+                                reply && reply->is_array()) {
+                                for (const auto i : places) state->answers[i] = renew_answer::renewed;
+                                for (const auto& lost : reply->items()) {
+                                    const auto place = static_cast<std::size_t>(lost.integer() - 1);
+                                    if (place < places.size())
+                                        state->answers[places[place]] = renew_answer::lost;
                                 }
                             }
                             if (--state->open == 0) state->done(std::move(state->answers));

@@ -1,24 +1,18 @@
 -- Lengthens the leases of Redisson RLocks that are still held; never takes or shortens.
--- KEYS: the locks       ARGV: of each its owner, and lease in ms, then /HOLDS if that count is to be set too
--- Returns for each 1 renewed, 0 not held by the owner.
+-- KEYS: the locks       ARGV: lease in ms, hold count to be written ('0': leave it), then the owner of each
+-- Returns the places of those that are not held by their owner.
 local call, pcall = redis.call, redis.pcall
-local renewed = {}
+local holds = ARGV[2] ~= '0' and ARGV[2]
 local time = call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local terms, deadline, holds  -- most have the same
+local deadline = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1])
+local lost = {}
 for i, N in ipairs(KEYS) do
-  local me = ARGV[2 * i - 1]
+  local me = ARGV[i + 2]
   if pcall('HEXISTS', N, me) == 1 then
-    if ARGV[2 * i] ~= terms then
-      terms = ARGV[2 * i]
-      local lease, slash, count = string.match(terms, '^(%d+)(/?)(%d*)$')
-      deadline, holds = string.format('%.0f', now + lease), slash == '/' and count
-    end
     call('PEXPIREAT', N, deadline, 'GT')
     if holds then call('HSET', N, me, holds) end
-    renewed[i] = 1
   else
-    renewed[i] = 0
+    lost[#lost + 1] = i
   end
 end
-return renewed
+return lost

@@ -1,19 +1,21 @@
 -- Lengthens the time that permits of semaphores are out; never takes or shortens.
--- KEYS: the semaphores       ARGV: of each its owners (zset), lease in ms, size of a member, all members in one string
--- Returns for each 1 renewed, 0 not all of them were there.
+-- KEYS: the semaphores
+-- ARGV: lease in ms, then of each its owners (zset), size of a member, all members in one string
+-- Returns the places of those of which not all permits were there.
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-local renewed = {}
+local lease, lost = ARGV[1], {}
 for i = 1, #KEYS do
-  local Z, lease, size, all = unpack(ARGV, 4 * i - 3, 4 * i)
-  local members = {}
+  local Z, size, all = unpack(ARGV, 3 * i - 1, 3 * i + 1)
+  local members, there = {}, true
   for at = 1, #all, size do members[#members + 1] = string.sub(all, at, at + size - 1) end
-  renewed[i] = 1
   for _, member in ipairs(members) do
-    if type(redis.pcall('ZSCORE', Z, member)) ~= 'string' then renewed[i] = 0 end
+    if type(redis.pcall('ZSCORE', Z, member)) ~= 'string' then there = false end
   end
-  if renewed[i] == 1 then
+  if there then
     for _, member in ipairs(members) do redis.call('ZADD', Z, 'XX', 'GT', now + lease, member) end
+  else
+    lost[#lost + 1] = i
   end
 end
-return renewed
+return lost

@@ -1,14 +1,13 @@
 -- Lengthens the leases of readers that still are; never takes, and never shortens what others have.
--- KEYS: the locks       ARGV: owner, lease in ms and the mark of its hold of each, one after another
--- Returns for each 1 renewed, 0 not held by the owner.
-local renewed = {}
+-- KEYS: the locks       ARGV: lease in ms, then the owner of each and the mark of its hold, one after another
+-- Returns the places of those that are not held by their owner.
+local lease, lost = ARGV[1], {}
 for i, N in ipairs(KEYS) do
-  if redis.pcall('HEXISTS', N, ARGV[3 * i - 2]) == 1 then
-    redis.call('PEXPIRE', N, ARGV[3 * i - 1], 'GT')
-    redis.call('SET', ARGV[3 * i], 1, 'PX', ARGV[3 * i - 1])
-    renewed[i] = 1
+  if redis.pcall('HEXISTS', N, ARGV[2 * i]) == 1 then
+    redis.call('PEXPIRE', N, lease, 'GT')
+    redis.call('SET', ARGV[2 * i + 1], 1, 'PX', lease)
   else
-    renewed[i] = 0
+    lost[#lost + 1] = i
   end
 end
-return renewed
+return lost
