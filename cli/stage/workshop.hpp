@@ -1,19 +1,21 @@
-// What the demo runs in: a temporary folder and a redis-server of its own.
+// What a show runs in: a temporary folder and a redis-server of its own.
 #pragma once
 
-#include "cli/demo/helper.hpp"
+#include "cli/stage/helper.hpp"
 
 #include <filesystem>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
-namespace holdfast::cli::demo {
+namespace holdfast::cli::stage {
 
 // A folder that only this user can read, removed with everything in it by the destructor.
 class private_folder {
   public:
-    private_folder();
+    // The name begins so, for whoever finds one.
+    explicit private_folder(std::string_view prefix);
     private_folder(const private_folder&) = delete;
     private_folder& operator=(const private_folder&) = delete;
     ~private_folder();
@@ -47,4 +49,4 @@ class private_server {
     std::optional<helper> process_;
 };
 
-}  // namespace holdfast::cli::demo
+}  // namespace holdfast::cli::stage

@@ -1,6 +1,6 @@
-#include "cli/demo/workshop.hpp"
+#include "cli/stage/workshop.hpp"
 
-#include "cli/demo/environment.hpp"
+#include "cli/stage/environment.hpp"
 
 #include <holdfast/types.hpp>
 
@@ -19,7 +19,7 @@
 #include <system_error>
 #include <thread>
 
-namespace holdfast::cli::demo {
+namespace holdfast::cli::stage {
 
 namespace {
 
@@ -32,12 +32,12 @@ constexpr auto start_limit = 20s;
 // A socket's path ends after this many bytes; a long TMPDIR does not fit.
 constexpr std::size_t longest_folder = sizeof(sockaddr_un::sun_path) - sizeof("/redis.sock");
 
-std::string folder_template() {
+std::string folder_template(std::string_view prefix) {
     std::error_code none;
     auto in = fs::temp_directory_path(none);
     if (none) in = "/tmp";
-    auto name = (in / "holdfast-demo.XXXXXX").string();
-    return name.size() <= longest_folder ? name : "/tmp/holdfast-demo.XXXXXX";
+    auto name = (in / fmt::format("{}.XXXXXX", prefix)).string();
+    return name.size() <= longest_folder ? name : fmt::format("/tmp/{}.XXXXXX", prefix);
 }
 
 std::optional<fs::path> on_path(std::string_view program) {
@@ -56,8 +56,8 @@ std::optional<fs::path> on_path(std::string_view program) {
 
 }  // namespace
 
-private_folder::private_folder() {
-    auto name = folder_template();
+private_folder::private_folder(std::string_view prefix) {
+    auto name = folder_template(prefix);
     if (::mkdtemp(name.data()) == nullptr) {
         throw std::system_error(errno, std::generic_category(), fmt::format("no temporary folder {}", name));
     }
@@ -74,7 +74,8 @@ private_server::private_server(const private_folder& in)
     const auto program = on_path("redis-server");
     if (!program) {
         throw no_server(
-            "the demo starts a redis-server of its own, and there is none on PATH; install it with: "
+            "a redis-server is started for this and ends with it, but there is none on PATH; install it "
+            "with: "
             "apt-get install redis-server");
     }
     process_.emplace(
@@ -121,4 +122,4 @@ std::string private_server::last_words() const {
     return last.empty() ? "it left no log" : last;
 }
 
-}  // namespace holdfast::cli::demo
+}  // namespace holdfast::cli::stage
