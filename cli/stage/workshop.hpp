@@ -38,6 +38,7 @@ class private_server {
   public:
     explicit private_server(const private_folder& in);
 
+    [[nodiscard]] const std::filesystem::path& socket() const noexcept { return socket_; }
     [[nodiscard]] std::string url() const { return "unix://" + socket_.string(); }
 
   private:
