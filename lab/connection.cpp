@@ -29,9 +29,11 @@ std::string reply::shown() const {
 
 void connection::closer::operator()(redisContext* c) const noexcept { ::redisFree(c); }
 
-connection::connection(const std::string& socket) : context_(::redisConnectUnix(socket.c_str())) {
+connection::connection(const std::string& socket, const std::string& password)
+    : context_(::redisConnectUnix(socket.c_str())) {
     if (!context_) throw command_failed("out of memory");
     if (context_->err != 0) throw command_failed(static_cast<const char*>(context_->errstr));
+    if (!password.empty()) send({"AUTH", password});
 }
 
 reply connection::send(const words& command) {

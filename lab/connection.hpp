@@ -56,7 +56,7 @@ class command_failed : public std::runtime_error {
 // Thread safety: none. Everything throws command_failed.
 class connection {
   public:
-    explicit connection(const std::string& socket);
+    explicit connection(const std::string& socket, const std::string& password = {});
 
     reply send(const words& command);
 

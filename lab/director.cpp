@@ -51,7 +51,7 @@ std::string process::run(std::string_view to) {
     last_command_.reset();
     stands_at_.clear();
     child_.say(fmt::format("run {}", to));
-    const auto at = by_.wait_for(*this);
+    auto at = by_.wait_for(*this);
     by_.look(last_command_.value_or(boot_clock::now()));
     return at;
 }
@@ -88,7 +88,9 @@ director::director(const surroundings& around, std::string scheme, std::chrono::
     : around_(around),
       scheme_(std::move(scheme)),
       ttl_(ttl),
+      resource_(around.socket),
       truth_(around.socket),
+      socket_(around.socket),
       begun_(boot_clock::now()),
       made_(scheme_, ttl) {
     truth_.send({"FLUSHALL"});
@@ -99,7 +101,9 @@ process& director::start(const std::string& name, const peculiarities& how) {
     auto& made =
         processes_.emplace_back(*this, part{.name = name,
                                             .scheme = scheme_,
-                                            .socket = around_.socket,
+                                            .socket = socket_,
+                                            .password = password_,
+                                            .resource = around_.socket,
                                             .key = key,
                                             .owner = how.owner.value_or(fmt::format(
                                                 "{}-{}", name, base::client_id::make().hex().substr(0, 8))),
@@ -168,6 +172,8 @@ void director::must_be_owned_by(const process& who) {
     if (owner() != who.name_) throw too_slow(fmt::format("{} lost the key too early", who.name_));
 }
 
+void director::make_key_last() { truth_.send({"PERSIST", key}); }
+
 void director::cut_connections() {
     for (const auto* const type : {"normal", "pubsub"})
         truth_.send({"CLIENT", "KILL", "TYPE", type, "SKIPME", "yes"});
@@ -179,7 +185,39 @@ void director::forbid(const std::vector<std::string>& commands) {
 
 void director::allow_all() { truth_.send({"ACL", "SETUSER", "default", "+@all"}); }
 
-std::string director::resource() { return truth_.send({"GET", "resource"}).text(); }
+std::string director::resource() { return resource_.send({"GET", "resource"}).text(); }
+
+void director::use_master_and_replica() {
+    password_ = base::client_id::make().hex();
+    master_.emplace(around_.folder,
+                    cli::stage::server_options{.name = "master", .password = password_, .listens = true});
+    replica_.emplace(
+        around_.folder,
+        cli::stage::server_options{
+            .name = "replica", .password = password_, .listens = true, .master_port = master_->port()});
+    connection to_replica{replica_->socket().string(), password_};
+    const auto limit = boot_clock::now() + answer_limit;
+    while (!(to_replica.send({"ROLE"}).items().at(3) == "connected")) {
+        if (boot_clock::now() > limit) throw std::runtime_error("the replica does not find its master");
+        listen(look_gap);
+    }
+    socket_ = master_->socket().string();
+    truth_ = connection{socket_, password_};
+}
+
+void director::cut_replication() {
+    connection to_replica{replica_->socket().string(), password_};
+    to_replica.send({"REPLICAOF", "127.0.0.1", "1"});  // where nobody listens
+}
+
+void director::fail_over() {
+    look(boot_clock::now());
+    master_->kill();
+    socket_ = replica_->socket().string();
+    truth_ = connection{socket_, password_};
+    truth_.send({"REPLICAOF", "NO", "ONE"});
+    look(boot_clock::now());
+}
 
 record director::finish() {
     look(boot_clock::now());

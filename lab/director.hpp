@@ -7,6 +7,7 @@
 
 #include "cli/signals.hpp"
 #include "cli/stage/helper.hpp"
+#include "cli/stage/workshop.hpp"
 
 #include <holdfast/types.hpp>
 
@@ -24,7 +25,8 @@ struct report;
 
 // What a schedule is played on.
 struct surroundings {
-    std::string socket;  // of the server; all that is in it will be deleted
+    std::string socket;                        // of the server; all that is in it will be deleted
+    const cli::stage::private_folder& folder;  // for more servers
     cli::signal_inbox& signals;
 };
 
@@ -110,11 +112,20 @@ class director {
     void must_be_before(boot_clock::time_point end) const;
     void must_be_owned_by(const process& who);
 
+    // The key has no TTL any more, as if its owner renewed it for ever.
+    void make_key_last();
     // Every connection to the server but ours.
     void cut_connections();
     // The user of all processes may not use these commands, until it may use all again.
     void forbid(const std::vector<std::string>& commands);
     void allow_all();
+
+    // From here on the lock lives on a master that has a replica; what it protects stays where it is.
+    void use_master_and_replica();
+    // Nothing gets from the master to the replica any more.
+    void cut_replication();
+    // The master dies, and the replica takes its place: new processes find it.
+    void fail_over();
 
     // The end. The processes are killed.
     [[nodiscard]] record finish();
@@ -135,7 +146,11 @@ class director {
     surroundings around_;
     std::string scheme_;
     std::chrono::milliseconds ttl_;
-    connection truth_;
+    connection resource_;
+    connection truth_;      // to the server that has the lock
+    std::string socket_;    // its
+    std::string password_;  // and
+    std::optional<cli::stage::private_server> master_, replica_;
     boot_clock::time_point begun_;
     recorder made_;
     std::deque<process> processes_;

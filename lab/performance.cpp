@@ -33,16 +33,19 @@ struct over {};
 
 class stage_hand final : public performer {
   public:
-    explicit stage_hand(part told) : part_(std::move(told)), main_(part_.socket) {}
+    explicit stage_hand(part told)
+        : part_(std::move(told)), main_(part_.socket, part_.password), resource_(part_.resource) {}
 
     const part& own_part() const override { return part_; }
 
     reply send(const words& command) override { return reported(main_, command); }
 
     reply send_aside(const words& command) override {
-        if (!aside_) aside_.emplace(part_.socket);
+        if (!aside_) aside_.emplace(part_.socket, part_.password);
         return reported(*aside_, command);
     }
+
+    reply send_to_resource(const words& command) override { return reported(resource_, command); }
 
     void stop(std::string_view at) override {
         const bool passes = at != target_ && (point::is_common(target_) || !point::is_common(at)) &&
@@ -84,6 +87,7 @@ class stage_hand final : public performer {
 
     part part_;
     connection main_;
+    connection resource_;
     std::optional<connection> aside_;
     std::string target_{point::ready};
     std::mutex out_;

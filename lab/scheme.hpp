@@ -19,12 +19,19 @@ namespace holdfast::lab {
 struct part {
     std::string name;  // "A"
     std::string scheme;
-    std::string socket;  // of the server
-    std::string key;     // the lock
-    std::string owner;   // what this process calls itself in the value of the key
+    std::string socket;    // of the server that has the lock
+    std::string password;  // for it; empty: it asks for none
+    std::string resource;  // socket of the server that has what the lock protects
+    std::string key;       // the lock
+    std::string owner;     // what this process calls itself in the value of the key
     std::chrono::milliseconds ttl{};
     bool nested = false;    // takes the lock a second time while it holds it
     std::size_t stack = 0;  // in bytes; 0: as it is
+
+    // The server, for a client of holdfast.
+    [[nodiscard]] std::string url() const {
+        return "unix://" + socket + (password.empty() ? "" : "?password=" + password);
+    }
 };
 
 // Who carries a scheme out: it reports what is sent, and stands still where the director wants it to.
@@ -39,6 +46,7 @@ class performer {
     virtual reply send(const words& command) = 0;
     // On a connection of its own, for a thread of its own.
     virtual reply send_aside(const words& command) = 0;
+    virtual reply send_to_resource(const words& command) = 0;
     virtual void stop(std::string_view point) = 0;
     virtual void say(const std::string& text) = 0;
 };
@@ -63,7 +71,7 @@ class scheme {
     [[nodiscard]] virtual std::optional<boot_clock::time_point> holds_until() const { return {}; }
     // Writes to what the lock protects; false if that refused.
     virtual bool write() {
-        send("SET", "resource", "written by " + by_.own_part().name);
+        send_to_resource("SET", "resource", "written by " + own_part().name);
         return true;
     }
 
@@ -75,6 +83,10 @@ class scheme {
     template <class... Words>
     reply send_aside(const Words&... command) {
         return by_.send_aside({word(command)...});
+    }
+    template <class... Words>
+    reply send_to_resource(const Words&... command) {
+        return by_.send_to_resource({word(command)...});
     }
     void stop(std::string_view point) { by_.stop(point); }
     void say(const std::string& text) { by_.say(text); }

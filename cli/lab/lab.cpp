@@ -169,7 +169,7 @@ std::vector<lab::tally> play_all(const std::vector<const lab::rung*>& rungs, con
                                  signal_inbox& signals, const lab::story& view) {
     const stage::private_folder folder{"holdfast-lab"};
     const stage::private_server server{folder};
-    const lab::surroundings around{server.socket().string(), signals};
+    const lab::surroundings around{server.socket().string(), folder, signals};
     std::vector<lab::tally> all;
     for (const auto* const rung : rungs) {
         if (!wanted.all) view.open(*rung);

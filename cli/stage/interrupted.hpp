@@ -17,9 +17,10 @@ class interrupted : public std::runtime_error {
 // Throws interrupted if a signal has come that asks for the end. Of TSTP nothing is made: a holder that
 // stands still for longer than its lease would lose the lock.
 inline void obey(signal_inbox& signals) {
-    while (const auto signal = signals.next()) {
+    while (const auto next = signals.next()) {
+        const int signal = *next;
         if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT)
-            throw interrupted(*signal);
+            throw interrupted(signal);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <holdfast/types.hpp>
 
 #include <fmt/format.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -30,7 +31,7 @@ namespace fs = std::filesystem;
 constexpr auto start_limit = 20s;
 
 // A socket's path ends after this many bytes; a long TMPDIR does not fit.
-constexpr std::size_t longest_folder = sizeof(sockaddr_un::sun_path) - sizeof("/redis.sock");
+constexpr std::size_t longest_folder = sizeof(sockaddr_un::sun_path) - sizeof("/replica.sock");
 
 std::string folder_template(std::string_view prefix) {
     std::error_code none;
@@ -54,6 +55,19 @@ std::optional<fs::path> on_path(std::string_view program) {
     }
 }
 
+// One that nobody listens on now.
+int free_port() {
+    const unique_fd probe{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof at;
+    auto* const address = reinterpret_cast<sockaddr*>(&at);
+    if (!probe || ::bind(probe.get(), address, size) != 0 || ::getsockname(probe.get(), address, &size) != 0)
+        throw std::system_error(errno, std::generic_category(), "no free port");
+    return ntohs(at.sin_port);
+}
+
 }  // namespace
 
 private_folder::private_folder(std::string_view prefix) {
@@ -69,21 +83,60 @@ private_folder::~private_folder() {
     fs::remove_all(path_, ignored);
 }
 
-private_server::private_server(const private_folder& in)
-    : socket_(in.path() / "redis.sock"), log_(in.path() / "redis.log") {
+private_server::private_server(const private_folder& in, const server_options& how)
+    : socket_(in.path() / (how.name + ".sock")), log_(in.path() / (how.name + ".log")) {
+    for (int tries = 1;; ++tries) {
+        try {
+            start(in, how);
+            return;
+        } catch (const no_server&) {
+            // Between asking for a port and taking it somebody else may have taken it.
+            if (!how.listens || tries == 5) throw;
+        }
+    }
+}
+
+void private_server::start(const private_folder& in, const server_options& how) {
     const auto program = on_path("redis-server");
     if (!program) {
         throw no_server(
             "a redis-server is started for this and ends with it, but there is none on PATH; install it "
-            "with: "
-            "apt-get install redis-server");
+            "with: apt-get install redis-server");
     }
-    process_.emplace(
-        *program,
-        std::vector<std::string>{"redis-server", "--port", "0", "--unixsocket", socket_.string(),
-                                 "--unixsocketperm", "700", "--dir", in.path().string(), "--logfile",
-                                 log_.string(), "--save", "", "--appendonly", "no", "--daemonize", "no"},
-        helper::talk::none);
+    port_ = how.listens ? free_port() : 0;
+    // In a file, because all users of the machine can read a command line.
+    const auto settings = in.path() / (how.name + ".conf");
+    std::ofstream secret{settings};
+    if (!how.password.empty())
+        secret << "requirepass " << how.password << "\nmasterauth " << how.password << '\n';
+    if (how.master_port != 0) secret << "replicaof 127.0.0.1 " << how.master_port << '\n';
+    secret.close();
+    process_.emplace(*program,
+                     std::vector<std::string>{"redis-server",
+                                              settings.string(),
+                                              "--port",
+                                              std::to_string(port_),
+                                              "--bind",
+                                              "127.0.0.1",
+                                              "--unixsocket",
+                                              socket_.string(),
+                                              "--unixsocketperm",
+                                              "700",
+                                              "--dir",
+                                              in.path().string(),
+                                              "--dbfilename",
+                                              how.name + ".rdb",
+                                              "--logfile",
+                                              log_.string(),
+                                              "--save",
+                                              "",
+                                              "--appendonly",
+                                              "no",
+                                              "--daemonize",
+                                              "no",
+                                              "--repl-diskless-sync-delay",
+                                              "0"},
+                     helper::talk::none);
     const auto limit = boot_clock::now() + start_limit;
     while (!answers()) {
         if (process_->status())
@@ -95,6 +148,8 @@ private_server::private_server(const private_folder& in)
         std::this_thread::sleep_for(5ms);
     }
 }
+
+void private_server::kill() { process_.reset(); }
 
 bool private_server::answers() const {
     const unique_fd link{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
@@ -110,7 +165,8 @@ bool private_server::answers() const {
         return false;
     std::array<char, 64> reply{};
     const auto got = ::recv(link.get(), reply.data(), reply.size(), 0);
-    return got > 0 && std::string_view{reply.data(), static_cast<std::size_t>(got)}.starts_with("+PONG");
+    const std::string_view said{reply.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
+    return said.starts_with("+PONG") || said.starts_with("-NOAUTH");
 }
 
 std::string private_server::last_words() const {

@@ -32,21 +32,36 @@ class no_server : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// A redis-server that nobody else can reach: it listens on a socket in the folder and nowhere else. The
-// constructor returns when it answers, and throws no_server otherwise.
+struct server_options {
+    std::string name = "redis";  // of its files in the folder; at most as long as "replica"
+    // Only for a master and its replicas, which talk over the loopback, where other users are too.
+    std::string password{};
+    bool listens = false;
+    int master_port = 0;  // 0: it has no master
+};
+
+// A redis-server that nobody else can use: it listens on a socket in the folder, and elsewhere only with a
+// password. The constructor returns when it answers, and throws no_server otherwise.
 class private_server {
   public:
-    explicit private_server(const private_folder& in);
+    explicit private_server(const private_folder& in, const server_options& how = {});
 
+    // SIGKILL.
+    void kill();
+
+    // On the loopback; 0 if it does not listen there.
+    [[nodiscard]] int port() const noexcept { return port_; }
     [[nodiscard]] const std::filesystem::path& socket() const noexcept { return socket_; }
     [[nodiscard]] std::string url() const { return "unix://" + socket_.string(); }
 
   private:
+    void start(const private_folder& in, const server_options& how);
     [[nodiscard]] bool answers() const;
     [[nodiscard]] std::string last_words() const;
 
     std::filesystem::path socket_;
     std::filesystem::path log_;
+    int port_ = 0;
     std::optional<helper> process_;
 };
 

@@ -47,8 +47,8 @@ constexpr std::array counter_schedules{
         .play = stale_count,
         .flawed = "counter",
         .why = "GET said that A was the owner; when A wrote its new count, the key was B's. SET XX asks "
-               "whether the key "
-               "exists and not whose it is. A then unlocked what it had stolen, and C came in beside B.",
+               "whether the key exists and not whose it is. A then unlocked what it had stolen, and C came "
+               "in beside B.",
         .cure = "counter_lua",
         .why_cured = "Each operation is one script. A's unlocks find B's name and do nothing.",
         .ours = "holdfast_recursive",
@@ -59,10 +59,9 @@ constexpr std::array counter_schedules{
         .flaw = "two processes are the same owner",
         .play = same_id,
         .flawed = "counter",
-        .why =
-            "The article names the owner by its thread's number, and every process has a thread number 1. B "
-            "is taken "
-            "for A and let in as if it were a nested call. `synchronized` protects only within one process.",
+        .why = "The article names the owner by its thread's number, and every process has a thread number "
+               "1. B is taken for A and let in as if it were a nested call. `synchronized` protects only "
+               "within one process.",
         .cure = "redisson",
         .why_cured = "The owner is a UUID of the process and the thread's number.",
         .ours = "holdfast_recursive",

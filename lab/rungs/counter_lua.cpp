@@ -41,9 +41,9 @@ constexpr std::array counter_lua_schedules{
         .flaw = "an owner with a colon in its name cannot unlock",
         .play = colon,
         .flawed = "counter_lua",
-        .why = "The value is 10.0.0.7:41:1, and the script takes for the owner what stands before the first "
-               "colon. That "
-               "is nobody: A can neither take its lock again nor give it back, and is not told so.",
+        .why = "The value is 10.0.0.7:41:1, and the script takes for the owner what stands before the "
+               "first colon. That is nobody: A can neither take its lock again nor give it back, and is "
+               "not told so.",
         .cure = "redisson",
         .why_cured = "Owner and count are a field and its value in a hash; nothing is cut out of a text.",
         .ours = "holdfast_recursive",
@@ -55,8 +55,7 @@ constexpr std::array counter_lua_schedules{
         .play = lost_ttl,
         .flawed = "counter_lua",
         .why = "SET takes the TTL away, and EXPIRE is to give it back. A script is alone, but it undoes "
-               "nothing: what "
-               "came before the command that failed stays done.",
+               "nothing: what came before the command that failed stays done.",
         .cure = "redisson",
         .why_cured = "HINCRBY changes the count and leaves the TTL alone. It fails as well, and the key "
                      "still expires.",

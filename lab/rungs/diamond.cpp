@@ -42,9 +42,8 @@ constexpr std::array diamond_schedules{
         .flaw = "work that takes longer than the TTL is not alone",
         .play = long_work,
         .flawed = "diamond",
-        .why = "The key expired under A's hands, and B took it as it should. A's release answers 0 and harms "
-               "nobody: the "
-               "unlocking is right, the exclusion is gone.",
+        .why = "The key expired under A's hands, and B took it as it should. A's release answers 0 and "
+               "harms nobody: the unlocking is right, the exclusion is gone.",
         .cure = "redisson",
         .why_cured =
             "A watchdog renews the key while its holder lives, so work may take as long as it takes.",
@@ -57,8 +56,7 @@ constexpr std::array diamond_schedules{
         .play = nested_call,
         .flawed = "diamond",
         .why = "SET NX refuses whoever asks, the holder too. A waits for its own lock until the TTL frees "
-               "it, and from "
-               "then on its outer work has no protection.",
+               "it, and from then on its outer work has no protection.",
         .cure = "counter",
         .why_cured = "The value says who holds the lock and how many times, so its owner is let in again.",
         .ours = "holdfast_recursive",

@@ -31,16 +31,13 @@ constexpr std::array gold_schedules{
         .play = late_delete,
         .flawed = "gold",
         .why = "A's key had expired, and the key that A deletes is B's: all keys look the same. C enters "
-               "while B works, "
-               "and B's DEL will hit C: it goes on with every late one.",
+               "while B works, and B's DEL will hit C: it goes on with every late one.",
         .cure = "platinum",
         .why_cured = "A finds B's value in the key and leaves it alone, so C waits. (A and B still "
-                     "overlapped: A worked "
-                     "longer than its TTL. That is the flaw of diamond.)",
+                     "overlapped: A worked longer than its TTL. That is the flaw of diamond.)",
         .ours = "holdfast_mutex",
         .why_ours = "A's lease knows when it ends, so A stops believing before B can begin; its release "
-                    "finds another "
-                    "token and touches nothing.",
+                    "finds another token and touches nothing.",
     },
 };
 

@@ -32,8 +32,7 @@ constexpr std::array holdfast_schedules{
         .play = pause_after_check,
         .flawed = "holdfast_mutex",
         .why = "No two leases were valid at once, and still A's write lands on top of B's: no lock can see "
-               "what happens "
-               "between its check and the write. This is true of every lock, ours too.",
+               "what happens between its check and the write. This is true of every lock, ours too.",
         .cure = "holdfast_fenced",
         .why_cured =
             "The fence grows with every grant, and the resource remembers the highest. It refuses A's write.",

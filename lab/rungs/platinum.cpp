@@ -34,8 +34,7 @@ constexpr std::array platinum_schedules{
         .play = stale_check,
         .flawed = "platinum",
         .why = "GET said that the key was A's, and it was. When the DEL arrived it was B's: the check and "
-               "the act are "
-               "two commands, and the world may change between them.",
+               "the act are two commands, and the world may change between them.",
         .cure = "diamond",
         .why_cured = "A script compares and deletes, and the server runs nothing else meanwhile.",
         .ours = "holdfast_mutex",

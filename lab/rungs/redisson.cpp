@@ -30,14 +30,12 @@ constexpr std::array redisson_schedules{
         .play = long_pause,
         .flawed = "redisson",
         .why = "The watchdog is a thread of the process that stands still. A wakes up and knows nothing of "
-               "it: it "
-               "believes what it believed, and writes.",
+               "it: it believes what it believed, and writes.",
         .cure = "",
         .why_cured = "",
         .ours = "holdfast_fenced",
-        .why_ours = "The lease is arithmetic and not a flag: valid() compares the clock with a deadline, so "
-                    "A knows at "
-                    "once. It does not write.",
+        .why_ours = "The lease is arithmetic and not a flag: valid() compares the clock with a deadline, "
+                    "so A knows at once. It does not write.",
     },
 };
 

@@ -13,6 +13,7 @@ namespace holdfast::lab {
 [[nodiscard]] rung counter_rung();
 [[nodiscard]] rung counter_lua_rung();
 [[nodiscard]] rung redisson_rung();
+[[nodiscard]] rung replica_rung();
 [[nodiscard]] rung holdfast_rung();
 
 }  // namespace holdfast::lab

@@ -32,8 +32,8 @@ constexpr std::array silver_schedules{
         .flaw = "a crash between SETNX and EXPIRE leaves the key for ever",
         .play = crash_before_expire,
         .flawed = "silver",
-        .why = "Two commands are two moments, and A died between them: the key exists, and its TTL was never "
-               "set.",
+        .why = "Two commands are two moments, and A died between them: the key exists, and its TTL was "
+               "never set.",
         .cure = "gold",
         .why_cured =
             "SET NX PX takes the key and gives it its TTL in one command; there is no moment between.",
@@ -45,13 +45,11 @@ constexpr std::array silver_schedules{
         .flaw = "a connection that breaks between SETNX and EXPIRE leaves the key for ever",
         .play = cut_before_expire,
         .flawed = "silver",
-        .why = "A lives, but EXPIRE fails, and the exception leads past the DEL as well. No crash is needed, "
-               "a network "
-               "that hiccups is enough.",
+        .why = "A lives, but EXPIRE fails, and the exception leads past the DEL as well. No crash is "
+               "needed, a network that hiccups is enough.",
         .cure = "gold",
         .why_cured = "The key had its TTL from the first moment. DEL fails on the dead connection, and the "
-                     "TTL does its "
-                     "work.",
+                     "TTL does its work.",
         .ours = "holdfast_mutex",
         .why_ours = "It connects anew, renews, and gives the lock back; if it could not, the TTL would.",
     },

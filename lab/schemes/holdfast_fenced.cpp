@@ -18,8 +18,8 @@ struct holdfast_fenced final : scheme {
     }
 
     bool write() override {
-        return send("EVAL", redis_fenced_set, 2, "resource", "resource:fence", to_text(held.fence()),
-                    "written by " + own_part().name) == 1;
+        return send_to_resource("EVAL", redis_fenced_set, 2, "resource", "resource:fence",
+                                to_text(held.fence()), "written by " + own_part().name) == 1;
     }
 
     void unlock() override {
@@ -30,7 +30,7 @@ struct holdfast_fenced final : scheme {
 
     std::optional<boot_clock::time_point> holds_until() const override { return held.deadline(); }
 
-    client locks{config{.url = "unix://" + own_part().socket, .lease = ttl}};
+    client locks{config{.url = own_part().url(), .lease = ttl}};
     mutex turn{locks, key, {.fenced = true}};
     lease held;
 };

@@ -24,7 +24,7 @@ struct holdfast_mutex final : scheme {
 
     std::optional<boot_clock::time_point> holds_until() const override { return held.deadline(); }
 
-    client locks{config{.url = "unix://" + own_part().socket, .lease = ttl}};
+    client locks{config{.url = own_part().url(), .lease = ttl}};
     mutex turn{locks, key};
     lease held;
 };

@@ -36,7 +36,7 @@ struct holdfast_recursive final : scheme {
         return held.empty() ? boot_clock::now() : held.front().deadline();
     }
 
-    client locks{config{.url = "unix://" + own_part().socket, .lease = ttl}};
+    client locks{config{.url = own_part().url(), .lease = ttl}};
     recursive_mutex turn{locks, key};
     std::vector<lease> held;
 };

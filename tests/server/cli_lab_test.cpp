@@ -47,6 +47,7 @@ TEST(cli_lab, diamond_goes_as_predicted) { expect_as_predicted("diamond"); }
 TEST(cli_lab, counter_goes_as_predicted) { expect_as_predicted("counter"); }
 TEST(cli_lab, counter_lua_goes_as_predicted) { expect_as_predicted("counter_lua"); }
 TEST(cli_lab, redisson_goes_as_predicted) { expect_as_predicted("redisson"); }
+TEST(cli_lab, replica_goes_as_predicted) { expect_as_predicted("replica"); }
 TEST(cli_lab, holdfast_goes_as_predicted) { expect_as_predicted("holdfast"); }
 
 TEST(cli_lab, lists_the_rungs) {

@@ -71,7 +71,8 @@ TEST(lab_verdict, of_holdfast_no_two_may_believe_at_once) {
 }
 
 TEST(lab_protocol, parts_and_reports_come_across) {
-    const part told{"A", "gold", "/tmp/a b.sock", "lock", "10.0.0.7:41", 300ms, true, 4096};
+    const part told{"A",    "gold",        "/tmp/a b.sock", "secret", "/tmp/c.sock",
+                    "lock", "10.0.0.7:41", 300ms,           true,     4096};
     const auto got = part_from(to_line(told));
     EXPECT_EQ(got.socket, told.socket);
     EXPECT_EQ(got.owner, told.owner);
