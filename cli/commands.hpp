@@ -42,5 +42,6 @@ void add_inspect(CLI::App& app, context& shared);
 void add_evict(CLI::App& app, context& shared);
 void add_latch(CLI::App& app, context& shared);
 void add_demo(CLI::App& app, context& shared);
+void add_lab(CLI::App& app, context& shared);
 
 }  // namespace holdfast::cli

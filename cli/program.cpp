@@ -23,7 +23,7 @@ namespace holdfast::cli {
 namespace {
 
 // In the order of --help.
-constexpr std::array commands{add_run, add_ls, add_inspect, add_evict, add_latch, add_demo};
+constexpr std::array commands{add_run, add_ls, add_inspect, add_evict, add_latch, add_demo, add_lab};
 
 constexpr auto program_help =
     R"(Where the locks live: --url, else HOLDFAST_URL, else `url` in the file of --config, else redis://127.0.0.1:6379.

@@ -4,7 +4,8 @@
 #include "cli/demo/screen.hpp"
 #include "cli/demo/service.hpp"
 #include "cli/demo/verdict.hpp"
-#include "cli/demo/workshop.hpp"
+#include "cli/stage/interrupted.hpp"
+#include "cli/stage/workshop.hpp"
 
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
@@ -47,7 +48,7 @@ struct wishes {
     bool serve = false;
 };
 
-nlohmann::ordered_json to_json(const round_result& round, const plan& what) {
+nlohmann::ordered_json as_json(const round_result& round, const plan& what) {
     const auto& books = round.books;
     const bool waits = round.guard != protection::none;
     return {
@@ -68,21 +69,21 @@ nlohmann::ordered_json to_json(const round_result& round, const plan& what) {
         {"explanation", explained(round, what)}};
 }
 
-nlohmann::ordered_json to_json(const std::vector<round_result>& rounds, const plan& what) {
+nlohmann::ordered_json as_json(const std::vector<round_result>& rounds, const plan& what) {
     nlohmann::ordered_json out{{"requests", what.requests},
                                {"stock", what.stock},
                                {"processes", what.processes},
                                {"threads", what.threads},
                                {"kind", what.kind == demo_kind::mutex ? "mutex" : "recursive"},
                                {"rounds", nlohmann::ordered_json::array()}};
-    for (const auto& round : rounds) out["rounds"].push_back(to_json(round, what));
+    for (const auto& round : rounds) out["rounds"].push_back(as_json(round, what));
     out["not_as_it_should_be"] = disappointments(rounds, what);
     return out;
 }
 
 std::vector<round_result> all_results(const plan& what, signal_inbox& signals, screen& view) {
-    const private_folder folder;
-    const private_server server{folder};
+    const stage::private_folder folder{"holdfast-demo"};
+    const stage::private_server server{folder};
     view.introduce();
     std::vector<round_result> rounds;
     for (const auto guard : all_rounds) {
@@ -104,12 +105,12 @@ int show(const wishes& wanted) {
     std::vector<round_result> rounds;
     try {
         rounds = all_results(wanted.what, signals, view);
-    } catch (const interrupted& by) {
+    } catch (const stage::interrupted& by) {
         view.clear_line();
         fmt::print(stderr,
                    "holdfast: interrupted; the processes of the demo are ended and its files removed\n");
         return exit_code::by_signal(by.signal);
-    } catch (const no_server& why) {
+    } catch (const stage::no_server& why) {
         fmt::print(stderr, "holdfast: {}\n", why.what());
         return exit_code::unavailable;
     } catch (...) {
@@ -117,7 +118,7 @@ int show(const wishes& wanted) {
         throw;
     }
     view.sum_up(rounds);
-    if (wanted.json) fmt::print("{}\n", to_json(rounds, wanted.what).dump());
+    if (wanted.json) fmt::print("{}\n", as_json(rounds, wanted.what).dump());
     const auto wrong = disappointments(rounds, wanted.what);
     for (const auto& sentence : wrong) fmt::print(stderr, "holdfast: {}\n", sentence);
     return wrong.empty() ? exit_code::ok : 1;

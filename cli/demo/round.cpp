@@ -1,7 +1,8 @@
 #include "cli/demo/round.hpp"
 
-#include "cli/demo/helper.hpp"
 #include "cli/demo/service.hpp"
+#include "cli/stage/helper.hpp"
+#include "cli/stage/interrupted.hpp"
 
 #include <holdfast/types.hpp>
 
@@ -11,10 +12,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <csignal>
 #include <deque>
 #include <numeric>
 #include <optional>
+#include <stdexcept>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -34,7 +35,7 @@ class crowd {
         for (int i = 0; i < what.processes; ++i) {
             auto& one = services_.emplace_back();
             one.process.emplace("/proc/self/exe", std::vector<std::string>{"holdfast", "demo", "--serve"},
-                                helper::talk::lines);
+                                stage::helper::talk::lines);
             one.process->say(to_line({.guard = guard,
                                       .kind = what.kind,
                                       .process = i,
@@ -64,7 +65,7 @@ class crowd {
 
   private:
     struct service {
-        std::optional<helper> process;
+        std::optional<stage::helper> process;
         bool ready = false;
         bool ended = false;
         std::int64_t answered = 0;
@@ -76,16 +77,10 @@ class crowd {
         std::vector<pollfd> sources{{signals_.fd(), POLLIN, 0}};
         for (const auto& one : services_) sources.push_back({one.ended ? -1 : one.process->fd(), POLLIN, 0});
         ::poll(sources.data(), sources.size(), timeout_ms);
-        while (const auto signal = signals_.next()) obey(*signal);
+        stage::obey(signals_);
         for (auto& one : services_) {
             if (!one.ended) hear(one);
         }
-    }
-
-    // Of TSTP nothing is made: a holder that stands still for longer than its lease would lose the lock.
-    static void obey(int signal) {
-        if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT)
-            throw interrupted(signal);
     }
 
     static void hear(service& from) {

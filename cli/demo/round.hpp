@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <stdexcept>
 #include <string>
 
 namespace holdfast::cli::demo {
@@ -34,13 +33,6 @@ struct progress {
     std::chrono::duration<double> since_start{};
 };
 
-// Somebody pressed Ctrl-C, or the like.
-class interrupted : public std::runtime_error {
-  public:
-    explicit interrupted(int number) : std::runtime_error("interrupted"), signal(number) {}
-    int signal;
-};
-
 struct surroundings {
     std::filesystem::path folder;
     std::string url;
@@ -48,7 +40,7 @@ struct surroundings {
     std::function<void(const progress&)> tell;  // a few times per second
 };
 
-// Throws interrupted; std::runtime_error if a service fails.
+// Throws stage::interrupted; std::runtime_error if a service fails.
 [[nodiscard]] round_result run_round(protection guard, const plan& what, const surroundings& around);
 
 }  // namespace holdfast::cli::demo

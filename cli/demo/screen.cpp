@@ -1,15 +1,11 @@
 #include "cli/demo/screen.hpp"
 
-#include "cli/demo/environment.hpp"
 #include "cli/demo/verdict.hpp"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 #include <string_view>
 
 namespace holdfast::cli::demo {
@@ -19,23 +15,6 @@ namespace {
 // Elsewhere than on a terminal: one line per this many seconds.
 constexpr double plain_gap = 5;
 constexpr int bar_width = 14;
-constexpr std::size_t narrowest = 40;
-constexpr std::size_t widest = 100;
-
-bool speaks_unicode() {
-    for (const char* const name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-        if (const auto value = variable(name); !value.empty()) {
-            return value.find("UTF-8") != value.npos || value.find("utf8") != value.npos;
-        }
-    }
-    return false;
-}
-
-std::size_t width_of(std::FILE* terminal) {
-    winsize size{};
-    if (::ioctl(::fileno(terminal), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
-    return std::clamp<std::size_t>(size.ws_col, narrowest, widest);
-}
 
 // "840 us", "5.1 ms", "1.2 s".
 std::string waited(std::int64_t us) {
@@ -51,54 +30,19 @@ std::int64_t whole(double n) { return std::llround(n); }
 
 }  // namespace
 
-screen::screen(std::FILE* to, const plan& what, bool quiet)
-    : to_(to),
-      what_(what),
-      quiet_(quiet),
-      terminal_(::isatty(::fileno(to)) == 1),
-      colours_(terminal_ && variable("NO_COLOR").empty() && variable("TERM") != "dumb"),
-      unicode_(speaks_unicode()),
-      width_(terminal_ ? width_of(to) : 80) {}
+screen::screen(std::FILE* to, const plan& what, bool quiet) : page_(to, quiet), what_(what) {}
 
-void screen::put(const std::string& text) {
-    if (quiet_) return;
-    fmt::print(to_, "{}", text);
-    std::fflush(to_);
-}
+void screen::put(const std::string& text) { page_.put(text); }
 
-std::string screen::painted(const std::string& text, colour in) const {
-    if (!colours_) return text;
-    switch (in) {
-        case colour::none: return text;
-        case colour::good: return "\x1b[32m" + text + "\x1b[0m";
-        case colour::bad: return "\x1b[31m" + text + "\x1b[0m";
-        case colour::faint: return "\x1b[2m" + text + "\x1b[0m";
-        case colour::strong: return "\x1b[1m" + text + "\x1b[0m";
-    }
-    return text;
-}
-
-screen::colour screen::colour_of(const round_result& round) const {
-    if (round.guard == protection::store) return exact(round, what_) ? colour::good : colour::bad;
-    return went_wrong(round, what_) ? colour::bad : colour::none;
-}
+std::string screen::painted(const std::string& text, colour in) const { return page_.painted(text, in); }
 
 std::string screen::wrapped(const std::string& text, std::size_t indent) const {
-    std::istringstream words{text};
-    std::string out;
-    std::size_t column = indent;
-    for (std::string word; words >> word;) {
-        if (column > indent && column + 1 + word.size() > width_ - 1) {
-            out += "\n" + std::string(indent, ' ');
-            column = indent;
-        } else if (column > indent) {
-            out += ' ';
-            ++column;
-        }
-        out += word;
-        column += word.size();
-    }
-    return out;
+    return page_.wrapped(text, indent);
+}
+
+colour screen::colour_of(const round_result& round) const {
+    if (round.guard == protection::store) return exact(round, what_) ? colour::good : colour::bad;
+    return went_wrong(round, what_) ? colour::bad : colour::none;
 }
 
 void screen::introduce() {
@@ -135,8 +79,8 @@ std::string screen::bar(double share) const {
     std::string done;
     std::string left;
     for (int i = 0; i < bar_width; ++i)
-        (i < full ? done : left) += unicode_ ? "\u2501" : (i < full ? "#" : ".");
-    if (unicode_ && !colours_) {
+        (i < full ? done : left) += page_.unicode() ? "\u2501" : (i < full ? "#" : ".");
+    if (page_.unicode() && !page_.colours()) {
         left.clear();
         for (int i = full; i < bar_width; ++i) left += "\u2500";
     }
@@ -147,10 +91,10 @@ void screen::show(const progress& now) {
     const auto seconds = now.since_start.count();
     const auto share = static_cast<double>(now.answered) / static_cast<double>(what_.requests);
     const auto rate = whole(static_cast<double>(now.answered) / std::max(seconds, 0.001));
-    if (terminal_) {
+    if (page_.terminal()) {
         const auto counts = fmt::format("{:>8} done  {:>7}/s  {:>8} sold", grouped(now.answered),
                                         grouped(rate), grouped(now.sold));
-        const bool fits = 22 + bar_width + 2 + counts.size() < width_;
+        const bool fits = 22 + bar_width + 2 + counts.size() < page_.width();
         put("\r" + heading(now.guard) + "  " + (fits ? bar(share) + "  " : "") + counts + "\x1b[K");
         line_open_ = true;
     } else if (seconds - plain_told_at_ >= plain_gap) {

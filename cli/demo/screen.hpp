@@ -3,12 +3,15 @@
 
 #include "cli/demo/plan.hpp"
 #include "cli/demo/round.hpp"
+#include "cli/stage/page.hpp"
 
 #include <cstdio>
 #include <string>
 #include <vector>
 
 namespace holdfast::cli::demo {
+
+using stage::colour;
 
 class screen {
   public:
@@ -24,8 +27,6 @@ class screen {
     void clear_line();
 
   private:
-    enum class colour { none, good, bad, faint, strong };
-
     [[nodiscard]] std::string painted(const std::string& text, colour in) const;
     [[nodiscard]] colour colour_of(const round_result& round) const;
     [[nodiscard]] std::string heading(protection guard) const;
@@ -34,13 +35,8 @@ class screen {
     [[nodiscard]] std::string wrapped(const std::string& text, std::size_t indent) const;
     void put(const std::string& text);
 
-    std::FILE* to_;
+    stage::page page_;
     const plan& what_;
-    bool quiet_;
-    bool terminal_;
-    bool colours_;
-    bool unicode_;
-    std::size_t width_;
 
     bool line_open_ = false;    // on a terminal
     double plain_told_at_ = 0;  // elsewhere: seconds since the start of the round

@@ -22,7 +22,7 @@ touch "$scratch/programs/our-program"
 chmod +x "$scratch/programs/our-program"
 PATH=$PATH:$scratch/programs
 
-offers 'run ls inspect evict latch demo' holdfast ''
+offers 'run ls inspect evict latch demo lab' holdfast ''
 offers 'inspect' holdfast i
 offers 'run' holdfast --url redis : //db1:6379 r
 offers '--version' holdfast --v
@@ -38,6 +38,7 @@ offers '--url' holdfast ls --u
 offers '' holdfast demo --u
 offers '--yes' holdfast evict stock:42 --y
 offers '' holdfast inspect ''
+offers '--runs' holdfast lab gold --r
 offers "$scratch/two words.conf" holdfast --config "$scratch/two"
 offers 'our-program' holdfast run stock -- our-
 offers "$scratch/one.conf" holdfast run stock -- cat "$scratch/one"

@@ -1,29 +1,17 @@
 // `holdfast demo` shows what it promises: services without a shared lock sell what they do not have.
-#include "support/child_process.hpp"
-#include "support/eventually.hpp"
+#include "cli_show.hpp"
 
-#include <dirent.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 namespace holdfast::test::cli {
 namespace {
-
-using namespace std::chrono_literals;
-namespace fs = std::filesystem;
-
-constexpr auto run_limit = 120s;
 
 std::vector<std::string> demo(const std::vector<std::string>& more = {}) {
     std::vector<std::string> words{HOLDFAST_COMMAND, "demo"};
@@ -31,54 +19,13 @@ std::vector<std::string> demo(const std::vector<std::string>& more = {}) {
     return words;
 }
 
-// The command lines of all processes that mention `text`, as a demo's server does its folder. Zombies have
-// none.
-std::vector<std::string> processes_that_mention(const std::string& text) {
-    std::vector<std::string> found;
-    for (const auto& entry : fs::directory_iterator{"/proc"}) {
-        std::ifstream file{entry.path() / "cmdline"};
-        std::string line{std::istreambuf_iterator<char>{file}, {}};
-        if (line.find(text) == std::string::npos) continue;
-        std::ranges::replace(line, '\0', ' ');
-        found.push_back(std::move(line));
-    }
-    return found;
-}
-
-std::vector<pid_t> children_of(pid_t parent) {
-    const auto task =
-        fs::path{"/proc"} / std::to_string(parent) / "task" / std::to_string(parent) / "children";
-    std::ifstream file{task};
-    return {std::istream_iterator<pid_t>{file}, {}};
-}
-
-bool all_gone(const std::vector<pid_t>& processes) {
-    return std::ranges::none_of(processes, [](pid_t pid) {
-        std::ifstream file{fs::path{"/proc"} / std::to_string(pid) / "cmdline"};
-        return file.peek() != std::ifstream::traits_type::eof();
-    });
-}
-
-// A place for the demo's folder that nobody else uses.
-class demo_place {
-  public:
-    [[nodiscard]] child_process::environment environment() const {
-        return {{"TMPDIR", folder_.path().string()}, {"NO_COLOR", "1"}};
-    }
-    [[nodiscard]] std::string path() const { return folder_.path().string(); }
-    [[nodiscard]] bool empty() const { return fs::is_empty(folder_.path()); }
-
-  private:
-    temp_dir folder_;
-};
-
 // 4,000 requests of 64 threads: without a lock about every second sale is lost (thousands), so a run in which
 // none is cannot be luck. Each thread opens with a cold cache that takes 20 ms to fill.
 void expect_the_story(const std::string& kind) {
-    const demo_place place;
+    const show_place place;
     child_process run{demo({"--requests", "4000", "--stock", "2400", "--json", "--kind", kind}),
                       place.environment()};
-    const auto code = run.wait(run_limit);
+    const auto code = run.wait(show_limit);
     ASSERT_EQ(code, 0) << run.errors() << run.output();
     EXPECT_EQ(run.errors(), "");
 
@@ -114,9 +61,9 @@ TEST(cli_demo, only_the_shared_mutex_sells_what_there_is) { expect_the_story("mu
 TEST(cli_demo, only_the_shared_recursive_mutex_sells_what_there_is) { expect_the_story("recursive"); }
 
 TEST(cli_demo, tells_in_plain_lines_when_nobody_watches_a_terminal) {
-    const demo_place place;
+    const show_place place;
     child_process run{demo({"--requests", "2000", "--stock", "1200"}), place.environment()};
-    ASSERT_EQ(run.wait(run_limit), 0) << run.errors() << run.output();
+    ASSERT_EQ(run.wait(show_limit), 0) << run.errors() << run.output();
     EXPECT_EQ(run.output().find('\x1b'), std::string::npos);
     EXPECT_EQ(run.output().find('\r'), std::string::npos);
     EXPECT_NE(run.output().find("1,200 sold, 800 refused"), std::string::npos) << run.output();
@@ -125,20 +72,20 @@ TEST(cli_demo, tells_in_plain_lines_when_nobody_watches_a_terminal) {
 
 TEST(cli_demo, says_which_round_did_not_go_as_it_should) {
     // With one process a lock inside it is enough, so round two has nothing to show.
-    const demo_place place;
+    const show_place place;
     child_process run{demo({"--requests", "1000", "--stock", "600", "--processes", "1", "--json"}),
                       place.environment()};
-    ASSERT_EQ(run.wait(run_limit), 1) << run.errors() << run.output();
+    ASSERT_EQ(run.wait(show_limit), 1) << run.errors() << run.output();
     EXPECT_NE(run.errors().find("round 2"), std::string::npos) << run.errors();
     EXPECT_EQ(nlohmann::json::parse(run.output())["rounds"][1]["lost_updates"], 0);
 }
 
 TEST(cli_demo, names_the_package_when_there_is_no_redis_server) {
-    const demo_place place;
+    const show_place place;
     auto without = place.environment();
     without.emplace_back("PATH", place.path());
     child_process run{demo(), without};
-    EXPECT_EQ(run.wait(run_limit), 69);
+    EXPECT_EQ(run.wait(show_limit), 69);
     EXPECT_NE(run.errors().find("apt-get install redis-server"), std::string::npos) << run.errors();
     EXPECT_TRUE(place.empty());
 }
@@ -153,7 +100,7 @@ class demo_in_progress : public ::testing::Test {
         });
     }
 
-    demo_place place_;
+    show_place place_;
     child_process run_;
     std::vector<pid_t> children_;
     bool started_ = false;

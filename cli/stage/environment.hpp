@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-namespace holdfast::cli::demo {
+namespace holdfast::cli::stage {
 
 // Empty if it is not set.
 [[nodiscard]] inline std::string_view variable(const char* name) {
@@ -12,4 +12,4 @@ namespace holdfast::cli::demo {
     return value != nullptr ? value : "";
 }
 
-}  // namespace holdfast::cli::demo
+}  // namespace holdfast::cli::stage

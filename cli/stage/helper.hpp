@@ -1,4 +1,4 @@
-// A process that lives no longer than the demo.
+// A process that lives no longer than this one.
 #pragma once
 
 #include "cli/unique_fd.hpp"
@@ -11,11 +11,11 @@
 #include <string_view>
 #include <vector>
 
-namespace holdfast::cli::demo {
+namespace holdfast::cli::stage {
 
 // Started in the constructor, killed and reaped in the destructor. The kernel kills it if this process dies
-// first. The keys of a terminal (Ctrl-C and the like) do not reach it: they are for the demo, which then ends
-// all of them.
+// first. The keys of a terminal (Ctrl-C and the like) do not reach it: they are for the parent, which then
+// ends all of them.
 //
 // Make one only on the main thread: the kernel takes the end of the thread that made it for the end of the
 // parent. Thread safety: none. Throws std::system_error if it cannot be started.
@@ -42,6 +42,11 @@ class helper {
     // It has closed its output and everything was read.
     [[nodiscard]] bool silent() const noexcept { return ended_ && unread_.find('\n') == std::string::npos; }
 
+    // Sends it a signal. Nothing happens if it has ended.
+    void signal(int number) noexcept;
+    // After a SIGSTOP: returns when it stands still, or has ended.
+    void wait_until_stopped() noexcept;
+
     // What wait() says of it, once it has ended. Does not block.
     [[nodiscard]] std::optional<int> status() noexcept;
 
@@ -54,4 +59,4 @@ class helper {
     bool ended_ = false;
 };
 
-}  // namespace holdfast::cli::demo
+}  // namespace holdfast::cli::stage

@@ -1,4 +1,4 @@
-#include "cli/demo/helper.hpp"
+#include "cli/stage/helper.hpp"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -10,7 +10,7 @@
 #include <csignal>
 #include <system_error>
 
-namespace holdfast::cli::demo {
+namespace holdfast::cli::stage {
 
 namespace {
 
@@ -110,10 +110,21 @@ std::optional<std::string> helper::next_line() {
     }
 }
 
+void helper::signal(int number) noexcept {
+    if (!status()) ::kill(pid_, number);
+}
+
+void helper::wait_until_stopped() noexcept {
+    siginfo_t seen{};
+    while (::waitid(P_PID, static_cast<id_t>(pid_), &seen, WSTOPPED | WEXITED | WNOWAIT) < 0 &&
+           errno == EINTR) {
+    }
+}
+
 std::optional<int> helper::status() noexcept {
     int now = 0;
     if (!status_ && ::waitpid(pid_, &now, WNOHANG) == pid_) status_ = now;
     return status_;
 }
 
-}  // namespace holdfast::cli::demo
+}  // namespace holdfast::cli::stage

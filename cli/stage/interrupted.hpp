@@ -1,0 +1,27 @@
+// Somebody pressed Ctrl-C, or the like, while the stage was up.
+#pragma once
+
+#include "cli/signals.hpp"
+
+#include <csignal>
+#include <stdexcept>
+
+namespace holdfast::cli::stage {
+
+class interrupted : public std::runtime_error {
+  public:
+    explicit interrupted(int number) : std::runtime_error("interrupted"), signal(number) {}
+    int signal;
+};
+
+// Throws interrupted if a signal has come that asks for the end. Of TSTP nothing is made: a holder that
+// stands still for longer than its lease would lose the lock.
+inline void obey(signal_inbox& signals) {
+    while (const auto next = signals.next()) {
+        const int signal = *next;
+        if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT)
+            throw interrupted(signal);
+    }
+}
+
+}  // namespace holdfast::cli::stage

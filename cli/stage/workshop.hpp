@@ -1,0 +1,68 @@
+// What a show runs in: a temporary folder and a redis-server of its own.
+#pragma once
+
+#include "cli/stage/helper.hpp"
+
+#include <filesystem>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace holdfast::cli::stage {
+
+// A folder that only this user can read, removed with everything in it by the destructor.
+class private_folder {
+  public:
+    // The name begins so, for whoever finds one.
+    explicit private_folder(std::string_view prefix);
+    private_folder(const private_folder&) = delete;
+    private_folder& operator=(const private_folder&) = delete;
+    ~private_folder();
+
+    [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+
+  private:
+    std::filesystem::path path_;
+};
+
+// There is no redis-server to start, or it does not start. The text is a sentence without a full stop.
+class no_server : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+
+struct server_options {
+    std::string name = "redis";  // of its files in the folder; at most as long as "replica"
+    // Only for a master and its replicas, which talk over the loopback, where other users are too.
+    std::string password{};
+    bool listens = false;
+    int master_port = 0;  // 0: it has no master
+};
+
+// A redis-server that nobody else can use: it listens on a socket in the folder, and elsewhere only with a
+// password. The constructor returns when it answers, and throws no_server otherwise.
+class private_server {
+  public:
+    explicit private_server(const private_folder& in, const server_options& how = {});
+
+    // SIGKILL.
+    void kill();
+
+    // On the loopback; 0 if it does not listen there.
+    [[nodiscard]] int port() const noexcept { return port_; }
+    [[nodiscard]] const std::filesystem::path& socket() const noexcept { return socket_; }
+    [[nodiscard]] std::string url() const { return "unix://" + socket_.string(); }
+
+  private:
+    void start(const private_folder& in, const server_options& how);
+    [[nodiscard]] bool answers() const;
+    [[nodiscard]] std::string last_words() const;
+
+    std::filesystem::path socket_;
+    std::filesystem::path log_;
+    int port_ = 0;
+    std::optional<helper> process_;
+};
+
+}  // namespace holdfast::cli::stage

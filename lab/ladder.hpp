@@ -1,0 +1,12 @@
+// All rungs, from the bottom to the top.
+#pragma once
+
+#include "lab/rung.hpp"
+
+namespace holdfast::lab {
+
+[[nodiscard]] std::span<const rung> ladder();
+// nullptr if there is none of this name.
+[[nodiscard]] const rung* find_rung(std::string_view name);
+
+}  // namespace holdfast::lab

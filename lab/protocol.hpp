@@ -1,0 +1,43 @@
+// What the director and its processes say to each other: lines of JSON, one report or order each.
+#pragma once
+
+#include "lab/scheme.hpp"
+
+#include <holdfast/types.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace holdfast::lab {
+
+// The points at which every scheme stands still. A process that is to run to a point that its scheme does not
+// have (gold has no before_expire) stops at the next of these.
+namespace point {
+inline constexpr std::string_view ready = "ready";    // connected, nothing sent yet
+inline constexpr std::string_view in_cs = "in_cs";    // it has the lock
+inline constexpr std::string_view nested = "nested";  // it has the lock a second time
+inline constexpr std::string_view done = "done";      // it gave the lock back
+inline constexpr std::string_view failed = "failed";  // the server refused something, and its part is over
+inline constexpr std::string_view ended = "ended";    // the process is no more
+
+[[nodiscard]] constexpr bool is_common(std::string_view p) { return p == in_cs || p == nested || p == done; }
+}  // namespace point
+
+// What a process reports.
+struct report {
+    enum class kind { stop, command, says, believes, believes_no_more };
+
+    kind what = kind::says;
+    boot_clock::time_point at;
+    std::string text;                               // the point, the command, the sentence
+    std::string reply;                              // to a command
+    std::optional<boot_clock::time_point> until{};  // believes_no_more: what the scheme knows of its lease
+};
+
+[[nodiscard]] std::string to_line(const part& told);
+[[nodiscard]] part part_from(const std::string& line);
+[[nodiscard]] std::string to_line(const report& seen);
+[[nodiscard]] report report_from(const std::string& line);
+
+}  // namespace holdfast::lab

@@ -1,0 +1,84 @@
+#include "lab/record.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::lab {
+
+namespace {
+
+bool same(const event& one, const event& other) {
+    return (one.kind == event_kind::command || one.kind == event_kind::stop) && one.kind == other.kind &&
+           one.who == other.who && one.text == other.text && one.reply == other.reply;
+}
+
+}  // namespace
+
+std::vector<overlap> overlaps(const record& of) {
+    std::vector<overlap> found;
+    for (auto one = of.beliefs.begin(); one != of.beliefs.end(); ++one) {
+        for (auto other = std::next(one); other != of.beliefs.end(); ++other) {
+            const auto from = std::max(one->from, other->from);
+            const auto to = std::min(one->to, other->to);
+            if (one->who != other->who && from < to) found.push_back({one->who, other->who, from, to});
+        }
+    }
+    std::ranges::sort(found, {}, &overlap::from);
+    return found;
+}
+
+bool overlapped(const record& of, std::string_view one, std::string_view other) {
+    return std::ranges::any_of(overlaps(of), [&](const overlap& seen) {
+        return (seen.first == one && seen.second == other) || (seen.first == other && seen.second == one);
+    });
+}
+
+recorder::recorder(std::string scheme, std::chrono::milliseconds ttl) {
+    made_.scheme = std::move(scheme);
+    made_.ttl = ttl;
+}
+
+void recorder::note(event seen) { made_.events.push_back(std::move(seen)); }
+
+void recorder::believes(const std::string& who, instant at) { believing_.try_emplace(who, at); }
+
+void recorder::believes_no_more(const std::string& who, instant at, std::optional<instant> until) {
+    const auto found = believing_.find(who);
+    if (found == believing_.end()) return;
+    const auto to = until ? std::min(at, *until) : at;
+    if (found->second < to) made_.beliefs.push_back({who, found->second, to});
+    believing_.erase(found);
+}
+
+void recorder::owned_by(const std::string& who, instant at) {
+    if (who == owner_) return;
+    if (!owner_.empty() && owned_since_ < at) made_.owners.push_back({owner_, owned_since_, at});
+    owner_ = who;
+    owned_since_ = at;
+}
+
+record recorder::finish(instant at) {
+    while (!believing_.empty()) believes_no_more(std::string{believing_.begin()->first}, at);
+    owned_by("", at);
+    made_.end = at;
+    std::ranges::stable_sort(made_.beliefs, {}, &span::from);
+
+    std::ranges::stable_sort(made_.events, {}, &event::at);
+    std::vector<event> merged;
+    for (auto& next : made_.events) {
+        // Who tries again and again by turns sends a command and stands at a stop point.
+        const auto n = merged.size();
+        if (n > 0 && same(merged[n - 1], next)) {
+            merged[n - 1].times += next.times;
+        } else if (n > 1 && same(merged[n - 2], next) && merged[n - 1].kind == event_kind::stop &&
+                   merged[n - 1].who == next.who) {
+            merged[n - 2].times += next.times;
+        } else {
+            merged.push_back(std::move(next));
+        }
+    }
+    made_.events = std::move(merged);
+    return std::move(made_);
+}
+
+}  // namespace holdfast::lab

@@ -1,0 +1,89 @@
+// What happened while a schedule was played: what each process sent and believed, and who owned the key.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace holdfast::lab {
+
+// Since the schedule began. All processes read the same clock (boot_clock), so their times can be compared.
+using instant = std::chrono::nanoseconds;
+
+enum class event_kind {
+    step,     // the director says what comes next; `who` is empty
+    command,  // a process sent it and got the reply
+    stop,     // a process stands at a stop point
+    says,     // a process, or the director when `who` is empty, tells what it sees
+    fault,    // what the director did to a process: killed, stopped, cut off
+};
+
+struct event {
+    instant at{};
+    event_kind kind = event_kind::says;
+    std::string who;
+    std::string text;
+    std::string reply;  // of a command
+    int times = 1;      // the same again and again is one event
+};
+
+struct span {
+    std::string who;
+    instant from{};
+    instant to{};
+
+    friend bool operator==(const span&, const span&) = default;
+};
+
+struct record {
+    std::string scheme;
+    std::chrono::milliseconds ttl{};
+    std::vector<event> events;  // in the order of time
+    std::vector<span> beliefs;  // by each process: "I hold the lock"
+    std::vector<span> owners;   // as the server sees it: whose the key is
+    instant end{};
+};
+
+// Two processes that believed to hold the same lock, and when.
+struct overlap {
+    std::string first, second;
+    instant from{};
+    instant to{};
+
+    friend bool operator==(const overlap&, const overlap&) = default;
+};
+[[nodiscard]] std::vector<overlap> overlaps(const record& of);
+// Whether these two did, in either order.
+[[nodiscard]] bool overlapped(const record& of, std::string_view one, std::string_view other);
+
+// Makes a record of what is reported, in whatever order the reports of different processes arrive.
+class recorder {
+  public:
+    recorder(std::string scheme, std::chrono::milliseconds ttl);
+
+    void note(event seen);
+
+    // From here on `who` believes to hold the lock.
+    void believes(const std::string& who, instant at);
+    // It does no longer; of a holder that knows when its lease ends, not beyond `until`.
+    void believes_no_more(const std::string& who, instant at, std::optional<instant> until = {});
+    [[nodiscard]] bool believing(const std::string& who) const { return believing_.contains(who); }
+
+    // Whose the key is from here on; empty: it is gone.
+    void owned_by(const std::string& who, instant at);
+    [[nodiscard]] const std::string& owner() const noexcept { return owner_; }
+
+    // Nothing more comes. What still goes on ends here.
+    [[nodiscard]] record finish(instant at);
+
+  private:
+    record made_;
+    std::map<std::string, instant> believing_;
+    std::string owner_;
+    instant owned_since_{};
+};
+
+}  // namespace holdfast::lab

@@ -1,0 +1,33 @@
+// A rung of the ladder: a scheme, what goes wrong with it, and what cures it.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace holdfast::lab {
+
+class director;
+
+// A flaw, and the order of steps that makes it happen. The same steps are played on the scheme that has the
+// flaw, on the one that cures it, and on holdfast.
+struct schedule {
+    std::string_view name;
+    std::string_view flaw;      // in a sentence without a full stop
+    bool (*play)(director& d);  // true: the flaw was seen
+
+    std::string_view flawed;  // a scheme
+    std::string_view why;     // it goes wrong: sentences
+    std::string_view cure;    // another; empty: none of the articles has one
+    std::string_view why_cured;
+    std::string_view ours;  // holdfast's scheme
+    std::string_view why_ours;
+};
+
+struct rung {
+    std::string_view name;
+    std::string_view line;     // what the scheme does, in a line
+    std::string_view article;  // which teaches it
+    std::span<const schedule> schedules;
+};
+
+}  // namespace holdfast::lab

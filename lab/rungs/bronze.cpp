@@ -1,0 +1,71 @@
+#include "lab/rungs/moves.hpp"
+#include "lab/rungs/rungs.hpp"
+
+#include <array>
+
+namespace holdfast::lab {
+
+namespace {
+
+bool crash_in_cs(director& d) {
+    auto& a = d.start("A");
+    d.step("A takes the lock");
+    a.run(point::in_cs);
+    d.step("A crashes in the middle of its work");
+    a.kill();
+    return b_starves(d);
+}
+
+// More than the stack below has room for, whatever the compiler makes of a call.
+constexpr int tries = 3'000;
+constexpr std::size_t small_stack = 256 * 1024;
+
+bool recursive_retry(director& d) {
+    auto& a = d.start("A");
+    auto& b = d.start("B", {.stack = small_stack});
+    d.step("A takes the lock and works for hours; the director makes its key last that long");
+    a.run(point::in_cs);
+    d.make_key_last();
+    d.step("B waits: try, sleep, try again; its stack may grow to 256 KiB");
+    b.refused(tries);
+    d.remark(b.ended() ? "B had no stack left" : "B is none the worse for it, and waits");
+    return b.ended();
+}
+
+constexpr std::array bronze_schedules{
+    schedule{
+        .name = "crash",
+        .flaw = "a crash leaves the key for ever",
+        .play = crash_in_cs,
+        .flawed = "bronze",
+        .why = "Only A's DEL frees the lock, and A is dead. The key has no TTL, so B is refused until "
+               "somebody deletes the key by hand.",
+        .cure = "silver",
+        .why_cured = "The key has a TTL: the server frees the lock of a dead process after that time.",
+        .ours = "holdfast_mutex",
+        .why_ours = "The token is set with its TTL in one command, and renewed only while its process lives.",
+    },
+    schedule{
+        .name = "recursion",
+        .flaw = "who waits by calling itself runs out of stack",
+        .play = recursive_retry,
+        .flawed = "bronze",
+        .why = "Each try is a call within the call before, and none returns until the lock is free. The "
+               "sleep, which the article gives as the remedy, only makes the overflow come later.",
+        .cure = "silver",
+        .why_cured = "A loop tries as often as it likes on the same piece of stack.",
+        .ours = "holdfast_mutex",
+        .why_ours =
+            "The lab asks in a loop here; lock() and acquire() do not even ask, they sleep until the lock "
+            "is passed on to them.",
+    },
+};
+
+}  // namespace
+
+rung bronze_rung() {
+    return {"bronze", "SETNX takes the key, DEL gives it back",
+            "Five schemes of a Redis lock, part 4: bronze", bronze_schedules};
+}
+
+}  // namespace holdfast::lab

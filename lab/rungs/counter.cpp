@@ -1,0 +1,79 @@
+#include "lab/rungs/moves.hpp"
+#include "lab/rungs/rungs.hpp"
+
+#include <array>
+
+namespace holdfast::lab {
+
+namespace {
+
+bool stale_count(director& d) {
+    auto& a = d.start("A", {.nested = true});
+    auto& b = d.start("B");
+    d.step("A takes the lock");
+    a.run(point::in_cs);
+    d.must_be_owned_by(a);
+    d.step("A takes it again: it looks whether it is the owner");
+    a.run("after_get");
+    d.step("A stands still, and the TTL passes");
+    a.pause();
+    d.wait_until_gone();
+    d.step("B takes the lock");
+    b.run(point::in_cs);
+    const auto end = d.key_ends();
+    d.step("A goes on where it stood, and unlocks twice");
+    a.resume();
+    a.run(point::done);
+    return c_gets_in_beside(d, b, end);
+}
+
+bool same_id(director& d) {
+    // As Thread.currentThread().getId() is: the main thread of every JVM is number 1.
+    auto& a = d.start("A", {.owner = "1"});
+    auto& b = d.start("B", {.owner = "1"});
+    d.step("A takes the lock, on its thread number 1");
+    a.run(point::in_cs);
+    const auto end = d.key_ends();
+    d.step("B, another process, wants it on its own thread number 1");
+    const bool in = gets_in(b);
+    d.must_be_before(end);
+    return in && d.believes(a);
+}
+
+constexpr std::array counter_schedules{
+    schedule{
+        .name = "stale_count",
+        .flaw = "a count is written over somebody else's lock",
+        .play = stale_count,
+        .flawed = "counter",
+        .why = "GET said that A was the owner; when A wrote its new count, the key was B's. SET XX asks "
+               "whether the key exists and not whose it is. A then unlocked what it had stolen, and C came "
+               "in beside B.",
+        .cure = "counter_lua",
+        .why_cured = "Each operation is one script. A's unlocks find B's name and do nothing.",
+        .ours = "holdfast_recursive",
+        .why_ours = "Scripts as well; and the lease of A had ended before B's could begin.",
+    },
+    schedule{
+        .name = "same_id",
+        .flaw = "two processes are the same owner",
+        .play = same_id,
+        .flawed = "counter",
+        .why = "The article names the owner by its thread's number, and every process has a thread number "
+               "1. B is taken for A and let in as if it were a nested call. `synchronized` protects only "
+               "within one process.",
+        .cure = "redisson",
+        .why_cured = "The owner is a UUID of the process and the thread's number.",
+        .ours = "holdfast_recursive",
+        .why_ours = "The owner is a UUID of the client and a new number for each acquisition.",
+    },
+};
+
+}  // namespace
+
+rung counter_rung() {
+    return {"counter", "re-entrant: the value is owner:count, command by command",
+            "A practical guide to Redis locks: the reentrant lock", counter_schedules};
+}
+
+}  // namespace holdfast::lab

@@ -1,0 +1,51 @@
+#include "lab/rungs/moves.hpp"
+#include "lab/rungs/rungs.hpp"
+
+#include <array>
+
+namespace holdfast::lab {
+
+namespace {
+
+bool late_delete(director& d) {
+    auto& a = d.start("A");
+    auto& b = d.start("B");
+    d.step("A takes the lock");
+    a.run(point::in_cs);
+    d.step("A stands still, and the TTL passes");
+    a.pause();
+    d.wait_until_gone();
+    d.step("B takes the lock");
+    b.run(point::in_cs);
+    const auto end = d.key_ends();
+    d.step("A goes on, finishes its work and unlocks");
+    a.resume();
+    a.run(point::done);
+    return c_gets_in_beside(d, b, end);
+}
+
+constexpr std::array gold_schedules{
+    schedule{
+        .name = "late_delete",
+        .flaw = "a late DEL takes the lock away from somebody else",
+        .play = late_delete,
+        .flawed = "gold",
+        .why = "A's key had expired, and the key that A deletes is B's: all keys look the same. C enters "
+               "while B works, and B's DEL will hit C: it goes on with every late one.",
+        .cure = "platinum",
+        .why_cured = "A finds B's value in the key and leaves it alone, so C waits. (A and B still "
+                     "overlapped: A worked longer than its TTL. That is the flaw of diamond.)",
+        .ours = "holdfast_mutex",
+        .why_ours = "A's lease knows when it ends, so A stops believing before B can begin; its release "
+                    "finds another token and touches nothing.",
+    },
+};
+
+}  // namespace
+
+rung gold_rung() {
+    return {"gold", "SET NX PX with the same value for everybody, DEL",
+            "Five schemes of a Redis lock, part 6: gold", gold_schedules};
+}
+
+}  // namespace holdfast::lab

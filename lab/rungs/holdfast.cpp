@@ -1,0 +1,51 @@
+#include "lab/rungs/moves.hpp"
+#include "lab/rungs/rungs.hpp"
+
+#include <array>
+
+namespace holdfast::lab {
+
+namespace {
+
+bool pause_after_check(director& d) {
+    auto& a = d.start("A");
+    auto& b = d.start("B");
+    d.step("A takes the lock, sees that its lease is valid, and is about to write");
+    a.run(point::in_cs);
+    a.run("before_write");
+    d.must_be_owned_by(a);
+    d.step("A stands still right there, and the TTL passes");
+    a.pause();
+    d.wait_until_gone();
+    d.step("B takes the lock and writes");
+    b.run(point::done);
+    d.step("A goes on: it writes");
+    a.resume();
+    a.run(point::done);
+    return d.resource() == "written by A";
+}
+
+constexpr std::array holdfast_schedules{
+    schedule{
+        .name = "pause_after_check",
+        .flaw = "a write that was checked in time arrives too late",
+        .play = pause_after_check,
+        .flawed = "holdfast_mutex",
+        .why = "No two leases were valid at once, and still A's write lands on top of B's: no lock can see "
+               "what happens between its check and the write. This is true of every lock, ours too.",
+        .cure = "holdfast_fenced",
+        .why_cured =
+            "The fence grows with every grant, and the resource remembers the highest. It refuses A's write.",
+        .ours = "holdfast_fenced",
+        .why_ours = "",
+    },
+};
+
+}  // namespace
+
+rung holdfast_rung() {
+    return {"holdfast", "leases that know their end; a fence for what no lock can see", "this project",
+            holdfast_schedules};
+}
+
+}  // namespace holdfast::lab

@@ -1,0 +1,37 @@
+#include "lab/rungs/moves.hpp"
+
+namespace holdfast::lab {
+
+namespace {
+
+// So often B is refused before we call it starving. With a key that has no TTL, nothing would be different
+// later.
+constexpr int patience = 20;
+
+}  // namespace
+
+bool b_starves(director& d) {
+    auto& b = d.start("B");
+    d.step("B wants the lock");
+    if (gets_in(b)) return false;
+    if (!d.key_expires()) {
+        d.step("The key has no TTL: B may try as often as it likes");
+        const bool refused = b.refused(patience);
+        d.remark("PTTL lock says -1: the key stays for ever, and no process that lives owns it");
+        return refused;
+    }
+    d.step("The TTL of the key passes");
+    d.wait_until_gone();
+    d.step("B tries again");
+    return b.run(point::in_cs) != point::in_cs;
+}
+
+bool c_gets_in_beside(director& d, process& b, boot_clock::time_point b_holds_until) {
+    auto& c = d.start("C");
+    d.step("C wants the lock, while B works");
+    const bool in = gets_in(c);
+    d.must_be_before(b_holds_until);
+    return in && d.believes(b);
+}
+
+}  // namespace holdfast::lab

@@ -1,0 +1,18 @@
+// What several schedules do.
+#pragma once
+
+#include "lab/director.hpp"
+#include "lab/protocol.hpp"
+
+namespace holdfast::lab {
+
+// Asks once. True: it has the lock.
+[[nodiscard]] inline bool gets_in(process& who) { return who.run("before_retry") == point::in_cs; }
+
+// A is gone and its key is there: B wants the lock. True: B starves.
+[[nodiscard]] bool b_starves(director& d);
+
+// B holds the lock, and its TTL has not ended: C wants it too. True: C gets it.
+[[nodiscard]] bool c_gets_in_beside(director& d, process& b, boot_clock::time_point b_holds_until);
+
+}  // namespace holdfast::lab

@@ -1,0 +1,104 @@
+// A way to lock with Redis, as one of the articles teaches it. Each scheme is one file in lab/schemes; the
+// files are shown as they are, so nothing stands in them but the scheme.
+#pragma once
+
+#include "lab/connection.hpp"
+
+#include <holdfast/types.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace holdfast::lab {
+
+// One process's part in a schedule.
+struct part {
+    std::string name;  // "A"
+    std::string scheme;
+    std::string socket;    // of the server that has the lock
+    std::string password;  // for it; empty: it asks for none
+    std::string resource;  // socket of the server that has what the lock protects
+    std::string key;       // the lock
+    std::string owner;     // what this process calls itself in the value of the key
+    std::chrono::milliseconds ttl{};
+    bool nested = false;    // takes the lock a second time while it holds it
+    std::size_t stack = 0;  // in bytes; 0: as it is
+
+    // The server, for a client of holdfast.
+    [[nodiscard]] std::string url() const {
+        return "unix://" + socket + (password.empty() ? "" : "?password=" + password);
+    }
+};
+
+// Who carries a scheme out: it reports what is sent, and stands still where the director wants it to.
+class performer {
+  public:
+    performer() = default;
+    performer(const performer&) = delete;
+    performer& operator=(const performer&) = delete;
+    virtual ~performer() = default;
+
+    [[nodiscard]] virtual const part& own_part() const = 0;
+    virtual reply send(const words& command) = 0;
+    // On a connection of its own, for a thread of its own.
+    virtual reply send_aside(const words& command) = 0;
+    virtual reply send_to_resource(const words& command) = 0;
+    virtual void stop(std::string_view point) = 0;
+    virtual void say(const std::string& text) = 0;
+};
+
+// lock() returns when the process believes to hold the lock. What the server refuses ends the process's part,
+// as an exception would end the article's method.
+class scheme {
+  public:
+    explicit scheme(performer& by)
+        : by_(by), key(by.own_part().key), owner(by.own_part().owner), ttl(by.own_part().ttl) {}
+    scheme(const scheme&) = delete;
+    scheme& operator=(const scheme&) = delete;
+    virtual ~scheme() = default;
+
+    virtual void lock() = 0;
+    virtual void unlock() = 0;
+    // An exception leaves the scope in which the lock was taken. The articles' programs have nothing there
+    // that would give it back.
+    virtual void unwind() {}
+
+    // How long it may believe to hold the lock, if the scheme can tell.
+    [[nodiscard]] virtual std::optional<boot_clock::time_point> holds_until() const { return {}; }
+    // Writes to what the lock protects; false if that refused.
+    virtual bool write() {
+        send_to_resource("SET", "resource", "written by " + own_part().name);
+        return true;
+    }
+
+  protected:
+    template <class... Words>
+    reply send(const Words&... command) {
+        return by_.send({word(command)...});
+    }
+    template <class... Words>
+    reply send_aside(const Words&... command) {
+        return by_.send_aside({word(command)...});
+    }
+    template <class... Words>
+    reply send_to_resource(const Words&... command) {
+        return by_.send_to_resource({word(command)...});
+    }
+    void stop(std::string_view point) { by_.stop(point); }
+    void say(const std::string& text) { by_.say(text); }
+    [[nodiscard]] const part& own_part() const { return by_.own_part(); }
+
+  private:
+    performer& by_;
+
+  protected:
+    const std::string key;
+    const std::string owner;
+    const std::chrono::milliseconds ttl;
+};
+
+}  // namespace holdfast::lab

@@ -1,0 +1,40 @@
+// A schedule played on one scheme, and whether it went as predicted.
+#pragma once
+
+#include "lab/director.hpp"
+#include "lab/record.hpp"
+#include "lab/rung.hpp"
+
+#include <string>
+#include <vector>
+
+namespace holdfast::lab {
+
+// Why a scheme plays the schedule.
+enum class role {
+    flawed,  // the flaw must be seen
+    cure,    // it must not
+    ours,    // it must not, and no two processes may believe to hold the lock at once
+};
+
+struct outcome {
+    std::string scheme;
+    role as = role::flawed;
+    bool flaw_seen = false;
+    record seen;
+
+    [[nodiscard]] bool as_predicted() const;
+};
+
+// Plays it once. A machine that is too slow for the TTL gets longer ones. Throws stage::interrupted.
+[[nodiscard]] outcome play(const schedule& what, const std::string& scheme, role as,
+                           const surroundings& around);
+
+struct casting {
+    std::string scheme;
+    role as = role::flawed;
+};
+// Who plays it: the scheme with the flaw, its cure if there is one, holdfast.
+[[nodiscard]] std::vector<casting> cast_of(const schedule& what);
+
+}  // namespace holdfast::lab

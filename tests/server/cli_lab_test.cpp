@@ -1,0 +1,156 @@
+// `holdfast lab` makes each flaw happen, shows its cure, and leaves nothing behind.
+#include "cli_show.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+namespace holdfast::test::cli {
+namespace {
+
+std::vector<std::string> lab(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words{HOLDFAST_COMMAND, "lab"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+}
+
+void expect_as_predicted(const std::string& rung) {
+    const show_place place;
+    child_process run{lab({rung, "--json"}), place.environment()};
+    const auto code = run.wait(show_limit);
+    ASSERT_EQ(code, 0) << run.errors() << run.output();
+    EXPECT_EQ(run.errors(), "");
+    const auto told = nlohmann::json::parse(run.output());
+    ASSERT_EQ(told.at("rungs").size(), 1U);
+    EXPECT_EQ(told["as_predicted"], true);
+    for (const auto& schedule : told["rungs"][0].at("schedules")) {
+        for (const auto& play : schedule.at("plays")) {
+            EXPECT_EQ(play.at("as_predicted"), 1) << play;
+            EXPECT_EQ(play.at("flaw_seen").get<bool>(), play.at("role") == "flawed") << play;
+            EXPECT_FALSE(play.at("events").empty());
+            if (play.at("role") == "holdfast") {
+                EXPECT_TRUE(play.at("overlaps").empty()) << play;
+            }
+        }
+    }
+    EXPECT_TRUE(place.empty());
+}
+
+TEST(cli_lab, bronze_goes_as_predicted) { expect_as_predicted("bronze"); }
+TEST(cli_lab, silver_goes_as_predicted) { expect_as_predicted("silver"); }
+TEST(cli_lab, gold_goes_as_predicted) { expect_as_predicted("gold"); }
+TEST(cli_lab, platinum_goes_as_predicted) { expect_as_predicted("platinum"); }
+TEST(cli_lab, diamond_goes_as_predicted) { expect_as_predicted("diamond"); }
+TEST(cli_lab, counter_goes_as_predicted) { expect_as_predicted("counter"); }
+TEST(cli_lab, counter_lua_goes_as_predicted) { expect_as_predicted("counter_lua"); }
+TEST(cli_lab, redisson_goes_as_predicted) { expect_as_predicted("redisson"); }
+TEST(cli_lab, replica_goes_as_predicted) { expect_as_predicted("replica"); }
+TEST(cli_lab, holdfast_goes_as_predicted) { expect_as_predicted("holdfast"); }
+
+TEST(cli_lab, lists_the_rungs) {
+    const show_place place;
+    child_process run{lab(), place.environment()};
+    ASSERT_EQ(run.wait(show_limit), 0);
+    for (const auto* const name :
+         {"bronze", "silver", "gold", "platinum", "diamond", "counter", "redisson", "holdfast"})
+        EXPECT_NE(("\n" + run.output()).find("\n" + std::string{name} + " "), std::string::npos)
+            << name << run.output();
+}
+
+TEST(cli_lab, tells_in_plain_lines_when_nobody_watches_a_terminal) {
+    const show_place place;
+    child_process run{lab({"platinum"}), place.environment()};
+    ASSERT_EQ(run.wait(show_limit), 0) << run.errors();
+    for (const char c : {'\x1b', '\r', '\x80', '\xe2'}) EXPECT_EQ(run.output().find(c), std::string::npos);
+    EXPECT_NE(run.output().find("Flaw seen."), std::string::npos) << run.output();
+    EXPECT_NE(run.output().find("Cured."), std::string::npos) << run.output();
+    EXPECT_NE(run.output().find("XXX"), std::string::npos) << run.output();
+}
+
+TEST(cli_lab, says_so_when_a_flaw_does_not_show) {
+    // Diamond has what gold lacks, so gold's schedule must not succeed on it.
+    const show_place place;
+    child_process run{lab({"gold", "--on", "diamond"}), place.environment()};
+    EXPECT_EQ(run.wait(show_limit), 1) << run.errors();
+    EXPECT_NE(run.output().find("flaw not seen"), std::string::npos) << run.output();
+    EXPECT_NE(run.errors().find("not everything went as predicted"), std::string::npos) << run.errors();
+}
+
+TEST(cli_lab, plays_a_schedule_on_any_scheme) {
+    // Bronze never sets a TTL, so it shows silver's flaw too.
+    const show_place place;
+    child_process run{lab({"silver", "--on", "bronze", "--json"}), place.environment()};
+    EXPECT_EQ(run.wait(show_limit), 0) << run.errors();
+    EXPECT_EQ(nlohmann::json::parse(run.output())["rungs"][0]["schedules"][0]["plays"][0]["flaw_seen"], true);
+}
+
+TEST(cli_lab, names_the_rungs_when_there_is_none_of_that_name) {
+    const show_place place;
+    child_process run{lab({"wood"}), place.environment()};
+    EXPECT_EQ(run.wait(show_limit), 64);
+    EXPECT_NE(run.errors().find("bronze, silver, gold"), std::string::npos) << run.errors();
+}
+
+TEST(cli_lab, names_the_schemes_when_there_is_none_of_that_name) {
+    const show_place place;
+    child_process run{lab({"gold", "--on", "wood"}), place.environment()};
+    EXPECT_EQ(run.wait(show_limit), 64);
+    EXPECT_NE(run.errors().find("counter_lua, redisson"), std::string::npos) << run.errors();
+}
+
+TEST(cli_lab, names_the_package_when_there_is_no_redis_server) {
+    const show_place place;
+    auto without = place.environment();
+    without.emplace_back("PATH", place.path());
+    child_process run{lab({"gold"}), without};
+    EXPECT_EQ(run.wait(show_limit), 69);
+    EXPECT_NE(run.errors().find("apt-get install redis-server"), std::string::npos) << run.errors();
+    EXPECT_TRUE(place.empty());
+}
+
+TEST(cli_lab, several_run_at_once) {
+    const show_place place;
+    child_process one{lab({"gold", "--json"}), place.environment()};
+    child_process other{lab({"gold", "--json"}), place.environment()};
+    EXPECT_EQ(one.wait(show_limit), 0) << one.errors();
+    EXPECT_EQ(other.wait(show_limit), 0) << other.errors();
+    EXPECT_TRUE(place.empty());
+}
+
+// The server and at least two processes of a schedule are there, one of them stopped for much of the time.
+class lab_in_progress : public ::testing::Test {
+  protected:
+    lab_in_progress() : run_{lab({"gold", "--runs", "1000"}), place_.environment()} {
+        started_ = eventually(20s, [this] {
+            children_ = children_of(run_.pid());
+            return children_.size() >= 3;
+        });
+    }
+
+    show_place place_;
+    child_process run_;
+    std::vector<pid_t> children_;
+    bool started_ = false;
+};
+
+TEST_F(lab_in_progress, leaves_nothing_behind_when_interrupted) {
+    ASSERT_TRUE(started_) << run_.errors() << run_.output();
+    run_.signal(SIGINT);
+    EXPECT_EQ(run_.wait(10s), 128 + SIGINT);
+    EXPECT_TRUE(all_gone(children_));
+    EXPECT_TRUE(place_.empty());
+    EXPECT_TRUE(processes_that_mention(place_.path()).empty());
+}
+
+TEST_F(lab_in_progress, takes_its_processes_along_when_killed) {
+    ASSERT_TRUE(started_) << run_.errors() << run_.output();
+    run_.kill();
+    EXPECT_TRUE(eventually(10s, [this] { return all_gone(children_); }));
+    EXPECT_TRUE(processes_that_mention(place_.path()).empty());
+}
+
+}  // namespace
+}  // namespace holdfast::test::cli

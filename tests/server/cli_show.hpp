@@ -1,0 +1,65 @@
+// What tests of the commands that put on a show (demo, lab) look at: their processes and their folder.
+#pragma once
+
+#include "support/child_process.hpp"
+#include "support/eventually.hpp"
+
+#include <sys/types.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+namespace holdfast::test::cli {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+inline constexpr auto show_limit = 120s;
+
+// The command lines of all processes that mention `text`, as a demo's server does its folder. Zombies have
+// none.
+inline std::vector<std::string> processes_that_mention(const std::string& text) {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator{"/proc"}) {
+        std::ifstream file{entry.path() / "cmdline"};
+        std::string line{std::istreambuf_iterator<char>{file}, {}};
+        if (line.find(text) == std::string::npos) continue;
+        std::ranges::replace(line, '\0', ' ');
+        found.push_back(std::move(line));
+    }
+    return found;
+}
+
+inline std::vector<pid_t> children_of(pid_t parent) {
+    const auto task =
+        fs::path{"/proc"} / std::to_string(parent) / "task" / std::to_string(parent) / "children";
+    std::ifstream file{task};
+    return {std::istream_iterator<pid_t>{file}, {}};
+}
+
+inline bool all_gone(const std::vector<pid_t>& processes) {
+    return std::ranges::none_of(processes, [](pid_t pid) {
+        std::ifstream file{fs::path{"/proc"} / std::to_string(pid) / "cmdline"};
+        return file.peek() != std::ifstream::traits_type::eof();
+    });
+}
+
+// A place for the folder of a show that nobody else uses.
+class show_place {
+  public:
+    [[nodiscard]] child_process::environment environment() const {
+        return {{"TMPDIR", folder_.path().string()}, {"NO_COLOR", "1"}};
+    }
+    [[nodiscard]] std::string path() const { return folder_.path().string(); }
+    [[nodiscard]] bool empty() const { return fs::is_empty(folder_.path()); }
+
+  private:
+    temp_dir folder_;
+};
+
+}  // namespace holdfast::test::cli

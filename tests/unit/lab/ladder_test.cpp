@@ -1,0 +1,94 @@
+// The ladder is complete in itself, and a verdict can be "no".
+#include "lab/ladder.hpp"
+#include "lab/protocol.hpp"
+#include "lab/schemes/schemes.hpp"
+#include "lab/trial.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <set>
+#include <string>
+
+namespace holdfast::lab {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(lab_ladder, every_schedule_names_schemes_that_exist_and_says_why) {
+    for (const auto& rung : ladder()) {
+        EXPECT_EQ(find_rung(rung.name), &rung);
+        EXPECT_FALSE(rung.schedules.empty()) << rung.name;
+        std::set<std::string_view> names;
+        for (const auto& one : rung.schedules) {
+            EXPECT_TRUE(names.insert(one.name).second) << one.name;
+            EXPECT_NE(one.play, nullptr);
+            EXPECT_FALSE(one.why.empty()) << one.name;
+            EXPECT_FALSE(one.flaw.ends_with('.')) << one.flaw;
+            EXPECT_EQ(one.cure.empty(), one.why_cured.empty()) << one.name;
+            for (const auto& cast : cast_of(one))
+                EXPECT_NE(find_scheme(cast.scheme), nullptr) << rung.name << ' ' << cast.scheme;
+        }
+    }
+    EXPECT_EQ(find_rung("wood"), nullptr);
+}
+
+TEST(lab_ladder, holdfast_plays_every_schedule) {
+    for (const auto& rung : ladder()) {
+        for (const auto& one : rung.schedules)
+            EXPECT_TRUE(one.ours.starts_with("holdfast")) << rung.name << ' ' << one.name;
+    }
+}
+
+TEST(lab_ladder, sources_are_shown_as_they_are) {
+    for (const auto& one : all_schemes()) {
+        EXPECT_TRUE(one.source.starts_with("// ")) << one.name;
+        EXPECT_NE(one.source.find("void lock() override"), std::string_view::npos) << one.name;
+    }
+}
+
+record two_who_overlap() {
+    recorder log{"gold", 300ms};
+    log.believes("A", 1ms);
+    log.believes("B", 2ms);
+    return log.finish(3ms);
+}
+
+TEST(lab_verdict, a_flaw_that_was_not_seen_is_not_as_predicted) {
+    EXPECT_TRUE((outcome{"gold", role::flawed, true, {}}).as_predicted());
+    EXPECT_FALSE((outcome{"gold", role::flawed, false, {}}).as_predicted());
+}
+
+TEST(lab_verdict, a_cure_must_not_show_the_flaw_but_may_have_another) {
+    EXPECT_FALSE((outcome{"platinum", role::cure, true, {}}).as_predicted());
+    EXPECT_TRUE((outcome{"platinum", role::cure, false, two_who_overlap()}).as_predicted());
+}
+
+TEST(lab_verdict, of_holdfast_no_two_may_believe_at_once) {
+    EXPECT_TRUE((outcome{"holdfast_mutex", role::ours, false, {}}).as_predicted());
+    EXPECT_FALSE((outcome{"holdfast_mutex", role::ours, false, two_who_overlap()}).as_predicted());
+    EXPECT_FALSE((outcome{"holdfast_mutex", role::ours, true, {}}).as_predicted());
+}
+
+TEST(lab_protocol, parts_and_reports_come_across) {
+    const part told{"A",    "gold",        "/tmp/a b.sock", "secret", "/tmp/c.sock",
+                    "lock", "10.0.0.7:41", 300ms,           true,     4096};
+    const auto got = part_from(to_line(told));
+    EXPECT_EQ(got.socket, told.socket);
+    EXPECT_EQ(got.owner, told.owner);
+    EXPECT_EQ(got.ttl, told.ttl);
+    EXPECT_TRUE(got.nested);
+    EXPECT_EQ(got.stack, told.stack);
+
+    const auto now = boot_clock::now();
+    const auto line = to_line(report{report::kind::believes_no_more, now, "line\nbreak", "\xff", now + 1s});
+    EXPECT_EQ(line.find('\n'), std::string::npos);
+    const auto heard = report_from(line);
+    EXPECT_EQ(heard.what, report::kind::believes_no_more);
+    EXPECT_EQ(heard.at, now);
+    EXPECT_EQ(heard.text, "line\nbreak");
+    EXPECT_EQ(heard.until, now + 1s);
+}
+
+}  // namespace
+}  // namespace holdfast::lab

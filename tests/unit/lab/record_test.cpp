@@ -1,0 +1,105 @@
+// What reports of processes amount to, in virtual time.
+#include "lab/record.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace holdfast::lab {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct lab_record : testing::Test {
+    void sends(const std::string& who, instant at, const std::string& text, const std::string& reply) {
+        log.note({.at = at, .kind = event_kind::command, .who = who, .text = text, .reply = reply});
+    }
+    void stops(const std::string& who, instant at, const std::string& where) {
+        log.note({.at = at, .kind = event_kind::stop, .who = who, .text = where});
+    }
+
+    recorder log{"gold", 300ms};
+};
+
+TEST_F(lab_record, believing_at_the_same_time_is_an_overlap) {
+    log.believes("A", 10ms);
+    log.believes("B", 310ms);
+    log.believes_no_more("A", 320ms);
+    const auto seen = log.finish(400ms);
+    EXPECT_EQ(overlaps(seen), (std::vector<overlap>{{"A", "B", 310ms, 320ms}}));
+    EXPECT_TRUE(overlapped(seen, "B", "A"));
+    EXPECT_FALSE(overlapped(seen, "A", "C"));
+}
+
+TEST_F(lab_record, one_after_the_other_is_none) {
+    log.believes("A", 10ms);
+    log.believes_no_more("A", 20ms);
+    log.believes("B", 20ms);
+    EXPECT_TRUE(overlaps(log.finish(30ms)).empty());
+}
+
+TEST_F(lab_record, belief_ends_with_the_lease_although_the_holder_woke_later) {
+    log.believes("A", 10ms);
+    log.believes("B", 310ms);
+    log.believes_no_more("A", 500ms, 305ms);
+    const auto seen = log.finish(600ms);
+    EXPECT_EQ(seen.beliefs.front(), (span{"A", 10ms, 305ms}));
+    EXPECT_TRUE(overlaps(seen).empty());
+}
+
+TEST_F(lab_record, a_lease_that_goes_on_does_not_prolong_the_belief) {
+    log.believes("A", 10ms);
+    log.believes_no_more("A", 50ms, 305ms);
+    EXPECT_EQ(log.finish(60ms).beliefs, (std::vector<span>{{"A", 10ms, 50ms}}));
+}
+
+TEST_F(lab_record, what_goes_on_ends_with_the_record) {
+    log.believes("A", 10ms);
+    log.owned_by("A", 11ms);
+    const auto seen = log.finish(90ms);
+    EXPECT_EQ(seen.beliefs, (std::vector<span>{{"A", 10ms, 90ms}}));
+    EXPECT_EQ(seen.owners, (std::vector<span>{{"A", 11ms, 90ms}}));
+}
+
+TEST_F(lab_record, a_second_belief_of_the_same_process_changes_nothing) {
+    log.believes("A", 10ms);
+    log.believes("A", 20ms);
+    log.believes_no_more("A", 30ms);
+    log.believes_no_more("A", 40ms);
+    EXPECT_EQ(log.finish(50ms).beliefs, (std::vector<span>{{"A", 10ms, 30ms}}));
+}
+
+TEST_F(lab_record, key_passes_from_owner_to_owner) {
+    log.owned_by("A", 10ms);
+    log.owned_by("A", 20ms);
+    log.owned_by("", 310ms);
+    log.owned_by("B", 320ms);
+    EXPECT_EQ(log.owner(), "B");
+    EXPECT_EQ(log.finish(400ms).owners, (std::vector<span>{{"A", 10ms, 310ms}, {"B", 320ms, 400ms}}));
+}
+
+TEST_F(lab_record, reports_are_put_in_the_order_of_time) {
+    sends("B", 20ms, "GET lock", "A");
+    sends("A", 10ms, "SET lock A", "OK");
+    const auto seen = log.finish(30ms);
+    ASSERT_EQ(seen.events.size(), 2U);
+    EXPECT_EQ(seen.events[0].who, "A");
+}
+
+TEST_F(lab_record, trying_again_and_again_is_one_event) {
+    for (const auto at : {1ms, 2ms, 3ms}) {
+        sends("B", at, "SETNX lock 123", "0");
+        stops("B", at, "before_retry");
+    }
+    sends("B", 4ms, "SETNX lock 123", "1");
+    const auto seen = log.finish(5ms);
+    ASSERT_EQ(seen.events.size(), 3U);
+    EXPECT_EQ(seen.events[0].times, 3);
+    EXPECT_EQ(seen.events[1].kind, event_kind::stop);
+    EXPECT_EQ(seen.events[2].reply, "1");
+}
+
+}  // namespace
+}  // namespace holdfast::lab
