@@ -132,6 +132,8 @@ std::string described(const lock_info& lock, system_clock::time_point now) {
     out += fmt::format("kind     {}\n", free ? "free: nobody holds it" : base::printable(lock.layout));
     if (!free && !lock.ours && lock.layout != "counter")
         out += "         foreign: written by another client, which does not say who it is or since when\n";
+    if (lock.layout == "recursive_mutex")
+        out += "         a fair_mutex for which nobody waits looks the same\n";
     for (const auto& holder : lock.holders) out += described(holder, lock, now);
     if (lock.more_holders > 0) out += fmt::format("         and {} more\n", lock.more_holders);
     if (lock.count && lock.layout != "counter") out += fmt::format("free     {}\n", *lock.count);

@@ -138,10 +138,10 @@ acquire_action acquire::attempt(time_point now) {
 
 acquire_action acquire::handed_over(time_point now) {
     // The hand-over is for a fixed time, and who wants less of it gets less.
-    const auto deadline =
-        how_.trust.deadline(last_busy_sent_, std::min(last_busy_->handed_lease, how_.lease));
-    // Read too late to be believed: ask, which tells whether it is still ours.
-    if (deadline <= now) return attempt(now);
+    const auto lease = std::min(last_busy_->handed_lease, how_.lease);
+    const auto deadline = how_.trust.deadline(last_busy_sent_, lease);
+    // Read too late to be believed, or for long: ask, which tells whether it is still ours.
+    if (deadline - now < lease / 16) return attempt(now);
     return grant(deadline, fence::none, true, now);
 }
 

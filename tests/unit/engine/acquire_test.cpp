@@ -187,6 +187,14 @@ TEST_F(acquiring, a_wake_read_too_late_is_asked_about) {
     EXPECT_TRUE(is_asking(intent::queue));
 }
 
+TEST_F(acquiring, a_wake_that_leaves_next_to_no_time_is_asked_about) {
+    how.poll_gap = 1min;
+    wait_in_line_with("t1");
+    later_by(2'900ms);
+    woken_with("t1");
+    EXPECT_TRUE(is_asking(intent::queue));
+}
+
 TEST_F(acquiring, a_wake_without_a_ticket_means_try_again) {
     wait_in_line_with("t1");
     later_by(3ms);
