@@ -23,7 +23,9 @@ void expect_as_predicted(const std::string& rung) {
     const auto code = run.wait(show_limit);
     ASSERT_EQ(code, 0) << run.errors() << run.output();
     // Sanitizers tell of the stack that bronze is meant to run out of.
-    if (run.errors().find("stack-overflow") == std::string::npos) EXPECT_EQ(run.errors(), "");
+    if (run.errors().find("stack-overflow") == std::string::npos) {
+        EXPECT_EQ(run.errors(), "");
+    }
     const auto told = nlohmann::json::parse(run.output());
     ASSERT_EQ(told.at("rungs").size(), 1U);
     EXPECT_EQ(told["as_predicted"], true);
