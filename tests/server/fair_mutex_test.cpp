@@ -43,15 +43,20 @@ class fair_line : public ::testing::Test {
     fair_mutex others{d, "job"};
 };
 
-TEST(a_fair_line, is_held_up_by_a_waiter_that_was_killed_for_its_liveness) {
-    redis_server server;
-    // Forked before there are threads.
-    auto killed = child_process::fork_call([url = server.url()](const parent_link& parent) {
+// Stands in line as soon as it is given a line to read.
+child_process waits_when_told(const std::string& url) {
+    return child_process::fork_call([url](const parent_link& parent) {
         (void)parent.await_line();
         client mine{brisk(url)};
         fair_mutex{mine, "job"}.lock();
         return 0;
     });
+}
+
+TEST(a_fair_line, is_held_up_by_a_waiter_that_was_killed_for_its_liveness) {
+    redis_server server;
+    // Forked before there are threads.
+    auto killed = waits_when_told(server.url());
     client c{brisk(server.url())};
     client d{brisk(server.url())};
     fair_mutex lock{c, "job"};
@@ -75,12 +80,7 @@ TEST(a_fair_line, is_held_up_by_a_waiter_that_was_killed_for_its_liveness) {
 TEST(a_fair_line, is_held_up_by_a_waiter_that_was_stopped_for_its_liveness) {
     redis_server server;
     // Forked before there are threads.
-    auto stopped = child_process::fork_call([url = server.url()](const parent_link& parent) {
-        (void)parent.await_line();
-        client mine{brisk(url)};
-        fair_mutex{mine, "job"}.lock();
-        return 0;
-    });
+    auto stopped = waits_when_told(server.url());
     client c{brisk(server.url())};
     fair_mutex lock{c, "job"};
     lease held = lock.acquire();
