@@ -1,6 +1,9 @@
 #include "lab/connection.hpp"
 
 #include <hiredis/hiredis.h>
+#include <poll.h>
+
+#include <cerrno>
 
 namespace holdfast::lab {
 
@@ -27,12 +30,20 @@ std::string reply::shown() const {
     return all;
 }
 
+namespace {
+
+struct free_reply {
+    void operator()(redisReply* r) const noexcept { ::freeReplyObject(r); }
+};
+
+}  // namespace
+
 void connection::closer::operator()(redisContext* c) const noexcept { ::redisFree(c); }
 
 connection::connection(const std::string& socket, const std::string& password)
     : context_(::redisConnectUnix(socket.c_str())) {
     if (!context_) throw command_failed("out of memory");
-    if (context_->err != 0) throw command_failed(static_cast<const char*>(context_->errstr));
+    if (context_->err != 0) throw connection_broken(static_cast<const char*>(context_->errstr));
     if (!password.empty()) send({"AUTH", password});
 }
 
@@ -43,14 +54,24 @@ reply connection::send(const words& command) {
         starts.push_back(one.data());
         lengths.push_back(one.size());
     }
-    struct free_reply {
-        void operator()(redisReply* r) const noexcept { ::freeReplyObject(r); }
-    };
     const std::unique_ptr<redisReply, free_reply> answer{static_cast<redisReply*>(
         ::redisCommandArgv(context_.get(), static_cast<int>(starts.size()), starts.data(), lengths.data()))};
-    if (!answer) throw command_failed(static_cast<const char*>(context_->errstr));
+    if (!answer) throw connection_broken(static_cast<const char*>(context_->errstr));
     if (answer->type == REDIS_REPLY_ERROR) throw command_failed({answer->str, answer->len});
     return reply{*answer};
+}
+
+bool connection::receive(std::chrono::milliseconds at_most) {
+    pollfd source{context_->fd, POLLIN, 0};
+    int ready = 0;
+    do ready = ::poll(&source, 1, static_cast<int>(at_most.count()));
+    while (ready < 0 && errno == EINTR);
+    if (ready <= 0) return false;
+    void* raw = nullptr;
+    if (::redisGetReply(context_.get(), &raw) != REDIS_OK)
+        throw connection_broken(static_cast<const char*>(context_->errstr));
+    const std::unique_ptr<redisReply, free_reply> message{static_cast<redisReply*>(raw)};
+    return message != nullptr;
 }
 
 }  // namespace holdfast::lab

@@ -46,19 +46,29 @@ using words = std::vector<std::string>;
 [[nodiscard]] inline std::string word(std::chrono::milliseconds d) { return std::to_string(d.count()); }
 [[nodiscard]] inline std::string word(std::integral auto number) { return std::to_string(number); }
 
-// The server refused the command, or the connection is broken. The text is what the server, or the system,
-// says.
+// The text is what the server, or the system, says.
 class command_failed : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;
 };
 
-// Thread safety: none. Everything throws command_failed.
+// Nobody knows whether the server did what it was asked.
+class connection_broken : public command_failed {
+  public:
+    using command_failed::command_failed;
+};
+
+// Thread safety: none. Everything throws command_failed if the server refuses, connection_broken if it cannot
+// be reached or says no more.
 class connection {
   public:
     explicit connection(const std::string& socket, const std::string& password = {});
 
     reply send(const words& command);
+
+    // Waits so long for something that the server says of itself, such as a message of a channel. False: it
+    // said nothing.
+    bool receive(std::chrono::milliseconds at_most);
 
   private:
     struct closer {

@@ -1,5 +1,6 @@
 #include "lab/director.hpp"
 
+#include "lab/carrier.hpp"
 #include "lab/protocol.hpp"
 
 #include "cli/stage/interrupted.hpp"
@@ -7,11 +8,19 @@
 #include "base/random.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -42,15 +51,19 @@ std::string how_it_ended(int status) {
 process::process(director& by, const part& told)
     : by_(by),
       name_(told.name),
-      child_("/proc/self/exe", {"holdfast", "lab", "--perform"}, cli::stage::helper::talk::lines) {
+      child_("/proc/self/exe", {"holdfast", "lab", "--perform"}, cli::stage::helper::talk::lines),
+      owner_(told.owner) {
     child_.say(to_line(told));
 }
 
-std::string process::run(std::string_view to) {
-    by_.running_ = name_;
+void process::go(std::string_view to) {
     last_command_.reset();
     stands_at_.clear();
     child_.say(fmt::format("run {}", to));
+}
+
+std::string process::arrive() {
+    by_.running_ = name_;
     auto at = by_.wait_for(*this);
     by_.look(last_command_.value_or(boot_clock::now()));
     return at;
@@ -75,11 +88,13 @@ void process::pause() {
     child_.signal(SIGSTOP);
     child_.wait_until_stopped();
     by_.fault(*this, "stands still (SIGSTOP)");
+    by_.made_.stands_still(name_, by_.since_start(boot_clock::now()));
 }
 
 void process::resume() {
-    child_.signal(SIGCONT);
+    by_.made_.moves_again(name_, by_.since_start(boot_clock::now()));
     by_.fault(*this, "goes on (SIGCONT)");
+    child_.signal(SIGCONT);
 }
 
 // --- director ----------------------------------------------------------------------------------------------
@@ -87,29 +102,47 @@ void process::resume() {
 director::director(const surroundings& around, std::string scheme, std::chrono::milliseconds ttl)
     : around_(around),
       scheme_(std::move(scheme)),
+      where_(find_scheme(scheme_)->where),
       ttl_(ttl),
       resource_(around.socket),
-      truth_(around.socket),
-      socket_(around.socket),
       begun_(boot_clock::now()),
       made_(scheme_, ttl) {
-    truth_.send({"FLUSHALL"});
+    resource_.send({"FLUSHALL"});
+    use({.socket = around.socket, .truth = std::make_unique<redis_keeper>(around.socket)}, "key");
     allow_all();
+    free_memory();
+    if (where_ == kept::in_table) leave_places();
+    if (where_ == kept::in_table || where_ == kept::on_server_or_in_table) {
+        table_ = (around_.folder.path() / "locks.db").string();
+        std::filesystem::remove(table_);
+        use({.socket = {}, .truth = std::make_unique<table_keeper>(table_)}, "row");
+    }
 }
 
 process& director::start(const std::string& name, const peculiarities& how) {
-    auto& made =
-        processes_.emplace_back(*this, part{.name = name,
-                                            .scheme = scheme_,
-                                            .socket = socket_,
-                                            .password = password_,
-                                            .resource = around_.socket,
-                                            .key = key,
-                                            .owner = how.owner.value_or(fmt::format(
-                                                "{}-{}", name, base::client_id::make().hex().substr(0, 8))),
-                                            .ttl = ttl_,
-                                            .nested = how.nested,
-                                            .stack = how.stack});
+    part told{
+        .name = name,
+        .scheme = scheme_,
+        .sockets = {},
+        .password = password_,
+        .table = table_,
+        .resource = around_.socket,
+        .key = key,
+        .owner = how.owner.value_or(fmt::format("{}-{}", name, base::client_id::make().hex().substr(0, 8))),
+        .ttl = ttl_,
+        .nested = how.nested,
+        .stack = how.stack,
+        .clock_ahead = how.clock_ahead};
+    for (const auto& one : nodes_) {
+        if (!one.socket.empty()) told.sockets.push_back(one.socket);
+    }
+    // The network ends there for it.
+    for (const int server : how.cut_off_from) {
+        const auto number = static_cast<std::size_t>(server) - 1;
+        if (number < told.sockets.size()) told.sockets[number] = dead_end();
+    }
+    if (how.carried && !told.sockets.empty()) told.sockets.front() = carry(told.sockets.front());
+    auto& made = processes_.emplace_back(*this, told);
     wait_for(made);
     return made;
 }
@@ -127,25 +160,60 @@ void director::fault(const process& who, const std::string& text) {
         {.at = since_start(boot_clock::now()), .kind = event_kind::fault, .who = who.name_, .text = text});
 }
 
+void director::use(node made, const std::string& name) {
+    nodes_.push_back(std::move(made));
+    made_.add_place(name);
+}
+
+connection& director::to(node& server) {
+    auto* const redis = dynamic_cast<redis_keeper*>(server.truth.get());
+    if (redis == nullptr) throw std::runtime_error(fmt::format("{} has no Redis to do this to", scheme_));
+    return redis->link();
+}
+
+director::node& director::numbered(int server) {
+    return nodes_.at(std::min(static_cast<std::size_t>(server), nodes_.size()) - 1);
+}
+
+void director::intervene(node& server, const words& command) {
+    const auto answer = to(server).send(command);
+    made_.note({.at = since_start(boot_clock::now()),
+                .kind = event_kind::command,
+                .who = {},
+                .text = fmt::format("{}", fmt::join(command, " ")),
+                .reply = answer.shown()});
+}
+
 std::string director::owner() {
     look(boot_clock::now());
     return made_.owner();
 }
 
+bool director::is_kept() const {
+    return std::ranges::any_of(nodes_, [](const node& one) { return !one.identity.empty(); });
+}
+
 bool director::key_expires() {
     look(boot_clock::now());
-    return !identity_.empty() && ends_;
+    return is_kept() &&
+           std::ranges::all_of(nodes_, [](const node& one) { return one.identity.empty() || one.ends; });
 }
 
 boot_clock::time_point director::key_ends() {
     look(boot_clock::now());
-    if (!ends_) throw too_slow("the key was gone already");
-    return *ends_;
+    auto first = boot_clock::time_point::max();
+    for (const auto& one : nodes_) first = std::min(first, one.ends.value_or(first));
+    if (first == boot_clock::time_point::max()) throw too_slow("the key was gone already");
+    return first;
+}
+
+void director::must_last(std::chrono::milliseconds at_least) const {
+    if (ttl_ < at_least) throw too_slow("this needs a longer TTL");
 }
 
 void director::wait_until_gone() {
     const auto limit = boot_clock::now() + 2 * ttl_ + answer_limit;
-    while (look(boot_clock::now()), !identity_.empty()) {
+    while (look(boot_clock::now()), is_kept()) {
         if (boot_clock::now() > limit)
             throw std::runtime_error(fmt::format("the key of {} does not come to its end", scheme_));
         listen(look_gap);
@@ -154,7 +222,7 @@ void director::wait_until_gone() {
 
 bool director::wait_beyond_ttl() {
     const auto end = key_ends() + ttl_ / 2;
-    while (look(boot_clock::now()), !identity_.empty()) {
+    while (look(boot_clock::now()), is_kept()) {
         if (boot_clock::now() > end) return false;
         const auto before = boot_clock::now();
         listen(look_gap);
@@ -172,52 +240,176 @@ void director::must_be_owned_by(const process& who) {
     if (owner() != who.name_) throw too_slow(fmt::format("{} lost the key too early", who.name_));
 }
 
-void director::make_key_last() { truth_.send({"PERSIST", key}); }
+void director::make_key_last() { intervene(nodes_.front(), {"PERSIST", key}); }
 
 void director::cut_connections() {
     for (const auto* const type : {"normal", "pubsub"})
-        truth_.send({"CLIENT", "KILL", "TYPE", type, "SKIPME", "yes"});
+        intervene(nodes_.front(), {"CLIENT", "KILL", "TYPE", type, "SKIPME", "yes"});
+}
+
+void director::cut_subscriptions() {
+    const auto limit = boot_clock::now() + answer_limit;
+    while (to(nodes_.front()).send({"PUBSUB", "CHANNELS"}).items().empty()) {
+        if (boot_clock::now() > limit) throw std::runtime_error("nobody subscribes");
+        listen(look_gap);
+    }
+    intervene(nodes_.front(), {"CLIENT", "KILL", "TYPE", "pubsub"});
 }
 
 void director::forbid(const std::vector<std::string>& commands) {
-    for (const auto& command : commands) truth_.send({"ACL", "SETUSER", "default", "-" + command});
+    for (const auto& command : commands)
+        intervene(nodes_.front(), {"ACL", "SETUSER", "default", "-" + command});
 }
 
-void director::allow_all() { truth_.send({"ACL", "SETUSER", "default", "+@all"}); }
+void director::allow_all() { to(nodes_.front()).send({"ACL", "SETUSER", "default", "+@all"}); }
+
+void director::fill_memory() { intervene(nodes_.front(), {"CONFIG", "SET", "maxmemory", "1"}); }
+
+void director::free_memory() { to(nodes_.front()).send({"CONFIG", "SET", "maxmemory", "0"}); }
 
 std::string director::resource() { return resource_.send({"GET", "resource"}).text(); }
 
+// --- where the lock lives ----------------------------------------------------------------------------------
+
+void director::start_server(node& into, const cli::stage::server_options& how) {
+    into.server = std::make_unique<cli::stage::private_server>(around_.folder, how);
+    into.socket = into.server->socket().string();
+    into.truth = std::make_unique<redis_keeper>(into.socket, password_);
+}
+
+void director::leave_places() {
+    nodes_.clear();
+    made_.clear_places();
+}
+
+void director::use_masters(int number) {
+    if (where_ == kept::in_table) return;
+    leave_places();
+    if (where_ != kept::on_many) number = 1;
+    for (int i = 1; i <= number; ++i) {
+        const auto name = fmt::format("node{}", i);
+        node made;
+        made.clock = std::make_unique<false_clock>(around_.folder.path(), name);
+        start_server(made, {.name = name, .environment = made.clock->environment()});
+        to(made).send({"SET", "member", "yes"});  // an administrator's mark
+        use(std::move(made), number > 1 ? fmt::format("node {}", i) : "key");
+    }
+}
+
+void director::kill(int server) {
+    look(boot_clock::now());
+    auto& one = numbered(server);
+    one.server->kill();
+    one.truth.reset();
+    remark(fmt::format("node {} is killed (SIGKILL)", server));
+    look(boot_clock::now());
+}
+
+void director::restart(int server) {
+    look(boot_clock::now());
+    auto& one = numbered(server);
+    one.server->restart();
+    one.truth = std::make_unique<redis_keeper>(one.socket, password_);
+    remark(fmt::format("node {} is killed, and started again without its data", server));
+    look(boot_clock::now());
+}
+
+void director::step_clock(int server, std::chrono::seconds ahead) {
+    look(boot_clock::now());
+    auto& one = numbered(server);
+    const auto time = [&] {
+        return std::chrono::seconds{std::stoll(to(one).send({"TIME"}).items().at(0).text())};
+    };
+    const auto before = time();
+    one.clock->set_ahead(ahead);
+    if (time() - before < ahead / 2)
+        throw std::runtime_error("the clock of a server cannot be set wrong here: LD_PRELOAD has no effect");
+    remark(fmt::format("the clock of node {} jumps by {} s", server, ahead.count()));
+    look(boot_clock::now());
+}
+
 void director::use_master_and_replica() {
+    leave_places();
     password_ = base::client_id::make().hex();
-    master_.emplace(around_.folder,
-                    cli::stage::server_options{.name = "master", .password = password_, .listens = true});
-    replica_.emplace(
-        around_.folder,
-        cli::stage::server_options{
-            .name = "replica", .password = password_, .listens = true, .master_port = master_->port()});
+    node master;
+    start_server(master, {.name = "master", .password = password_, .listens = true});
+    const auto port = master.server->port();
+    use(std::move(master), where_ == kept::on_many ? "node 1" : "key");
+    for (int i = 2; i <= 3 && where_ == kept::on_many; ++i) {
+        node other;
+        start_server(other, {.name = fmt::format("node{}", i), .password = password_});
+        use(std::move(other), fmt::format("node {}", i));
+    }
+    replica_ = std::make_unique<cli::stage::private_server>(
+        around_.folder, cli::stage::server_options{
+                            .name = "replica", .password = password_, .listens = true, .master_port = port});
     connection to_replica{replica_->socket().string(), password_};
     const auto limit = boot_clock::now() + answer_limit;
     while (!(to_replica.send({"ROLE"}).items().at(3) == "connected")) {
         if (boot_clock::now() > limit) throw std::runtime_error("the replica does not find its master");
         listen(look_gap);
     }
-    socket_ = master_->socket().string();
-    truth_ = connection{socket_, password_};
 }
 
 void director::cut_replication() {
     connection to_replica{replica_->socket().string(), password_};
     to_replica.send({"REPLICAOF", "127.0.0.1", "1"});  // where nobody listens
+    remark("the replica is sent REPLICAOF 127.0.0.1 1, where nobody listens");
 }
 
 void director::fail_over() {
     look(boot_clock::now());
-    master_->kill();
-    socket_ = replica_->socket().string();
-    truth_ = connection{socket_, password_};
-    truth_.send({"REPLICAOF", "NO", "ONE"});
+    auto& first = nodes_.front();
+    first.server->kill();
+    remark("the master is killed (SIGKILL)");
+    first.socket = replica_->socket().string();
+    first.truth = std::make_unique<redis_keeper>(first.socket, password_);
+    intervene(first, {"REPLICAOF", "NO", "ONE"});
     look(boot_clock::now());
 }
+
+std::string director::dead_end() {
+    const auto path = (around_.folder.path() / "cut.sock").string();
+    std::filesystem::remove(path);
+    sockaddr_un at{};
+    at.sun_family = AF_UNIX;
+    std::strncpy(at.sun_path, path.c_str(), sizeof at.sun_path - 1);
+    const cli::unique_fd bound{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    if (!bound || ::bind(bound.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0)
+        throw std::system_error(errno, std::generic_category(), path);
+    return path;
+}
+
+std::string director::carry(const std::string& socket) {
+    const auto from = (around_.folder.path() / "carrier.sock").string();
+    carrier_ = std::make_unique<cli::stage::helper>("/proc/self/exe",
+                                                    std::vector<std::string>{"holdfast", "lab", "--carry"},
+                                                    cli::stage::helper::talk::lines);
+    for (const auto& word : {from, socket, std::string{key}}) carrier_->say(word);
+    wait_for_carrier();
+    return from;
+}
+
+void director::lose_next_answer() {
+    carrier_->say("lose");
+    wait_for_carrier();
+}
+
+void director::must_have_lost_it() {
+    wait_for_carrier();
+    remark("an answer of the server got lost on its way to A");
+}
+
+void director::wait_for_carrier() {
+    const auto limit = boot_clock::now() + answer_limit;
+    while (!carrier_->next_line()) {
+        if (carrier_->silent() || boot_clock::now() > limit)
+            throw std::runtime_error("what carries the commands says nothing");
+        listen(look_gap);
+    }
+}
+
+// --- what happens ------------------------------------------------------------------------------------------
 
 record director::finish() {
     look(boot_clock::now());
@@ -268,12 +460,17 @@ void director::take(process& from, const report& seen) {
             from.last_command_ = seen.at;
             note(event_kind::command);
             break;
+        case report::kind::write: note(event_kind::command); break;
         case report::kind::says: note(event_kind::says); break;
         case report::kind::stop:
             from.stands_at_ = seen.text;
             if (seen.text != point::ready) note(event_kind::stop);
             break;
-        case report::kind::believes: made_.believes(from.name_, at); break;
+        case report::kind::believes:
+            from.believes_since_ = seen.at;
+            if (!from.last_command_) from.last_command_ = seen.at;
+            made_.believes(from.name_, at);
+            break;
         case report::kind::believes_no_more:
             made_.believes_no_more(from.name_, at,
                                    seen.until ? std::optional{since_start(*seen.until)} : std::nullopt);
@@ -281,26 +478,40 @@ void director::take(process& from, const report& seen) {
     }
 }
 
-// Only one process runs at a time, so whatever is new in the key is its work.
 void director::look(boot_clock::time_point at) {
-    const auto type = truth_.send({"TYPE", key}).text();
-    std::string now;
-    if (type == "string") now = truth_.send({"GET", key}).text();
-    // The fields and not their values: a count may change late, the owner does not.
-    if (type == "hash") now = truth_.send({"HKEYS", key}).shown();
-    const auto left = truth_.send({"PTTL", key}).number();
-    const auto asked = boot_clock::now();
-    if (left == -2) now.clear();  // it ended between these questions
+    for (std::size_t i = 0; i < nodes_.size(); ++i) look_at(i, at);
+}
 
-    if (now.empty()) {
-        // The server dates the end better than we, who looked later.
-        made_.owned_by("", since_start(ends_ ? std::min(at, *ends_) : at));
-        ends_.reset();
-    } else {
-        if (now != identity_) made_.owned_by(running_, since_start(at));
-        ends_ = left < 0 ? std::nullopt : std::optional{asked + std::chrono::milliseconds{left}};
+std::string director::owner_of(const std::string& identity) const {
+    // An owner that says its name. Two processes may have the same one, which is a flaw of its own.
+    std::vector<const process*> named;
+    std::vector<const process*> under_way;
+    for (const auto& one : processes_) {
+        if (identity.find(one.owner_) != identity.npos) named.push_back(&one);
+        if (one.stands_at_.empty() && !one.ended_) under_way.push_back(&one);
     }
-    identity_ = std::move(now);
+    if (named.size() == 1) return named.front()->name_;
+    return under_way.empty() ? running_ : std::string{};
+}
+
+void director::look_at(std::size_t number, boot_clock::time_point at) {
+    auto& one = nodes_[number];
+    const auto seen = one.truth ? one.truth->look(key) : keeping{};  // nobody: it is dead
+    const auto asked = boot_clock::now();
+    if (seen.identity.empty()) {
+        // The server dates the end better than we, who looked later.
+        made_.owned_by(number, "", since_start(one.ends ? std::min(at, *one.ends) : at));
+        one.ends.reset();
+        one.identity.clear();
+        return;
+    }
+    if (seen.identity != one.identity) {
+        const auto who = owner_of(seen.identity);
+        if (who.empty()) return;  // whoever took it has not told so yet
+        made_.owned_by(number, who, since_start(at));
+        one.identity = seen.identity;
+    }
+    one.ends = seen.left ? std::optional{asked + *seen.left} : std::nullopt;
 }
 
 }  // namespace holdfast::lab

@@ -2,8 +2,11 @@
 #pragma once
 
 #include "lab/connection.hpp"
+#include "lab/false_clock.hpp"
+#include "lab/keeper.hpp"
 #include "lab/record.hpp"
 #include "lab/scheme.hpp"
+#include "lab/schemes/schemes.hpp"
 
 #include "cli/signals.hpp"
 #include "cli/stage/helper.hpp"
@@ -13,6 +16,7 @@
 
 #include <chrono>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -25,7 +29,7 @@ struct report;
 
 // What a schedule is played on.
 struct surroundings {
-    std::string socket;                        // of the server; all that is in it will be deleted
+    std::string socket;                        // of a server; all that is in it will be deleted
     const cli::stage::private_folder& folder;  // for more servers
     cli::signal_inbox& signals;
 };
@@ -48,7 +52,13 @@ class process {
 
     // Returns where it stopped: there, or at the next point that all schemes have (protocol.hpp);
     // point::failed if the server refused something, point::ended if the process is no more.
-    std::string run(std::string_view to);
+    std::string run(std::string_view to) {
+        go(to);
+        return arrive();
+    }
+    // The same in two parts: others may run meanwhile.
+    void go(std::string_view to);
+    std::string arrive();
     // Is refused the lock so many times. False if it got the lock, or ended, before.
     bool refused(int times);
     [[nodiscard]] bool ended() const noexcept { return ended_; }
@@ -66,9 +76,11 @@ class process {
     director& by_;
     std::string name_;
     cli::stage::helper child_;
+    std::string owner_;      // what it calls itself
     std::string stands_at_;  // empty while it runs
     bool ended_ = false;     // and the director knows
     std::optional<boot_clock::time_point> last_command_{};
+    std::optional<boot_clock::time_point> believes_since_{};
 };
 
 // How a process differs from the others.
@@ -76,6 +88,9 @@ struct peculiarities {
     std::optional<std::string> owner{};
     bool nested = false;
     std::size_t stack = 0;
+    std::chrono::milliseconds clock_ahead{};
+    std::vector<int> cut_off_from{};  // numbers of servers that it cannot reach, counted from 1
+    bool carried = false;             // what it says to the first server can get lost on the way
 };
 
 // Thread safety: none; to be made on the main thread, as its processes are. Every wait throws
@@ -93,18 +108,25 @@ class director {
     void step(const std::string& text);
     void remark(const std::string& text);
 
-    // The truth, as of now. Empty: nobody owns the key.
+    // The truth, as of now: who has the key, of several servers on more than half. Empty: nobody.
     [[nodiscard]] std::string owner();
     [[nodiscard]] bool believes(const process& who) const { return made_.believing(who.name_); }
+    [[nodiscard]] boot_clock::time_point believes_since(const process& who) const {
+        return who.believes_since_.value();
+    }
     // The key has a time to live; without one it stays for ever.
     [[nodiscard]] bool key_expires();
-    // When it ends if nobody does anything. Only for a key that expires.
+    // When the first of the keys ends if nobody does anything. Only for a key that expires.
     [[nodiscard]] boot_clock::time_point key_ends();
 
     // What was written last to what the lock protects, such as "written by A".
     [[nodiscard]] std::string resource();
 
-    // Time passes. For a key that expires and is not renewed.
+    [[nodiscard]] std::chrono::milliseconds ttl() const noexcept { return ttl_; }
+    // Throws too_slow if the TTL is shorter. For what can only be told from a delay by its length.
+    void must_last(std::chrono::milliseconds at_least) const;
+
+    // Time passes. For a key that expires and is not renewed; of several: until all are gone.
     void wait_until_gone();
     // Until it is gone, or has lived half as long again as its TTL because somebody renews it. True: gone.
     bool wait_beyond_ttl();
@@ -116,11 +138,28 @@ class director {
     void make_key_last();
     // Every connection to the server but ours.
     void cut_connections();
+    // Those of subscribers, of which there must be one.
+    void cut_subscriptions();
     // The user of all processes may not use these commands, until it may use all again.
     void forbid(const std::vector<std::string>& commands);
     void allow_all();
+    // The server takes no more data, until it takes some again.
+    void fill_memory();
+    void free_memory();
+    // The server will do what a carried process asks of it about the key next, and the answer will get lost.
+    void lose_next_answer();
+    void must_have_lost_it();
 
-    // From here on the lock lives on a master that has a replica; what it protects stays where it is.
+    // From here on the lock lives on so many servers that know nothing of each other; of a scheme that has
+    // one server only, on one, which then stands for whichever is meant. They are counted from 1.
+    void use_masters(int number);
+    void kill(int server);
+    // It dies and comes back without its data.
+    void restart(int server);
+    void step_clock(int server, std::chrono::seconds ahead);
+
+    // From here on the lock lives on a master that has a replica; of a scheme that has many servers also on
+    // two other masters. What it protects stays where it is.
     void use_master_and_replica();
     // Nothing gets from the master to the replica any more.
     void cut_replication();
@@ -133,31 +172,56 @@ class director {
   private:
     friend class process;
 
+    // A place where the lock is kept.
+    struct node {
+        std::string socket;  // empty: it is no server
+        std::unique_ptr<keeper> truth;
+        std::unique_ptr<false_clock> clock;
+        std::unique_ptr<cli::stage::private_server> server;  // empty: it is not ours alone
+        std::string identity;                                // of the key's owner, as it stands in the key
+        std::optional<boot_clock::time_point> ends{};
+    };
+    void use(node made, const std::string& name);
+    [[nodiscard]] node& numbered(int server);
+    void leave_places();
+    // Puts the carrier before this socket.
+    [[nodiscard]] std::string carry(const std::string& socket);
+    void wait_for_carrier();
+    // A socket that refuses everybody.
+    [[nodiscard]] std::string dead_end();
+    void start_server(node& into, const cli::stage::server_options& how);
+    [[nodiscard]] connection& to(node& server);
+    // A command of the director's own that changes something.
+    void intervene(node& server, const words& command);
+
     std::string wait_for(process& one);
     // Reads what has been reported, waiting for more at most so long.
     void listen(std::chrono::milliseconds at_most);
     void hear(process& from);
     void take(process& from, const report& seen);
     void fault(const process& who, const std::string& text);
-    // Reads the key; `at` is when it changed, if it has.
+    // Reads the keys; `at` is when they changed, if they have.
     void look(boot_clock::time_point at);
+    void look_at(std::size_t number, boot_clock::time_point at);
+    // Whose key it is that is there now; empty: that cannot be told yet.
+    [[nodiscard]] std::string owner_of(const std::string& identity) const;
+    [[nodiscard]] bool is_kept() const;  // somewhere
     [[nodiscard]] instant since_start(boot_clock::time_point t) const { return t - begun_; }
 
     surroundings around_;
     std::string scheme_;
+    kept where_;
     std::chrono::milliseconds ttl_;
     connection resource_;
-    connection truth_;      // to the server that has the lock
-    std::string socket_;    // its
-    std::string password_;  // and
-    std::optional<cli::stage::private_server> master_, replica_;
+    std::vector<node> nodes_;
+    std::string password_;  // of all servers
+    std::string table_;     // file
+    std::unique_ptr<cli::stage::private_server> replica_;
+    std::unique_ptr<cli::stage::helper> carrier_;
     boot_clock::time_point begun_;
     recorder made_;
     std::deque<process> processes_;
-
-    std::string running_;   // who changed the key if it is another now
-    std::string identity_;  // of the key's owner, as it stands in the key; empty: there is no key
-    std::optional<boot_clock::time_point> ends_{};
+    std::string running_;  // who changed the key if it is another now
 };
 
 }  // namespace holdfast::lab

@@ -8,9 +8,10 @@
 namespace holdfast::lab {
 
 std::span<const rung> ladder() {
-    static const std::array rungs{bronze_rung(),  silver_rung(),  gold_rung(),        platinum_rung(),
-                                  diamond_rung(), counter_rung(), counter_lua_rung(), redisson_rung(),
-                                  replica_rung(), holdfast_rung()};
+    static const std::array rungs{bronze_rung(),  silver_rung(),    gold_rung(),        platinum_rung(),
+                                  diamond_rung(), counter_rung(),   counter_lua_rung(), redisson_rung(),
+                                  replica_rung(), multilock_rung(), redlock_rung(),     fallback_rung(),
+                                  table_rung(),   holdfast_rung()};
     return rungs;
 }
 

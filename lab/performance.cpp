@@ -6,6 +6,7 @@
 #include <holdfast/error.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -16,7 +17,9 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 namespace holdfast::lab {
 
@@ -34,18 +37,57 @@ struct over {};
 class stage_hand final : public performer {
   public:
     explicit stage_hand(part told)
-        : part_(std::move(told)), main_(part_.socket, part_.password), resource_(part_.resource) {}
+        : part_(std::move(told)), servers_(part_.sockets.size()), resource_(part_.resource) {}
 
     const part& own_part() const override { return part_; }
 
-    reply send(const words& command) override { return reported(main_, command); }
-
-    reply send_aside(const words& command) override {
-        if (!aside_) aside_.emplace(part_.socket, part_.password);
-        return reported(*aside_, command);
+    reply send(std::size_t server, const words& command) override {
+        auto& link = servers_.at(server);
+        return reported(place_of(server), command, &last_answer_, [&] {
+            try {
+                return connected(link, server).send(command);
+            } catch (const connection_broken&) {
+                link.reset();
+                throw;
+            }
+        });
     }
 
-    reply send_to_resource(const words& command) override { return reported(resource_, command); }
+    reply send_aside(const words& command) override {
+        return reported(place_of(0), command, nullptr, [&] { return connected(aside_, 0).send(command); });
+    }
+
+    reply send_to_resource(const words& command) override {
+        return reported(
+            {}, command, nullptr, [&] { return resource_.send(command); }, report::kind::write);
+    }
+
+    sql_answer ask_table(const std::string& statement, const std::vector<std::string>& values) override {
+        if (!table_) table_.emplace(part_.table);
+        auto answer = table_->run(statement, values);
+        last_answer_ = tell_command(answer.sent, answer.columns.empty()
+                                                     ? fmt::format("rows: {}", answer.rows)
+                                                     : fmt::format("{}", fmt::join(answer.columns, ", ")));
+        return answer;
+    }
+
+    void listen_to(const std::string& channel) override {
+        const words command{"SUBSCRIBE", channel};
+        reported({}, command, nullptr, [&] { return connected(subscription_, 0).send(command); });
+    }
+
+    void wait_for_message(std::chrono::milliseconds at_most) override {
+        const auto end = boot_clock::now() + at_most;
+        try {
+            if (subscription_ && subscription_->receive(at_most)) return say("a message came");
+        } catch (const command_failed& why) {
+            // Its library subscribes anew; a message that was on its way meanwhile is lost.
+            subscription_.reset();
+            say(fmt::format("its subscription is broken: {}", why.what()));
+        }
+        std::this_thread::sleep_until(end);
+        say("no message came in time");
+    }
 
     void stop(std::string_view at) override {
         const bool passes = at != target_ && (point::is_common(target_) || !point::is_common(at)) &&
@@ -68,27 +110,52 @@ class stage_hand final : public performer {
         std::fflush(stdout);
     }
 
+    // When it last heard from a server that has the lock, or of its silence.
+    [[nodiscard]] std::optional<boot_clock::time_point> last_answer() const { return last_answer_; }
+
   private:
-    reply reported(connection& on, const words& command) {
-        const auto told = [&](const std::string& answer) {
-            std::string text;
-            for (const auto& one : command) text += (text.empty() ? "" : " ") + for_people(one);
-            tell({.what = report::kind::command, .at = boot_clock::now(), .text = text, .reply = answer});
-        };
+    connection& connected(std::optional<connection>& link, std::size_t server) {
+        if (!link) link.emplace(part_.sockets.at(server), part_.password);
+        return *link;
+    }
+
+    // Which server, where there are several.
+    std::string place_of(std::size_t server) const {
+        return servers_.size() > 1 ? fmt::format("{}: ", server + 1) : "";
+    }
+
+    template <class Send>
+    reply reported(const std::string& where, const words& command,
+                   std::optional<boot_clock::time_point>* answered, Send how,
+                   report::kind what = report::kind::command) {
+        std::string text = where;
+        for (std::size_t i = 0; i < command.size(); ++i) text += (i > 0 ? " " : "") + for_people(command[i]);
         try {
-            auto answer = on.send(command);
-            told(answer.shown());
+            auto answer = how();
+            const auto at = tell_command(text, answer.shown(), what);
+            if (answered != nullptr) *answered = at;
             return answer;
         } catch (const command_failed& why) {
-            told(why.what());
+            const auto at = tell_command(text, why.what(), what);
+            if (answered != nullptr) *answered = at;
             throw;
         }
     }
 
+    boot_clock::time_point tell_command(const std::string& text, const std::string& answer,
+                                        report::kind what = report::kind::command) {
+        const auto now = boot_clock::now();
+        tell({.what = what, .at = now, .text = text, .reply = answer});
+        return now;
+    }
+
     part part_;
-    connection main_;
+    std::vector<std::optional<connection>> servers_;
     connection resource_;
     std::optional<connection> aside_;
+    std::optional<connection> subscription_;
+    std::optional<database> table_;
+    std::optional<boot_clock::time_point> last_answer_;
     std::string target_{point::ready};
     std::mutex out_;
 };
@@ -102,10 +169,11 @@ class performance {
         by_.stop(point::ready);
         try {
             how_.lock();
-            tell_belief(report::kind::believes);
+            tell_belief(report::kind::believes, by_.last_answer().value_or(boot_clock::now()));
             by_.stop(point::in_cs);
             if (by_.own_part().nested) enter_again();
             work();
+            by_.stop("before_unlock");
             leave();
             how_.unlock();
         } catch (const std::exception& why) {
@@ -138,12 +206,11 @@ class performance {
     // The belief ends before the first command of unlock().
     void leave() {
         if (std::exchange(left_, true)) return;
-        tell_belief(report::kind::believes_no_more);
+        tell_belief(report::kind::believes_no_more, boot_clock::now());
     }
 
-    void tell_belief(report::kind what) {
-        by_.tell(
-            {.what = what, .at = boot_clock::now(), .text = {}, .reply = {}, .until = how_.holds_until()});
+    void tell_belief(report::kind what, boot_clock::time_point at) {
+        by_.tell({.what = what, .at = at, .text = {}, .reply = {}, .until = how_.holds_until()});
     }
 
     stage_hand& by_;

@@ -23,28 +23,32 @@ std::string dumped(const json& value) { return value.dump(-1, ' ', false, json::
 std::string to_line(const part& told) {
     return dumped({{"name", told.name},
                    {"scheme", told.scheme},
-                   {"socket", told.socket},
+                   {"sockets", told.sockets},
                    {"password", told.password},
+                   {"table", told.table},
                    {"resource", told.resource},
                    {"key", told.key},
                    {"owner", told.owner},
                    {"ttl", told.ttl.count()},
                    {"nested", told.nested},
-                   {"stack", told.stack}});
+                   {"stack", told.stack},
+                   {"clock_ahead", told.clock_ahead.count()}});
 }
 
 part part_from(const std::string& line) {
     const auto told = json::parse(line);
     return {.name = told.at("name"),
             .scheme = told.at("scheme"),
-            .socket = told.at("socket"),
+            .sockets = told.at("sockets"),
             .password = told.at("password"),
+            .table = told.at("table"),
             .resource = told.at("resource"),
             .key = told.at("key"),
             .owner = told.at("owner"),
             .ttl = std::chrono::milliseconds{told.at("ttl").get<std::int64_t>()},
             .nested = told.at("nested"),
-            .stack = told.at("stack")};
+            .stack = told.at("stack"),
+            .clock_ahead = std::chrono::milliseconds{told.at("clock_ahead").get<std::int64_t>()}};
 }
 
 std::string to_line(const report& seen) {

@@ -26,7 +26,14 @@ inline constexpr std::string_view ended = "ended";    // the process is no more
 
 // What a process reports.
 struct report {
-    enum class kind { stop, command, says, believes, believes_no_more };
+    enum class kind {
+        stop,
+        command,  // about the lock
+        write,    // to what the lock protects: a command as well
+        says,
+        believes,
+        believes_no_more
+    };
 
     kind what = kind::says;
     boot_clock::time_point at;

@@ -50,16 +50,42 @@ void recorder::believes_no_more(const std::string& who, instant at, std::optiona
     believing_.erase(found);
 }
 
-void recorder::owned_by(const std::string& who, instant at) {
-    if (who == owner_) return;
-    if (!owner_.empty() && owned_since_ < at) made_.owners.push_back({owner_, owned_since_, at});
-    owner_ = who;
-    owned_since_ = at;
+void recorder::moves_again(const std::string& who, instant at) {
+    const auto found = still_.find(who);
+    if (found == still_.end()) return;
+    made_.stills.push_back({who, found->second, at});
+    still_.erase(found);
+}
+
+void recorder::add_place(const std::string& name) {
+    made_.places.push_back({name, {}});
+    owners_.emplace_back();
+}
+
+void recorder::clear_places() {
+    made_.places.clear();
+    owners_.clear();
+}
+
+void recorder::owned_by(std::size_t place, const std::string& who, instant at) {
+    auto& now = owners_.at(place);
+    if (who == now.who) return;
+    if (!now.who.empty() && now.from < at) made_.places[place].owners.push_back({now.who, now.from, at});
+    now = {who, at, {}};
+}
+
+std::string recorder::owner() const {
+    for (const auto& one : owners_) {
+        const auto has = std::ranges::count(owners_, one.who, &span::who);
+        if (2 * static_cast<std::size_t>(has) > owners_.size()) return one.who;
+    }
+    return {};
 }
 
 record recorder::finish(instant at) {
     while (!believing_.empty()) believes_no_more(std::string{believing_.begin()->first}, at);
-    owned_by("", at);
+    while (!still_.empty()) moves_again(std::string{still_.begin()->first}, at);
+    for (std::size_t i = 0; i < owners_.size(); ++i) owned_by(i, "", at);
     made_.end = at;
     std::ranges::stable_sort(made_.beliefs, {}, &span::from);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,7 +16,7 @@ using instant = std::chrono::nanoseconds;
 
 enum class event_kind {
     step,     // the director says what comes next; `who` is empty
-    command,  // a process sent it and got the reply
+    command,  // a process, or the director when `who` is empty, sent it and got the reply
     stop,     // a process stands at a stop point
     says,     // a process, or the director when `who` is empty, tells what it sees
     fault,    // what the director did to a process: killed, stopped, cut off
@@ -38,12 +39,19 @@ struct span {
     friend bool operator==(const span&, const span&) = default;
 };
 
+// Where the lock is kept, and whose it was there.
+struct place {
+    std::string name;
+    std::vector<span> owners;
+};
+
 struct record {
     std::string scheme;
     std::chrono::milliseconds ttl{};
     std::vector<event> events;  // in the order of time
     std::vector<span> beliefs;  // by each process: "I hold the lock"
-    std::vector<span> owners;   // as the server sees it: whose the key is
+    std::vector<span> stills;   // it stood still
+    std::vector<place> places;  // as the servers see it
     instant end{};
 };
 
@@ -72,9 +80,19 @@ class recorder {
     void believes_no_more(const std::string& who, instant at, std::optional<instant> until = {});
     [[nodiscard]] bool believing(const std::string& who) const { return believing_.contains(who); }
 
-    // Whose the key is from here on; empty: it is gone.
-    void owned_by(const std::string& who, instant at);
-    [[nodiscard]] const std::string& owner() const noexcept { return owner_; }
+    // Its process stands still, and moves again or dies.
+    void stands_still(const std::string& who, instant at) { still_.try_emplace(who, at); }
+    void moves_again(const std::string& who, instant at);
+
+    // One more place; the first has the number 0.
+    void add_place(const std::string& name);
+    // Of those nothing was kept yet.
+    void clear_places();
+    // Whose the key is there from here on; empty: it is gone.
+    void owned_by(std::size_t place, const std::string& who, instant at);
+    // Who has most of the places, more than half; empty: nobody.
+    [[nodiscard]] std::string owner() const;
+    [[nodiscard]] const std::string& owner_at(std::size_t place) const { return owners_.at(place).who; }
 
     // Nothing more comes. What still goes on ends here.
     [[nodiscard]] record finish(instant at);
@@ -82,8 +100,8 @@ class recorder {
   private:
     record made_;
     std::map<std::string, instant> believing_;
-    std::string owner_;
-    instant owned_since_{};
+    std::map<std::string, instant> still_;
+    std::vector<span> owners_;  // of each place, now; `to` is not known yet
 };
 
 }  // namespace holdfast::lab

@@ -3,15 +3,17 @@
 #pragma once
 
 #include "lab/connection.hpp"
+#include "lab/database.hpp"
 
 #include <holdfast/types.hpp>
 
 #include <chrono>
-#include <functional>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace holdfast::lab {
 
@@ -19,18 +21,20 @@ namespace holdfast::lab {
 struct part {
     std::string name;  // "A"
     std::string scheme;
-    std::string socket;    // of the server that has the lock
-    std::string password;  // for it; empty: it asks for none
-    std::string resource;  // socket of the server that has what the lock protects
-    std::string key;       // the lock
-    std::string owner;     // what this process calls itself in the value of the key
+    std::vector<std::string> sockets;  // of the servers that have the lock
+    std::string password;              // for them; empty: they ask for none
+    std::string table;                 // file of the database that has the table of locks
+    std::string resource;              // socket of the server that has what the lock protects
+    std::string key;                   // the lock
+    std::string owner;                 // what this process calls itself in the value of the key
     std::chrono::milliseconds ttl{};
-    bool nested = false;    // takes the lock a second time while it holds it
-    std::size_t stack = 0;  // in bytes; 0: as it is
+    bool nested = false;                      // takes the lock a second time while it holds it
+    std::size_t stack = 0;                    // in bytes; 0: as it is
+    std::chrono::milliseconds clock_ahead{};  // the clock of its machine is wrong by so much
 
-    // The server, for a client of holdfast.
+    // The first server, for a client of holdfast.
     [[nodiscard]] std::string url() const {
-        return "unix://" + socket + (password.empty() ? "" : "?password=" + password);
+        return "unix://" + sockets.at(0) + (password.empty() ? "" : "?password=" + password);
     }
 };
 
@@ -43,10 +47,16 @@ class performer {
     virtual ~performer() = default;
 
     [[nodiscard]] virtual const part& own_part() const = 0;
-    virtual reply send(const words& command) = 0;
-    // On a connection of its own, for a thread of its own.
+    // To one of the servers; the first has the number 0.
+    virtual reply send(std::size_t server, const words& command) = 0;
+    // To the first, on a connection of its own, for a thread of its own.
     virtual reply send_aside(const words& command) = 0;
     virtual reply send_to_resource(const words& command) = 0;
+    virtual sql_answer ask_table(const std::string& statement, const std::vector<std::string>& values) = 0;
+    // Subscribes at the first server.
+    virtual void listen_to(const std::string& channel) = 0;
+    // Blocks until a message comes, or so long.
+    virtual void wait_for_message(std::chrono::milliseconds at_most) = 0;
     virtual void stop(std::string_view point) = 0;
     virtual void say(const std::string& text) = 0;
 };
@@ -78,7 +88,11 @@ class scheme {
   protected:
     template <class... Words>
     reply send(const Words&... command) {
-        return by_.send({word(command)...});
+        return by_.send(0, {word(command)...});
+    }
+    template <class... Words>
+    reply send_to(std::size_t server, const Words&... command) {
+        return by_.send(server, {word(command)...});
     }
     template <class... Words>
     reply send_aside(const Words&... command) {
@@ -87,6 +101,19 @@ class scheme {
     template <class... Words>
     reply send_to_resource(const Words&... command) {
         return by_.send_to_resource({word(command)...});
+    }
+    template <class... Values>
+    sql_answer ask_table(const std::string& statement, const Values&... values) {
+        return by_.ask_table(statement, {word(values)...});
+    }
+    void listen_to(const std::string& channel) { by_.listen_to(channel); }
+    void wait_for_message(std::chrono::milliseconds at_most) { by_.wait_for_message(at_most); }
+    [[nodiscard]] std::size_t servers() const { return own_part().sockets.size(); }
+    // What the clock of its machine says, since 1970.
+    [[nodiscard]] std::chrono::milliseconds system_time() const {
+        return std::chrono::duration_cast<std::chrono::milliseconds>(
+                   std::chrono::system_clock::now().time_since_epoch()) +
+               own_part().clock_ahead;
     }
     void stop(std::string_view point) { by_.stop(point); }
     void say(const std::string& text) { by_.say(text); }

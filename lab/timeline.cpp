@@ -1,83 +1,120 @@
 #include "lab/timeline.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace holdfast::lab {
 
 namespace {
 
-// From times to cells: within each step in proportion.
+// The moments at which something changes, in order.
 class axis {
   public:
-    axis(const std::vector<column>& columns, instant end, std::size_t width) : width_(width) {
-        for (const auto& one : columns) edges_.push_back(one.from);
-        edges_.push_back(std::max(end, edges_.back() + instant{1}));
+    explicit axis(const record& of) {
+        for (const auto& seen : of.events) {
+            if (seen.kind == event_kind::step) edges_[seen.at] = {};
+        }
+        if (edges_.empty()) edges_[instant{}] = {};
+        const auto first = edges_.begin()->first;
+        const auto last_step = edges_.rbegin()->first;
+        for (const auto* const spans : {&of.beliefs, &of.stills}) {
+            for (const auto& one : *spans) edges_[one.from] = edges_[one.to] = {};
+        }
+        for (const auto& place : of.places) {
+            for (const auto& one : place.owners) {
+                edges_[one.from] = {};
+                edges_.try_emplace(one.to, one.who);
+            }
+        }
+        // What happened before the first step belongs to it, and each step has a unit at least.
+        edges_.erase(edges_.begin(), edges_.find(first));
+        edges_[std::max(of.end, last_step + instant{1})] = {};
+        leave_together();
+        for (const auto& [at, leaves] : edges_) moments_.push_back(at);
     }
 
-    [[nodiscard]] std::size_t cells() const { return (edges_.size() - 1) * width_; }
-
-    [[nodiscard]] double place_of(instant at) const {
-        const auto inside = std::clamp(at, edges_.front(), edges_.back());
-        auto next = std::upper_bound(std::next(edges_.begin()), std::prev(edges_.end()), inside);
-        const auto from = *std::prev(next);
-        const auto whole = std::max<instant>(*next - from, instant{1});
-        const auto step = static_cast<double>(std::distance(edges_.begin(), std::prev(next)));
-        const auto share = static_cast<double>((inside - from).count()) / static_cast<double>(whole.count());
-        return (step + std::min(share, 1.0)) * static_cast<double>(width_);
+    [[nodiscard]] std::size_t units() const { return moments_.size() - 1; }
+    [[nodiscard]] std::size_t unit_of(instant at) const {
+        const auto found = std::ranges::lower_bound(moments_, std::min(at, moments_.back()));
+        return static_cast<std::size_t>(std::distance(moments_.begin(), found));
     }
-
-    // The cells of a span: [first, second).
-    [[nodiscard]] std::pair<std::size_t, std::size_t> cells_of(instant from, instant to) const {
-        const auto first = std::min(static_cast<std::size_t>(place_of(from)), cells() - 1);
-        const auto last = static_cast<std::size_t>(place_of(to));
-        return {first, std::max(last, first + 1)};
+    [[nodiscard]] stretch units_of(const span& one, bool beside = false) const {
+        return {unit_of(one.from), unit_of(one.to), one.who, beside};
     }
 
   private:
-    std::vector<instant> edges_;
-    std::size_t width_;
+    // An owner that loses several places one after the other, with nothing between: which goes first is luck.
+    void leave_together() {
+        for (auto one = edges_.begin(); std::next(one) != edges_.end();) {
+            const bool same = !one->second.empty() && one->second == std::next(one)->second;
+            one = same ? edges_.erase(one) : std::next(one);
+        }
+    }
+
+    std::map<instant, std::string> edges_;  // and who loses a place then, if nothing else happens
+    std::vector<instant> moments_;
 };
+
+void put(lane& into, const stretch& one) {
+    if (one.from < one.to) into.stretches.push_back(one);
+}
+
+// A belief, cut where another begins or ends.
+void put_belief(lane& into, const axis& along, const span& belief, const std::vector<overlap>& overlaps) {
+    auto left = along.units_of(belief);
+    for (const auto& both : overlaps) {
+        if (both.first != belief.who && both.second != belief.who) continue;
+        const auto with = along.units_of({belief.who, both.from, both.to}, true);
+        if (with.from >= left.to || with.to <= left.from) continue;
+        put(into, {left.from, with.from, belief.who, false});
+        put(into, {std::max(with.from, left.from), with.to, belief.who, true});
+        left.from = std::max(left.from, with.to);
+    }
+    put(into, left);
+}
 
 }  // namespace
 
-timeline drawn(const record& of, std::size_t width) {
+timeline drawn(const record& of) {
     timeline made;
-    made.width = width;
+    const axis along{of};
+    made.units = along.units();
+
     std::set<std::string> names;
     for (const auto& seen : of.events) {
         if (seen.kind == event_kind::step) {
-            made.columns.push_back({static_cast<int>(made.columns.size()) + 1, seen.at, seen.text});
+            made.columns.push_back(
+                {static_cast<int>(made.columns.size()) + 1, seen.text, seen.at, along.unit_of(seen.at), 0});
         } else if (!seen.who.empty()) {
             names.insert(seen.who);
         }
     }
-    if (made.columns.empty()) made.columns.push_back({1, instant{}, {}});
-    const axis along{made.columns, of.end, width};
-
-    for (const auto& name : names) made.beliefs.push_back({name, std::vector<cell>(along.cells()), {}});
-    const auto fill = [&](const std::string& who, instant from, instant to, cell with) {
-        const auto lane = std::ranges::find(made.beliefs, who, &lab::lane::who);
-        if (lane == made.beliefs.end()) return;
-        const auto [first, last] = along.cells_of(from, to);
-        std::fill(lane->cells.begin() + static_cast<std::ptrdiff_t>(first),
-                  lane->cells.begin() + static_cast<std::ptrdiff_t>(last), with);
-    };
-    for (const auto& one : of.beliefs) fill(one.who, one.from, one.to, cell::alone);
-    for (const auto& both : overlaps(of)) {
-        fill(both.first, both.from, both.to, cell::beside);
-        fill(both.second, both.from, both.to, cell::beside);
+    if (made.columns.empty()) made.columns.push_back({1, {}, {}, 0, 0});
+    for (std::size_t i = 0; i < made.columns.size(); ++i) {
+        const auto next = i + 1 < made.columns.size() ? made.columns[i + 1].first : made.units;
+        made.columns[i].units = next - made.columns[i].first;
     }
 
-    made.key = {{}, std::vector<cell>(along.cells()), std::vector<std::string>(along.cells())};
-    for (const auto& one : of.owners) {
-        const auto [first, last] = along.cells_of(one.from, one.to);
-        for (auto i = first; i < last; ++i) {
-            made.key.cells[i] = cell::alone;
-            made.key.owner[i] = one.who;
+    const auto both = overlaps(of);
+    for (const auto& name : names) {
+        lane one{name, {}, {}};
+        for (const auto& belief : of.beliefs) {
+            if (belief.who == name) put_belief(one, along, belief, both);
         }
+        for (const auto& still : of.stills) {
+            if (still.who == name) one.stills.push_back(along.units_of(still));
+        }
+        made.beliefs.push_back(std::move(one));
+    }
+    for (const auto& place : of.places) {
+        lane one{place.name, {}, {}};
+        for (const auto& owner : place.owners) put(one, along.units_of(owner));
+        made.places.push_back(std::move(one));
     }
     return made;
 }

@@ -1,4 +1,4 @@
-// A record as lanes of cells: one lane for what each process believes, one for whose the key is.
+// A record as lanes: one for what each process believes, one for each place where the lock is kept.
 #pragma once
 
 #include "lab/record.hpp"
@@ -9,34 +9,39 @@
 
 namespace holdfast::lab {
 
-// The axis is cut at the steps of the story, and each step gets the same width: what matters takes a
-// millisecond, and the waiting between takes hundreds.
+// The axis counts changes and not time: what matters takes a millisecond, and the waiting between takes
+// hundreds. So two runs of a schedule give the same picture. Between two changes, and between a change and
+// the beginning of a step, lies one unit.
 struct column {
     int number = 0;  // of the step, counted from 1
-    instant from{};
     std::string text;
+    instant from{};
+    std::size_t first = 0;  // its units
+    std::size_t units = 0;
 };
 
-enum class cell {
-    nothing,
-    alone,   // believes to hold the lock, and nobody else does; or owns the key
-    beside,  // believes it while another does
+struct stretch {
+    std::size_t from = 0;  // in units: [from, to)
+    std::size_t to = 0;
+    std::string who;      // believes to hold the lock; or owns the key
+    bool beside = false;  // while another believes it too
+
+    friend bool operator==(const stretch&, const stretch&) = default;
 };
 
 struct lane {
-    std::string who;  // of the key's lane: empty
-    std::vector<cell> cells;
-    std::vector<std::string> owner;  // of the key's lane: per cell
+    std::string name;  // of the process, or of the place
+    std::vector<stretch> stretches;
+    std::vector<stretch> stills;  // the process stood still
 };
 
 struct timeline {
+    std::size_t units = 0;
     std::vector<column> columns;
-    std::size_t width = 0;  // of each column, in cells
-    std::vector<lane> beliefs;
-    lane key;
+    std::vector<lane> beliefs;  // in the order of the names
+    std::vector<lane> places;
 };
 
-// Lanes in the order of the names. A span has one cell at least, however short it was.
-[[nodiscard]] timeline drawn(const record& of, std::size_t width);
+[[nodiscard]] timeline drawn(const record& of);
 
 }  // namespace holdfast::lab

@@ -22,7 +22,7 @@ bool outcome::as_predicted() const {
     switch (as) {
         case role::flawed: return flaw_seen;
         case role::cure: return !flaw_seen;
-        case role::ours: return !flaw_seen && overlaps(seen).empty();
+        case role::ours: return !flaw_seen && (may_overlap || overlaps(seen).empty());
     }
     return false;
 }
@@ -32,7 +32,7 @@ outcome play(const schedule& what, const std::string& scheme, role as, const sur
         director d{around, scheme, ttl};
         try {
             const bool seen = what.play(d);
-            return {scheme, as, seen, d.finish()};
+            return {scheme, as, seen, d.finish(), what.leases_may_overlap};
         } catch (const too_slow&) {  // the next TTL is longer
         }
     }
@@ -43,7 +43,7 @@ outcome play(const schedule& what, const std::string& scheme, role as, const sur
 std::vector<casting> cast_of(const schedule& what) {
     std::vector<casting> all{{std::string{what.flawed}, role::flawed}};
     if (!what.cure.empty()) all.push_back({std::string{what.cure}, role::cure});
-    if (what.ours != what.cure) all.push_back({std::string{what.ours}, role::ours});
+    if (!what.ours.empty() && what.ours != what.cure) all.push_back({std::string{what.ours}, role::ours});
     return all;
 }
 

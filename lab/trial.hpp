@@ -14,7 +14,8 @@ namespace holdfast::lab {
 enum class role {
     flawed,  // the flaw must be seen
     cure,    // it must not
-    ours,    // it must not, and no two processes may believe to hold the lock at once
+    ours,  // it must not, and no two processes may believe to hold the lock at once (unless the schedule says
+           // so)
 };
 
 struct outcome {
@@ -22,6 +23,7 @@ struct outcome {
     role as = role::flawed;
     bool flaw_seen = false;
     record seen;
+    bool may_overlap = false;
 
     [[nodiscard]] bool as_predicted() const;
 };

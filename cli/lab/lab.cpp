@@ -1,4 +1,7 @@
 // holdfast lab: the locks of the articles, what goes wrong with each, and what cures it.
+#include "cli/lab/as_html.hpp"
+#include "cli/lab/as_json.hpp"
+#include "cli/lab/as_markdown.hpp"
 #include "cli/lab/story.hpp"
 
 #include "cli/arguments.hpp"
@@ -9,6 +12,7 @@
 #include "cli/stage/interrupted.hpp"
 #include "cli/stage/workshop.hpp"
 
+#include "lab/carrier.hpp"
 #include "lab/ladder.hpp"
 #include "lab/performance.hpp"
 #include "lab/schemes/schemes.hpp"
@@ -22,11 +26,12 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
-#include <chrono>
-#include <cmath>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <fstream>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -46,6 +51,7 @@ Examples:
   holdfast lab gold
   holdfast lab gold --on diamond
   holdfast lab --all --runs 20
+  holdfast lab --all --html lab.html
   holdfast lab platinum --json | jq '.rungs[0].schedules[0].plays[0].beliefs')";
 
 struct lab_wishes {
@@ -54,87 +60,16 @@ struct lab_wishes {
     int runs = 1;
     std::string on;
     bool json = false;
+    std::string html;
+    std::string markdown;
+    std::string language = "en";
     bool perform = false;
+    bool carry = false;
+
+    [[nodiscard]] lab::language spoken() const {
+        return language == "zh" ? lab::language::chinese : lab::language::english;
+    }
 };
-
-// --- JSON ----------------------------------------------------------------------------------------
-
-double in_ms(lab::instant t) {
-    return std::round(std::chrono::duration<double, std::milli>(t).count() * 1000) / 1000;
-}
-
-nlohmann::ordered_json spans_as_json(const std::vector<lab::span>& spans) {
-    auto out = nlohmann::ordered_json::array();
-    for (const auto& one : spans)
-        out.push_back({{"who", one.who}, {"from_ms", in_ms(one.from)}, {"to_ms", in_ms(one.to)}});
-    return out;
-}
-
-nlohmann::ordered_json event_as_json(const lab::event& seen) {
-    static constexpr std::array names{"step", "command", "stop", "says", "fault"};
-    nlohmann::ordered_json out{{"at_ms", in_ms(seen.at)},
-                               {"kind", names.at(static_cast<std::size_t>(seen.kind))},
-                               {"who", seen.who},
-                               {"text", seen.text}};
-    if (seen.kind == lab::event_kind::command) out["reply"] = seen.reply;
-    if (seen.times > 1) out["times"] = seen.times;
-    return out;
-}
-
-nlohmann::ordered_json tally_as_json(const lab::tally& one) {
-    static constexpr std::array roles{"flawed", "cure", "holdfast"};
-    const auto& seen = one.last.seen;
-    nlohmann::ordered_json out{{"scheme", one.cast.scheme},
-                               {"role", roles.at(static_cast<std::size_t>(one.cast.as))},
-                               {"runs", one.runs},
-                               {"as_predicted", one.as_predicted},
-                               {"flaw_seen", one.last.flaw_seen},
-                               {"ttl_ms", seen.ttl.count()},
-                               {"end_ms", in_ms(seen.end)}};
-    out["overlaps"] = nlohmann::ordered_json::array();
-    for (const auto& both : overlaps(seen)) {
-        out["overlaps"].push_back({{"first", both.first},
-                                   {"second", both.second},
-                                   {"from_ms", in_ms(both.from)},
-                                   {"to_ms", in_ms(both.to)}});
-    }
-    out["beliefs"] = spans_as_json(seen.beliefs);
-    out["owners"] = spans_as_json(seen.owners);
-    out["events"] = nlohmann::ordered_json::array();
-    for (const auto& event : seen.events) out["events"].push_back(event_as_json(event));
-    return out;
-}
-
-bool all_as_predicted(const std::vector<lab::tally>& all) {
-    return std::ranges::all_of(all, [](const lab::tally& one) { return one.as_predicted == one.runs; });
-}
-
-nlohmann::ordered_json rungs_as_json(const std::vector<lab::tally>& all) {
-    nlohmann::ordered_json out{{"as_predicted", all_as_predicted(all)},
-                               {"rungs", nlohmann::ordered_json::array()}};
-    const lab::rung* rung = nullptr;
-    const lab::schedule* schedule = nullptr;
-    for (const auto& one : all) {
-        auto& rungs = out["rungs"];
-        if (rung != one.of) {
-            rung = one.of;
-            rungs.push_back({{"rung", rung->name},
-                             {"line", rung->line},
-                             {"article", rung->article},
-                             {"schedules", nlohmann::ordered_json::array()}});
-        }
-        auto& schedules = rungs.back()["schedules"];
-        if (schedule != one.played) {
-            schedule = one.played;
-            schedules.push_back({{"schedule", schedule->name},
-                                 {"flaw", schedule->flaw},
-                                 {"why", schedule->why},
-                                 {"plays", nlohmann::ordered_json::array()}});
-        }
-        schedules.back()["plays"].push_back(tally_as_json(one));
-    }
-    return out;
-}
 
 // --- playing -------------------------------------------------------------------------------------
 
@@ -165,43 +100,68 @@ std::vector<lab::casting> cast_for(const lab::schedule& what, const lab_wishes& 
     return {{wanted.on, lab::role::flawed}};
 }
 
-std::vector<lab::tally> play_all(const std::vector<const lab::rung*>& rungs, const lab_wishes& wanted,
-                                 signal_inbox& signals, const lab::story& view) {
+lab::tally play_often(const lab::schedule& what, const lab::casting& cast, int runs,
+                      const lab::surroundings& around) {
+    lab::tally sum{cast, 0, 0, {}};
+    for (; sum.runs < runs; ++sum.runs) {
+        auto seen = play(what, cast.scheme, cast.as, around);
+        if (sum.runs == 0 || (sum.good() && !seen.as_predicted())) sum.shown = seen;
+        if (seen.as_predicted()) ++sum.as_predicted;
+    }
+    return sum;
+}
+
+lab::results play_all(const std::vector<const lab::rung*>& rungs, const lab_wishes& wanted,
+                      signal_inbox& signals, const lab::story& view) {
     const stage::private_folder folder{"holdfast-lab"};
     const stage::private_server server{folder};
     const lab::surroundings around{server.socket().string(), folder, signals};
-    std::vector<lab::tally> all;
+    lab::results all;
     for (const auto* const rung : rungs) {
         if (!wanted.all) view.open(*rung);
+        auto& schedules = all.emplace_back(lab::rung_results{rung, {}}).schedules;
         for (const auto& schedule : rung->schedules) {
             if (!wanted.all) view.open(schedule);
+            auto& plays = schedules.emplace_back(lab::schedule_results{&schedule, {}}).plays;
             for (const auto& cast : cast_for(schedule, wanted)) {
-                auto& sum = all.emplace_back(lab::tally{rung, &schedule, cast, 0, 0, {}});
-                for (; sum.runs < wanted.runs; ++sum.runs) {
-                    auto seen = play(schedule, cast.scheme, cast.as, around);
-                    if (!wanted.all && sum.runs == 0) view.tell(schedule, seen);
-                    if (seen.as_predicted()) ++sum.as_predicted;
-                    sum.last = std::move(seen);
+                const auto& one = plays.emplace_back(play_often(schedule, cast, wanted.runs, around));
+                if (wanted.all) {
+                    view.tell_line(*rung, schedule, one);
+                } else {
+                    view.tell(schedule, one.shown);
                 }
-                if (wanted.all) view.tell_line(sum);
             }
+            if (!wanted.all && wanted.on.empty()) view.tell_not_played(schedule);
         }
     }
     return all;
 }
 
+// To a file of that name, or to standard output for "-".
+void write_file(const std::string& name, const std::string& text) {
+    if (name == "-") {
+        fmt::print("{}", text);
+        return;
+    }
+    std::ofstream file{name, std::ios::binary | std::ios::trunc};
+    file << text;
+    if (!file.flush())
+        throw std::runtime_error(fmt::format("cannot write {}: {}", name, std::strerror(errno)));
+}
+
 int show_lab(const lab_wishes& wanted) {
-    const stage::page page{wanted.json ? stderr : stdout, wanted.json};
-    const lab::story view{page};
+    const bool writes_to_stdout = wanted.json || wanted.html == "-" || wanted.markdown == "-";
+    const stage::page page{writes_to_stdout ? stderr : stdout, writes_to_stdout};
+    const lab::story view{page, wanted.spoken()};
     if (wanted.rung.empty() && !wanted.all) {
         const stage::page list{stdout, false};
-        lab::story{list}.list();
+        lab::story{list, wanted.spoken()}.list();
         return exit_code::ok;
     }
     const auto rungs = chosen_rungs(wanted);
     // The processes of the lab come from this thread, and there is no other.
     signal_inbox signals;
-    std::vector<lab::tally> all;
+    lab::results all;
     try {
         if (wanted.all) view.head();
         all = play_all(rungs, wanted, signals, view);
@@ -213,13 +173,17 @@ int show_lab(const lab_wishes& wanted) {
         fmt::print(stderr, "holdfast: {}\n", why.what());
         return exit_code::unavailable;
     }
-    if (wanted.json) fmt::print("{}\n", one_line(rungs_as_json(all)));
+    if (wanted.json) fmt::print("{}\n", one_line(as_json(all)));
+    if (!wanted.html.empty()) write_file(wanted.html, as_html(all, wanted.spoken()));
+    if (!wanted.markdown.empty()) write_file(wanted.markdown, as_markdown(all));
     if (!wanted.all && wanted.runs > 1) {
         page.put("\n");
         view.head();
-        for (const auto& one : all) view.tell_line(one);
+        lab::for_each_play(all, [&](const auto& rung, const auto& schedule, const auto& one) {
+            view.tell_line(rung, schedule, one);
+        });
     }
-    if (all_as_predicted(all)) return exit_code::ok;
+    if (all_good(all)) return exit_code::ok;
     fmt::print(stderr, "holdfast: not everything went as predicted\n");
     return 1;
 }
@@ -242,11 +206,23 @@ void add_lab(CLI::App& app, context& shared) {
                      "Play the rung's schedules on this scheme instead, as if it had the flaws")
         ->type_name("SCHEME");
     command->add_flag("--json", wanted->json, "One JSON object on standard output");
-    command->add_flag("--perform", wanted->perform)->group("");  // how the lab starts its processes
+    command->add_option("--html", wanted->html, "Also write a page for a browser; -: to standard output")
+        ->type_name("FILE");
+    command->add_option("--markdown", wanted->markdown, "Also write it as a document; -: to standard output")
+        ->type_name("FILE");
+    command->add_option("--lang", wanted->language, "What the page and the terminal speak: en, zh")
+        ->check(CLI::IsMember({"en", "zh"}).description(""))
+        ->capture_default_str()
+        ->type_name("LANG");
+    // How the lab starts its processes.
+    command->add_flag("--perform", wanted->perform)->group("");
+    command->add_flag("--carry", wanted->carry)->group("");
     command->callback([=, &shared] {
         shared.chosen = [=] {
             wanted->rung = plain(wanted->rung);
-            return wanted->perform ? lab::perform() : show_lab(*wanted);
+            if (wanted->perform) return lab::perform();
+            if (wanted->carry) return lab::carry();
+            return show_lab(*wanted);
         };
     });
 }

@@ -1,44 +1,41 @@
 // The lab as people read it on a terminal.
 #pragma once
 
+#include "cli/lab/results.hpp"
 #include "cli/stage/page.hpp"
+#include "lab/language.hpp"
 #include "lab/rung.hpp"
-#include "lab/timeline.hpp"
 #include "lab/trial.hpp"
 
 #include <string>
+#include <string_view>
 
 namespace holdfast::lab {
 
-// How often a schedule went as predicted on one of its schemes.
-struct tally {
-    const rung* of;
-    const schedule* played;
-    casting cast;
-    int runs = 0;
-    int as_predicted = 0;
-    outcome last;
-};
-
 class story {
   public:
-    explicit story(const cli::stage::page& on) : page_(on) {}
+    story(const cli::stage::page& on, language spoken) : page_(on), spoken_(spoken) {}
 
     void list() const;
     void open(const rung& rung) const;
     void open(const schedule& schedule) const;
     void tell(const schedule& schedule, const outcome& what) const;
+    // Why holdfast did not play it, if it did not.
+    void tell_not_played(const schedule& schedule) const;
     // A table, line by line as it is known.
     void head() const;
-    void tell_line(const tally& one) const;
+    void tell_line(const rung& rung, const schedule& schedule, const tally& one) const;
 
   private:
     void events(const record& seen) const;
-    void draw(const timeline& lanes) const;
+    void say(const std::string& head, cli::stage::colour in, const std::string& rest) const;
     void verdict(const schedule& schedule, const outcome& what) const;
-    [[nodiscard]] std::string cells(const lane& of) const;
+
+    [[nodiscard]] std::string line_of(const event& seen) const;
+    [[nodiscard]] std::string said(std::string_view english) const { return in(spoken_, english); }
 
     const cli::stage::page& page_;
+    language spoken_;
 };
 
 }  // namespace holdfast::lab

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <sstream>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace holdfast::cli::stage {
 
@@ -59,20 +61,72 @@ std::string page::painted(const std::string& text, colour in) const {
     return text;
 }
 
+namespace {
+
+// A piece of text that is not broken: a word, or a Chinese character with the punctuation that follows it.
+struct piece {
+    std::string text;
+    std::size_t columns = 0;
+    bool after_space = false;
+};
+
+// Chinese, Japanese and Korean take two columns and are written without spaces.
+bool is_wide(char32_t c) { return c >= 0x2e80 && c <= 0xffe6; }
+bool ends_something(char32_t c) {
+    return (c >= 0x3001 && c <= 0x3002) || c == 0xff0c || c == 0xff1a || c == 0xff1b || c == 0xff09 ||
+           c == 0x300d || c == 0x300b;
+}
+
+// The character that begins here, and of how many bytes. What is no UTF-8 is a byte.
+std::pair<char32_t, std::size_t> character(std::string_view text) {
+    const auto first = static_cast<unsigned char>(text.front());
+    const std::size_t size = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    if (size == 1 || text.size() < size) return {first, 1};
+    char32_t code = first & (0xffU >> (size + 1));
+    for (const char next : text.substr(1, size - 1))
+        code = (code << 6U) | (static_cast<unsigned char>(next) & 0x3fU);
+    return {code, size};
+}
+
+std::vector<piece> pieces_of(std::string_view text) {
+    std::vector<piece> all;
+    bool space = false;
+    bool joins = false;  // the next character belongs to the last piece
+    while (!text.empty()) {
+        const auto [code, size] = character(text);
+        const auto bytes = text.substr(0, size);
+        text.remove_prefix(size);
+        if (code == ' ' || code == '\n' || code == '\t' || code == '\r') {
+            space = true;
+            joins = false;
+            continue;
+        }
+        const bool wide = is_wide(code);
+        if (all.empty() || space || (wide ? !ends_something(code) : !joins)) all.push_back({{}, 0, space});
+        all.back().text += bytes;
+        all.back().columns += wide ? 2 : 1;
+        joins = !wide;
+        space = false;
+    }
+    return all;
+}
+
+}  // namespace
+
 std::string page::wrapped(const std::string& text, std::size_t indent) const {
-    std::istringstream words{text};
     std::string out;
     std::size_t column = indent;
-    for (std::string word; words >> word;) {
-        if (column > indent && column + 1 + word.size() > width_ - 1) {
+    for (const auto& one : pieces_of(text)) {
+        const std::size_t gap = one.after_space ? 1 : 0;
+        if (column > indent && column + gap + one.columns > width_ - 1) {
             out += "\n" + std::string(indent, ' ');
             column = indent;
-        } else if (column > indent) {
+        } else if (column > indent && gap > 0) {
             out += ' ';
             ++column;
         }
-        out += word;
-        column += word.size();
+        out += one.text;
+        column += one.columns;
     }
     return out;
 }

@@ -84,10 +84,13 @@ private_folder::~private_folder() {
 }
 
 private_server::private_server(const private_folder& in, const server_options& how)
-    : socket_(in.path() / (how.name + ".sock")), log_(in.path() / (how.name + ".log")) {
+    : folder_(in.path()),
+      how_(how),
+      socket_(folder_ / (how.name + ".sock")),
+      log_(folder_ / (how.name + ".log")) {
     for (int tries = 1;; ++tries) {
         try {
-            start(in, how);
+            start();
             return;
         } catch (const no_server&) {
             // Between asking for a port and taking it somebody else may have taken it.
@@ -96,47 +99,52 @@ private_server::private_server(const private_folder& in, const server_options& h
     }
 }
 
-void private_server::start(const private_folder& in, const server_options& how) {
+void private_server::start() {
     const auto program = on_path("redis-server");
     if (!program) {
         throw no_server(
             "a redis-server is started for this and ends with it, but there is none on PATH; install it "
             "with: apt-get install redis-server");
     }
-    port_ = how.listens ? free_port() : 0;
+    port_ = how_.listens ? free_port() : 0;
     // In a file, because all users of the machine can read a command line.
-    const auto settings = in.path() / (how.name + ".conf");
+    const auto settings = folder_ / (how_.name + ".conf");
     std::ofstream secret{settings};
-    if (!how.password.empty())
-        secret << "requirepass " << how.password << "\nmasterauth " << how.password << '\n';
-    if (how.master_port != 0) secret << "replicaof 127.0.0.1 " << how.master_port << '\n';
+    if (!how_.password.empty())
+        secret << "requirepass " << how_.password << "\nmasterauth " << how_.password << '\n';
+    if (how_.master_port != 0) secret << "replicaof 127.0.0.1 " << how_.master_port << '\n';
     secret.close();
-    process_.emplace(*program,
-                     std::vector<std::string>{"redis-server",
-                                              settings.string(),
-                                              "--port",
-                                              std::to_string(port_),
-                                              "--bind",
-                                              "127.0.0.1",
-                                              "--unixsocket",
-                                              socket_.string(),
-                                              "--unixsocketperm",
-                                              "700",
-                                              "--dir",
-                                              in.path().string(),
-                                              "--dbfilename",
-                                              how.name + ".rdb",
-                                              "--logfile",
-                                              log_.string(),
-                                              "--save",
-                                              "",
-                                              "--appendonly",
-                                              "no",
-                                              "--daemonize",
-                                              "no",
-                                              "--repl-diskless-sync-delay",
-                                              "0"},
-                     helper::talk::none);
+    std::vector<std::string> words{program->string(),
+                                   settings.string(),
+                                   "--port",
+                                   std::to_string(port_),
+                                   "--bind",
+                                   "127.0.0.1",
+                                   "--unixsocket",
+                                   socket_.string(),
+                                   "--unixsocketperm",
+                                   "700",
+                                   "--dir",
+                                   folder_.string(),
+                                   "--dbfilename",
+                                   how_.name + ".rdb",
+                                   "--logfile",
+                                   log_.string(),
+                                   "--save",
+                                   "",
+                                   "--appendonly",
+                                   "no",
+                                   "--daemonize",
+                                   "no",
+                                   "--repl-diskless-sync-delay",
+                                   "0"};
+    auto runs = *program;
+    if (!how_.environment.empty()) {
+        runs = "/usr/bin/env";
+        words.insert(words.begin(), how_.environment.begin(), how_.environment.end());
+        words.insert(words.begin(), "env");
+    }
+    process_.emplace(runs, words, helper::talk::none);
     const auto limit = boot_clock::now() + start_limit;
     while (!answers()) {
         if (process_->status())
@@ -150,6 +158,11 @@ void private_server::start(const private_folder& in, const server_options& how) 
 }
 
 void private_server::kill() { process_.reset(); }
+
+void private_server::restart() {
+    kill();
+    start();
+}
 
 bool private_server::answers() const {
     const unique_fd link{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace holdfast::cli::stage {
 
@@ -37,7 +38,8 @@ struct server_options {
     // Only for a master and its replicas, which talk over the loopback, where other users are too.
     std::string password{};
     bool listens = false;
-    int master_port = 0;  // 0: it has no master
+    int master_port = 0;                     // 0: it has no master
+    std::vector<std::string> environment{};  // NAME=VALUE, beside what we have
 };
 
 // A redis-server that nobody else can use: it listens on a socket in the folder, and elsewhere only with a
@@ -48,6 +50,8 @@ class private_server {
 
     // SIGKILL.
     void kill();
+    // Again, after kill(): without its data, on the same socket.
+    void restart();
 
     // On the loopback; 0 if it does not listen there.
     [[nodiscard]] int port() const noexcept { return port_; }
@@ -55,10 +59,12 @@ class private_server {
     [[nodiscard]] std::string url() const { return "unix://" + socket_.string(); }
 
   private:
-    void start(const private_folder& in, const server_options& how);
+    void start();
     [[nodiscard]] bool answers() const;
     [[nodiscard]] std::string last_words() const;
 
+    std::filesystem::path folder_;
+    server_options how_;
     std::filesystem::path socket_;
     std::filesystem::path log_;
     int port_ = 0;

@@ -28,7 +28,7 @@ bool recursive_retry(director& d) {
     d.make_key_last();
     d.step("B waits: try, sleep, try again; its stack may grow to 256 KiB");
     b.refused(tries);
-    d.remark(b.ended() ? "B had no stack left" : "B is none the worse for it, and waits");
+    d.remark(b.ended() ? "B had no stack left" : "B still runs, and waits");
     return b.ended();
 }
 
@@ -47,7 +47,7 @@ constexpr std::array bronze_schedules{
     },
     schedule{
         .name = "recursion",
-        .flaw = "who waits by calling itself runs out of stack",
+        .flaw = "a waiter that calls itself again runs out of stack",
         .play = recursive_retry,
         .flawed = "bronze",
         .why = "Each try is a call within the call before, and none returns until the lock is free. The "

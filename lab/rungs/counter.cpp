@@ -13,7 +13,7 @@ bool stale_count(director& d) {
     d.step("A takes the lock");
     a.run(point::in_cs);
     d.must_be_owned_by(a);
-    d.step("A takes it again: it looks whether it is the owner");
+    d.step("A takes it again: it checks whether it is the owner");
     a.run("after_get");
     d.step("A stands still, and the TTL passes");
     a.pause();

@@ -27,7 +27,7 @@ bool lost_ttl(director& d) {
     d.step("A takes the lock, and takes it again");
     a.run(point::nested);
     d.must_be_owned_by(a);
-    d.step("An administrator withdraws the right to EXPIRE, and A gives one hold back");
+    d.step("An administrator withdraws the right to EXPIRE, and A releases one of its two holds");
     d.forbid({"expire", "pexpire"});
     a.run(point::done);
     d.step("The administrator sees the mistake, and gives the right back");
@@ -54,14 +54,14 @@ constexpr std::array counter_lua_schedules{
         .flaw = "a script that fails between SET and EXPIRE leaves the key for ever",
         .play = lost_ttl,
         .flawed = "counter_lua",
-        .why = "SET takes the TTL away, and EXPIRE is to give it back. A script is alone, but it undoes "
+        .why = "SET takes the TTL away, and EXPIRE is to give it back. A script runs alone, but it undoes "
                "nothing: what came before the command that failed stays done.",
         .cure = "redisson",
-        .why_cured = "HINCRBY changes the count and leaves the TTL alone. It fails as well, and the key "
-                     "still expires.",
+        .why_cured = "HINCRBY changes the count and leaves the TTL alone. The script fails here as well, and "
+                     "the key still expires.",
         .ours = "holdfast_recursive",
-        .why_ours =
-            "No script takes a TTL away; if renewing is refused, the lease ends at its time and says so.",
+        .why_ours = "No script takes a TTL away. If renewing is refused, the lease ends at its time and its "
+                    "holder is told.",
     },
 };
 

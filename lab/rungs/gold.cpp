@@ -30,8 +30,8 @@ constexpr std::array gold_schedules{
         .flaw = "a late DEL takes the lock away from somebody else",
         .play = late_delete,
         .flawed = "gold",
-        .why = "A's key had expired, and the key that A deletes is B's: all keys look the same. C enters "
-               "while B works, and B's DEL will hit C: it goes on with every late one.",
+        .why = "A's key had expired, and what A deletes is B's: the value is the same for all. C enters "
+               "while B works, and B's DEL will hit C: every late DEL passes it on.",
         .cure = "platinum",
         .why_cured = "A finds B's value in the key and leaves it alone, so C waits. (A and B still "
                      "overlapped: A worked longer than its TTL. That is the flaw of diamond.)",

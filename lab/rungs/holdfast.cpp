@@ -7,29 +7,11 @@ namespace holdfast::lab {
 
 namespace {
 
-bool pause_after_check(director& d) {
-    auto& a = d.start("A");
-    auto& b = d.start("B");
-    d.step("A takes the lock, sees that its lease is valid, and is about to write");
-    a.run(point::in_cs);
-    a.run("before_write");
-    d.must_be_owned_by(a);
-    d.step("A stands still right there, and the TTL passes");
-    a.pause();
-    d.wait_until_gone();
-    d.step("B takes the lock and writes");
-    b.run(point::done);
-    d.step("A goes on: it writes");
-    a.resume();
-    a.run(point::done);
-    return d.resource() == "written by A";
-}
-
 constexpr std::array holdfast_schedules{
     schedule{
         .name = "pause_after_check",
         .flaw = "a write that was checked in time arrives too late",
-        .play = pause_after_check,
+        .play = a_writes_after_its_check,
         .flawed = "holdfast_mutex",
         .why = "No two leases were valid at once, and still A's write lands on top of B's: no lock can see "
                "what happens between its check and the write. This is true of every lock, ours too.",

@@ -34,4 +34,22 @@ bool c_gets_in_beside(director& d, process& b, boot_clock::time_point b_holds_un
     return in && d.believes(b);
 }
 
+bool a_writes_after_its_check(director& d) {
+    auto& a = d.start("A");
+    auto& b = d.start("B");
+    d.step("A takes the lock, sees that its lease is valid, and is about to write");
+    a.run(point::in_cs);
+    a.run("before_write");
+    d.must_be_owned_by(a);
+    d.step("A stands still right there, and the TTL passes");
+    a.pause();
+    d.wait_until_gone();
+    d.step("B takes the lock and writes");
+    b.run(point::done);
+    d.step("A goes on: it writes");
+    a.resume();
+    a.run(point::done);
+    return d.resource() == "written by A";
+}
+
 }  // namespace holdfast::lab

@@ -15,4 +15,8 @@ namespace holdfast::lab {
 // B holds the lock, and its TTL has not ended: C wants it too. True: C gets it.
 [[nodiscard]] bool c_gets_in_beside(director& d, process& b, boot_clock::time_point b_holds_until);
 
+// A looks at its lease and stands still; B gets the lock and writes; A writes. True: A's write has replaced
+// B's.
+[[nodiscard]] bool a_writes_after_its_check(director& d);
+
 }  // namespace holdfast::lab

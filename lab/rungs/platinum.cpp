@@ -13,7 +13,7 @@ bool stale_check(director& d) {
     d.step("A takes the lock and works");
     a.run(point::in_cs);
     d.must_be_owned_by(a);
-    d.step("A unlocks: it looks whether the key is its own");
+    d.step("A unlocks: it checks whether the key is its own");
     a.run("after_get");
     d.step("A stands still, and the TTL passes");
     a.pause();

@@ -7,6 +7,8 @@ namespace holdfast::lab {
 
 namespace {
 
+using namespace std::chrono_literals;
+
 bool long_pause(director& d) {
     auto& a = d.start("A");
     auto& b = d.start("B");
@@ -23,10 +25,65 @@ bool long_pause(director& d) {
     return d.believes(b) && d.resource() == "written by A";
 }
 
+bool lost_reply(director& d) {
+    auto& a = d.start("A", {.carried = true});
+    d.step("A takes the lock; the server grants it, and its answer gets lost on the way");
+    d.lose_next_answer();
+    a.run(point::in_cs);
+    d.must_have_lost_it();
+    const auto end = d.key_ends();
+    d.step("A has done its work and unlocks");
+    a.run(point::done);
+    d.step("B wants the lock");
+    auto& b = d.start("B");
+    const bool in = gets_in(b);
+    d.must_be_before(end);
+    return !in;
+}
+
+bool lost_message(director& d) {
+    d.must_last(1s);
+    auto& a = d.start("A");
+    auto& b = d.start("B");
+    d.step("A takes the lock");
+    a.run(point::in_cs);
+    d.step("B wants it, is refused, and waits for a message");
+    const auto asked = boot_clock::now();
+    b.go(point::in_cs);
+    d.step("The connection breaks on which B would hear of it");
+    d.cut_subscriptions();
+    d.step("A unlocks, and says so to whoever listens");
+    a.run(point::done);
+    const auto unlocked = boot_clock::now();
+    d.must_be_before(asked + d.ttl() / 4);
+    d.step("B gets the lock");
+    b.arrive();
+    // Who was told of it, or asked by itself, comes soon; who sleeps until the TTL that it was answered has
+    // two thirds of it before it at least.
+    return d.believes_since(b) - unlocked > d.ttl() / 3;
+}
+
+bool full_memory(director& d) {
+    auto& a = d.start("A");
+    d.step("A takes the lock and does its work");
+    a.run(point::in_cs);
+    a.run("before_unlock");
+    const auto end = d.key_ends();
+    d.step("The server's memory is full (maxmemory), and A unlocks");
+    d.fill_memory();
+    a.run(point::done);
+    d.step("There is room again, and B wants the lock");
+    d.free_memory();
+    auto& b = d.start("B");
+    const bool in = gets_in(b);
+    d.must_be_before(end);
+    return !in;
+}
+
 constexpr std::array redisson_schedules{
     schedule{
         .name = "long_pause",
-        .flaw = "who stood still for longer than the TTL writes beside the next holder",
+        .flaw = "a holder that stood still for longer than the TTL writes beside the next one",
         .play = long_pause,
         .flawed = "redisson",
         .why = "The watchdog is a thread of the process that stands still. A wakes up and knows nothing of "
@@ -37,13 +94,50 @@ constexpr std::array redisson_schedules{
         .why_ours = "The lease is arithmetic and not a flag: valid() compares the clock with a deadline, "
                     "so A knows at once. It does not write.",
     },
+    schedule{
+        .name = "lost_reply",
+        .flaw = "an answer that got lost counts twice, and one unlock is not enough",
+        .play = lost_reply,
+        .flawed = "redisson",
+        .why = "The script had run when the connection broke. A sent it again, was taken for a nested call, "
+               "and has the lock twice. It unlocks once, believes to be out, and B waits for the TTL.",
+        .cure = "",
+        .why_cured = "",
+        .ours = "holdfast_recursive",
+        .why_ours = "Each acquisition has a name of its own. Sent again, it is recognized and not counted.",
+    },
+    schedule{
+        .name = "lost_message",
+        .flaw = "a waiter that misses the message sleeps on although the lock is free",
+        .play = lost_message,
+        .flawed = "redisson",
+        .why = "A message reaches only those who listen at that moment. B did not, and sleeps for the "
+               "remaining TTL it was told when it asked: up to 30 seconds with Redisson's default.",
+        .cure = "",
+        .why_cured = "",
+        .ours = "holdfast_waiting",
+        .why_ours = "Whoever had to connect again asks again at once, and everybody asks now and then even "
+                    "without a message.",
+    },
+    schedule{
+        .name = "full_memory",
+        .flaw = "a server without memory refuses the unlock",
+        .play = full_memory,
+        .flawed = "redisson",
+        .why = "HINCRBY may need memory, so a server that has none left refuses the script: the lock stays "
+               "until its TTL, when locks are needed most.",
+        .cure = "diamond",
+        .why_cured = "DEL never needs memory.",
+        .ours = "holdfast_recursive",
+        .why_ours = "No command of its release needs memory.",
+    },
 };
 
 }  // namespace
 
 rung redisson_rung() {
     return {"redisson", "a hash of owner and count, a unique owner, a watchdog",
-            "Redis locks: Redisson, the reentrant lock and the watchdog", redisson_schedules};
+            "Distributed locks in Redis: Redisson, the reentrant lock and the watchdog", redisson_schedules};
 }
 
 }  // namespace holdfast::lab

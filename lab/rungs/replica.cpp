@@ -7,7 +7,7 @@ namespace holdfast::lab {
 
 namespace {
 
-bool lost_in_failover(director& d) {
+process& a_holds_what_no_replica_knows(director& d) {
     d.use_master_and_replica();
     auto& a = d.start("A");
     d.step("What the master writes does not reach the replica for a moment");
@@ -16,29 +16,54 @@ bool lost_in_failover(director& d) {
     a.run(point::in_cs);
     d.step("The master dies, and the replica takes its place");
     d.fail_over();
+    return a;
+}
+
+bool granted_twice(director& d) {
+    const auto& a = a_holds_what_no_replica_knows(d);
+    auto& b = d.start("B");
+    d.step("B wants the lock");
+    return gets_in(b) && d.believes(a);
+}
+
+bool written_late(director& d) {
+    auto& a = a_holds_what_no_replica_knows(d);
     auto& b = d.start("B");
     d.step("B takes the lock at the new master, and writes");
-    const bool in = gets_in(b) && d.believes(a);
     b.run(point::done);
     d.step("A goes on with its work");
     a.run(point::done);
-    return in && d.resource() == "written by A";
+    return d.resource() == "written by A";
 }
 
 constexpr std::array replica_schedules{
     schedule{
         .name = "failover",
         .flaw = "a lock that the replica never heard of is granted twice",
-        .play = lost_in_failover,
+        .play = granted_twice,
         .flawed = "redisson",
         .why = "The master answers before it has told its replicas. What it had not told them died with "
                "it, and the new master gives B a lock that A holds.",
+        .cure = "multilock",
+        .why_cured = "A has the lock at two other masters as well, which did not fail. B gets one of three, "
+                     "gives it back, and waits.",
+        .ours = "",
+        .why_ours = "A lock of holdfast on one master is granted twice here too; docs/safety.md says so.",
+    },
+    schedule{
+        .name = "late_write",
+        .flaw = "after a failover the old holder writes on top of the new one",
+        .play = written_late,
+        .flawed = "redisson",
+        .why = "Both hold the lock, and neither can know of the other. What they write is as good as "
+               "without a lock.",
         .cure = "holdfast_fenced",
-        .why_cured = "A and B still hold it at once for the rest of A's lease: no lock on one master can "
-                     "help that. But fences come from the clock and grow across the failover, so the "
-                     "resource refuses A's write.",
+        .why_cured = "A and B hold it at once for the rest of A's lease: no lock on one master can help "
+                     "that. But fences come from the clock and grow across the failover, so the resource "
+                     "refuses A's write.",
         .ours = "holdfast_fenced",
         .why_ours = "",
+        .leases_may_overlap = true,
     },
 };
 
@@ -46,7 +71,7 @@ constexpr std::array replica_schedules{
 
 rung replica_rung() {
     return {"replica", "a master with an asynchronous replica, and a failover",
-            "Redis locks: the problem of master and replica", replica_schedules};
+            "Distributed locks in Redis: the problem of master and replica", replica_schedules};
 }
 
 }  // namespace holdfast::lab

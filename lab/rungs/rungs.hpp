@@ -14,6 +14,10 @@ namespace holdfast::lab {
 [[nodiscard]] rung counter_lua_rung();
 [[nodiscard]] rung redisson_rung();
 [[nodiscard]] rung replica_rung();
+[[nodiscard]] rung multilock_rung();
+[[nodiscard]] rung redlock_rung();
+[[nodiscard]] rung fallback_rung();
+[[nodiscard]] rung table_rung();
 [[nodiscard]] rung holdfast_rung();
 
 }  // namespace holdfast::lab

@@ -5,15 +5,15 @@ namespace holdfast::lab {
 
 namespace {
 
-constexpr auto compare_and_delete = R"(
+struct diamond final : scheme {
+    using scheme::scheme;
+
+    static constexpr auto compare_and_delete = R"(
 if redis.call('get', KEYS[1]) == ARGV[1] then
     return redis.call('del', KEYS[1])
 else
     return 0
 end)";
-
-struct diamond final : scheme {
-    using scheme::scheme;
 
     void lock() override {
         while (send("SET", key, owner, "NX", "PX", ttl).nil()) stop("before_retry");

@@ -1,10 +1,11 @@
 // Redisson's way: a hash of owner and count, an owner that is unique everywhere, and a watchdog that renews
-// the key while its holder lives.
+// the key while its holder lives. Who is refused sleeps until a message, or until the key would end.
 #include "lab/every.hpp"
 #include "lab/schemes/schemes.hpp"
 
 #include "base/random.hpp"
 
+#include <chrono>
 #include <optional>
 
 namespace holdfast::lab {
@@ -37,14 +38,31 @@ struct redisson final : scheme {
     using scheme::scheme;
 
     void lock() override {
-        // Redisson sleeps here until a message on the channel or the PTTL that it was answered.
-        while (!send("EVAL", acquire, 1, key, ttl, id).nil()) stop("before_retry");
+        reply left = take();
+        if (!left.nil()) {
+            listen_to(channel);
+            left = take();  // it may have become free before anybody listened
+        }
+        while (!left.nil()) {
+            stop("before_retry");
+            wait_for_message(std::chrono::milliseconds{left.number()});
+            left = take();
+        }
         if (++holds == 1) watchdog.emplace(ttl / 3, [this] { return renewed(); });
     }
 
     void unlock() override {
         if (--holds == 0) watchdog.reset();
-        send("EVAL", release, 2, key, "redisson_lock__channel:{" + key + "}", 0, ttl, id);
+        send("EVAL", release, 2, key, channel, 0, ttl, id);
+    }
+
+    // A command whose reply does not come is sent again.
+    reply take() {
+        try {
+            return send("EVAL", acquire, 1, key, ttl, id);
+        } catch (const connection_broken&) {
+            return send("EVAL", acquire, 1, key, ttl, id);
+        }
     }
 
     // It renews no more once an unlock has failed.
@@ -54,6 +72,7 @@ struct redisson final : scheme {
 
     const std::string id =
         base::client_id::make().uuid().substr(0, 8) + ":" + owner;  // a UUID, cut for the reader
+    const std::string channel = "redisson_lock__channel:{" + key + "}";
     int holds = 0;
     std::optional<every> watchdog;
 };

@@ -1,6 +1,6 @@
 #include "lab/schemes/schemes.hpp"
 
-#include "lab/schemes/sources.hpp"
+#include "lab/texts.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,20 +10,40 @@ namespace holdfast::lab {
 namespace {
 
 constexpr std::array schemes{
-    known_scheme{"bronze", "SETNX; DEL", source::bronze, make_bronze},
-    known_scheme{"silver", "SETNX, PEXPIRE; DEL", source::silver, make_silver},
-    known_scheme{"gold", "SET NX PX, the same value for all; DEL", source::gold, make_gold},
-    known_scheme{"platinum", "SET NX PX, a value of one's own; GET, DEL", source::platinum, make_platinum},
-    known_scheme{"diamond", "SET NX PX, a value of one's own; compare and delete in Lua", source::diamond,
+    known_scheme{"bronze", "SETNX; DEL", text::bronze, make_bronze},
+    known_scheme{"silver", "SETNX, PEXPIRE; DEL", text::silver, make_silver},
+    known_scheme{"gold", "SET NX PX, the same value for all; DEL", text::gold, make_gold},
+    known_scheme{"platinum", "SET NX PX, a value of one's own; GET, DEL", text::platinum, make_platinum},
+    known_scheme{"diamond", "SET NX PX, a value of one's own; compare and delete in Lua", text::diamond,
                  make_diamond},
-    known_scheme{"counter", "\"owner:count\", command by command", source::counter, make_counter},
-    known_scheme{"counter_lua", "\"owner:count\", in Lua", source::counter_lua, make_counter_lua},
-    known_scheme{"redisson", "a hash of owner and count, in Lua; a watchdog", source::redisson,
-                 make_redisson},
-    known_scheme{"holdfast_mutex", "holdfast::mutex", source::holdfast_mutex, make_holdfast_mutex},
-    known_scheme{"holdfast_recursive", "holdfast::recursive_mutex", source::holdfast_recursive,
+    known_scheme{"counter", "\"owner:count\", command by command", text::counter, make_counter},
+    known_scheme{"counter_lua", "\"owner:count\", in Lua", text::counter_lua, make_counter_lua},
+    known_scheme{"redisson", "a hash of owner and count, in Lua; a watchdog", text::redisson, make_redisson},
+    known_scheme{"multilock", "SET NX PX on every one of several servers", text::multilock, make_multilock,
+                 kept::on_many},
+    known_scheme{"redlock", "SET NX PX on more than half, within the TTL", text::redlock, make_redlock,
+                 kept::on_many},
+    known_scheme{"redlock_unchecked", "SET NX PX on more than half, without looking at the clock",
+                 text::redlock, make_redlock_unchecked, kept::on_many},
+    known_scheme{"redlock_member", "Redlock on nodes that bear the mark of a member", text::redlock,
+                 make_redlock_member, kept::on_many},
+    known_scheme{"redlock_fenced", "Redlock with a fence", text::redlock, make_redlock_fenced, kept::on_many},
+    known_scheme{"fallback_local", "SET NX PX; without Redis a lock in the process", text::fallback_local,
+                 make_fallback_local},
+    known_scheme{"fallback_table", "SET NX PX; without Redis a row in a table", text::fallback_table,
+                 make_fallback_table, kept::on_server_or_in_table},
+    known_scheme{"table", "INSERT ... ON CONFLICT DO UPDATE", text::table, make_table, kept::in_table},
+    known_scheme{"table_reread", "the upsert of table, then SELECT owner", text::table_reread,
+                 make_table_reread, kept::in_table},
+    known_scheme{"table_clock",
+                 "an upsert by the clock of the database, which writes nothing unless it takes",
+                 text::table_clock, make_table_clock, kept::in_table},
+    known_scheme{"holdfast_mutex", "holdfast::mutex", text::holdfast_mutex, make_holdfast_mutex},
+    known_scheme{"holdfast_recursive", "holdfast::recursive_mutex", text::holdfast_recursive,
                  make_holdfast_recursive},
-    known_scheme{"holdfast_fenced", "holdfast::mutex, fenced", source::holdfast_fenced, make_holdfast_fenced},
+    known_scheme{"holdfast_fenced", "holdfast::mutex, fenced", text::holdfast_fenced, make_holdfast_fenced},
+    known_scheme{"holdfast_waiting", "holdfast::recursive_mutex, waiting", text::holdfast_waiting,
+                 make_holdfast_waiting},
 };
 
 }  // namespace
@@ -33,6 +53,11 @@ std::span<const known_scheme> all_schemes() { return schemes; }
 const known_scheme* find_scheme(std::string_view name) {
     const auto found = std::ranges::find(schemes, name, &known_scheme::name);
     return found == schemes.end() ? nullptr : &*found;
+}
+
+// The first of those that share a file gave it its name.
+std::string_view file_of(const known_scheme& one) {
+    return std::ranges::find(schemes, one.source, &known_scheme::source)->name;
 }
 
 }  // namespace holdfast::lab

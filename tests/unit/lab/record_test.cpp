@@ -20,6 +20,8 @@ struct lab_record : testing::Test {
         log.note({.at = at, .kind = event_kind::stop, .who = who, .text = where});
     }
 
+    lab_record() { log.add_place("key"); }
+
     recorder log{"gold", 300ms};
 };
 
@@ -57,10 +59,10 @@ TEST_F(lab_record, a_lease_that_goes_on_does_not_prolong_the_belief) {
 
 TEST_F(lab_record, what_goes_on_ends_with_the_record) {
     log.believes("A", 10ms);
-    log.owned_by("A", 11ms);
+    log.owned_by(0, "A", 11ms);
     const auto seen = log.finish(90ms);
     EXPECT_EQ(seen.beliefs, (std::vector<span>{{"A", 10ms, 90ms}}));
-    EXPECT_EQ(seen.owners, (std::vector<span>{{"A", 11ms, 90ms}}));
+    EXPECT_EQ(seen.places[0].owners, (std::vector<span>{{"A", 11ms, 90ms}}));
 }
 
 TEST_F(lab_record, a_second_belief_of_the_same_process_changes_nothing) {
@@ -72,12 +74,33 @@ TEST_F(lab_record, a_second_belief_of_the_same_process_changes_nothing) {
 }
 
 TEST_F(lab_record, key_passes_from_owner_to_owner) {
-    log.owned_by("A", 10ms);
-    log.owned_by("A", 20ms);
-    log.owned_by("", 310ms);
-    log.owned_by("B", 320ms);
+    log.owned_by(0, "A", 10ms);
+    log.owned_by(0, "A", 20ms);
+    log.owned_by(0, "", 310ms);
+    log.owned_by(0, "B", 320ms);
     EXPECT_EQ(log.owner(), "B");
-    EXPECT_EQ(log.finish(400ms).owners, (std::vector<span>{{"A", 10ms, 310ms}, {"B", 320ms, 400ms}}));
+    EXPECT_EQ(log.finish(400ms).places[0].owners,
+              (std::vector<span>{{"A", 10ms, 310ms}, {"B", 320ms, 400ms}}));
+}
+
+TEST_F(lab_record, of_several_places_the_owner_is_who_has_more_than_half) {
+    log.add_place("node 2");
+    log.add_place("node 3");
+    log.owned_by(0, "A", 10ms);
+    EXPECT_EQ(log.owner(), "");
+    log.owned_by(1, "B", 20ms);
+    EXPECT_EQ(log.owner(), "");
+    log.owned_by(2, "B", 30ms);
+    EXPECT_EQ(log.owner(), "B");
+    EXPECT_EQ(log.owner_at(0), "A");
+}
+
+TEST_F(lab_record, who_stands_still_at_the_end_stood_still_to_the_end) {
+    log.stands_still("A", 10ms);
+    log.moves_again("A", 20ms);
+    log.moves_again("B", 25ms);
+    log.stands_still("B", 30ms);
+    EXPECT_EQ(log.finish(40ms).stills, (std::vector<span>{{"A", 10ms, 20ms}, {"B", 30ms, 40ms}}));
 }
 
 TEST_F(lab_record, reports_are_put_in_the_order_of_time) {

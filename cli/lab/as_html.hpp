@@ -1,0 +1,13 @@
+// Results as a page for a browser: one file that needs no other, and no script.
+#pragma once
+
+#include "cli/lab/results.hpp"
+#include "lab/language.hpp"
+
+#include <string>
+
+namespace holdfast::lab {
+
+[[nodiscard]] std::string as_html(const results& all, language spoken);
+
+}  // namespace holdfast::lab

@@ -1,0 +1,26 @@
+# holdfast_embed_clock_shim(<target>): builds lab/clock_shim.cpp as a library of its own, which needs nothing but the C
+# library, and makes its bytes the constant holdfast::lab::clock_shim in the header lab/clock_shim.hpp for <target>. So the
+# command carries it along wherever it is installed.
+function(holdfast_embed_clock_shim target)
+    set(source "${PROJECT_SOURCE_DIR}/lab/clock_shim.cpp")
+    set(library "${PROJECT_BINARY_DIR}/generated/clock_shim.so")
+    set(header "${PROJECT_BINARY_DIR}/generated/include/lab/clock_shim.hpp")
+    set(generator "${PROJECT_SOURCE_DIR}/cmake/embed_bytes.cmake")
+    # By hand, because it must not have what the build gives to all others: sanitizers, the C++ library.
+    add_custom_command(
+        OUTPUT "${library}"
+        COMMAND "${CMAKE_CXX_COMPILER}" -std=c++20 -O2 -fPIC -shared -s -fno-exceptions -fno-rtti
+            -o "${library}" "${source}" -nodefaultlibs -lc
+        DEPENDS "${source}"
+        COMMENT "Building the clock of the lab"
+        VERBATIM)
+    add_custom_command(
+        OUTPUT "${header}"
+        COMMAND "${CMAKE_COMMAND}" "-DINPUT=${library}" "-DOUTPUT=${header}" -DNAMESPACE=holdfast::lab -DNAME=clock_shim
+            -P "${generator}"
+        DEPENDS "${library}" "${generator}"
+        COMMENT "Embedding lab/clock_shim.hpp"
+        VERBATIM)
+    add_custom_target(${target}_clock_shim DEPENDS "${header}")
+    add_dependencies(${target} ${target}_clock_shim)
+endfunction()

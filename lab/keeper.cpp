@@ -1,0 +1,31 @@
+#include "lab/keeper.hpp"
+
+namespace holdfast::lab {
+
+keeping redis_keeper::look(const std::string& key) {
+    keeping seen;
+    const auto type = link_.send({"TYPE", key}).text();
+    if (type == "string") seen.identity = link_.send({"GET", key}).text();
+    // The fields and not their values: a count may change late, the owner does not.
+    if (type == "hash") seen.identity = link_.send({"HKEYS", key}).shown();
+    const auto left = link_.send({"PTTL", key}).number();
+    if (left >= 0) seen.left = std::chrono::milliseconds{left};
+    if (left == -2) seen.identity.clear();  // it ended between these questions
+    return seen;
+}
+
+table_keeper::table_keeper(const std::string& file) : database_(file) {
+    database_.run(
+        "CREATE TABLE distributed_lock (lock_key TEXT PRIMARY KEY, owner TEXT, expire_time INTEGER)");
+}
+
+keeping table_keeper::look(const std::string& key) {
+    const auto row = database_.run(
+        "SELECT owner, expire_time - now_ms() FROM distributed_lock WHERE lock_key = ?1", {key});
+    if (row.columns.empty()) return {};
+    const std::chrono::milliseconds left{std::stoll(row.columns[1])};
+    if (left.count() < 0) return {};
+    return {row.columns[0], left};
+}
+
+}  // namespace holdfast::lab

@@ -1,0 +1,68 @@
+#include "lab/rungs/moves.hpp"
+#include "lab/rungs/rungs.hpp"
+
+#include <array>
+
+namespace holdfast::lab {
+
+namespace {
+
+bool both_cut_off(director& d) {
+    auto& a = d.start("A", {.cut_off_from = {1}});
+    auto& b = d.start("B", {.cut_off_from = {1}});
+    d.step("Nobody can reach Redis. A wants the lock");
+    a.run(point::in_cs);
+    d.step("B, another process, wants it too");
+    return gets_in(b) && d.believes(a);
+}
+
+bool one_cut_off(director& d) {
+    auto& a = d.start("A");
+    auto& b = d.start("B", {.cut_off_from = {1}});
+    d.step("A takes the lock, from Redis");
+    a.run(point::in_cs);
+    const auto end = d.key_ends();
+    d.step("B cannot reach Redis, and wants the lock");
+    const bool in = gets_in(b) && d.believes(a);
+    d.must_be_before(end);
+    return in;
+}
+
+constexpr std::array fallback_schedules{
+    schedule{
+        .name = "no_redis",
+        .flaw = "a local lock keeps other threads out, and no other process",
+        .play = both_cut_off,
+        .flawed = "fallback_local",
+        .why =
+            "Each process has a lock of its own and gets it. That is what the article says of it: only for "
+            "work that something else protects as well, or that may be done twice.",
+        .cure = "fallback_table",
+        .why_cured = "Both turn to the same table, and the row is A's. B waits.",
+        .ours = "holdfast_mutex",
+        .why_ours =
+            "Without Redis nobody gets the lock: acquire() throws, and never says yes without knowing.",
+    },
+    schedule{
+        .name = "split",
+        .flaw = "one process has Redis and the other its substitute, and both have the lock",
+        .play = one_cut_off,
+        .flawed = "fallback_table",
+        .why = "Each of two stores is right, and nobody compares them. Only those who can reach Redis know "
+               "what is held there, and B cannot.",
+        .cure = "",
+        .why_cured = "",
+        .ours = "holdfast_mutex",
+        .why_ours = "B is told that the lock cannot be had. To be available with either store and exclusive "
+                    "with both is more than any lock can promise.",
+    },
+};
+
+}  // namespace
+
+rung fallback_rung() {
+    return {"fallback", "degradation: without Redis something else must do",
+            "A practical guide to Redis locks: degradation", fallback_schedules};
+}
+
+}  // namespace holdfast::lab

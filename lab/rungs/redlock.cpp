@@ -1,0 +1,137 @@
+#include "lab/rungs/moves.hpp"
+#include "lab/rungs/rungs.hpp"
+
+#include <array>
+
+namespace holdfast::lab {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+bool restart(director& d) {
+    d.use_masters(5);
+    auto& a = d.start("A", {.cut_off_from = {4, 5}});
+    auto& b = d.start("B");
+    d.step("A cannot reach nodes 4 and 5, and takes the lock at 1, 2 and 3");
+    a.run(point::in_cs);
+    const auto end = d.key_ends();
+    d.step("Node 3 dies, and comes back without its data");
+    d.restart(3);
+    d.step("B wants the lock");
+    const bool in = gets_in(b) && d.believes(a);
+    d.must_be_before(end);
+    return in;
+}
+
+bool clock_jump(director& d) {
+    d.use_masters(5);
+    auto& a = d.start("A", {.cut_off_from = {4, 5}});
+    auto& b = d.start("B");
+    d.step("A takes the lock at nodes 1, 2 and 3, checks the time, and is about to write");
+    a.run(point::in_cs);
+    a.run("before_write");
+    const auto end = d.key_ends();
+    d.step("The clock of node 3 is set right: it was a minute behind");
+    d.step_clock(3, 61s);
+    d.step("B takes the lock and writes");
+    const bool in = gets_in(b);
+    d.must_be_before(end);
+    b.run(point::done);
+    d.step("A writes");
+    a.run(point::done);
+    return in && d.resource() == "written by A";
+}
+
+bool pause_before_check(director& d) {
+    d.use_masters(5);
+    auto& a = d.start("A");
+    auto& b = d.start("B");
+    d.step("A has the answers of all nodes, and has not looked at the clock yet");
+    a.run("after_quorum");
+    d.step("A stands still right there, and the TTL passes");
+    a.pause();
+    d.wait_until_gone();
+    d.step("B takes the lock");
+    b.run(point::in_cs);
+    const auto end = d.key_ends();
+    d.step("A goes on");
+    a.resume();
+    a.run("before_retry");
+    d.must_be_before(end);
+    return d.believes(a) && d.believes(b);
+}
+
+bool pause_after_check(director& d) {
+    d.use_masters(5);
+    return a_writes_after_its_check(d);
+}
+
+constexpr std::array redlock_schedules{
+    schedule{
+        .name = "restart",
+        .flaw = "a node that forgets its vote votes twice",
+        .play = restart,
+        .flawed = "redlock",
+        .why = "Node 3 voted for A, lost its memory, and voted for B: 1, 2, 3 and 3, 4, 5 are two "
+               "majorities. Redis keeps nothing over a crash unless it is told to, and with appendfsync "
+               "everysec it may lose the last second.",
+        .cure = "redlock_member",
+        .why_cured = "A node that comes back empty has lost its mark of a member. It has no vote until an "
+                     "administrator marks it again, after every lock that it forgot has expired. B waits.",
+        .ours = "",
+        .why_ours = "holdfast has no lock over several servers yet. On one server that comes back empty, its "
+                    "locks are gone too; docs/safety.md says so.",
+    },
+    schedule{
+        .name = "clock",
+        .flaw = "a node whose clock jumps lets go too early, and two write",
+        .play = clock_jump,
+        .flawed = "redlock",
+        .why = "Redis counts a TTL by the wall clock. Node 3 believed that a minute had passed and gave its "
+               "vote to B. A could not know, and its write landed on top of B's.",
+        .cure = "redlock_fenced",
+        .why_cured = "Both still hold the lock. But B's number is greater, because the majority had heard of "
+                     "A's, and the resource refuses A's write.",
+        .ours = "holdfast_fenced",
+        .why_ours = "One server, whose own clock jumps: the lock is granted twice here too, and the fence "
+                    "keeps A's write away.",
+        .leases_may_overlap = true,
+    },
+    schedule{
+        .name = "pause_before_check",
+        .flaw = "a client that does not check the clock after asking believes old answers",
+        .play = pause_before_check,
+        .flawed = "redlock_unchecked",
+        .why = "The answers had been true. A read them after the TTL had passed everywhere, and B had the "
+               "lock by then.",
+        .cure = "redlock",
+        .why_cured =
+            "Step 3: A compares the time since it began with the TTL, sees that nothing is left, and "
+            "gives up what it was granted.",
+        .ours = "holdfast_mutex",
+        .why_ours =
+            "A lease counts from the moment before the question was sent. A's had ended when it woke.",
+    },
+    schedule{
+        .name = "pause_after_check",
+        .flaw = "a client that stands still after checking the clock writes too late",
+        .play = pause_after_check,
+        .flawed = "redlock",
+        .why = "Step 3 can only see what was before it. A looked in time, stood still, and wrote; five nodes "
+               "help no more against this than one.",
+        .cure = "redlock_fenced",
+        .why_cured = "The resource has seen B's greater number, and refuses A's write.",
+        .ours = "holdfast_fenced",
+        .why_ours = "The same, with one server.",
+    },
+};
+
+}  // namespace
+
+rung redlock_rung() {
+    return {"redlock", "five masters, and more than half must grant it in time",
+            "Distributed locks in Redis: how Redlock works", redlock_schedules};
+}
+
+}  // namespace holdfast::lab

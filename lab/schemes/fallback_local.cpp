@@ -1,0 +1,42 @@
+// Degradation to a local lock: if Redis cannot be reached, a mutex of this process does instead.
+#include "lab/schemes/schemes.hpp"
+
+#include <mutex>
+
+namespace holdfast::lab {
+
+namespace {
+
+struct fallback_local final : scheme {
+    using scheme::scheme;
+
+    static constexpr auto compare_and_delete = R"(
+if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end
+return 0)";
+
+    void lock() override {
+        for (int tries = 0; tries < 3; ++tries) {
+            try {
+                while (send("SET", key, owner, "NX", "PX", ttl).nil()) stop("before_retry");
+                return;
+            } catch (const connection_broken&) {  // the article waits 100 ms here
+            }
+        }
+        say("cannot reach Redis, and takes a lock of its own process");
+        degraded = std::unique_lock{in_this_process};
+    }
+
+    void unlock() override {
+        if (degraded.owns_lock()) return degraded.unlock();
+        send("EVAL", compare_and_delete, 1, key, owner);
+    }
+
+    std::mutex in_this_process;
+    std::unique_lock<std::mutex> degraded;
+};
+
+}  // namespace
+
+std::unique_ptr<scheme> make_fallback_local(performer& by) { return std::make_unique<fallback_local>(by); }
+
+}  // namespace holdfast::lab

@@ -1,0 +1,35 @@
+// holdfast::recursive_mutex, and who is refused waits in acquire(): it sleeps until it is woken.
+#include "lab/schemes/schemes.hpp"
+
+#include <holdfast/client.hpp>
+#include <holdfast/mutex.hpp>
+
+namespace holdfast::lab {
+
+namespace {
+
+struct holdfast_waiting final : scheme {
+    explicit holdfast_waiting(performer& by) : scheme(by) {}
+
+    void lock() override { held = turn.acquire(); }
+
+    void unlock() override {
+        say(held.release() == release_outcome::released ? "release(): released" : "release(): already_lost");
+    }
+
+    void unwind() override { held = {}; }
+
+    std::optional<boot_clock::time_point> holds_until() const override { return held.deadline(); }
+
+    client locks{config{.url = own_part().url(), .lease = ttl}};
+    recursive_mutex turn{locks, key};
+    lease held;
+};
+
+}  // namespace
+
+std::unique_ptr<scheme> make_holdfast_waiting(performer& by) {
+    return std::make_unique<holdfast_waiting>(by);
+}
+
+}  // namespace holdfast::lab

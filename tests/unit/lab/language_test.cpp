@@ -1,0 +1,58 @@
+// Everything that the lab says has a translation; what it says while it plays is asked in cli_lab_test.
+#include "lab/language.hpp"
+#include "lab/ladder.hpp"
+#include "lab/schemes/schemes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace holdfast::lab {
+namespace {
+
+std::size_t holes_in(std::string_view text) {
+    std::size_t found = 0;
+    for (auto at = text.find("{}"); at != text.npos; at = text.find("{}", at + 2)) ++found;
+    return found;
+}
+
+void expect_translated(std::string_view english) {
+    if (english.empty()) return;
+    EXPECT_TRUE(is_translated(language::chinese, english)) << english;
+}
+
+TEST(lab_language, all_rungs_and_schemes_are_translated) {
+    for (const auto& rung : ladder()) {
+        expect_translated(rung.line);
+        expect_translated(rung.article);
+        for (const auto& one : rung.schedules) {
+            for (const auto text : {one.flaw, one.why, one.why_cured, one.why_ours}) expect_translated(text);
+        }
+    }
+    for (const auto& one : all_schemes()) expect_translated(one.what);
+}
+
+TEST(lab_language, a_translation_has_the_holes_of_its_original) {
+    for (const auto& one : chinese()) {
+        EXPECT_EQ(holes_in(one.english), holes_in(one.other)) << one.english;
+        EXPECT_FALSE(one.other.empty()) << one.english;
+        EXPECT_EQ(std::ranges::count(chinese(), one.english, &translation::english), 1) << one.english;
+    }
+}
+
+TEST(lab_language, what_stands_in_a_hole_stands_in_the_translation) {
+    const auto said = in(language::chinese, "the clock of node 3 jumps by 61 s");
+    EXPECT_NE(said.find('3'), said.npos) << said;
+    EXPECT_NE(said.find("61"), said.npos) << said;
+    EXPECT_EQ(said.find("clock"), said.npos) << said;
+}
+
+TEST(lab_language, what_nobody_translated_stays_english) {
+    EXPECT_EQ(in(language::chinese, "a whale"), "a whale");
+    EXPECT_FALSE(is_translated(language::chinese, "a whale"));
+    EXPECT_EQ(in(language::english, "a whale"), "a whale");
+}
+
+}  // namespace
+}  // namespace holdfast::lab
