@@ -485,6 +485,7 @@ constexpr auto table = std::to_array<translation>({
      "被一步步带到关键之处。横轴按变化计数，不按时间。"},
     {"believes it holds the lock, alone", "自认为持有锁，而且只有它一个"},
     {"believes it while another does too", "自认为持有锁，而另一个也这么认为"},
+    {"waits for the lock", "等待锁"},
     {"stands still", "停住"},
     {"owns the key on the server", "在服务器上拥有 key"},
     {"the flaw", "缺陷"},

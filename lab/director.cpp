@@ -71,7 +71,7 @@ std::string process::arrive() {
 
 bool process::refused(int times) {
     for (int i = 0; i < times; ++i) {
-        if (run("before_retry") != "before_retry") return false;
+        if (run(point::before_retry) != point::before_retry) return false;
     }
     return true;
 }
@@ -80,7 +80,7 @@ void process::kill() {
     by_.look(boot_clock::now());
     child_.signal(SIGKILL);
     by_.fault(*this, "is killed (SIGKILL)");
-    by_.made_.believes_no_more(name_, by_.since_start(boot_clock::now()));
+    by_.made_.ends(name_, by_.since_start(boot_clock::now()));
     ended_ = true;
 }
 
@@ -447,7 +447,7 @@ void director::hear(process& from) {
     if (!status) return;
     from.ended_ = true;
     fault(from, how_it_ended(*status));
-    made_.believes_no_more(from.name_, since_start(boot_clock::now()));
+    made_.ends(from.name_, since_start(boot_clock::now()));
 }
 
 void director::take(process& from, const report& seen) {
@@ -465,6 +465,8 @@ void director::take(process& from, const report& seen) {
         case report::kind::stop:
             from.stands_at_ = seen.text;
             if (seen.text != point::ready) note(event_kind::stop);
+            if (seen.text == point::before_retry) made_.waits(from.name_, at);
+            if (seen.text == point::failed) made_.waits_no_more(from.name_, at);
             break;
         case report::kind::believes:
             from.believes_since_ = seen.at;

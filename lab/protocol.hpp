@@ -19,7 +19,8 @@ inline constexpr std::string_view in_cs = "in_cs";    // it has the lock
 inline constexpr std::string_view nested = "nested";  // it has the lock a second time
 inline constexpr std::string_view done = "done";      // it gave the lock back
 inline constexpr std::string_view failed = "failed";  // the server refused something, and its part is over
-inline constexpr std::string_view ended = "ended";    // the process is no more
+inline constexpr std::string_view before_retry = "before_retry";  // it was refused, and will ask again
+inline constexpr std::string_view ended = "ended";                // the process is no more
 
 [[nodiscard]] constexpr bool is_common(std::string_view p) { return p == in_cs || p == nested || p == done; }
 }  // namespace point

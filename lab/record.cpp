@@ -40,21 +40,26 @@ recorder::recorder(std::string scheme, std::chrono::milliseconds ttl) {
 
 void recorder::note(event seen) { made_.events.push_back(std::move(seen)); }
 
-void recorder::believes(const std::string& who, instant at) { believing_.try_emplace(who, at); }
-
-void recorder::believes_no_more(const std::string& who, instant at, std::optional<instant> until) {
-    const auto found = believing_.find(who);
-    if (found == believing_.end()) return;
-    const auto to = until ? std::min(at, *until) : at;
-    if (found->second < to) made_.beliefs.push_back({who, found->second, to});
-    believing_.erase(found);
+void recorder::believes(const std::string& who, instant at) {
+    waits_no_more(who, at);
+    believing_.try_emplace(who, at);
 }
 
-void recorder::moves_again(const std::string& who, instant at) {
-    const auto found = still_.find(who);
-    if (found == still_.end()) return;
-    made_.stills.push_back({who, found->second, at});
-    still_.erase(found);
+void recorder::believes_no_more(const std::string& who, instant at, std::optional<instant> until) {
+    end(believing_, who, until ? std::min(at, *until) : at, made_.beliefs);
+}
+
+void recorder::end(since& of, const std::string& who, instant at, std::vector<span>& into) {
+    const auto found = of.find(who);
+    if (found == of.end()) return;
+    if (found->second < at) into.push_back({who, found->second, at});
+    of.erase(found);
+}
+
+void recorder::ends(const std::string& who, instant at) {
+    believes_no_more(who, at);
+    waits_no_more(who, at);
+    moves_again(who, at);
 }
 
 void recorder::add_place(const std::string& name) {
@@ -83,8 +88,9 @@ std::string recorder::owner() const {
 }
 
 record recorder::finish(instant at) {
-    while (!believing_.empty()) believes_no_more(std::string{believing_.begin()->first}, at);
-    while (!still_.empty()) moves_again(std::string{still_.begin()->first}, at);
+    for (const auto* const going_on : {&believing_, &waiting_, &still_}) {
+        while (!going_on->empty()) ends(std::string{going_on->begin()->first}, at);
+    }
     for (std::size_t i = 0; i < owners_.size(); ++i) owned_by(i, "", at);
     made_.end = at;
     std::ranges::stable_sort(made_.beliefs, {}, &span::from);

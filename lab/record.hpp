@@ -50,6 +50,7 @@ struct record {
     std::chrono::milliseconds ttl{};
     std::vector<event> events;  // in the order of time
     std::vector<span> beliefs;  // by each process: "I hold the lock"
+    std::vector<span> waits;    // it was refused, and wants the lock
     std::vector<span> stills;   // it stood still
     std::vector<place> places;  // as the servers see it
     instant end{};
@@ -80,9 +81,16 @@ class recorder {
     void believes_no_more(const std::string& who, instant at, std::optional<instant> until = {});
     [[nodiscard]] bool believing(const std::string& who) const { return believing_.contains(who); }
 
-    // Its process stands still, and moves again or dies.
+    // It wants the lock and does not get it, until it believes to have it, or wants it no longer.
+    void waits(const std::string& who, instant at) { waiting_.try_emplace(who, at); }
+    void waits_no_more(const std::string& who, instant at) { end(waiting_, who, at, made_.waits); }
+
+    // Its process stands still, and moves again.
     void stands_still(const std::string& who, instant at) { still_.try_emplace(who, at); }
-    void moves_again(const std::string& who, instant at);
+    void moves_again(const std::string& who, instant at) { end(still_, who, at, made_.stills); }
+
+    // Its process is no more.
+    void ends(const std::string& who, instant at);
 
     // One more place; the first has the number 0.
     void add_place(const std::string& name);
@@ -98,9 +106,13 @@ class recorder {
     [[nodiscard]] record finish(instant at);
 
   private:
+    using since = std::map<std::string, instant>;
+    static void end(since& of, const std::string& who, instant at, std::vector<span>& into);
+
     record made_;
-    std::map<std::string, instant> believing_;
-    std::map<std::string, instant> still_;
+    since believing_;
+    since waiting_;
+    since still_;
     std::vector<span> owners_;  // of each place, now; `to` is not known yet
 };
 

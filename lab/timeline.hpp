@@ -32,7 +32,8 @@ struct stretch {
 struct lane {
     std::string name;  // of the process, or of the place
     std::vector<stretch> stretches;
-    std::vector<stretch> stills;  // the process stood still
+    std::vector<stretch> waits;   // the process wants the lock
+    std::vector<stretch> stills;  // it stood still
 };
 
 struct timeline {

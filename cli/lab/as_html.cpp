@@ -66,7 +66,8 @@ class page {
         put("<ul class=\"legend\">\n");
         for (const auto& [mark, meaning] :
              {std::pair{"alone", "believes it holds the lock, alone"},
-              std::pair{"beside", "believes it while another does too"}, std::pair{"still", "stands still"},
+              std::pair{"beside", "believes it while another does too"},
+              std::pair{"waits", "waits for the lock"}, std::pair{"still", "stands still"},
               std::pair{"owner of-A", "owns the key on the server"}})
             put("<li><i class=\"{}\"></i> {}</li>\n", mark, said(meaning));
         put("</ul>\n</header>\n<nav>\n<h2>{}</h2>\n<ol>\n", said("Rungs"));
@@ -86,8 +87,15 @@ class page {
     void article(const schedule_results& of) {
         const auto& what = *of.played;
         const bool overlap = !of.plays.empty() && !overlaps(of.plays.front().shown.seen).empty();
-        put("<article class=\"schedule\" data-overlap=\"{}\">\n<h3><code>{}</code> {}</h3>\n<dl>\n",
+        put("<article class=\"schedule\" data-overlap=\"{}\">\n<h3><code>{}</code> {}</h3>\n",
             overlap ? "yes" : "no", what.name, said(what.flaw));
+        out_ += "<ol class=\"order\">\n";
+        if (!of.plays.empty()) {
+            for (const auto& one : of.plays.front().shown.seen.events) {
+                if (one.kind == event_kind::step) put("<li>{}</li>\n", said(one.text));
+            }
+        }
+        out_ += "</ol>\n<dl>\n";
         answer("What goes wrong", what.why);
         answer("What cures it", what.why_cured);
         answer("What holdfast does", what.why_ours);

@@ -19,9 +19,9 @@ stops them at the points where it matters, and records what each believed and wh
 order of steps on the scheme that cures it, and on holdfast. What stands here was written from such a run by
 `./dev docs`; `holdfast lab RUNG` shows it with every command that was sent, `holdfast lab --all --html FILE` as a page.
 
-How to read the pictures: a lane for each process, `=` while it believes to hold the lock and nobody else does, `X`
-while another believes it too. Below, a lane for each place where the lock is kept, with the name of its owner. The axis
-counts changes and not time; the numbers above are the steps.
+How to read the pictures: a lane for each process, `=` while it believes it holds the lock and nobody else does, `X`
+while another believes it too, `-` while it waits. Below, a lane for each place where the lock is kept, with the name of
+its owner. The axis counts changes and not time; the numbers above are the steps.
 )";
 
 void append_steps(std::string& out, const record& seen) {

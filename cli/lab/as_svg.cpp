@@ -66,6 +66,7 @@ class picture {
             box(one.beside ? "beside" : "alone", one, top, bar);
             if (one.beside) box("hatch", one, top, bar);  // for who cannot tell the colours
         }
+        for (const auto& one : of.waits) box("waits", one, top + bar / 2 - 2, 4);
         for (const auto& one : of.stills) box("still", one, top + bar + 1, 3);
     }
 

@@ -29,6 +29,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <stdexcept>
@@ -137,28 +138,68 @@ lab::results play_all(const std::vector<const lab::rung*>& rungs, const lab_wish
     return all;
 }
 
-// To a file of that name, or to standard output for "-".
-void write_file(const std::string& name, const std::string& text) {
-    if (name == "-") {
-        fmt::print("{}", text);
-        return;
+// A file to write when all is played; "-" is standard output.
+class result_file {
+  public:
+    // Says at once, and not after minutes, that it cannot be written. Leaves alone what may stand in it.
+    result_file(const char* option, std::string name) : name_(std::move(name)) {
+        if (name_.empty() || to_stdout()) return;
+        is_new_ = !std::filesystem::exists(name_);
+        errno = 0;
+        if (!std::ofstream{name_, std::ios::app})
+            throw usage_error(fmt::format("{}: cannot write {}: {}", option, name_, std::strerror(errno)));
     }
-    std::ofstream file{name, std::ios::binary | std::ios::trunc};
-    file << text;
-    if (!file.flush())
-        throw std::runtime_error(fmt::format("cannot write {}: {}", name, std::strerror(errno)));
+
+    result_file(const result_file&) = delete;
+    result_file& operator=(const result_file&) = delete;
+    ~result_file() {
+        std::error_code ignored;
+        if (is_new_) std::filesystem::remove(name_, ignored);
+    }
+
+    [[nodiscard]] bool wanted() const { return !name_.empty(); }
+    [[nodiscard]] bool to_stdout() const { return name_ == "-"; }
+
+    void write(const std::string& text, const stage::page& page) {
+        if (to_stdout()) return fmt::print("{}", text);
+        std::ofstream file{name_, std::ios::binary | std::ios::trunc};
+        file << text;
+        if (!file.flush())
+            throw std::runtime_error(fmt::format("cannot write {}: {}", name_, std::strerror(errno)));
+        is_new_ = false;
+        page.put(fmt::format("\nwritten: {}\n", name_));
+    }
+
+  private:
+    std::string name_;
+    bool is_new_ = false;  // and empty: nobody misses it
+};
+
+int list_rungs(const lab_wishes& wanted) {
+    if (!wanted.html.empty() || !wanted.markdown.empty())
+        throw usage_error("a page shows what was played: name a rung, or --all");
+    if (wanted.json) {
+        auto out = nlohmann::ordered_json::array();
+        for (const auto& one : lab::ladder())
+            out.push_back({{"rung", one.name}, {"line", one.line}, {"article", one.article}});
+        fmt::print("{}\n", one_line({{"rungs", out}}));
+    } else {
+        const stage::page list{stdout, false};
+        lab::story{list, wanted.spoken()}.list();
+    }
+    return exit_code::ok;
 }
 
 int show_lab(const lab_wishes& wanted) {
-    const bool writes_to_stdout = wanted.json || wanted.html == "-" || wanted.markdown == "-";
+    if (wanted.rung.empty() && !wanted.all) return list_rungs(wanted);
+    const auto rungs = chosen_rungs(wanted);
+    result_file html{"--html", wanted.html};
+    result_file markdown{"--markdown", wanted.markdown};
+    const bool writes_to_stdout = wanted.json || html.to_stdout() || markdown.to_stdout();
+    if (wanted.json + html.to_stdout() + markdown.to_stdout() > 1)
+        throw usage_error("only one of --json, --html - and --markdown - can have standard output");
     const stage::page page{writes_to_stdout ? stderr : stdout, writes_to_stdout};
     const lab::story view{page, wanted.spoken()};
-    if (wanted.rung.empty() && !wanted.all) {
-        const stage::page list{stdout, false};
-        lab::story{list, wanted.spoken()}.list();
-        return exit_code::ok;
-    }
-    const auto rungs = chosen_rungs(wanted);
     // The processes of the lab come from this thread, and there is no other.
     signal_inbox signals;
     lab::results all;
@@ -174,8 +215,6 @@ int show_lab(const lab_wishes& wanted) {
         return exit_code::unavailable;
     }
     if (wanted.json) fmt::print("{}\n", one_line(as_json(all)));
-    if (!wanted.html.empty()) write_file(wanted.html, as_html(all, wanted.spoken()));
-    if (!wanted.markdown.empty()) write_file(wanted.markdown, as_markdown(all));
     if (!wanted.all && wanted.runs > 1) {
         page.put("\n");
         view.head();
@@ -183,6 +222,8 @@ int show_lab(const lab_wishes& wanted) {
             view.tell_line(rung, schedule, one);
         });
     }
+    if (html.wanted()) html.write(as_html(all, wanted.spoken()), page);
+    if (markdown.wanted()) markdown.write(as_markdown(all), page);
     if (all_good(all)) return exit_code::ok;
     fmt::print(stderr, "holdfast: not everything went as predicted\n");
     return 1;
@@ -208,7 +249,9 @@ void add_lab(CLI::App& app, context& shared) {
     command->add_flag("--json", wanted->json, "One JSON object on standard output");
     command->add_option("--html", wanted->html, "Also write a page for a browser; -: to standard output")
         ->type_name("FILE");
-    command->add_option("--markdown", wanted->markdown, "Also write it as a document; -: to standard output")
+    command
+        ->add_option("--markdown", wanted->markdown,
+                     "Also write it as a document in English; -: to standard output")
         ->type_name("FILE");
     command->add_option("--lang", wanted->language, "What the page and the terminal speak: en, zh")
         ->check(CLI::IsMember({"en", "zh"}).description(""))

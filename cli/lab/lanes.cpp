@@ -32,6 +32,9 @@ std::string under_steps(const timeline& lanes, std::size_t unit, auto text_of) {
 std::string cells(const lane& of, std::size_t units, std::size_t width, const std::string& nothing,
                   auto shown) {
     std::vector<std::string> each(units, nothing);
+    for (const auto& one : of.waits) {
+        for (auto i = one.from; i < one.to; ++i) each[i] = "-";
+    }
     for (const auto& one : of.stretches) {
         for (auto i = one.from; i < one.to; ++i) each[i] = shown(one);
     }

@@ -11,7 +11,8 @@ namespace holdfast::lab {
 
 enum class show_times { no, yes };
 
-// `X` where two believe at once. Painted as the page paints; nullptr: as in a file, 80 columns wide.
+// `=` while one believes to hold the lock, `X` where two do, `-` while one waits. Painted as the page paints;
+// nullptr: as in a file, 80 columns wide.
 [[nodiscard]] std::string as_text(const timeline& lanes, const cli::stage::page* on, show_times times);
 
 }  // namespace holdfast::lab

@@ -34,7 +34,7 @@ verdict verdict_of(const schedule& played, const outcome& seen) {
 std::string_view meaning_of(std::string_view stop) {
     if (stop == point::in_cs) return "has the lock: ";
     if (stop == point::nested) return "has the lock twice: ";
-    if (stop == "before_retry") return "is refused: ";
+    if (stop == point::before_retry) return "is refused: ";
     return {};
 }
 

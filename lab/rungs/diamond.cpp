@@ -26,7 +26,7 @@ bool nested_call(director& d) {
     d.step("A takes the lock");
     a.run(point::in_cs);
     d.step("A calls a function that takes the same lock");
-    if (a.run("before_retry") == point::nested) return false;
+    if (a.run(point::before_retry) == point::nested) return false;
     const bool waits_for_itself = a.refused(5);
     d.must_be_owned_by(a);
     d.step("A waits for A, until the TTL passes");

@@ -7,7 +7,7 @@
 namespace holdfast::lab {
 
 // Asks once. True: it has the lock.
-[[nodiscard]] inline bool gets_in(process& who) { return who.run("before_retry") == point::in_cs; }
+[[nodiscard]] inline bool gets_in(process& who) { return who.run(point::before_retry) == point::in_cs; }
 
 // A is gone and its key is there: B wants the lock. True: B starves.
 [[nodiscard]] bool b_starves(director& d);

@@ -57,7 +57,7 @@ bool pause_before_check(director& d) {
     const auto end = d.key_ends();
     d.step("A goes on");
     a.resume();
-    a.run("before_retry");
+    a.run(point::before_retry);
     d.must_be_before(end);
     return d.believes(a) && d.believes(b);
 }

@@ -95,6 +95,15 @@ TEST_F(lab_record, of_several_places_the_owner_is_who_has_more_than_half) {
     EXPECT_EQ(log.owner_at(0), "A");
 }
 
+TEST_F(lab_record, waiting_ends_with_the_lock_or_with_the_process) {
+    log.waits("A", 10ms);
+    log.waits("A", 20ms);
+    log.believes("A", 30ms);
+    log.waits("B", 15ms);
+    log.ends("B", 35ms);
+    EXPECT_EQ(log.finish(40ms).waits, (std::vector<span>{{"A", 10ms, 30ms}, {"B", 15ms, 35ms}}));
+}
+
 TEST_F(lab_record, who_stands_still_at_the_end_stood_still_to_the_end) {
     log.stands_still("A", 10ms);
     log.moves_again("A", 20ms);
