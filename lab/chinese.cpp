@@ -517,7 +517,7 @@ constexpr auto table = std::to_array<translation>({
     {"What holdfast does", "holdfast 怎么做"},
     {"from \"{}\"", "出自“{}”"},
     {"Rungs", "各级方案"},
-    {"Made by holdfast {} with redis-server {}.", "由 holdfast {} 和 redis-server {} 生成。"},
+    {"Made by holdfast {}.", "由 holdfast {} 生成。"},
     {"Played {} times, as predicted {} times.", "演示 {} 次，其中 {} 次符合预期。"},
 
     // Last: any text that begins so would match it.

@@ -466,7 +466,8 @@ void director::take(process& from, const report& seen) {
             from.stands_at_ = seen.text;
             if (seen.text != point::ready) note(event_kind::stop);
             if (seen.text == point::before_retry) made_.waits(from.name_, at);
-            if (seen.text == point::failed) made_.waits_no_more(from.name_, at);
+            if (seen.text == point::nested || seen.text == point::failed)
+                made_.waits_no_more(from.name_, at);
             break;
         case report::kind::believes:
             from.believes_since_ = seen.at;

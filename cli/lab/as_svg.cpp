@@ -36,7 +36,7 @@ class picture {
     // Small enough for a phone: what is written in it stays readable there.
     static constexpr double width = 400;
     static constexpr double margin = 62;  // for the names of the lanes
-    static constexpr double head = 20;    // for the numbers of the steps
+    static constexpr double head = 24;    // for the numbers of the steps
     static constexpr double lane_height = 24;
     static constexpr double bar = 16;
     static constexpr double gap = 8;  // between beliefs and places
@@ -46,7 +46,7 @@ class picture {
     void step(const column& one, double height) {
         out_ += fmt::format(R"(<line class="step" x1="{0:.1f}" x2="{0:.1f}" y1="{1:.0f}" y2="{2:.0f}"/>)",
                             x(one.first), head - 4, height);
-        out_ += fmt::format(R"(<text class="number" x="{:.1f}" y="13">{}<title>{}</title></text>)",
+        out_ += fmt::format(R"(<text class="number" x="{:.1f}" y="16">{}<title>{}</title></text>)",
                             x(one.first) + 2, one.number, escaped(said_(one.text)));
     }
 

@@ -49,6 +49,7 @@ bool lost_message(director& d) {
     a.run(point::in_cs);
     d.step("B wants it, is refused, and waits for a message");
     const auto asked = boot_clock::now();
+    b.run(point::before_retry);
     b.go(point::in_cs);
     d.step("The connection breaks on which B would hear of it");
     d.cut_subscriptions();

@@ -11,7 +11,11 @@ namespace {
 struct holdfast_waiting final : scheme {
     explicit holdfast_waiting(performer& by) : scheme(by) {}
 
-    void lock() override { held = turn.acquire(); }
+    void lock() override {
+        if ((held = turn.try_acquire())) return;
+        stop("before_retry");
+        held = turn.acquire();
+    }
 
     void unlock() override {
         say(held.release() == release_outcome::released ? "release(): released" : "release(): already_lost");

@@ -44,13 +44,11 @@ const path = e => new Set([e.closest('section.rung'), e.closest('figure.play'), 
 const name = e => [...path(e)].map(short).join(' ');
 const quoted = e => `${name(e)} "${own_text(e).slice(0, 30)}"`;
 
-// Any CSS colour as [r, g, b, alpha], for a canvas reads every notation; null for none and for a pattern.
-// Remembered, for a page has few colours and many texts.
+// Any CSS colour as [r, g, b, alpha]; null for none and for a pattern. Remembered: few colours, many texts.
 const once = (of, known = new Map()) => x => known.has(x) ? known.get(x) : known.set(x, of(x)).get(x);
-const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
 const colour = once(css => {
   if (/^(none|url|context)/.test(css)) return null;
-  canvas.clearRect(0, 0, 1, 1);
+  const canvas = document.createElement('canvas').getContext('2d');  // reads every notation
   canvas.fillStyle = css;
   canvas.fillRect(0, 0, 1, 1);
   const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
@@ -104,8 +102,8 @@ CHECKS = r"""{
 'every timeline has a rect that is painted': () =>
   all('svg.timeline').filter(s => !all('rect', s).some(painted)).map(name),
 'no text sticks out of its timeline': () => all('svg.timeline').flatMap(s => all('text', s).filter(t => {
-  const a = box(t), b = box(s);
-  return shown(t) && Math.max(b.left - a.left, a.right - b.right, b.top - a.top, a.bottom - b.bottom) > 1;
+  const a = box(t), b = box(s), air = a.height / 8;  // a text's box is the font's height, more than its ink
+  return shown(t) && Math.max(b.left - a.left, a.right - b.right, b.top - a.top - air, a.bottom - b.bottom - air) > 1;
 }).map(quoted)),
 'no text lies on another in a timeline': () => all('svg.timeline').flatMap(s => all('text', s).filter((t, i, list) => {
   const a = box(t), meets = b => Math.min(a.right - b.left, b.right - a.left, a.bottom - b.top, b.bottom - a.top) > 1;
@@ -134,9 +132,9 @@ CHECKS = r"""{
 
 # Steps and sources are read too, so they are opened for the checks and closed again.
 LOOK = r"""(width => { %s
-document.getAnimations().forEach(a => { try { a.finish(); } catch { /* it has no end */ } });
 const closed = all('details:not([open])');
 closed.forEach(d => d.open = true);
+document.getAnimations().forEach(a => { try { a.finish(); } catch { /* it has no end */ } });
 try { return Object.entries(%s).map(([what, check]) => [what, check()]); }
 finally { closed.forEach(d => d.open = false); }
 })""" % (WORDS, CHECKS)
@@ -206,8 +204,9 @@ def open_page(browser, address):
     browser.session = {"sessionId": browser.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]}
     for domain in ("Page", "Runtime", "Log", "Network"):
         browser.ask(domain + ".enable")
-    browser.ask("Page.navigate", url=address)
-    while all(event["method"] != "Page.loadEventFired" for event in browser.events):
+    browser.ask("Page.setLifecycleEventsEnabled", enabled=True)
+    loaded = {"name": "load", "loaderId": browser.ask("Page.navigate", url=address)["loaderId"]}  # not about:blank
+    while not any(loaded.items() <= event["params"].items() for event in browser.events):
         browser.events.append(browser.hear())
 
 
@@ -249,8 +248,7 @@ def look_at_events(browser, address):
             if unquote(url) != unquote(address) and not url.startswith("data:"):  # data: is in the page already
                 requests.append(url[:200])
         elif method == "Runtime.exceptionThrown":
-            details = params["exceptionDetails"]
-            errors.append(details.get("exception", {}).get("description", details["text"]))
+            errors.append(params["exceptionDetails"].get("exception", {}).get("description", "a thrown value"))
         elif method == "Runtime.consoleAPICalled":
             said = " ".join(str(a.get("value", a.get("description"))) for a in params["args"])
             (errors if params["type"] in ("error", "assert") else warnings).append(said)
@@ -284,8 +282,7 @@ def stop(number, _frame):
 def main():
     if len(sys.argv) != 3 or not os.path.isfile(sys.argv[1]):
         return "usage: look.py PAGE.html OUT_FOLDER"
-    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
-    if not program:
+    if not (program := next(filter(None, map(shutil.which, PROGRAMS)), None)):
         print("look.py: no Chromium here; apt-get install chromium")
         return 77
     page, out = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
