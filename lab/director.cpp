@@ -369,7 +369,7 @@ void director::fail_over() {
 }
 
 std::string director::dead_end() {
-    const auto path = (around_.folder.path() / "cut.sock").string();
+    auto path = (around_.folder.path() / "cut.sock").string();
     std::filesystem::remove(path);
     sockaddr_un at{};
     at.sun_family = AF_UNIX;
@@ -381,7 +381,7 @@ std::string director::dead_end() {
 }
 
 std::string director::carry(const std::string& socket) {
-    const auto from = (around_.folder.path() / "carrier.sock").string();
+    auto from = (around_.folder.path() / "carrier.sock").string();
     carrier_ = std::make_unique<cli::stage::helper>("/proc/self/exe",
                                                     std::vector<std::string>{"holdfast", "lab", "--carry"},
                                                     cli::stage::helper::talk::lines);
@@ -466,8 +466,7 @@ void director::take(process& from, const report& seen) {
             from.stands_at_ = seen.text;
             if (seen.text != point::ready) note(event_kind::stop);
             if (seen.text == point::before_retry) made_.waits(from.name_, at);
-            if (seen.text == point::nested || seen.text == point::failed)
-                made_.waits_no_more(from.name_, at);
+            if (seen.text == point::nested || seen.text == point::failed) made_.waits_no_more(from.name_, at);
             break;
         case report::kind::believes:
             from.believes_since_ = seen.at;

@@ -28,12 +28,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace holdfast::cli {
@@ -147,7 +147,8 @@ class result_file {
         is_new_ = !std::filesystem::exists(name_);
         errno = 0;
         if (!std::ofstream{name_, std::ios::app})
-            throw usage_error(fmt::format("{}: cannot write {}: {}", option, name_, std::strerror(errno)));
+            throw usage_error(fmt::format("{}: cannot write {}: {}", option, name_,
+                                          std::generic_category().message(errno)));
     }
 
     result_file(const result_file&) = delete;
@@ -165,7 +166,8 @@ class result_file {
         std::ofstream file{name_, std::ios::binary | std::ios::trunc};
         file << text;
         if (!file.flush())
-            throw std::runtime_error(fmt::format("cannot write {}: {}", name_, std::strerror(errno)));
+            throw std::runtime_error(
+                fmt::format("cannot write {}: {}", name_, std::generic_category().message(errno)));
         is_new_ = false;
         page.put(fmt::format("\nwritten: {}\n", name_));
     }

@@ -32,12 +32,10 @@ bool same_id(director& d) {
     auto& a = d.start("A", {.owner = "1"});
     auto& b = d.start("B", {.owner = "1"});
     d.step("A takes the lock, on its thread number 1");
+    const auto asked = boot_clock::now();
     a.run(point::in_cs);
-    const auto end = d.key_ends();
     d.step("B, another process, wants it on its own thread number 1");
-    const bool in = gets_in(b);
-    d.must_be_before(end);
-    return in && d.believes(a);
+    return gets_in_beside(d, b, a, asked);
 }
 
 constexpr std::array counter_schedules{

@@ -10,6 +10,12 @@ constexpr int patience = 20;
 
 }  // namespace
 
+bool gets_in_beside(director& d, process& b, const process& a, boot_clock::time_point a_asked) {
+    const bool both = gets_in(b) && d.believes(a);
+    if (both) d.must_be_before(a_asked + d.ttl());
+    return both;
+}
+
 bool b_starves(director& d) {
     auto& b = d.start("B");
     d.step("B wants the lock");

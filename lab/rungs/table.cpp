@@ -13,24 +13,20 @@ bool rows_that_changed_nothing(director& d) {
     auto& a = d.start("A");
     auto& b = d.start("B");
     d.step("A takes the row");
+    const auto asked = boot_clock::now();
     a.run(point::in_cs);
-    const auto end = d.key_ends();
     d.step("B wants it, while A works");
-    const bool in = gets_in(b) && d.believes(a);
-    d.must_be_before(end);
-    return in;
+    return gets_in_beside(d, b, a, asked);
 }
 
 bool clock_of_a_client(director& d) {
     auto& a = d.start("A", {.clock_ahead = -61s});
     auto& b = d.start("B");
     d.step("The clock of A's machine is a minute behind. A takes the row");
-    const auto begun = boot_clock::now();
+    const auto asked = boot_clock::now();
     a.run(point::in_cs);
     d.step("B wants it, while A works");
-    const bool in = gets_in(b) && d.believes(a);
-    d.must_be_before(begun + d.ttl());
-    return in;
+    return gets_in_beside(d, b, a, asked);
 }
 
 constexpr std::array table_schedules{
