@@ -14,6 +14,7 @@ redis_server::options with_users() {
         "unscripted on >pw ~* &* +@all -eval -evalsha",
         "elsewhere on >pw ~other* &* +@all",
         "plain on >pw ~* &* +@all",
+        "eternal on >pw ~* &* +@all -pexpire",
     };
     return o;
 }
@@ -164,6 +165,19 @@ TYPED_TEST(rights_of, a_user_without_the_key_is_told_in_the_words_of_the_server)
         EXPECT_EQ(e.code(), errc::no_permission);
         EXPECT_EQ(e.code(), condition::misuse);
         EXPECT_FALSE(e.server_text().empty());
+    }
+    EXPECT_FALSE(exists(this->server, "job"));
+}
+
+// A lock that never ends would be worse than none.
+TYPED_TEST(rights_of, a_user_who_cannot_set_a_ttl_leaves_no_key_behind) {
+    client c{this->url_of("eternal")};
+    auto lock = TypeParam::make(c, "job");
+    try {
+        // The mutex gets its TTL by SET.
+        EXPECT_TRUE(lock.try_acquire({.ttl = 500ms}).release() == release_outcome::released);
+    } catch (const error& e) {
+        EXPECT_EQ(e.code(), errc::no_permission);
     }
     EXPECT_FALSE(exists(this->server, "job"));
 }

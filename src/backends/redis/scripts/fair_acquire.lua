@@ -77,7 +77,8 @@ if #holders == 0 then
     end
     for _, other in ipairs(call('ZRANGE', T, 0, -1)) do call('ZINCRBY', T, -liveness, other) end
     call('HSET', N, me, 1)
-    call('PEXPIRE', N, lease)
+    local expires = redis.pcall('PEXPIRE', N, lease)
+    if type(expires) == 'table' then call('DEL', N) return expires end  -- refused: the key would stay for ever
     return 0
   end
   look_along_the_line()

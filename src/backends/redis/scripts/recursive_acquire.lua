@@ -17,5 +17,6 @@ if #holders > 0 then
 end
 local token = KEYS[2] and call('INCRBY', KEYS[2], ARGV[3]) - ARGV[3] + 1 or 0
 call('HSET', N, me, 1)
-call('PEXPIRE', N, ARGV[2])
+local expires = redis.pcall('PEXPIRE', N, ARGV[2])
+if type(expires) == 'table' then call('DEL', N) return expires end  -- refused: the key would stay for ever
 return token

@@ -16,7 +16,8 @@ end
 if not mode then
   if holder ~= '' then return 'kind' end
   call('HSET', N, 'mode', R and 'read' or 'write', me, 1)
-  call('PEXPIRE', N, lease)
+  local expires = redis.pcall('PEXPIRE', N, lease)
+  if type(expires) == 'table' then call('DEL', N) return expires end  -- refused: the key would stay for ever
 else
   if mode ~= 'read' and mode ~= 'write' then return 'kind' end
   local welcome = R and mode == 'read'
