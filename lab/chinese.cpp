@@ -228,9 +228,10 @@ constexpr auto table = std::to_array<translation>({
     {"an answer that got lost counts twice, and one unlock is not enough",
      "应答丢失，加锁被算了两次，解锁一次不够"},
     {"The script had run when the connection broke. A sent it again, was taken for a nested call, "
-     "and has the lock twice. It unlocks once, believes to be out, and B waits for the TTL.",
-     "连接断开时，脚本已经执行过了。A 重发了一次，被当成重入，于是持有两次。它只解锁一次，"
-     "以为已经释放，B 只能等 TTL 到期。"},
+     "and holds twice. One unlock is not enough, and B waits. (Redisson does so before 3.37, and with "
+     "replicas or a cluster still.)",
+     "连接断开时，脚本已经执行过了。A 重发了一次，被当成重入，于是持有两次。只解锁一次不够，"
+     "B 只能等待。（3.37 之前的 Redisson 如此，有从节点或集群时至今如此。）"},
     {"Each acquisition has a name of its own. Sent again, it is recognized and not counted.",
      "每次加锁都有自己的名字。重发时会被认出来，不会重复计数。"},
     {"B wants it, is refused, and waits for a message", "B 想要获取它，被拒绝，等待解锁消息"},
@@ -267,9 +268,10 @@ constexpr auto table = std::to_array<translation>({
     {"B takes the lock at the new master, and writes", "B 在新主节点上获取锁并写入"},
     {"a lock that the replica never heard of is granted twice", "从节点没有同步到的锁，被授予两次"},
     {"The master answers before it has told its replicas. What it had not told them died with it, "
-     "and the new master gives B a lock that A holds.",
+     "and the new master gives B a lock that A holds. (WAIT, which Redisson sends along, asks how many were "
+     "told; it undoes nothing.)",
      "主节点先应答，后同步从节点。没来得及同步的数据随它一起消失，"
-     "新主节点就把 A 持有的锁又给了 B。"},
+     "新主节点就把 A 持有的锁又给了 B。（Redisson 附带的 WAIT 只问有多少从节点已收到，不会撤销什么。）"},
     {"A has the lock at two other masters as well, which did not fail. B gets one of three, gives "
      "it back, and waits.",
      "A 在另外两个主节点上也持有锁，它们没有宕机。B 只拿到三个中的一个，把它还回去，继续等待。"},
@@ -443,6 +445,7 @@ constexpr auto table = std::to_array<translation>({
     {"the upsert of table, then SELECT owner", "table 的 upsert，再 SELECT owner"},
     {"an upsert by the clock of the database, which writes nothing unless it takes",
      "按数据库时钟的 upsert，没有拿到锁就什么也不写"},
+    {"no lock: it fails", "不是锁：总是失败"},
     {"holdfast::mutex", "holdfast::mutex"},
     {"holdfast::recursive_mutex", "holdfast::recursive_mutex"},
     {"holdfast::mutex, fenced", "holdfast::mutex，带 fencing token"},
@@ -485,12 +488,18 @@ constexpr auto table = std::to_array<translation>({
      "被一步步带到关键之处。横轴按变化计数，不按时间。"},
     {"believes it holds the lock, alone", "自认为持有锁，而且只有它一个"},
     {"believes it while another does too", "自认为持有锁，而另一个也这么认为"},
+    {"its process ends", "进程结束"},
     {"waits for the lock", "等待锁"},
     {"stands still", "停住"},
     {"owns the key on the server", "在服务器上拥有 key"},
     {"the flaw", "缺陷"},
     {"the cure, on the same schedule", "改进方案，同样的步骤"},
     {"holdfast, on the same schedule", "holdfast，同样的步骤"},
+    {"on this schedule", "按这组步骤"},
+    {"Cannot be played so:", "无法这样演示："},
+    {"The flaw is seen.", "出现了缺陷。"},
+    {"The flaw is not seen.", "没有出现缺陷。"},
+    {"The clock of node 1 is ahead, that of node 3 is behind", "节点 1 的时钟偏快，节点 3 的时钟偏慢"},
     {"Flaw seen.", "缺陷出现了。"},
     {"Cured.", "已解决。"},
     {"Not here.", "这里没有出现。"},

@@ -33,6 +33,8 @@ using namespace std::chrono_literals;
 constexpr auto key = "lock";
 // Between two looks at a key that is to expire.
 constexpr auto look_gap = 2ms;
+// By an administrator, for the one scheme that wants to see it.
+const words mark_of_a_member{"SET", "member", "yes"};
 // A process that does not come to its next stop in this time never will.
 constexpr auto answer_limit = 30s;
 
@@ -69,22 +71,45 @@ std::string process::arrive() {
     return at;
 }
 
+void process::broken(std::string_view at) const {
+    throw play_broken(at == point::ended ? fmt::format("process {} ended", name_)
+                                         : fmt::format("process {} stands at {}", name_, at));
+}
+
+void process::enters() {
+    if (const auto at = run(point::in_cs); at != point::in_cs) broken(at);
+}
+
+bool process::gets_in() {
+    const auto at = run(point::before_retry);
+    if (at != point::before_retry && at != point::in_cs && at != point::nested) broken(at);
+    return at != point::before_retry;
+}
+
 bool process::refused(int times) {
     for (int i = 0; i < times; ++i) {
-        if (run(point::before_retry) != point::before_retry) return false;
+        if (gets_in()) return false;
     }
     return true;
+}
+
+void process::writes() {
+    if (const auto at = run(point::done); at != point::done) broken(at);
+    if (by_.resource() != "written by " + name_)
+        throw play_broken(fmt::format("process {} did not write", name_));
 }
 
 void process::kill() {
     by_.look(boot_clock::now());
     child_.signal(SIGKILL);
     by_.fault(*this, "is killed (SIGKILL)");
-    by_.made_.ends(name_, by_.since_start(boot_clock::now()));
+    by_.made_.dies(name_, by_.since_start(boot_clock::now()));
     ended_ = true;
 }
 
 void process::pause() {
+    if (ended_ || stands_at_ == point::done || stands_at_ == point::failed)
+        broken(ended_ ? point::ended : stands_at_);
     child_.signal(SIGSTOP);
     child_.wait_until_stopped();
     by_.fault(*this, "stands still (SIGSTOP)");
@@ -108,6 +133,7 @@ director::director(const surroundings& around, std::string scheme, std::chrono::
       begun_(boot_clock::now()),
       made_(scheme_, ttl) {
     resource_.send({"FLUSHALL"});
+    resource_.send(mark_of_a_member);
     use({.socket = around.socket, .truth = std::make_unique<redis_keeper>(around.socket)}, "key");
     allow_all();
     free_memory();
@@ -167,7 +193,7 @@ void director::use(node made, const std::string& name) {
 
 connection& director::to(node& server) {
     auto* const redis = dynamic_cast<redis_keeper*>(server.truth.get());
-    if (redis == nullptr) throw std::runtime_error(fmt::format("{} has no Redis to do this to", scheme_));
+    if (redis == nullptr) throw play_broken(fmt::format("{} has no Redis to do this to", scheme_));
     return redis->link();
 }
 
@@ -195,8 +221,8 @@ bool director::is_kept() const {
 
 bool director::key_expires() {
     look(boot_clock::now());
-    return is_kept() &&
-           std::ranges::all_of(nodes_, [](const node& one) { return one.identity.empty() || one.ends; });
+    if (!is_kept()) throw too_slow("the key was gone already");
+    return std::ranges::all_of(nodes_, [](const node& one) { return one.identity.empty() || one.ends; });
 }
 
 boot_clock::time_point director::key_ends() {
@@ -215,7 +241,7 @@ void director::wait_until_gone() {
     const auto limit = boot_clock::now() + 2 * ttl_ + answer_limit;
     while (look(boot_clock::now()), is_kept()) {
         if (boot_clock::now() > limit)
-            throw std::runtime_error(fmt::format("the key of {} does not come to its end", scheme_));
+            throw play_broken(fmt::format("the key of {} does not come to its end", scheme_));
         listen(look_gap);
     }
 }
@@ -248,9 +274,9 @@ void director::cut_connections() {
 }
 
 void director::cut_subscriptions() {
-    const auto limit = boot_clock::now() + answer_limit;
+    const auto limit = boot_clock::now() + answer_limit / 3;
     while (to(nodes_.front()).send({"PUBSUB", "CHANNELS"}).items().empty()) {
-        if (boot_clock::now() > limit) throw std::runtime_error("nobody subscribes");
+        if (boot_clock::now() > limit) throw play_broken("nobody subscribes");
         listen(look_gap);
     }
     intervene(nodes_.front(), {"CLIENT", "KILL", "TYPE", "pubsub"});
@@ -275,6 +301,7 @@ void director::start_server(node& into, const cli::stage::server_options& how) {
     into.server = std::make_unique<cli::stage::private_server>(around_.folder, how);
     into.socket = into.server->socket().string();
     into.truth = std::make_unique<redis_keeper>(into.socket, password_);
+    to(into).send(mark_of_a_member);
 }
 
 void director::leave_places() {
@@ -290,8 +317,8 @@ void director::use_masters(int number) {
         const auto name = fmt::format("node{}", i);
         node made;
         made.clock = std::make_unique<false_clock>(around_.folder.path(), name);
-        start_server(made, {.name = name, .environment = made.clock->environment()});
-        to(made).send({"SET", "member", "yes"});  // an administrator's mark
+        start_server(made,
+                     {.name = name, .environment = made.clock->environment(), .signals = &around_.signals});
         use(std::move(made), number > 1 ? fmt::format("node {}", i) : "key");
     }
 }
@@ -314,17 +341,22 @@ void director::restart(int server) {
     look(boot_clock::now());
 }
 
-void director::step_clock(int server, std::chrono::seconds ahead) {
+bool director::stops_at(std::string_view point) const {
+    // Its source is here, so it need not say so twice.
+    return find_scheme(scheme_)->source.find(fmt::format("stop(\"{}\")", point)) != std::string_view::npos;
+}
+
+void director::step_clock(int server, std::chrono::seconds by) {
     look(boot_clock::now());
     auto& one = numbered(server);
     const auto time = [&] {
         return std::chrono::seconds{std::stoll(to(one).send({"TIME"}).items().at(0).text())};
     };
     const auto before = time();
-    one.clock->set_ahead(ahead);
-    if (time() - before < ahead / 2)
+    one.clock->step(by);
+    if (time() - before < by / 2)
         throw std::runtime_error("the clock of a server cannot be set wrong here: LD_PRELOAD has no effect");
-    remark(fmt::format("the clock of node {} jumps by {} s", server, ahead.count()));
+    remark(fmt::format("the clock of node {} jumps by {} s", server, by.count()));
     look(boot_clock::now());
 }
 
@@ -332,17 +364,22 @@ void director::use_master_and_replica() {
     leave_places();
     password_ = base::client_id::make().hex();
     node master;
-    start_server(master, {.name = "master", .password = password_, .listens = true});
+    start_server(master,
+                 {.name = "master", .password = password_, .listens = true, .signals = &around_.signals});
     const auto port = master.server->port();
     use(std::move(master), where_ == kept::on_many ? "node 1" : "key");
     for (int i = 2; i <= 3 && where_ == kept::on_many; ++i) {
         node other;
-        start_server(other, {.name = fmt::format("node{}", i), .password = password_});
+        start_server(other,
+                     {.name = fmt::format("node{}", i), .password = password_, .signals = &around_.signals});
         use(std::move(other), fmt::format("node {}", i));
     }
     replica_ = std::make_unique<cli::stage::private_server>(
-        around_.folder, cli::stage::server_options{
-                            .name = "replica", .password = password_, .listens = true, .master_port = port});
+        around_.folder, cli::stage::server_options{.name = "replica",
+                                                   .password = password_,
+                                                   .listens = true,
+                                                   .master_port = port,
+                                                   .signals = &around_.signals});
     connection to_replica{replica_->socket().string(), password_};
     const auto limit = boot_clock::now() + answer_limit;
     while (!(to_replica.send({"ROLE"}).items().at(3) == "connected")) {
@@ -423,7 +460,7 @@ std::string director::wait_for(process& one) {
     const auto limit = boot_clock::now() + answer_limit;
     while (one.stands_at_.empty() && !one.ended_) {
         if (boot_clock::now() > limit)
-            throw std::runtime_error(fmt::format("process {} of {} does not answer", one.name_, scheme_));
+            throw play_broken(fmt::format("process {} of {} does not answer", one.name_, scheme_));
         listen(100ms);
     }
     return one.ended_ ? std::string{point::ended} : one.stands_at_;
@@ -447,7 +484,7 @@ void director::hear(process& from) {
     if (!status) return;
     from.ended_ = true;
     fault(from, how_it_ended(*status));
-    made_.ends(from.name_, since_start(boot_clock::now()));
+    made_.dies(from.name_, since_start(boot_clock::now()));
 }
 
 void director::take(process& from, const report& seen) {

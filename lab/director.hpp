@@ -41,6 +41,12 @@ class too_slow : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+// A process did what no schedule can go on from: it failed, or ended. Nothing is shown by such a play.
+class play_broken : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+
 class director;
 
 // One process of the schedule. It moves only while run() is called.
@@ -59,19 +65,28 @@ class process {
     // The same in two parts: others may run meanwhile.
     void go(std::string_view to);
     std::string arrive();
-    // Is refused the lock so many times. False if it got the lock, or ended, before.
-    bool refused(int times);
+    // The following throw play_broken if it ends or fails.
+    // Until it has the lock, however often it must ask.
+    void enters();
+    // Asks once. True: it has the lock; false: it is refused.
+    [[nodiscard]] bool gets_in();
+    // Asks so often. False: it got the lock.
+    [[nodiscard]] bool refused(int times);
+    // To the end of its part, and writes to what the lock protects.
+    void writes();
     [[nodiscard]] bool ended() const noexcept { return ended_; }
 
     // SIGKILL.
     void kill();
     // SIGSTOP and SIGCONT: all its threads stand still, as in a garbage collection or on a machine that is
-    // moved.
+    // moved. Throws play_broken if its part is over.
     void pause();
     void resume();
 
   private:
     friend class director;
+
+    [[noreturn]] void broken(std::string_view at) const;
 
     director& by_;
     std::string name_;
@@ -150,13 +165,17 @@ class director {
     void lose_next_answer();
     void must_have_lost_it();
 
+    // The scheme stops there. The others stop at the points of all schemes only.
+    [[nodiscard]] bool stops_at(std::string_view point) const;
+
     // From here on the lock lives on so many servers that know nothing of each other; of a scheme that has
     // one server only, on one, which then stands for whichever is meant. They are counted from 1.
     void use_masters(int number);
     void kill(int server);
     // It dies and comes back without its data.
     void restart(int server);
-    void step_clock(int server, std::chrono::seconds ahead);
+    // It jumps by so much, forward.
+    void step_clock(int server, std::chrono::seconds by);
 
     // From here on the lock lives on a master that has a replica; of a scheme that has many servers also on
     // two other masters. What it protects stays where it is.

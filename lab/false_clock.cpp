@@ -2,7 +2,9 @@
 
 #include "lab/clock_shim.hpp"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -24,8 +26,9 @@ void write_file(const std::filesystem::path& to, const void* bytes, std::size_t 
 }  // namespace
 
 false_clock::false_clock(const std::filesystem::path& folder, std::string_view name)
-    : library_(folder / (std::string{name} + ".clock.so")), offset_(folder / (std::string{name} + ".clock")) {
-    write_file(library_, &clock_shim[0], sizeof clock_shim);
+    : library_(::memfd_create("clock", MFD_CLOEXEC)), offset_(folder / (std::string{name} + ".clock")) {
+    if (library_ < 0 || ::write(library_, &clock_shim[0], sizeof clock_shim) != sizeof clock_shim)
+        throw std::system_error(errno, std::generic_category(), "a clock library in memory");
     const offset right = 0;
     write_file(offset_, &right, sizeof right);
     auto* const file = std::fopen(offset_.c_str(), "r+e");
@@ -35,14 +38,19 @@ false_clock::false_clock(const std::filesystem::path& folder, std::string_view n
     if (shared_ == MAP_FAILED) throw std::system_error(errno, std::generic_category(), offset_.string());
 }
 
-false_clock::~false_clock() { ::munmap(shared_, sizeof(offset)); }
-
-std::vector<std::string> false_clock::environment() const {
-    return {"LD_PRELOAD=" + library_.string(), "HOLDFAST_CLOCK_AHEAD=" + offset_.string()};
+false_clock::~false_clock() {
+    ::munmap(shared_, sizeof(offset));
+    ::close(library_);
 }
 
-void false_clock::set_ahead(std::chrono::microseconds by) {
-    *static_cast<volatile offset*>(shared_) = by.count();
+std::vector<std::string> false_clock::environment() const {
+    return {fmt::format("LD_PRELOAD=/proc/{}/fd/{}", ::getpid(), library_),
+            "HOLDFAST_CLOCK_AHEAD=" + offset_.string()};
+}
+
+void false_clock::step(std::chrono::microseconds by) {
+    auto* const ahead = static_cast<volatile offset*>(shared_);
+    *ahead = *ahead + by.count();
 }
 
 }  // namespace holdfast::lab

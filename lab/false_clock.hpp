@@ -21,11 +21,11 @@ class false_clock {
 
     // What the process must find in its environment: NAME=VALUE.
     [[nodiscard]] std::vector<std::string> environment() const;
-    // From now on it is so far ahead.
-    void set_ahead(std::chrono::microseconds by);
+    // From now on it is so much further ahead.
+    void step(std::chrono::microseconds by);
 
   private:
-    std::filesystem::path library_;
+    int library_ = -1;  // in memory: a folder may not allow programs in it
     std::filesystem::path offset_;
     void* shared_ = nullptr;  // the offset, mapped by the process too
 };

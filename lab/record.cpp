@@ -62,6 +62,11 @@ void recorder::ends(const std::string& who, instant at) {
     moves_again(who, at);
 }
 
+void recorder::dies(const std::string& who, instant at) {
+    ends(who, at);
+    made_.deaths.push_back({who, at, at});
+}
+
 void recorder::add_place(const std::string& name) {
     made_.places.push_back({name, {}});
     owners_.emplace_back();

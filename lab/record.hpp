@@ -52,6 +52,7 @@ struct record {
     std::vector<span> beliefs;  // by each process: "I hold the lock"
     std::vector<span> waits;    // it was refused, and wants the lock
     std::vector<span> stills;   // it stood still
+    std::vector<span> deaths;   // its process ended, at `from`
     std::vector<place> places;  // as the servers see it
     instant end{};
 };
@@ -90,7 +91,7 @@ class recorder {
     void moves_again(const std::string& who, instant at) { end(still_, who, at, made_.stills); }
 
     // Its process is no more.
-    void ends(const std::string& who, instant at);
+    void dies(const std::string& who, instant at);
 
     // One more place; the first has the number 0.
     void add_place(const std::string& name);
@@ -107,6 +108,7 @@ class recorder {
 
   private:
     using since = std::map<std::string, instant>;
+    void ends(const std::string& who, instant at);
     static void end(since& of, const std::string& who, instant at, std::vector<span>& into);
 
     record made_;

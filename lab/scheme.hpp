@@ -7,6 +7,8 @@
 
 #include <holdfast/types.hpp>
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -34,7 +36,10 @@ struct part {
 
     // The first server, for a client of holdfast.
     [[nodiscard]] std::string url() const {
-        return "unix://" + sockets.at(0) + (password.empty() ? "" : "?password=" + password);
+        std::string path;
+        for (const char c : sockets.at(0))
+            path += c == '?' || c == '%' ? fmt::format("%{:02x}", c) : std::string{c};
+        return "unix://" + path + (password.empty() ? "" : "?password=" + password);
     }
 };
 

@@ -22,7 +22,7 @@ class axis {
         if (edges_.empty()) edges_[instant{}] = {};
         const auto first = edges_.begin()->first;
         const auto last_step = edges_.rbegin()->first;
-        for (const auto* const spans : {&of.beliefs, &of.waits, &of.stills}) {
+        for (const auto* const spans : {&of.beliefs, &of.waits, &of.stills, &of.deaths}) {
             for (const auto& one : *spans) edges_[one.from] = edges_[one.to] = {};
         }
         for (const auto& place : of.places) {
@@ -102,12 +102,15 @@ timeline drawn(const record& of) {
 
     const auto both = overlaps(of);
     for (const auto& name : names) {
-        lane one{name, {}, {}, {}};
+        lane one{name, {}, {}, {}, {}};
         for (const auto& belief : of.beliefs) {
             if (belief.who == name) put_belief(one, along, belief, both);
         }
         for (const auto& wait : of.waits) {
             if (wait.who == name) one.waits.push_back(along.units_of(wait));
+        }
+        for (const auto& death : of.deaths) {
+            if (death.who == name) one.deaths.push_back(along.unit_of(death.from));
         }
         for (const auto& still : of.stills) {
             if (still.who == name) one.stills.push_back(along.units_of(still));
@@ -115,7 +118,7 @@ timeline drawn(const record& of) {
         made.beliefs.push_back(std::move(one));
     }
     for (const auto& place : of.places) {
-        lane one{place.name, {}, {}, {}};
+        lane one{place.name, {}, {}, {}, {}};
         for (const auto& owner : place.owners) put(one, along.units_of(owner));
         made.places.push_back(std::move(one));
     }

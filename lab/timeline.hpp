@@ -32,8 +32,9 @@ struct stretch {
 struct lane {
     std::string name;  // of the process, or of the place
     std::vector<stretch> stretches;
-    std::vector<stretch> waits;   // the process wants the lock
-    std::vector<stretch> stills;  // it stood still
+    std::vector<stretch> waits;       // the process wants the lock
+    std::vector<stretch> stills;      // it stood still
+    std::vector<std::size_t> deaths;  // it ended before this unit
 };
 
 struct timeline {

@@ -1,9 +1,11 @@
 #include "lab/trial.hpp"
 
+#include "cli/stage/interrupted.hpp"
+
 #include <fmt/format.h>
 
 #include <chrono>
-#include <stdexcept>
+#include <exception>
 
 namespace holdfast::lab {
 
@@ -19,7 +21,9 @@ constexpr auto longest_ttl = 20s;
 }  // namespace
 
 bool outcome::as_predicted() const {
+    if (!broken.empty()) return as == role::any;
     switch (as) {
+        case role::any: return true;
         case role::flawed: return flaw_seen;
         case role::cure: return !flaw_seen;
         case role::ours: return !flaw_seen && (may_overlap || overlaps(seen).empty());
@@ -28,16 +32,26 @@ bool outcome::as_predicted() const {
 }
 
 outcome play(const schedule& what, const std::string& scheme, role as, const surroundings& around) {
+    outcome result{scheme, as, false, {}, what.leases_may_overlap};
     for (std::chrono::milliseconds ttl = first_ttl; ttl < longest_ttl; ttl *= 2) {
-        director d{around, scheme, ttl};
         try {
-            const bool seen = what.play(d);
-            return {scheme, as, seen, d.finish(), what.leases_may_overlap};
-        } catch (const too_slow&) {  // the next TTL is longer
+            director d{around, scheme, ttl};
+            result.flaw_seen = what.play(d);
+            result.seen = d.finish();
+            result.broken.clear();
+            return result;
+        } catch (const too_slow& why) {  // the next TTL is longer
+            result.broken = fmt::format("it never came in time: {}", why.what());
+        } catch (const cli::stage::interrupted&) {
+            throw;
+        } catch (const cli::stage::no_server&) {
+            throw;
+        } catch (const std::exception& why) {
+            result.broken = why.what();
+            return result;
         }
     }
-    throw std::runtime_error(
-        fmt::format("this machine is too busy: {} on {} did not come to its end", what.name, scheme));
+    return result;
 }
 
 std::vector<casting> cast_of(const schedule& what) {

@@ -16,6 +16,7 @@ enum class role {
     cure,    // it must not
     ours,  // it must not, and no two processes may believe to hold the lock at once (unless the schedule says
            // so)
+    any,   // somebody wanted to see it: nothing is predicted
 };
 
 struct outcome {
@@ -24,11 +25,13 @@ struct outcome {
     bool flaw_seen = false;
     record seen;
     bool may_overlap = false;
+    std::string broken{};  // why the schedule did not come to its end; nothing is shown then
 
     [[nodiscard]] bool as_predicted() const;
 };
 
-// Plays it once. A machine that is too slow for the TTL gets longer ones. Throws stage::interrupted.
+// Plays it once. A machine that is too slow for the TTL gets longer ones. Throws stage::interrupted and
+// stage::no_server; whatever else goes wrong is told as `broken`.
 [[nodiscard]] outcome play(const schedule& what, const std::string& scheme, role as,
                            const surroundings& around);
 

@@ -83,7 +83,7 @@ nlohmann::ordered_json as_json(const std::vector<round_result>& rounds, const pl
 
 std::vector<round_result> all_results(const plan& what, signal_inbox& signals, screen& view) {
     const stage::private_folder folder{"holdfast-demo"};
-    const stage::private_server server{folder};
+    const stage::private_server server{folder, {.signals = &signals}};
     view.introduce();
     std::vector<round_result> rounds;
     for (const auto guard : all_rounds) {

@@ -109,7 +109,7 @@ class page {
     }
 
     void figure(const schedule& what, const tally& one) {
-        static constexpr std::array roles{"flawed", "cure", "holdfast"};
+        static constexpr std::array roles{"flawed", "cure", "holdfast", "any"};
         const auto* const scheme = find_scheme(one.cast.scheme);
         put("<figure class=\"play\" data-role=\"{}\" data-scheme=\"{}\">\n<figcaption><b>{}</b> ",
             roles.at(static_cast<std::size_t>(one.cast.as)), scheme->name, said(role_of(one.cast.as)));

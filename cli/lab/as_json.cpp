@@ -54,19 +54,21 @@ constexpr auto any = [](const auto& one) { return as_json(one); };
 json as_json(const place& one) { return {{"place", one.name}, {"owners", list_of(one.owners, any)}}; }
 
 json as_json(const tally& one) {
-    static constexpr std::array roles{"flawed", "cure", "holdfast"};
+    static constexpr std::array roles{"flawed", "cure", "holdfast", "any"};
     const auto& seen = one.shown.seen;
-    return {{"scheme", one.cast.scheme},
-            {"role", roles.at(static_cast<std::size_t>(one.cast.as))},
-            {"runs", one.runs},
-            {"as_predicted", one.as_predicted},
-            {"flaw_seen", one.shown.flaw_seen},
-            {"ttl_ms", seen.ttl.count()},
-            {"end_ms", in_ms(seen.end)},
-            {"overlaps", list_of(overlaps(seen), any)},
-            {"beliefs", list_of(seen.beliefs, any)},
-            {"places", list_of(seen.places, any)},
-            {"events", list_of(seen.events, any)}};
+    json out{{"scheme", one.cast.scheme},
+             {"role", roles.at(static_cast<std::size_t>(one.cast.as))},
+             {"runs", one.runs},
+             {"as_predicted", one.as_predicted},
+             {"flaw_seen", one.shown.flaw_seen},
+             {"ttl_ms", seen.ttl.count()},
+             {"end_ms", in_ms(seen.end)},
+             {"overlaps", list_of(overlaps(seen), any)},
+             {"beliefs", list_of(seen.beliefs, any)},
+             {"places", list_of(seen.places, any)},
+             {"events", list_of(seen.events, any)}};
+    if (!one.shown.broken.empty()) out["broken"] = one.shown.broken;
+    return out;
 }
 
 json as_json(const schedule_results& of) {

@@ -66,6 +66,11 @@ class picture {
             box(one.beside ? "beside" : "alone", one, top, bar);
             if (one.beside) box("hatch", one, top, bar);  // for who cannot tell the colours
         }
+        for (const auto at : of.deaths) {
+            out_ +=
+                fmt::format("<text class=\"death\" x=\"{:.1f}\" y=\"{:.1f}\">\u00d7<title>{}</title></text>",
+                            x(at), top + bar - 2, escaped(said_("its process ends")));
+        }
         for (const auto& one : of.waits) box("waits", one, top + bar / 2 - 2, 4);
         for (const auto& one : of.stills) box("still", one, top + bar + 1, 3);
     }

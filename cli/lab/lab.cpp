@@ -98,7 +98,7 @@ std::vector<const lab::rung*> chosen_rungs(const lab_wishes& wanted) {
 
 std::vector<lab::casting> cast_for(const lab::schedule& what, const lab_wishes& wanted) {
     if (wanted.on.empty()) return cast_of(what);
-    return {{wanted.on, lab::role::flawed}};
+    return {{wanted.on, lab::role::any}};
 }
 
 lab::tally play_often(const lab::schedule& what, const lab::casting& cast, int runs,
@@ -115,7 +115,7 @@ lab::tally play_often(const lab::schedule& what, const lab::casting& cast, int r
 lab::results play_all(const std::vector<const lab::rung*>& rungs, const lab_wishes& wanted,
                       signal_inbox& signals, const lab::story& view) {
     const stage::private_folder folder{"holdfast-lab"};
-    const stage::private_server server{folder};
+    const stage::private_server server{folder, {.signals = &signals}};
     const lab::surroundings around{server.socket().string(), folder, signals};
     lab::results all;
     for (const auto* const rung : rungs) {
@@ -178,8 +178,8 @@ class result_file {
 };
 
 int list_rungs(const lab_wishes& wanted) {
-    if (!wanted.html.empty() || !wanted.markdown.empty())
-        throw usage_error("a page shows what was played: name a rung, or --all");
+    if (!wanted.html.empty() || !wanted.markdown.empty() || !wanted.on.empty() || wanted.runs != 1)
+        throw usage_error("name a rung to play, or --all");
     if (wanted.json) {
         auto out = nlohmann::ordered_json::array();
         for (const auto& one : lab::ladder())
@@ -194,6 +194,8 @@ int list_rungs(const lab_wishes& wanted) {
 
 int show_lab(const lab_wishes& wanted) {
     if (wanted.rung.empty() && !wanted.all) return list_rungs(wanted);
+    if (!wanted.html.empty() && wanted.html == wanted.markdown)
+        throw usage_error("--html and --markdown cannot write the same file");
     const auto rungs = chosen_rungs(wanted);
     result_file html{"--html", wanted.html};
     result_file markdown{"--markdown", wanted.markdown};
@@ -246,7 +248,7 @@ void add_lab(CLI::App& app, context& shared) {
         ->type_name("N");
     command
         ->add_option("--on", wanted->on,
-                     "Play the rung's schedules on this scheme instead, as if it had the flaws")
+                     "Play the rung's schedules on this scheme, and say which flaws it has")
         ->type_name("SCHEME");
     command->add_flag("--json", wanted->json, "One JSON object on standard output");
     command->add_option("--html", wanted->html, "Also write a page for a browser; -: to standard output")

@@ -37,8 +37,9 @@ void story::list() const {
 }
 
 void story::open(const rung& rung) const {
-    page_.put(page_.painted(fmt::format("{}: {}", rung.name, said(rung.line)), colour::strong) + "\n" +
-              page_.painted(said(fmt::format("from \"{}\"", said(rung.article))), colour::faint) + "\n");
+    const auto line = page_.wrapped(fmt::format("{}: {}", rung.name, said(rung.line)), 0);
+    const auto from = page_.wrapped(said(fmt::format("from \"{}\"", said(rung.article))), 0);
+    page_.put(page_.painted(line, colour::strong) + "\n" + page_.painted(from, colour::faint) + "\n");
 }
 
 void story::open(const schedule& schedule) const {
@@ -80,7 +81,9 @@ void story::verdict(const schedule& schedule, const outcome& what) const {
 }
 
 void story::say(const std::string& head, colour in, const std::string& rest) const {
-    const auto text = page_.wrapped(fmt::format("{} {}", head, rest), 0);
+    // Chinese sentences follow each other without a space.
+    const auto* const space = head.ends_with("\u3002") || head.ends_with("\uff1a") || rest.empty() ? "" : " ";
+    const auto text = page_.wrapped(head + space + rest, 0);
     page_.put(page_.painted(text.substr(0, head.size()), in) + text.substr(head.size()) + "\n");
 }
 
@@ -100,7 +103,9 @@ void story::head() const {
 void story::tell_line(const rung& rung, const schedule& schedule, const tally& one) const {
     const auto share = fmt::format("{:>12}", fmt::format("{} of {}", one.as_predicted, one.runs));
     page_.put(fmt::format("{:<12} {:<18} {:<19} {:<9} {}\n", rung.name, schedule.name, one.cast.scheme,
-                          one.shown.flaw_seen ? "seen" : "not seen",
+                          !one.shown.broken.empty() ? "?"
+                          : one.shown.flaw_seen     ? "seen"
+                                                    : "not seen",
                           page_.painted(share, one.good() ? colour::good : colour::bad)));
 }
 

@@ -11,11 +11,17 @@ std::string_view role_of(role as) {
         case role::flawed: return "the flaw";
         case role::cure: return "the cure, on the same schedule";
         case role::ours: return "holdfast, on the same schedule";
+        case role::any: return "on this schedule";
     }
     return {};
 }
 
 verdict verdict_of(const schedule& played, const outcome& seen) {
+    if (seen.as == role::any) {
+        if (!seen.broken.empty()) return {"Cannot be played so:", seen.broken, false};
+        return {seen.flaw_seen ? "The flaw is seen." : "The flaw is not seen.", {}, !seen.flaw_seen};
+    }
+    if (!seen.broken.empty()) return {"NOT AS PREDICTED:", seen.broken, false};
     if (!seen.as_predicted()) {
         if (seen.as == role::flawed) return {"NOT AS PREDICTED: flaw not seen.", {}, false};
         return {"NOT AS PREDICTED:",
@@ -27,6 +33,7 @@ verdict verdict_of(const schedule& played, const outcome& seen) {
         case role::flawed: return {"Flaw seen.", played.why, false};
         case role::cure: return {"Cured.", played.why_cured, true};
         case role::ours: return {"Not here.", played.why_ours, true};
+        case role::any: break;
     }
     return {};
 }

@@ -1,6 +1,7 @@
 #include "cli/stage/workshop.hpp"
 
 #include "cli/stage/environment.hpp"
+#include "cli/stage/interrupted.hpp"
 
 #include <holdfast/types.hpp>
 
@@ -36,6 +37,7 @@ constexpr std::size_t longest_folder = sizeof(sockaddr_un::sun_path) - sizeof("/
 std::string folder_template(std::string_view prefix) {
     std::error_code none;
     auto in = fs::temp_directory_path(none);
+    if (!none) in = fs::absolute(in, none);  // servers work in another folder than we
     if (none) in = "/tmp";
     auto name = (in / fmt::format("{}.XXXXXX", prefix)).string();
     return name.size() <= longest_folder ? name : fmt::format("/tmp/{}.XXXXXX", prefix);
@@ -153,6 +155,7 @@ void private_server::start() {
             throw no_server(fmt::format("{} does not answer after {} s: {}", program->string(),
                                         start_limit.count(), last_words()));
         }
+        if (how_.signals != nullptr) obey(*how_.signals);
         std::this_thread::sleep_for(5ms);
     }
 }

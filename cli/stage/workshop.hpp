@@ -1,6 +1,7 @@
 // What a show runs in: a temporary folder and a redis-server of its own.
 #pragma once
 
+#include "cli/signals.hpp"
 #include "cli/stage/helper.hpp"
 
 #include <filesystem>
@@ -40,6 +41,7 @@ struct server_options {
     bool listens = false;
     int master_port = 0;                     // 0: it has no master
     std::vector<std::string> environment{};  // NAME=VALUE, beside what we have
+    signal_inbox* signals = nullptr;         // obeyed while it starts
 };
 
 // A redis-server that nobody else can use: it listens on a socket in the folder, and elsewhere only with a

@@ -10,7 +10,7 @@ namespace {
 bool crash_in_cs(director& d) {
     auto& a = d.start("A");
     d.step("A takes the lock");
-    a.run(point::in_cs);
+    a.enters();
     d.step("A crashes in the middle of its work");
     a.kill();
     return b_starves(d);
@@ -24,10 +24,10 @@ bool recursive_retry(director& d) {
     auto& a = d.start("A");
     auto& b = d.start("B", {.stack = small_stack});
     d.step("A takes the lock and works for hours; the director makes its key last that long");
-    a.run(point::in_cs);
+    a.enters();
     d.make_key_last();
     d.step("B waits: try, sleep, try again; its stack may grow to 256 KiB");
-    b.refused(tries);
+    for (int i = 0; i < tries && !b.ended(); ++i) b.run(point::before_retry);
     d.remark(b.ended() ? "B had no stack left" : "B still runs, and waits");
     return b.ended();
 }

@@ -11,7 +11,7 @@ bool stale_count(director& d) {
     auto& a = d.start("A", {.nested = true});
     auto& b = d.start("B");
     d.step("A takes the lock");
-    a.run(point::in_cs);
+    a.enters();
     d.must_be_owned_by(a);
     d.step("A takes it again: it checks whether it is the owner");
     a.run("after_get");
@@ -19,7 +19,7 @@ bool stale_count(director& d) {
     a.pause();
     d.wait_until_gone();
     d.step("B takes the lock");
-    b.run(point::in_cs);
+    b.enters();
     const auto end = d.key_ends();
     d.step("A goes on where it stood, and unlocks twice");
     a.resume();
@@ -33,7 +33,7 @@ bool same_id(director& d) {
     auto& b = d.start("B", {.owner = "1"});
     d.step("A takes the lock, on its thread number 1");
     const auto asked = boot_clock::now();
-    a.run(point::in_cs);
+    a.enters();
     d.step("B, another process, wants it on its own thread number 1");
     return gets_in_beside(d, b, a, asked);
 }

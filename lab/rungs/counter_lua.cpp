@@ -10,14 +10,14 @@ namespace {
 bool colon(director& d) {
     auto& a = d.start("A", {.owner = "10.0.0.7:41"});
     d.step("A takes the lock; it calls itself 10.0.0.7:41, its address and its thread");
-    a.run(point::in_cs);
+    a.enters();
     const auto end = d.key_ends();
     d.step("A has done its work and unlocks");
     a.run(point::done);
     d.must_be_before(end);
     d.step("B wants the lock");
     auto& b = d.start("B");
-    const bool in = gets_in(b);
+    const bool in = b.gets_in();
     d.must_be_before(end);
     return !in;
 }

@@ -11,11 +11,11 @@ bool long_work(director& d) {
     auto& a = d.start("A");
     auto& b = d.start("B");
     d.step("A takes the lock");
-    a.run(point::in_cs);
+    a.enters();
     d.step("A works, and works longer than the TTL");
     d.wait_beyond_ttl();
     d.step("B wants the lock, while A works");
-    const bool in = gets_in(b) && d.believes(a);
+    const bool in = b.gets_in() && d.believes(a);
     d.step("A finishes its work and unlocks");
     a.run(point::done);
     return in;
@@ -24,7 +24,7 @@ bool long_work(director& d) {
 bool nested_call(director& d) {
     auto& a = d.start("A", {.nested = true});
     d.step("A takes the lock");
-    a.run(point::in_cs);
+    a.enters();
     d.step("A calls a function that takes the same lock");
     if (a.run(point::before_retry) == point::nested) return false;
     const bool waits_for_itself = a.refused(5);

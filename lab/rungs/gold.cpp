@@ -11,12 +11,12 @@ bool late_delete(director& d) {
     auto& a = d.start("A");
     auto& b = d.start("B");
     d.step("A takes the lock");
-    a.run(point::in_cs);
+    a.enters();
     d.step("A stands still, and the TTL passes");
     a.pause();
     d.wait_until_gone();
     d.step("B takes the lock");
-    b.run(point::in_cs);
+    b.enters();
     const auto end = d.key_ends();
     d.step("A goes on, finishes its work and unlocks");
     a.resume();

@@ -11,7 +11,7 @@ constexpr int patience = 20;
 }  // namespace
 
 bool gets_in_beside(director& d, process& b, const process& a, boot_clock::time_point a_asked) {
-    const bool both = gets_in(b) && d.believes(a);
+    const bool both = b.gets_in() && d.believes(a);
     if (both) d.must_be_before(a_asked + d.ttl());
     return both;
 }
@@ -19,7 +19,7 @@ bool gets_in_beside(director& d, process& b, const process& a, boot_clock::time_
 bool b_starves(director& d) {
     auto& b = d.start("B");
     d.step("B wants the lock");
-    if (gets_in(b)) return false;
+    if (b.gets_in()) return false;
     if (!d.key_expires()) {
         d.step("The key has no TTL: B may try as often as it likes");
         const bool refused = b.refused(patience);
@@ -29,13 +29,14 @@ bool b_starves(director& d) {
     d.step("The TTL of the key passes");
     d.wait_until_gone();
     d.step("B tries again");
-    return b.run(point::in_cs) != point::in_cs;
+    b.enters();
+    return false;
 }
 
 bool c_gets_in_beside(director& d, process& b, boot_clock::time_point b_holds_until) {
     auto& c = d.start("C");
     d.step("C wants the lock, while B works");
-    const bool in = gets_in(c);
+    const bool in = c.gets_in();
     d.must_be_before(b_holds_until);
     return in && d.believes(b);
 }
@@ -44,14 +45,14 @@ bool a_writes_after_its_check(director& d) {
     auto& a = d.start("A");
     auto& b = d.start("B");
     d.step("A takes the lock, sees that its lease is valid, and is about to write");
-    a.run(point::in_cs);
+    a.enters();
     a.run("before_write");
     d.must_be_owned_by(a);
     d.step("A stands still right there, and the TTL passes");
     a.pause();
     d.wait_until_gone();
     d.step("B takes the lock and writes");
-    b.run(point::done);
+    b.writes();
     d.step("A goes on: it writes");
     a.resume();
     a.run(point::done);

@@ -6,9 +6,6 @@
 
 namespace holdfast::lab {
 
-// Asks once. True: it has the lock.
-[[nodiscard]] inline bool gets_in(process& who) { return who.run(point::before_retry) == point::in_cs; }
-
 // B asks once. True: it has the lock, and A believes so too. A asked for it at that time; had its TTL passed
 // meanwhile, that would be no flaw.
 [[nodiscard]] bool gets_in_beside(director& d, process& b, const process& a, boot_clock::time_point a_asked);

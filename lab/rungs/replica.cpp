@@ -13,7 +13,7 @@ boot_clock::time_point lose_by_failover(director& d, process& a) {
     d.cut_replication();
     d.step("A takes the lock: the master says yes");
     const auto asked = boot_clock::now();
-    a.run(point::in_cs);
+    a.enters();
     d.step("The master dies, and the replica takes its place");
     d.fail_over();
     return asked;
@@ -34,7 +34,7 @@ bool written_late(director& d) {
     lose_by_failover(d, a);
     auto& b = d.start("B");
     d.step("B takes the lock at the new master, and writes");
-    b.run(point::done);
+    b.writes();
     d.step("A goes on with its work");
     a.run(point::done);
     return d.resource() == "written by A";
@@ -45,9 +45,10 @@ constexpr std::array replica_schedules{
         .name = "failover",
         .flaw = "a lock that the replica never heard of is granted twice",
         .play = granted_twice,
-        .flawed = "redisson",
+        .flawed = "diamond",
         .why = "The master answers before it has told its replicas. What it had not told them died with "
-               "it, and the new master gives B a lock that A holds.",
+               "it, and the new master gives B a lock that A holds. (WAIT, which Redisson sends along, "
+               "asks how many were told; it undoes nothing.)",
         .cure = "multilock",
         .why_cured = "A has the lock at two other masters as well, which did not fail. B gets one of three, "
                      "gives it back, and waits.",
@@ -58,7 +59,7 @@ constexpr std::array replica_schedules{
         .name = "late_write",
         .flaw = "after a failover the old holder writes on top of the new one",
         .play = written_late,
-        .flawed = "redisson",
+        .flawed = "diamond",
         .why = "Both hold the lock, and neither can know of the other. What they write is as good as "
                "without a lock.",
         .cure = "holdfast_fenced",

@@ -14,7 +14,7 @@ bool rows_that_changed_nothing(director& d) {
     auto& b = d.start("B");
     d.step("A takes the row");
     const auto asked = boot_clock::now();
-    a.run(point::in_cs);
+    a.enters();
     d.step("B wants it, while A works");
     return gets_in_beside(d, b, a, asked);
 }
@@ -24,7 +24,7 @@ bool clock_of_a_client(director& d) {
     auto& b = d.start("B");
     d.step("The clock of A's machine is a minute behind. A takes the row");
     const auto asked = boot_clock::now();
-    a.run(point::in_cs);
+    a.enters();
     d.step("B wants it, while A works");
     return gets_in_beside(d, b, a, asked);
 }

@@ -28,7 +28,7 @@ return 0)";
     bool take(std::size_t server) {
         try {
             return send_to(server, "SET", key, owner, "NX", "PX", ttl) == "OK";
-        } catch (const connection_broken&) {
+        } catch (const command_failed&) {
             return false;
         }
     }
@@ -37,7 +37,7 @@ return 0)";
         for (std::size_t i = 0; i < servers(); ++i) {
             try {
                 send_to(i, "EVAL", compare_and_delete, 1, key, owner);
-            } catch (const connection_broken&) {  // its TTL will do it
+            } catch (const command_failed&) {  // its TTL will do it
             }
         }
     }

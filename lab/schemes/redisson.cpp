@@ -56,7 +56,7 @@ struct redisson final : scheme {
         send("EVAL", release, 2, key, channel, 0, ttl, id);
     }
 
-    // A command whose reply does not come is sent again.
+    // A command whose reply does not come is sent again: so before Redisson 3.37, and with replicas still.
     reply take() {
         try {
             return send("EVAL", acquire, 1, key, ttl, id);

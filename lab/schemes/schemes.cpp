@@ -44,6 +44,7 @@ constexpr std::array schemes{
     known_scheme{"holdfast_fenced", "holdfast::mutex, fenced", text::holdfast_fenced, make_holdfast_fenced},
     known_scheme{"holdfast_waiting", "holdfast::recursive_mutex, waiting", text::holdfast_waiting,
                  make_holdfast_waiting},
+    known_scheme{"nothing", "no lock: it fails", text::nothing, make_nothing},
 };
 
 }  // namespace

@@ -52,5 +52,6 @@ std::unique_ptr<scheme> make_holdfast_mutex(performer& by);
 std::unique_ptr<scheme> make_holdfast_recursive(performer& by);
 std::unique_ptr<scheme> make_holdfast_fenced(performer& by);
 std::unique_ptr<scheme> make_holdfast_waiting(performer& by);
+std::unique_ptr<scheme> make_nothing(performer& by);
 
 }  // namespace holdfast::lab

@@ -71,6 +71,13 @@ TEST(lab_verdict, a_flaw_that_was_not_seen_is_not_as_predicted) {
     EXPECT_FALSE((outcome{"gold", role::flawed, false, {}}).as_predicted());
 }
 
+TEST(lab_verdict, what_broke_off_proves_nothing) {
+    for (const auto as : {role::flawed, role::cure, role::ours}) {
+        for (const bool seen : {true, false})
+            EXPECT_FALSE((outcome{"gold", as, seen, {}, false, "process B ended"}).as_predicted());
+    }
+}
+
 TEST(lab_verdict, a_cure_must_not_show_the_flaw_but_may_have_another) {
     EXPECT_FALSE((outcome{"platinum", role::cure, true, {}}).as_predicted());
     EXPECT_TRUE((outcome{"platinum", role::cure, false, two_who_overlap()}).as_predicted());

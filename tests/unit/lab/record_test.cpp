@@ -100,7 +100,7 @@ TEST_F(lab_record, waiting_ends_with_the_lock_or_with_the_process) {
     log.waits("A", 20ms);
     log.believes("A", 30ms);
     log.waits("B", 15ms);
-    log.ends("B", 35ms);
+    log.dies("B", 35ms);
     EXPECT_EQ(log.finish(40ms).waits, (std::vector<span>{{"A", 10ms, 30ms}, {"B", 15ms, 35ms}}));
 }
 
