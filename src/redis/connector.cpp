@@ -209,7 +209,13 @@ void connector::fail_closed() {
         return fail(unreachable(address_text(config_) + " closed the connection while TLS was agreed on"));
     const auto& said = handshake_.last_error();
     fail(unreachable(address_text(config_) + " closed the connection at once" +
-                     (said.empty() ? "" : ": " + base::printable(said))));
+                     (said.empty() ? tls_hint() : ": " + base::printable(said))));
+}
+
+// A server that waits for TLS ends the connection without a word.
+std::string connector::tls_hint() const {
+    const bool may_want_tls = phase_ == phase::greeting && !config_.tls && config_.unix_path.empty();
+    return may_want_tls ? "; if it wants TLS, rediss:// is meant" : "";
 }
 
 void connector::fail_address(std::error_code ec) {
@@ -233,7 +239,8 @@ void connector::fail_address(std::error_code ec) {
             case phase::greeting: return fail(unreachable(in_vain + " of connecting"));
         }
     } else {
-        fail(unreachable("cannot connect to " + where + ": " + ec.message()));
+        fail(unreachable("cannot connect to " + where + ": " + ec.message() +
+                         (ec == std::errc::connection_reset ? tls_hint() : "")));
     }
 }
 

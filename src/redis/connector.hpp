@@ -47,6 +47,7 @@ class connector : public std::enable_shared_from_this<connector> {
     void fail(connect_failure);
     void fail_address(std::error_code);
     void fail_closed();
+    [[nodiscard]] std::string tls_hint() const;
     void finish(std::variant<connected, connect_failure> how);
     void arm_timer();
     void stop();

@@ -38,14 +38,15 @@ std::optional<connect_failure> tls_failure(const node_config& config, const std:
         case io::tls_fault::wants_certificate:
             return refused(errc::no_permission,
                            where + (has_certificate ? " got no certificate that it takes from us"
-                                                    : " wants a certificate from us; give cert and key"));
+                                                    : " wants a certificate from us (cert and key)"));
         case io::tls_fault::certificate_refused:
             return refused(errc::no_permission, where + " does not accept our certificate: " + ec.message());
         case io::tls_fault::handshake_refused:
             // All that TLS 1.2 says, whatever the reason. With us it is most often this.
             if (!has_certificate)
-                return refused(errc::no_permission, where + " ended the TLS handshake: " + ec.message() +
-                                                        "; it may want a certificate from us (cert and key)");
+                return refused(errc::no_permission,
+                               where + " ended the TLS handshake: " + ec.message() +
+                                   "; does it want a certificate from us? (cert and key)");
             return refused(errc::invalid_argument, where + " ended the TLS handshake: " + ec.message());
         case io::tls_fault::other: break;
     }
