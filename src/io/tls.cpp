@@ -174,7 +174,7 @@ void tls_context::load_own_certificate() {
 struct tls_session::socket_bio {
     static tls_session& of(BIO* b) { return *static_cast<tls_session*>(BIO_get_data(b)); }
 
-    static bool again(tls_session& s) {
+    static bool again(tls_session& s) NO_THREAD_SAFETY_ANALYSIS {
         if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return true;
         s.socket_error_ = {errno, std::generic_category()};
         return false;
@@ -276,9 +276,10 @@ transfer tls_session::outcome(int returned, std::size_t moved) noexcept {
         case SSL_ERROR_ZERO_RETURN: ended_ = true; return {progress::closed, 0, {}};
         default: {
             const auto reason = why(error);
+            ERR_clear_error();  // nor shall others on this thread take ours for theirs
             // Without a goodbye too: a server that was killed says none, and a reply that was cut off is seen
             // to be one without it.
-            if (ended_ && fault_of(reason) != tls_fault::certificate) return {progress::closed, 0, {}};
+            if (ended_) return {progress::closed, 0, {}};
             return {progress::failed, 0, reason};
         }
     }

@@ -7,7 +7,9 @@
 #include <holdfast/error.hpp>
 
 #include <gtest/gtest.h>
+#include <openssl/pem.h>
 
+#include <cstdio>
 #include <fstream>
 
 namespace holdfast::io {
@@ -65,6 +67,19 @@ TEST_F(tls_files, that_do_not_fit_each_other_are_named) {
     const auto said = complaint({.cert = own.cert, .key = another.key});
     expect_names(said, "key=\"" + another.key, "does not fit");
     expect_names(said, own.cert, "does not fit");
+}
+
+// OpenSSL by itself would ask for it on the terminal, and wait.
+TEST_F(tls_files, that_want_a_passphrase_are_named) {
+    auto* file = std::fopen(own.key.c_str(), "r");
+    auto* key = ::PEM_read_PrivateKey(file, nullptr, nullptr, nullptr);
+    std::fclose(file);
+    file = std::fopen(path("locked").c_str(), "w");
+    unsigned char secret[] = "secret";
+    EXPECT_EQ(::PEM_write_PrivateKey(file, key, ::EVP_aes_128_cbc(), secret, 6, nullptr, nullptr), 1);
+    std::fclose(file);
+    ::EVP_PKEY_free(key);
+    expect_names(complaint({.cert = own.cert, .key = path("locked")}), path("locked"), "wants a passphrase");
 }
 
 TEST(tls_name, that_would_not_be_checked_is_refused) {
