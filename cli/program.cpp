@@ -28,6 +28,7 @@ constexpr std::array commands{add_run, add_ls, add_inspect, add_evict, add_latch
 constexpr auto program_help =
     R"(Where the locks live: --url, else HOLDFAST_URL, else `url` in the file of --config, else redis://127.0.0.1:6379.
 A password belongs into HOLDFAST_URL or into the file: what stands on a command line, all users of the machine can read.
+rediss:// is redis:// in TLS, with the options ca, cert and key (PEM files), server_name and tls_min.
 The file has lines such as "lease = 10s"; its keys are the fields of holdfast::config.
 
 Examples:
@@ -46,8 +47,9 @@ void describe(CLI::App& app, context& shared) {
     app.require_subcommand(1);
     app.set_version_flag("--version", fmt::format("holdfast {}.{}.{}", HOLDFAST_VERSION_MAJOR,
                                                   HOLDFAST_VERSION_MINOR, HOLDFAST_VERSION_PATCH));
-    app.add_option("--url", shared.urls,
-                   "The store, such as redis://127.0.0.1:6379 or unix:///run/redis.sock")
+    app.add_option(
+           "--url", shared.urls,
+           "The store, such as redis://127.0.0.1:6379, rediss://db1?ca=FILE or unix:///run/redis.sock")
         ->envname("HOLDFAST_URL")
         ->allow_extra_args(false)
         ->type_name("URL");

@@ -12,10 +12,18 @@ struct config {
 
     // Where the locks live:
     //   redis://[user[:password]@]host[:port][/db][?option=value&...]
+    //   rediss://...          the same in TLS 1.2 or later, and never without
     //   unix:///path/to/socket[?db=0&user=...&password=...]
     //   local:[name]          threads of this process only; clients that give the same name share it
-    // Options of both Redis forms: connect_timeout, command_timeout (durations such as 500ms or 2s; a
+    // Options of all Redis forms: connect_timeout, command_timeout (durations such as 500ms or 2s; a
     // connection that is silent for a command_timeout although it owes an answer is given up).
+    // Options of rediss, whose files are read once, by the client's constructor:
+    //   ca           PEM file with those who may vouch for the server; default: the system's store
+    //   cert, key    PEM files with a certificate of the client's own and its key, without a passphrase
+    //   server_name  whom to ask for, and what the certificate must be for; default: the host
+    //   tls_min      1.2, the default, or 1.3
+    // The server's certificate is always verified. One that is not accepted, or a server that does not accept
+    // ours, is condition::misuse at once: errc::invalid_argument or errc::no_permission.
     std::string url = "redis://127.0.0.1:6379";
 
     // A lock without a ttl of its own is held this long at a time and renewed while its holder lives.

@@ -17,6 +17,7 @@ struct row {
 };
 constexpr std::array rows{
     row{"redis", redis_backend::open},
+    row{"rediss", redis_backend::open},
     row{"unix", redis_backend::open},
     row{"local", local_backend::open},
 };
@@ -30,11 +31,11 @@ std::unique_ptr<backend::store> open(const services& given) {
         if (url.size() > scheme.size() && r.scheme == scheme) return r.open(given);
     }
     // The URL itself may hold a password, so only its scheme is repeated.
-    throw error(errc::invalid_argument, url.size() == scheme.size()
-                                            ? "a store's URL begins with redis://, unix:// or local:"
-                                            : "no store is called \"" +
-                                                  base::printable(scheme.substr(0, 32)) +
-                                                  ":\"; there are redis://, unix:// and local:");
+    throw error(errc::invalid_argument,
+                url.size() == scheme.size()
+                    ? "a store's URL begins with redis://, rediss://, unix:// or local:"
+                    : "no store is called \"" + base::printable(scheme.substr(0, 32)) +
+                          ":\"; there are redis://, rediss://, unix:// and local:");
 }
 
 }  // namespace holdfast::backends

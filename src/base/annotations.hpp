@@ -11,6 +11,7 @@
 #endif
 
 #define GUARDED_BY(m) HOLDFAST_TSA(guarded_by(m))
+#define PT_GUARDED_BY(m) HOLDFAST_TSA(pt_guarded_by(m))
 #define REQUIRES(...) HOLDFAST_TSA(requires_capability(__VA_ARGS__))
 #define EXCLUDES(...) HOLDFAST_TSA(locks_excluded(__VA_ARGS__))
 #define NO_THREAD_SAFETY_ANALYSIS HOLDFAST_TSA(no_thread_safety_analysis)

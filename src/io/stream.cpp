@@ -1,5 +1,7 @@
 #include "io/stream.hpp"
 
+#include "io/tls.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -88,6 +90,8 @@ std::vector<address> resolve(const endpoint& to, std::string& why) {
     return found;
 }
 
+stream::stream() = default;
+
 stream::~stream() {
     if (fd_ >= 0) ::close(fd_);
 }
@@ -112,7 +116,14 @@ std::error_code stream::finish_connect() {
     return {error, std::generic_category()};
 }
 
+void stream::secure(const tls_context& how) { tls_ = std::make_unique<tls_session>(how, fd_); }
+
+transfer stream::handshake() noexcept { return tls_->handshake(); }
+
+bool stream::handshake_wants_room() const noexcept { return tls_->wants_room(); }
+
 transfer stream::send_some(std::string_view bytes) noexcept {
+    if (tls_) return tls_->send(bytes);
     const auto n = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n > 0) return {progress::done, static_cast<std::size_t>(n), {}};
     if (n == 0) return {};
@@ -120,6 +131,7 @@ transfer stream::send_some(std::string_view bytes) noexcept {
 }
 
 transfer stream::recv_some(std::span<char> into) noexcept {
+    if (tls_) return tls_->receive(into);
     const auto n = ::recv(fd_, into.data(), into.size(), MSG_DONTWAIT);
     if (n > 0) return {progress::done, static_cast<std::size_t>(n), {}};
     if (n == 0) return {progress::closed, 0, {}};

@@ -1,5 +1,7 @@
-// One connected byte stream to a server: TCP or a unix-domain socket, never blocking.
+// One connected byte stream to a server: TCP, with or without TLS, or a unix-domain socket; never blocking.
 #pragma once
+
+#include "io/transfer.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -12,6 +14,9 @@
 #include <vector>
 
 namespace holdfast::io {
+
+class tls_context;
+class tls_session;
 
 // Where to connect. With a unix_path, host and port are not used.
 struct endpoint {
@@ -34,25 +39,12 @@ struct address {
 // A path or an address: resolving it asks nobody and never blocks.
 [[nodiscard]] bool resolves_at_once(const endpoint&);
 
-// How far a send or a receive came.
-enum class progress {
-    done,         // `bytes` were moved, at least one
-    would_block,  // nothing was moved; wait until the descriptor is ready
-    closed,       // the peer ended the stream in order
-    failed,       // the connection is broken; `error` says how
-};
-struct transfer {
-    progress state = progress::would_block;
-    std::size_t bytes = 0;
-    std::error_code error;
-};
-
 // Owns the descriptor (CLOEXEC, non-blocking). `send_some` by one thread, `recv_some` by one thread and
 // `shut_down` by any, all at the same time; the rest by one thread while nobody does those.
 // The descriptor is closed by the destructor alone, so its number stays good while anybody holds the stream.
 class stream {
   public:
-    stream() = default;
+    stream();
     stream(const stream&) = delete;
     stream& operator=(const stream&) = delete;
     ~stream();
@@ -62,9 +54,17 @@ class stream {
     // The outcome, once the descriptor was reported writable.
     [[nodiscard]] std::error_code finish_connect();
 
+    // Once connected: nothing passes but in TLS from now on. `handshake` comes before all else, again and
+    // again until it is done; would_block: when the descriptor is readable or, if `handshake_wants_room`,
+    // writable.
+    void secure(const tls_context&);
+    [[nodiscard]] transfer handshake() noexcept;
+    [[nodiscard]] bool handshake_wants_room() const noexcept;
+
     [[nodiscard]] int fd() const noexcept { return fd_; }
 
-    // Do not block, do not raise SIGPIPE.
+    // Do not block, do not raise SIGPIPE. `into` has at least receive_size bytes. After would_block the same
+    // bytes must be sent next, and others may follow them.
     [[nodiscard]] transfer send_some(std::string_view bytes) noexcept;
     [[nodiscard]] transfer recv_some(std::span<char> into) noexcept;
 
@@ -73,6 +73,7 @@ class stream {
 
   private:
     int fd_ = -1;
+    std::unique_ptr<tls_session> tls_;  // null: plaintext
 };
 
 }  // namespace holdfast::io

@@ -4,7 +4,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
+
+namespace holdfast::io {
+class tls_context;
+}
 
 namespace holdfast::redis {
 
@@ -33,6 +38,8 @@ struct node_config {
     std::string host = "127.0.0.1";  // where a first try runs a server; names resolve to IPv6 and IPv4
     std::uint16_t port = 6379;       // Redis' registered port
     std::string unix_path;           // not empty: a unix-domain socket, and host and port are not used
+
+    std::shared_ptr<const io::tls_context> tls;  // null: plaintext. Shared by all connections
 
     std::string user;      // empty: AUTH with the password alone, which every server version knows
     std::string password;  // empty: no AUTH

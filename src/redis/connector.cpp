@@ -2,6 +2,7 @@
 
 #include "base/annotations.hpp"
 #include "base/text.hpp"
+#include "redis/tls_failure.hpp"
 
 #include <holdfast/error.hpp>
 
@@ -111,7 +112,7 @@ void connector::try_next() {
         fail_address(ec);
         return;
     }
-    connecting_ = true;
+    phase_ = phase::connecting;
     arm_timer();
     watch(EPOLLOUT);
 }
@@ -129,14 +130,31 @@ void connector::watch(std::uint32_t events) {
 
 void connector::on_event() {
     if (!done_) return;
-    if (connecting_) {
+    if (phase_ == phase::connecting) {
         if (const auto ec = stream_->finish_connect()) {
             fail_address(ec);
             return;
         }
-        connecting_ = false;
+        phase_ = phase::greeting;
+        if (config_.tls) {
+            phase_ = phase::securing;
+            stream_->secure(*config_.tls);
+        }
     }
-    if (send_rest()) receive();
+    if (phase_ == phase::securing) secure();
+    if (phase_ == phase::greeting && send_rest()) receive();
+}
+
+void connector::secure() {
+    const auto t = stream_->handshake();
+    switch (t.state) {
+        case io::progress::would_block:
+            watch(stream_->handshake_wants_room() ? EPOLLIN | EPOLLOUT : EPOLLIN);
+            return;
+        case io::progress::closed: fail_closed(); return;
+        case io::progress::failed: fail_address(t.error); return;
+        case io::progress::done: phase_ = phase::greeting; return;
+    }
 }
 
 bool connector::send_rest() {
@@ -153,16 +171,11 @@ bool connector::send_rest() {
 }
 
 void connector::receive() {
-    std::array<char, 4096> buffer;
+    std::array<char, io::receive_size> buffer;
     const auto t = stream_->recv_some(buffer);
     switch (t.state) {
         case io::progress::would_block: return;
-        case io::progress::closed: {
-            const auto& said = handshake_.last_error();
-            fail(unreachable(address_text(config_) + " closed the connection at once" +
-                             (said.empty() ? "" : ": " + base::printable(said))));
-            return;
-        }
+        case io::progress::closed: fail_closed(); return;
         case io::progress::failed: fail_address(t.error); return;
         case io::progress::done: break;
     }
@@ -172,6 +185,8 @@ void connector::receive() {
         switch (parser_->next(r)) {
             case parser::result::need_more: return;
             case parser::result::error:
+                if (!config_.tls && looks_like_tls({buffer.data(), t.bytes}))
+                    return fail(speaks_tls(config_));
                 fail({connect_failure::what::unreachable,
                       {errc::bad_reply, address_text(config_) + " does not speak the Redis protocol: " +
                                             base::printable(parser_->error_text())}});
@@ -189,8 +204,24 @@ void connector::receive() {
     }
 }
 
+void connector::fail_closed() {
+    if (phase_ == phase::securing)
+        return fail(unreachable(address_text(config_) + " closed the connection while TLS was agreed on"));
+    const auto& said = handshake_.last_error();
+    fail(unreachable(address_text(config_) + " closed the connection at once" +
+                     (said.empty() ? tls_hint() : ": " + base::printable(said))));
+}
+
+// A server that waits for TLS ends the connection without a word.
+std::string connector::tls_hint() const {
+    const bool may_want_tls = phase_ == phase::greeting && !config_.tls && config_.unix_path.empty();
+    return may_want_tls ? "; if it wants TLS, rediss:// is meant" : "";
+}
+
 void connector::fail_address(std::error_code ec) {
     if (!done_) return;
+    // The server was there; another address of it is no better.
+    if (auto failure = tls_failure(config_, ec)) return fail(std::move(*failure));
     stop();
     if (next_address_ < addresses_.size()) {
         try_next();
@@ -200,10 +231,16 @@ void connector::fail_address(std::error_code ec) {
     if (ec == std::errc::connection_refused) {
         fail(unreachable("connection refused by " + where));
     } else if (ec == std::errc::timed_out) {
-        fail(unreachable("no answer from " + where + " within " + base::to_text(config_.connect_timeout) +
-                         (connecting_ ? " while connecting" : " of connecting")));
+        const auto in_vain = "no answer from " + where + " within " + base::to_text(config_.connect_timeout);
+        switch (phase_) {
+            case phase::connecting: return fail(unreachable(in_vain + " while connecting"));
+            case phase::securing:
+                return fail(unreachable(in_vain + " while TLS was agreed on; does it speak TLS?"));
+            case phase::greeting: return fail(unreachable(in_vain + " of connecting"));
+        }
     } else {
-        fail(unreachable("cannot connect to " + where + ": " + ec.message()));
+        fail(unreachable("cannot connect to " + where + ": " + ec.message() +
+                         (ec == std::errc::connection_reset ? tls_hint() : "")));
     }
 }
 

@@ -1,4 +1,4 @@
-// Makes one ready connection: resolves, connects, shakes hands.
+// Makes one ready connection: resolves, connects, agrees on TLS where that is wanted, shakes hands.
 #pragma once
 
 #include "io/reactor.hpp"
@@ -41,10 +41,13 @@ class connector : public std::enable_shared_from_this<connector> {
     void try_next();
     void watch(std::uint32_t events);
     void on_event();
+    void secure();
     bool send_rest();  // false: this stream is given up
     void receive();
     void fail(connect_failure);
     void fail_address(std::error_code);
+    void fail_closed();
+    [[nodiscard]] std::string tls_hint() const;
     void finish(std::variant<connected, connect_failure> how);
     void arm_timer();
     void stop();
@@ -62,7 +65,11 @@ class connector : public std::enable_shared_from_this<connector> {
 
     std::shared_ptr<io::stream> stream_;
     bool watched_ = false;
-    bool connecting_ = false;  // the socket is; false while hands are shaken
+    enum class phase {
+        connecting,  // the socket is
+        securing,    // TLS is agreed on; not a byte of Redis is sent
+        greeting,    // hands are shaken with Redis
+    } phase_ = phase::connecting;
     handshake handshake_;
     std::unique_ptr<parser> parser_;
     std::size_t sent_ = 0;

@@ -99,7 +99,7 @@ class link : public std::enable_shared_from_this<link> {
 
         // Guarded by pump_mutex_.
         std::unique_ptr<parser> replies;
-        std::array<char, 16384> inbox;
+        std::array<char, io::receive_size> inbox;
 
         // Guarded by mutex_, but for the bytes of `outbox` while `writing`: those are the writer's.
         operation_queue in_flight;

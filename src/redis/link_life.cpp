@@ -22,7 +22,10 @@ link::link(const node_config& config, io::reactor& r, std::function<void(const l
       backoff_(config.backoff) {
     wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (wake_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-    last_fault_ = {errc::unavailable, "not connected to " + address_ + " yet"};
+    // A Redis without TLS waits in silence for the end of the greeting's line, which would not be told before
+    // the first callers have given up.
+    last_fault_ = {errc::unavailable,
+                   "not connected to " + address_ + " yet" + (config.tls ? "; does it speak TLS?" : "")};
 }
 
 link::~link() { ::close(wake_); }

@@ -96,7 +96,7 @@ class subscriber::core : public std::enable_shared_from_this<core> {
     std::shared_ptr<connector> connector_;
     std::shared_ptr<io::stream> stream_;
     std::unique_ptr<parser> parser_;
-    std::array<char, 16384> inbox_;
+    std::array<char, io::receive_size> inbox_;
     std::string outbox_;
     bool waits_for_room_ = false;
     std::deque<expected> expected_;

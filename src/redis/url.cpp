@@ -1,10 +1,13 @@
 #include "redis/url.hpp"
 
 #include "base/text.hpp"
+#include "io/tls.hpp"
 
 #include <holdfast/error.hpp>
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <optional>
 
 namespace holdfast::redis {
@@ -79,9 +82,41 @@ std::string connection_name(std::string text) {
     return text;
 }
 
-enum class scheme { redis, unix_socket };
+enum class scheme { redis, redis_tls, unix_socket };
 
-void apply_option(node_config& to, std::string_view option, std::string_view raw, scheme s) {
+constexpr std::string_view tls_options[] = {"ca", "cert", "key", "server_name", "tls_min"};
+
+// False: it is no option of TLS.
+bool apply_tls_option(io::tls_settings& to, std::string_view option, const std::string& value, scheme s) {
+    if (std::find(std::begin(tls_options), std::end(tls_options), option) == std::end(tls_options))
+        return false;
+    if (s != scheme::redis_tls)
+        bad("the option " + quoted(option) + " is for TLS, which only rediss:// has; is rediss:// meant?");
+    if (value.empty()) bad("the option " + quoted(option) + " is empty.");
+    if (option == "ca") {
+        to.ca = value;
+    } else if (option == "cert") {
+        to.cert = value;
+    } else if (option == "key") {
+        to.key = value;
+    } else if (option == "server_name") {
+        to.server_name = value;
+    } else if (value == "1.2" || value == "1.3") {
+        to.tls_min = value == "1.3" ? io::tls_version::v1_3 : io::tls_version::v1_2;
+    } else {
+        bad("tls_min=" + quoted(value) + " is neither 1.2 nor 1.3.");
+    }
+    return true;
+}
+
+// What the URL says so far; the files of TLS are read when all of it is known.
+struct parsed {
+    node_config node;
+    io::tls_settings tls;
+};
+
+void apply_option(parsed& all, std::string_view option, std::string_view raw, scheme s) {
+    node_config& to = all.node;
     if (option == "password" && s == scheme::unix_socket) {
         to.password = decoded(raw, "password");
         return;
@@ -97,10 +132,17 @@ void apply_option(node_config& to, std::string_view option, std::string_view raw
         to.db = database(value);
     } else if (option == "user" && s == scheme::unix_socket) {
         to.user = value;
-    } else {
-        const char* allowed = s == scheme::redis
-                                  ? "connect_timeout, command_timeout, name and db"
-                                  : "connect_timeout, command_timeout, name, db, user and password";
+    } else if (!apply_tls_option(all.tls, option, value, s)) {
+        const auto allowed = [s]() -> std::string {
+            switch (s) {
+                case scheme::redis: return "connect_timeout, command_timeout, name and db";
+                case scheme::redis_tls:
+                    return "connect_timeout, command_timeout, name, db, ca, cert, key, server_name and "
+                           "tls_min";
+                case scheme::unix_socket: break;
+            }
+            return "connect_timeout, command_timeout, name, db, user and password";
+        }();
         // After a password the text may be the rest of one with an "&" in it.
         bad((to.password.empty() ? "the option " + quoted(option)
                                  : std::string{"an option after the password"}) +
@@ -108,7 +150,7 @@ void apply_option(node_config& to, std::string_view option, std::string_view raw
     }
 }
 
-void apply_options(node_config& to, std::string_view query, scheme s) {
+void apply_options(parsed& to, std::string_view query, scheme s) {
     while (!query.empty()) {
         const auto one = query.substr(0, query.find('&'));
         query.remove_prefix(std::min(query.size(), one.size() + 1));
@@ -157,17 +199,31 @@ void apply_host(node_config& to, std::string_view text) {
     }
 }
 
+std::shared_ptr<const io::tls_context> context_of(io::tls_settings s, const std::string& host) {
+    if (s.cert.empty() != s.key.empty())
+        bad("cert and key belong together, and " + std::string{s.cert.empty() ? "cert" : "key"} +
+            " is missing.");
+    if (s.server_name.empty()) s.server_name = host;
+    // "db.example." is the same host, but certificates and greetings do not have the dot.
+    if (s.server_name.ends_with('.')) s.server_name.pop_back();
+    return std::make_shared<io::tls_context>(std::move(s));
+}
+
 }  // namespace
 
 node_config parse_url(std::string_view url) {
-    node_config to;
+    parsed all;
+    node_config& to = all.node;
     const auto colon = url.find("://");
     const auto name = url.substr(0, colon == std::string_view::npos ? 0 : colon);
-    if (name != "redis" && name != "unix") bad("it must begin with redis:// or unix://.");
-    const scheme s = name == "redis" ? scheme::redis : scheme::unix_socket;
+    if (name != "redis" && name != "rediss" && name != "unix")
+        bad("it must begin with redis://, rediss:// or unix://.");
+    const scheme s = name == "redis"    ? scheme::redis
+                     : name == "rediss" ? scheme::redis_tls
+                                        : scheme::unix_socket;
     auto rest = url.substr(colon + 3);
 
-    if (s == scheme::redis) {
+    if (s != scheme::unix_socket) {
         // Then a password was cut in two by a byte that means something else, and no part may be shown.
         const auto end = rest.find_first_of("/?");
         if (end != std::string_view::npos && rest.find('@', end) != std::string_view::npos)
@@ -192,8 +248,9 @@ node_config parse_url(std::string_view url) {
         if (slash != std::string_view::npos && slash + 1 < rest.size())
             to.db = database(rest.substr(slash + 1));
     }
-    apply_options(to, query, s);
+    apply_options(all, query, s);
     if (!to.user.empty() && to.password.empty()) bad("a user is given without a password.");
+    if (s == scheme::redis_tls) to.tls = context_of(std::move(all.tls), to.host);
     return to;
 }
 

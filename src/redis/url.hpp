@@ -8,9 +8,11 @@
 namespace holdfast::redis {
 
 //   redis://[user[:password]@]host[:port][/db][?option=value&...]   redis://:password@host for a password
-//   alone unix:///path/to.sock[?option=value&...]
-// Options of both: connect_timeout, command_timeout (durations), name (of the connection), db.
-// Of unix also: user, password. %XX stands for a byte anywhere; IPv6 addresses stand in brackets.
+//   alone rediss://...                                                    the same in TLS, and never without
+//   unix:///path/to.sock[?option=value&...]
+// Options of all: connect_timeout, command_timeout (durations), name (of the connection), db.
+// Of unix also: user, password. Of rediss also those of io::tls_settings, whose files are read here. %XX
+// stands for a byte anywhere; IPv6 addresses stand in brackets.
 //
 // Throws holdfast::error (errc::invalid_argument) with one sentence that names the bad part and what is
 // allowed. No sentence ever contains the password, nor the URL as a whole.

@@ -429,8 +429,11 @@ failed cell::describe(std::error_code why, std::string server_text, const std::s
     std::string sentence = called() + (waits_only ? " could not be waited for" : " could not be acquired");
     if (why == errc::timed_out) sentence = called() + " is held by somebody else";
     if (why == errc::timed_out && !holder.empty()) sentence += " (" + base::printable(holder) + ")";
-    // Of the connection we speak ourselves; other texts are the server's and stay apart.
-    if ((why == errc::unavailable || why == errc::unknown_outcome) && !server_text.empty()) {
+    // Of the connection we speak ourselves, and of a server that cannot be used as the URL says; other texts
+    // are the server's and stay apart.
+    const bool our_words =
+        why == errc::unavailable || why == errc::unknown_outcome || why == errc::invalid_argument;
+    if (our_words && !server_text.empty()) {
         sentence += " (" + base::printable(std::exchange(server_text, {})) + ")";
     }
     if (why == errc::wrong_kind)

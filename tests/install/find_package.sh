@@ -7,13 +7,13 @@ install_to "$prefix"
 
 # Users of the shared library need nothing of what it is made with.
 build_consumer -DCMAKE_PREFIX_PATH="$prefix" \
-    -DCMAKE_DISABLE_FIND_PACKAGE_Threads=ON -DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON
+    -DCMAKE_DISABLE_FIND_PACKAGE_Threads=ON -DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON
 runs "$program"
 needs "$program" | grep -qx libholdfast.so.0 || fail "it does not ask for libholdfast.so.0"
-if needs "$program" | grep hiredis; then fail "it asks for hiredis itself"; fi
+if needs "$program" | grep -E 'hiredis|ssl'; then fail "it asks for hiredis or OpenSSL itself"; fi
 
 build_consumer -DCMAKE_PREFIX_PATH="$prefix" -Dholdfast_USE_STATIC_LIBS=ON \
-    -DCMAKE_DISABLE_FIND_PACKAGE_Threads=OFF -DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=OFF
+    -DCMAKE_DISABLE_FIND_PACKAGE_Threads=OFF -DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=OFF -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=OFF
 runs "$program"
 if needs "$program" | grep libholdfast; then fail "it asks for the shared library"; fi
 

@@ -11,8 +11,8 @@ for package in libholdfast0 libholdfast-dev holdfast; do
     quietly dpkg-deb -x "$scratch/made/${package}_0.1.0_$system.deb" "$root"
 done
 depends() { dpkg-deb -f "$scratch/made/$1_0.1.0_$system.deb" Depends; }
-[[ $(depends libholdfast0) == *libhiredis* ]] || fail "libholdfast0 depends on: $(depends libholdfast0)"
-[[ $(depends libholdfast-dev) == "libholdfast0 (= 0.1.0), libhiredis-dev"* ]] ||
+[[ $(depends libholdfast0) == *libhiredis* && $(depends libholdfast0) == *libssl3* ]] || fail "libholdfast0 depends on: $(depends libholdfast0)"
+[[ $(depends libholdfast-dev) == "libholdfast0 (= 0.1.0), libhiredis-dev, libssl-dev"* ]] ||
     fail "libholdfast-dev depends on: $(depends libholdfast-dev)"
 [[ $(depends holdfast) == *libfmt* ]] || fail "holdfast depends on: $(depends holdfast)"
 control() { dpkg-deb --ctrl-tarfile "$scratch/made/$1_0.1.0_$system.deb" | tar -xO "./$2" 2> /dev/null || true; }

@@ -16,9 +16,9 @@ said=$("$CXX" -std=c++17 -fsyntax-only consumer/main.cpp "${flags[@]}" 2>&1) && 
 [[ $(grep -m 1 'error:' <<< "$said") == *"holdfast needs C++20"* ]] || fail "C++17 is told: $said"
 quietly "$CXX" "$scratch/"{main,shop}.o "${flags[@]}" -o "$scratch/shared"
 runs "$scratch/shared" "$libraries"
-if needs "$scratch/shared" | grep hiredis; then fail "it asks for hiredis itself"; fi
+if needs "$scratch/shared" | grep -E 'hiredis|ssl'; then fail "it asks for hiredis or OpenSSL itself"; fi
 
 read -ra flags <<< "$(PKG_CONFIG_PATH=$libraries/pkgconfig pkg-config --static --libs holdfast)"
 quietly "$CXX" "$scratch/"{main,shop}.o -Wl,-Bstatic "${flags[@]}" -Wl,-Bdynamic -o "$scratch/static"
 runs "$scratch/static"
-if needs "$scratch/static" | grep -E 'holdfast|hiredis'; then fail "it asks for a shared library"; fi
+if needs "$scratch/static" | grep -E 'holdfast|hiredis|ssl|crypto'; then fail "it asks for a shared library"; fi

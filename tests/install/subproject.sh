@@ -15,7 +15,7 @@ commands all > "$scratch/commands"
 if grep -E 'ccache|-Werror|-g1|-O2|libholdfast\.so|cli/|tests/' "$scratch/commands"; then
     fail "a project that wants the library does not want this"
 fi
-grep -qE -- '-o consumer .*libholdfast\.a .*hiredis' "$scratch/commands" || fail "the consumer is not linked with all it needs"
+grep -qE -- '-o consumer .*libholdfast\.a .*hiredis.*ssl' "$scratch/commands" || fail "the consumer is not linked with all it needs"
 quietly "$CMAKE" --install "$scratch/whole" --prefix "$scratch/prefix"
 [[ ! -e $scratch/prefix ]] || fail "it installs $(ls "$scratch/prefix") with the other project"
 

@@ -71,6 +71,7 @@ redis_server::redis_server(options wanted) : options_(std::move(wanted)), connec
     // Somebody else may take the port between its choice and the server's bind.
     for (int attempt = 0; attempt < 10; ++attempt) {
         port_ = free_port();
+        if (options_.secured) tls_port_ = free_port();
         if (try_start()) return;
     }
     throw std::runtime_error{"redis-server found no free port\n" + log()};
@@ -98,6 +99,14 @@ void redis_server::write_config() const {
     if (!options_.password.empty()) conf << "requirepass " << options_.password << "\n";
     for (const auto& user : options_.users) conf << "user " << user << "\n";
     if (options_.debug_command) conf << "enable-debug-command local\n";
+    if (const auto& t = options_.secured) {
+        conf << "tls-port " << tls_port_ << "\n"
+             << "tls-cert-file " << t->own.cert << "\n"
+             << "tls-key-file " << t->own.key << "\n"
+             << "tls-ca-cert-file " << t->ca << "\n"
+             << "tls-auth-clients " << (t->from_clients == client_certificates::required ? "yes" : "no")
+             << "\n";
+    }
     for (const auto& line : options_.config) conf << line << "\n";
 }
 

@@ -1,6 +1,7 @@
 // A real redis-server of the test's own, and what it answers.
 #pragma once
 
+#include "support/certificates.hpp"
 #include "support/child_process.hpp"
 #include "support/eventually.hpp"
 
@@ -45,11 +46,20 @@ class redis_server {
     };
     enum class data { keep, lose };
 
+    enum class client_certificates { unwanted, required };
+    // A second port that speaks TLS; `command` goes over the other one.
+    struct tls {
+        certificate own;
+        std::string ca;  // who may vouch for clients
+        client_certificates from_clients = client_certificates::unwanted;
+    };
+
     struct options {
         std::string password;            // of the default user, which `command` uses
         std::vector<std::string> users;  // ACL lines without the word user: "alice on >secret ~* &* +@all"
         persistence disk = persistence::none;
-        bool debug_command = false;       // DEBUG SLEEP and the like
+        bool debug_command = false;  // DEBUG SLEEP and the like
+        std::optional<tls> secured;
         std::vector<std::string> config;  // more lines of redis.conf: "maxmemory 1mb"
     };
 
@@ -65,6 +75,7 @@ class redis_server {
     [[nodiscard]] pid_t pid() const noexcept { return process_->pid(); }
     // redis://[:password@]127.0.0.1:port
     [[nodiscard]] std::string url() const;
+    [[nodiscard]] std::uint16_t tls_port() const noexcept { return tls_port_; }
 
     // Over a connection of the fixture's own, which is made anew when it was lost. An error of the server is
     // a reply. A lost answer is an exception after five seconds and never a second try: the command may have
@@ -92,6 +103,7 @@ class redis_server {
     options options_;
     temp_dir directory_;
     std::uint16_t port_ = 0;
+    std::uint16_t tls_port_ = 0;
     std::optional<child_process> process_;
     std::unique_ptr<redisContext, void (*)(redisContext*)> connection_;
 };

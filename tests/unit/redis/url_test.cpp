@@ -1,5 +1,9 @@
 #include "redis/url.hpp"
 
+#include "io/tls.hpp"
+#include "support/certificates.hpp"
+#include "support/eventually.hpp"
+
 #include <holdfast/error.hpp>
 
 #include <gtest/gtest.h>
@@ -64,14 +68,39 @@ TEST(url, names_a_unix_socket) {
     EXPECT_EQ(address_text(c), "unix:/run/my redis.sock");
 }
 
+TEST(url, asks_for_tls) {
+    EXPECT_EQ(parse_url("redis://h").tls, nullptr);
+    EXPECT_EQ(parse_url("unix:///s").tls, nullptr);
+    const auto plain = parse_url("rediss://alice:secret@db.example./3?command_timeout=1s");
+    ASSERT_NE(plain.tls, nullptr);
+    EXPECT_EQ(plain.port, 6379);
+    EXPECT_EQ(plain.db, 3);
+    EXPECT_EQ(plain.password, "secret");
+    EXPECT_EQ(plain.tls->settings().server_name, "db.example");
+    EXPECT_EQ(plain.tls->settings().tls_min, io::tls_version::v1_2);
+    EXPECT_TRUE(plain.tls->settings().ca.empty());
+    EXPECT_EQ(parse_url("rediss://[::1]:1").tls->settings().server_name, "::1");
+
+    const test::temp_dir folder;
+    const test::certificate_authority ca{folder.path(), "my ca"};
+    const auto own = ca.issue("own", "DNS:own");
+    const auto all = parse_url("rediss://h:1?ca=" + folder.path().string() + "/my%20ca.crt&cert=" + own.cert +
+                               "&key=" + own.key + "&server_name=db.example&tls_min=1.3");
+    EXPECT_EQ(all.tls->settings().ca, ca.file());
+    EXPECT_EQ(all.tls->settings().cert, own.cert);
+    EXPECT_EQ(all.tls->settings().key, own.key);
+    EXPECT_EQ(all.tls->settings().server_name, "db.example");
+    EXPECT_EQ(all.tls->settings().tls_min, io::tls_version::v1_3);
+}
+
 TEST(url, a_mistake_is_named) {
     const struct {
         std::string_view url;
         std::string_view says;
     } table[] = {
-        {"", "redis:// or unix://"},
-        {"http://h", "redis:// or unix://"},
-        {"redis:h", "redis:// or unix://"},
+        {"", "redis://, rediss:// or unix://"},
+        {"http://h", "redis://, rediss:// or unix://"},
+        {"redis:h", "redis://, rediss:// or unix://"},
         {"redis://", "host is missing"},
         {"redis://:6379", "host is missing"},
         {"redis://h:0", "1 to 65535"},
@@ -96,6 +125,20 @@ TEST(url, a_mistake_is_named) {
         {"redis://bob@h", "without a password"},
         {"unix://run/x", "absolute"},
         {"unix:///x?user=bob", "without a password"},
+        {"redis://h?ca=/x", "\"ca\" is for TLS, which only rediss:// has"},
+        {"unix:///x?tls_min=1.3", "is rediss:// meant?"},
+        {"redis://h?server_name=x", "is rediss:// meant?"},
+        {"redis://h?key=x&cert=y", "is rediss:// meant?"},
+        {"rediss://", "host is missing"},
+        {"rediss://h?colour=red", "server_name and tls_min"},
+        {"rediss://h?verify=no", "\"verify\" is unknown"},
+        {"rediss://h?tls_min=1.1", "tls_min=\"1.1\" is neither 1.2 nor 1.3"},
+        {"rediss://h?server_name=", "\"server_name\" is empty"},
+        {"rediss://h?server_name=.", "name"},
+        {"rediss://h?ca=", "\"ca\" is empty"},
+        {"rediss://h?ca=/does/not/exist", "ca=\"/does/not/exist\" cannot be read"},
+        {"rediss://h?cert=/x", "key is missing"},
+        {"rediss://h?key=/x", "cert is missing"},
     };
     for (const auto& row : table) {
         try {
@@ -127,6 +170,9 @@ TEST(url, no_error_ever_shows_the_password) {
              "unix:///s?password=hunter2&x=y",
              "unix:///s?password=a&hunter2=y",
              "unix:///s?password=%hunter2",
+             "rediss://:hunter2@h?ca=/none",
+             "rediss://:hunter2@h?x=y",
+             "rediss://u:hun/ter2@h?ca=/none",
              "hunter2://x",
          }) {
         try {

@@ -1,0 +1,105 @@
+// TLS over one descriptor, by OpenSSL. Nobody else includes OpenSSL.
+#pragma once
+
+#include "base/annotations.hpp"
+#include "io/transfer.hpp"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+struct ssl_st;
+struct ssl_ctx_st;
+
+namespace holdfast::io {
+
+struct openssl_free {
+    void operator()(ssl_st*) const noexcept;
+    void operator()(ssl_ctx_st*) const noexcept;
+};
+
+enum class tls_version { v1_2, v1_3 };
+
+// The fields are named as the options of a URL are; messages name them so.
+struct tls_settings {
+    std::string ca;           // PEM file with those who may vouch for the server; empty: the system's store
+    std::string cert;         // PEM file with the client's certificate and its chain; empty: none
+    std::string key;          // PEM file with its key; with cert only
+    std::string server_name;  // a host name or an address: what the certificate must be for; never empty
+    tls_version tls_min = tls_version::v1_2;
+};
+
+// What all connections to a server share. Immutable, so thread-safe. There is no way to make one that does
+// not verify the server.
+class tls_context {
+  public:
+    // Reads the files. Throws holdfast::error (errc::invalid_argument) that names the option and the file.
+    explicit tls_context(tls_settings);
+    tls_context(const tls_context&) = delete;
+    tls_context& operator=(const tls_context&) = delete;
+
+    [[nodiscard]] const tls_settings& settings() const noexcept { return settings_; }
+
+  private:
+    friend class tls_session;
+
+    void load_authorities();
+    void load_own_certificate();
+
+    const tls_settings settings_;
+    std::unique_ptr<ssl_ctx_st, openssl_free> context_;
+};
+
+// One connection. Does not own the descriptor, and its end writes nothing to it: a forked child may drop it.
+//
+// Thread-safe: an SSL object is not, even for one reader beside one writer, so a mutex guards it. It is held
+// over send() and recv(), which never block here.
+class tls_session {
+  public:
+    tls_session(const tls_context&, int fd);
+    tls_session(const tls_session&) = delete;
+    tls_session& operator=(const tls_session&) = delete;
+
+    // Next step; `done` when the server is who it should be. Again when the descriptor is readable, or, if
+    // `wants_room`, writable.
+    [[nodiscard]] transfer handshake() noexcept EXCLUDES(mutex_);
+    [[nodiscard]] bool wants_room() const noexcept EXCLUDES(mutex_);
+
+    // As of io::stream. `send` counts bytes only when the whole record that carries them was handed to the
+    // kernel: of a part of a record the server can read nothing. After would_block the same bytes must come
+    // again, others may follow them.
+    [[nodiscard]] transfer send(std::string_view) noexcept EXCLUDES(mutex_);
+    [[nodiscard]] transfer receive(std::span<char>) noexcept EXCLUDES(mutex_);
+
+  private:
+    struct socket_bio;  // OpenSSL's own socket BIO would raise SIGPIPE
+
+    [[nodiscard]] transfer outcome(int returned, std::size_t moved) noexcept REQUIRES(mutex_);
+    [[nodiscard]] std::error_code why(int ssl_error) const noexcept REQUIRES(mutex_);
+
+    const int fd_;
+
+    mutable base::mutex mutex_;
+    std::unique_ptr<ssl_st, openssl_free> ssl_ PT_GUARDED_BY(mutex_);
+    std::size_t unfinished_ GUARDED_BY(mutex_) = 0;  // bytes of a record that is not wholly sent
+    bool wants_room_ GUARDED_BY(mutex_) = false;
+    bool ended_ GUARDED_BY(mutex_) = false;  // the peer's side, with or without a word
+    std::error_code socket_error_ GUARDED_BY(mutex_);
+};
+
+// What a failed transfer's error code means, for whoever must tell people what to mend.
+enum class tls_fault {
+    none,                 // it is not about TLS
+    certificate,          // the server's was not accepted; the code's message says why
+    not_tls,              // the peer speaks something else
+    version,              // no version of TLS that both sides allow
+    wants_certificate,    // the server wants one of the client and got none
+    certificate_refused,  // the server did not accept the client's
+    handshake_refused,    // by the server, which does not say why
+    other,                // the code's message says what
+};
+[[nodiscard]] tls_fault fault_of(const std::error_code&) noexcept;
+
+}  // namespace holdfast::io

@@ -1,0 +1,66 @@
+// A wire that is listened to and can be cut: passes bytes to a port and back, and knows nothing of what they
+// mean.
+#pragma once
+
+#include "support/unique_fd.hpp"
+
+#include <cstdint>
+#include <limits>
+#include <list>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace holdfast::test {
+
+// Listens from construction to destruction on a free port of 127.0.0.1. Functions may be called from any
+// thread.
+class wire {
+  public:
+    explicit wire(std::uint16_t to_port);
+    wire(const wire&) = delete;
+    wire& operator=(const wire&) = delete;
+    ~wire();
+
+    [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+
+    // What came from the clients so far: one text for each connection, ended ones too.
+    [[nodiscard]] std::vector<std::string> sent() const;
+
+    // Closes every connection, both ends.
+    void cut_all();
+    // Each connection that is open now is cut when so many more bytes of the server have passed.
+    void cut_after(std::size_t bytes);
+    // Nothing is taken from the clients any more, or again.
+    void hold_back(bool hold);
+
+  private:
+    struct connection {
+        unique_fd client;
+        unique_fd server;
+        std::string from_client;
+        std::size_t passed_on = 0;  // of it
+        std::string to_client;
+        std::size_t left = std::numeric_limits<std::size_t>::max();  // of the server's bytes
+        bool open = true;
+    };
+
+    void run();
+    void serve(connection&, short client_events, short server_events) const;
+    void wake() const;
+
+    std::uint16_t to_port_;
+    std::uint16_t port_;
+    unique_fd listener_;
+    unique_fd wake_;  // eventfd
+
+    mutable std::mutex mutex_;  // guards everything below; the thread holds it but for its poll
+    std::list<connection> connections_;
+    bool holding_ = false;
+    bool stopping_ = false;
+
+    std::thread thread_;
+};
+
+}  // namespace holdfast::test
