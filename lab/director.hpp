@@ -191,6 +191,12 @@ class director {
   private:
     friend class process;
 
+    static constexpr auto key = "lock";
+    // Between two looks at a key that is to expire.
+    static constexpr std::chrono::milliseconds look_gap{2};
+    // A process that does not come to its next stop in this time never will.
+    static constexpr std::chrono::seconds answer_limit{30};
+
     // A place where the lock is kept.
     struct node {
         std::string socket;  // empty: it is no server
@@ -210,6 +216,8 @@ class director {
     [[nodiscard]] std::string dead_end();
     void start_server(node& into, const cli::stage::server_options& how);
     [[nodiscard]] connection& to(node& server);
+    // As a member of those that may grant a lock.
+    static void mark(connection& server);
     // A command of the director's own that changes something.
     void intervene(node& server, const words& command);
 

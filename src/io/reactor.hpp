@@ -26,8 +26,8 @@ struct timer_id {
     std::uint64_t serial = 0;
 };
 
-// Thread-safe. Tasks, timers and descriptor handlers run on its thread, one at a time; they never block
-// (getaddrinfo of a connect is the one exception) and never throw. User code never runs here.
+// Thread-safe. Tasks, timers and descriptor handlers run on its thread, one at a time; they never block and
+// never throw. User code never runs here.
 // Timers follow CLOCK_BOOTTIME, so they are due right after a suspend. An idle reactor never wakes.
 // The thread blocks all signals. Everything that uses a reactor ends before it.
 class reactor {

@@ -1,0 +1,219 @@
+// What the director does to servers and to the ways to them.
+#include "lab/director.hpp"
+
+#include "base/random.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace holdfast::lab {
+
+void director::use(node made, const std::string& name) {
+    nodes_.push_back(std::move(made));
+    made_.add_place(name);
+}
+
+connection& director::to(node& server) {
+    auto* const redis = dynamic_cast<redis_keeper*>(server.truth.get());
+    if (redis == nullptr) throw play_broken(fmt::format("{} has no Redis to do this to", scheme_));
+    return redis->link();
+}
+
+director::node& director::numbered(int server) {
+    return nodes_.at(std::min(static_cast<std::size_t>(server), nodes_.size()) - 1);
+}
+
+void director::intervene(node& server, const words& command) {
+    const auto answer = to(server).send(command);
+    made_.note({.at = since_start(boot_clock::now()),
+                .kind = event_kind::command,
+                .who = {},
+                .text = fmt::format("{}", fmt::join(command, " ")),
+                .reply = answer.shown()});
+}
+
+void director::make_key_last() { intervene(nodes_.front(), {"PERSIST", key}); }
+
+void director::cut_connections() {
+    for (const auto* const type : {"normal", "pubsub"})
+        intervene(nodes_.front(), {"CLIENT", "KILL", "TYPE", type, "SKIPME", "yes"});
+}
+
+void director::cut_subscriptions() {
+    const auto limit = boot_clock::now() + answer_limit / 3;
+    while (to(nodes_.front()).send({"PUBSUB", "CHANNELS"}).items().empty()) {
+        if (boot_clock::now() > limit) throw play_broken("nobody subscribes");
+        listen(look_gap);
+    }
+    intervene(nodes_.front(), {"CLIENT", "KILL", "TYPE", "pubsub"});
+}
+
+void director::forbid(const std::vector<std::string>& commands) {
+    for (const auto& command : commands)
+        intervene(nodes_.front(), {"ACL", "SETUSER", "default", "-" + command});
+}
+
+void director::allow_all() { to(nodes_.front()).send({"ACL", "SETUSER", "default", "+@all"}); }
+
+void director::fill_memory() { intervene(nodes_.front(), {"CONFIG", "SET", "maxmemory", "1"}); }
+
+void director::free_memory() { to(nodes_.front()).send({"CONFIG", "SET", "maxmemory", "0"}); }
+
+void director::start_server(node& into, const cli::stage::server_options& how) {
+    into.server = std::make_unique<cli::stage::private_server>(around_.folder, how);
+    into.socket = into.server->socket().string();
+    into.truth = std::make_unique<redis_keeper>(into.socket, password_);
+    mark(to(into));
+}
+
+void director::leave_places() {
+    nodes_.clear();
+    made_.clear_places();
+}
+
+void director::use_masters(int number) {
+    if (where_ == kept::in_table) return;
+    leave_places();
+    if (where_ != kept::on_many) number = 1;
+    for (int i = 1; i <= number; ++i) {
+        const auto name = fmt::format("node{}", i);
+        node made;
+        made.clock = std::make_unique<false_clock>(around_.folder.path(), name);
+        start_server(made,
+                     {.name = name, .environment = made.clock->environment(), .signals = &around_.signals});
+        use(std::move(made), number > 1 ? fmt::format("node {}", i) : "key");
+    }
+}
+
+void director::kill(int server) {
+    look(boot_clock::now());
+    auto& one = numbered(server);
+    one.server->kill();
+    one.truth.reset();
+    remark(fmt::format("node {} is killed (SIGKILL)", server));
+    look(boot_clock::now());
+}
+
+void director::restart(int server) {
+    look(boot_clock::now());
+    auto& one = numbered(server);
+    one.server->restart();
+    one.truth = std::make_unique<redis_keeper>(one.socket, password_);
+    remark(fmt::format("node {} is killed, and started again without its data", server));
+    look(boot_clock::now());
+}
+
+void director::step_clock(int server, std::chrono::seconds by) {
+    look(boot_clock::now());
+    auto& one = numbered(server);
+    const auto time = [&] {
+        return std::chrono::seconds{std::stoll(to(one).send({"TIME"}).items().at(0).text())};
+    };
+    const auto before = time();
+    one.clock->step(by);
+    if (time() - before < by / 2)
+        throw std::runtime_error("the clock of a server cannot be set wrong here: LD_PRELOAD has no effect");
+    remark(fmt::format("the clock of node {} jumps by {} s", server, by.count()));
+    look(boot_clock::now());
+}
+
+void director::use_master_and_replica() {
+    leave_places();
+    password_ = base::client_id::make().hex();
+    node master;
+    start_server(master,
+                 {.name = "master", .password = password_, .listens = true, .signals = &around_.signals});
+    const auto port = master.server->port();
+    use(std::move(master), where_ == kept::on_many ? "node 1" : "key");
+    for (int i = 2; i <= 3 && where_ == kept::on_many; ++i) {
+        node other;
+        start_server(other,
+                     {.name = fmt::format("node{}", i), .password = password_, .signals = &around_.signals});
+        use(std::move(other), fmt::format("node {}", i));
+    }
+    replica_ = std::make_unique<cli::stage::private_server>(
+        around_.folder, cli::stage::server_options{.name = "replica",
+                                                   .password = password_,
+                                                   .listens = true,
+                                                   .master_port = port,
+                                                   .signals = &around_.signals});
+    connection to_replica{replica_->socket().string(), password_};
+    const auto limit = boot_clock::now() + answer_limit;
+    while (!(to_replica.send({"ROLE"}).items().at(3) == "connected")) {
+        if (boot_clock::now() > limit) throw std::runtime_error("the replica does not find its master");
+        listen(look_gap);
+    }
+}
+
+void director::cut_replication() {
+    connection to_replica{replica_->socket().string(), password_};
+    to_replica.send({"REPLICAOF", "127.0.0.1", "1"});  // where nobody listens
+    remark("the replica is sent REPLICAOF 127.0.0.1 1, where nobody listens");
+}
+
+void director::fail_over() {
+    look(boot_clock::now());
+    auto& first = nodes_.front();
+    first.server->kill();
+    remark("the master is killed (SIGKILL)");
+    first.socket = replica_->socket().string();
+    first.truth = std::make_unique<redis_keeper>(first.socket, password_);
+    intervene(first, {"REPLICAOF", "NO", "ONE"});
+    look(boot_clock::now());
+}
+
+std::string director::dead_end() {
+    auto path = (around_.folder.path() / "cut.sock").string();
+    std::filesystem::remove(path);
+    sockaddr_un at{};
+    at.sun_family = AF_UNIX;
+    std::strncpy(at.sun_path, path.c_str(), sizeof at.sun_path - 1);
+    const cli::unique_fd bound{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    if (!bound || ::bind(bound.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0)
+        throw std::system_error(errno, std::generic_category(), path);
+    return path;
+}
+
+std::string director::carry(const std::string& socket) {
+    auto from = (around_.folder.path() / "carrier.sock").string();
+    carrier_ = std::make_unique<cli::stage::helper>("/proc/self/exe",
+                                                    std::vector<std::string>{"holdfast", "lab", "--carry"},
+                                                    cli::stage::helper::talk::lines);
+    for (const auto& word : {from, socket, std::string{key}}) carrier_->say(word);
+    wait_for_carrier();
+    return from;
+}
+
+void director::lose_next_answer() {
+    carrier_->say("lose");
+    wait_for_carrier();
+}
+
+void director::must_have_lost_it() {
+    wait_for_carrier();
+    remark("an answer of the server got lost on its way to A");
+}
+
+void director::wait_for_carrier() {
+    const auto limit = boot_clock::now() + answer_limit;
+    while (!carrier_->next_line()) {
+        if (carrier_->silent() || boot_clock::now() > limit)
+            throw std::runtime_error("what carries the commands says nothing");
+        listen(look_gap);
+    }
+}
+
+// By an administrator, for the one scheme that wants to see it.
+void director::mark(connection& server) { server.send({"SET", "member", "yes"}); }
+
+}  // namespace holdfast::lab

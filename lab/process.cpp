@@ -1,0 +1,83 @@
+// The director's hold on one process.
+#include "lab/director.hpp"
+#include "lab/protocol.hpp"
+
+#include <fmt/format.h>
+
+#include <csignal>
+
+namespace holdfast::lab {
+
+process::process(director& by, const part& told)
+    : by_(by),
+      name_(told.name),
+      child_("/proc/self/exe", {"holdfast", "lab", "--perform"}, cli::stage::helper::talk::lines),
+      owner_(told.owner) {
+    child_.say(to_line(told));
+}
+
+void process::go(std::string_view to) {
+    last_command_.reset();
+    stands_at_.clear();
+    child_.say(fmt::format("run {}", to));
+}
+
+std::string process::arrive() {
+    by_.running_ = name_;
+    auto at = by_.wait_for(*this);
+    by_.look(last_command_.value_or(boot_clock::now()));
+    return at;
+}
+
+void process::broken(std::string_view at) const {
+    throw play_broken(at == point::ended ? fmt::format("process {} ended", name_)
+                                         : fmt::format("process {} stands at {}", name_, at));
+}
+
+void process::enters() {
+    if (const auto at = run(point::in_cs); at != point::in_cs) broken(at);
+}
+
+bool process::gets_in() {
+    const auto at = run(point::before_retry);
+    if (at != point::before_retry && at != point::in_cs && at != point::nested) broken(at);
+    return at != point::before_retry;
+}
+
+bool process::refused(int times) {
+    for (int i = 0; i < times; ++i) {
+        if (gets_in()) return false;
+    }
+    return true;
+}
+
+void process::writes() {
+    if (const auto at = run(point::done); at != point::done) broken(at);
+    if (by_.resource() != "written by " + name_)
+        throw play_broken(fmt::format("process {} did not write", name_));
+}
+
+void process::kill() {
+    by_.look(boot_clock::now());
+    child_.signal(SIGKILL);
+    by_.fault(*this, "is killed (SIGKILL)");
+    by_.made_.dies(name_, by_.since_start(boot_clock::now()));
+    ended_ = true;
+}
+
+void process::pause() {
+    if (ended_ || stands_at_ == point::done || stands_at_ == point::failed)
+        broken(ended_ ? point::ended : stands_at_);
+    child_.signal(SIGSTOP);
+    child_.wait_until_stopped();
+    by_.fault(*this, "stands still (SIGSTOP)");
+    by_.made_.stands_still(name_, by_.since_start(boot_clock::now()));
+}
+
+void process::resume() {
+    by_.made_.moves_again(name_, by_.since_start(boot_clock::now()));
+    by_.fault(*this, "goes on (SIGCONT)");
+    child_.signal(SIGCONT);
+}
+
+}  // namespace holdfast::lab
