@@ -154,7 +154,8 @@ TEST(cli_lab, draws_nothing_from_processes_that_fail) {
     const show_place place;
     child_process run{lab({"--all", "--on", "nothing", "--json"}), place.environment()};
     EXPECT_EQ(run.wait(show_limit), 0) << run.errors();
-    for (const auto& rung : nlohmann::json::parse(run.output())["rungs"]) {
+    const auto told = nlohmann::json::parse(run.output());
+    for (const auto& rung : told["rungs"]) {
         for (const auto& schedule : rung["schedules"]) {
             const auto& play = schedule["plays"][0];
             EXPECT_FALSE(play["flaw_seen"].get<bool>()) << schedule["schedule"];
