@@ -66,7 +66,8 @@ TEST_F(tls_node, goes_on_where_it_stopped_when_the_socket_was_full) {
 TEST_F(tls_node, sends_nothing_twice_when_connections_are_cut_with_a_full_socket) {
     told events;
     auto patient = config();
-    patient.command_timeout = 20s;  // it is cuts that end connections here, and not megabytes on a slow machine
+    patient.command_timeout =
+        20s;  // it is cuts that end connections here, and not megabytes on a slow machine
     node n{patient, reactor, events.listener()};
     ASSERT_EQ(ask(n, {"PING"})->text(), "PONG");
     std::vector<answer_ptr> all;
