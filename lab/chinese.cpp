@@ -235,9 +235,10 @@ constexpr auto table = std::to_array<translation>({
     {"Each acquisition has a name of its own. Sent again, it is recognized and not counted.",
      "每次加锁都有自己的名字。重发时会被认出来，不会重复计数。"},
     {"B wants it, is refused, and waits for a message", "B 想要获取它，被拒绝，等待解锁消息"},
-    {"The connection breaks on which B would hear of it", "B 用来接收消息的连接断开"},
+    {"B stands still for a moment, and the connection breaks on which it would hear of it",
+     "B 停顿片刻，它用来接收消息的连接断开"},
     {"A unlocks, and says so to whoever listens", "A 解锁，并通知所有订阅者"},
-    {"B gets the lock", "B 拿到锁"},
+    {"B goes on, and gets the lock", "B 继续运行，并拿到锁"},
     {"a waiter that misses the message sleeps on although the lock is free",
      "错过解锁消息，锁已空闲却还在睡"},
     {"A message reaches only those who listen at that moment. B did not, and sleeps for the remaining TTL it "

@@ -153,7 +153,9 @@ class director {
     void make_key_last();
     // Every connection to the server but ours.
     void cut_connections();
-    // Those of subscribers, of which there must be one.
+    // Until somebody does, to messages.
+    void must_listen();
+    // The connections of those who listen.
     void cut_subscriptions();
     // The user of all processes may not use these commands, until it may use all again.
     void forbid(const std::vector<std::string>& commands);

@@ -49,14 +49,15 @@ void director::cut_connections() {
         intervene(nodes_.front(), {"CLIENT", "KILL", "TYPE", type, "SKIPME", "yes"});
 }
 
-void director::cut_subscriptions() {
+void director::must_listen() {
     const auto limit = boot_clock::now() + answer_limit / 3;
     while (to(nodes_.front()).send({"PUBSUB", "CHANNELS"}).items().empty()) {
         if (boot_clock::now() > limit) throw play_broken("nobody subscribes");
         listen(look_gap);
     }
-    intervene(nodes_.front(), {"CLIENT", "KILL", "TYPE", "pubsub"});
 }
+
+void director::cut_subscriptions() { intervene(nodes_.front(), {"CLIENT", "KILL", "TYPE", "pubsub"}); }
 
 void director::forbid(const std::vector<std::string>& commands) {
     for (const auto& command : commands)

@@ -53,13 +53,16 @@ bool lost_message(director& d) {
     const auto asked = boot_clock::now();
     if (b.gets_in()) throw play_broken("B got the lock beside A");
     b.go(point::in_cs);
-    d.step("The connection breaks on which B would hear of it");
+    d.step("B stands still for a moment, and the connection breaks on which it would hear of it");
+    d.must_listen();
+    b.pause();
     d.cut_subscriptions();
     d.step("A unlocks, and says so to whoever listens");
     a.run(point::done);
     const auto unlocked = boot_clock::now();
     d.must_be_before(asked + d.ttl() / 4);
-    d.step("B gets the lock");
+    d.step("B goes on, and gets the lock");
+    b.resume();
     if (const auto at = b.arrive(); at != point::in_cs) throw play_broken(fmt::format("B stands at {}", at));
     // Who was told of it, or asked by itself, comes soon; who sleeps until the TTL that it was answered has
     // two thirds of it before it at least.

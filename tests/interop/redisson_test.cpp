@@ -247,7 +247,7 @@ TEST_P(with_redisson, nothing_stays_behind_and_javas_leftovers_are_no_locks) {
     tell_java("unlock");
     lease held = ours.get();
     auto theirs = ask_java("lock");
-    ASSERT_TRUE(kind.waits(name));
+    ASSERT_TRUE(kind.waits(name)) << kind.waiters(server, name) << " ready " << theirs.ready() << " held " << held.valid() << server.command({"HGETALL", name}).items.size() << "\n" << server.command({"CLIENT", "LIST"}).text << inspect(c, name).holders.size();
     EXPECT_TRUE(held.release());
     theirs.get();
     tell_java("unlock");
