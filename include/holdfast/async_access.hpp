@@ -15,8 +15,8 @@
 namespace holdfast {
 
 namespace session {
-class background_acquire;
-class cell;
+class lockable;
+class under_way;
 struct acquisition;
 }  // namespace session
 
@@ -38,7 +38,7 @@ class HOLDFAST_API async_access {
 
       private:
         friend class async_access;
-        std::weak_ptr<session::background_acquire> of_;
+        std::weak_ptr<session::under_way> of_;
     };
 
     // What is to be acquired and how. Needs the lock object no longer: a lazy token begins when it is
@@ -49,7 +49,7 @@ class HOLDFAST_API async_access {
 
       private:
         friend class async_access;
-        std::shared_ptr<session::cell> of_;
+        std::shared_ptr<session::lockable> of_;
         std::shared_ptr<const session::acquisition> how_;
     };
 

@@ -4,6 +4,7 @@
 //   mutex.hpp         mutex (the default), recursive_mutex (Redisson's RLock), fair_mutex, fenced_mutex;
 //                     with_lock
 //   shared_mutex.hpp  shared_mutex: readers and writers
+//   multi_lock.hpp    multi_lock: all of several locks, or none
 //   semaphore.hpp     counting_semaphore, permit_semaphore: a number of holders
 //   latch.hpp         latch: wait until a number of things have happened
 //   lease.hpp         lease: the proof of holding; valid(), remaining(), lost(), fence(), release()
@@ -29,6 +30,7 @@
 #include <holdfast/fence_check.hpp>
 #include <holdfast/latch.hpp>
 #include <holdfast/lease.hpp>
+#include <holdfast/multi_lock.hpp>
 #include <holdfast/mutex.hpp>
 #include <holdfast/semaphore.hpp>
 #include <holdfast/shared_mutex.hpp>

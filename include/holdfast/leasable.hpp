@@ -12,9 +12,11 @@
 namespace holdfast {
 
 class client;
+class multi_lock;
 
 namespace session {
 class cell;
+class lockable;
 struct acquisition;
 }  // namespace session
 
@@ -74,6 +76,7 @@ class HOLDFAST_API leasable {
     };
 
     leasable(client& on, lock_name name, layout keys, choices chosen);
+    leasable(std::shared_ptr<session::lockable> on, choices chosen);
     ~leasable();
 
     // Saturates: "for ever" and beyond is for ever, the past is now.
@@ -93,12 +96,17 @@ class HOLDFAST_API leasable {
     lease try_acquire_until_(time_point until, const acquire_options& options);
     lease try_acquire_until_(time_point until, std::error_code& ec, const acquire_options& options);
 
-    [[nodiscard]] session::cell& cell() const noexcept { return *cell_; }
+    [[nodiscard]] session::lockable& on() const noexcept { return *on_; }
+    // Not of a multi_lock.
+    [[nodiscard]] session::cell& cell() const noexcept;
 
   private:
-    friend class async_access;  // async.hpp
+    friend class async_access;          // async.hpp
+    friend class holdfast::multi_lock;  // knows its members
 
-    std::shared_ptr<session::cell> cell_;
+    static void check(const choices& chosen);
+
+    std::shared_ptr<session::lockable> on_;
     choices chosen_;
 };
 

@@ -5,11 +5,10 @@
 
 namespace holdfast::detail {
 
-using outcome = session::cell::outcome;
+using outcome = session::lockable::outcome;
 
 async_access::request::request(const leasable& lock, const acquire_options& options)
-    : of_(lock.cell_),
-      how_(std::make_shared<const session::acquisition>(lock.how_(std::nullopt, &options))) {}
+    : of_(lock.on_), how_(std::make_shared<const session::acquisition>(lock.how_(std::nullopt, &options))) {}
 
 async_access::under_way async_access::acquire(const request& what, time_point give_up_at, acquired done) {
     auto how = *what.how_;
@@ -33,7 +32,7 @@ void async_access::under_way::cancel() const {
 void async_access::release(lease held, released done) {
     if (!held) return done({});
     const auto h = held.take();
-    h->in->release_later(h, std::move(done));
+    h->release_later(std::move(done));
 }
 
 async_access::request async_access::wait_for(const latch& of) {
@@ -41,7 +40,7 @@ async_access::request async_access::wait_for(const latch& of) {
 }
 
 void async_access::count_down(const request& of, std::int64_t by, counted done) {
-    const auto& cell = *of.of_;
+    const auto& cell = static_cast<const session::cell&>(*of.of_);  // a latch stands on one
     auto& core = cell.client();
     const session::core::call here(core);
     if (by < 1 || by > largest_count) return done(errc::invalid_argument, 0);

@@ -7,19 +7,30 @@
 
 namespace holdfast::detail {
 
+void leasable::check(const choices& chosen) {
+    if (chosen.ttl && *chosen.ttl <= std::chrono::milliseconds::zero())
+        throw error(errc::invalid_argument, "a ttl must be 1 ms or more");
+}
+
 leasable::leasable(client& on, lock_name name, layout keys, choices chosen) : chosen_(chosen) {
     on.session()->check_usable();
     static_assert(static_cast<int>(layout::latch) == static_cast<int>(backend::kind::latch));
     const auto kind = static_cast<backend::kind>(keys);  // the same list, in a header that knows no stores
-    if (chosen_.ttl && *chosen_.ttl <= std::chrono::milliseconds::zero()) {
-        throw error(errc::invalid_argument, "a ttl must be 1 ms or more");
-    }
-    cell_ = on.session()->cell_of({kind, std::move(name)});
+    check(chosen_);
+    on_ = on.session()->cell_of({kind, std::move(name)});
+}
+
+leasable::leasable(std::shared_ptr<session::lockable> on, choices chosen)
+    : on_(std::move(on)), chosen_(chosen) {
+    check(chosen_);
 }
 
 leasable::~leasable() = default;
 
-const lock_name& leasable::name() const noexcept { return cell_->name(); }
+// Only those that were made with one ask for it.
+session::cell& leasable::cell() const noexcept { return static_cast<session::cell&>(*on_); }
+
+const lock_name& leasable::name() const noexcept { return on_->name(); }
 
 // How a call is made: its own options first, then those of the lock.
 session::acquisition leasable::how_(std::optional<time_point> give_up_at,
@@ -43,9 +54,9 @@ session::acquisition leasable::how_(std::optional<time_point> give_up_at,
 }
 
 leasable::outcome leasable::acquire_(std::optional<time_point> give_up_at, const acquire_options* options) {
-    cell_->client().check_usable();
+    on_->check_usable();
     if (give_up_at == time_point::min()) give_up_at.reset();  // a wait of nothing is one try
-    return {cell_->acquire(how_(give_up_at, options))};
+    return {on_->acquire(how_(give_up_at, options))};
 }
 
 lease leasable::acquire(const acquire_options& options) {

@@ -1,7 +1,6 @@
 #include <holdfast/lease.hpp>
 
-#include "session/cell.hpp"
-#include "session/core.hpp"
+#include "session/hold.hpp"
 
 #include <algorithm>
 
@@ -26,42 +25,35 @@ lease::~lease() { drop(); }
 void lease::drop() noexcept {
     if (!hold_) return;
     if (hold_->unattended)
-        hold_->in->release_later(hold_, {});
+        hold_->release_later({});
     else
         release();
 }
 
-bool lease::valid() const noexcept { return hold_ && !hold_->result && hold_->of->valid(); }
+bool lease::valid() const noexcept { return hold_ && hold_->valid(); }
 
 std::chrono::nanoseconds lease::remaining() const noexcept {
     if (!valid()) return std::chrono::nanoseconds::zero();
-    return std::max<std::chrono::nanoseconds>(hold_->of->deadline() - boot_clock::now(),
+    return std::max<std::chrono::nanoseconds>(hold_->deadline() - boot_clock::now(),
                                               std::chrono::nanoseconds::zero());
 }
 
 boot_clock::time_point lease::deadline() const noexcept {
-    return hold_ ? hold_->of->deadline() : boot_clock::time_point{};
+    return hold_ ? hold_->deadline() : boot_clock::time_point{};
 }
 
-lease_state lease::state() const noexcept {
-    if (!hold_) return lease_state::empty;
-    if (hold_->result && *hold_->result != release_outcome::already_lost) return lease_state::released;
-    return hold_->of->state();
-}
+lease_state lease::state() const noexcept { return hold_ ? hold_->state() : lease_state::empty; }
 
-std::stop_token lease::lost() const noexcept { return hold_ ? hold_->of->lost() : std::stop_token{}; }
+std::stop_token lease::lost() const noexcept { return hold_ ? hold_->lost() : std::stop_token{}; }
 
-holdfast::fence lease::fence() const noexcept { return hold_ ? hold_->of->token : holdfast::fence::none; }
+holdfast::fence lease::fence() const noexcept { return hold_ ? hold_->token() : holdfast::fence::none; }
 
 holdfast::strength lease::strength() const noexcept {
-    return hold_ ? hold_->in->client().gives() : holdfast::strength::process_local;
+    return hold_ ? hold_->gives() : holdfast::strength::process_local;
 }
 
-const owner_id& lease::owner() const noexcept { return hold_ ? hold_->of->owner : nobody; }
+const owner_id& lease::owner() const noexcept { return hold_ ? hold_->owner() : nobody; }
 
-release_result lease::release() noexcept {
-    if (!hold_) return {};
-    return hold_->in->release(*hold_);
-}
+release_result lease::release() noexcept { return hold_ ? hold_->release() : release_result{}; }
 
 }  // namespace holdfast

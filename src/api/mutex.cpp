@@ -21,32 +21,32 @@ bool exclusive::try_lock_until_(boot_clock::time_point until) {
     return f == nullptr;
 }
 
-void exclusive::unlock() noexcept { cell().unlock(); }
+void exclusive::unlock() noexcept { on().unlock(); }
 
 lease exclusive::nested_(const lease& outer) {
-    cell().client().check_usable();
+    on().check_usable();
     if (!outer)
         throw error(errc::not_owner, "an empty lease was given for the lock \"" + name().printable() + "\"");
     return lease_or_no(cell().reenter(*outer.hold()));
 }
 
 lease exclusive::beside_(const lease& other, const acquire_options& options) {
-    cell().client().check_usable();
+    on().check_usable();
     if (!other)
         throw error(errc::not_owner, "an empty lease was given for the lock \"" + name().printable() + "\"");
     return lease_or_no(cell().acquire_beside(*other.hold(), how_(forever, &options)));
 }
 
-bool exclusive::held_by_this_thread() const noexcept { return cell().held_here() != nullptr; }
+bool exclusive::held_by_this_thread() const noexcept { return on().held_here().has_value(); }
 
 bool exclusive::valid() const noexcept {
-    const auto t = cell().held_here();
-    return t != nullptr && t->valid();
+    const auto held = on().held_here();
+    return held && held->valid;
 }
 
 fence exclusive::held_fence() const noexcept {
-    const auto t = cell().held_here();
-    return t != nullptr ? t->token : fence::none;
+    const auto held = on().held_here();
+    return held ? held->token : fence::none;
 }
 
 }  // namespace detail

@@ -4,7 +4,7 @@
 #include "session/cell.hpp"
 
 #include <holdfast/error.hpp>
-#include <holdfast/leasable.hpp>
+#include <holdfast/multi_lock.hpp>
 
 #include <memory>
 #include <utility>
@@ -17,7 +17,10 @@ inline constexpr auto forever = boot_clock::time_point::max();
 // A type of its own, so that the public header need not know <variant>.
 struct leasable::outcome : std::variant<std::shared_ptr<session::hold>, session::failed> {};
 
-[[noreturn]] inline void raise(const session::failed& f) { throw error(f.why, f.sentence, f.server_text); }
+[[noreturn]] inline void raise(const session::failed& f) {
+    if (f.members) throw multi_error(f.why, f.sentence, f.server_text, f.members);
+    throw error(f.why, f.sentence, f.server_text);
+}
 
 // "Somebody else has it" is an answer, not an error.
 inline lease lease_or_no(std::variant<std::shared_ptr<session::hold>, session::failed> o) {

@@ -76,7 +76,8 @@ bool counting_semaphore::try_take(std::uint32_t permits) {
 bool counting_semaphore::take_until_(time_point until, std::uint32_t permits, const std::stop_token& stop) {
     const lease mine = try_acquire_until_(until, {.stop = stop, .permits = permits});
     if (!mine) return false;
-    if (detail::number_or_raise(cell(), cell().disown(*mine.hold())) == 1) return true;
+    if (detail::number_or_raise(cell(), cell().disown(static_cast<session::hold_of_one&>(*mine.hold()))) == 1)
+        return true;
     throw error(errc::lost, "permits of \"" + name().printable() + "\" were got too late to be kept");
 }
 

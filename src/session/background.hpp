@@ -15,13 +15,11 @@
 namespace holdfast::session {
 
 // Keeps itself alive until it has called `done`, on the reactor thread.
-class background_acquire : public std::enable_shared_from_this<background_acquire> {
+class background_acquire final : public under_way, public std::enable_shared_from_this<background_acquire> {
   public:
     static std::shared_ptr<background_acquire> begin(std::shared_ptr<cell> of, const acquisition& how,
                                                      callback<void(cell::outcome)> done);
-    // From any thread, at any time. `done` is still called: with errc::cancelled, or with what was got just
-    // before.
-    void cancel() { way_->cancel(); }
+    void cancel() override { way_->cancel(); }
 
   private:
     struct on_stop {

@@ -25,7 +25,7 @@ cell::outcome cell::acquire(const acquisition& how) {
     if (auto no = refuse(how)) return std::move(*no);
     if (auto again = enter_again(how)) return std::move(*again);
     if (const auto other = how.by_thread ? other_side() : nullptr) {
-        if (const auto held = other->held_here()) return enter_beside(held, how);
+        if (const auto held = other->own_lease()) return enter_beside(held, how);
     }
     return pursue(how);
 }
@@ -49,15 +49,16 @@ cell::outcome cell::enter_beside(const std::shared_ptr<tenancy>& held, acquisiti
                   {}};
 }
 
-cell::outcome cell::acquire_beside(const hold& other, acquisition how) {
+cell::outcome cell::acquire_beside(const hold& of, acquisition how) {
     const core::call here(*core_);
     if (auto no = refuse(how)) return std::move(*no);
-    if (other.in != other_side() || other.result) {
+    const auto* const other = dynamic_cast<const hold_of_one*>(&of);
+    if (other == nullptr || other->in != other_side() || other->result) {
         return failed{errc::not_owner,
                       "the lease given is not one of the writer of the lock \"" + name().printable() + "\"",
                       {}};
     }
-    return read_as(other.of, std::move(how));
+    return read_as(other->of, std::move(how));
 }
 
 cell::outcome cell::read_as(const std::shared_ptr<tenancy>& writer, acquisition how) {
@@ -78,8 +79,7 @@ std::shared_ptr<cell> cell::other_side() const {
     return nullptr;
 }
 
-std::shared_ptr<background_acquire> cell::acquire_later(const acquisition& how,
-                                                        callback<void(outcome)> done) {
+std::shared_ptr<under_way> cell::acquire_later(const acquisition& how, callback<void(outcome)> done) {
     const core::call here(*core_);
     if (auto no = refuse(how)) {
         done(std::move(*no));
@@ -139,15 +139,16 @@ std::optional<cell::outcome> cell::enter_again(const acquisition& how) {
     const auto wants = terms_of(how);
     if (wants.renewed && !t->renewed()) core_->keep_renewed(t, wants.lease);
     core_->renew_now(t, now->holds);
-    return std::make_shared<hold>(shared_from_this(), t);
+    return std::make_shared<hold_of_one>(shared_from_this(), t);
 }
 
-cell::outcome cell::reenter(const hold& outer) {
-    base::guard lock(mutex_);
-    const auto& t = outer.of;
-    if (outer.in.get() != this || outer.result) {
+cell::outcome cell::reenter(const hold& of) {
+    const auto* const outer = dynamic_cast<const hold_of_one*>(&of);
+    if (outer == nullptr || outer->in.get() != this || outer->result) {
         return failed{errc::not_owner, "the lease given is not one of " + called(), {}};
     }
+    const auto& t = outer->of;
+    base::guard lock(mutex_);
     auto* const now = occupied_by(t);
     if (now == nullptr || !t->valid()) {
         return failed{errc::lost, "the lease of " + called() + " has ended", {}};
@@ -155,7 +156,7 @@ cell::outcome cell::reenter(const hold& outer) {
     ++now->holds;
     core_->counts.reentered.add();
     core_->renew_now(t, now->holds);
-    return std::make_shared<hold>(shared_from_this(), t);
+    return std::make_shared<hold_of_one>(shared_from_this(), t);
 }
 
 void cell::unlock() noexcept {
@@ -182,7 +183,7 @@ void cell::unlock() noexcept {
     }
 }
 
-release_result cell::release(hold& h) noexcept {
+release_result cell::release(hold_of_one& h) noexcept {
     if (!h.result) {
         h.result = core_->forked() ? release_result{release_outcome::already_lost, {}} : end_hold(h.of);
     }
@@ -214,7 +215,7 @@ release_result cell::end_hold(const std::shared_ptr<tenancy>& t) {
     return released(t, std::get<engine::release_done>(action));
 }
 
-void cell::release_later(const std::shared_ptr<hold>& h, callback<void(release_result)> done) {
+void cell::release_later(const std::shared_ptr<hold_of_one>& h, callback<void(release_result)> done) {
     const core::call here(*core_);
     if (!h->result && core_->forked()) h->result = release_result{release_outcome::already_lost, {}};
     if (!h->result) {
@@ -286,7 +287,7 @@ std::shared_ptr<waiter> cell::pass_on(occupancy& from, time_point now) {
     return next;
 }
 
-backend::adjust_answer cell::disown(hold& h) {
+backend::adjust_answer cell::disown(hold_of_one& h) {
     const core::call here(*core_);
     const auto& t = h.of;
     if (!core_->usable() || !t->valid() || !t->move_to(lease_state::released)) return backend::adjusted{0};
@@ -403,7 +404,15 @@ void cell::leave(const std::shared_ptr<waiter>& me) {
     if (next) next->call();
 }
 
-std::shared_ptr<tenancy> cell::held_here() const {
+void cell::check_usable() const { core_->check_usable(); }
+
+std::optional<cell::standing> cell::held_here() const {
+    const auto t = own_lease();
+    if (t == nullptr) return std::nullopt;
+    return standing{t->valid(), t->token};
+}
+
+std::shared_ptr<tenancy> cell::own_lease() const {
     if (core_->forked()) return nullptr;
     base::guard lock(mutex_);
     for (const auto& t : threads_) {

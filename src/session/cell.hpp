@@ -7,7 +7,7 @@
 #include "engine/kinds.hpp"
 #include "engine/local_gate.hpp"
 #include "engine/release.hpp"
-#include "session/tenancy.hpp"
+#include "session/lockable.hpp"
 
 #include <holdfast/callback.hpp>
 
@@ -20,79 +20,39 @@
 
 namespace holdfast::session {
 
-class background_acquire;
 class background_release;
 class core;
 class waiter;
 
-// How an acquisition is wanted.
-struct acquisition {
-    std::optional<time_point> give_up_at;  // empty: one try
-    std::optional<milliseconds> ttl;       // empty: the client's lease
-    std::optional<bool> renew;             // empty: exactly if there is no ttl
-    bool poll = false;                     // do not listen for messages
-    bool by_thread = false;                // owned by this thread: may re-enter, and ends with it
-    std::uint32_t permits = 1;             // of a semaphore
-    std::optional<std::int64_t> total{};   // likewise: so many there are, if nobody has said so
-    std::stop_token stop{};
-    owner_id beside{};  // the writer of a shared mutex who wants to read as well; empty: nobody
-};
-
-// Why it was not had. errc::timed_out is "somebody else has it".
-struct failed {
-    std::error_code why;
-    std::string sentence;
-    std::string server_text;
-};
-
-// One hold of a user on a lease. Several share a tenancy after re-entry.
-class hold {
-  public:
-    hold(std::shared_ptr<cell> c, std::shared_ptr<tenancy> t) : in(std::move(c)), of(std::move(t)) {}
-
-    const std::shared_ptr<cell> in;
-    const std::shared_ptr<tenancy> of;
-    std::optional<release_result> result;  // once released; guarded by the user (lease.hpp, thread safety)
-    bool unattended = false;               // acquired without a thread: its lease's destructor does not block
-};
-
 // Thread-safe. Lives as long as a lock object or a hold.
-class cell : public std::enable_shared_from_this<cell> {
+class cell final : public lockable, public std::enable_shared_from_this<cell> {
   public:
-    // The hold is empty for a thread's own, which the cell keeps for it.
-    using outcome = std::variant<std::shared_ptr<hold>, failed>;
-
     cell(std::shared_ptr<core> of, backend::lock_key key)
         : core_(std::move(of)), key_(std::move(key)), gate_(engine::rules_of(key_.of).threads) {}
-    cell(const cell&) = delete;
-    cell& operator=(const cell&) = delete;
 
-    const lock_name& name() const noexcept { return key_.name; }
+    const lock_name& name() const noexcept override { return key_.name; }
+    void check_usable() const override;
     const backend::lock_key& key() const noexcept { return key_; }
     core& client() const noexcept { return *core_; }
 
-    // Blocks as `how` says. Re-enters if this thread holds it by lock() and the kind allows it.
-    [[nodiscard]] outcome acquire(const acquisition& how);
+    [[nodiscard]] outcome acquire(const acquisition& how) override;
     // Another hold of the same lease.
     [[nodiscard]] outcome reenter(const hold& outer);
     // A hold of this side of a shared mutex, by the owner that holds the other side.
     [[nodiscard]] outcome acquire_beside(const hold& other, acquisition how);
 
     // Gives one hold back; the last one of a lease gives the lock back. Blocks for a round trip.
-    release_result release(hold& h) noexcept;
+    release_result release(hold_of_one& h) noexcept;
 
-    // The same without a thread that waits: `done` is called once, on any thread, perhaps before this
-    // returns. Never re-enters. What is returned cancels it.
-    std::shared_ptr<background_acquire> acquire_later(const acquisition& how, callback<void(outcome)> done);
-    void release_later(const std::shared_ptr<hold>& h, callback<void(release_result)> done);
+    std::shared_ptr<under_way> acquire_later(const acquisition& how, callback<void(outcome)> done) override;
+    void release_later(const std::shared_ptr<hold_of_one>& h, callback<void(release_result)> done);
     // The permits of this lease will not come back by themselves, and the lease is over. Blocks for a round
     // trip.
-    backend::adjust_answer disown(hold& h);
-    // unlock() of this thread's latest hold by lock().
-    void unlock() noexcept;
-
+    backend::adjust_answer disown(hold_of_one& h);
+    void unlock() noexcept override;
+    [[nodiscard]] std::optional<standing> held_here() const override;
     // The lease that this thread holds by lock(); empty if none.
-    [[nodiscard]] std::shared_ptr<tenancy> held_here() const;
+    [[nodiscard]] std::shared_ptr<tenancy> own_lease() const;
 
     // The client is being closed: all who wait are told to go.
     void turn_away();

@@ -181,6 +181,17 @@ void core::keep_renewed(const std::shared_ptr<tenancy>& t, milliseconds lease) {
     arm();
 }
 
+void core::renew_once_more(const std::shared_ptr<tenancy>& t) {
+    t->renew_no_more();
+    {
+        base::guard lock(mutex_);
+        if (!leases_.contains(t->id)) return;
+        timetable_.add(t->id, t->deadline(), t->lease(), false, boot_clock::now());
+        arm();
+    }
+    renew_now(t, 0);
+}
+
 void core::arm() {
     const auto next = timetable_.next();
     if (next >= armed_for_) return;

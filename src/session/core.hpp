@@ -76,6 +76,8 @@ class core : public std::enable_shared_from_this<core> {
 
     // A lease that was to end by itself is renewed from now on, for no less than `lease` at a time.
     void keep_renewed(const std::shared_ptr<tenancy>& t, milliseconds lease);
+    // One that was renewed is so now for the last time.
+    void renew_once_more(const std::shared_ptr<tenancy>& t);
 
     // What could not be sent by then never will be, and the store says so before the caller stops waiting at
     // `until`: "not sent" is a better answer than none.

@@ -235,7 +235,7 @@ std::shared_ptr<hold> pursuit::settle(const engine::hold_it& grant, time_point n
 }
 
 std::shared_ptr<hold> pursuit::hold_of(const std::shared_ptr<tenancy>& t) {
-    if (!how_.by_thread) return std::make_shared<hold>(cell_, t);
+    if (!how_.by_thread) return std::make_shared<hold_of_one>(cell_, t);
     cell_->threads_.push_back({me_->thread->serial, t, 1});
     return nullptr;
 }

@@ -67,6 +67,8 @@ class tenancy {
         renewed_.store(true, std::memory_order_release);
     }
 
+    void renew_no_more() noexcept { renewed_.store(false, std::memory_order_release); }
+
     [[nodiscard]] time_point deadline() const noexcept {
         return time_point{boot_clock::duration{deadline_.load(std::memory_order_acquire)}};
     }

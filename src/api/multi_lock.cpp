@@ -1,0 +1,53 @@
+#include <holdfast/multi_lock.hpp>
+
+#include "session/core.hpp"
+#include "session/group.hpp"
+
+#include <utility>
+
+namespace holdfast {
+
+namespace {
+
+void add_flat(std::vector<session::group::member>& to, const std::shared_ptr<session::lockable>& one,
+              const session::acquisition& how) {
+    const auto* const several = dynamic_cast<const session::group*>(one.get());
+    if (several == nullptr) {
+        to.push_back({std::static_pointer_cast<session::cell>(one), how, to.size()});
+        return;
+    }
+    for (const auto& inner : several->members()) to.push_back({inner.of, inner.how, to.size()});
+}
+
+}  // namespace
+
+multi_error::multi_error(std::error_code code, const std::string& sentence, const std::string& server_text,
+                         std::shared_ptr<const std::vector<member_outcome>> members)
+    : error(code, sentence, server_text), members_(std::move(members)) {}
+
+multi_error::~multi_error() = default;
+
+multi_lock::multi_lock(std::span<const detail::leasable* const> locks, multi_options options)
+    : exclusive(
+          [&] {
+              std::vector<session::group::member> members;
+              for (const auto* const one : locks) add_flat(members, one->on_, one->how_({}, nullptr));
+              return std::make_shared<session::group>(std::move(members), std::move(options.on_wait));
+          }(),
+          {}) {}
+
+const session::group& multi_lock::group() const noexcept { return static_cast<const session::group&>(on()); }
+
+std::size_t multi_lock::size() const noexcept { return group().members().size(); }
+
+std::vector<fence> multi_lock::fences(const lease& held) const {
+    const auto& members = group().members();
+    const auto* const all = dynamic_cast<const session::hold_of_all*>(held.hold().get());
+    if (all == nullptr || all->parts().size() != members.size())
+        throw error(errc::not_owner, "the lease given is not one of this multi_lock");
+    std::vector<fence> made(members.size());
+    for (std::size_t i = 0; i < members.size(); ++i) made[members[i].given_at] = all->parts()[i]->token();
+    return made;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,56 @@
+#include "engine/all_or_nothing.hpp"
+
+#include <algorithm>
+
+namespace holdfast::engine {
+
+all_action all_or_nothing::begin() {
+    at_ = 0;
+    waited_ = waiting_ = false;
+    return ask();
+}
+
+// Who holds nothing may wait as long as it likes.
+all_action all_or_nothing::ask() {
+    if (at_ == 0) return ask_member{0, how_.give_up_at};
+    return ask_member{at_, std::nullopt};
+}
+
+all_action all_or_nothing::on_held(bool sound) {
+    if (!sound) {
+        // Nothing ran under the one that is over. If we waited meanwhile it was our patience that cost it.
+        if (waited_) return begin_again();
+        return end(end_without::reason::too_short);
+    }
+    waiting_ = false;
+    if (++at_ < how_.members) return ask();
+    return hold_all{};
+}
+
+all_action all_or_nothing::on_busy(time_point now) {
+    const bool in_time = how_.give_up_at && now < *how_.give_up_at;
+    if (at_ == 0 || !in_time) return end(end_without::reason::busy);
+    if (waiting_) return begin_again();
+    waiting_ = waited_ = true;
+    const bool long_wait = *how_.give_up_at - now > how_.patience;
+    return ask_member{at_, long_wait ? now + how_.patience : *how_.give_up_at};
+}
+
+all_action all_or_nothing::on_failed() { return end(end_without::reason::failed); }
+
+all_action all_or_nothing::begin_again() {
+    end_.reset();
+    return give_all_back{};
+}
+
+all_action all_or_nothing::end(end_without::reason why) {
+    end_ = end_without{why, std::min(at_, how_.members - 1)};
+    return give_all_back{};
+}
+
+all_action all_or_nothing::on_given_back() {
+    if (end_) return *end_;
+    return begin();
+}
+
+}  // namespace holdfast::engine

@@ -1,0 +1,150 @@
+#include "session/group.hpp"
+
+#include "session/core.hpp"
+#include "session/gathering.hpp"
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <utility>
+
+namespace holdfast::session {
+
+namespace {
+
+constexpr std::string_view between = " + ";
+
+bool has_permits(const group::member& m) { return engine::rules_of(m.of->key().of).most_permits > 1; }
+
+auto place(const group::member& m) {
+    return std::tie(m.of->key().name, m.of->key().of, m.of->client().settings.url);
+}
+
+// In the order that everybody takes them in.
+std::vector<group::member> checked(std::vector<group::member> all) {
+    if (all.empty()) throw error(errc::invalid_argument, "a multi_lock needs one lock at least");
+    std::ranges::sort(all, {}, place);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const auto& one = *all[i].of;
+        const auto name = "\"" + one.name().printable() + "\"";
+        if (one.key().of == backend::kind::latch)
+            throw error(errc::invalid_argument,
+                        "nobody holds a latch: " + name + " cannot be in a multi_lock");
+        const auto same = [&](const group::member& other) {
+            return other.of->key().name == one.key().name &&
+                   other.of->client().settings.url == one.client().settings.url;
+        };
+        if (std::any_of(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i), same))
+            throw error(errc::invalid_argument, "the lock " + name + " is given twice");
+    }
+    return all;
+}
+
+lock_name name_of(const std::vector<group::member>& all) {
+    std::string joined;
+    for (const auto& one : all) {
+        if (!joined.empty()) joined += between;
+        joined += one.of->name().str();
+        if (joined.size() > lock_name::max_size) break;
+    }
+    return lock_name{joined.substr(0, lock_name::max_size)};
+}
+
+// Keeps itself alive through the answers that it waits for.
+class background_group final : public under_way, public std::enable_shared_from_this<background_group> {
+  public:
+    background_group(std::shared_ptr<const group> of, const acquisition& how,
+                     callback<void(lockable::outcome)> done)
+        : all_(std::move(of), how), done_(std::move(done)) {}
+
+    void begin() { go_on(all_.begin()); }
+
+    void cancel() override {
+        base::guard lock(mutex_);
+        cancelled_ = true;
+        const auto asked = asked_;
+        lock.unlock();
+        if (asked) asked->cancel();
+    }
+
+  private:
+    void go_on(const engine::all_action& action) {
+        const auto me = shared_from_this();
+        if (const auto* const ask = std::get_if<engine::ask_member>(&action)) {
+            auto& whom = all_.prepare(*ask);
+            const auto asked = whom.acquire_later(
+                all_.how(), [me](lockable::outcome o) { me->go_on(me->all_.on_outcome(std::move(o))); });
+            base::guard lock(mutex_);
+            asked_ = asked;
+            if (!cancelled_ || !asked) return;
+            lock.unlock();
+            asked->cancel();
+        } else if (std::holds_alternative<engine::give_all_back>(action)) {
+            all_.give_back_later([me] { me->go_on(me->all_.on_given_back()); });
+        } else if (const auto* const got = std::get_if<engine::hold_all>(&action)) {
+            done_(all_.end(*got));
+        } else {
+            done_(all_.end(std::get<engine::end_without>(action)));
+        }
+    }
+
+    gathering all_;
+    callback<void(lockable::outcome)> done_;
+    base::mutex mutex_;
+    bool cancelled_ GUARDED_BY(mutex_) = false;
+    std::shared_ptr<under_way> asked_ GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+group::group(std::vector<member> members, waiting tell)
+    : members_(checked(std::move(members))), name_(name_of(members_)), waiting_(std::move(tell)) {}
+
+void group::check_usable() const {
+    for (const auto& one : members_) one.of->check_usable();
+}
+
+lockable::outcome group::acquire(const acquisition& how) {
+    if (how.by_thread && std::ranges::any_of(members_, has_permits))
+        return failed{errc::invalid_argument,
+                      "a semaphore is held by a lease only: acquire() \"" + name_.printable() + "\"",
+                      {},
+                      {}};
+    gathering all(shared_from_this(), how);
+    auto action = all.begin();
+    for (;;) {
+        if (const auto* const ask = std::get_if<engine::ask_member>(&action)) {
+            auto& asked = all.prepare(*ask);
+            action = all.on_outcome(asked.acquire(all.how()));
+        } else if (std::holds_alternative<engine::give_all_back>(action)) {
+            all.give_back();
+            action = all.on_given_back();
+        } else if (const auto* const got = std::get_if<engine::hold_all>(&action)) {
+            return all.end(*got);
+        } else {
+            return all.end(std::get<engine::end_without>(action));
+        }
+    }
+}
+
+std::shared_ptr<under_way> group::acquire_later(const acquisition& how, callback<void(outcome)> done) {
+    const auto b = std::make_shared<background_group>(shared_from_this(), how, std::move(done));
+    b->begin();
+    return b;
+}
+
+void group::unlock() noexcept {
+    for (auto one = members_.rbegin(); one != members_.rend(); ++one) one->of->unlock();
+}
+
+std::optional<lockable::standing> group::held_here() const {
+    standing all{true, fence::none};
+    for (const auto& one : members_) {
+        const auto here = one.of->held_here();
+        if (!here) return std::nullopt;
+        all.valid = all.valid && here->valid;
+    }
+    return all;
+}
+
+}  // namespace holdfast::session

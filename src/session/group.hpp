@@ -1,0 +1,48 @@
+// Several locks as one: all of them are held, or none. The members may belong to different clients and be of
+// different kinds.
+#pragma once
+
+#include "session/cell.hpp"
+
+#include <holdfast/multi_lock.hpp>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace holdfast::session {
+
+// Thread-safe.
+class group final : public lockable, public std::enable_shared_from_this<group> {
+  public:
+    struct member {
+        std::shared_ptr<cell> of;
+        acquisition how;           // what its lock object says: ttl, renew, poll, total
+        std::size_t given_at = 0;  // its place among those that the user gave
+    };
+    // On whatever thread asks, when `name` is held by somebody else and is now waited for.
+    using waiting = std::function<void(const lock_name& name)>;
+
+    // Throws errc::invalid_argument for none, and for two that are the same lock or cannot be held.
+    group(std::vector<member> members, waiting tell);
+
+    const lock_name& name() const noexcept override { return name_; }
+    void check_usable() const override;
+    [[nodiscard]] outcome acquire(const acquisition& how) override;
+    std::shared_ptr<under_way> acquire_later(const acquisition& how, callback<void(outcome)> done) override;
+    void unlock() noexcept override;
+    [[nodiscard]] std::optional<standing> held_here() const override;
+
+    // In the order in which they are taken, by everybody who names them alike.
+    [[nodiscard]] const std::vector<member>& members() const noexcept { return members_; }
+    void tell_waiting(const lock_name& name) const {
+        if (waiting_) waiting_(name);
+    }
+
+  private:
+    const std::vector<member> members_;
+    const lock_name name_;
+    const waiting waiting_;
+};
+
+}  // namespace holdfast::session

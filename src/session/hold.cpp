@@ -1,0 +1,124 @@
+#include "session/hold.hpp"
+
+#include "session/cell.hpp"
+#include "session/core.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+namespace holdfast::session {
+
+namespace {
+
+const owner_id nobody;
+
+// Puts the answers of several releases together; the last to come calls `done`.
+struct joint_release {
+    explicit joint_release(std::size_t n, callback<void(release_result)> d)
+        : missing(n), done(std::move(d)) {}
+
+    void take(const release_result& one) {
+        {
+            base::guard lock(mutex);
+            worst = worse_of(worst, one);
+            if (--missing > 0) return;
+        }
+        if (done) done(worst);
+    }
+
+    base::mutex mutex;
+    std::size_t missing GUARDED_BY(mutex);
+    release_result worst{release_outcome::released, {}};
+    callback<void(release_result)> done;
+};
+
+// The worst first.
+int rank(lease_state s) {
+    switch (s) {
+        case lease_state::lost: return 0;
+        case lease_state::empty: return 1;
+        case lease_state::released: return 2;
+        case lease_state::jeopardy: return 3;
+        case lease_state::held: break;
+    }
+    return 4;
+}
+
+}  // namespace
+
+// --- of one -----------------------------------------------------------------------------------------
+
+lease_state hold_of_one::state() const noexcept {
+    if (result && *result != release_outcome::already_lost) return lease_state::released;
+    return of->state();
+}
+
+strength hold_of_one::gives() const noexcept { return in->client().gives(); }
+
+release_result hold_of_one::release() noexcept { return in->release(*this); }
+
+void hold_of_one::release_later(callback<void(release_result)> done) {
+    in->release_later(std::static_pointer_cast<hold_of_one>(shared_from_this()), std::move(done));
+}
+
+// --- of all -----------------------------------------------------------------------------------------
+
+release_result worse_of(const release_result& one, const release_result& other) noexcept {
+    // A loss is for certain, and the others may all have gone well.
+    for (const auto& r : {one, other}) {
+        if (r == release_outcome::already_lost) return r;
+    }
+    if (one == release_outcome::released) return other;
+    if (other == release_outcome::released) return one;
+    return one.until < other.until ? other : one;
+}
+
+bool hold_of_all::valid() const noexcept {
+    return std::ranges::all_of(parts_, [](const auto& part) { return part->valid(); });
+}
+
+time_point hold_of_all::deadline() const noexcept {
+    auto first = time_point::max();
+    for (const auto& part : parts_) first = std::min(first, part->deadline());
+    return first;
+}
+
+lease_state hold_of_all::state() const noexcept {
+    auto worst = lease_state::held;
+    for (const auto& part : parts_)
+        worst = std::min(worst, part->state(), [](auto a, auto b) { return rank(a) < rank(b); });
+    return worst;
+}
+
+std::stop_token hold_of_all::lost() {
+    base::guard lock(mutex_);
+    if (!lost_.stop_possible()) {
+        lost_ = std::stop_source{};
+        for (const auto& part : parts_) told_.emplace_back(part->lost(), stop{lost_});
+    }
+    return lost_.get_token();
+}
+
+strength hold_of_all::gives() const noexcept {
+    auto least = parts_.front()->gives();
+    for (const auto& part : parts_) least = std::min(least, part->gives());
+    return least;
+}
+
+const owner_id& hold_of_all::owner() const noexcept { return nobody; }
+
+release_result hold_of_all::release() noexcept {
+    release_result worst{release_outcome::released, {}};
+    for (auto part = parts_.rbegin(); part != parts_.rend(); ++part)
+        worst = worse_of(worst, (*part)->release());
+    return worst;
+}
+
+void hold_of_all::release_later(callback<void(release_result)> done) {
+    const auto all = std::make_shared<joint_release>(parts_.size(), std::move(done));
+    for (auto part = parts_.rbegin(); part != parts_.rend(); ++part)
+        (*part)->release_later([all](const release_result& r) { all->take(r); });
+}
+
+}  // namespace holdfast::session

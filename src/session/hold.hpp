@@ -1,0 +1,99 @@
+// What a lease points at: one hold of a user, on one lock or on several at once.
+#pragma once
+
+#include "base/annotations.hpp"
+#include "session/tenancy.hpp"
+
+#include <holdfast/callback.hpp>
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <vector>
+
+namespace holdfast::session {
+
+class cell;
+
+// Thread safety as that of lease.hpp.
+class hold : public std::enable_shared_from_this<hold> {
+  public:
+    hold() = default;
+    hold(const hold&) = delete;
+    hold& operator=(const hold&) = delete;
+    virtual ~hold() = default;
+
+    [[nodiscard]] virtual bool valid() const noexcept = 0;
+    [[nodiscard]] virtual time_point deadline() const noexcept = 0;
+    [[nodiscard]] virtual lease_state state() const noexcept = 0;
+    [[nodiscard]] virtual std::stop_token lost() = 0;
+    [[nodiscard]] virtual fence token() const noexcept = 0;
+    [[nodiscard]] virtual strength gives() const noexcept = 0;
+    [[nodiscard]] virtual const owner_id& owner() const noexcept = 0;
+
+    // Blocks for a round trip. A second call gives the first answer again.
+    virtual release_result release() noexcept = 0;
+    // The same without a thread that waits.
+    virtual void release_later(callback<void(release_result)> done) = 0;
+
+    bool unattended = false;  // acquired without a thread: its lease's destructor does not block
+};
+
+// On one lock. Several share a tenancy after re-entry.
+class hold_of_one final : public hold {
+  public:
+    hold_of_one(std::shared_ptr<cell> c, std::shared_ptr<tenancy> t) : in(std::move(c)), of(std::move(t)) {}
+
+    [[nodiscard]] bool valid() const noexcept override { return !result && of->valid(); }
+    [[nodiscard]] time_point deadline() const noexcept override { return of->deadline(); }
+    [[nodiscard]] lease_state state() const noexcept override;
+    [[nodiscard]] std::stop_token lost() override { return of->lost(); }
+    [[nodiscard]] fence token() const noexcept override { return of->token; }
+    [[nodiscard]] strength gives() const noexcept override;
+    [[nodiscard]] const owner_id& owner() const noexcept override { return of->owner; }
+    release_result release() noexcept override;
+    void release_later(callback<void(release_result)> done) override;
+
+    const std::shared_ptr<cell> in;
+    const std::shared_ptr<tenancy> of;
+    std::optional<release_result> result;  // once released; guarded by the user (lease.hpp, thread safety)
+};
+
+// On several locks: it is lost when one of them is.
+class hold_of_all final : public hold {
+  public:
+    using holds = std::vector<std::shared_ptr<hold>>;
+
+    // In the order in which they were taken; one at least.
+    explicit hold_of_all(holds parts) : parts_(std::move(parts)) {}
+
+    [[nodiscard]] bool valid() const noexcept override;
+    [[nodiscard]] time_point deadline() const noexcept override;
+    [[nodiscard]] lease_state state() const noexcept override;
+    [[nodiscard]] std::stop_token lost() override;
+    [[nodiscard]] fence token() const noexcept override { return fence::none; }
+    [[nodiscard]] strength gives() const noexcept override;
+    [[nodiscard]] const owner_id& owner() const noexcept override;
+    release_result release() noexcept override;
+    void release_later(callback<void(release_result)> done) override;
+
+    [[nodiscard]] const holds& parts() const noexcept { return parts_; }
+
+  private:
+    struct stop {
+        std::stop_source all;
+        void operator()() { all.request_stop(); }
+    };
+
+    const holds parts_;
+    base::mutex mutex_;
+    std::stop_source lost_ GUARDED_BY(mutex_){std::nostopstate};  // made when somebody asks
+    std::deque<std::stop_callback<stop>> told_ GUARDED_BY(mutex_);
+};
+
+// Of several releases: what is true of all of them together.
+[[nodiscard]] release_result worse_of(const release_result& one, const release_result& other) noexcept;
+
+}  // namespace holdfast::session

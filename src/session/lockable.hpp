@@ -1,0 +1,81 @@
+// What a lock object of the user's stands on: the cell of one lock, or a group of several.
+#pragma once
+
+#include "session/hold.hpp"
+
+#include <holdfast/callback.hpp>
+#include <holdfast/multi_lock.hpp>
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace holdfast::session {
+
+// How an acquisition is wanted.
+struct acquisition {
+    std::optional<time_point> give_up_at;  // empty: one try
+    std::optional<milliseconds> ttl;       // empty: the client's lease
+    std::optional<bool> renew;             // empty: exactly if there is no ttl
+    bool poll = false;                     // do not listen for messages
+    bool by_thread = false;                // owned by this thread: may re-enter, and ends with it
+    std::uint32_t permits = 1;             // of a semaphore
+    std::optional<std::int64_t> total{};   // likewise: so many there are, if nobody has said so
+    std::stop_token stop{};
+    owner_id beside{};  // the writer of a shared mutex who wants to read as well; empty: nobody
+};
+
+// Why it was not had. errc::timed_out is "somebody else has it".
+struct failed {
+    std::error_code why;
+    std::string sentence;
+    std::string server_text;
+    std::shared_ptr<const std::vector<member_outcome>> members{};  // of a group; empty for one lock
+};
+
+// An acquisition that no thread waits for.
+class under_way {
+  public:
+    under_way() = default;
+    under_way(const under_way&) = delete;
+    under_way& operator=(const under_way&) = delete;
+    virtual ~under_way() = default;
+    // From any thread, at any time. It still ends: with errc::cancelled, or with what was got just before.
+    virtual void cancel() = 0;
+};
+
+// Thread-safe.
+class lockable {
+  public:
+    // The hold is empty for a thread's own, which is kept for it.
+    using outcome = std::variant<std::shared_ptr<hold>, failed>;
+    // What this thread holds by lock().
+    struct standing {
+        bool valid = false;
+        fence token = fence::none;
+    };
+
+    lockable() = default;
+    lockable(const lockable&) = delete;
+    lockable& operator=(const lockable&) = delete;
+    virtual ~lockable() = default;
+
+    [[nodiscard]] virtual const lock_name& name() const noexcept = 0;
+    // Throws errc::forked in a child process and errc::closed after the client's end.
+    virtual void check_usable() const = 0;
+    // Blocks as `how` says. Re-enters if this thread holds it by lock() and the kind allows it.
+    [[nodiscard]] virtual outcome acquire(const acquisition& how) = 0;
+    // The same without a thread that waits: `done` is called once, on any thread, perhaps before this
+    // returns. Never re-enters. What is returned cancels it.
+    virtual std::shared_ptr<under_way> acquire_later(const acquisition& how,
+                                                     callback<void(outcome)> done) = 0;
+    // Of this thread's latest hold by lock().
+    virtual void unlock() noexcept = 0;
+    // Empty: it holds it not.
+    [[nodiscard]] virtual std::optional<standing> held_here() const = 0;
+};
+
+}  // namespace holdfast::session
