@@ -46,6 +46,9 @@ struct multi_options {
     // Called on the thread that acquires (or one of the client's own, for async_acquire) whenever a lock of
     // them is held by somebody else and is waited for while those before it are held.
     std::function<void(const lock_name&)> on_wait{};
+    // While some of them are held the next is waited for no longer than this, half to one and a half times;
+    // then all are given back, and it begins again. 1 ms or more.
+    std::chrono::milliseconds patience{10'000};
 };
 
 // All of several locks, or none: of any kinds, clients and stores. The same as Redisson's MultiLock.
@@ -55,8 +58,7 @@ struct multi_options {
 //
 // They are taken one after the other in one order, that of their names, whatever the order in which they
 // were given; so two who want the same ones never wait for each other for ever. (Who orders them otherwise,
-// as Redisson does, is waited for 5 to 15 s; then all are given back, and it begins again.) A round trip
-// each.
+// as Redisson does, or with another spelling of a URL: see multi_options::patience.) A round trip each.
 //
 // One lease stands for all of them: it is valid() while all are, lost when one is, and its deadline is the
 // earliest. A ttl counts from when all are held. release() gives all back, the last first, and tells the
@@ -73,7 +75,7 @@ class HOLDFAST_API multi_lock : public detail::exclusive {
     requires(sizeof...(Locks) > 0 &&
              (std::derived_from<Locks, detail::leasable> && ...)) explicit multi_lock(Locks&... locks)
         : multi_lock(std::vector<const detail::leasable*>{static_cast<const detail::leasable*>(&locks)...}) {}
-    // Throws errc::invalid_argument for none, for a lock that is given twice, and for a latch.
+    // Throws errc::invalid_argument for none, and for a lock that is given twice.
     explicit multi_lock(std::span<const detail::leasable* const> locks, multi_options options = {});
 
     // Of the locks, in the order in which they were given. `held` is a lease of this multi_lock, else

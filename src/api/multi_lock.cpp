@@ -32,7 +32,10 @@ multi_lock::multi_lock(std::span<const detail::leasable* const> locks, multi_opt
           [&] {
               std::vector<session::group::member> members;
               for (const auto* const one : locks) add_flat(members, one->on_, one->how_({}, nullptr));
-              return std::make_shared<session::group>(std::move(members), std::move(options.on_wait));
+              if (options.patience < std::chrono::milliseconds{1})
+                  throw error(errc::invalid_argument, "multi_options::patience must be 1 ms or more");
+              return std::make_shared<session::group>(std::move(members), options.patience,
+                                                      std::move(options.on_wait));
           }(),
           {}) {}
 

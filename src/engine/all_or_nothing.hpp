@@ -19,7 +19,7 @@ struct all_settings {
     std::optional<time_point> give_up_at;  // empty: each is asked once
     // While we hold some, we wait for the next no longer than this; then we give back all and begin again.
     // Not the same for everybody, else two who block each other would begin again side by side.
-    boot_clock::duration patience = std::chrono::seconds{10};
+    boot_clock::duration patience{};
 };
 
 struct ask_member {

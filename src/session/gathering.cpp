@@ -17,7 +17,7 @@ engine::all_settings settings_of(const group& of, const acquisition& how) {
     made.members = of.members().size();
     made.give_up_at = how.give_up_at;
     // Half as long to one and a half times.
-    made.patience = std::chrono::duration_cast<boot_clock::duration>(made.patience * (0.5 + base::jitter()));
+    made.patience = std::chrono::duration_cast<boot_clock::duration>(of.patience() * (0.5 + base::jitter()));
     return made;
 }
 

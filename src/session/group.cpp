@@ -27,9 +27,6 @@ std::vector<group::member> checked(std::vector<group::member> all) {
     for (std::size_t i = 0; i < all.size(); ++i) {
         const auto& one = *all[i].of;
         const auto name = "\"" + one.name().printable() + "\"";
-        if (one.key().of == backend::kind::latch)
-            throw error(errc::invalid_argument,
-                        "nobody holds a latch: " + name + " cannot be in a multi_lock");
         const auto same = [&](const group::member& other) {
             return other.of->key().name == one.key().name &&
                    other.of->client().settings.url == one.client().settings.url;
@@ -97,8 +94,11 @@ class background_group final : public under_way, public std::enable_shared_from_
 
 }  // namespace
 
-group::group(std::vector<member> members, waiting tell)
-    : members_(checked(std::move(members))), name_(name_of(members_)), waiting_(std::move(tell)) {}
+group::group(std::vector<member> members, boot_clock::duration patience, waiting tell)
+    : members_(checked(std::move(members))),
+      name_(name_of(members_)),
+      patience_(patience),
+      waiting_(std::move(tell)) {}
 
 void group::check_usable() const {
     for (const auto& one : members_) one.of->check_usable();

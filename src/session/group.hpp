@@ -23,8 +23,8 @@ class group final : public lockable, public std::enable_shared_from_this<group> 
     // On whatever thread asks, when `name` is held by somebody else and is now waited for.
     using waiting = std::function<void(const lock_name& name)>;
 
-    // Throws errc::invalid_argument for none, and for two that are the same lock or cannot be held.
-    group(std::vector<member> members, waiting tell);
+    // Throws errc::invalid_argument for none, and for two that are the same lock.
+    group(std::vector<member> members, boot_clock::duration patience, waiting tell);
 
     const lock_name& name() const noexcept override { return name_; }
     void check_usable() const override;
@@ -35,6 +35,7 @@ class group final : public lockable, public std::enable_shared_from_this<group> 
 
     // In the order in which they are taken, by everybody who names them alike.
     [[nodiscard]] const std::vector<member>& members() const noexcept { return members_; }
+    [[nodiscard]] boot_clock::duration patience() const noexcept { return patience_; }
     void tell_waiting(const lock_name& name) const {
         if (waiting_) waiting_(name);
     }
@@ -42,6 +43,7 @@ class group final : public lockable, public std::enable_shared_from_this<group> 
   private:
     const std::vector<member> members_;
     const lock_name name_;
+    const boot_clock::duration patience_;
     const waiting waiting_;
 };
 

@@ -1,0 +1,233 @@
+// Several locks as one: all or none.
+#include "contract/lock_contract.hpp"
+
+#include <holdfast/async.hpp>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_future.hpp>
+
+#include <array>
+
+namespace holdfast::contract {
+
+class multi_contract : public lock_contract {
+  protected:
+    static constexpr const char* from = "account:7";
+    static constexpr const char* to = "account:3";
+
+    any_lock from_of(client& on, lock_options options = {}) const { return lock_of(on, from, options); }
+    any_lock to_of(client& on, lock_options options = {}) const { return lock_of(on, to, options); }
+    [[nodiscard]] multi_lock both_of(client& on) const { return multi_lock{*from_of(on), *to_of(on)}; }
+    [[nodiscard]] bool neither_is_left() { return nothing_is_left(from) && nothing_is_left(to); }
+    bool free(const char* name) { return static_cast<bool>(lock_of(b(), name)->try_acquire()); }
+};
+
+TEST_P(multi_contract, holds_all_of_them_or_none) {
+    auto both = both_of(a());
+    {
+        const auto held = both.acquire();
+        EXPECT_TRUE(held.valid());
+        EXPECT_EQ(held.state(), lease_state::held);
+        EXPECT_FALSE(free(from));
+        EXPECT_FALSE(free(to));
+        EXPECT_FALSE(both_of(b()).try_acquire());
+    }
+    EXPECT_TRUE(neither_is_left());
+
+    const auto one = lock_of(b(), from)->acquire();
+    EXPECT_FALSE(both.try_acquire());
+    EXPECT_TRUE(free(to)) << "it was had, and given back";
+    EXPECT_FALSE(both.try_acquire_for(50ms));
+    EXPECT_TRUE(free(to));
+}
+
+TEST_P(multi_contract, is_a_standard_lock) {
+    auto both = both_of(a());
+    {
+        const std::lock_guard hold{both};
+        EXPECT_TRUE(both.held_by_this_thread());
+        EXPECT_TRUE(both.valid());
+        EXPECT_FALSE(free(from));
+        EXPECT_FALSE(free(to));
+    }
+    EXPECT_FALSE(both.held_by_this_thread());
+    {
+        const std::unique_lock hold{both, 100ms};
+        EXPECT_TRUE(hold.owns_lock());
+        EXPECT_FALSE(both_of(b()).try_lock());
+    }
+    EXPECT_EQ(with_lock(both, [](const lease& held) { return held.valid(); }), true);
+    EXPECT_TRUE(neither_is_left());
+}
+
+TEST_P(multi_contract, waits_for_whichever_is_held_and_says_for_which) {
+    std::vector<std::string> waited_for;
+    const auto x = from_of(a());
+    const auto y = to_of(a());
+    const std::array<const detail::leasable*, 2> members{x.get(), y.get()};
+    multi_lock both(members, {.on_wait = [&](const lock_name& name) { waited_for.push_back(name.str()); }});
+    auto last = lock_of(b(), from)->acquire();
+    auto waiting = in_background([&] { return both.acquire(); });
+    ASSERT_TRUE(somebody_waits(a()));
+    EXPECT_TRUE(last.release());
+    auto held = waiting.get();
+    EXPECT_TRUE(held.valid());
+    EXPECT_TRUE(held.release());
+    // The one that comes first by its name is waited for with nothing in hand.
+    EXPECT_EQ(waited_for, std::vector{std::string{from}});
+    EXPECT_TRUE(neither_is_left());
+}
+
+TEST_P(multi_contract, the_order_in_which_they_are_given_does_not_matter) {
+    // Eight threads of two processes, half of them the other way round.
+    std::atomic<int> inside{0};
+    std::atomic<int> turns{0};
+    std::vector<std::future<void>> all;
+    for (int i = 0; i < 8; ++i) {
+        all.push_back(in_background([&, i] {
+            auto& on = i % 2 == 0 ? a() : b();
+            const auto x = from_of(on);
+            const auto y = to_of(on);
+            multi_lock both = i % 4 < 2 ? multi_lock{*x, *y} : multi_lock{*y, *x};
+            for (int n = 0; n < 10; ++n) {
+                const auto held = both.acquire();
+                EXPECT_EQ(inside.fetch_add(1), 0);
+                EXPECT_TRUE(held.valid());
+                inside.fetch_sub(1);
+                ++turns;
+            }
+        }));
+    }
+    for (auto& one : all) one.get();
+    EXPECT_EQ(turns, 80);
+    EXPECT_TRUE(neither_is_left());
+}
+
+TEST_P(multi_contract, the_loss_of_one_is_the_loss_of_all) {
+    auto both = both_of(a());
+    auto held = both.acquire();
+    auto lost = held.lost();
+    EXPECT_FALSE(lost.stop_requested());
+    std::atomic<bool> told{false};
+    const std::stop_callback tell(lost, [&] { told = true; });
+    ASSERT_TRUE(evict(b(), to));
+    EXPECT_TRUE(eventually(patience, [&] {
+        // Without messages it is found out by the next renewal, or by the release.
+        return told.load() || held.release() == release_outcome::already_lost;
+    }));
+    EXPECT_FALSE(held.valid());
+    EXPECT_EQ(held.release(), release_outcome::already_lost);
+    EXPECT_TRUE(neither_is_left());
+}
+
+TEST_P(multi_contract, the_deadline_is_the_earliest) {
+    const auto x = from_of(a(), {.ttl = 20s});
+    const auto y = to_of(a(), {.ttl = 10s});
+    multi_lock both{*x, *y};
+    auto held = both.acquire();
+    EXPECT_LE(held.remaining(), 10s);
+    EXPECT_GT(held.remaining(), 1s);
+    EXPECT_TRUE(held.release());
+    auto longer = both.acquire({.ttl = 30s});
+    EXPECT_GT(longer.remaining(), 20s) << "what the call says comes first";
+}
+
+TEST_P(multi_contract, a_cancelled_wait_gives_back_what_it_had) {
+    auto both = both_of(a());
+    const auto other = lock_of(b(), from)->acquire();
+    std::stop_source stop;
+    auto waiting = in_background([&] {
+        std::error_code ec;
+        EXPECT_FALSE(both.acquire(ec, {.stop = stop.get_token()}));
+        return ec;
+    });
+    ASSERT_TRUE(somebody_waits(a()));
+    stop.request_stop();
+    EXPECT_EQ(waiting.get(), errc::cancelled);
+    EXPECT_TRUE(free(to));
+}
+
+TEST_P(multi_contract, async_acquire_takes_all) {
+    boost::asio::io_context loop;
+    auto both = both_of(a());
+    auto first = async_acquire(both, boost::asio::use_future);
+    auto held = first.get();
+    EXPECT_TRUE(held.valid());
+    EXPECT_FALSE(free(from));
+    EXPECT_FALSE(free(to));
+    auto of_b = both_of(b());
+    auto second = async_try_acquire_for(of_b, 50ms, boost::asio::use_future);
+    EXPECT_FALSE(second.get());
+    auto third = async_acquire(both, boost::asio::use_future);
+    EXPECT_EQ(async_release(std::move(held), boost::asio::use_future).get().outcome,
+              release_outcome::released);
+    EXPECT_TRUE(third.get().valid());
+    EXPECT_TRUE(eventually(patience, [&] { return neither_is_left(); }));
+}
+
+TEST_P(multi_contract, a_member_that_fails_is_named_and_the_others_are_given_back) {
+    auto gone = another_client();
+    const auto x = from_of(a());
+    const auto y = to_of(*gone);
+    const auto z = lock_of(a(), "account:1");
+    multi_lock all{*x, *y, *z};
+    EXPECT_EQ(all.size(), 3U);
+    gone.reset();
+    try {
+        (void)all.acquire();
+        FAIL() << "acquired";
+    } catch (const error& e) {
+        EXPECT_EQ(e.code(), errc::closed);
+    }
+    EXPECT_TRUE(free(from));
+    EXPECT_TRUE(nothing_is_left("account:1"));
+}
+
+TEST_P(multi_contract, one_that_stands_twice_is_refused) {
+    const auto x = from_of(a());
+    const auto again = from_of(a());
+    const auto code = [](auto make) {
+        try {
+            make();
+            return std::error_code{};
+        } catch (const error& e) {
+            return e.code();
+        }
+    };
+    EXPECT_EQ(code([&] { multi_lock{*x, *again}; }), errc::invalid_argument);
+    EXPECT_EQ(code([&] { multi_lock{std::span<const detail::leasable* const>{}}; }), errc::invalid_argument);
+}
+
+TEST_P(multi_contract, may_be_made_of_others_and_of_different_kinds) {
+    auto both = both_of(a());
+    mutex numbered(a(), "numbered", {.fenced = true});
+    counting_semaphore seats(a(), "seats", {.total = 3});
+    multi_lock all{both, numbered, seats};
+    EXPECT_EQ(all.size(), 4U);
+    {
+        auto held = all.acquire({.permits = 2});
+        EXPECT_EQ(held.fence(), fence::none);
+        const auto fences = all.fences(held);
+        ASSERT_EQ(fences.size(), 4U);
+        EXPECT_EQ(fences[0] != fence::none, has_fence());
+        EXPECT_NE(fences[2], fence::none);
+        EXPECT_EQ(fences[3], fence::none);
+        EXPECT_EQ(seats.available_permits(), 1);
+        EXPECT_THROW((void)both.fences(held), error);
+        EXPECT_EQ(held.release(), release_outcome::released);
+        EXPECT_EQ(held.state(), lease_state::released);
+    }
+    EXPECT_EQ(seats.available_permits(), 3);
+    try {
+        all.lock();
+        FAIL() << "a thread holds a semaphore";
+    } catch (const error& e) {
+        EXPECT_EQ(e.code(), errc::invalid_argument);
+    }
+    for (const auto* const name : {from, to}) EXPECT_TRUE(free(name));
+    EXPECT_TRUE(mutex(b(), "numbered", {.fenced = true}).try_acquire());
+}
+
+INSTANTIATE_TEST_SUITE_P(on, multi_contract, ::testing::ValuesIn(all_subjects()), suffix);
+
+}  // namespace holdfast::contract
