@@ -40,16 +40,15 @@ acquisition together(const acquisition& lock, const acquisition& call, bool has_
 gathering::gathering(std::shared_ptr<const group> of, acquisition how)
     : of_(std::move(of)), wanted_(std::move(how)), machine_(settings_of(*of_, wanted_)) {}
 
-cell& gathering::prepare(const engine::ask_member& ask) {
+gathering::question gathering::question_for(const engine::ask_member& ask) {
     const auto& member = of_->members()[ask.which];
-    at_ = ask.which;
-    asked_ = together(member.how, wanted_, engine::rules_of(member.of->key().of).most_permits > 1);
-    asked_.give_up_at = ask.give_up_at;
+    auto how = together(member.how, wanted_, engine::rules_of(member.of->key().of).most_permits > 1);
+    how.give_up_at = ask.give_up_at;
     if (ask.which > 0 && ask.give_up_at) {
         keep_while_waiting();
         of_->tell_waiting(member.of->name());
     }
-    return *member.of;
+    return {*member.of, std::move(how)};
 }
 
 engine::all_action gathering::on_outcome(outcome answer) {

@@ -20,9 +20,12 @@ class gathering {
     // Of the member that was asked.
     [[nodiscard]] engine::all_action on_outcome(lockable::outcome answer);
 
-    // What is asked, and of whom. Says so if somebody is waited for.
-    [[nodiscard]] cell& prepare(const engine::ask_member& ask);
-    [[nodiscard]] const acquisition& how() const noexcept { return asked_; }
+    struct question {
+        cell& of;
+        acquisition how;
+    };
+    // Says so if somebody is waited for.
+    [[nodiscard]] question question_for(const engine::ask_member& ask);
 
     // Those that are held, the latest first; forgets them. Blocks.
     void give_back();
@@ -42,8 +45,6 @@ class gathering {
     const std::shared_ptr<const group> of_;
     const acquisition wanted_;
     engine::all_or_nothing machine_;
-    acquisition asked_;
-    std::size_t at_ = 0;
     std::size_t held_ = 0;
     hold_of_all::holds holds_;                    // empty ones for a thread's own
     std::vector<std::shared_ptr<tenancy>> kept_;  // renewed only until all are held

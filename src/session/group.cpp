@@ -68,14 +68,7 @@ class background_group final : public under_way, public std::enable_shared_from_
     void go_on(const engine::all_action& action) {
         const auto me = shared_from_this();
         if (const auto* const ask = std::get_if<engine::ask_member>(&action)) {
-            auto& whom = all_.prepare(*ask);
-            const auto asked = whom.acquire_later(
-                all_.how(), [me](lockable::outcome o) { me->go_on(me->all_.on_outcome(std::move(o))); });
-            base::guard lock(mutex_);
-            asked_ = asked;
-            if (!cancelled_ || !asked) return;
-            lock.unlock();
-            asked->cancel();
+            this->ask(*ask);
         } else if (std::holds_alternative<engine::give_all_back>(action)) {
             all_.give_back_later([me] { me->go_on(me->all_.on_given_back()); });
         } else if (const auto* const got = std::get_if<engine::hold_all>(&action)) {
@@ -85,11 +78,29 @@ class background_group final : public under_way, public std::enable_shared_from_
         }
     }
 
+    // The answer may have come, and the next been asked, before the question is out of our hands.
+    void ask(const engine::ask_member& whom) {
+        base::guard lock(mutex_);
+        const auto turn = ++turn_;
+        lock.unlock();
+        const auto question = all_.question_for(whom);
+        const auto asked = question.of.acquire_later(
+            question.how,
+            [me = shared_from_this()](lockable::outcome o) { me->go_on(me->all_.on_outcome(std::move(o))); });
+        lock.lock();
+        if (turn != turn_) return;
+        asked_ = asked;
+        if (!cancelled_ || !asked) return;
+        lock.unlock();
+        asked->cancel();
+    }
+
     gathering all_;
     callback<void(lockable::outcome)> done_;
     base::mutex mutex_;
     bool cancelled_ GUARDED_BY(mutex_) = false;
-    std::shared_ptr<under_way> asked_ GUARDED_BY(mutex_);
+    std::uint64_t turn_ GUARDED_BY(mutex_) = 0;
+    std::shared_ptr<under_way> asked_ GUARDED_BY(mutex_);  // in this turn
 };
 
 }  // namespace
@@ -114,8 +125,8 @@ lockable::outcome group::acquire(const acquisition& how) {
     auto action = all.begin();
     for (;;) {
         if (const auto* const ask = std::get_if<engine::ask_member>(&action)) {
-            auto& asked = all.prepare(*ask);
-            action = all.on_outcome(asked.acquire(all.how()));
+            const auto question = all.question_for(*ask);
+            action = all.on_outcome(question.of.acquire(question.how));
         } else if (std::holds_alternative<engine::give_all_back>(action)) {
             all.give_back();
             action = all.on_given_back();

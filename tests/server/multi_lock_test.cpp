@@ -6,15 +6,13 @@ namespace {
 
 class on_two_servers : public ::testing::Test {
   protected:
-    static constexpr milliseconds lease_time = 3s;
-
     bool here_free() { return static_cast<bool>(mutex(other_here, "job").try_acquire()); }
     bool there_free() { return static_cast<bool>(recursive_mutex(other_there, "job").try_acquire()); }
 
     redis_server here;
     redis_server there;
-    client c{settings(here.url(), lease_time)};
-    client d{settings(there.url(), lease_time)};
+    client c{settings(here.url())};
+    client d{settings(there.url(), 3s)};  // so long it takes to be lost
     client other_here{settings(here.url())};
     client other_there{settings(there.url())};
     mutex first{c, "job"};
@@ -84,7 +82,8 @@ TEST_F(on_two_servers, one_whose_answer_is_lost_is_taken_back) {
 TEST_F(on_two_servers, a_ttl_does_not_run_while_the_others_are_waited_for) {
     mutex one{c, "a"};
     mutex two{d, "b"};
-    multi_lock all{one, two};
+    const std::array<const detail::leasable*, 2> members{&one, &two};
+    multi_lock all{members, {.patience = 1h}};
     auto last = mutex(other_there, "b").acquire();
     const milliseconds ttl = 1s * slower;
     auto waiting = in_background([&] { return all.acquire({.ttl = ttl}); });
