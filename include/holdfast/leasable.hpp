@@ -27,8 +27,9 @@ class async_access;
 // Waits: by the store's own queue or message, and by asking again at least each config::poll_gap. A timed
 // wait ends when its time is up; for its first answer it waits 200 ms at least, or the time of one answer
 // (config::answer_timeout) if that is shorter.
-// try_* is "no" (false, or an empty lease) only when the store said that somebody else holds it. No
-// answer, no right, a wrong key and the like throw holdfast::error, or set `ec` in the forms that take one.
+// try_* is "no" (false, or an empty lease) only when the store said that somebody else holds it, or when
+// another thread of this client is before this one and is just asking. No answer, no right, a wrong key and
+// the like throw holdfast::error, or set `ec` in the forms that take one.
 //
 // Thread safety: all members may be called from any threads at once.
 class HOLDFAST_API leasable {

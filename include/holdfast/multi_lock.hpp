@@ -65,10 +65,10 @@ struct multi_options {
 // worst that happened; owner() is empty and fence() is fence::none: fences() has those of the members.
 // acquire_options::permits is for the semaphores among them; with one there is no lock().
 //
-// An acquisition that fails throws multi_error, and nothing stays held. The lock objects need not live as
-// long as this one; their clients must. Thread safety: as all locks.
+// An acquisition in which a lock could not be had throws multi_error, and nothing stays held. The lock
+// objects need not live as long as this one; their clients must. Thread safety: as all locks.
 //
-// It does not make several servers safer than one, since it needs each of them: see redlock.
+// It does not make several servers safer than one, since it needs each of them.
 class HOLDFAST_API multi_lock : public detail::exclusive {
   public:
     template <class... Locks>
