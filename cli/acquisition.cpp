@@ -1,5 +1,7 @@
 #include "cli/acquisition.hpp"
 
+#include "cli/complaint.hpp"
+
 #include <holdfast/error.hpp>
 #include <holdfast/semaphore.hpp>
 #include <holdfast/shared_mutex.hpp>
@@ -13,22 +15,32 @@ namespace {
 
 std::shared_ptr<detail::leasable> lock_of(client& on, const std::string& name, const lock_request& wanted) {
     switch (wanted.kind) {
-        case lock_kind::mutex: return std::make_shared<mutex>(on, name);
-        case lock_kind::mutex_fenced: return std::make_shared<mutex>(on, name, mutex_options{.fenced = true});
-        case lock_kind::recursive: return std::make_shared<recursive_mutex>(on, name);
-        case lock_kind::fenced: return std::make_shared<fenced_mutex>(on, name);
-        case lock_kind::fair: return std::make_shared<fair_mutex>(on, name);
+        case lock_kind::mutex:
+            return std::make_shared<mutex>(on, name, mutex_options{.replicas = wanted.replicas});
+        case lock_kind::mutex_fenced:
+            return std::make_shared<mutex>(on, name,
+                                           mutex_options{.fenced = true, .replicas = wanted.replicas});
+        case lock_kind::recursive:
+            return std::make_shared<recursive_mutex>(on, name,
+                                                     recursive_options{.replicas = wanted.replicas});
+        case lock_kind::fenced:
+            return std::make_shared<fenced_mutex>(on, name, fenced_options{.replicas = wanted.replicas});
+        case lock_kind::fair:
+            return std::make_shared<fair_mutex>(on, name, fair_options{.replicas = wanted.replicas});
         case lock_kind::shared_read: {
-            const auto whole = std::make_shared<shared_mutex>(on, name);
+            const auto whole =
+                std::make_shared<shared_mutex>(on, name, shared_options{.replicas = wanted.replicas});
             return {whole, &whole->readers()};
         }
         case lock_kind::semaphore:
-            return std::make_shared<counting_semaphore>(on, name, semaphore_options{.total = wanted.of});
+            return std::make_shared<counting_semaphore>(
+                on, name, semaphore_options{.total = wanted.of, .replicas = wanted.replicas});
         case lock_kind::permit_semaphore:
-            return std::make_shared<permit_semaphore>(on, name, semaphore_options{.total = wanted.of});
+            return std::make_shared<permit_semaphore>(
+                on, name, semaphore_options{.total = wanted.of, .replicas = wanted.replicas});
         case lock_kind::shared_write: break;
     }
-    return std::make_shared<shared_mutex>(on, name);
+    return std::make_shared<shared_mutex>(on, name, shared_options{.replicas = wanted.replicas});
 }
 
 }  // namespace
@@ -58,7 +70,7 @@ void acquisition::work() {
         failure_ = std::current_exception();
     }
     if (what != outcome::taken) give_back();
-    tell(what, {});
+    tell({what, {}});
 }
 
 acquisition::outcome acquisition::take_all() {
@@ -82,12 +94,23 @@ acquisition::outcome acquisition::take_all() {
 lease acquisition::take(held_lock& one) {
     const acquire_options how{
         .ttl = wanted_.ttl, .renew = true, .stop = stop_.get_token(), .permits = wanted_.permits};
-    if (auto hold = one.lock->try_acquire(how)) return hold;
+    state while_waiting{outcome::pending, one.name};
+    const auto may_wait = [&] { return !wanted_.wait || time_left()->count() > 0; };
+    // A first look takes as long as the server needs for its answer. Who has less time than that asks once
+    // for all.
+    if (const auto left = time_left(); left && may_wait() && *left < on_.settings().answer_timeout)
+        return one.lock->try_acquire_for(*left, how);
+    try {
+        if (auto hold = one.lock->try_acquire(how)) return hold;
+    } catch (const error& e) {
+        if (e.code() != errc::quarantined || !may_wait()) throw;
+        while_waiting = {outcome::pending, {}, sentence_of(e)};
+    }
+    if (!may_wait()) return {};
     const auto left = time_left();
-    if (left && left->count() <= 0) return {};
-    tell(outcome::pending, one.name);
+    tell(std::move(while_waiting));
     auto hold = left ? one.lock->try_acquire_for(*left, how) : one.lock->acquire(how);
-    tell(outcome::pending, {});
+    tell({outcome::pending, {}});
     return hold;
 }
 
@@ -101,10 +124,10 @@ void acquisition::give_back() noexcept {
     locks_.clear();
 }
 
-void acquisition::tell(outcome what, std::string waiting_for) {
+void acquisition::tell(state now) {
     {
         const std::lock_guard hold{guard_};
-        state_ = {what, std::move(waiting_for)};
+        state_ = std::move(now);
     }
     news_.ring();
 }

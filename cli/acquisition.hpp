@@ -47,6 +47,7 @@ struct lock_request {
         wait{};                        // for all of them together; empty: as long as it takes; 0: do not
     std::uint32_t permits = 1;         // of each semaphore
     std::optional<std::int64_t> of{};  // how many each has, if nobody has said so yet
+    replication replicas{};            // who must have each before it counts
 };
 
 // A lock and what came of asking for it. Neither moves: a lease does not outlive its lock.
@@ -83,7 +84,8 @@ class acquisition {
 
     struct state {
         outcome what = outcome::pending;
-        std::string waiting_for;  // a lock that somebody else holds; empty when we do not wait
+        std::string waiting_for;   // a lock that somebody else holds; empty when we do not wait
+        std::string held_up_by{};  // what keeps everybody from it for a while, in words
     };
     [[nodiscard]] state progress();
     // Ends the wait; progress() tells when it has ended.
@@ -103,7 +105,7 @@ class acquisition {
     // Empty: somebody else had it for the whole wait.
     [[nodiscard]] lease take(held_lock& one);
     [[nodiscard]] std::optional<std::chrono::nanoseconds> time_left() const;
-    void tell(outcome what, std::string waiting_for);
+    void tell(state now);
 
     client& on_;
     lock_request wanted_;

@@ -28,6 +28,8 @@ struct context {
 
     // What --url, HOLDFAST_URL and --config amount to. Throws usage_error.
     [[nodiscard]] config settings() const;
+    // The same for a command that takes several --url: one for each.
+    [[nodiscard]] std::vector<config> settings_each() const;
 };
 
 // Ends the program with exit_code::usage. The text is a sentence without a full stop.
@@ -40,6 +42,7 @@ void add_run(CLI::App& app, context& shared);
 void add_ls(CLI::App& app, context& shared);
 void add_inspect(CLI::App& app, context& shared);
 void add_evict(CLI::App& app, context& shared);
+void add_doctor(CLI::App& app, context& shared);
 void add_latch(CLI::App& app, context& shared);
 void add_demo(CLI::App& app, context& shared);
 void add_lab(CLI::App& app, context& shared);

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <string_view>
 
 namespace holdfast::cli {
 
@@ -20,6 +19,8 @@ int code_for(const std::error_code& code) {
         case errc::unavailable:
         case errc::out_of_memory:
         case errc::busy_server:
+        case errc::not_replicated:
+        case errc::quarantined:
         case errc::unknown_outcome:
         case errc::lease_too_short:
         case errc::bad_reply: return exit_code::unavailable;
@@ -43,6 +44,8 @@ std::string advice_for(const std::error_code& code) {
                    "--config)";
         case errc::out_of_memory: return "the server needs more memory, or fewer keys";
         case errc::busy_server: return "try again when the server is ready";
+        case errc::not_replicated: return "see to the replicas and their links";
+        case errc::quarantined: return "it passes by itself: wait for longer, or try again later";
         case errc::unknown_outcome:
             return "look with holdfast inspect before you try again; what was granted expires by itself";
         case errc::lease_too_short: return "the store is slow: give a longer --ttl";
@@ -58,14 +61,22 @@ int complain(int code, const std::string& sentence) {
     return code;
 }
 
-int complain(const error& e) {
-    std::string_view sentence_and_code = e.what();
-    // std::system_error appends what the code means, which the sentence has just said.
-    if (const auto code = ": " + e.code().message(); sentence_and_code.ends_with(code)) {
-        sentence_and_code.remove_suffix(code.size());
-    }
-    std::string sentence{sentence_and_code};
+std::string sentence_of(const error& e) {
+    std::string text = e.what();
+    // std::system_error appends it.
+    if (const auto meaning = ": " + e.code().message(); text.ends_with(meaning))
+        text.resize(text.size() - meaning.size());
+    return text;
+}
+
+std::string whole_sentence_of(const error& e) {
+    auto sentence = sentence_of(e);
     if (!e.server_text().empty()) sentence += fmt::format(" (the server says: {})", e.server_text());
+    return sentence;
+}
+
+int complain(const error& e) {
+    auto sentence = whole_sentence_of(e);
     if (const auto advice = advice_for(e.code()); !advice.empty()) sentence += "; " + advice;
     return complain(code_for(e.code()), sentence);
 }

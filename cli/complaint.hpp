@@ -7,6 +7,11 @@
 
 namespace holdfast::cli {
 
+// The error's sentence without what its code means, which it says already.
+[[nodiscard]] std::string sentence_of(const error& e);
+// The same, and what the server said to it.
+[[nodiscard]] std::string whole_sentence_of(const error& e);
+
 // Both print and return the exit code.
 int complain(int code, const std::string& sentence);
 int complain(const error& e);

@@ -6,10 +6,19 @@ namespace holdfast::cli {
 
 config context::settings() const {
     if (urls.size() > 1)
-        throw usage_error("only one --url is supported today; several stores come with a later version");
-    auto wanted = config_file.empty() ? config{} : read_config(plain(config_file));
-    if (!urls.empty()) wanted.url = plain(urls.front());
-    return wanted;
+        throw usage_error("give one --url; one lock on several independent servers is redlock:URL,URL,URL");
+    return settings_each().front();
+}
+
+std::vector<config> context::settings_each() const {
+    const auto wanted = config_file.empty() ? config{} : read_config(plain(config_file));
+    if (urls.empty()) return {wanted};
+    std::vector<config> each;
+    for (const auto& url : urls) {
+        each.push_back(wanted);
+        each.back().url = plain(url);
+    }
+    return each;
 }
 
 }  // namespace holdfast::cli

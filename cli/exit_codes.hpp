@@ -6,6 +6,8 @@ namespace holdfast::cli::exit_code {
 
 inline constexpr int ok = 0;
 inline constexpr int conflict = 1;  // somebody else has it, or nobody had it (evict); run: see -E
+inline constexpr int warnings = 1;  // doctor
+inline constexpr int dangers = 2;   // doctor
 inline constexpr int usage = 64;    // EX_USAGE: a name, duration, option, setting or URL that cannot be used
 inline constexpr int unavailable = 69;  // EX_UNAVAILABLE: no answer, no right, no memory
 inline constexpr int internal = 70;     // EX_SOFTWARE: a bug in holdfast

@@ -48,7 +48,9 @@ nlohmann::ordered_json to_json(const holder_info& holder) {
     out["pid"] = holder.pid == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(holder.pid);
     out["since"] =
         holder.since ? nlohmann::ordered_json(iso_time(*holder.since)) : nlohmann::ordered_json(nullptr);
-    out["connected"] = holder.connected;
+    out["connected"] = holder.client == backend::presence::unknown
+                           ? nlohmann::ordered_json(nullptr)
+                           : nlohmann::ordered_json(holder.client == backend::presence::connected);
     return out;
 }
 
@@ -69,8 +71,15 @@ std::string described(const holder_info& holder, const lock_info& lock, system_c
         line += permits ? fmt::format(", {} permits", holder.holds)
                         : fmt::format(", held {} times", holder.holds);
     if (lock.layout == "shared_mutex") line += holder.writes ? ", writes" : ", reads";
-    // Of a foreign client nothing can be said: its connections do not bear our mark. Ours say since when.
-    if (holder.since || holder.connected) line += holder.connected ? ", connected" : ", not connected";
+    switch (holder.client) {
+        case backend::presence::connected: line += ", connected"; break;
+        case backend::presence::gone: line += ", not connected"; break;
+        case backend::presence::unknown:
+            // Of a foreign client nothing can be said: its connections do not bear our mark. Ours say since
+            // when.
+            if (holder.since) line += ", nobody tells whether connected";
+            break;
+    }
     return fmt::format("holder   {}\nowner    {}\n", line, base::printable(holder.owner));
 }
 
@@ -160,7 +169,7 @@ nlohmann::ordered_json to_json(const lock_info& lock) {
     nlohmann::ordered_json out{{"name", json_text(lock.name.str())}};
     if (!is_utf8(lock.name.str())) out["name_is_escaped"] = true;
     out["kind"] = json_text(lock.layout);
-    out["held"] = lock.layout != "free" && lock.layout != "counter";
+    out["held"] = lock.layout != "free" && lock.layout != "counter" && !lock.layout.starts_with("no lock");
     out["ours"] = lock.ours;
     out["holders"] = nlohmann::ordered_json::array();
     for (const auto& holder : lock.holders) {

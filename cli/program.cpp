@@ -16,6 +16,7 @@
 #include <array>
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <utility>
 
 namespace holdfast::cli {
@@ -23,12 +24,16 @@ namespace holdfast::cli {
 namespace {
 
 // In the order of --help.
-constexpr std::array commands{add_run, add_ls, add_inspect, add_evict, add_latch, add_demo, add_lab};
+constexpr std::array commands{add_run,    add_ls,    add_inspect, add_evict,
+                              add_doctor, add_latch, add_demo,    add_lab};
 
 constexpr auto program_help =
     R"(Where the locks live: --url, else HOLDFAST_URL, else `url` in the file of --config, else redis://127.0.0.1:6379.
 A password belongs into HOLDFAST_URL or into the file: what stands on a command line, all users of the machine can read.
 rediss:// is redis:// in TLS, with the options ca, cert and key (PEM files), server_name and tls_min.
+redis+sentinel://host1,host2,host3/name is the master that these sentinels name; rediss+sentinel:// the same in TLS.
+redis+cluster://HOST,HOST... and rediss+cluster://... are a Redis Cluster; any of its servers will do.
+redlock:URL,URL,URL is a lock on several independent servers, which belongs to whoever has most of them.
 The file has lines such as "lease = 10s"; its keys are the fields of holdfast::config.
 
 Examples:
@@ -38,6 +43,15 @@ Examples:
   HOLDFAST_URL=redis://:secret@db1:6379/2 holdfast evict stock:42
 
 More of them: holdfast COMMAND --help)";
+
+int not_written() { return complain(exit_code::output, "the output cannot be written"); }
+
+// A table that did not reach a full disk must not look complete, whoever flushed it.
+int written_out(int code) {
+    std::cout.flush();
+    const bool whole = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
+    return whole ? code : not_written();
+}
 
 }  // namespace
 
@@ -75,21 +89,20 @@ int run_program(std::vector<std::string> words) {
     try {
         app.parse(std::move(cut.ours));
     } catch (const CLI::Success& asked) {  // --help, --version
-        return app.exit(asked);
+        return written_out(app.exit(asked));
     } catch (const CLI::ParseError& refused) {
         return complain(exit_code::usage, sentence_about(refused, app));
     }
 
     try {
-        const int code = shared.chosen();
-        // A table that did not reach a full disk must not look complete.
-        if (std::fflush(stdout) != 0) return complain(exit_code::output, "the output cannot be written");
-        return code;
+        return written_out(shared.chosen());
     } catch (const usage_error& e) {
         return complain(exit_code::usage, e.what());
     } catch (const error& e) {
         return complain(e);
     } catch (const std::exception& e) {
+        // What is larger than the buffer of stdio is refused in its middle, and fmt throws that.
+        if (std::ferror(stdout) != 0) return not_written();
         return complain(exit_code::internal, e.what());
     }
 }

@@ -37,6 +37,7 @@ Environment of CMD:
 Exit code: that of CMD, or 128 + the signal that ended it; and
   1    somebody else has the lock (-n), or had it all the time (-w); -E changes this
   64   the command line or the configuration is wrong      69   the store cannot be reached or refuses
+  74   what was to be printed cannot be written
   75   the lock was lost, or --max-hold was over, while CMD ran
   126  CMD cannot be executed                              127  CMD was not found
 
@@ -48,6 +49,7 @@ Examples:
   holdfast run -s catalog -- ./search                        many may read at once, while nobody has -x
   holdfast run --permits 1 --of 4 render -- ./frame 17       at most four at once, on all machines
   holdfast run -n --at-least 50s hourly -- ./tick            cron on several machines with unequal clocks
+  holdfast run --replicas 1 ledger -- ./post                 only if a replica has the lock too
   holdfast run --max-hold 1h --grace 30s import -- ./import  TERM after an hour, KILL after 30 s more)";
 
 struct usage_with_command : CLI::Formatter {
@@ -61,6 +63,7 @@ struct usage_with_command : CLI::Formatter {
 // At a time; a semaphore gives no more.
 constexpr std::int64_t most_permits = 1'000'000'000;
 constexpr std::uint32_t most_permits_with_ids = 1'000;
+constexpr std::int64_t most_replicas = 100;
 
 struct run_options {
     std::vector<std::string> names;
@@ -77,6 +80,8 @@ struct run_options {
     std::optional<milliseconds> grace;
     std::optional<milliseconds> max_hold;
     std::optional<milliseconds> at_least;
+    std::optional<std::uint32_t> replicas;
+    std::optional<milliseconds> replicas_within;
     std::optional<int> conflict_code;
     std::optional<int> json_fd;
     bool verbose = false;
@@ -129,6 +134,17 @@ std::vector<std::string> names_of(const run_options& given) {
         if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
     }
     return names;
+}
+
+replication replicas_of(const run_options& given) {
+    replication wanted;
+    if (given.replicas_within && !given.replicas)
+        throw usage_error("--replicas-within is how long --replicas are waited for: say how many");
+    if (given.replicas_within && *given.replicas_within < milliseconds{1})
+        throw usage_error("--replicas-within must be at least 1ms");
+    wanted.at_least = given.replicas.value_or(0);
+    wanted.within = given.replicas_within.value_or(wanted.within);
+    return wanted;
 }
 
 supervision rules_of(const run_options& given, const config& settings) {
@@ -185,7 +201,10 @@ int run_it(const run_options& given, const context& shared) {
             "the command is missing: write it behind \"--\", as in holdfast run NAME -- CMD ARG...");
     }
     if (given.json_fd) reserve_json_fd(*given.json_fd);
-    const auto settings = shared.settings();
+    auto settings = shared.settings();
+    // It is that of all there is here, and a store may refuse longer ones.
+    if (given.ttl)
+        settings.lease = std::clamp(*given.ttl, milliseconds{10}, milliseconds{std::chrono::hours{24}});
     if (settings.url.starts_with("local:")) {
         throw usage_error(
             "a lock of local: holds inside one process only and cannot guard a command; give the URL of a "
@@ -200,7 +219,8 @@ int run_it(const run_options& given, const context& shared) {
                     .ttl = given.ttl,
                     .wait = given.no_wait ? std::optional{milliseconds{0}} : given.wait,
                     .permits = given.permits.value_or(1),
-                    .of = given.of};
+                    .of = given.of,
+                    .replicas = replicas_of(given)};
     wanted.rules = rules_of(given, settings);
     wanted.conflict_code = given.conflict_code.value_or(exit_code::conflict);
     wanted.json_fd = given.json_fd;
@@ -237,6 +257,10 @@ void add_run(CLI::App& app, context& shared) {
         ->type_name("M");
     add_duration(*run, "--ttl", given->ttl,
                  "The lock outlives a killed holdfast this long (default: the setting lease, 30s)");
+    add_number(*run, "--replicas", given->replicas, 1, most_replicas,
+               "The lock counts only when so many replicas of the server have it");
+    add_duration(*run, "--replicas-within", given->replicas_within,
+                 "How long they are waited for (default: 50ms)");
     run->add_option("--on-loss", given->on_loss,
                     "If the lock is lost: term (TERM, then KILL; the default), kill, or ignore")
         ->check(CLI::IsMember({"term", "kill", "ignore"}))

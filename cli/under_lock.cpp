@@ -120,6 +120,7 @@ class guarded_run {
 std::optional<int> guarded_run::wait_for_locks() {
     locks_.emplace(client_, wanted_.locks);
     std::string told_of;
+    std::string told_why;
     int cancelled_by = 0;
     boot_clock::time_point impatient_at;
     while (true) {
@@ -145,6 +146,11 @@ std::optional<int> guarded_run::wait_for_locks() {
             }
         }
         const auto now = locks_->progress();
+        if (!now.held_up_by.empty() && now.held_up_by != told_why) {
+            told_why = now.held_up_by;
+            journal_.tell("waiting", {{"why", json_text(told_why)}});
+            journal_.say("waiting: " + told_why);
+        }
         if (!now.waiting_for.empty() && now.waiting_for != told_of) {
             told_of = now.waiting_for;
             journal_.tell("waiting", {{"name", json_text(told_of)}});
@@ -309,8 +315,12 @@ void guarded_run::tell_events() {
             case event_kind::jeopardy:
             case event_kind::renewed:
             case event_kind::store_restarted:
+            case event_kind::failed_over:
             case event_kind::eviction_risk:
             case event_kind::no_channel_right:
+            case event_kind::quorum_weak:
+            case event_kind::quorum_whole:
+            case event_kind::quorum_even:
                 journal_.mention(e.lock.empty() ? e.detail : fmt::format("\"{}\": {}", e.lock, e.detail));
                 break;
             case event_kind::store_up:

@@ -55,6 +55,7 @@ process& director::start(const std::string& name, const peculiarities& how) {
     part told{
         .name = name,
         .scheme = scheme_,
+        .folder = {},
         .sockets = {},
         .password = password_,
         .table = table_,
@@ -65,16 +66,8 @@ process& director::start(const std::string& name, const peculiarities& how) {
         .nested = how.nested,
         .stack = how.stack,
         .clock_ahead = how.clock_ahead};
-    for (const auto& one : nodes_) {
-        if (!one.socket.empty()) told.sockets.push_back(one.socket);
-    }
-    // The network ends there for it.
-    for (const int server : how.cut_off_from) {
-        const auto number = static_cast<std::size_t>(server) - 1;
-        if (number < told.sockets.size()) told.sockets[number] = dead_end();
-    }
-    if (how.carried && !told.sockets.empty()) told.sockets.front() = carry(told.sockets.front());
-    auto& made = processes_.emplace_back(*this, told);
+    lay_ways(told, how);
+    auto& made = processes_.emplace_back(*this, told, how);
     wait_for(made);
     return made;
 }
@@ -224,6 +217,25 @@ void director::take(process& from, const report& seen) {
                                    seen.until ? std::optional{since_start(*seen.until)} : std::nullopt);
             break;
     }
+}
+
+void director::settle(const process& who) {
+    const auto limit = boot_clock::now() + ttl_ / 4;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        while (nodes_[i].truth && !is_settled(i, who) && boot_clock::now() < limit) listen(look_gap);
+    }
+}
+
+bool director::is_settled(std::size_t number, const process& who) {
+    const auto& known = nodes_[number].identity;
+    const auto now = nodes_[number].truth->look(key).identity;
+    if (who.stands_at_ == point::before_retry) return now.empty() || now == known;
+    if (where_ != kept::on_many) return true;
+    if (who.stands_at_ == point::in_cs)
+        return !now.empty() || std::ranges::count(who.cut_off_from_, static_cast<int>(number) + 1) > 0;
+    if (who.stands_at_ == point::done)
+        return now.empty() || (now == known && made_.owner_at(number) != who.name_);
+    return true;
 }
 
 void director::look(boot_clock::time_point at) {

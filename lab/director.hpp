@@ -49,10 +49,20 @@ class play_broken : public std::runtime_error {
 
 class director;
 
+// How a process differs from the others.
+struct peculiarities {
+    std::optional<std::string> owner{};
+    bool nested = false;
+    std::size_t stack = 0;
+    std::chrono::milliseconds clock_ahead{};
+    std::vector<int> cut_off_from{};  // numbers of servers that it cannot reach, counted from 1
+    bool carried = false;             // what it says to the first server can get lost on the way
+};
+
 // One process of the schedule. It moves only while run() is called.
 class process {
   public:
-    process(director& by, const part& told);
+    process(director& by, const part& told, const peculiarities& how);
 
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
@@ -91,21 +101,12 @@ class process {
     director& by_;
     std::string name_;
     cli::stage::helper child_;
-    std::string owner_;      // what it calls itself
+    std::string owner_;  // what it calls itself
+    std::vector<int> cut_off_from_;
     std::string stands_at_;  // empty while it runs
     bool ended_ = false;     // and the director knows
     std::optional<boot_clock::time_point> last_command_{};
     std::optional<boot_clock::time_point> believes_since_{};
-};
-
-// How a process differs from the others.
-struct peculiarities {
-    std::optional<std::string> owner{};
-    bool nested = false;
-    std::size_t stack = 0;
-    std::chrono::milliseconds clock_ahead{};
-    std::vector<int> cut_off_from{};  // numbers of servers that it cannot reach, counted from 1
-    bool carried = false;             // what it says to the first server can get lost on the way
 };
 
 // Thread safety: none; to be made on the main thread, as its processes are. Every wait throws
@@ -196,6 +197,9 @@ class director {
     static constexpr auto key = "lock";
     // Between two looks at a key that is to expire.
     static constexpr std::chrono::milliseconds look_gap{2};
+    // So long several servers seem to have been running: who was started a moment ago may have forgotten a
+    // lock, and some schemes ask.
+    static constexpr std::chrono::hours servers_age{1};
     // A process that does not come to its next stop in this time never will.
     static constexpr std::chrono::seconds answer_limit{30};
 
@@ -211,6 +215,9 @@ class director {
     void use(node made, const std::string& name);
     [[nodiscard]] node& numbered(int server);
     void leave_places();
+    // What a process sees of the network: each has a folder of its own, in which the servers have the names
+    // that they have for all, and the ways to them are its own.
+    void lay_ways(part& of, const peculiarities& how);
     // Puts the carrier before this socket.
     [[nodiscard]] std::string carry(const std::string& socket);
     void wait_for_carrier();
@@ -229,6 +236,10 @@ class director {
     void hear(process& from);
     void take(process& from, const report& seen);
     void fault(const process& who, const std::string& text);
+    // Who asks many servers goes on when most have answered, and who is refused when it gives back what
+    // cannot count: waits until all have done what they were asked, so that the same is seen in every run.
+    void settle(const process& who);
+    [[nodiscard]] bool is_settled(std::size_t number, const process& who);
     // Reads the keys; `at` is when they changed, if they have.
     void look(boot_clock::time_point at);
     void look_at(std::size_t number, boot_clock::time_point at);

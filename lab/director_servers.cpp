@@ -92,6 +92,7 @@ void director::use_masters(int number) {
         made.clock = std::make_unique<false_clock>(around_.folder.path(), name);
         start_server(made,
                      {.name = name, .environment = made.clock->environment(), .signals = &around_.signals});
+        made.clock->step(servers_age);
         use(std::move(made), number > 1 ? fmt::format("node {}", i) : "key");
     }
 }
@@ -171,6 +172,24 @@ void director::fail_over() {
     first.truth = std::make_unique<redis_keeper>(first.socket, password_);
     intervene(first, {"REPLICAOF", "NO", "ONE"});
     look(boot_clock::now());
+}
+
+void director::lay_ways(part& of, const peculiarities& how) {
+    namespace fs = std::filesystem;
+    const auto own = around_.folder.path() / ("of " + of.name);
+    fs::remove_all(own);
+    fs::create_directory(own);
+    of.folder = own.string();
+    int number = 0;
+    for (const auto& one : nodes_) {
+        if (one.socket.empty()) continue;
+        ++number;
+        auto way = one.socket;
+        if (std::ranges::find(how.cut_off_from, number) != how.cut_off_from.end()) way = dead_end();
+        if (how.carried && number == 1) way = carry(way);
+        of.sockets.push_back(fs::path{one.socket}.filename().string());
+        fs::create_symlink(way, own / of.sockets.back());
+    }
 }
 
 std::string director::dead_end() {

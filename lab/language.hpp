@@ -16,7 +16,7 @@ struct translation {
     std::string_view other;
 };
 
-// lab/chinese.cpp.
+// lab/chinese.cpp, lab/chinese_rungs.cpp.
 [[nodiscard]] std::span<const translation> chinese();
 
 // English itself if nobody has translated the text.

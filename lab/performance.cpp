@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <mutex>
 #include <optional>
@@ -237,7 +238,9 @@ void limit_stack(std::size_t bytes) {
 int perform() {
     std::string line;
     if (!std::getline(std::cin, line)) return 0;
-    stage_hand hand{part_from(line)};
+    auto told_first = part_from(line);
+    std::filesystem::current_path(told_first.folder);
+    stage_hand hand{std::move(told_first)};
     const auto& told = hand.own_part();
     if (told.stack != 0) limit_stack(told.stack);
     const auto* const how = find_scheme(told.scheme);

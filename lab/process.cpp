@@ -8,11 +8,12 @@
 
 namespace holdfast::lab {
 
-process::process(director& by, const part& told)
+process::process(director& by, const part& told, const peculiarities& how)
     : by_(by),
       name_(told.name),
       child_("/proc/self/exe", {"holdfast", "lab", "--perform"}, cli::stage::helper::talk::lines),
-      owner_(told.owner) {
+      owner_(told.owner),
+      cut_off_from_(how.cut_off_from) {
     child_.say(to_line(told));
 }
 
@@ -25,6 +26,7 @@ void process::go(std::string_view to) {
 std::string process::arrive() {
     by_.running_ = name_;
     auto at = by_.wait_for(*this);
+    by_.settle(*this);
     by_.look(last_command_.value_or(boot_clock::now()));
     return at;
 }

@@ -23,6 +23,7 @@ std::string dumped(const json& value) { return value.dump(-1, ' ', false, json::
 std::string to_line(const part& told) {
     return dumped({{"name", told.name},
                    {"scheme", told.scheme},
+                   {"folder", told.folder},
                    {"sockets", told.sockets},
                    {"password", told.password},
                    {"table", told.table},
@@ -39,6 +40,7 @@ part part_from(const std::string& line) {
     const auto told = json::parse(line);
     return {.name = told.at("name"),
             .scheme = told.at("scheme"),
+            .folder = told.at("folder"),
             .sockets = told.at("sockets"),
             .password = told.at("password"),
             .table = told.at("table"),

@@ -19,7 +19,7 @@ struct schedule {
     std::string_view why;     // it goes wrong: sentences
     std::string_view cure;    // another; empty: none of the articles has one
     std::string_view why_cured;
-    std::string_view ours;  // holdfast's scheme; empty: none of its locks can help here, or can be played yet
+    std::string_view ours;  // holdfast's scheme; empty: none of its locks can help here
     std::string_view why_ours;
     // What a lease assumes is broken: only a fence helps, and two leases may be valid at once.
     bool leases_may_overlap = false;

@@ -7,8 +7,6 @@
 
 #include <holdfast/types.hpp>
 
-#include <fmt/format.h>
-
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -23,7 +21,8 @@ namespace holdfast::lab {
 struct part {
     std::string name;  // "A"
     std::string scheme;
-    std::vector<std::string> sockets;  // of the servers that have the lock
+    std::string folder;                // where it works: what of the network it sees
+    std::vector<std::string> sockets;  // of the servers that have the lock, in the folder
     std::string password;              // for them; empty: they ask for none
     std::string table;                 // file of the database that has the table of locks
     std::string resource;              // socket of the server that has what the lock protects
@@ -34,13 +33,15 @@ struct part {
     std::size_t stack = 0;                    // in bytes; 0: as it is
     std::chrono::milliseconds clock_ahead{};  // the clock of its machine is wrong by so much
 
-    // The first server, for a client of holdfast.
-    [[nodiscard]] std::string url() const {
-        std::string path;
-        for (const char c : sockets.at(0))
-            path += c == '?' || c == '%' ? fmt::format("%{:02x}", c) : std::string{c};
-        return "unix://" + path + (password.empty() ? "" : "?password=" + password);
+    // The servers for a client of holdfast: the same words for all processes, wherever each of them works.
+    [[nodiscard]] std::vector<std::string> urls() const {
+        std::vector<std::string> all;
+        for (const auto& socket : sockets)
+            all.push_back("unix:///proc/self/cwd/" + socket +
+                          (password.empty() ? "" : "?password=" + password));
+        return all;
     }
+    [[nodiscard]] std::string url() const { return urls().front(); }
 };
 
 // Who carries a scheme out: it reports what is sent, and stands still where the director wants it to.

@@ -71,7 +71,7 @@ struct many_in_flight : row {
         };
         const auto give = [this](std::size_t i) {
             raw.add_script(redis_scripts::native_leave, 2, names[i], queues[i], token, "3000",
-                           "holdfast:wake:", "0");
+                           "holdfast:wake:", "0", "PUBLISH");
         };
         for (std::size_t i = 0; i < pipeline; ++i) take(i);
         send();

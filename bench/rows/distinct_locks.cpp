@@ -49,7 +49,7 @@ struct distinct : row {
         r.add("SET", names[i], token, "NX", "GET", "PX", "30000");
         (void)r.ask();
         r.add_script(redis_scripts::native_leave, 2, names[i], queues[i], token, "3000",
-                     "holdfast:wake:", "0");
+                     "holdfast:wake:", "0", "PUBLISH");
         if (r.ask() != ":1\r\n") throw std::runtime_error("the raw lock was not held");
     }
 

@@ -6,7 +6,9 @@
 namespace holdfast::bench {
 
 std::unique_ptr<row> uncontended(redis_server&);
+std::unique_ptr<row> cluster(redis_server&);
 std::unique_ptr<row> kinds(redis_server&);
+std::unique_ptr<row> replicas(redis_server&);
 std::unique_ptr<row> distinct_locks(redis_server&, int threads);
 std::unique_ptr<row> handed_over(redis_server&);
 std::unique_ptr<row> hot_lock(redis_server&);
@@ -19,6 +21,7 @@ std::unique_ptr<row> memory(redis_server&);
 std::unique_ptr<row> scale_held(redis_server&);
 std::unique_ptr<row> scale_waiters(redis_server&);
 std::unique_ptr<row> scale_clients(redis_server&);
+std::unique_ptr<row> redlock(redis_server&);
 std::unique_ptr<row> peers_pairs(redis_server&, int threads);
 std::unique_ptr<row> peers_turns(redis_server&, int processes);
 std::unique_ptr<row> peers_renewal(redis_server&);

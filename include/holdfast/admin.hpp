@@ -3,8 +3,10 @@
 
 #include <holdfast/backend.hpp>
 #include <holdfast/client.hpp>
+#include <holdfast/examination.hpp>
 #include <holdfast/export.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,5 +28,16 @@ using backend::waiter_info;
 // store can, at the latest when it renews: until then two may believe to hold it. True if somebody held it.
 // Of a semaphore all permits with an owner come back; a number without any is errc::wrong_kind.
 HOLDFAST_API bool evict(client& on, const lock_name& name);
+
+struct examine_options {
+    std::optional<lock_name> name;  // also look up the user's rights to the keys and channels of this lock
+    std::optional<backend::kind> kind;  // of that lock; else those of a mutex count, and others are mentioned
+};
+
+// What endangers locks on this client's servers, how to mend it, and which promise falls without it; all
+// there is to look at, also what is well. Changes nothing on the server (docs/doctor.md says what it is
+// asked). What a server refuses to tell is a finding and no error; errors are of a server that cannot be
+// asked at all.
+[[nodiscard]] HOLDFAST_API examination examine(client& on, const examine_options& options = {});
 
 }  // namespace holdfast

@@ -9,6 +9,8 @@
 
 #include <holdfast/callback.hpp>
 #include <holdfast/error.hpp>
+#include <holdfast/examination.hpp>
+#include <holdfast/replication.hpp>
 #include <holdfast/types.hpp>
 
 #include <cstdint>
@@ -49,10 +51,18 @@ struct lock_key {
     friend auto operator<=>(const lock_key&, const lock_key&) = default;
 };
 
-// Why a store did not do it. `code` decides, `text` is the server's own words.
+// Why a store did not do it. `code` decides; the words are for people, those of others kept apart.
 struct failure {
     std::error_code code;
-    std::string text;
+    std::string text{};         // our own; empty where the code says it all
+    std::string server_text{};  // a server's, as it sent them; empty where none spoke
+
+    // All of it in one line, for where the two cannot be kept apart.
+    [[nodiscard]] std::string in_one() const {
+        if (text.empty() && server_text.empty()) return code.message();
+        if (text.empty() || server_text.empty()) return text + server_text;
+        return text + "; the server says: " + server_text;
+    }
 };
 
 // --- attempt ---------------------------------------------------------------------------------
@@ -70,13 +80,17 @@ struct attempt_request {
     std::uint32_t permits = 1;            // how many of a semaphore; 1 for all other kinds
     std::optional<std::int64_t> total{};  // a semaphore whose number nobody has set gets so many first
     owner_id beside{};  // of a shared mutex: the writer who wants to read as well; empty: nobody
+    replication
+        replicas{};  // they are asked whether they have the grant; `within` is what the store may wait
 };
 
 // The four answers. *Unknown never becomes no*: it may have been granted.
 struct granted {
     fence token = fence::none;
-    // An earlier send of this owner won and this one did not lengthen the lease: count from the first.
-    bool from_first_send = false;
+    // An earlier send of this owner had won. The lease is whole all the same, and counts from this one.
+    bool repeated = false;
+    std::uint32_t acks =
+        0;  // replicas that have it: may be fewer than were asked for, and is granted all the same
 };
 struct busy {
     std::string holder;                      // as the store writes it; may be empty
@@ -86,7 +100,12 @@ struct busy {
     std::string ticket;
     milliseconds handed_lease{0};
 };
-struct refused : failure {};  // nothing was changed
+struct refused : failure {  // nothing was changed
+    // It can be otherwise in so long, and is worth waiting for. Empty: whoever asks again hears the same.
+    std::optional<milliseconds> look_again{};
+
+    [[nodiscard]] const failure& why() const noexcept { return *this; }
+};
 struct unknown : failure {};  // no answer: it may have been granted
 
 using attempt_answer = std::variant<granted, busy, refused, unknown>;
@@ -98,7 +117,8 @@ struct renew_request {
     owner_id owner;
     milliseconds lease;
     std::uint32_t holds =
-        0;  // for layouts that show how often the owner holds the lock; 0: leave it as it is
+        0;                   // for layouts that show how often the owner holds the lock; 0: leave it as it is
+    replication replicas{};  // `unknown` if fewer have it
 };
 enum class renew_answer {
     renewed,  // the lease runs at least `lease` from the send
@@ -154,6 +174,8 @@ enum class adjustment {
     count_down,    // of a latch, by `amount`: what is left
     erase,         // the counter: 1, or 0 if there was none
     give_back,     // the permits of `owner`: 0 or more, or -1 if they had come back before
+    raise_fence,   // of a fenced mutex that `owner` holds, to at least `amount`: 1, or 0 if it does
+                   // not
     disown,        // the permits of `owner` will not come back by themselves: 1, or 0 if they had come back
 };
 struct adjust_request {
@@ -161,7 +183,7 @@ struct adjust_request {
     adjustment what;
     std::int64_t amount = 0;
     owner_id operation;  // new for each; a repeated request with it changes nothing more
-    owner_id owner;      // of the last two
+    owner_id owner;      // of the last three
 };
 struct adjusted {
     std::int64_t value = 0;
@@ -170,6 +192,12 @@ using adjust_answer = std::variant<adjusted, refused, unknown>;
 
 // --- looking at locks ------------------------------------------------------------------------
 
+// Whether a holder's client is connected to the store now.
+enum class presence : std::uint8_t {
+    unknown,  // the store would not tell, or it is a client of another make
+    connected,
+    gone,
+};
 struct holder_info {
     std::string owner;
     std::uint32_t holds = 1;  // how often it was locked, or how many permits it has
@@ -177,7 +205,7 @@ struct holder_info {
     std::string host;         // empty when the store does not know
     std::int64_t pid = 0;
     std::optional<std::chrono::system_clock::time_point> since;  // when the holder asked for it, by its clock
-    bool connected = false;                                      // its client is connected to this store now
+    presence client = presence::unknown;
 };
 struct waiter_info {
     std::string owner;
@@ -187,8 +215,10 @@ struct waiter_info {
 };
 struct lock_info {
     lock_name name;
-    std::string layout;  // "mutex", "recursive_mutex", "foreign string", ...; "free" when nobody holds it
-    bool ours = false;   // written by a holdfast client
+    // "mutex", "recursive_mutex", "foreign string", ...; "free" when nobody holds it; "no lock: ..." of a key
+    // that the clients keep for themselves.
+    std::string layout;
+    bool ours = false;  // written by a holdfast client
     std::vector<holder_info> holders;
     std::optional<milliseconds> ttl;  // empty: no expiry
     std::vector<waiter_info> queue;
@@ -196,6 +226,25 @@ struct lock_info {
     std::optional<std::int64_t> count;  // permits that are free, or what a latch waits for
     std::uint64_t more_holders = 0;     // who were too many to be listed
     std::uint64_t more_waiting = 0;     // likewise
+};
+
+// What a server is to another store, of which it is a part.
+struct membership {
+    std::string of;  // "the redlock"
+    // It keeps a key there, as a mutex of this name; where it may not the server has no vote.
+    lock_name mark;
+    // It asks for the age of promotions; where it may not each client waits for so long after one.
+    std::optional<milliseconds> grace{};
+};
+
+// What an examination is to look at, and what it is measured by.
+struct examine_request {
+    std::optional<lock_name>
+        name;                // whose keys the user's rights are looked up for; empty: no lock in particular
+    std::optional<kind> of;  // what the lock is; empty: a mutex matters, the others are mentioned
+    milliseconds lease{0};   // that locks have here
+    milliseconds drift{0};   // of two clocks within such a lease, that is allowed for
+    std::optional<membership> part{};
 };
 
 template <class T>
@@ -210,6 +259,10 @@ struct capabilities {
     strength gives = strength::single;
     bool hands_over = false;   // a release passes the lock to the head of a queue
     bool survives_us = false;  // a lock outlives the process that held it
+    bool replicas = false;     // can say how many replicas have a grant
+    // Each attempt is a vote of its own: it wants a new owner, and what was not granted is undone by the
+    // store. There is no queue, and no messages.
+    bool votes = false;
 };
 
 // Told by a store to whoever runs it; becomes an event (event.hpp).
@@ -218,12 +271,26 @@ struct notice {
         link_up,  // connected, or connected again: renewals are due at once
         link_down,
         restarted,         // the server is another process than before; it may have lost its data
+        failed_over,       // another server is the master now; it may lack what was granted last
         eviction_risk,     // the server drops keys when its memory is full
         no_channel_right,  // messages cannot be used; waiters poll
         evicted,           // `owner` was evicted by an operator
+        quorum_weak,       // see event_kind
+        quorum_whole,
+        quorum_even,
     } what;
     std::string detail;
-    owner_id owner;
+    owner_id owner{};
+    // Of link_up: which run of which server it is, and for how long it says that it has run. Empty if it will
+    // not say.
+    std::string run_id{};
+    std::chrono::seconds uptime{0};
+    // Of link_up: names the promotion that made a master of what was a replica in this run, and each anew;
+    // empty if it was none. Nobody can tell from it when that was.
+    std::string promotion{};
+    bool replica = false;  // of link_up: it takes no writes
+    // Of link_down: what is to be mended, if anything is.
+    std::error_code reason{};
 };
 
 struct traffic {
@@ -247,9 +314,15 @@ class store {
     // used before.
     [[nodiscard]] virtual owner_id new_owner(kind, std::uint32_t permits) = 0;
 
+    // Locks with the same number are in one place, and out of reach together.
+    [[nodiscard]] virtual std::uint32_t place_of(const lock_key&) const { return 0; }
+
+    // What the store's clients themselves keep under this name: no lock may have it. Empty: nothing.
+    [[nodiscard]] virtual std::string_view kept_under(const lock_name&) const { return {}; }
+
     // `deadline`: after it nobody waits for the answer; the handler is still called, late or with unknown.
     virtual void attempt(const attempt_request&, time_point deadline, handler<attempt_answer>) = 0;
-    // Answers stand in the order of the requests.
+    // Answers stand in the order of the requests, and come together: so ask for what can fail alone alone.
     virtual void renew(std::span<const renew_request>, time_point deadline,
                        handler<std::vector<renew_answer>>) = 0;
     virtual void release(const release_request&, time_point deadline, handler<release_answer>) = 0;
@@ -260,11 +333,35 @@ class store {
                                                               handler<watch_event>) = 0;
 
     virtual void inspect(const lock_name&, time_point deadline, handler<result<lock_info>>) = 0;
+    // The whole text under the key of a mutex, as its owner wrote it; empty: there is none.
+    virtual void read_owner(const lock_name&, time_point, handler<result<std::string>> done) {
+        done(failure{make_error_code(errc::invalid_argument), "this store has no such texts"});
+    }
     // Names of locks that match a glob ("*" and "?"), in pages, so that no server is held up.
     virtual void list(const std::string& glob, time_point deadline,
                       handler<result<std::vector<lock_info>>>) = 0;
     // Takes the lock from whoever holds it, and tells them where it can: true if somebody did.
     virtual void evict(const lock_name&, time_point deadline, handler<result<bool>>) = 0;
+    // What endangers locks on the store's servers. Changes nothing there. What a server does not let us see
+    // is a finding; a failure means that there is no server to look at.
+    virtual void examine(const examine_request&, time_point, handler<result<examination>> done) {
+        done(examination{{},
+                         {{"nothing-to-examine", severity::ok, std::string{has().name},
+                           "this store has no server that could be examined", "", "", promise::none}}});
+    }
+
+    // For how long at least the server has been the master that `promotion` (see notice) made of it, as its
+    // clients have seen it: the first who asks leaves a note there, and all count from that. Zero where there
+    // is none.
+    enum class note { left, looked_for };
+    virtual void age_of_promotion([[maybe_unused]] const std::string& promotion, note, time_point,
+                                  handler<result<milliseconds>> done) {
+        done(failure{errc::unavailable, "nobody is promoted in this store"});
+    }
+
+    // Something that nobody waits for is on its way to a server: the client's destructor gives it
+    // config::close_timeout.
+    [[nodiscard]] virtual bool has_errands() const noexcept { return false; }
 
     // Lends the calling thread to the store's I/O until `me` is unparked or `until` has come. May return
     // earlier: the caller looks for itself.

@@ -35,8 +35,8 @@ class HOLDFAST_API client {
     ~client();
 
     // Calls `tell` for each event, one after another, on a thread of the client's own, and first for how
-    // things stand with the store (store_up, store_down, eviction_risk, no_channel_right). Exceptions from
-    // `tell` are swallowed. Keep the result as long as you want to listen.
+    // things stand with the store (store_up, store_down, eviction_risk, no_channel_right, quorum_...).
+    // Exceptions from `tell` are swallowed. Keep the result as long as you want to listen.
     [[nodiscard]] event_subscription on_event(std::function<void(const event&)> tell);
 
     [[nodiscard]] client_stats stats() const;

@@ -13,14 +13,41 @@ struct config {
     // Where the locks live:
     //   redis://[user[:password]@]host[:port][/db][?option=value&...]
     //   rediss://...          the same in TLS 1.2 or later, and never without
+    //   redis+cluster://[user[:password]@]host[:port][,host[:port]...][?option=value&...]
+    //   rediss+cluster://...  a Redis Cluster: any of its servers, the others are found. Files of TLS options
+    //                         are read again for servers whose names are heard of later
     //   unix:///path/to/socket[?db=0&user=...&password=...]
+    //   redis+sentinel://[user[:password]@]host[:26379],host.../master-name[/db][?option=value&...]
+    //                         whichever server the sentinels name; list all of them: a majority of these must
+    //                         answer before a connection is made. The user is the master's
+    //   rediss+sentinel://... the same in TLS, to the sentinels and to the master
     //   local:[name]          threads of this process only; clients that give the same name share it
+    //   redlock:[option=value,...]URL,URL,URL,...
+    //                         whoever has most of 3 to 15 independent servers has the lock; each has a URL of
+    //                         a Redis form above. redlock.hpp makes it of a list. Options, which come
+    //                         first: node_timeout=50ms, longest_lease=60s, restarts=quarantined|trusted and
+    //                         name=..., as redlock_options says. Of the settings below `connections` is 1 for
+    //                         each member, and `lease` at most longest_lease
     // Options of all Redis forms: connect_timeout, command_timeout (durations such as 500ms or 2s; a
     // connection that is silent for a command_timeout although it owes an answer is given up).
-    // Options of rediss, whose files are read once, by the client's constructor:
+    // Options of the sentinel forms: sentinel_user, sentinel_password.
+    // Options of all Redis forms but clusters, for servers that may have forgotten locks:
+    //   restarts       trusted, the default, or quarantined: a server that was started anew grants no lock
+    //                  until longest_lease has passed, whether it lost its data or not
+    //   failover       best_effort, the default, or grace: neither does one that was promoted, for the
+    //                  replica may not have had the latest grants. Brings restarts=quarantined, unless told
+    //                  otherwise. Against an old master that lives on and is heard by some, locks need
+    //                  `replicas` as well
+    //   longest_lease  of all clients, the same everywhere; longer ones are refused. 60s; with grace 1h at
+    //                  most
+    // Who waits, waits that out; who does not hears errc::quarantined. docs/safety.md has the rules.
+    // Option of clusters: sharded=auto|on|off, whether Redisson's kinds of lock are announced on sharded
+    //   channels, as Redisson's shardedSubscriptionMode: both sides must say the same. A mutex always is.
+    // Options of the forms in TLS, whose files are read once, by the client's constructor:
     //   ca           PEM file with those who may vouch for the server; default: the system's store
     //   cert, key    PEM files with a certificate of the client's own and its key, without a passphrase
-    //   server_name  whom to ask for, and what the certificate must be for; default: the host
+    //   server_name  whom to ask for, and what the certificate must be for; default: the host; of sentinels
+    //                and masters each one's own, as the sentinels write it
     //   tls_min      1.2, the default, or 1.3
     // The server's certificate is always verified. One that is not accepted, or a server that does not accept
     // ours, is condition::misuse at once: errc::invalid_argument or errc::no_permission.

@@ -19,9 +19,11 @@ enum class errc {
     closed,                // the client is being destroyed
 
     // The store did not do it, and nothing was changed; later it may.
-    unavailable,    // no connection, or no answer to a request that was never sent
-    out_of_memory,  // the store has no memory left for a new lock
-    busy_server,    // the store answers, but not now: LOADING, BUSY, MISCONF, READONLY
+    unavailable,     // no connection, or no answer to a request that was never sent
+    out_of_memory,   // the store has no memory left for a new lock
+    busy_server,     // the store answers, but not now: LOADING, BUSY, MISCONF, READONLY
+    not_replicated,  // too few replicas have the grant (replication.hpp); it is being taken back
+    quarantined,     // servers were started or promoted so lately that they may have forgotten locks
 
     // The request may or may not have been carried out; it is being undone and expires by itself.
     unknown_outcome,

@@ -25,8 +25,12 @@ enum class event_kind {
     store_up,
     store_down,
     store_restarted,   // the server came back as another process: it may have lost locks
+    failed_over,       // another server is the master now: it may lack the locks that were granted last
     eviction_risk,     // the server drops keys under memory pressure, locks among them
     no_channel_right,  // this user may not use the wake channels: waiters poll
+    quorum_weak,   // of a redlock: one more server that fails, and nobody gets a lock; says which cannot vote
+    quorum_whole,  // all of its servers can vote again
+    quorum_even,   // their number is even: one of them adds nothing but another thing that can fail
 };
 
 [[nodiscard]] HOLDFAST_API std::string_view to_string(event_kind k) noexcept;

@@ -5,14 +5,17 @@
 //                     with_lock
 //   shared_mutex.hpp  shared_mutex: readers and writers
 //   multi_lock.hpp    multi_lock: all of several locks, or none
+//   redlock.hpp       redlock_url: locks that belong to whoever has most of several independent servers
 //   semaphore.hpp     counting_semaphore, permit_semaphore: a number of holders
 //   latch.hpp         latch: wait until a number of things have happened
 //   lease.hpp         lease: the proof of holding; valid(), remaining(), lost(), fence(), release()
 //   error.hpp         error, errc, condition: what can go wrong and what to do about it
 // Less often:
+//   replication.hpp   how many replicas must have a grant before it counts
 //   config.hpp        every setting with its default and reason
 //   event.hpp         what happens while nobody asks; counters and histograms
-//   admin.hpp         inspect, list, evict
+//   admin.hpp         inspect, list, evict, examine
+//   examination.hpp   what examine finds: severity, promise, finding
 //   async.hpp         acquire and release with Boost.Asio's completion tokens; to be included by itself
 //   fence_check.hpp  for the resource that a lock guards: a script and a statement that refuse old fences
 //   types.hpp         lock_name, owner_id, fence, boot_clock
@@ -27,11 +30,14 @@
 #include <holdfast/config.hpp>
 #include <holdfast/error.hpp>
 #include <holdfast/event.hpp>
+#include <holdfast/examination.hpp>
 #include <holdfast/fence_check.hpp>
 #include <holdfast/latch.hpp>
 #include <holdfast/lease.hpp>
 #include <holdfast/multi_lock.hpp>
 #include <holdfast/mutex.hpp>
+#include <holdfast/redlock.hpp>
+#include <holdfast/replication.hpp>
 #include <holdfast/semaphore.hpp>
 #include <holdfast/shared_mutex.hpp>
 #include <holdfast/types.hpp>

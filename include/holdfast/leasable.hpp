@@ -3,6 +3,7 @@
 
 #include <holdfast/export.hpp>
 #include <holdfast/lease.hpp>
+#include <holdfast/replication.hpp>
 #include <holdfast/types.hpp>
 
 #include <chrono>
@@ -74,6 +75,7 @@ class HOLDFAST_API leasable {
         std::optional<bool> renew{};
         bool poll = false;
         std::optional<std::int64_t> total{};  // of a semaphore's permits
+        replication replicas{};
     };
 
     leasable(client& on, lock_name name, layout keys, choices chosen);

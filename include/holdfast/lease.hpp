@@ -85,6 +85,9 @@ class [[nodiscard]] HOLDFAST_API lease {
     [[nodiscard]] holdfast::fence fence() const noexcept;
     [[nodiscard]] holdfast::strength strength() const noexcept;
     [[nodiscard]] const owner_id& owner() const noexcept;
+    // Replicas that had confirmed the grant when it was given: 0 unless the lock asks for some
+    // (replication.hpp). Of a multi_lock, the fewest.
+    [[nodiscard]] std::uint32_t acks() const noexcept;
 
     // Gives the lock back. Blocks for a round trip, at most config::answer_timeout. Never throws for
     // what the store does; a second call gives the first answer again.

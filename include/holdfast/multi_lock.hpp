@@ -43,8 +43,9 @@ class HOLDFAST_API multi_error : public error {
 };
 
 struct multi_options {
-    // Called on the thread that acquires (or one of the client's own, for async_acquire) whenever a lock of
-    // them is held by somebody else and is waited for while those before it are held.
+    // Called whenever a lock of them is held by somebody else and is waited for while those before it are
+    // held: on the thread that acquires, or for async_acquire on the client's thread for callbacks, perhaps a
+    // moment after the acquisition has ended. What it throws is dropped.
     std::function<void(const lock_name&)> on_wait{};
     // While some of them are held the next is waited for no longer than this, half to one and a half times;
     // then all are given back, and it begins again. 1 ms or more.
@@ -81,6 +82,8 @@ class HOLDFAST_API multi_lock : public detail::exclusive {
     // Of the locks, in the order in which they were given. `held` is a lease of this multi_lock, else
     // errc::not_owner is thrown.
     [[nodiscard]] std::vector<fence> fences(const lease& held) const;
+    // The same for how each of them stands: which one was lost, when the lease is.
+    [[nodiscard]] std::vector<lease_state> states(const lease& held) const;
     [[nodiscard]] std::size_t size() const noexcept;
 
   private:

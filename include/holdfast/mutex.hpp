@@ -64,7 +64,8 @@ class HOLDFAST_API exclusive : public leasable {
 struct mutex_options {
     std::optional<std::chrono::milliseconds> ttl{};  // default of acquire_options::ttl for this lock
     std::optional<bool> renew{};                     // default of acquire_options::renew
-    bool fenced = false;  // every grant carries a fence; costs a script instead of a SET
+    bool fenced = false;     // every grant carries a fence; costs a script instead of a SET
+    replication replicas{};  // who must have a grant before it counts
 };
 
 // The default lock: not re-entrant, first come first served among those who wait with holdfast, and the
@@ -86,6 +87,7 @@ struct recursive_options {
     std::optional<std::chrono::milliseconds> ttl{};
     std::optional<bool> renew{};
     enum wake wake = wake::message;
+    replication replicas{};
 };
 
 // The same lock as Redisson's RLock. A thread that holds it by lock() may lock it again; it is given
@@ -104,6 +106,7 @@ class HOLDFAST_API recursive_mutex : public detail::exclusive {
 struct fenced_options {
     std::optional<std::chrono::milliseconds> ttl{};
     std::optional<bool> renew{};
+    replication replicas{};
 };
 
 // The same lock as Redisson's RFencedLock: a recursive_mutex, and every grant carries a fence that is greater
@@ -121,6 +124,7 @@ class HOLDFAST_API fenced_mutex : public detail::exclusive {
 struct fair_options {
     std::optional<std::chrono::milliseconds> ttl{};
     std::optional<bool> renew{};
+    replication replicas{};
 };
 
 // The same lock as Redisson's RFairLock: recursive, and all who wait for it, in whichever process and

@@ -17,6 +17,7 @@ struct semaphore_options {
     // How many permits there are in all: who acquires sets their number, if nobody has set it. Also while it
     // waits, should a server that has lost its data not know it any more.
     std::optional<std::int64_t> total{};
+    replication replicas{};  // who must have a grant before it counts
 };
 
 namespace detail {

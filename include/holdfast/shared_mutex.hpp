@@ -8,6 +8,7 @@ namespace holdfast {
 struct shared_options {
     std::optional<std::chrono::milliseconds> ttl{};  // default of acquire_options::ttl for both sides
     std::optional<bool> renew{};                     // default of acquire_options::renew
+    replication replicas{};                          // who must have a grant before it counts
 };
 
 // The same lock as Redisson's RReadWriteLock: many readers at once, or one writer. A SharedTimedLockable; the

@@ -72,6 +72,8 @@ enum class strength {
     process_local,  // only threads of this process are kept out
     host_local,     // only processes of this machine are kept out
     single,         // every client of one store is kept out, as docs/safety.md S2 says
+    quorum,  // the same, though a minority of several independent servers is lost (docs/wire/redlock.md)
+    fenced_quorum,  // and the lease carries a fence that a majority of them knows
 };
 
 }  // namespace holdfast

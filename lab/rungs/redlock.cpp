@@ -80,9 +80,9 @@ constexpr std::array redlock_schedules{
         .cure = "redlock_member",
         .why_cured = "A node that comes back empty has lost its mark of a member. It has no vote until an "
                      "administrator marks it again, after every lock that it forgot has expired. B waits.",
-        .ours = "",
-        .why_ours = "holdfast has no lock over several servers yet. On one server that comes back empty, its "
-                    "locks are gone too; docs/safety.md says so.",
+        .ours = "holdfast_redlock",
+        .why_ours = "A server's run id and uptime tell that it was started anew. It has no vote until the "
+                    "longest lease that it may have forgotten is over, and nobody needs to mark it. B waits.",
     },
     schedule{
         .name = "clock",
@@ -94,9 +94,10 @@ constexpr std::array redlock_schedules{
         .cure = "redlock_fenced",
         .why_cured = "Both still hold the lock. But B's number is greater, because the majority had heard of "
                      "A's, and the resource refuses A's write.",
-        .ours = "holdfast_fenced",
-        .why_ours = "One server, whose own clock jumps: the lock is granted twice here too, and the fence "
-                    "keeps A's write away.",
+        .ours = "holdfast_redlock_fenced",
+        .why_ours =
+            "The lock is granted twice here too. A's fence was written to a majority before A had the "
+            "lock, so B's is greater, and the resource refuses A's write.",
         .leases_may_overlap = true,
     },
     schedule{
@@ -110,9 +111,9 @@ constexpr std::array redlock_schedules{
         .why_cured =
             "Step 3: A compares the time since it began with the TTL, sees that nothing is left, and "
             "gives up what it was granted.",
-        .ours = "holdfast_mutex",
+        .ours = "holdfast_redlock",
         .why_ours =
-            "A lease counts from the moment before the question was sent. A's had ended when it woke.",
+            "A lease counts from the moment before the first question was sent. A's had ended when it woke.",
     },
     schedule{
         .name = "pause_after_check",
@@ -123,8 +124,8 @@ constexpr std::array redlock_schedules{
                "help no more against this than one.",
         .cure = "redlock_fenced",
         .why_cured = "The resource has seen B's greater number, and refuses A's write.",
-        .ours = "holdfast_fenced",
-        .why_ours = "The same, with one server.",
+        .ours = "holdfast_redlock_fenced",
+        .why_ours = "The same: valid() cannot see what comes behind it, and the fence can.",
     },
 };
 

@@ -7,13 +7,13 @@ namespace holdfast::lab {
 
 namespace {
 
-// A has the lock, and the server that is master now has never heard of it. Returns when A asked.
+// The master gave A the lock, and the server that is master now has never heard of it. Returns when A asked.
 boot_clock::time_point lose_by_failover(director& d, process& a) {
     d.step("What the master writes does not reach the replica for a moment");
     d.cut_replication();
     d.step("A takes the lock: the master says yes");
     const auto asked = boot_clock::now();
-    a.enters();
+    (void)a.gets_in();  // unless it asks the replica too
     d.step("The master dies, and the replica takes its place");
     d.fail_over();
     return asked;
@@ -52,8 +52,10 @@ constexpr std::array replica_schedules{
         .cure = "multilock",
         .why_cured = "A has the lock at two other masters as well, which did not fail. B gets one of three, "
                      "gives it back, and waits.",
-        .ours = "",
-        .why_ours = "A lock of holdfast on one master is granted twice here too; docs/safety.md says so.",
+        .ours = "holdfast_replicated",
+        .why_ours = "With .replicas a grant counts when a replica has confirmed it. None did, so A is told "
+                    "not_replicated and gives it back. B does not get it either, as long as the new master "
+                    "has no replica: safe, and not available.",
     },
     schedule{
         .name = "late_write",

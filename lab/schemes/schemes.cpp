@@ -44,6 +44,12 @@ constexpr std::array schemes{
     known_scheme{"holdfast_fenced", "holdfast::mutex, fenced", text::holdfast_fenced, make_holdfast_fenced},
     known_scheme{"holdfast_waiting", "holdfast::recursive_mutex, waiting", text::holdfast_waiting,
                  make_holdfast_waiting},
+    known_scheme{"holdfast_replicated", "holdfast::mutex, confirmed by a replica", text::holdfast_replicated,
+                 make_holdfast_replicated},
+    known_scheme{"holdfast_redlock", "holdfast::mutex on a redlock", text::holdfast_redlock,
+                 make_holdfast_redlock, kept::on_many},
+    known_scheme{"holdfast_redlock_fenced", "holdfast::mutex on a redlock, fenced", text::holdfast_redlock,
+                 make_holdfast_redlock_fenced, kept::on_many},
     known_scheme{"nothing", "no lock: it fails", text::nothing, make_nothing},
 };
 

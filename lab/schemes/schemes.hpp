@@ -52,6 +52,9 @@ std::unique_ptr<scheme> make_holdfast_mutex(performer& by);
 std::unique_ptr<scheme> make_holdfast_recursive(performer& by);
 std::unique_ptr<scheme> make_holdfast_fenced(performer& by);
 std::unique_ptr<scheme> make_holdfast_waiting(performer& by);
+std::unique_ptr<scheme> make_holdfast_replicated(performer& by);
+std::unique_ptr<scheme> make_holdfast_redlock(performer& by);
+std::unique_ptr<scheme> make_holdfast_redlock_fenced(performer& by);
 std::unique_ptr<scheme> make_nothing(performer& by);
 
 }  // namespace holdfast::lab

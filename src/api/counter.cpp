@@ -1,5 +1,7 @@
 #include "api/counter.hpp"
 
+#include "base/text.hpp"
+
 namespace holdfast::detail {
 
 void raise(const session::cell& of, const backend::failure& why) {
@@ -8,7 +10,8 @@ void raise(const session::cell& of, const backend::failure& why) {
     if (why.code == errc::unknown_outcome)
         sentence = "it is not known whether the count of " + name + " was changed";
     if (why.code == errc::wrong_kind) sentence = "the key " + name + " holds something else than a count";
-    throw error(why.code, sentence, why.text);
+    if (!why.text.empty()) sentence += " (" + base::printable(why.text) + ")";
+    throw error(why.code, sentence, why.server_text);
 }
 
 }  // namespace holdfast::detail

@@ -10,6 +10,8 @@ namespace holdfast::detail {
 void leasable::check(const choices& chosen) {
     if (chosen.ttl && *chosen.ttl <= std::chrono::milliseconds::zero())
         throw error(errc::invalid_argument, "a ttl must be 1 ms or more");
+    if (chosen.replicas.at_least > 0 && chosen.replicas.within < std::chrono::milliseconds{1})
+        throw error(errc::invalid_argument, "replication::within must be 1 ms or more");
 }
 
 leasable::leasable(client& on, lock_name name, layout keys, choices chosen) : chosen_(chosen) {
@@ -41,6 +43,7 @@ session::acquisition leasable::how_(std::optional<time_point> give_up_at,
     how.ttl = chosen_.ttl;
     how.renew = chosen_.renew;
     how.total = chosen_.total;
+    how.replicas = chosen_.replicas;
     how.by_thread = options == nullptr;
     if (options == nullptr) return how;
     if (options->ttl) {

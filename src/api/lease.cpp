@@ -54,6 +54,8 @@ holdfast::strength lease::strength() const noexcept {
 
 const owner_id& lease::owner() const noexcept { return hold_ ? hold_->owner() : nobody; }
 
+std::uint32_t lease::acks() const noexcept { return hold_ ? hold_->acks() : 0; }
+
 release_result lease::release() noexcept { return hold_ ? hold_->release() : release_result{}; }
 
 }  // namespace holdfast

@@ -3,6 +3,7 @@
 #include "session/core.hpp"
 #include "session/group.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace holdfast {
@@ -17,6 +18,22 @@ void add_flat(std::vector<session::group::member>& to, const std::shared_ptr<ses
         return;
     }
     for (const auto& inner : several->members()) to.push_back({inner.of, inner.how, to.size()});
+}
+
+// Of each lock that `held` is a hold on, in the order in which they were given.
+template <class T>
+std::vector<T> of_each(const session::group& locks, const session::hold* held,
+                       T (session::hold::*what)() const noexcept) {
+    const auto& members = locks.members();
+    const auto* const all = dynamic_cast<const session::hold_of_all*>(held);
+    const auto is_on = [](const std::shared_ptr<session::hold>& part, const session::group::member& one) {
+        return static_cast<const session::hold_of_one&>(*part).in == one.of;
+    };
+    if (all == nullptr || !std::ranges::equal(all->parts(), members, is_on))
+        throw error(errc::not_owner, "the lease given is not one of this multi_lock");
+    std::vector<T> each(members.size());
+    for (std::size_t i = 0; i < members.size(); ++i) each[members[i].given_at] = (*all->parts()[i].*what)();
+    return each;
 }
 
 }  // namespace
@@ -44,13 +61,11 @@ const session::group& multi_lock::group() const noexcept { return static_cast<co
 std::size_t multi_lock::size() const noexcept { return group().members().size(); }
 
 std::vector<fence> multi_lock::fences(const lease& held) const {
-    const auto& members = group().members();
-    const auto* const all = dynamic_cast<const session::hold_of_all*>(held.hold().get());
-    if (all == nullptr || all->parts().size() != members.size())
-        throw error(errc::not_owner, "the lease given is not one of this multi_lock");
-    std::vector<fence> made(members.size());
-    for (std::size_t i = 0; i < members.size(); ++i) made[members[i].given_at] = all->parts()[i]->token();
-    return made;
+    return of_each<fence>(group(), held.hold().get(), &session::hold::token);
+}
+
+std::vector<lease_state> multi_lock::states(const lease& held) const {
+    return of_each<lease_state>(group(), held.hold().get(), &session::hold::state);
 }
 
 }  // namespace holdfast

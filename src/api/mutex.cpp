@@ -53,23 +53,26 @@ fence exclusive::held_fence() const noexcept {
 
 mutex::mutex(client& on, lock_name name, mutex_options options)
     : exclusive(on, std::move(name), options.fenced ? layout::native_fenced : layout::native,
-                {options.ttl, options.renew, false}) {}
+                {options.ttl, options.renew, false, {}, options.replicas}) {}
 
 recursive_mutex::recursive_mutex(client& on, lock_name name, recursive_options options)
     : exclusive(on, std::move(name), layout::recursive,
-                {options.ttl, options.renew, options.wake == wake::poll}) {}
+                {options.ttl, options.renew, options.wake == wake::poll, {}, options.replicas}) {}
 
 fenced_mutex::fenced_mutex(client& on, lock_name name, fenced_options options)
-    : exclusive(on, std::move(name), layout::recursive_fenced, {options.ttl, options.renew, false}) {}
+    : exclusive(on, std::move(name), layout::recursive_fenced,
+                {options.ttl, options.renew, false, {}, options.replicas}) {}
 
 fair_mutex::fair_mutex(client& on, lock_name name, fair_options options)
-    : exclusive(on, std::move(name), layout::fair, {options.ttl, options.renew, false}) {}
+    : exclusive(on, std::move(name), layout::fair,
+                {options.ttl, options.renew, false, {}, options.replicas}) {}
 
 shared_mutex::shared_mutex(client& on, lock_name name, shared_options options)
-    : exclusive(on, name, layout::shared_write, {options.ttl, options.renew, false}),
+    : exclusive(on, name, layout::shared_write, {options.ttl, options.renew, false, {}, options.replicas}),
       readers_(on, std::move(name), options) {}
 
 shared_mutex::reader_side::reader_side(client& on, lock_name name, const shared_options& options)
-    : exclusive(on, std::move(name), layout::shared_read, {options.ttl, options.renew, false}) {}
+    : exclusive(on, std::move(name), layout::shared_read,
+                {options.ttl, options.renew, false, {}, options.replicas}) {}
 
 }  // namespace holdfast

@@ -23,7 +23,8 @@ void check_total(std::int64_t permits) {
 }  // namespace
 
 any_semaphore::any_semaphore(client& on, lock_name name, layout keys, const semaphore_options& options)
-    : leasable(on, std::move(name), keys, {options.ttl, options.renew, false, options.total}) {
+    : leasable(on, std::move(name), keys,
+               {options.ttl, options.renew, false, options.total, options.replicas}) {
     if (options.total) check_total(*options.total);
 }
 

@@ -22,6 +22,8 @@ class holdfast_category final : public std::error_category {
             case errc::unavailable: return "the store cannot be reached";
             case errc::out_of_memory: return "the store has no memory left";
             case errc::busy_server: return "the store cannot serve this now";
+            case errc::not_replicated: return "too few replicas have the grant";
+            case errc::quarantined: return "the store may have forgotten locks and gives none yet";
             case errc::unknown_outcome:
                 return "the store did not answer; the request may have been carried out";
             case errc::lost: return "the lease ended before it was released";
@@ -44,7 +46,9 @@ class holdfast_category final : public std::error_category {
             case errc::closed: return condition::misuse;
             case errc::unavailable:
             case errc::out_of_memory:
-            case errc::busy_server: return condition::try_later;
+            case errc::busy_server:
+            case errc::not_replicated:
+            case errc::quarantined: return condition::try_later;
             case errc::unknown_outcome:
             case errc::bad_reply: return condition::unknown;
             case errc::lost:

@@ -37,7 +37,8 @@ acquire_action acquire::on(watched&& event, time_point now) {
         case change::broken: break;
         case change::refused: listening_ = false; break;
         case change::woken:
-            if (auto& ticket = event.event.message.ticket; !ticket.empty()) {
+            // A message says nothing of replicas: it is only a reason to ask.
+            if (auto& ticket = event.event.message.ticket; !ticket.empty() && how_.replicas == 0) {
                 if (state_ == state::asking) early_ticket_ = std::move(ticket);
                 // A ticket of an earlier attempt proves nothing: others may have held the lock since.
                 else if (last_busy_ && ticket == last_busy_->ticket)
@@ -65,11 +66,11 @@ acquire_action acquire::on(elapsed, time_point now) {
             return no_answer({make_error_code(errc::unknown_outcome), {}}, now);
         case state::waiting:
             if (now >= how_.give_up_at) {
-                return silent_since_ ? stop(last_failure_.code, last_failure_.text) : stop(errc::timed_out);
+                return silent_since_ || sits_out_ ? stop(last_failure_) : stop({errc::timed_out});
             }
             return attempt(now);
         case state::listening:
-            if (last_busy_ && now >= how_.give_up_at) return stop(errc::timed_out);
+            if (last_busy_ && now >= how_.give_up_at) return stop({errc::timed_out});
             return attempt(now);
         case state::done: break;
     }
@@ -78,22 +79,28 @@ acquire_action acquire::on(elapsed, time_point now) {
 
 acquire_action acquire::on(cancelled, time_point) {
     const auto on_its_way = state_ == state::asking ? undo::once : undo::none;
-    return stop(errc::cancelled, {}, on_its_way);
+    return stop({errc::cancelled}, on_its_way);
 }
 
 acquire_action acquire::on_answer(const backend::granted& a, time_point now) {
-    const auto sent = a.from_first_send ? first_sent_ : last_sent_;
-    return grant(how_.trust.deadline(sent, how_.lease), a.token, false, now);
+    if (a.acks < how_.replicas) {
+        return stop({errc::not_replicated,
+                     std::to_string(a.acks) + " of " + std::to_string(how_.replicas) + " replicas have it"},
+                    undo::once);
+    }
+    return grant({how_.trust.deadline(last_sent_, how_.lease), a.token, false, uncertain_, a.acks}, now);
 }
 
 acquire_action acquire::on_answer(const backend::busy& a, time_point now) {
     last_busy_ = a;
     last_busy_sent_ = last_sent_;
     silent_since_.reset();
+    sits_out_ = false;
     failures_ = 0;
-    if (how_.once || now >= how_.give_up_at) return stop(errc::timed_out);
+    if (how_.once || now >= how_.give_up_at) return stop({errc::timed_out});
     if (how_.listen && !listen_asked_) return begin_listening(now);
-    if (!a.ticket.empty() && std::exchange(early_ticket_, {}) == a.ticket) return handed_over(now);
+    if (!a.ticket.empty() && how_.replicas == 0 && std::exchange(early_ticket_, {}) == a.ticket)
+        return handed_over(now);
     if (look_again_) return attempt(now);
     auto gap = listening_ ? how_.poll_gap : how_.silent_poll;
     if (a.look_again) gap = std::clamp(*a.look_again, milliseconds{1}, gap);
@@ -101,9 +108,20 @@ acquire_action acquire::on_answer(const backend::busy& a, time_point now) {
 }
 
 acquire_action acquire::on_answer(const backend::refused& a, time_point now) {
+    if (a.look_again && !how_.once && now < how_.give_up_at) return sit_out(a, now);
     // Who was never answered is told at once; who stands in line sits an outage out.
-    if (a.code != condition::try_later || how_.once || !last_busy_) return stop(a.code, a.text);
+    if (a.code != condition::try_later || how_.once || !(last_busy_ || sits_out_)) return stop(a.why());
     return no_answer(a, now);
+}
+
+// It may end earlier, so it is looked at now and then.
+acquire_action acquire::sit_out(const backend::refused& what, time_point now) {
+    sits_out_ = true;
+    silent_since_.reset();
+    failures_ = 0;
+    last_failure_ = what.why();
+    const auto pause = std::clamp(*what.look_again, milliseconds{1}, how_.poll_gap);
+    return wait_until(std::min(later(now, pause), how_.give_up_at));
 }
 
 acquire_action acquire::on_answer(const backend::unknown& a, time_point now) {
@@ -115,9 +133,9 @@ acquire_action acquire::on_answer(const backend::unknown& a, time_point now) {
 acquire_action acquire::no_answer(const backend::failure& what, time_point now) {
     last_failure_ = what;
     if (!silent_since_) silent_since_ = now;
-    const auto enough =
-        last_busy_ ? later(*silent_since_, how_.patience) : later(first_sent_, how_.answer_timeout);
-    if (now >= enough) return stop(what.code, what.text);
+    const auto enough = last_busy_ || sits_out_ ? later(*silent_since_, how_.patience)
+                                                : later(first_sent_, how_.answer_timeout);
+    if (now >= enough) return stop(what);
     const auto pause = std::min(first_retry * (1 << std::min(failures_, 10U)), how_.poll_gap);
     ++failures_;
     return wait_until(std::min({later(now, pause), enough, how_.give_up_at}));
@@ -142,19 +160,19 @@ acquire_action acquire::handed_over(time_point now) {
     const auto deadline = how_.trust.deadline(last_busy_sent_, lease);
     // Read too late to be believed, or for long: ask, which tells whether it is still ours.
     if (deadline - now < lease / 16) return attempt(now);
-    return grant(deadline, fence::none, true, now);
+    return grant({deadline, fence::none, true, uncertain_}, now);
 }
 
-acquire_action acquire::grant(time_point deadline, fence token, bool claim, time_point now) {
-    if (deadline <= now) return stop(errc::lease_too_short, {}, undo::once);
+acquire_action acquire::grant(hold_it what, time_point now) {
+    if (what.deadline <= now) return stop({errc::lease_too_short}, undo::once);
     state_ = state::done;
-    return hold_it{deadline, token, claim, uncertain_};
+    return what;
 }
 
-acquire_action acquire::stop(std::error_code why, std::string text, undo at_least) {
+acquire_action acquire::stop(backend::failure why, undo at_least) {
     state_ = state::done;
     auto cleanup = uncertain_ ? undo::insist : queued_ ? undo::once : undo::none;
-    return give_up{why, std::move(text), std::max(cleanup, at_least),
+    return give_up{std::move(why), std::max(cleanup, at_least),
                    last_busy_ ? last_busy_->holder : std::string{}};
 }
 

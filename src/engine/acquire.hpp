@@ -20,7 +20,8 @@ namespace holdfast::engine {
 struct acquire_settings {
     milliseconds lease{30'000};
     validity trust;
-    bool once = false;                          // one answer, no wait
+    std::uint32_t replicas = 0;  // that must have it; then only an answer is believed, no message
+    bool once = false;           // one answer, no wait
     time_point give_up_at = time_point::max();  // for waits
     bool listen = true;                         // the store sends wakes and we may hear them
     bool expect_queue = false;                  // others wait: do not bother to look first
@@ -67,12 +68,12 @@ struct wait {  // events of the watch, or elapsed at `until`
 struct hold_it {  // granted: valid until `deadline`
     time_point deadline;
     fence token = fence::none;
-    bool claim = false;  // granted by a wake for a short time: renew at once to get the whole lease
-    bool stray = false;  // an unanswered attempt may still reach the store: after the release, insist
+    bool claim = false;      // granted by a wake for a short time: renew at once to get the whole lease
+    bool stray = false;      // an unanswered attempt may still reach the store: after the release, insist
+    std::uint32_t acks = 0;  // replicas that have it
 };
 struct give_up {
-    std::error_code why;  // errc::timed_out is "somebody else has it"
-    std::string text;     // the store's own words
+    backend::failure why;  // errc::timed_out is "somebody else has it"
     undo cleanup = undo::none;
     std::string holder;  // who had it last
 };
@@ -100,9 +101,10 @@ class acquire {
 
     acquire_action attempt(time_point now);
     acquire_action no_answer(const backend::failure& what, time_point now);
+    acquire_action sit_out(const backend::refused& what, time_point now);
     acquire_action handed_over(time_point now);
-    acquire_action grant(time_point deadline, fence token, bool claim, time_point now);
-    acquire_action stop(std::error_code why, std::string text = {}, undo at_least = undo::none);
+    acquire_action grant(hold_it what, time_point now);
+    acquire_action stop(backend::failure why, undo at_least = undo::none);
     acquire_action begin_listening(time_point now);
     acquire_action wait_until(time_point until);
     [[nodiscard]] acquire_action go_on() const { return wait{until_}; }
@@ -121,6 +123,7 @@ class acquire {
     time_point last_busy_sent_{};  // when the attempt with that answer was sent
 
     std::optional<time_point> silent_since_;  // no answer since then
+    bool sits_out_ = false;  // the store has said when it may be able to; nobody else was in the way since
     backend::failure last_failure_;
     unsigned failures_ = 0;  // in a row, for the back-off
 

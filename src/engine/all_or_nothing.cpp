@@ -1,7 +1,5 @@
 #include "engine/all_or_nothing.hpp"
 
-#include <algorithm>
-
 namespace holdfast::engine {
 
 all_action all_or_nothing::begin() {
@@ -44,7 +42,7 @@ all_action all_or_nothing::begin_again() {
 }
 
 all_action all_or_nothing::end(end_without::reason why) {
-    end_ = end_without{why, std::min(at_, how_.members - 1)};
+    end_ = end_without{why, at_};
     return give_all_back{};
 }
 

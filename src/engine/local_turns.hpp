@@ -5,6 +5,8 @@
 
 #include "engine/validity.hpp"
 
+#include <holdfast/replication.hpp>
+
 namespace holdfast::engine {
 
 // A grant of the store, which several threads may use one after another.
@@ -18,6 +20,7 @@ struct shared_grant {
 struct lease_terms {
     milliseconds lease{};
     bool renewed = false;
+    replication replicas{};
 
     friend bool operator==(const lease_terms&, const lease_terms&) = default;
 };

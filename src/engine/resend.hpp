@@ -1,5 +1,4 @@
-// When a request that had no good answer is sent again: after a pause that grows, for as long as one answer
-// is waited for. All sends together take no longer.
+// When a request that had no good answer is sent again.
 #pragma once
 
 #include "engine/validity.hpp"
@@ -9,6 +8,7 @@
 
 namespace holdfast::engine {
 
+// After a pause that grows, for as long as one answer is waited for. All sends together take no longer.
 class resend {
   public:
     explicit resend(milliseconds answer_timeout) : answer_timeout_(answer_timeout) {}
@@ -32,5 +32,19 @@ class resend {
     time_point first_sent_{};
     unsigned sends_ = 0;
 };
+
+// A connection that died may have left a request with the server that is carried out later. So what may have
+// been granted is given back at once (try 0), again after short pauses, and once more when the lease would be
+// over or, if that is far, after a minute: what is on its way for longer is lost. Then empty.
+[[nodiscard]] inline std::optional<milliseconds> pause_before_undo(unsigned attempt,
+                                                                   milliseconds lease) noexcept {
+    switch (attempt) {
+        case 0: return milliseconds{0};
+        case 1: return milliseconds{100};
+        case 2: return milliseconds{1'000};
+        case 3: return std::min(lease, milliseconds{60'000});
+        default: return std::nullopt;
+    }
+}
 
 }  // namespace holdfast::engine

@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <future>
 #include <system_error>
 
 #include <pthread.h>
@@ -104,6 +105,18 @@ void reactor::post(task t) {
     // Whoever made the list non-empty has woken the thread already, and it takes the whole list. The thread
     // itself looks before it sleeps.
     if (first && !in_thread()) wake();
+}
+
+void reactor::run_and_wait(task t) {
+    if (in_thread()) return t();
+    // Shared: whoever waits may go on while the thread is still about to leave set_value().
+    const auto done = std::make_shared<std::promise<void>>();
+    auto over = done->get_future();
+    post([&t, done] {
+        t();
+        done->set_value();
+    });
+    over.wait();
 }
 
 timer_id reactor::at(time_point when, task t) {

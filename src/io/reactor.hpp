@@ -44,6 +44,9 @@ class reactor {
 
     // Runs `t` soon, in the order of the posts.
     void post(task t);
+    // Runs `t` before it returns. What ran there when it was called is over then. On the reactor thread: at
+    // once.
+    void run_and_wait(task t);
     // Runs `t` at `when`, or at once if that is past. A time_point::max() never comes.
     timer_id at(time_point when, task t);
     // True: it will not run. False: it has run, is running, or was cancelled before.

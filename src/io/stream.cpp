@@ -122,6 +122,8 @@ transfer stream::handshake() noexcept { return tls_->handshake(); }
 
 bool stream::handshake_wants_room() const noexcept { return tls_->wants_room(); }
 
+tls_state stream::security() const { return tls_->state(); }
+
 transfer stream::send_some(std::string_view bytes) noexcept {
     if (tls_) return tls_->send(bytes);
     const auto n = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -17,6 +17,7 @@ namespace holdfast::io {
 
 class tls_context;
 class tls_session;
+struct tls_state;
 
 // Where to connect. With a unix_path, host and port are not used.
 struct endpoint {
@@ -60,6 +61,8 @@ class stream {
     void secure(const tls_context&);
     [[nodiscard]] transfer handshake() noexcept;
     [[nodiscard]] bool handshake_wants_room() const noexcept;
+    // After the handshake.
+    [[nodiscard]] tls_state security() const;
 
     [[nodiscard]] int fd() const noexcept { return fd_; }
 

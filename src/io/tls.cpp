@@ -8,6 +8,7 @@
 #include <cassert>
 #include <cerrno>
 #include <cstdio>
+#include <ctime>
 #include <utility>
 
 #include <arpa/inet.h>
@@ -75,6 +76,13 @@ void must_be_readable(std::string_view option, const std::string& file) {
         bad(named(option, file) + " cannot be read: " + std::generic_category().message(errno) + ".");
 }
 
+std::optional<tls_state::time_point> ends(const X509* certificate) {
+    std::tm when{};
+    if (certificate == nullptr || ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &when) != 1)
+        return std::nullopt;
+    return std::chrono::system_clock::from_time_t(::timegm(&when));
+}
+
 bool is_address(const std::string& host) {
     in6_addr any{};
     return ::inet_pton(AF_INET, host.c_str(), &any) == 1 || ::inet_pton(AF_INET6, host.c_str(), &any) == 1;
@@ -111,9 +119,7 @@ tls_fault fault_of(const std::error_code& ec) noexcept {
 // --- the context ------------------------------------------------------------------------------------
 
 tls_context::tls_context(tls_settings wanted) : settings_(std::move(wanted)) {
-    // An empty name would not be checked at all.
-    if (settings_.server_name.empty() || settings_.server_name.size() > TLSEXT_MAXLEN_host_name)
-        bad("the server's name, which its certificate must have, is empty or longer than 255 bytes.");
+    check_name();
     // Where a program ends while a client of it still lives, OpenSSL must not be torn down under the client's
     // thread. First here is first in the process, unless the program uses OpenSSL itself.
     OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
@@ -129,15 +135,28 @@ tls_context::tls_context(tls_settings wanted) : settings_(std::move(wanted)) {
     // A partial write is what send() does too; and what is sent again may have moved within the outbox.
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
-    auto* expected = SSL_CTX_get0_param(context);
-    if (is_address(settings_.server_name)) {
-        must(X509_VERIFY_PARAM_set1_ip_asc(expected, settings_.server_name.c_str()) == 1, "set1_ip");
-    } else {
-        X509_VERIFY_PARAM_set_hostflags(expected, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-        must(X509_VERIFY_PARAM_set1_host(expected, settings_.server_name.c_str(), 0) == 1, "set1_host");
-    }
     load_authorities();
     load_own_certificate();
+}
+
+tls_context::tls_context(tls_settings wanted, ssl_ctx_st* shared) : settings_(std::move(wanted)) {
+    check_name();
+    must(SSL_CTX_up_ref(shared) == 1, "SSL_CTX_up_ref");
+    context_.reset(shared);
+}
+
+std::shared_ptr<const tls_context> tls_context::for_server(std::string name) const {
+    auto wanted = settings_;
+    wanted.server_name = std::move(name);
+    // "db.example." is the same host, but certificates and greetings do not have the dot.
+    if (wanted.server_name.ends_with('.')) wanted.server_name.pop_back();
+    return std::shared_ptr<const tls_context>(new tls_context(std::move(wanted), context_.get()));
+}
+
+// An empty name would not be checked at all.
+void tls_context::check_name() const {
+    if (settings_.server_name.empty() || settings_.server_name.size() > TLSEXT_MAXLEN_host_name)
+        bad("the server's name, which its certificate must have, is empty or longer than 255 bytes.");
 }
 
 void tls_context::load_authorities() {
@@ -220,9 +239,15 @@ tls_session::tls_session(const tls_context& context, int fd) : fd_(fd) {
     BIO_set_data(socket, this);
     BIO_set_init(socket, 1);
     SSL_set_bio(ssl, socket, socket);
-    // An address has no place in the greeting (RFC 6066).
-    if (const auto& name = context.settings().server_name; !is_address(name))
-        SSL_set_tlsext_host_name(ssl, name.c_str());
+    const auto& name = context.settings().server_name;
+    auto* const expected = SSL_get0_param(ssl);
+    if (is_address(name)) {
+        must(X509_VERIFY_PARAM_set1_ip_asc(expected, name.c_str()) == 1, "set1_ip");
+    } else {
+        X509_VERIFY_PARAM_set_hostflags(expected, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+        must(X509_VERIFY_PARAM_set1_host(expected, name.c_str(), 0) == 1, "set1_host");
+        SSL_set_tlsext_host_name(ssl, name.c_str());  // an address has no place in the greeting (RFC 6066)
+    }
     SSL_set_connect_state(ssl);
 }
 
@@ -236,6 +261,12 @@ transfer tls_session::handshake() noexcept {
     ERR_clear_error();  // the queue is the thread's, and what others left in it would be taken for ours
     const int returned = SSL_do_handshake(ssl_.get());
     return outcome(returned, 0);
+}
+
+tls_state tls_session::state() const {
+    base::guard hold{mutex_};
+    const std::unique_ptr<X509, decltype(&X509_free)> peer{SSL_get1_peer_certificate(ssl_.get()), &X509_free};
+    return {SSL_get_version(ssl_.get()), ends(peer.get()), ends(SSL_get_certificate(ssl_.get()))};
 }
 
 // One record at a time. Of several, OpenSSL may finish the first, find no room for the next, and report that

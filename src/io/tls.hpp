@@ -4,7 +4,9 @@
 #include "base/annotations.hpp"
 #include "io/transfer.hpp"
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +33,14 @@ struct tls_settings {
     tls_version tls_min = tls_version::v1_2;
 };
 
+// How a connection is secured, and until when it can be.
+struct tls_state {
+    using time_point = std::chrono::system_clock::time_point;
+    std::string version;                     // "TLSv1.3"
+    std::optional<time_point> server_until;  // the server's certificate ends then
+    std::optional<time_point> own_until;     // likewise the client's; empty: it has none
+};
+
 // What all connections to a server share. Immutable, so thread-safe. There is no way to make one that does
 // not verify the server.
 class tls_context {
@@ -42,9 +52,15 @@ class tls_context {
 
     [[nodiscard]] const tls_settings& settings() const noexcept { return settings_; }
 
+    // The same, and no file is read again, for a server of another name. Throws as above.
+    [[nodiscard]] std::shared_ptr<const tls_context> for_server(std::string name) const;
+
   private:
     friend class tls_session;
 
+    tls_context(tls_settings, ssl_ctx_st* shared);
+
+    void check_name() const;
     void load_authorities();
     void load_own_certificate();
 
@@ -66,6 +82,8 @@ class tls_session {
     // `wants_room`, writable.
     [[nodiscard]] transfer handshake() noexcept EXCLUDES(mutex_);
     [[nodiscard]] bool wants_room() const noexcept EXCLUDES(mutex_);
+    // Once the handshake is done.
+    [[nodiscard]] tls_state state() const EXCLUDES(mutex_);
 
     // As of io::stream. `send` counts bytes only when the whole record that carries them was handed to the
     // kernel: of a part of a record the server can read nothing. After would_block the same bytes must come

@@ -17,8 +17,12 @@ std::string_view to_string(event_kind k) noexcept {
         case event_kind::store_up: return "store_up";
         case event_kind::store_down: return "store_down";
         case event_kind::store_restarted: return "store_restarted";
+        case event_kind::failed_over: return "failed_over";
         case event_kind::eviction_risk: return "eviction_risk";
         case event_kind::no_channel_right: return "no_channel_right";
+        case event_kind::quorum_weak: return "quorum_weak";
+        case event_kind::quorum_whole: return "quorum_whole";
+        case event_kind::quorum_even: return "quorum_even";
     }
     return "unknown";
 }

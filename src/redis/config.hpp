@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace holdfast::io {
 class tls_context;
@@ -33,13 +35,50 @@ struct size_caps {
                                << 20;  // commands that wait for a connection or for the socket
 };
 
+class endpoint_source;
+
+struct host_port {
+    std::string host;
+    std::uint16_t port = 0;
+
+    friend bool operator==(const host_port&, const host_port&) = default;
+};
+
+// Who is asked where the master is.
+struct sentinel_config {
+    std::vector<host_port> at;  // all that there are: a majority of these must answer
+    std::string master;         // the name that they know it by
+    std::string user;           // as below, but theirs
+    std::string password;
+};
+
+// A server that may have forgotten locks grants none until the longest lease is over.
+struct quarantine_config {
+    bool after_restart = false;   // as after one without its data
+    bool after_failover = false;  // a replica may not have had them when it was promoted
+    milliseconds longest_lease{60'000};
+
+    [[nodiscard]] bool wanted() const noexcept { return after_restart || after_failover; }
+};
+
 // An aggregate: name what differs, keep the rest. Checked by `parse_url`; a node believes what it is given.
 struct node_config {
     std::string host = "127.0.0.1";  // where a first try runs a server; names resolve to IPv6 and IPv4
     std::uint16_t port = 6379;       // Redis' registered port
     std::string unix_path;           // not empty: a unix-domain socket, and host and port are not used
 
+    // Set: they tell where the master is; host, port and unix_path are not used.
+    std::optional<sentinel_config> sentinels;
+    // Asked before each connection is made, on the reactor thread; null: it is host and port. A node makes
+    // one from `sentinels`.
+    std::shared_ptr<endpoint_source> source;
+    bool master_only = false;  // a server that says of itself that it is a replica is no server for us
+    bool sentinel = false;     // it is one; where it is not to be, one is refused
+
     std::shared_ptr<const io::tls_context> tls;  // null: plaintext. Shared by all connections
+    // Where there are several hosts: each one's certificate must be for its host, and not for the name in
+    // `tls`.
+    bool tls_checks_host = false;
 
     std::string user;      // empty: AUTH with the password alone, which every server version knows
     std::string password;  // empty: no AUTH
@@ -56,9 +95,16 @@ struct node_config {
 
     backoff_config backoff;
     size_caps caps;
+
+    quarantine_config quarantine;  // of servers; a node leaves that to its owner
 };
 
-// For people: "127.0.0.1:6379", "[::1]:6379" or "unix:/run/redis.sock"; never the password.
+// For people: "127.0.0.1:6379", "[::1]:6379", "unix:/run/redis.sock" or, where the sentinels know,
+// the master "its name"; never the password.
 [[nodiscard]] std::string address_text(const node_config&);
+[[nodiscard]] std::string address_text(const host_port&);
+
+// The same with a place that became known.
+[[nodiscard]] node_config config_at(node_config, const host_port&);
 
 }  // namespace holdfast::redis

@@ -2,6 +2,7 @@
 
 #include "base/annotations.hpp"
 #include "base/text.hpp"
+#include "redis/endpoint_source.hpp"
 #include "redis/tls_failure.hpp"
 
 #include <holdfast/error.hpp>
@@ -30,15 +31,43 @@ struct connector::lookup {
 };
 
 connector::connector(const node_config& config, purpose use, io::reactor& r, handler done)
-    : config_(config), reactor_(r), done_(std::move(done)), handshake_(config, use) {
-    // The kernel gives a connection up when the peer acknowledges nothing; the same patience as with replies.
-    endpoint_ = {config.host, config.port, config.unix_path, config.command_timeout};
-}
+    : config_(config), use_(use), reactor_(r), done_(std::move(done)), handshake_(config, use) {}
 
 connector::~connector() { stop(); }
 
 void connector::start() {
     give_up_ = boot_clock::now() + config_.connect_timeout;
+    if (config_.source) return ask_where();
+    resolve();
+}
+
+void connector::ask_where() {
+    timer_ = reactor_.at(give_up_, [weak = weak_from_this()] {
+        const auto self = weak.lock();
+        if (!self) return;
+        self->timer_ = {};
+        self->fail(unreachable("nobody told where " + address_text(self->config_) + " is within " +
+                               base::to_text(self->config_.connect_timeout)));
+    });
+    config_.source->where([weak = weak_from_this()](const endpoint_source::answer& told) {
+        const auto self = weak.lock();
+        if (!self || !self->done_) return;
+        self->stop();
+        if (const auto* failure = std::get_if<connect_failure>(&told)) return self->fail(*failure);
+        self->head_for(std::get<host_port>(told));
+    });
+}
+
+void connector::head_for(const host_port& place) {
+    target_ = place;
+    config_ = config_at(std::move(config_), place);
+    handshake_ = handshake(config_, use_);
+    resolve();
+}
+
+void connector::resolve() {
+    // The kernel gives a connection up when the peer acknowledges nothing; the same patience as with replies.
+    endpoint_ = {config_.host, config_.port, config_.unix_path, config_.command_timeout};
     if (!io::resolves_at_once(endpoint_)) return look_up();
     std::string why;
     // Through the reactor, so that `done` never runs inside start.
@@ -196,10 +225,13 @@ void connector::receive() {
         switch (handshake_.resume(r)) {
             case handshake::state::waiting: break;
             case handshake::state::failed: fail(handshake_.failure()); return;
-            case handshake::state::done:
+            case handshake::state::done: {
                 stop();
-                finish(connected{std::move(stream_), std::move(parser_), handshake_.info()});
+                auto info = handshake_.info();
+                if (config_.tls) info.tls = stream_->security();
+                finish(connected{std::move(stream_), std::move(parser_), std::move(info)});
                 return;
+            }
         }
     }
 }

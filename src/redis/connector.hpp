@@ -1,4 +1,5 @@
-// Makes one ready connection: resolves, connects, agrees on TLS where that is wanted, shakes hands.
+// Makes one ready connection: asks where to if that is not fixed, resolves, connects, agrees on TLS where
+// that is wanted, shakes hands.
 #pragma once
 
 #include "io/reactor.hpp"
@@ -7,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -33,9 +35,17 @@ class connector : public std::enable_shared_from_this<connector> {
     void start();
     void cancel();
 
+    // It goes to another place; not while it still asks where to.
+    [[nodiscard]] bool leads_elsewhere(const host_port& than) const {
+        return target_.has_value() && *target_ != than;
+    }
+
   private:
     // The system's resolver may take minutes, and the reactor has leases to renew meanwhile.
     struct lookup;
+    void ask_where();
+    void head_for(const host_port&);
+    void resolve();
     void look_up();
     void on_resolved(std::vector<io::address> found, const std::string& why);
     void try_next();
@@ -52,10 +62,12 @@ class connector : public std::enable_shared_from_this<connector> {
     void arm_timer();
     void stop();
 
-    const node_config config_;
+    node_config config_;
+    const purpose use_;
     io::reactor& reactor_;
     handler done_;
 
+    std::optional<host_port> target_;  // once a source told it
     io::endpoint endpoint_;
     std::shared_ptr<lookup> lookup_;  // under way
     std::vector<io::address> addresses_;

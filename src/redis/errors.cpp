@@ -30,16 +30,24 @@ constexpr std::array rows{
     row{"WRONGPASS", errc::no_permission},
     row{"DENIED", errc::no_permission},  // protected mode
     row{"WRONGTYPE", errc::wrong_kind},
+    row{"MOVED", errc::invalid_argument},  // who gets to see these has taken a cluster for a single server
+    row{"ASK", errc::invalid_argument},
 };
+
+// A key that was on the server when the script began, and that it has removed itself, is taken to be where
+// the slot goes.
+constexpr std::string_view torn_script = "Script attempted to access a non local key";
 
 // Sentences of older servers, which had no word for it, and of scripts in Redis 7, whose ACL errors
 // come without one.
-constexpr std::array<std::pair<std::string_view, errc>, 5> sentences{{
+constexpr std::array<std::pair<std::string_view, errc>, 7> sentences{{
     {"invalid password", errc::no_permission},
     {"invalid username-password", errc::no_permission},
     {"without any password configured", errc::no_permission},
     {"no password is set", errc::no_permission},
     {"The user executing the script can't", errc::no_permission},
+    {torn_script, errc::unknown_outcome},
+    {"while the cluster is down", errc::busy_server},
 }};
 
 bool is_word(std::string_view w) noexcept {
@@ -85,6 +93,19 @@ std::error_code classify(std::string_view text) noexcept {
 
 bool is_noscript(std::string_view text) noexcept { return text.starts_with("NOSCRIPT"); }
 
+bool is_unknown_command(std::string_view text) noexcept {
+    return text.find("unknown command") != std::string_view::npos;
+}
+
+bool is_tryagain(std::string_view text) noexcept { return text.starts_with("TRYAGAIN"); }
+
+bool is_torn(std::string_view text) noexcept { return text.find(torn_script) != std::string_view::npos; }
+
 bool is_readonly(std::string_view text) noexcept { return error_word(text) == "READONLY"; }
+
+bool is_no_master(std::string_view text) noexcept {
+    const auto word = error_word(text);
+    return word == "READONLY" || word == "MASTERDOWN" || word == "LOADING";
+}
 
 }  // namespace holdfast::redis

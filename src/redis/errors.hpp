@@ -12,12 +12,20 @@ namespace holdfast::redis {
 [[nodiscard]] std::string_view error_word(std::string_view text) noexcept;
 
 // By group: errc::busy_server (the server answers, but not now; nothing was changed), out_of_memory,
-// no_permission, wrong_kind, and bad_reply for all others.
+// no_permission, wrong_kind, unknown_outcome (see is_torn), and bad_reply for all others.
 [[nodiscard]] std::error_code classify(std::string_view error_text) noexcept;
 
 // The server lacks the script; nothing was run.
 [[nodiscard]] bool is_noscript(std::string_view error_text) noexcept;
+// Not of a script: what was asked is not to be had on a server of this sort.
+[[nodiscard]] bool is_unknown_command(std::string_view error_text) noexcept;
+// In a cluster: some of the keys are on another server already, as their slot moves; nothing was run.
+[[nodiscard]] bool is_tryagain(std::string_view error_text) noexcept;
+// In a cluster: the script was ended in its midst, as the slot moves. What it had written stays written.
+[[nodiscard]] bool is_torn(std::string_view error_text) noexcept;
 // The server is a replica now: another one is the master.
 [[nodiscard]] bool is_readonly(std::string_view error_text) noexcept;
+// Whatever is asked of this server now: it is a replica, or it does not have its data yet. Nothing was run.
+[[nodiscard]] bool is_no_master(std::string_view error_text) noexcept;
 
 }  // namespace holdfast::redis

@@ -21,12 +21,20 @@ std::string_view info_field(std::string_view info, std::string_view field) noexc
     return {};
 }
 
-handshake::handshake(const node_config& config, purpose use) : address_(address_text(config)) {
+handshake::handshake(const node_config& config, purpose use)
+    : address_(address_text(config)),
+      master_only_(config.master_only),
+      sentinel_(config.sentinel),
+      tls_(config.tls != nullptr) {
     const auto say = [this](step s, const auto&... words) {
         append_command(request_, words...);
         steps_.push_back(s);
     };
     using sv = std::string_view;
+    info_.address = address_;
+    info_.db = config.db;
+    info_.user = config.user.empty() ? "default" : config.user;
+    info_.authenticated = !config.password.empty();
     if (!config.password.empty()) {
         if (config.user.empty()) {
             say(step::auth, sv{"AUTH"}, sv{config.password});
@@ -40,8 +48,10 @@ handshake::handshake(const node_config& config, purpose use) : address_(address_
         // One section per command: servers before 7 take no more.
         say(step::info_server, sv{"INFO"}, sv{"server"});
         say(step::info_memory, sv{"INFO"}, sv{"memory"});
+    }
+    if (use == purpose::commands || config.master_only)
         say(step::info_replication, sv{"INFO"}, sv{"replication"});
-    } else {
+    if (use == purpose::subscriptions) {
         // So that "we want a password first" is heard now and not as the answer to a SUBSCRIBE.
         say(step::ping, sv{"PING"});
     }
@@ -50,6 +60,16 @@ handshake::handshake(const node_config& config, purpose use) : address_(address_
 handshake::state handshake::fail(connect_failure::what kind, std::error_code code,
                                  const std::string& sentence, const std::string& server_text) {
     failure_ = {kind, {code, sentence + ": " + base::printable(server_text)}};
+    return state::failed;
+}
+
+// It would answer every command of a lock with "unknown command".
+handshake::state handshake::refuse_sentinel() {
+    failure_ = {connect_failure::what::refused,
+                {errc::invalid_argument, address_ + " is a Sentinel, which keeps no locks; write redis" +
+                                             (tls_ ? "s" : "") + "+sentinel://" + address_ +
+                                             "/NAME with the name of the master that it watches, and name "
+                                             "all sentinels"}};
     return state::failed;
 }
 
@@ -93,6 +113,7 @@ handshake::state handshake::resume(const reply& r) {
     } else {
         switch (s) {
             case step::info_server: {
+                if (!sentinel_ && info_field(r.text(), "redis_mode") == "sentinel") return refuse_sentinel();
                 info_.run_id = info_field(r.text(), "run_id");
                 info_.version = info_field(r.text(), "redis_version");
                 const auto uptime = info_field(r.text(), "uptime_in_seconds");
@@ -102,7 +123,21 @@ handshake::state handshake::resume(const reply& r) {
                 break;
             }
             case step::info_memory: info_.maxmemory_policy = info_field(r.text(), "maxmemory_policy"); break;
-            case step::info_replication: info_.role = info_field(r.text(), "role"); break;
+            case step::info_replication:
+                info_.role = info_field(r.text(), "role");
+                info_.replid = info_field(r.text(), "master_replid");
+                if (const auto host = info_field(r.text(), "master_host"); !host.empty())
+                    info_.follows =
+                        std::string{host} + ":" + std::string{info_field(r.text(), "master_port")};
+                {
+                    const auto promoted_at = info_field(r.text(), "second_repl_offset");
+                    info_.promoted = !promoted_at.empty() && !promoted_at.starts_with('-');
+                }
+                // Empty: it would not tell. Then its refusal of a write must do.
+                if (master_only_ && !info_.role.empty() && info_.role != "master")
+                    return fail(what::unreachable, errc::unavailable,
+                                address_ + " is not the master, it says of itself", "role:" + info_.role);
+                break;
             case step::auth:
             case step::select:
             case step::set_name:

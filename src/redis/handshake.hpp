@@ -13,7 +13,7 @@ namespace holdfast::redis {
 // What a connection is for decides what must be settled first.
 enum class purpose {
     commands,       // AUTH, SELECT, CLIENT SETNAME, INFO
-    subscriptions,  // AUTH, CLIENT SETNAME, PING
+    subscriptions,  // AUTH, CLIENT SETNAME, PING; where only a master will do, INFO
 };
 
 // Why a connection could not be made.
@@ -52,7 +52,12 @@ class handshake {
     state fail(connect_failure::what, std::error_code, const std::string& sentence,
                const std::string& server_text);
 
+    state refuse_sentinel();
+
     std::string address_;
+    bool master_only_;
+    bool sentinel_;
+    bool tls_;
     std::string request_;
     std::vector<step> steps_;  // one reply each
     std::size_t next_ = 0;

@@ -26,6 +26,19 @@ void run_handler(operation& op, outcome&& o) noexcept {
     --handlers_running;
 }
 
+// Of several commands that belong together the first says whether they were served.
+void first_error_stands_for_all(outcome& o) {
+    auto* const r = std::get_if<reply>(&o);
+    if (r == nullptr || !r->is_array() || r->items().empty() || !r->items().front().is_error()) return;
+    o = std::move(std::move(*r).take_items().front());
+}
+
+bool may_be_redirected(const outcome& o) {
+    if (const auto* r = std::get_if<reply>(&o)) return r->is_error();
+    if (const auto* no = std::get_if<not_sent>(&o)) return no->code == errc::closed;
+    return std::get<no_answer>(o).code == errc::closed;
+}
+
 void add_relaxed(std::atomic<std::uint64_t>& counter, std::uint64_t n) {
     // One writer at a time (the mutex), so no locked instruction is needed.
     counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
@@ -74,7 +87,15 @@ void link::submit(std::span<request> requests) {
         arm_tick();
     }
     mutex_.unlock();
-    while (!turned_away.empty()) run_handler(*turned_away.pop_front(), why);
+    while (!turned_away.empty()) finish(*turned_away.pop_front(), why);
+}
+
+// For all ends of an operation but those that nobody can mend.
+void link::finish(operation& op, outcome&& o) noexcept {
+    ++handlers_running;
+    if (op.what.waits) first_error_stands_for_all(o);
+    if (!redirect_ || !may_be_redirected(o) || !redirect_(op.what, o)) op.finish(std::move(o));
+    --handlers_running;
 }
 
 // Puts the whole queue in flight.
@@ -178,7 +199,8 @@ link::pumped link::pump(const connection_ptr& c) {
 bool link::deliver(const connection_ptr& c, reply&& r, time_point now) {
     std::unique_ptr<operation> op;
     bool last_of_drained = false;
-    const bool demoted = r.is_error() && is_readonly(r.text());
+    const bool turned_away = config_.source && r.is_error() && is_no_master(r.text());
+    const bool demoted = turned_away || (r.is_error() && is_readonly(r.text()));
     {
         base::guard hold{mutex_};
         if (conn_ != c) return false;
@@ -199,18 +221,26 @@ bool link::deliver(const connection_ptr& c, reply&& r, time_point now) {
         const auto smooth = rtt_.load(std::memory_order_relaxed);
         rtt_.store(smooth == 0 ? took : smooth + (took - smooth) / 8, std::memory_order_relaxed);
         op = c->in_flight.pop_front();
-        undriven_ -= op->driven ? 0 : 1;
         last_of_drained = c->draining && c->in_flight.empty();
+        if (turned_away && op->what.replies == 1) {
+            // Nothing was run, so the master may be asked as if for the first time.
+            queued_bytes_ += op->what.bytes.size();
+            c->turned_away.push_back(std::exchange(op, nullptr));
+        } else {
+            undriven_ -= op->driven ? 0 : 1;
+        }
     }
-    if (!op->what.script.empty() && r.is_error() && is_noscript(r.text())) {
+    if (!op) {
+        // It waits for the next connection.
+    } else if (!op->what.script.empty() && r.is_error() && is_noscript(r.text())) {
         resend_whole_script(std::move(op));
     } else {
-        run_handler(*op, std::move(r));
+        finish(*op, std::move(r));
     }
     if (last_of_drained) {
         // The server was demoted: what was in flight is answered, now look for the master again.
         base::guard hold{mutex_};
-        lose(c, {errc::busy_server, address_ + " is a replica now"});
+        lose(c, {errc::busy_server, address_ + " is no master now"});
         return false;
     }
     return true;
@@ -224,7 +254,7 @@ void link::resend_whole_script(std::unique_ptr<operation> op) {
     if (state_ == state::closed || state_ == state::refused) {
         const auto why = why_not_sent();
         mutex_.unlock();
-        run_handler(*op, why);
+        finish(*op, why);
         return;
     }
     queued_bytes_ += op->what.bytes.size();

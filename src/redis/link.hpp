@@ -2,9 +2,9 @@
 #pragma once
 
 #include "base/annotations.hpp"
+#include "io/drivable.hpp"
 #include "io/reactor.hpp"
-#include "redis/backoff.hpp"
-#include "redis/connector.hpp"
+#include "redis/dialer.hpp"
 #include "redis/operation.hpp"
 
 #include <holdfast/backend.hpp>
@@ -44,14 +44,15 @@ struct link_event {
 // silent connection dead.
 //
 // The connection (state):
-//   down     not there, or being made. Commands wait until their deadline
+//   down     not there, or being made. Commands wait until their deadline; where a source tells the place
+//            (node_config::source), so do those that a server refused because it is not the master
 //   up       commands flow
 //   refused  the server does not want us as configured. Commands fail at once; it is tried again seldom
 //   closed   for ever
 //
 // Thread-safe. `mutex_` is held for a few hundred instructions at a time, never over a system call on the
 // socket or a handler. `pump_mutex_` makes receive + parse + dispatch one step; it is taken first.
-class link : public std::enable_shared_from_this<link> {
+class link : public io::drivable, public std::enable_shared_from_this<link> {
   public:
     static constexpr std::size_t eager_depth = 8;  // measured: bench, 4 to 128 threads
     static constexpr int yields = 16;              // likewise, P3G
@@ -59,10 +60,11 @@ class link : public std::enable_shared_from_this<link> {
     static constexpr std::chrono::milliseconds tick_period{20};
 
     // `on_event` runs on the reactor thread. Call `start` once, then `close` before the last reference goes.
-    link(const node_config&, io::reactor&, std::function<void(const link_event&)> on_event);
+    link(const node_config&, io::reactor&, std::function<void(const link_event&)> on_event,
+         redirector redirect = {});
     link(const link&) = delete;
     link& operator=(const link&) = delete;
-    ~link();
+    ~link() override;
     void start();
 
     // Never blocks. Several requests are written together. See outcome.hpp for the handler.
@@ -73,6 +75,12 @@ class link : public std::enable_shared_from_this<link> {
     [[nodiscard]] bool sent_on_last() const noexcept;
     // See node::drive.
     void drive(backend::parker& me, time_point until) EXCLUDES(mutex_, pump_mutex_);
+
+    // --- as io::drivable
+    [[nodiscard]] part begin_turn(io::parked_caller& me) override EXCLUDES(mutex_);
+    [[nodiscard]] interest poll_for() override EXCLUDES(mutex_);
+    void read_some() override EXCLUDES(mutex_, pump_mutex_);
+    void end_turn(part was, io::parked_caller& me) override EXCLUDES(mutex_);
 
     // Ends all commands with errc::closed. When it returns no callback runs and none will. Waits for the
     // reactor; not while a thread is inside drive() or in a handler.
@@ -103,7 +111,8 @@ class link : public std::enable_shared_from_this<link> {
 
         // Guarded by mutex_, but for the bytes of `outbox` while `writing`: those are the writer's.
         operation_queue in_flight;
-        std::string outbox;  // of operations in flight, from outbox_begin on not yet sent
+        operation_queue turned_away;  // the server refused them because it is no master; for the next one
+        std::string outbox;           // of operations in flight, from outbox_begin on not yet sent
         std::size_t outbox_begin = 0;
         bool writing = false;             // one thread is in send()
         std::uint64_t bytes_planned = 0;  // byte positions in the stream, for telling what was never sent
@@ -113,11 +122,6 @@ class link : public std::enable_shared_from_this<link> {
     };
     using connection_ptr = std::shared_ptr<connection>;
 
-    struct parked_caller {
-        backend::parker* who;
-        bool nudged = false;
-    };
-
     // --- link.cpp: from the queue to the handler
     void write_out() REQUIRES(mutex_);
     void fill_outbox(connection&) REQUIRES(mutex_);
@@ -126,6 +130,7 @@ class link : public std::enable_shared_from_this<link> {
     enum class pumped { nothing, some, lost };
     pumped pump(const connection_ptr&) REQUIRES(pump_mutex_) EXCLUDES(mutex_);
     bool deliver(const connection_ptr&, reply&&, time_point now) EXCLUDES(mutex_);
+    void finish(operation&, outcome&&) noexcept EXCLUDES(mutex_);
     void resend_whole_script(std::unique_ptr<operation>) EXCLUDES(mutex_);
     void fail_soon(operation_queue&, not_sent) REQUIRES(mutex_);
     void sweep(time_point now) REQUIRES(mutex_);
@@ -146,19 +151,19 @@ class link : public std::enable_shared_from_this<link> {
 
     // --- link_life.cpp: connections come and go
     void connect();
-    void connect_later(std::chrono::nanoseconds);
     void on_connected(connected);
     void on_connect_failed(const connect_failure&);
+    void on_moved(const host_port& to);
     void lose(connection_ptr, fault why) REQUIRES(mutex_);
     void bury(const connection_ptr&, operation_queue& lost, const fault& why);
     void arm_expiry(time_point deadline) REQUIRES(mutex_);
     void on_expiry();
     [[nodiscard]] not_sent why_not_sent() const REQUIRES(mutex_);
-    [[nodiscard]] std::string silent_text() const;
+    [[nodiscard]] std::string silent_text() const REQUIRES(mutex_);
     void tell(const link_event&);
 
     const node_config config_;
-    const std::string address_;
+    const redirector redirect_;
     io::reactor& reactor_;
     int wake_ = -1;  // eventfd that the driving caller polls besides the socket
 
@@ -173,22 +178,21 @@ class link : public std::enable_shared_from_this<link> {
     std::size_t queued_bytes_ GUARDED_BY(mutex_) = 0;
     std::size_t undriven_ GUARDED_BY(mutex_) =
         0;  // operations, queued or in flight, whose thread will not drive
-    std::vector<parked_caller*> parked_ GUARDED_BY(mutex_);  // the latest last
+    std::vector<io::parked_caller*> parked_ GUARDED_BY(mutex_);  // the latest last
+    connection_ptr polled_;                                      // of a turn; its reader's
     // When the driving caller, which polls without a timeout of its own, must be poked.
     time_point driver_until_ GUARDED_BY(mutex_) = time_point::max();
     bool tick_armed_ GUARDED_BY(mutex_) = false;
     std::uint64_t submitted_ GUARDED_BY(mutex_) = 0;
     std::uint64_t submitted_at_tick_ GUARDED_BY(mutex_) = 0;
     time_point expiry_at_ GUARDED_BY(mutex_) = time_point::max();
-    fault last_fault_ GUARDED_BY(mutex_);  // why there is no connection
+    std::string address_ GUARDED_BY(mutex_);  // of the latest connection, for people
+    fault last_fault_ GUARDED_BY(mutex_);     // why there is no connection
     server_info info_ GUARDED_BY(mutex_);
 
     // Reactor thread only.
     std::function<void(const link_event&)> on_event_;
-    std::shared_ptr<connector> connector_;
-    io::timer_id reconnect_timer_;
-    backoff backoff_;
-    time_point up_since_{};
+    dialer dialer_;
     bool told_down_ = false;
     bool told_refused_ = false;
 

@@ -118,7 +118,7 @@ void link::wait(backend::parker& me, time_point until) {
         mutex_.lock();
         if (me.unparked() || (role_ != role::caller && has_work())) return;
     }
-    parked_caller mine{&me};
+    io::parked_caller mine{&me};
     parked_.push_back(&mine);
     mutex_.unlock();
     me.park_until(until);

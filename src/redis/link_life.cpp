@@ -5,7 +5,6 @@
 
 #include <holdfast/error.hpp>
 
-#include <future>
 #include <system_error>
 
 #include <sys/epoll.h>
@@ -14,12 +13,14 @@
 
 namespace holdfast::redis {
 
-link::link(const node_config& config, io::reactor& r, std::function<void(const link_event&)> on_event)
+link::link(const node_config& config, io::reactor& r, std::function<void(const link_event&)> on_event,
+           redirector redirect)
     : config_(config),
-      address_(address_text(config)),
+      redirect_(std::move(redirect)),
       reactor_(r),
+      address_(address_text(config)),
       on_event_(std::move(on_event)),
-      backoff_(config.backoff) {
+      dialer_(config_, purpose::commands, r) {
     wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (wake_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
     // A Redis without TLS waits in silence for the end of the greeting's line, which would not be told before
@@ -37,36 +38,17 @@ void link::start() {
 }
 
 void link::connect() {
-    reconnect_timer_ = {};
-    {
-        base::guard hold{mutex_};
-        if (state_ == state::closed) return;
-    }
-    connector_ = std::make_shared<connector>(
-        config_, purpose::commands, reactor_, [weak = weak_from_this()](auto result) {
-            const auto self = weak.lock();
-            if (!self) return;
-            if (auto* ok = std::get_if<connected>(&result)) {
-                self->on_connected(std::move(*ok));
-            } else {
-                self->on_connect_failed(std::get<connect_failure>(result));
-            }
-        });
-    connector_->start();
-}
-
-void link::connect_later(std::chrono::nanoseconds pause) {
-    reconnect_timer_ = reactor_.at(boot_clock::now() + pause, [weak = weak_from_this()] {
-        if (const auto self = weak.lock()) self->connect();
-    });
+    dialer_.begin(weak_from_this(), {[this](connected made) { on_connected(std::move(made)); },
+                                     [this](const connect_failure& failure) { on_connect_failed(failure); },
+                                     [this](const host_port& to) { on_moved(to); }});
 }
 
 void link::on_connected(connected made) {
-    up_since_ = boot_clock::now();
     told_down_ = told_refused_ = false;
     {
         base::guard hold{mutex_};
         info_ = made.info;
+        address_ = made.info.address;
     }
     tell({link_event::what::up, made.info, {}});
 
@@ -104,7 +86,20 @@ void link::on_connect_failed(const connect_failure& failure) {
     bool& told = refused ? told_refused_ : told_down_;
     if (!std::exchange(told, true))
         tell({refused ? link_event::what::refused : link_event::what::down, {}, failure.why});
-    connect_later(refused ? backoff_.refused() : backoff_.next());
+}
+
+// Whatever the former place answers from now on counts no more; those who wait there wait in vain.
+void link::on_moved(const host_port& to) {
+    {
+        base::guard hold{mutex_};
+        if (conn_) {
+            const auto now = address_text(to);
+            if (address_ != now)
+                lose(conn_, {errc::unavailable, address_ + " is not the master, it is " + now});
+            return;
+        }
+    }
+    dialer_.go_to(to);
 }
 
 // By whoever notices. The connection is gone at once; what must be told is told by the reactor. By value: `c`
@@ -120,6 +115,7 @@ void link::lose(connection_ptr c, fault why) {
 
     const auto lost = std::make_shared<operation_queue>();
     operation_queue untouched;
+    untouched.append(c->turned_away);  // they were sent first
     while (!c->in_flight.empty()) {
         auto op = c->in_flight.pop_front();
         if (op->untouched(c->bytes_sent)) {
@@ -146,13 +142,7 @@ void link::bury(const connection_ptr& c, operation_queue& lost, const fault& why
     reactor_.unwatch(c->stream->fd());
     while (!lost.empty()) lost.pop_front()->finish(no_answer{{errc::unknown_outcome, why.text}});
     if (!std::exchange(told_down_, true)) tell({link_event::what::down, {}, why});
-    // A connection that did not last is no sign that all is well.
-    if (boot_clock::now() - up_since_ >= config_.backoff.most) backoff_.reset();
-    {
-        base::guard hold{mutex_};
-        if (state_ == state::closed) return;
-    }
-    connect_later(backoff_.next());
+    dialer_.lost();
 }
 
 void link::arm_expiry(time_point deadline) {
@@ -198,9 +188,7 @@ server_info link::info() const {
 
 void link::close() {
     const auto end = [this] {
-        if (reconnect_timer_.serial != 0) reactor_.cancel(reconnect_timer_);
-        if (connector_) connector_->cancel();
-        connector_.reset();
+        dialer_.close();
         on_event_ = nullptr;
         connection_ptr c;
         operation_queue waiting;
@@ -218,20 +206,12 @@ void link::close() {
             reactor_.unwatch(c->stream->fd());
             c->stream->shut_down();
             while (!c->in_flight.empty())
-                c->in_flight.pop_front()->finish(no_answer{{errc::closed, why.text}});
+                finish(*c->in_flight.pop_front(), no_answer{{errc::closed, why.text}});
+            while (!c->turned_away.empty()) finish(*c->turned_away.pop_front(), not_sent{why});
         }
-        while (!waiting.empty()) waiting.pop_front()->finish(not_sent{why});
+        while (!waiting.empty()) finish(*waiting.pop_front(), not_sent{why});
     };
-    if (reactor_.in_thread()) {
-        end();
-        return;
-    }
-    std::promise<void> done;
-    reactor_.post([&] {
-        end();
-        done.set_value();
-    });
-    done.get_future().wait();
+    reactor_.run_and_wait(end);
 }
 
 void link::abandon() noexcept {

@@ -1,28 +1,32 @@
-// One Redis server as its users see it: one or several command links and a subscriber link.
+// One Redis server as its users see it: one or several command links and a subscriber link. With sentinels
+// it is whichever server is the master.
 #pragma once
 
+#include "base/annotations.hpp"
 #include "redis/config.hpp"
-#include "redis/outcome.hpp"
-#include "redis/script.hpp"
+#include "redis/database.hpp"
+#include "redis/operation.hpp"
 #include "redis/server_info.hpp"
-#include "redis/subscriber.hpp"
 
+#include "io/drivable.hpp"
 #include "io/reactor.hpp"
 
 #include <holdfast/backend.hpp>
+#include <holdfast/replication.hpp>
 
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace holdfast::redis {
 
 class link;
+class sentinels;
 
 // Told on the reactor thread; the callback is short and never blocks.
 struct node_event {
@@ -33,7 +37,9 @@ struct node_event {
     } kind;
     server_info server;      // of `up`
     bool restarted = false;  // of `up`: it is not the run of the server that we saw last
+    std::string moved_from;  // of `up`: where the former server was, if it is another one now
     fault why;               // of `down` and `refused`
+    std::string address{};   // of `up`: which server, if there are several
 };
 
 // While one lives, commands of this thread count on a `drive` of the same thread that follows at once, so
@@ -49,72 +55,81 @@ class will_drive {
     [[nodiscard]] static bool here() noexcept { return depth() > 0; }
 
   private:
+    friend class will_not_drive;
     static int& depth() noexcept {
         static thread_local int n = 0;
         return n;
     }
 };
 
-// Thread-safe, but for construction and destruction. Connects at once and stays connected.
-// Commands on one key are executed and answered in the order in which they were given, others too if there is
-// one connection (node_config::connections). A key is a command's second word or a script's first key. A
-// command given before its connection is up waits for it until its deadline. Nothing here blocks but `drive`
-// and the destructor (which waits for the reactor). A handler's contract is in outcome.hpp.
-class node {
+// The opposite, inside of it: for commands to several servers, of which a thread can drive only one.
+class will_not_drive {
   public:
-    // `on_event` may be empty. The reactor must outlive the node.
-    node(const node_config&, io::reactor&, std::function<void(const node_event&)> on_event);
-    node(const node&) = delete;
-    node& operator=(const node&) = delete;
-    // Commands without an answer end with errc::closed. No thread may be inside `drive`.
-    ~node();
+    will_not_drive() noexcept : outside_(std::exchange(will_drive::depth(), 0)) {}
+    will_not_drive(const will_not_drive&) = delete;
+    will_not_drive& operator=(const will_not_drive&) = delete;
+    ~will_not_drive() { will_drive::depth() = outside_; }
 
-    // After `deadline` a command that was not sent never will be (not_sent). One that was sent stays in
-    // flight: its reply comes late, or no_answer when the connection is given up (command_timeout).
-    void command(std::span<const std::string_view> args, time_point deadline, reply_handler);
-    void command(std::initializer_list<std::string_view> args, time_point deadline, reply_handler done) {
-        command(std::span{args.begin(), args.size()}, deadline, std::move(done));
-    }
+  private:
+    const int outside_;
+};
 
-    // EVALSHA; if the server does not know the script, EVAL, with the same handler and deadline.
+// Connects at once and stays connected. A command given before its connection is up waits for it until its
+// deadline. With several connections (node_config::connections) order is kept on one key only.
+class node final : public database {
+  public:
+    // `on_event` and `redirect` may be empty. The reactor must outlive the node.
+    node(const node_config&, io::reactor&, std::function<void(const node_event&)> on_event,
+         redirector redirect = {});
+    ~node() override;
+
+    // As the destructor, but threads may still be inside `drive`. May be repeated.
+    void close();
+
+    using database::command;
+    void command(std::span<const std::string_view> args, time_point deadline, reply_handler) override;
     void eval(const script_ref&, std::span<const std::string_view> keys,
-              std::span<const std::string_view> args, time_point deadline, reply_handler);
-
-    // Several scripts in one write, on the connection of the first. `done` is called once, with the outcomes
-    // in the order of the calls. Commands of other threads may run in between.
-    struct eval_call {
-        script_ref script;
-        std::span<const std::string_view> keys;
-        std::span<const std::string_view> args;
-    };
+              std::span<const std::string_view> args, time_point deadline, reply_handler) override;
     void evals(std::span<const eval_call> calls, time_point deadline,
-               std::function<void(std::vector<outcome>)> done);
+               std::function<void(std::vector<outcome>)> done) override;
+    [[nodiscard]] std::unique_ptr<subscription> subscribe(std::string channel, sub_handler,
+                                                          pubsub how = pubsub::plain) override;
+    void command_everywhere(std::span<const std::string_view> args, time_point deadline,
+                            std::function<void(std::vector<server_outcome>)> done) override;
+    void command_at(const std::string& server, std::span<const std::string_view> args, time_point deadline,
+                    reply_handler) override;
+    void drive(backend::parker& me, time_point until) override;
+    [[nodiscard]] std::uint64_t commands_sent() const noexcept override;
+    [[nodiscard]] std::chrono::nanoseconds smoothed_rtt() const noexcept override;
+    void abandon() noexcept override;
 
-    // See subscriber.hpp. The subscription must be destroyed before the node.
-    [[nodiscard]] std::unique_ptr<subscription> subscribe(std::string channel, sub_handler);
+    // Encoded already. Those of one slot go over the same connection.
+    void submit(std::vector<request>);
+    void submit(request);
+    // This thread's latest command that it means to drive went here.
+    [[nodiscard]] bool sent_on_last() const noexcept;
 
-    // Lends this thread to the connection that it has sent on last until `me` is unparked or `until` has
-    // come. May also return for no reason (somebody else left and this thread is to take over), so always:
-    //     while (!answered) { node.drive(me, until); me.consume(); }   // with a look at the clock
-    // Check the answer *after* consume. Must not be called from a handler.
-    void drive(backend::parker& me, time_point until);
+    // For who drives several nodes at once. Of one with a single connection (node_config::connections).
+    [[nodiscard]] io::drivable& connection() noexcept;
 
     // Of the last connection; empty fields before the first.
     [[nodiscard]] server_info info() const;
-    [[nodiscard]] std::uint64_t commands_sent() const noexcept;
-    // Exponential average (1/8) of send-to-reply times; zero before the first reply.
-    [[nodiscard]] std::chrono::nanoseconds smoothed_rtt() const noexcept;
-
-    // In a forked child, where the reactor thread does not exist: close the sockets, run no handler, take no
-    // lock, leak the rest; the destructor then does nothing.
-    void abandon() noexcept;
 
   private:
     class gathered_events;
     [[nodiscard]] link& link_of(std::string_view key) const noexcept;
+    [[nodiscard]] link& link_for_acks() EXCLUDES(mutex_);
+    [[nodiscard]] link& link_for(const request&) EXCLUDES(mutex_);
 
+    node_config config_;
+    const redirector redirect_;
+    io::reactor& reactor_;
+    std::shared_ptr<sentinels> sentinels_;  // null: there are none
     std::vector<std::shared_ptr<link>> links_;
     std::unique_ptr<subscriber> subscriber_;
+    base::mutex mutex_;
+    bool closed_ GUARDED_BY(mutex_) = false;
+    std::shared_ptr<link> for_acks_ GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::redis

@@ -1,11 +1,17 @@
 // A command on its way, and what its submitter asked for.
 #pragma once
 
+#include "redis/command.hpp"
 #include "redis/outcome.hpp"
+#include "redis/script.hpp"
+
+#include <holdfast/replication.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,7 +28,42 @@ struct request {
     unsigned replies = 1;
     // The text of the script, if `bytes` is one EVALSHA: sent in full should the server not have it.
     std::string_view script{};
+    // In a cluster: where its keys are, and how often it was sent on to another server.
+    std::uint16_t slot = 0;
+    std::uint8_t redirections = 0;
+    bool waits = false;  // holds up what follows it on its connection
 };
+
+// Sees each request that the server refused, or that ended because its connection was closed for good, before
+// its handler does. May take it over: true, and then it sees to it that the handler is called. May change the
+// outcome.
+using redirector = std::function<bool(request&, outcome&)>;
+
+[[nodiscard]] inline request command_request(std::span<const std::string_view> args, time_point deadline,
+                                             reply_handler done) {
+    request r{{}, deadline, std::move(done)};
+    append_command(r.bytes, args);
+    return r;
+}
+
+// With `replicas` WAIT follows the script, which must be there for WAIT to speak of anything: it waits for
+// what was written before the latest command of its own connection. So it is sent whole, since "no such
+// script" would come too late to mend.
+[[nodiscard]] inline request script_request(const script_ref& script, std::span<const std::string_view> keys,
+                                            std::span<const std::string_view> args, time_point deadline,
+                                            reply_handler done, const replication& replicas = {}) {
+    request r{{}, deadline, std::move(done)};
+    append_evalsha(r.bytes, script.sha1, keys, args);
+    if (replicas.at_least == 0) {
+        r.script = script.text;
+        return r;
+    }
+    r.bytes = as_eval(r.bytes, script.text);
+    append_command(r.bytes, std::string_view{"WAIT"}, replicas.at_least, replicas.within.count());
+    r.replies = 2;
+    r.waits = true;
+    return r;
+}
 
 // Lives on the heap and belongs to the link, so that a caller who gives up just goes.
 struct operation {

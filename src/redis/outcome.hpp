@@ -18,6 +18,8 @@ using time_point = boot_clock::time_point;
 struct fault {
     std::error_code code;
     std::string text;
+    // The URL may be right, but TLS with this server is not to be had: its certificate is not accepted.
+    bool not_trusted = false;
 };
 struct not_sent : fault {};   // the server never saw the whole command: it was not carried out
 struct no_answer : fault {};  // it was sent, or may have been, and no reply came: nobody knows

@@ -2,8 +2,6 @@
 
 #include "redis/subscriber_core.hpp"
 
-#include <future>
-
 namespace holdfast::redis {
 
 namespace {
@@ -25,21 +23,11 @@ subscriber::subscriber(const node_config& config, io::reactor& r)
     : core_(std::make_shared<core>(config, r)) {}
 
 subscriber::~subscriber() {
-    if (!core_) return;
-    if (core_->reactor().in_thread()) {
-        core_->close();
-        return;
-    }
-    std::promise<void> done;
-    core_->reactor().post([&] {
-        core_->close();
-        done.set_value();
-    });
-    done.get_future().wait();
+    if (core_) core_->reactor().run_and_wait([this] { core_->close(); });
 }
 
-std::unique_ptr<subscription> subscriber::subscribe(std::string channel, sub_handler handler) {
-    return std::make_unique<token>(core_, core_->join(std::move(channel), std::move(handler)));
+std::unique_ptr<subscription> subscriber::subscribe(std::string channel, sub_handler handler, pubsub how) {
+    return std::make_unique<token>(core_, core_->join(std::move(channel), std::move(handler), how));
 }
 
 void subscriber::abandon() noexcept {

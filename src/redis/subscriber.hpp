@@ -12,13 +12,20 @@
 
 namespace holdfast::redis {
 
+// Two worlds: what is published in one is not heard in the other.
+enum class pubsub {
+    plain,    // PUBLISH and SUBSCRIBE; in a cluster each message goes to all servers
+    sharded,  // SPUBLISH and SSUBSCRIBE: a channel has a slot, and its server serves it
+};
+
 // What the handler of a subscription is told.
 struct sub_event {
     enum class what {
         subscribed,  // the server confirmed: messages published from now on arrive
         message,     // `text` is the payload
-        broken,      // the connection is lost and messages with it; `subscribed` follows when it is back
-        refused,     // no right to listen, `text` is the server's; tried again after a reconnect only
+        broken,      // messages may have been lost; `subscribed` follows when the channel is served again
+        refused,  // `text` is the server's: no right to listen, or (to a cluster's nodes only, which do not
+                  // pass it on) not served here; tried again after a reconnect only
     } kind;
     std::string_view text;  // valid during the call
 };
@@ -48,7 +55,9 @@ class subscriber {
 
     // Does not block. One server-side subscription serves all handlers of a channel; a handler that joins
     // a live one is told `subscribed` too. A message may come before `subscribed`, never instead of it.
-    [[nodiscard]] std::unique_ptr<subscription> subscribe(std::string channel, sub_handler);
+    // All subscriptions of one channel are plain or all are sharded.
+    [[nodiscard]] std::unique_ptr<subscription> subscribe(std::string channel, sub_handler,
+                                                          pubsub how = pubsub::plain);
 
     // In a forked child: close the socket, touch nothing else, and make the destructor do nothing.
     void abandon() noexcept;

@@ -21,16 +21,18 @@ constexpr std::chrono::seconds silence{10};
 }  // namespace
 
 subscriber::core::core(const node_config& config, io::reactor& r)
-    : config_(config), reactor_(r), backoff_(config.backoff) {}
+    : config_(config), reactor_(r), dialer_(config_, purpose::subscriptions, r) {}
 
 // --- from any thread -------------------------------------------------------------------------
 
-std::shared_ptr<listener> subscriber::core::join(std::string name, sub_handler handler) {
+std::shared_ptr<listener> subscriber::core::join(std::string name, sub_handler handler, pubsub how) {
     auto l = std::make_shared<listener>();
     l->channel = std::move(name);
     l->handler = std::move(handler);
     base::guard hold{mutex_};
-    channels_[l->channel].listeners.push_back(l);
+    auto& c = channels_[l->channel];
+    c.listeners.push_back(l);
+    c.how = how;
     note_change(l->channel);
     return l;
 }
@@ -91,6 +93,7 @@ void subscriber::core::settle() {
 
 void subscriber::core::settle(const std::string& name) {
     std::optional<sub_event::what> state;
+    std::string refusal;
     {
         base::guard hold{mutex_};
         const auto it = channels_.find(name);
@@ -98,8 +101,8 @@ void subscriber::core::settle(const std::string& name) {
         channel& c = it->second;
         const bool wanted = !c.listeners.empty();
         if (stream_ && wanted != c.asked) {
-            append_command(outbox_, wanted ? std::string_view{"SUBSCRIBE"} : std::string_view{"UNSUBSCRIBE"},
-                           std::string_view{name});
+            const std::string_view verb = wanted ? "SSUBSCRIBE" : "SUNSUBSCRIBE";
+            append_command(outbox_, verb.substr(c.how == pubsub::sharded ? 0 : 1), std::string_view{name});
             expected_.push_back({wanted ? expected::what::subscribe : expected::what::unsubscribe, name});
             c.asked = wanted;
             c.confirmed = c.refused = false;
@@ -107,9 +110,12 @@ void subscriber::core::settle(const std::string& name) {
             if (expected_.size() == 1) expect_answer();
         }
         if (wanted && c.confirmed) state = sub_event::what::subscribed;
-        if (wanted && c.refused) state = sub_event::what::refused;
+        if (wanted && c.refused) {
+            state = sub_event::what::refused;
+            refusal = c.refusal;
+        }
     }
-    if (state) tell(listeners_of(name), {*state, {}});  // newcomers; the others were told
+    if (state) tell(listeners_of(name), {*state, refusal});  // newcomers; the others were told
     forget_if_unused(name);
 }
 
@@ -154,34 +160,20 @@ void subscriber::core::tell(const listeners& to, const sub_event& event) {
 // --- the reactor: the connection -------------------------------------------------------------
 
 void subscriber::core::connect() {
-    reconnect_timer_ = {};
-    connector_ = std::make_shared<connector>(
-        config_, purpose::subscriptions, reactor_, [weak = weak_from_this()](auto result) {
-            const auto self = weak.lock();
-            if (!self) return;
-            if (auto* ok = std::get_if<connected>(&result)) {
-                self->on_connected(std::move(*ok));
-            } else {
-                self->on_connect_failed(std::get<connect_failure>(result));
-            }
-        });
-    connector_->start();
-}
-
-void subscriber::core::connect_later(std::chrono::nanoseconds pause) {
-    reconnect_timer_ = reactor_.at(boot_clock::now() + pause, [weak = weak_from_this()] {
-        if (const auto self = weak.lock()) self->connect();
-    });
+    dialer_.begin(weak_from_this(), {[this](connected made) { on_connected(std::move(made)); },
+                                     [this](const connect_failure& failure) { on_connect_failed(failure); },
+                                     [this](const host_port& to) { on_moved(to); }});
 }
 
 void subscriber::core::on_connected(connected made) {
+    address_ = made.info.address;
     stream_ = std::move(made.stream);
     parser_ = std::move(made.replies);
     fd_for_abandon_ = stream_->fd();
     outbox_.clear();
     waits_for_room_ = false;
     expected_.clear();
-    up_since_ = last_heard_ = boot_clock::now();
+    last_heard_ = boot_clock::now();
     reactor_.watch(stream_->fd(), EPOLLIN, [weak = weak_from_this()](std::uint32_t) {
         if (const auto self = weak.lock()) self->on_ready();
     });
@@ -201,15 +193,24 @@ void subscriber::core::on_connected(connected made) {
 }
 
 void subscriber::core::on_connect_failed(const connect_failure& failure) {
-    const bool refused = failure.kind == connect_failure::what::refused;
-    connect_later(refused ? backoff_.refused() : backoff_.next());
-    if (!refused) return;
+    if (failure.kind != connect_failure::what::refused) return;
     listeners all;
     {
         base::guard hold{mutex_};
         for (const auto& [name, c] : channels_) all.insert(all.end(), c.listeners.begin(), c.listeners.end());
     }
     tell(all, {sub_event::what::refused, failure.why.text});
+}
+
+// Nobody publishes at the former place any more.
+void subscriber::core::on_moved(const host_port& to) {
+    if (closed_) return;
+    if (stream_) {
+        const auto now = address_text(to);
+        if (address_ != now) lose(address_ + " is not the master, it is " + now);
+    } else {
+        dialer_.go_to(to);
+    }
 }
 
 void subscriber::core::flush() {
@@ -253,8 +254,15 @@ void subscriber::core::on_ready() {
 
 void subscriber::core::take(const reply& r) {
     const auto items = r.items();
-    if (items.size() == 3 && items[0].text() == "message") {
+    const std::string_view verb = items.size() == 3 ? items[0].text() : std::string_view{};
+    if (verb == "message" || verb == "smessage") {
         tell(listeners_of(items[1].text()), {sub_event::what::message, items[2].text()});
+        return;
+    }
+    if (verb == "sunsubscribe" &&
+        (expected_.empty() || expected_.front().kind != expected::what::unsubscribe ||
+         expected_.front().channel != items[1].text())) {
+        turned_out(items[1].text());
         return;
     }
     if (expected_.empty()) {
@@ -278,6 +286,7 @@ void subscriber::core::take(const reply& r) {
                 // only.
                 c.confirmed = !r.is_error();
                 c.refused = r.is_error();
+                c.refusal = r.text();
                 answered = true;
             }
         }
@@ -286,6 +295,22 @@ void subscriber::core::take(const reply& r) {
         tell(listeners_of(e.channel), {r.is_error() ? sub_event::what::refused : sub_event::what::subscribed,
                                        r.is_error() ? std::string_view{r.text()} : std::string_view{}});
     forget_if_unused(e.channel);
+}
+
+// The server does not serve the channel any more.
+void subscriber::core::turned_out(const std::string& name) {
+    listeners were_told;
+    {
+        base::guard hold{mutex_};
+        const auto it = channels_.find(name);
+        if (it == channels_.end()) return;
+        channel& c = it->second;
+        c.asked = c.confirmed = c.refused = false;
+        for (const auto& l : c.listeners)
+            if (l->told) were_told.push_back(l);
+    }
+    tell(were_told, {sub_event::what::broken, "the channel is served by another server"});
+    settle(name);
 }
 
 void subscriber::core::lose(const std::string& why) {
@@ -311,8 +336,7 @@ void subscriber::core::lose(const std::string& why) {
             ++it;
         }
     }
-    if (boot_clock::now() - up_since_ >= config_.backoff.most) backoff_.reset();
-    connect_later(backoff_.next());
+    dialer_.lost();
     tell(all, {sub_event::what::broken, why});
 }
 
@@ -353,9 +377,7 @@ void subscriber::core::arm_check(io::time_point when) {
 
 void subscriber::core::close() {
     closed_ = true;
-    if (connector_) connector_->cancel();
-    connector_.reset();
-    if (reconnect_timer_.serial != 0) reactor_.cancel(reconnect_timer_);
+    dialer_.close();
     if (check_timer_.serial != 0) reactor_.cancel(check_timer_);
     if (stream_) reactor_.unwatch(stream_->fd());
     fd_for_abandon_ = -1;

@@ -2,8 +2,7 @@
 #pragma once
 
 #include "base/annotations.hpp"
-#include "redis/backoff.hpp"
-#include "redis/connector.hpp"
+#include "redis/dialer.hpp"
 #include "redis/subscriber.hpp"
 
 #include <array>
@@ -33,12 +32,15 @@ struct listener {
 //   no       yes       UNSUBSCRIBE
 //   no       no        the channel is forgotten when the last confirmation is in
 //
+// A sharded channel may also be taken off by the server, when its slot goes to another one. It is asked for
+// again, and the refusal says who serves it now.
+//
 // `server` is what the last command sent on this connection asked for, not what was confirmed.
 class subscriber::core : public std::enable_shared_from_this<core> {
   public:
     core(const node_config&, io::reactor&);
 
-    std::shared_ptr<listener> join(std::string channel, sub_handler);
+    std::shared_ptr<listener> join(std::string channel, sub_handler, pubsub how);
     void leave(const std::shared_ptr<listener>&);
     // On the reactor thread.
     void close();
@@ -49,10 +51,12 @@ class subscriber::core : public std::enable_shared_from_this<core> {
   private:
     struct channel {
         std::vector<std::shared_ptr<listener>> listeners;  // guarded by mutex_
+        pubsub how = pubsub::plain;                        // likewise
         // Reactor thread only.
         bool asked = false;        // what the last command asked for
         bool confirmed = false;    // and that was SUBSCRIBE, and it is confirmed
         bool refused = false;      // or it was not allowed
+        std::string refusal;       // then what the server said
         unsigned unconfirmed = 0;  // commands on their way
     };
     // What the server still has to answer, in order.
@@ -70,12 +74,13 @@ class subscriber::core : public std::enable_shared_from_this<core> {
     void tell(const listeners&, const sub_event&);
 
     void connect();
-    void connect_later(std::chrono::nanoseconds);
     void on_connected(connected);
     void on_connect_failed(const connect_failure&);
+    void on_moved(const host_port& to);
     void on_ready();
     void flush();
     void take(const reply&);
+    void turned_out(const std::string& name);
     void lose(const std::string& why);
     void check_silence();
     void expect_answer();
@@ -93,8 +98,9 @@ class subscriber::core : public std::enable_shared_from_this<core> {
     // Reactor thread only.
     bool closed_ = false;
     bool started_ = false;
-    std::shared_ptr<connector> connector_;
+    dialer dialer_;
     std::shared_ptr<io::stream> stream_;
+    std::string address_;  // of stream_
     std::unique_ptr<parser> parser_;
     std::array<char, io::receive_size> inbox_;
     std::string outbox_;
@@ -102,10 +108,7 @@ class subscriber::core : public std::enable_shared_from_this<core> {
     std::deque<expected> expected_;
     io::time_point asked_at_{};  // of the first of them, or later
     io::time_point last_heard_{};
-    io::time_point up_since_{};
     io::timer_id check_timer_;
-    io::timer_id reconnect_timer_;
-    backoff backoff_;
 
     std::atomic<int> fd_for_abandon_{-1};
 };

@@ -13,6 +13,13 @@ connect_failure refused(errc code, std::string sentence) {
     return {connect_failure::what::refused, {code, std::move(sentence)}};
 }
 
+// The same, of what somebody mends at the server as often as in the URL.
+connect_failure distrusted(std::string sentence) {
+    auto failure = refused(errc::invalid_argument, std::move(sentence));
+    failure.why.not_trusted = true;
+    return failure;
+}
+
 }  // namespace
 
 std::optional<connect_failure> tls_failure(const node_config& config, const std::error_code& ec) {
@@ -23,18 +30,16 @@ std::optional<connect_failure> tls_failure(const node_config& config, const std:
     switch (io::fault_of(ec)) {
         case io::tls_fault::none: return {};
         case io::tls_fault::certificate:
-            return refused(errc::invalid_argument,
-                           "the certificate of " + where + " is not accepted: " + ec.message() +
-                               (wanted.server_name == config.host
-                                    ? ""
-                                    : " (asked for \"" + base::printable(wanted.server_name) + "\")"));
+            return distrusted("the certificate of " + where + " is not accepted: " + ec.message() +
+                              (wanted.server_name == config.host
+                                   ? ""
+                                   : " (asked for \"" + base::printable(wanted.server_name) + "\")"));
         case io::tls_fault::not_tls:
             return refused(errc::invalid_argument,
                            where + " does not speak TLS; is redis:// meant, or another port?");
         case io::tls_fault::version:
-            return refused(errc::invalid_argument,
-                           where + " has no version of TLS that is allowed here; at least " +
-                               (wanted.tls_min == io::tls_version::v1_3 ? "1.3" : "1.2") + " is wanted");
+            return distrusted(where + " has no version of TLS that is allowed here; at least " +
+                              (wanted.tls_min == io::tls_version::v1_3 ? "1.3" : "1.2") + " is wanted");
         case io::tls_fault::wants_certificate:
             return refused(errc::no_permission,
                            where + (has_certificate ? " got no certificate that it takes from us"
@@ -47,7 +52,7 @@ std::optional<connect_failure> tls_failure(const node_config& config, const std:
                 return refused(errc::no_permission,
                                where + " ended the TLS handshake: " + ec.message() +
                                    "; does it want a certificate from us? (cert and key)");
-            return refused(errc::invalid_argument, where + " ended the TLS handshake: " + ec.message());
+            return distrusted(where + " ended the TLS handshake: " + ec.message());
         case io::tls_fault::other: break;
     }
     return connect_failure{connect_failure::what::unreachable,

@@ -6,9 +6,11 @@
 #include <holdfast/error.hpp>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <iterator>
 #include <optional>
+#include <utility>
 
 namespace holdfast::redis {
 
@@ -82,16 +84,35 @@ std::string connection_name(std::string text) {
     return text;
 }
 
-enum class scheme { redis, redis_tls, unix_socket };
+struct scheme {
+    std::string_view name;
+    bool tls = false;
+    bool unix_socket = false;
+    bool sentinels = false;  // its hosts tell where the server is
+};
+constexpr std::array schemes{
+    scheme{.name = "redis"},
+    scheme{.name = "rediss", .tls = true},
+    scheme{.name = "unix", .unix_socket = true},
+    scheme{.name = "redis+sentinel", .sentinels = true},
+    scheme{.name = "rediss+sentinel", .tls = true, .sentinels = true},
+};
+constexpr std::string_view allowed_schemes =
+    "redis://, rediss://, unix://, redis+sentinel:// or rediss+sentinel://";
+constexpr std::uint16_t sentinel_port = 26379;  // registered, as 6379 is for Redis
 
 constexpr std::string_view tls_options[] = {"ca", "cert", "key", "server_name", "tls_min"};
 
 // False: it is no option of TLS.
-bool apply_tls_option(io::tls_settings& to, std::string_view option, const std::string& value, scheme s) {
+bool apply_tls_option(io::tls_settings& to, std::string_view option, const std::string& value,
+                      const scheme& s) {
     if (std::find(std::begin(tls_options), std::end(tls_options), option) == std::end(tls_options))
         return false;
-    if (s != scheme::redis_tls)
-        bad("the option " + quoted(option) + " is for TLS, which only rediss:// has; is rediss:// meant?");
+    if (!s.tls) {
+        const std::string meant = s.sentinels ? "rediss+sentinel://" : "rediss://";
+        bad("the option " + quoted(option) + " is for TLS, which only " + meant + " has; is " + meant +
+            " meant?");
+    }
     if (value.empty()) bad("the option " + quoted(option) + " is empty.");
     if (option == "ca") {
         to.ca = value;
@@ -109,16 +130,65 @@ bool apply_tls_option(io::tls_settings& to, std::string_view option, const std::
     return true;
 }
 
-// What the URL says so far; the files of TLS are read when all of it is known.
+// What the URL says so far; the files of TLS are read when all of it is known, and the rules of quarantine
+// depend on each other.
 struct parsed {
     node_config node;
     io::tls_settings tls;
+    std::optional<bool> restarts_trusted;
+    bool failover = false;  // is given
+    bool longest_lease = false;
 };
 
-void apply_option(parsed& all, std::string_view option, std::string_view raw, scheme s) {
+// False: it is no option of quarantine.
+bool apply_quarantine_option(parsed& all, std::string_view option, std::string_view value) {
+    auto& to = all.node.quarantine;
+    if (option == "longest_lease") {
+        if (std::exchange(all.longest_lease, true)) bad("longest_lease is given twice.");
+        to.longest_lease = timeout(option, value);
+    } else if (option == "restarts") {
+        if (value != "trusted" && value != "quarantined")
+            bad("restarts=" + quoted(value) + " is neither trusted nor quarantined.");
+        if (all.restarts_trusted) bad("restarts is given twice.");
+        all.restarts_trusted = value == "trusted";
+    } else if (option == "failover") {
+        if (value != "best_effort" && value != "grace")
+            bad("failover=" + quoted(value) + " is neither best_effort nor grace.");
+        if (std::exchange(all.failover, true)) bad("failover is given twice.");
+        to.after_failover = value == "grace";
+    } else {
+        return false;
+    }
+    return true;
+}
+
+// Who distrusts a server that was promoted distrusts one that was started anew, unless told otherwise.
+void settle_quarantine(parsed& all) {
+    auto& to = all.node.quarantine;
+    to.after_restart = !all.restarts_trusted.value_or(!to.after_failover);
+    if (to.after_failover && to.longest_lease > std::chrono::hours{1})
+        bad("with failover=grace longest_lease is at most 1h: a server without replicas forgets after its "
+            "repl-backlog-ttl, usually 1h, that it was promoted.");
+    if (all.longest_lease && !to.wanted())
+        bad("longest_lease belongs to restarts=quarantined or failover=grace, and neither is given.");
+}
+
+std::string allowed_options(const scheme& s) {
+    std::string all = "connect_timeout, command_timeout, name, db, restarts, failover and longest_lease";
+    if (s.unix_socket) all += ", user and password";
+    if (s.sentinels) all += ", sentinel_user and sentinel_password";
+    if (s.tls) all += ", ca, cert, key, server_name and tls_min";
+    return all;
+}
+
+void apply_option(parsed& all, std::string_view option, std::string_view raw, const scheme& s) {
     node_config& to = all.node;
-    if (option == "password" && s == scheme::unix_socket) {
+    if (option == "password" && s.unix_socket) {
         to.password = decoded(raw, "password");
+        return;
+    }
+    if (option == "sentinel_password" && s.sentinels) {
+        to.sentinels->password = decoded(raw, "sentinel_password");
         return;
     }
     const std::string value = decoded(raw, "value of an option");
@@ -130,27 +200,19 @@ void apply_option(parsed& all, std::string_view option, std::string_view raw, sc
         to.client_name = connection_name(value);
     } else if (option == "db") {
         to.db = database(value);
-    } else if (option == "user" && s == scheme::unix_socket) {
+    } else if (option == "user" && s.unix_socket) {
         to.user = value;
-    } else if (!apply_tls_option(all.tls, option, value, s)) {
-        const auto allowed = [s]() -> std::string {
-            switch (s) {
-                case scheme::redis: return "connect_timeout, command_timeout, name and db";
-                case scheme::redis_tls:
-                    return "connect_timeout, command_timeout, name, db, ca, cert, key, server_name and "
-                           "tls_min";
-                case scheme::unix_socket: break;
-            }
-            return "connect_timeout, command_timeout, name, db, user and password";
-        }();
+    } else if (option == "sentinel_user" && s.sentinels) {
+        to.sentinels->user = value;
+    } else if (!apply_quarantine_option(all, option, value) && !apply_tls_option(all.tls, option, value, s)) {
         // After a password the text may be the rest of one with an "&" in it.
-        bad((to.password.empty() ? "the option " + quoted(option)
-                                 : std::string{"an option after the password"}) +
-            " is unknown; allowed are " + allowed + ".");
+        const bool after_password = !to.password.empty() || (to.sentinels && !to.sentinels->password.empty());
+        bad((after_password ? std::string{"an option after the password"} : "the option " + quoted(option)) +
+            " is unknown; allowed are " + allowed_options(s) + ".");
     }
 }
 
-void apply_options(parsed& to, std::string_view query, scheme s) {
+void apply_options(parsed& to, std::string_view query, const scheme& s) {
     while (!query.empty()) {
         const auto one = query.substr(0, query.find('&'));
         query.remove_prefix(std::min(query.size(), one.size() + 1));
@@ -170,7 +232,8 @@ void apply_credentials(node_config& to, std::string_view text) {
             "redis://:password@host.");
 }
 
-void apply_host(node_config& to, std::string_view text) {
+host_port parse_host(std::string_view text, std::uint16_t usual_port) {
+    host_port to{{}, usual_port};
     std::string_view port;
     bool has_port = false;
     if (text.starts_with('[')) {
@@ -197,6 +260,33 @@ void apply_host(node_config& to, std::string_view text) {
         if (!n || *n == 0 || *n > 65535) bad("the port is not a number from 1 to 65535.");
         to.port = static_cast<std::uint16_t>(*n);
     }
+    return to;
+}
+
+void apply_sentinels(sentinel_config& to, std::string_view hosts) {
+    for (bool more = true; more;) {
+        const auto comma = hosts.find(',');
+        auto one = parse_host(hosts.substr(0, comma), sentinel_port);
+        // It would be heard twice and make a majority by itself.
+        if (std::find(to.at.begin(), to.at.end(), one) != to.at.end())
+            bad("the sentinel " + quoted(address_text(one)) + " is listed twice.");
+        to.at.push_back(std::move(one));
+        more = comma != std::string_view::npos;
+        if (more) hosts.remove_prefix(comma + 1);
+    }
+}
+
+// What stands behind the hosts, without the slash: the database or, for sentinels, the master's name and
+// maybe the database.
+void apply_path(node_config& to, std::string_view path) {
+    if (to.sentinels) {
+        const auto slash = path.find('/');
+        to.sentinels->master = decoded(path.substr(0, slash), "name of the master");
+        if (to.sentinels->master.empty())
+            bad("the name of the master is missing; write redis+sentinel://host1,host2,host3/name.");
+        path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
+    }
+    if (!path.empty()) to.db = database(path);
 }
 
 std::shared_ptr<const io::tls_context> context_of(io::tls_settings s, const std::string& host) {
@@ -216,14 +306,14 @@ node_config parse_url(std::string_view url) {
     node_config& to = all.node;
     const auto colon = url.find("://");
     const auto name = url.substr(0, colon == std::string_view::npos ? 0 : colon);
-    if (name != "redis" && name != "rediss" && name != "unix")
-        bad("it must begin with redis://, rediss:// or unix://.");
-    const scheme s = name == "redis"    ? scheme::redis
-                     : name == "rediss" ? scheme::redis_tls
-                                        : scheme::unix_socket;
+    const auto* const found =
+        std::find_if(schemes.begin(), schemes.end(), [&](const scheme& one) { return one.name == name; });
+    if (found == schemes.end()) bad("it must begin with " + std::string{allowed_schemes} + ".");
+    const scheme& s = *found;
+    if (s.sentinels) to.sentinels.emplace();
     auto rest = url.substr(colon + 3);
 
-    if (s != scheme::unix_socket) {
+    if (!s.unix_socket) {
         // Then a password was cut in two by a byte that means something else, and no part may be shown.
         const auto end = rest.find_first_of("/?");
         if (end != std::string_view::npos && rest.find('@', end) != std::string_view::npos)
@@ -235,7 +325,7 @@ node_config parse_url(std::string_view url) {
         query = rest.substr(mark + 1);
         rest = rest.substr(0, mark);
     }
-    if (s == scheme::unix_socket) {
+    if (s.unix_socket) {
         if (!rest.starts_with('/'))
             bad("the path of the socket must be absolute, as unix:///run/redis.sock.");
         to.unix_path = decoded(rest, "path");
@@ -244,20 +334,26 @@ node_config parse_url(std::string_view url) {
         const auto authority = rest.substr(0, slash);
         const auto at = authority.rfind('@');
         if (at != std::string_view::npos) apply_credentials(to, authority.substr(0, at));
-        apply_host(to, at == std::string_view::npos ? authority : authority.substr(at + 1));
-        if (slash != std::string_view::npos && slash + 1 < rest.size())
-            to.db = database(rest.substr(slash + 1));
+        const auto hosts = at == std::string_view::npos ? authority : authority.substr(at + 1);
+        if (s.sentinels) {
+            apply_sentinels(*to.sentinels, hosts);
+        } else {
+            const auto only = parse_host(hosts, to.port);
+            to.host = only.host;
+            to.port = only.port;
+        }
+        apply_path(to, slash == std::string_view::npos ? std::string_view{} : rest.substr(slash + 1));
     }
     apply_options(all, query, s);
     if (!to.user.empty() && to.password.empty()) bad("a user is given without a password.");
-    if (s == scheme::redis_tls) to.tls = context_of(std::move(all.tls), to.host);
+    settle_quarantine(all);
+    if (s.sentinels && !to.sentinels->user.empty() && to.sentinels->password.empty())
+        bad("a sentinel_user is given without a sentinel_password.");
+    if (s.tls) {
+        to.tls_checks_host = s.sentinels && all.tls.server_name.empty();
+        to.tls = context_of(std::move(all.tls), s.sentinels ? to.sentinels->at.front().host : to.host);
+    }
     return to;
-}
-
-std::string address_text(const node_config& c) {
-    if (!c.unix_path.empty()) return "unix:" + base::printable(c.unix_path);
-    const bool ipv6 = c.host.find(':') != std::string::npos;
-    return base::printable(ipv6 ? "[" + c.host + "]" : c.host) + ":" + std::to_string(c.port);
 }
 
 }  // namespace holdfast::redis

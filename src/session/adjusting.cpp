@@ -31,7 +31,8 @@ class attempts {
         }
         // What one send was refused, an earlier one may have done.
         if (no != nullptr && uncertain_) {
-            unknown u{{make_error_code(errc::unknown_outcome), std::move(no->text)}};
+            unknown u{std::move(*no)};
+            u.code = errc::unknown_outcome;
             answer = std::move(u);
         }
         return std::nullopt;
@@ -88,6 +89,7 @@ class adjusting : public std::enable_shared_from_this<adjusting> {
 
 adjust_answer adjust(core& c, const adjust_request& what) {
     const core::call here(c);
+    if (auto no = c.objection_to(what.key.name)) return refused{*std::move(no)};
     attempts tries(c.settings.answer_timeout);
     parker pause;
     for (;;) {
@@ -105,6 +107,7 @@ adjust_answer adjust(core& c, const adjust_request& what) {
 void adjust_later(const std::shared_ptr<core>& c, adjust_request what, callback<void(adjust_answer)> done) {
     const core::call here(*c);
     if (!c->usable()) return done(refused{{make_error_code(c->forked() ? errc::forked : errc::closed), {}}});
+    if (auto no = c->objection_to(what.key.name)) return done(refused{*std::move(no)});
     auto a = std::make_shared<adjusting>(c, std::move(what), std::move(done));
     c->reactor().post([a = std::move(a)] { a->send(); });
 }

@@ -100,15 +100,29 @@ std::optional<failed> cell::refuse(const acquisition& how) const {
                                : called() + " has no permits to choose from",
                       {}};
     }
+    if (how.replicas.at_least > 0) {
+        if (!core_->store().has().replicas)
+            return failed{errc::invalid_argument,
+                          "this store has no replicas that could confirm a grant of " + called(),
+                          {}};
+        if (terms_of(how).lease < 3 * how.replicas.within)
+            return failed{errc::invalid_argument,
+                          "replication::within must be less than a third of the lease, and " +
+                              base::to_text(how.replicas.within) + " was given for one of " +
+                              base::to_text(terms_of(how).lease),
+                          {}};
+    }
     if (core_->forked())
         return failed{
             errc::forked, "this client was made before fork(); make a new one in the child process", {}};
     if (!core_->usable()) return failed{errc::closed, "the client was destroyed", {}};
+    if (const auto no = core_->objection_to(name())) return describe(*no, {});
     return std::nullopt;
 }
 
 engine::lease_terms cell::terms_of(const acquisition& how) const {
-    return {std::min(how.ttl.value_or(core_->settings.lease), longest_lease), how.renew.value_or(!how.ttl)};
+    return {std::min(how.ttl.value_or(core_->settings.lease), longest_lease), how.renew.value_or(!how.ttl),
+            how.replicas};
 }
 
 // A thread that holds the lock by lock() asks again.
@@ -266,14 +280,13 @@ std::shared_ptr<waiter> cell::pass_on(occupancy& from, time_point now) {
     tenancy& t = *from.lease;
     // The reader beside it is to be the only one inside, or one of the readers.
     if (!next || t.state() != lease_state::held || t.read_beside ||
-        !engine::may_pass_on(t.grant, {t.lease(), t.renewed()}, next->wants, t.deadline(),
-                             core_->settings.local_turns, now))
+        !engine::may_pass_on(t.grant, t.terms(), next->wants, t.deadline(), core_->settings.local_turns, now))
         return nullptr;
     if (!t.move_to(lease_state::released)) return nullptr;
     // The store gives fences in steps that leave room for these.
     const auto token = t.token == fence::none ? t.token : static_cast<fence>(to_number(t.token) + 1);
-    const auto successor =
-        std::make_shared<tenancy>(key_, t.owner, t.lease(), t.renewed(), token, t.deadline(), now);
+    const auto successor = std::make_shared<tenancy>(key_, t.owner, t.terms(), token, t.deadline(), now);
+    successor->acks = t.acks;
     successor->grant = t.grant;
     ++successor->grant.turns;
     successor->stray = t.stray;
@@ -373,11 +386,11 @@ void cell::heard(const backend::attempt_answer& answer) {
     in_trouble_.store(trouble, std::memory_order_relaxed);
     trouble_ = !trouble             ? backend::failure{}
                : unknown != nullptr ? backend::failure{*unknown}
-                                    : backend::failure{*refused};
+                                    : refused->why();
 }
 
 failed cell::not_had() const {
-    if (trouble_.code) return describe(trouble_.code, trouble_.text, {});
+    if (trouble_.code) return describe(trouble_, {});
     return {errc::timed_out, {}, {}};
 }
 
@@ -433,23 +446,17 @@ std::string cell::called() const {
     return (engine::rules_of(key_.of).most_permits > 1 ? "the semaphore" : "the lock") + quoted;
 }
 
-failed cell::describe(std::error_code why, std::string server_text, const std::string& holder) const {
+failed cell::describe(const backend::failure& why, const std::string& holder) const {
     const bool waits_only = key_.of == backend::kind::latch;
     std::string sentence = called() + (waits_only ? " could not be waited for" : " could not be acquired");
-    if (why == errc::timed_out) sentence = called() + " is held by somebody else";
-    if (why == errc::timed_out && !holder.empty()) sentence += " (" + base::printable(holder) + ")";
-    // Of the connection we speak ourselves, and of a server that cannot be used as the URL says; other texts
-    // are the server's and stay apart.
-    const bool our_words =
-        why == errc::unavailable || why == errc::unknown_outcome || why == errc::invalid_argument;
-    if (our_words && !server_text.empty()) {
-        sentence += " (" + base::printable(std::exchange(server_text, {})) + ")";
-    }
-    if (why == errc::wrong_kind)
+    if (why.code == errc::timed_out) sentence = called() + " is held by somebody else";
+    if (why.code == errc::timed_out && !holder.empty()) sentence += " (" + base::printable(holder) + ")";
+    if (why.code == errc::wrong_kind)
         sentence =
             "the key \"" + name().printable() + "\" holds something else than " +
             (waits_only || engine::rules_of(key_.of).most_permits > 1 ? "a count" : "this kind of lock");
-    return {why, std::move(sentence), std::move(server_text)};
+    if (!why.text.empty()) sentence += " (" + base::printable(why.text) + ")";
+    return {why.code, std::move(sentence), why.server_text};
 }
 
 }  // namespace holdfast::session

@@ -101,7 +101,7 @@ class cell final : public lockable, public std::enable_shared_from_this<cell> {
     [[nodiscard]] time_point frees_at(const tenancy& t, time_point now) const;
     // "the latch \"ready\"": what it is to people.
     [[nodiscard]] std::string called() const;
-    failed describe(std::error_code why, std::string server_text, const std::string& holder) const;
+    [[nodiscard]] failed describe(const backend::failure& why, const std::string& holder) const;
 
     const std::shared_ptr<core> core_;
     const backend::lock_key key_;

@@ -1,21 +1,16 @@
 #include "session/core.hpp"
 
 #include "base/parker.hpp"
+#include "engine/resend.hpp"
 #include "session/cell.hpp"
 
 #include <algorithm>
-#include <array>
-#include <future>
 #include <utility>
 #include <vector>
 
 namespace holdfast::session {
 
 namespace {
-
-// A connection that died may have left a request with the server that is carried out later: give back
-// again after these pauses, and once more when the lease would be over.
-constexpr std::array stray_pauses{milliseconds{100}, milliseconds{1'000}};
 
 // What a script renews without holding up the server's other clients, and how many of them are under way.
 constexpr std::size_t renewals_at_a_time = 100;
@@ -70,7 +65,7 @@ void core::close() {
     for (;;) {
         {
             base::guard lock(mutex_);
-            if (errands_ == 0) break;
+            if (errands_ == 0 && !(store_ && store_->has_errands())) break;  // none: it could not be opened
         }
         const auto now = boot_clock::now();
         if (now >= enough) break;
@@ -79,9 +74,7 @@ void core::close() {
     notifier_.stop();
     // What is posted or timed and still to come leaves the store alone; what is running now is waited for.
     store_gone_.store(true);
-    const auto passed = std::make_shared<std::promise<void>>();
-    reactor_->post([passed] { passed->set_value(); });
-    passed->get_future().wait();
+    reactor_->run_and_wait([] {});
     store_.reset();
     reactor_.reset();
 }
@@ -106,6 +99,13 @@ void core::check_usable() const {
         throw error(errc::forked, "this client was made before fork(); make a new one in the child process");
     }
     if (closed_.load(std::memory_order_relaxed)) throw error(errc::closed, "the client was destroyed");
+}
+
+std::optional<backend::failure> core::objection_to(const lock_name& name) const {
+    const auto kept = store_->kept_under(name);
+    if (kept.empty()) return std::nullopt;
+    return backend::failure{errc::invalid_argument,
+                            "no lock may be called \"" + name.printable() + "\", it is " + std::string{kept}};
 }
 
 std::shared_ptr<cell> core::cell_of(const backend::lock_key& key) {
@@ -166,7 +166,7 @@ void core::renew_now(const std::shared_ptr<tenancy>& t, std::uint32_t holds) {
     reactor_->post([this, t, holds] {
         if (!has_store()) return;
         const auto sent = boot_clock::now();
-        const backend::renew_request r{t->key, t->owner, t->lease(), holds};
+        const backend::renew_request r{t->key, t->owner, t->lease(), holds, t->replicas};
         store_->renew({&r, 1}, sent + settings.answer_timeout, [this, t, sent](const auto& answers) {
             if (answers.size() == 1) on_renewed(t, answers[0], sent);
         });
@@ -241,8 +241,17 @@ struct core::renewal_round {
 };
 
 void core::renew(std::vector<std::shared_ptr<tenancy>> due) {
-    const auto all = std::make_shared<renewal_round>(renewal_round{std::move(due)});
-    for (int i = 0; i < renewals_in_flight; ++i) renew_some(all);
+    if (!has_store()) return;
+    // What is in one place must not wait for the answers of another, which may be out of reach.
+    std::map<std::uint32_t, std::shared_ptr<renewal_round>> rounds;
+    for (auto& t : due) {
+        auto& round = rounds[store_->place_of(t->key)];
+        if (!round) round = std::make_shared<renewal_round>();
+        round->due.push_back(std::move(t));
+    }
+    for (const auto& [place, round] : rounds) {
+        for (int i = 0; i < renewals_in_flight; ++i) renew_some(round);
+    }
 }
 
 void core::renew_some(const std::shared_ptr<renewal_round>& all) {
@@ -254,7 +263,7 @@ void core::renew_some(const std::shared_ptr<renewal_round>& all) {
     requests.reserve(to - from);
     for (auto i = from; i < to; ++i) {
         const auto& t = all->due[i];
-        requests.push_back({t->key, t->owner, t->lease(), 0});
+        requests.push_back({t->key, t->owner, t->lease(), 0, t->replicas});
     }
     const auto now = boot_clock::now();
     store_->renew(requests, now + settings.answer_timeout, [this, all, from, to, now](const auto& answers) {
@@ -346,9 +355,9 @@ void core::send_undo(const backend::release_request& r, milliseconds lease, bool
             const bool answered =
                 std::holds_alternative<backend::released>(a) || std::holds_alternative<backend::not_held>(a);
             if (round == 0) end_errand();
-            if ((answered && !insist) || round > stray_pauses.size() || closed_.load()) return;
-            const auto pause = round < stray_pauses.size() ? stray_pauses[round] : lease;
-            reactor_->at(engine::later(boot_clock::now(), pause),
+            const auto pause = engine::pause_before_undo(round + 1, lease);
+            if ((answered && !insist) || !pause || closed_.load()) return;
+            reactor_->at(engine::later(boot_clock::now(), *pause),
                          [=, this] { send_undo(r, lease, insist, round + 1); });
         });
 }
@@ -368,20 +377,17 @@ void core::tell(event_kind kind, const lock_name* lock, std::string detail, std:
 }
 
 void core::stands(event_kind kind, const std::string& detail, std::error_code reason, event_kind no_more) {
-    {
-        base::guard lock(mutex_);
-        standing_.erase(no_more);
-        standing_.insert_or_assign(kind, event{kind, {}, detail, reason, fence::none, boot_clock::now()});
-    }
+    // Until it is told too: who begins to listen meanwhile would hear it neither as old nor as new.
+    base::guard lock(mutex_);
+    standing_.erase(no_more);
+    standing_.insert_or_assign(kind, event{kind, {}, detail, reason, fence::none, boot_clock::now()});
     tell(kind, nullptr, detail, reason);
 }
 
 event_subscription core::listen(std::function<void(const event&)> tell) {
+    base::guard lock(mutex_);
     std::vector<event> so_far;
-    {
-        base::guard lock(mutex_);
-        for (const auto& [kind, e] : standing_) so_far.push_back(e);
-    }
+    for (const auto& [kind, e] : standing_) so_far.push_back(e);
     return events_.listen(std::move(tell), std::move(so_far));
 }
 
@@ -399,11 +405,21 @@ void core::on_notice(const backend::notice& n) {
             stands(event_kind::store_down, n.detail, errc::unavailable, event_kind::store_up);
             break;
         case change::restarted: tell(event_kind::store_restarted, nullptr, n.detail); break;
+        case change::failed_over: tell(event_kind::failed_over, nullptr, n.detail); break;
         case change::eviction_risk:
             stands(event_kind::eviction_risk, n.detail, {}, event_kind::eviction_risk);
             break;
         case change::no_channel_right:
             stands(event_kind::no_channel_right, n.detail, errc::no_permission, event_kind::no_channel_right);
+            break;
+        case change::quorum_weak:
+            stands(event_kind::quorum_weak, n.detail, {}, event_kind::quorum_whole);
+            break;
+        case change::quorum_whole:
+            stands(event_kind::quorum_whole, n.detail, {}, event_kind::quorum_weak);
+            break;
+        case change::quorum_even:
+            stands(event_kind::quorum_even, n.detail, {}, event_kind::quorum_even);
             break;
         case change::evicted: {
             std::shared_ptr<tenancy> evicted;

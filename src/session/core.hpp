@@ -48,6 +48,8 @@ class core : public std::enable_shared_from_this<core> {
     [[nodiscard]] bool usable() const noexcept;
     [[nodiscard]] bool forked() const noexcept { return forked_ != base::fork_generation(); }
 
+    // Why no lock may have this name; empty if it may. While a `call` keeps the store, or its owner does.
+    [[nodiscard]] std::optional<backend::failure> objection_to(const lock_name& name) const;
     // The one cell of this client for a lock.
     [[nodiscard]] std::shared_ptr<cell> cell_of(const backend::lock_key& key);
 
@@ -99,6 +101,8 @@ class core : public std::enable_shared_from_this<core> {
               fence token = fence::none);
     // What the store says of itself.
     void on_notice(const backend::notice& n);
+    // On the thread of the user's callbacks; what it throws has nobody to tell.
+    void call_user(callback<void()> f) { notifier_.post(std::move(f)); }
     // The newcomer is first told how things stand with the store, whenever that was found out.
     [[nodiscard]] event_subscription listen(std::function<void(const event&)> tell);
 

@@ -44,11 +44,9 @@ gathering::question gathering::question_for(const engine::ask_member& ask) {
     const auto& member = of_->members()[ask.which];
     auto how = together(member.how, wanted_, engine::rules_of(member.of->key().of).most_permits > 1);
     how.give_up_at = ask.give_up_at;
-    if (ask.which > 0 && ask.give_up_at) {
-        keep_while_waiting();
-        of_->tell_waiting(member.of->name());
-    }
-    return {*member.of, std::move(how)};
+    const bool in_hand = ask.which > 0 && ask.give_up_at;
+    if (in_hand) keep_while_waiting();
+    return {*member.of, std::move(how), in_hand};
 }
 
 engine::all_action gathering::on_outcome(outcome answer) {
@@ -92,9 +90,15 @@ void gathering::give_back() {
 
 void gathering::give_back_later(callback<void()> done) {
     const auto given = std::exchange(holds_, {});
-    forget();
-    if (given.empty()) return done();
-    hold_of_all(given).release_later([done = std::move(done)](const release_result&) { done(); });
+    if (given.empty()) {
+        forget();
+        return done();
+    }
+    // `done` keeps us alive.
+    hold_of_all(given).release_later([this, done = std::move(done)](const release_result&) {
+        forget();
+        done();
+    });
 }
 
 void gathering::forget() {

@@ -23,8 +23,8 @@ class gathering {
     struct question {
         cell& of;
         acquisition how;
+        bool in_hand;  // somebody has it and is waited for while we hold others: group::tell_waiting
     };
-    // Says so if somebody is waited for.
     [[nodiscard]] question question_for(const engine::ask_member& ask);
 
     // Those that are held, the latest first; forgets them. Blocks.

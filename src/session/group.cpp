@@ -52,7 +52,7 @@ class background_group final : public under_way, public std::enable_shared_from_
   public:
     background_group(std::shared_ptr<const group> of, const acquisition& how,
                      callback<void(lockable::outcome)> done)
-        : all_(std::move(of), how), done_(std::move(done)) {}
+        : of_(of), all_(std::move(of), how), done_(std::move(done)) {}
 
     void begin() { go_on(all_.begin()); }
 
@@ -84,6 +84,9 @@ class background_group final : public under_way, public std::enable_shared_from_
         const auto turn = ++turn_;
         lock.unlock();
         const auto question = all_.question_for(whom);
+        if (question.in_hand) {
+            question.of.client().call_user([of = of_, name = question.of.name()] { of->tell_waiting(name); });
+        }
         const auto asked = question.of.acquire_later(
             question.how,
             [me = shared_from_this()](lockable::outcome o) { me->go_on(me->all_.on_outcome(std::move(o))); });
@@ -95,6 +98,7 @@ class background_group final : public under_way, public std::enable_shared_from_
         asked->cancel();
     }
 
+    const std::shared_ptr<const group> of_;
     gathering all_;
     callback<void(lockable::outcome)> done_;
     base::mutex mutex_;
@@ -111,6 +115,11 @@ group::group(std::vector<member> members, boot_clock::duration patience, waiting
       patience_(patience),
       waiting_(std::move(tell)) {}
 
+void group::tell_waiting(const lock_name& name) const noexcept try {
+    if (waiting_) waiting_(name);
+} catch (...) {
+}
+
 void group::check_usable() const {
     for (const auto& one : members_) one.of->check_usable();
 }
@@ -126,6 +135,7 @@ lockable::outcome group::acquire(const acquisition& how) {
     for (;;) {
         if (const auto* const ask = std::get_if<engine::ask_member>(&action)) {
             const auto question = all.question_for(*ask);
+            if (question.in_hand) tell_waiting(question.of.name());
             action = all.on_outcome(question.of.acquire(question.how));
         } else if (std::holds_alternative<engine::give_all_back>(action)) {
             all.give_back();

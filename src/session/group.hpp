@@ -20,7 +20,7 @@ class group final : public lockable, public std::enable_shared_from_this<group> 
         acquisition how;           // what its lock object says: ttl, renew, poll, total
         std::size_t given_at = 0;  // its place among those that the user gave
     };
-    // On whatever thread asks, when `name` is held by somebody else and is now waited for.
+    // The user's own, so never on the reactor thread. What it throws has nobody to tell.
     using waiting = std::function<void(const lock_name& name)>;
 
     // Throws errc::invalid_argument for none, and for two that are the same lock.
@@ -36,9 +36,8 @@ class group final : public lockable, public std::enable_shared_from_this<group> 
     // In the order in which they are taken, by everybody who names them alike.
     [[nodiscard]] const std::vector<member>& members() const noexcept { return members_; }
     [[nodiscard]] boot_clock::duration patience() const noexcept { return patience_; }
-    void tell_waiting(const lock_name& name) const {
-        if (waiting_) waiting_(name);
-    }
+    // `name` is held by somebody else and is now waited for.
+    void tell_waiting(const lock_name& name) const noexcept;
 
   private:
     const std::vector<member> members_;

@@ -54,7 +54,10 @@ lease_state hold_of_one::state() const noexcept {
     return of->state();
 }
 
-strength hold_of_one::gives() const noexcept { return in->client().gives(); }
+strength hold_of_one::gives() const noexcept {
+    const auto least = in->client().gives();
+    return least == strength::quorum && of->token != fence::none ? strength::fenced_quorum : least;
+}
 
 release_result hold_of_one::release() noexcept { return in->release(*this); }
 
@@ -107,6 +110,12 @@ strength hold_of_all::gives() const noexcept {
 }
 
 const owner_id& hold_of_all::owner() const noexcept { return nobody; }
+
+std::uint32_t hold_of_all::acks() const noexcept {
+    auto fewest = parts_.front()->acks();
+    for (const auto& part : parts_) fewest = std::min(fewest, part->acks());
+    return fewest;
+}
 
 release_result hold_of_all::release() noexcept {
     release_result worst{release_outcome::released, {}};

@@ -32,6 +32,7 @@ class hold : public std::enable_shared_from_this<hold> {
     [[nodiscard]] virtual fence token() const noexcept = 0;
     [[nodiscard]] virtual strength gives() const noexcept = 0;
     [[nodiscard]] virtual const owner_id& owner() const noexcept = 0;
+    [[nodiscard]] virtual std::uint32_t acks() const noexcept = 0;
 
     // Blocks for a round trip. A second call gives the first answer again.
     virtual release_result release() noexcept = 0;
@@ -53,6 +54,7 @@ class hold_of_one final : public hold {
     [[nodiscard]] fence token() const noexcept override { return of->token; }
     [[nodiscard]] strength gives() const noexcept override;
     [[nodiscard]] const owner_id& owner() const noexcept override { return of->owner; }
+    [[nodiscard]] std::uint32_t acks() const noexcept override { return of->acks; }
     release_result release() noexcept override;
     void release_later(callback<void(release_result)> done) override;
 
@@ -76,6 +78,7 @@ class hold_of_all final : public hold {
     [[nodiscard]] fence token() const noexcept override { return fence::none; }
     [[nodiscard]] strength gives() const noexcept override;
     [[nodiscard]] const owner_id& owner() const noexcept override;
+    [[nodiscard]] std::uint32_t acks() const noexcept override;
     release_result release() noexcept override;
     void release_later(callback<void(release_result)> done) override;
 

@@ -24,6 +24,7 @@ struct acquisition {
     bool by_thread = false;                // owned by this thread: may re-enter, and ends with it
     std::uint32_t permits = 1;             // of a semaphore
     std::optional<std::int64_t> total{};   // likewise: so many there are, if nobody has said so
+    replication replicas{};                // who must have it
     std::stop_token stop{};
     owner_id beside{};  // the writer of a shared mutex who wants to read as well; empty: nobody
 };

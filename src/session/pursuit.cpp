@@ -117,7 +117,7 @@ std::optional<pursuit::outcome> pursuit::stand_in_line(time_point now) {
 }
 
 pursuit::outcome pursuit::give_up_in_line() {
-    if (me_->has_event()) return cell_->describe(errc::cancelled, {}, {});  // nothing else is told here
+    if (me_->has_event()) return cell_->describe({errc::cancelled}, {});  // nothing else is told here
     return cell_->not_had();
 }
 
@@ -136,22 +136,28 @@ void pursuit::begin_contest() {
     auto& store = core_.store();
     engine::acquire_settings rules;
     rules.lease = me_->wants.lease;
+    rules.replicas = me_->wants.replicas.at_least;
     rules.trust = core_.trust;
     rules.once = !how_.give_up_at;
     rules.give_up_at = how_.give_up_at.value_or(time_point::max());
-    rules.listen = !how_.poll;
+    rules.listen = !how_.poll && !store.has().votes;
     if (engine::rules_of(key.of).wakes_all) {
         rules.stagger =
             std::chrono::duration_cast<boot_clock::duration>(store.seen().round_trip * base::jitter());
     }
     rules.poll_gap = settings.poll_gap;
     rules.silent_poll = settings.silent_poll;
+    if (store.has().votes) {
+        // The store says how long to stay away, so that two who split the votes do not meet again.
+        const auto far = std::chrono::ceil<std::chrono::milliseconds>(8 * store.seen().round_trip);
+        rules.silent_poll = std::max(rules.silent_poll, far);
+    }
     rules.patience = settings.patience;
     rules.answer_timeout = settings.answer_timeout;
     rules.expect_queue = expect_queue_;
-    contest_.emplace(rules,
-                     backend::attempt_request{key, store.new_owner(key.of, how_.permits), rules.lease,
-                                              backend::intent::look, how_.permits, how_.total, how_.beside});
+    contest_.emplace(rules, backend::attempt_request{key, store.new_owner(key.of, how_.permits), rules.lease,
+                                                     backend::intent::look, how_.permits, how_.total,
+                                                     how_.beside, me_->wants.replicas});
 }
 
 std::optional<pursuit::outcome> pursuit::contend(time_point now) {
@@ -163,7 +169,10 @@ std::optional<pursuit::outcome> pursuit::contend(time_point now) {
         event = engine::begun{};
     }
     for (;;) {
-        if (!event && now >= until_) event = engine::elapsed{};
+        if (!event && now >= until_) {
+            event = engine::elapsed{};
+            contest_->unheard = contest_->asking;
+        }
         if (!event) return std::nullopt;
         if (std::holds_alternative<engine::answered>(*event)) contest_->asking = false;
         if (auto end = obey(contest_->machine.resume(std::move(*event), now), now)) return end;
@@ -177,7 +186,12 @@ std::optional<pursuit::outcome> pursuit::obey(engine::acquire_action action, tim
     if (const auto* a = std::get_if<engine::ask>(&action)) {
         until_ = a->until;
         at.request.want = a->want;
+        if (a->number > 1 && store.has().votes) {
+            if (at.unheard) core_.undo(at.request.key, at.request.owner, at.request.lease, true);
+            at.request.owner = store.new_owner(at.request.key.of, how_.permits);
+        }
         at.asking = true;
+        at.unheard = false;
         me_->asks();
         store.attempt(at.request, core_.send_by(now, until_),
                       [me = me_, number = a->number, of = cell_](backend::attempt_answer answer) {
@@ -204,15 +218,15 @@ std::optional<pursuit::outcome> pursuit::obey(engine::acquire_action action, tim
             // Not before the answer: a script that the server did not know is sent again, behind us.
             me_->once_answered(core_.plan_undo(r.key, r.owner, r.lease, false));
         }
-        return cell_->describe(no.why, no.text, no.holder);
+        return cell_->describe(no.why, no.holder);
     }
     return std::nullopt;
 }
 
 std::shared_ptr<hold> pursuit::settle(const engine::hold_it& grant, time_point now) {
-    const auto t =
-        std::make_shared<tenancy>(cell_->key_, std::move(contest_->request.owner), me_->wants.lease,
-                                  me_->wants.renewed, grant.token, grant.deadline, now);
+    const auto t = std::make_shared<tenancy>(cell_->key_, std::move(contest_->request.owner), me_->wants,
+                                             grant.token, grant.deadline, now);
+    t->acks = grant.acks;
     t->grant = {now, grant.deadline};
     t->stray = grant.stray;
     t->home = cell_;

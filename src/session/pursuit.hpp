@@ -44,6 +44,7 @@ class pursuit {
         backend::attempt_request request;
         std::unique_ptr<backend::watch_handle> watch;
         bool asking = false;
+        bool unheard = false;  // the last question had no answer in time
     };
 
     // All of a step counts from one look at the clock, before the step: never too late a time.

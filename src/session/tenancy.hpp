@@ -34,20 +34,23 @@ struct thread_mark {
 // valid() and deadline() may be called from any thread at once; the rest says who guards it.
 class tenancy {
   public:
-    tenancy(backend::lock_key k, owner_id o, milliseconds l, bool r, fence f, time_point until,
+    tenancy(backend::lock_key k, owner_id o, const engine::lease_terms& terms, fence f, time_point until,
             time_point now)
         : key(std::move(k)),
           owner(std::move(o)),
           token(f),
           since(now),
-          lease_(l.count()),
-          renewed_(r),
+          replicas(terms.replicas),
+          lease_(terms.lease.count()),
+          renewed_(terms.renewed),
           deadline_(count(until)) {}
 
     const backend::lock_key key;
     const owner_id owner;
     const fence token;
     const time_point since;
+    const replication replicas;           // who must have its renewals
+    std::uint32_t acks = 0;               // of the grant; set before anybody else sees it
     std::uint64_t id = 0;                 // in the timetable; set before anybody else sees it
     engine::shared_grant grant;           // set likewise
     bool stray = false;                   // an attempt had no answer and may still arrive; set likewise
@@ -57,6 +60,7 @@ class tenancy {
     std::unique_ptr<backend::watch_handle> watch;  // set likewise; dropped by whoever ends the tenancy
 
     // What is asked of the store at a time, and whether it is asked again before that is over.
+    [[nodiscard]] engine::lease_terms terms() const noexcept { return {lease(), renewed(), replicas}; }
     [[nodiscard]] milliseconds lease() const noexcept {
         return milliseconds{lease_.load(std::memory_order_acquire)};
     }

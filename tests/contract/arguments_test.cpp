@@ -18,6 +18,7 @@ std::error_code code_of(Fn&& fn) {
 }  // namespace
 
 TEST_P(lock_contract, any_bytes_are_a_name) {
+    if (!takes_any_name()) GTEST_SKIP() << "names with lone braces";
     for (const auto& name :
          {"x"s, std::string(1024, 'n'), "a\0b"s, "\0"s, "a\r\nb"s, "{"s, "}"s, "{}"s, "a}b"s, "{a}b"s, "a{b"s,
           "}{"s, "{{}}"s, " "s, "%s%n"s, "\xff\xfe\xc3("s, "holdfast:q1:{x}"s, "*"s, "[a]"s}) {
@@ -39,6 +40,7 @@ TEST_P(lock_contract, any_bytes_are_a_name) {
 }
 
 TEST_P(lock_contract, names_that_look_alike_are_different_locks) {
+    if (!takes_any_name()) GTEST_SKIP() << "names with lone braces";
     const std::vector<std::string> names{"x", "{x}", "{x}{x}", "x}", "{x", "X", "x\0"s, " x"};
     std::vector<lease> all;
     for (const auto& name : names) all.push_back(lock_of(a(), name)->try_acquire());
@@ -124,9 +126,10 @@ TEST_P(lock_contract, a_wait_of_all_time_waits_as_long_as_it_takes) {
     }
 }
 
-TEST_P(lock_contract, ten_thousand_locks_and_unlocks_leave_nothing_behind) {
+TEST_P(lock_contract, thousands_of_locks_and_unlocks_leave_nothing_behind) {
     const auto of_a = lock_of(a());
-    for (int i = 0; i < 9'900; ++i) {
+    const unsigned rounds = on_redlock() ? 900 : 9'900;  // it asks three servers
+    for (unsigned i = 0; i < rounds; ++i) {
         of_a->lock();
         of_a->unlock();
     }
@@ -136,11 +139,11 @@ TEST_P(lock_contract, ten_thousand_locks_and_unlocks_leave_nothing_behind) {
     }
     EXPECT_TRUE(nothing_is_left());
     EXPECT_TRUE(list(b()).empty());
-    EXPECT_EQ(a().stats().acquired, 10'000U);
-    EXPECT_EQ(a().stats().released, 10'000U);
+    EXPECT_EQ(a().stats().acquired, rounds + 100);
+    EXPECT_EQ(a().stats().released, rounds + 100);
     EXPECT_EQ(a().stats().held_now, 0U);
     if (on_redis()) {
-        EXPECT_EQ(server().keys().size(), has_fence() ? 101U : 0U);
+        EXPECT_EQ(keys().size(), has_fence() ? 101U : 0U);
     }
 }
 

@@ -124,5 +124,7 @@ TEST_P(latch_contract, can_be_waited_for_and_counted_down_by_tasks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(on, latch_contract, ::testing::ValuesIn(subjects_of({lock_kind::latch})), suffix);
+INSTANTIATE_TEST_SUITE_P(on_cluster, latch_contract, ::testing::ValuesIn(in_a_cluster({lock_kind::latch})),
+                         suffix);
 
 }  // namespace holdfast::contract

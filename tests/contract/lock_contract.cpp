@@ -1,8 +1,13 @@
 #include "contract/lock_contract.hpp"
 
+#include <array>
+
 namespace holdfast::contract {
 
 namespace {
+
+constexpr auto every_lock = {lock_kind::mutex,        lock_kind::mutex_fenced, lock_kind::recursive_mutex,
+                             lock_kind::fenced_mutex, lock_kind::fair_mutex,   lock_kind::shared_mutex};
 
 std::string_view text(lock_kind kind) {
     switch (kind) {
@@ -22,7 +27,14 @@ std::string_view text(lock_kind kind) {
 }  // namespace
 
 std::string name_of(const subject& s) {
-    return std::string{s.store == store_kind::redis ? "redis_" : "local_"}.append(text(s.lock));
+    const auto on = [&](std::string store) { return store.append(text(s.lock)); };
+    switch (s.store) {
+        case store_kind::redis: return on("redis_");
+        case store_kind::cluster: return on("cluster_");
+        case store_kind::redlock: return on("redlock_");
+        case store_kind::local: break;
+    }
+    return on("local_");
 }
 
 std::vector<subject> subjects_of(std::initializer_list<lock_kind> kinds) {
@@ -33,10 +45,24 @@ std::vector<subject> subjects_of(std::initializer_list<lock_kind> kinds) {
     return all;
 }
 
-std::vector<subject> all_subjects() {
-    return subjects_of({lock_kind::mutex, lock_kind::mutex_fenced, lock_kind::recursive_mutex,
-                        lock_kind::fenced_mutex, lock_kind::fair_mutex, lock_kind::shared_mutex});
+std::vector<subject> subjects_anywhere(std::initializer_list<lock_kind> kinds) {
+    auto all = subjects_of(kinds);
+    for (const auto kind : kinds) {
+        if (kind == lock_kind::mutex || kind == lock_kind::mutex_fenced)
+            all.push_back({store_kind::redlock, kind});
+    }
+    return all;
 }
+
+std::vector<subject> in_a_cluster(std::initializer_list<lock_kind> kinds) {
+    std::vector<subject> all;
+    for (const auto kind : kinds) all.push_back({store_kind::cluster, kind});
+    return all;
+}
+
+std::vector<subject> all_subjects() { return subjects_anywhere(every_lock); }
+
+std::vector<subject> subjects_with_all_kinds() { return subjects_of(every_lock); }
 
 // --- diary ------------------------------------------------------------------------------------------
 
@@ -76,8 +102,40 @@ test::redis_server& lock_contract::server() {
     return one;
 }
 
+std::span<test::redis_server> lock_contract::members() {
+    static std::array<test::redis_server, 3> three;
+    return three;
+}
+
+test::cluster_scene& lock_contract::cluster() {
+    static test::cluster_scene three{{.masters = 3, .replicas = false}};
+    return three;
+}
+
+std::vector<test::redis_server*> lock_contract::servers() const {
+    std::vector<test::redis_server*> all;
+    switch (GetParam().store) {
+        case store_kind::redis: all.push_back(&server()); break;
+        case store_kind::cluster:
+            for (std::size_t n = 0; n < cluster().size(); ++n) all.push_back(&cluster().server(n));
+            break;
+        case store_kind::redlock:
+            for (auto& m : members()) all.push_back(&m);
+            break;
+        case store_kind::local: break;
+    }
+    return all;
+}
+
+std::vector<std::string> lock_contract::keys() const {
+    std::vector<std::string> all;
+    for (auto* const one : servers())
+        for (auto& key : one->keys()) all.push_back(std::move(key));
+    return all;
+}
+
 void lock_contract::SetUp() {
-    if (on_redis()) server().command({"FLUSHALL"});
+    for (auto* const one : servers()) one->command({"FLUSHALL"});
     a_ = another_client();
     b_ = another_client();
 }
@@ -87,9 +145,29 @@ void lock_contract::TearDown() {
     b_.reset();
 }
 
-config lock_contract::settings() const {
+namespace {
+
+// They were started just now; and how slow a busy machine lets one be is no matter of this suite.
+config of_all(std::span<test::redis_server> members, const std::string& database) {
     config c;
-    c.url = on_redis() ? server().url() : "local:contract";
+    c.url = "redlock:restarts=trusted,node_timeout=2s";
+    for (const auto& m : members) c.url += "," + m.url() + database;
+    return c;
+}
+
+}  // namespace
+
+config lock_contract::settings() const {
+    if (on_redlock()) return of_all(members(), "");
+    config c;
+    c.url = on_cluster() ? cluster().url() : on_redis() ? server().url() : "local:contract";
+    return c;
+}
+
+config lock_contract::settings_elsewhere() const {
+    if (on_redlock()) return of_all(members(), "/1");
+    auto c = settings();
+    c.url += on_redis() ? "/1" : "-elsewhere";
     return c;
 }
 
@@ -156,10 +234,10 @@ bool lock_contract::nothing_is_left(const lock_name& name) {
     return eventually(patience, [&] {
         const auto seen = inspect(b(), name);
         if (seen.layout != "free" || !seen.holders.empty() || !seen.queue.empty()) return false;
-        if (!on_redis()) return true;
-        const auto keys = server().keys();
-        return std::all_of(keys.begin(), keys.end(), [](const auto& k) {
-            return k.starts_with("holdfast:f") || k.starts_with("redisson_lock_token:");
+        const auto left = keys();
+        return std::all_of(left.begin(), left.end(), [](const auto& k) {
+            return k.starts_with("holdfast:f") || k.starts_with("redisson_lock_token:") ||
+                   k == "holdfast:redlock";
         });
     });
 }
@@ -175,16 +253,28 @@ INSTANTIATE_TEST_SUITE_P(on, line_contract,
                                                           lock_kind::fair_mutex})),
                          suffix);
 INSTANTIATE_TEST_SUITE_P(on, turns_contract,
-                         ::testing::ValuesIn(subjects_of({lock_kind::mutex, lock_kind::mutex_fenced,
-                                                          lock_kind::recursive_mutex, lock_kind::fenced_mutex,
-                                                          lock_kind::shared_mutex})),
+                         ::testing::ValuesIn(subjects_anywhere(
+                             {lock_kind::mutex, lock_kind::mutex_fenced, lock_kind::recursive_mutex,
+                              lock_kind::fenced_mutex, lock_kind::shared_mutex})),
                          suffix);
 INSTANTIATE_TEST_SUITE_P(on, recursive_contract,
                          ::testing::ValuesIn(subjects_of({lock_kind::recursive_mutex, lock_kind::fenced_mutex,
                                                           lock_kind::fair_mutex, lock_kind::shared_mutex})),
                          suffix);
-INSTANTIATE_TEST_SUITE_P(on, fenced_contract,
-                         ::testing::ValuesIn(subjects_of({lock_kind::mutex_fenced, lock_kind::fenced_mutex})),
+INSTANTIATE_TEST_SUITE_P(
+    on, fenced_contract,
+    ::testing::ValuesIn(subjects_anywhere({lock_kind::mutex_fenced, lock_kind::fenced_mutex})), suffix);
+
+INSTANTIATE_TEST_SUITE_P(on_cluster, lock_contract,
+                         ::testing::ValuesIn(in_a_cluster({lock_kind::mutex, lock_kind::recursive_mutex})),
                          suffix);
+INSTANTIATE_TEST_SUITE_P(on_cluster, mutex_contract, ::testing::ValuesIn(in_a_cluster({lock_kind::mutex})),
+                         suffix);
+INSTANTIATE_TEST_SUITE_P(on_cluster, line_contract,
+                         ::testing::ValuesIn(in_a_cluster({lock_kind::fair_mutex})), suffix);
+INSTANTIATE_TEST_SUITE_P(on_cluster, recursive_contract,
+                         ::testing::ValuesIn(in_a_cluster({lock_kind::shared_mutex})), suffix);
+INSTANTIATE_TEST_SUITE_P(on_cluster, fenced_contract,
+                         ::testing::ValuesIn(in_a_cluster({lock_kind::mutex_fenced})), suffix);
 
 }  // namespace holdfast::contract

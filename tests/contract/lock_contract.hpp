@@ -3,6 +3,7 @@
 #pragma once
 
 #include "support/background.hpp"
+#include "support/cluster_scene.hpp"
 #include "support/eventually.hpp"
 #include "support/redis_server.hpp"
 
@@ -17,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -30,7 +32,7 @@ using std::chrono::milliseconds;
 using test::eventually;
 using test::in_background;
 
-enum class store_kind { redis, local };
+enum class store_kind { redis, cluster, redlock, local };
 enum class lock_kind {
     mutex,
     mutex_fenced,
@@ -54,7 +56,13 @@ struct subject {
     return name_of(info.param);
 }
 [[nodiscard]] std::vector<subject> all_subjects();
+[[nodiscard]] std::vector<subject> subjects_with_all_kinds();  // of a store that has them
+// Those of one store, which hold for all locks there are.
 [[nodiscard]] std::vector<subject> subjects_of(std::initializer_list<lock_kind> kinds);
+// And of several servers together, which know the mutex, and no line of waiters.
+[[nodiscard]] std::vector<subject> subjects_anywhere(std::initializer_list<lock_kind> kinds);
+// A cluster is Redis with its keys in several places: one kind of each sort shows what that changes.
+[[nodiscard]] std::vector<subject> in_a_cluster(std::initializer_list<lock_kind> kinds);
 
 // Long enough for a sanitizer on a busy machine. Only a failing test waits for it to pass.
 constexpr milliseconds patience = 10s;
@@ -92,16 +100,28 @@ class lock_contract : public ::testing::TestWithParam<subject> {
 
     static constexpr const char* stock = "stock:42";
 
-    [[nodiscard]] bool on_redis() const { return GetParam().store == store_kind::redis; }
+    // Redis, with all kinds, on one server or several.
+    [[nodiscard]] bool on_redis() const {
+        return GetParam().store == store_kind::redis || GetParam().store == store_kind::cluster;
+    }
+    [[nodiscard]] bool on_cluster() const { return GetParam().store == store_kind::cluster; }
+    [[nodiscard]] bool on_redlock() const { return GetParam().store == store_kind::redlock; }
     [[nodiscard]] bool is(std::initializer_list<lock_kind> kinds) const {
         return std::find(kinds.begin(), kinds.end(), GetParam().lock) != kinds.end();
     }
     [[nodiscard]] bool is_mutex() const { return is({lock_kind::mutex, lock_kind::mutex_fenced}); }
-    [[nodiscard]] bool keeps_line() const { return is_mutex() || is({lock_kind::fair_mutex}); }
+    // Keys of Redisson's layouts lie in several slots if a name has a lone brace, and are refused in a
+    // cluster.
+    [[nodiscard]] bool takes_any_name() const { return !on_cluster() || is_mutex(); }
+    [[nodiscard]] bool keeps_line() const {
+        return !on_redlock() && (is_mutex() || is({lock_kind::fair_mutex}));
+    }
     [[nodiscard]] bool has_fence() const { return is({lock_kind::mutex_fenced, lock_kind::fenced_mutex}); }
 
     // --- who takes part ---------------------------------------------------------------------------
     [[nodiscard]] config settings() const;
+    // Where all names are others'.
+    [[nodiscard]] config settings_elsewhere() const;
     client& a() { return *a_; }
     client& b() { return *b_; }
     void a_leaves() { a_.reset(); }
@@ -109,6 +129,9 @@ class lock_contract : public ::testing::TestWithParam<subject> {
         return std::make_unique<client>(settings());
     }
     [[nodiscard]] static test::redis_server& server();
+    [[nodiscard]] static std::span<test::redis_server> members();
+    // Of all servers, where there are any.
+    [[nodiscard]] std::vector<std::string> keys() const;
 
     [[nodiscard]] any_lock lock_of(client& on, const lock_name& name = stock,
                                    lock_options options = {}) const;
@@ -130,6 +153,10 @@ class lock_contract : public ::testing::TestWithParam<subject> {
     [[nodiscard]] bool nothing_is_left(const lock_name& name = stock);
 
   private:
+    [[nodiscard]] static test::cluster_scene& cluster();
+    // Those on which the keys are.
+    [[nodiscard]] std::vector<test::redis_server*> servers() const;
+
     std::unique_ptr<client> a_;
     std::unique_ptr<client> b_;
 };

@@ -7,6 +7,9 @@
 #include <boost/asio/use_future.hpp>
 
 #include <array>
+#include <atomic>
+#include <future>
+#include <stdexcept>
 
 namespace holdfast::contract {
 
@@ -21,6 +24,7 @@ class multi_contract : public lock_contract {
     [[nodiscard]] bool neither_is_left() { return nothing_is_left(from) && nothing_is_left(to); }
     bool free(const char* name) { return static_cast<bool>(lock_of(b(), name)->try_acquire()); }
 };
+class kinds_contract : public multi_contract {};  // of several kinds beside each other
 
 TEST_P(multi_contract, holds_all_of_them_or_none) {
     auto both = both_of(a());
@@ -165,6 +169,53 @@ TEST_P(multi_contract, async_acquire_takes_all) {
     EXPECT_TRUE(eventually(patience, [&] { return neither_is_left(); }));
 }
 
+// The client's own thread renews leases meanwhile: it must not be the one that runs the user's code.
+TEST_P(multi_contract, a_slow_on_wait_holds_up_nothing_of_an_async_acquisition) {
+    // The callback may still be on its way out when this test ends, so it keeps what it uses.
+    const auto told = std::make_shared<std::promise<void>>();
+    auto first_told = told->get_future();
+    std::promise<void> go_on;
+    const auto x = from_of(a());
+    const auto y = to_of(a());
+    const std::array<const detail::leasable*, 2> members{x.get(), y.get()};
+    multi_lock both(members, {.on_wait = [told, wait = go_on.get_future().share()](const lock_name&) {
+                        told->set_value();
+                        wait.wait();
+                    }});
+    auto last = lock_of(b(), from)->acquire();
+    auto waiting = async_acquire(both, boost::asio::use_future);
+    EXPECT_EQ(first_told.wait_for(patience), std::future_status::ready);
+    auto another = lock_of(a(), "account:9");
+    auto beside = async_acquire(*another, boost::asio::use_future);
+    EXPECT_EQ(beside.wait_for(patience), std::future_status::ready);
+    EXPECT_TRUE(last.release());
+    EXPECT_EQ(waiting.wait_for(patience), std::future_status::ready) << "it waits for the callback";
+    go_on.set_value();
+    EXPECT_TRUE(waiting.get().release());
+    EXPECT_TRUE(beside.get().release());
+    EXPECT_TRUE(neither_is_left());
+}
+
+TEST_P(multi_contract, what_on_wait_throws_is_dropped) {
+    std::atomic<int> told{0};
+    const auto x = from_of(a());
+    const auto y = to_of(a());
+    const std::array<const detail::leasable*, 2> members{x.get(), y.get()};
+    multi_lock both(members, {.on_wait = [&](const lock_name&) {
+                        ++told;
+                        throw std::runtime_error("mine");
+                    }});
+    for (const bool async : {false, true}) {
+        auto last = lock_of(b(), from)->acquire();
+        auto waiting = async ? async_acquire(both, boost::asio::use_future)
+                             : in_background([&] { return both.acquire(); });
+        EXPECT_TRUE(eventually(patience, [&] { return told == (async ? 2 : 1); }));
+        EXPECT_TRUE(last.release());
+        EXPECT_TRUE(waiting.get().release());
+    }
+    EXPECT_TRUE(neither_is_left());
+}
+
 TEST_P(multi_contract, a_member_that_fails_is_named_and_the_others_are_given_back) {
     auto gone = another_client();
     const auto x = from_of(a());
@@ -198,7 +249,7 @@ TEST_P(multi_contract, one_that_stands_twice_is_refused) {
     EXPECT_EQ(code([&] { multi_lock{std::span<const detail::leasable* const>{}}; }), errc::invalid_argument);
 }
 
-TEST_P(multi_contract, may_be_made_of_others_and_of_different_kinds) {
+TEST_P(kinds_contract, may_be_made_of_others_and_of_different_kinds) {
     auto both = both_of(a());
     mutex numbered(a(), "numbered", {.fenced = true});
     counting_semaphore seats(a(), "seats", {.total = 3});
@@ -214,6 +265,8 @@ TEST_P(multi_contract, may_be_made_of_others_and_of_different_kinds) {
         EXPECT_EQ(fences[3], fence::none);
         EXPECT_EQ(seats.available_permits(), 1);
         EXPECT_THROW((void)both.fences(held), error);
+        multi_lock as_many{both, numbered, *lock_of(a(), "other")};
+        EXPECT_THROW((void)as_many.fences(held), error);
         EXPECT_EQ(held.release(), release_outcome::released);
         EXPECT_EQ(held.state(), lease_state::released);
     }
@@ -229,5 +282,6 @@ TEST_P(multi_contract, may_be_made_of_others_and_of_different_kinds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(on, multi_contract, ::testing::ValuesIn(all_subjects()), suffix);
+INSTANTIATE_TEST_SUITE_P(on, kinds_contract, ::testing::ValuesIn(subjects_with_all_kinds()), suffix);
 
 }  // namespace holdfast::contract

@@ -127,7 +127,7 @@ TEST_P(semaphore_contract, gets_permits_back_from_a_holder_that_does_not_renew) 
 
 TEST_P(semaphore_contract, renews_what_is_held) {
     of(a())->try_set_permits(2);
-    auto held = of(a())->acquire({.ttl = 400ms, .renew = true, .permits = 2});
+    auto held = of(a())->acquire({.ttl = 1s, .renew = true, .permits = 2});
     ASSERT_TRUE(eventually(patience, [&] { return a().stats().renewals >= 4; }));
     EXPECT_TRUE(held.valid());
     EXPECT_FALSE(of(b())->try_acquire());
@@ -347,6 +347,8 @@ TEST_P(permit_contract, gives_no_more_than_a_thousand_at_once) {
 INSTANTIATE_TEST_SUITE_P(
     on, semaphore_contract,
     ::testing::ValuesIn(subjects_of({lock_kind::counting_semaphore, lock_kind::permit_semaphore})), suffix);
+INSTANTIATE_TEST_SUITE_P(on_cluster, semaphore_contract,
+                         ::testing::ValuesIn(in_a_cluster({lock_kind::permit_semaphore})), suffix);
 INSTANTIATE_TEST_SUITE_P(on, counting_contract,
                          ::testing::ValuesIn(subjects_of({lock_kind::counting_semaphore})), suffix);
 INSTANTIATE_TEST_SUITE_P(on, permit_contract, ::testing::ValuesIn(subjects_of({lock_kind::permit_semaphore})),

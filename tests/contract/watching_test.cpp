@@ -102,7 +102,7 @@ TEST_P(lock_contract, shows_who_holds_it) {
     EXPECT_EQ(seen.holders[0].owner, held.owner().str());
     EXPECT_EQ(seen.holders[0].pid, ::getpid());
     EXPECT_EQ(seen.holders[0].holds, 1U);
-    EXPECT_TRUE(seen.holders[0].connected);
+    EXPECT_EQ(seen.holders[0].client, backend::presence::connected);
     ASSERT_TRUE(seen.ttl);
     EXPECT_GT(*seen.ttl, 25s);
     EXPECT_LE(*seen.ttl, 30s);
@@ -127,6 +127,7 @@ TEST_P(line_contract, shows_who_waits) {
 }
 
 TEST_P(lock_contract, lists_what_is_held) {
+    if (!takes_any_name()) GTEST_SKIP() << "names with lone braces";
     const auto one = lock_of(a(), "list:one")->acquire();
     const auto two = lock_of(a(), "list:two")->acquire();
     const auto other = lock_of(b(), "else{")->acquire();

@@ -22,7 +22,7 @@ touch "$scratch/programs/our-program"
 chmod +x "$scratch/programs/our-program"
 PATH=$PATH:$scratch/programs
 
-offers 'run ls inspect evict latch demo lab' holdfast ''
+offers 'run ls inspect evict doctor latch demo lab' holdfast ''
 offers 'inspect' holdfast i
 offers 'run' holdfast --url redis : //db1:6379 r
 offers '--version' holdfast --v
@@ -32,6 +32,9 @@ offers 'recursive' holdfast run --kind r
 offers 'mutex recursive fair fenced shared semaphore permits' holdfast run --kind =
 offers 'recursive' holdfast run --kind = rec
 offers 'mutex' holdfast demo --kind m
+offers 'doctor demo' holdfast d
+offers 'mutex recursive fair fenced shared semaphore permits latch' holdfast doctor --kind ''
+offers '--quiet' holdfast doctor --q
 offers 'term' holdfast run -n --on-loss t
 offers '' holdfast run --ttl ''
 offers '--url' holdfast ls --u

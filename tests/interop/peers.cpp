@@ -1,5 +1,6 @@
 #include "interop/peers.hpp"
 
+#include <array>
 #include <map>
 
 namespace holdfast::test {
@@ -19,11 +20,21 @@ peer& the_poller(const std::string& name) {
     return one_for_all(name, [&](const redis_server& on) { return start_poller(on, name); });
 }
 
+peer& the_poller_on_several(const std::string& name) {
+    return one_for_all(name + " on several",
+                       [&](const redis_server&) { return start_poller(several_servers(), name); });
+}
+
 }  // namespace
 
 redis_server& interop_server() {
     static redis_server server;
     return server;
+}
+
+std::span<redis_server, several> several_servers() {
+    static std::array<redis_server, several> servers;
+    return servers;
 }
 
 peer& redisson(const std::string& version) {
@@ -33,5 +44,19 @@ peer& redisson(const std::string& version) {
 peer& redis_py() { return the_poller("redis_py"); }
 peer& redsync() { return the_poller("redsync"); }
 peer& node_redlock() { return the_poller("node_redlock"); }
+
+peer& redisson_on_several() {
+    peer& java = redisson(newest_redisson);
+    static const auto opened = [&] {
+        std::string addresses;
+        for (const auto& server : several_servers())
+            addresses += (addresses.empty() ? "" : ",") + server.url();
+        return java.tell("main", "open", "several", addresses);
+    }();
+    (void)opened;
+    return java;
+}
+peer& redsync_on_several() { return the_poller_on_several("redsync"); }
+peer& node_redlock_on_several() { return the_poller_on_several("node_redlock"); }
 
 }  // namespace holdfast::test

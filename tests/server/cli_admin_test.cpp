@@ -1,5 +1,6 @@
 // `holdfast ls`, `inspect`, `evict`, and what goes for every command.
 #include "server/cli_scene.hpp"
+#include "server/scene.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -138,7 +139,7 @@ TEST_F(admin_command, misuse_is_64_and_one_sentence) {
         {{"ls", "a", "b"}, "the argument \"b\" is one too many; see holdfast ls --help"},
         {{"ls", "\x1b[2J", "\x1b[2J"}, "the argument \"\\x1b[2J\" is one too many; see holdfast ls --help"},
         {{"--url", "a", "--url", "b", "ls"},
-         "only one --url is supported today; several stores come with a later version"},
+         "give one --url; one lock on several independent servers is redlock:URL,URL,URL"},
     };
     for (const auto& [arguments, sentence] : wrong) {
         const auto refused = run(arguments);
@@ -159,8 +160,9 @@ TEST_F(admin_command, url_of_the_command_line_comes_before_that_of_the_environme
 }
 
 TEST_F(admin_command, every_command_has_help_with_examples) {
-    for (const words& arguments : {words{"--help"}, words{"run", "--help"}, words{"ls", "--help"},
-                                   words{"inspect", "--help"}, words{"evict", "--help"}}) {
+    for (const words& arguments :
+         {words{"--help"}, words{"run", "--help"}, words{"ls", "--help"}, words{"inspect", "--help"},
+          words{"evict", "--help"}, words{"doctor", "--help"}}) {
         const auto help = run(arguments);
         EXPECT_EQ(help.code, 0);
         EXPECT_NE(help.output.find("Examples:"), std::string::npos);
@@ -302,6 +304,27 @@ TEST_F(admin_command, a_long_line_is_counted_whole) {
 }
 
 // timeout(1) sends TERM to the process and to its group.
+// Larger than the buffer of stdio it is refused while it is written, else when it is written out.
+TEST_F(admin_command, what_cannot_be_written_is_74_however_much_it_is) {
+    const auto code_of = [&](const std::string& what) {
+        auto full = start_shell("exec \"$0\" " + what + " > /dev/full");
+        const auto ended = outcome_of(full);
+        EXPECT_NE(ended.errors.find("holdfast: the output cannot be written"), std::string::npos)
+            << ended.errors;
+        return ended.code;
+    };
+    const auto hold = [&](const std::string& name) {
+        server.command({"HSET", name, "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "1"});
+        server.command({"PEXPIRE", name, "60000"});
+    };
+    hold("job");
+    EXPECT_EQ(code_of("ls"), 74);
+    EXPECT_EQ(code_of("doctor --json"), 74);
+    for (int i = 0; i < 300; ++i) hold("job" + std::to_string(i));
+    EXPECT_EQ(code_of("ls"), 74);
+    EXPECT_EQ(code_of("ls --json"), 74);
+}
+
 TEST_F(admin_command, a_signal_that_comes_twice_at_once_is_one) {
     server.command({"HSET", "fair", "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "1"});
     for (int round = 0; round < 5; ++round) {

@@ -113,6 +113,17 @@ TEST(cli_lab, says_before_it_plays_that_a_file_cannot_be_written) {
     EXPECT_NE(run.errors().find("/nonexistent/page.html"), std::string::npos) << run.errors();
 }
 
+TEST(cli_lab, a_full_disk_is_told) {
+    const show_place place;
+    for (const auto* const what : {"lab", "lab --json", "lab gold", "--help"}) {
+        child_process run{{"sh", "-c", std::string{"exec \"$0\" "} + what + " > /dev/full", HOLDFAST_COMMAND},
+                          place.environment()};
+        EXPECT_EQ(run.wait(show_limit), 74) << what;
+        EXPECT_NE(run.errors().find("cannot be written"), std::string::npos) << what << run.errors();
+    }
+    EXPECT_TRUE(place.empty());
+}
+
 TEST(cli_lab, a_page_wants_something_played) {
     const show_place place;
     child_process run{lab({"--html", "page.html"}), place.environment()};

@@ -139,6 +139,10 @@ TEST_F(run_command, misuse_is_64_and_one_sentence) {
         {"run", "--on-loss", "ignore", "--max-hold", "1s", "a", "--", "true"},
         {"run", "--at-least", "2s", "--max-hold", "1s", "a", "--", "true"},
         {"run", "-E", "256", "a", "--", "true"},
+        {"run", "--replicas", "0", "a", "--", "true"},
+        {"run", "--replicas-within", "1s", "a", "--", "true"},
+        {"run", "--replicas", "1", "--replicas-within", "0", "a", "--", "true"},
+        {"run", "--replicas", "1", "--replicas-within", "20s", "a", "--", "true"},
         {"run", "--json-fd", "77", "a", "--", "true"},
         {"run", "--json-fd", "0", "a", "--", "true"},
         {"run", "-s", "-x", "a", "--", "true"},
@@ -389,6 +393,19 @@ TEST_F(run_command, verbose_says_for_whom_it_waits) {
     auto waiter = start({"run", "-v", "a", "--", "true"});
     ASSERT_TRUE(waiter.wait_for_output("waiting for \"a\", held by ", patience));
     EXPECT_TRUE(waiter.wait_for_output(", pid " + std::to_string(holder.pid()), patience)) << waiter.errors();
+}
+
+// Who has less time than an answer may take asks once for all; how long that is the settings say.
+TEST_F(run_command, short_wait_is_told_of_where_answers_are_quick) {
+    hold_as_another_client("a");
+    const test::temp_dir folder;
+    const auto file = (folder.path() / "holdfast.conf").string();
+    std::ofstream{file} << "answer_timeout = 200ms\n";
+    const auto waited = run({"--config", file, "run", "--json-fd", "1", "-w", "1s", "a", "--", "true"});
+    EXPECT_EQ(waited.code, 1);
+    EXPECT_NE(waited.output.find("\"waiting\""), std::string::npos) << waited.output << waited.errors;
+    EXPECT_EQ(run({"run", "--json-fd", "1", "-w", "1s", "a", "--", "true"}).output.find("\"waiting\""),
+              std::string::npos);
 }
 
 // --- several locks ------------------------------------------------------------------------------

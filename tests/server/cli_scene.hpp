@@ -34,9 +34,9 @@ inline child_process start_command(words arguments, const child_process::environ
     return child_process{arguments, extra};
 }
 
-inline outcome outcome_of(child_process& command) {
+inline outcome outcome_of(child_process& command, std::chrono::milliseconds within = patience) {
     command.close_input();
-    const auto code = command.wait(patience);
+    const auto code = command.wait(within);
     EXPECT_TRUE(code) << "it does not end; so far it said " << command.output() << command.errors();
     return {code.value_or(-1), command.output(), command.errors()};
 }

@@ -5,7 +5,7 @@
 namespace holdfast::test {
 namespace {
 
-constexpr auto line = "redisson_lock_queue:{job}";
+constexpr auto line_key = "redisson_lock_queue:{job}";
 constexpr auto limits = "redisson_lock_timeout:{job}";
 // Of Java: its thread ids are small.
 const std::string java = "0d2b3c47-0c5e-4a45-9f9e-000000000000:41";
@@ -21,7 +21,7 @@ config brisk(const std::string& url) {
 
 class fair_line : public ::testing::Test {
   protected:
-    [[nodiscard]] std::int64_t length() { return server.command({"LLEN", line}).number; }
+    [[nodiscard]] std::int64_t length() { return server.command({"LLEN", line_key}).number; }
     // Milliseconds from now.
     [[nodiscard]] std::int64_t limit_of(const std::string& owner) {
         const auto score = server.command({"ZSCORE", limits, owner}).text;
@@ -31,9 +31,18 @@ class fair_line : public ::testing::Test {
     }
     void stands_in_line(const std::string& owner, milliseconds limit) {
         const auto now = server.command({"TIME"}).items;
-        server.command({"RPUSH", line, owner});
+        server.command({"RPUSH", line_key, owner});
         server.command(
             {"ZADD", limits, std::to_string(std::stoll(now[0].text) * 1000 + limit.count()), owner});
+    }
+
+    // As one of Redisson's that waits: it listens, and has 300 ms left in line.
+    child_process listens_in_line(const std::string& owner) {
+        stands_in_line(owner, 300ms);
+        child_process listening{
+            {"redis-cli", "-p", std::to_string(server.port()), "SUBSCRIBE", channel_of("job") + ":" + owner}};
+        EXPECT_TRUE(listening.wait_for_output("subscribe", patience));
+        return listening;
     }
 
     redis_server server;
@@ -62,7 +71,7 @@ TEST(a_fair_line, is_held_up_by_a_waiter_that_was_killed_for_its_liveness) {
     fair_mutex lock{c, "job"};
     fair_mutex others{d, "job"};
     const auto length_is = [&](std::int64_t n) {
-        return eventually(patience, [&] { return server.command({"LLEN", line}).number == n; });
+        return eventually(patience, [&] { return server.command({"LLEN", line_key}).number == n; });
     };
     lease held = lock.acquire();
     killed.write("go\n");
@@ -85,9 +94,9 @@ TEST(a_fair_line, is_held_up_by_a_waiter_that_was_stopped_for_its_liveness) {
     fair_mutex lock{c, "job"};
     lease held = lock.acquire();
     stopped.write("go\n");
-    ASSERT_TRUE(eventually(patience, [&] { return server.command({"LLEN", line}).number == 1; }));
+    ASSERT_TRUE(eventually(patience, [&] { return server.command({"LLEN", line_key}).number == 1; }));
     auto waiter = waiter_for(lock);
-    ASSERT_TRUE(eventually(patience, [&] { return server.command({"LLEN", line}).number == 2; }));
+    ASSERT_TRUE(eventually(patience, [&] { return server.command({"LLEN", line_key}).number == 2; }));
     stopped.pause();
     const stopwatch since;
     held.release();
@@ -120,7 +129,7 @@ TEST_F(fair_line, many_dead_ones_cost_no_more_than_one) {
 }
 
 TEST_F(fair_line, a_head_without_a_limit_is_passed_over) {
-    server.command({"RPUSH", line, java});
+    server.command({"RPUSH", line_key, java});
     const stopwatch since;
     EXPECT_TRUE(lock.acquire().valid());
     EXPECT_LT(since.took(), liveness + slack);
@@ -130,16 +139,13 @@ TEST_F(fair_line, a_head_without_a_limit_is_passed_over) {
 // One that listens is alive, though its time is up: Redisson's own waiters lose their place then.
 TEST_F(fair_line, a_head_that_listens_keeps_its_turn) {
     lease held = lock.acquire();
-    stands_in_line(java, 300ms);
-    child_process listening{
-        {"redis-cli", "-p", std::to_string(server.port()), "SUBSCRIBE", channel_of("job") + ":" + java}};
-    ASSERT_TRUE(listening.wait_for_output("subscribe", patience));
+    auto listening = listens_in_line(java);
     auto waiter = waiter_for(others);
     ASSERT_TRUE(eventually(patience, [&] { return length() == 2; }));
     held.release();
     EXPECT_TRUE(listening.wait_for_output("message", patience));
     EXPECT_FALSE(ready(waiter, liveness + 300ms));
-    EXPECT_EQ(server.command({"LINDEX", line, "0"}).text, java);
+    EXPECT_EQ(server.command({"LINDEX", line_key, "0"}).text, java);
     listening.kill();
     EXPECT_TRUE(waiter.get().valid());
 }
@@ -152,7 +158,7 @@ TEST_F(fair_line, a_try_that_gave_up_costs_those_behind_it_nothing) {
     ASSERT_TRUE(eventually(patience, [&] { return length() == 2; }));
     EXPECT_FALSE(brief.get());
     ASSERT_TRUE(eventually(patience, [&] { return length() == 1; }));
-    const auto first = server.command({"LINDEX", line, "0"}).text;
+    const auto first = server.command({"LINDEX", line_key, "0"}).text;
     EXPECT_GT(limit_of(first), 0);
     const stopwatch since;
     held.release();
@@ -164,11 +170,11 @@ TEST_F(fair_line, who_waits_longer_than_its_limit_renews_it_and_keeps_its_place)
     lease held = lock.acquire();
     auto first = waiter_for(others);
     ASSERT_TRUE(eventually(patience, [&] { return length() == 1; }));
-    const auto owner = server.command({"LINDEX", line, "0"}).text;
+    const auto owner = server.command({"LINDEX", line_key, "0"}).text;
     // As if it had waited for long.
     server.command({"ZADD", limits, "XX", "1", owner});
     EXPECT_TRUE(eventually(patience, [&] { return limit_of(owner) > 0; }));
-    EXPECT_EQ(server.command({"LINDEX", line, "0"}).text, owner);
+    EXPECT_EQ(server.command({"LINDEX", line_key, "0"}).text, owner);
     held.release();
     EXPECT_EQ(first.get().owner().str(), owner);
 }
@@ -179,10 +185,10 @@ TEST_F(fair_line, a_waiter_behind_java_is_not_taken_for_dead_when_java_enters) {
     stands_in_line(java, 1s);
     auto waiter = waiter_for(others);
     ASSERT_TRUE(eventually(patience, [&] { return length() == 2; }));
-    const auto ours = server.command({"LINDEX", line, "1"}).text;
+    const auto ours = server.command({"LINDEX", line_key, "1"}).text;
     EXPECT_TRUE(eventually(patience, [&] { return limit_of(ours) > 300'000; }));
     // What Redisson's script does when it enters.
-    server.command({"LPOP", line});
+    server.command({"LPOP", line_key});
     server.command({"ZREM", limits, java});
     server.command({"ZINCRBY", limits, "-300000", ours});
     EXPECT_GT(limit_of(ours), 0);
@@ -202,7 +208,7 @@ TEST_F(fair_line, the_limit_of_a_java_waiter_that_does_not_listen_yet_is_left_al
     ASSERT_TRUE(listening.wait_for_output("subscribe", patience));
     // When the dead one is out it hears that it is its turn.
     EXPECT_TRUE(listening.wait_for_output("message", patience));
-    EXPECT_EQ(server.command({"LINDEX", line, "0"}).text, java);
+    EXPECT_EQ(server.command({"LINDEX", line_key, "0"}).text, java);
     EXPECT_GT(limit_of(java), 500'000);
     EXPECT_FALSE(ready(waiter));
     listening.kill();
@@ -212,10 +218,7 @@ TEST_F(fair_line, the_limit_of_a_java_waiter_that_does_not_listen_yet_is_left_al
 // Java's limit is prolonged once: it may be stopped too.
 TEST_F(fair_line, a_head_that_only_listens_loses_its_turn_in_the_end) {
     lease held = lock.acquire();
-    stands_in_line(java, 300ms);
-    child_process listening{
-        {"redis-cli", "-p", std::to_string(server.port()), "SUBSCRIBE", channel_of("job") + ":" + java}};
-    ASSERT_TRUE(listening.wait_for_output("subscribe", patience));
+    auto listening = listens_in_line(java);
     auto waiter = waiter_for(others);
     ASSERT_TRUE(eventually(patience, [&] { return length() == 2; }));
     held.release();

@@ -1,4 +1,5 @@
 // A fenced mutex asks twice after a hand-over: is it mine, and which fence. What may happen in between.
+#include "support/background.hpp"
 #include "support/fault_proxy.hpp"
 #include "support/redis_server.hpp"
 

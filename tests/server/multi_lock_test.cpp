@@ -38,6 +38,7 @@ TEST_F(on_two_servers, it_is_lost_when_one_server_ends) {
     EXPECT_TRUE(eventually(patience, [&] { return told.load(); }));
     EXPECT_FALSE(held.valid());
     EXPECT_EQ(held.state(), lease_state::lost);
+    EXPECT_EQ(both.states(held), (std::vector{lease_state::held, lease_state::lost})) << "which of them";
     EXPECT_FALSE(here_free()) << "the holder still has to stop its work";
     EXPECT_EQ(held.release(), release_outcome::already_lost);
     EXPECT_TRUE(here_free());

@@ -53,12 +53,12 @@ class redisson_counters : public ::testing::Test {
     std::promise<void> ready_;
 };
 
-using words = std::vector<std::string>;
+using word_list = std::vector<std::string>;
 
 TEST_F(redisson_counters, vector_20_a_semaphore_that_is_not_there) {
     counting_semaphore semaphore{c, "job"};
     EXPECT_FALSE(semaphore.try_take());
-    EXPECT_EQ(heard(semaphore_channel, [&] { semaphore.give(); }), words{"1"});
+    EXPECT_EQ(heard(semaphore_channel, [&] { semaphore.give(); }), word_list{"1"});
     EXPECT_EQ(value(), "1");
 }
 
@@ -68,9 +68,9 @@ TEST_F(redisson_counters, vector_21_adding_keeps_the_time_limit_and_tells_no_neg
     counting_semaphore semaphore{c, "job"};
     server.command({"SET", "job", "5", "PX", "60000"});
     semaphore.take(2);
-    EXPECT_EQ(heard(semaphore_channel, [&] { semaphore.give(2); }), words{"5"});
+    EXPECT_EQ(heard(semaphore_channel, [&] { semaphore.give(2); }), word_list{"5"});
     EXPECT_GT(pttl(server, "job"), 0ms);
-    EXPECT_EQ(heard(semaphore_channel, [&] { EXPECT_EQ(semaphore.add_permits(-9), -4); }), words{});
+    EXPECT_EQ(heard(semaphore_channel, [&] { EXPECT_EQ(semaphore.add_permits(-9), -4); }), word_list{});
     EXPECT_EQ(value(), "-4");
     EXPECT_GT(pttl(server, "job"), 0ms);
 }
@@ -110,12 +110,12 @@ TEST_F(redisson_counters, vector_24_a_permit_that_is_released_too_late_is_lost_a
 
 TEST_F(redisson_counters, vector_25_a_latch) {
     latch counted{c, "job"};
-    EXPECT_EQ(heard(latch_channel, [&] { counted.try_set_count(2); }), words{"1"});
+    EXPECT_EQ(heard(latch_channel, [&] { counted.try_set_count(2); }), word_list{"1"});
     EXPECT_EQ(value(), "2");
-    EXPECT_EQ(heard(latch_channel, [&] { counted.count_down(); }), words{});
-    EXPECT_EQ(heard(latch_channel, [&] { counted.count_down(); }), words{"0"});
+    EXPECT_EQ(heard(latch_channel, [&] { counted.count_down(); }), word_list{});
+    EXPECT_EQ(heard(latch_channel, [&] { counted.count_down(); }), word_list{"0"});
     EXPECT_FALSE(exists(server, "job"));
-    EXPECT_EQ(heard(latch_channel, [&] { counted.count_down(); }), words{});
+    EXPECT_EQ(heard(latch_channel, [&] { counted.count_down(); }), word_list{});
     EXPECT_FALSE(exists(server, "job"));
     // Java may set it to 0, and cannot set it again then; ours can.
     server.command({"SET", "job", "0"});

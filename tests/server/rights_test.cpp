@@ -15,6 +15,10 @@ redis_server::options with_users() {
         "elsewhere on >pw ~other* &* +@all",
         "plain on >pw ~* &* +@all",
         "eternal on >pw ~* &* +@all -pexpire",
+        "partial on >pw ~job ~other ~holdfast:*{job}* &* +@all",  // no line for the other
+        "unlisting on >pw ~* &* +@all -zadd",
+        "uncounting on >pw ~* &* +@all -incrby",
+        "blind on >pw ~* &* +@all -client|list",
     };
     return o;
 }
@@ -50,6 +54,16 @@ class rights_of : public rights {
         for (auto& a : all) a.get();
         EXPECT_FALSE(exists(server, "job"));
     }
+    // Who waits has it soon, though nobody can tell it.
+    static void expect_found_by_polling(lease& held, std::future<lease>& waiter) {
+        EXPECT_FALSE(ready(waiter, 100ms));
+        const stopwatch since;
+        EXPECT_EQ(held.release(), release_outcome::released);
+        lease got = waiter.get();
+        EXPECT_TRUE(got.valid());
+        EXPECT_LT(since.took(), slack);
+        EXPECT_EQ(got.release(), release_outcome::released);
+    }
 };
 TYPED_TEST_SUITE(rights_of, all_kinds, kind_names);
 
@@ -62,14 +76,7 @@ TYPED_TEST(rights_of, a_user_without_channels_polls_and_is_told_so) {
     lease held = lock.acquire();
     auto waiter = waiter_for(others);
     EXPECT_TRUE(events.has(event_kind::no_channel_right));
-    EXPECT_FALSE(ready(waiter, 50ms));
-    const stopwatch since;
-    EXPECT_EQ(held.release(), release_outcome::released);
-    lease got = waiter.get();
-    EXPECT_TRUE(got.valid());
-    EXPECT_LT(since.took(), slack);
-    EXPECT_EQ(got.release(), release_outcome::released);
-
+    this->expect_found_by_polling(held, waiter);
     this->expect_exclusive_and_live("silent", 10);
 }
 
@@ -87,13 +94,7 @@ TYPED_TEST(rights_of, a_user_without_the_helper_keys_locks_without_a_line) {
         auto others = TypeParam::make(d, "job");
         lease held = lock.acquire();
         auto waiter = waiter_for(others);
-        EXPECT_FALSE(ready(waiter, 100ms));
-        const stopwatch since;
-        EXPECT_EQ(held.release(), release_outcome::released);
-        lease got = waiter.get();
-        EXPECT_TRUE(got.valid());
-        EXPECT_LT(since.took(), slack);
-        EXPECT_EQ(got.release(), release_outcome::released);
+        this->expect_found_by_polling(held, waiter);
         this->expect_exclusive_and_live("narrow", 10);
     }
 }
@@ -105,6 +106,25 @@ TYPED_TEST(rights_of, a_user_without_the_helper_keys_evicts_all_the_same) {
     lease held = lock.acquire();
     EXPECT_TRUE(evict(c, "job"));
     EXPECT_FALSE(exists(this->server, "job"));
+}
+
+// Nobody knows is not no.
+TEST_F(rights, who_may_not_list_clients_does_not_call_them_gone) {
+    auto holder = std::make_unique<client>(url_of("plain"));
+    mutex lock{*holder, "job"};
+    const auto held = lock.acquire({.ttl = 30s});
+    client plain_one{url_of("plain")};
+    client blind{url_of("blind")};
+    EXPECT_EQ(inspect(plain_one, "job").holders.at(0).client, backend::presence::connected);
+    EXPECT_EQ(inspect(blind, "job").holders.at(0).client, backend::presence::unknown);
+    EXPECT_EQ(list(blind).at(0).holders.at(0).client, backend::presence::unknown);
+    server.command({"SET", "foreign", "somebody's token"});
+    EXPECT_EQ(inspect(plain_one, "foreign").holders.at(0).client, backend::presence::unknown);
+    // As if the holder had died: its token stays.
+    const auto token = server.command({"GET", "job"}).text;
+    server.command({"SET", "left", "AAAAAAAAAAAAAAAAAAAAAA" + token.substr(22)});
+    EXPECT_EQ(inspect(plain_one, "left").holders.at(0).client, backend::presence::gone);
+    EXPECT_EQ(inspect(blind, "left").holders.at(0).client, backend::presence::unknown);
 }
 
 TEST(messages, refused_for_a_while_are_heard_again_afterwards) {
@@ -191,6 +211,54 @@ TYPED_TEST(rights_of, a_wrong_password_is_told_soon) {
         EXPECT_EQ(code_of([&] { lock.lock(); }), errc::no_permission);
         EXPECT_LT(since.took(), 1s + slack);
     }
+}
+
+// What was done before the command that is refused is undone, or comes back when its time is over.
+template <class Semaphore>
+class rights_of_semaphores : public rights {};
+using both_semaphores = ::testing::Types<counting_semaphore, permit_semaphore>;
+TYPED_TEST_SUITE(rights_of_semaphores, both_semaphores);
+
+TYPED_TEST(rights_of_semaphores, who_may_not_do_all_of_it_costs_no_permits) {
+    client everything{this->server.url()};
+    TypeParam permits{everything, "job"};
+    ASSERT_TRUE(permits.try_set_permits(5));
+    client unlisting{this->url_of("unlisting")};
+    client uncounting{this->url_of("uncounting")};
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(code_of([&] { (void)TypeParam(unlisting, "job").try_acquire(); }), errc::no_permission);
+        lease held = TypeParam(uncounting, "job").try_acquire({.ttl = 300ms});
+        ASSERT_TRUE(held);
+        EXPECT_EQ(held.release(), release_outcome::unknown_until);
+    }
+    EXPECT_TRUE(eventually(patience, [&] { return permits.available_permits() == 5; }));
+}
+
+// It stands in the line of one lock when it learns that it may not stand in that of another, and asks for
+// both without a line from then on. What it is handed is for 3 s.
+class a_lock_that_was_handed_over : public rights {};
+
+TEST_F(a_lock_that_was_handed_over,
+       to_a_client_that_has_left_its_line_is_held_for_as_long_as_it_is_believed) {
+    client everything{server.url()};
+    client partial{url_of("partial")};
+    mutex job{everything, "job"};
+    mutex theirs{partial, "job"};
+    lease held = job.acquire();
+    auto waiter = waiter_for(theirs);
+    ASSERT_TRUE(eventually(patience, [&] { return queued(server, "job") == 1; }));
+    lease other = mutex(everything, "other").acquire();
+    mutex others{partial, "other"};
+    EXPECT_FALSE(others.try_acquire_for(100ms));
+    // It has asked once more since, and not for its place.
+    server.command({"CONFIG", "RESETSTAT"});
+    ASSERT_TRUE(eventually(patience, [&] {
+        return server.command({"INFO", "commandstats"}).text.find("cmdstat_set:") != std::string::npos;
+    }));
+    EXPECT_EQ(held.release(), release_outcome::released);
+    const auto got = waiter.get();
+    ASSERT_TRUE(got.valid());
+    EXPECT_GE(milliseconds{server.command({"PTTL", "job"}).number}, got.remaining());
 }
 
 }  // namespace

@@ -217,6 +217,25 @@ std::error_code code_of(Fn&& fn) {
     return {};
 }
 
+// What a first attempt to lock is told, where it cannot work.
+struct complaint {
+    std::error_code code;
+    std::string text;
+    milliseconds took{0};
+};
+inline complaint first_complaint(const config& how) {
+    const stopwatch watch;
+    try {
+        client c{how};
+        mutex lock{c, "job"};
+        (void)lock.try_lock();
+    } catch (const error& e) {
+        return {e.code(), e.what() + (" " + e.server_text()), watch.took()};
+    }
+    ADD_FAILURE() << "a first attempt works";
+    return {};
+}
+
 // The events of a client.
 class diary {
   public:
@@ -234,6 +253,12 @@ class diary {
             return std::any_of(book_->events.begin(), book_->events.end(),
                                [&](const event& e) { return e.kind == kind; });
         });
+    }
+    // The latest of this kind, which has come.
+    [[nodiscard]] event last(event_kind kind) const {
+        const std::lock_guard hold{book_->mutex};
+        return *std::find_if(book_->events.rbegin(), book_->events.rend(),
+                             [&](const event& e) { return e.kind == kind; });
     }
     [[nodiscard]] std::size_t count(event_kind kind) const {
         const std::lock_guard hold{book_->mutex};

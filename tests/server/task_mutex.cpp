@@ -43,8 +43,8 @@ lease or_throw(Ask ask) {
 
 }  // namespace
 
-task_mutex::task_mutex(client& on, const std::string& name)
-    : mutex{on, name}, tasks_{std::make_unique<tasks>()} {}
+task_mutex::task_mutex(client& on, const std::string& name, const mutex_options& how)
+    : mutex{on, name, how}, tasks_{std::make_unique<tasks>()} {}
 task_mutex::~task_mutex() = default;
 
 lease task_mutex::acquire(std::error_code& ec, const acquire_options& options) {

@@ -13,7 +13,7 @@ namespace holdfast::test {
 
 class task_mutex : public mutex {
   public:
-    task_mutex(client& on, const std::string& name);
+    task_mutex(client& on, const std::string& name, const mutex_options& how = {});
     ~task_mutex();
 
     lease acquire(const acquire_options& options = {});

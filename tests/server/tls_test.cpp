@@ -64,28 +64,8 @@ void expect_only_tls(const wire& w) {
     }
 }
 
-struct refusal {
-    std::error_code code;
-    std::string text;
-    milliseconds took{0};
-};
-
-// What a first attempt to lock is told.
-refusal refused(const std::string& url) {
-    const stopwatch watch;
-    try {
-        client c{settings(url)};
-        mutex lock{c, "job"};
-        (void)lock.try_lock();
-    } catch (const error& e) {
-        return {e.code(), e.what() + (" " + e.server_text()), watch.took()};
-    }
-    ADD_FAILURE() << url << " works";
-    return {};
-}
-
 void expect_refusal(const std::string& url, errc code, std::string_view says) {
-    const auto r = refused(url);
+    const auto r = first_complaint(settings(url));
     EXPECT_EQ(r.code, code) << r.text;
     EXPECT_NE(r.text.find(says), std::string::npos) << r.text;
     EXPECT_LT(r.took, 3s + slack) << r.text;
@@ -257,7 +237,7 @@ TEST_P(a_certificate, that_is_bad_is_refused_before_a_word_is_said) {
     const auto url = rediss(between.port(), "ca=" + p.ca.file(), GetParam().host);
     expect_refusal(url, errc::invalid_argument,
                    "the certificate of " + where + " is not accepted: " + GetParam().says);
-    EXPECT_EQ(refused(url).code, condition::misuse);
+    EXPECT_EQ(first_complaint(settings(url)).code, condition::misuse);
     ASSERT_FALSE(between.sent().empty());
     expect_only_tls(between);
 }
@@ -362,14 +342,14 @@ TEST_F(tls, a_server_that_answers_something_else_is_named) {
 }
 
 TEST_F(tls, a_server_that_wants_it_is_named_to_who_has_none) {
-    const auto r = refused("redis://127.0.0.1:" + std::to_string(server.tls_port()));
+    const auto r = first_complaint(settings("redis://127.0.0.1:" + std::to_string(server.tls_port())));
     EXPECT_NE(r.text.find("rediss:// is meant"), std::string::npos) << r.text;
     EXPECT_LT(r.took, 3s + slack);
 }
 
 TEST_F(tls, a_server_that_says_nothing_is_given_up_in_time) {
     between.hold_back(true);
-    const auto r = refused(rediss(between.port(), ca() + "&connect_timeout=300ms"));
+    const auto r = first_complaint(settings(rediss(between.port(), ca() + "&connect_timeout=300ms")));
     EXPECT_EQ(r.code, errc::unavailable);
     EXPECT_LT(r.took, 3s + slack);
 }

@@ -93,9 +93,14 @@ certificate_authority::~certificate_authority() {
 
 certificate certificate_authority::issue(const std::string& name, const std::string& hosts,
                                          validity when) const {
+    return issue(name, hosts, std::chrono::hours{when == validity::over ? -1 : 24});
+}
+
+certificate certificate_authority::issue(const std::string& name, const std::string& hosts,
+                                         std::chrono::hours left) const {
     const auto key = new_key();
     const auto cert = new_cert(key.get(), name, cert_);
-    if (when == validity::over) X509_gmtime_adj(X509_getm_notAfter(cert.get()), -3'600);
+    X509_gmtime_adj(X509_getm_notAfter(cert.get()), static_cast<long>(left.count()) * 3'600);
     add_extension(cert.get(), cert_, NID_subject_alt_name, hosts);
     must(X509_sign(cert.get(), key_, EVP_sha256()) != 0);
     return write(folder_ / (name_ + "-" + name), cert.get(), key.get());

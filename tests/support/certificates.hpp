@@ -1,6 +1,7 @@
 // Certificates made for one test, as PEM files.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -33,6 +34,9 @@ class certificate_authority {
     // `hosts` as in an extension: "DNS:localhost,IP:127.0.0.1". For servers and clients alike.
     [[nodiscard]] certificate issue(const std::string& name, const std::string& hosts,
                                     validity = validity::now) const;
+    // One that ends so much later than now, or earlier.
+    [[nodiscard]] certificate issue(const std::string& name, const std::string& hosts,
+                                    std::chrono::hours left) const;
 
   private:
     std::filesystem::path folder_;

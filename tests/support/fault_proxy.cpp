@@ -98,9 +98,10 @@ command_predicate named(std::string name) {
     };
 }
 
-fault_proxy::fault_proxy(const redis_server& server)
+fault_proxy::fault_proxy(const redis_server& server, memory keeps)
     : server_port_(server.port()),
       password_(server.password()),
+      keeps_(keeps),
       port_(0),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (!wake_) throw std::system_error{errno, std::generic_category(), "eventfd"};
@@ -213,7 +214,6 @@ fault_proxy::counts fault_proxy::count() const {
     const std::lock_guard lock{mutex_};
     counts now = counts_;
     now.open = connections_.size();
-    now.commands = commands_.size();
     return now;
 }
 
@@ -328,7 +328,8 @@ void fault_proxy::pass_commands(connection& c) {
         const auto words = resp_words(rest.substr(0, *size));
         if (words.empty()) throw std::runtime_error{"a command without words"};
         const fate then = fate_of(words);
-        commands_.push_back(words);
+        ++counts_.commands;
+        if (keeps_ == memory::all_commands) commands_.push_back(words);
         if (then == fate::lose_command) {
             write_available(c.server, c.to_server);  // the commands before it do arrive
             c.dead = true;

@@ -35,8 +35,11 @@ using command_predicate = std::function<bool(const std::vector<std::string>& wor
 // CLIENT REPLY OFF, and UNSUBSCRIBE must name its channels.
 class fault_proxy {
   public:
+    // Whether `count_of` and `commands` can tell what has passed; it adds up when a proxy lives for hours.
+    enum class memory { all_commands, none };
+
     // For the server's port and password. The server may be stopped and started meanwhile.
-    explicit fault_proxy(const redis_server& server);
+    explicit fault_proxy(const redis_server& server, memory keeps = memory::all_commands);
     fault_proxy(const fault_proxy&) = delete;
     fault_proxy& operator=(const fault_proxy&) = delete;
     ~fault_proxy();
@@ -130,6 +133,7 @@ class fault_proxy {
 
     std::uint16_t server_port_;
     std::string password_;
+    const memory keeps_;
     std::uint16_t port_;
     unique_fd wake_;  // eventfd that ends the poll
 

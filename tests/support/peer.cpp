@@ -82,16 +82,15 @@ std::unique_ptr<peer> start_redisson(const redis_server& server, const std::stri
     return std::make_unique<peer>(java);
 }
 
-std::unique_ptr<peer> start_poller(const redis_server& server, const std::string& name) {
-    const std::string host = "127.0.0.1";
-    const auto port = std::to_string(server.port());
+std::unique_ptr<peer> start_poller(std::span<const redis_server> servers, const std::string& name) {
     std::vector<std::string> program;
     if (name == "redis_py")
-        program = {fetched + "redis_py/bin/python", sources + "redis_py/peer.py", host, port};
+        program = {fetched + "redis_py/bin/python", sources + "redis_py/peer.py"};
     else if (name == "redsync")
-        program = {fetched + "redsync/peer", host + ":" + port};
+        program = {fetched + "redsync/peer"};
     else
-        program = {"node", fetched + "node_redlock/peer.mjs", host, port};
+        program = {"node", fetched + "node_redlock/peer.mjs"};
+    for (const auto& server : servers) program.push_back("127.0.0.1:" + std::to_string(server.port()));
     return std::make_unique<peer>(program);
 }
 

@@ -14,6 +14,11 @@
 // holds, owner, lock_token, try_token, token. Times are milliseconds; a lease of 0 is none, and then Redisson
 // renews. Redisson has verbs for its semaphores and its latch too: see interop/redisson/Peer.java.
 //
+// Several servers: the peers of redsync and node-redlock lock on all that they are started with. Redisson
+// opens more when it is told so, "open <several | cluster> <address,...>": then the kinds multi and red are a
+// lock of one RLock on each of the several, and the kinds cluster.recursive and the like those of the
+// cluster.
+//
 // Measuring: pairs <threads> <until>, each thread taking and giving back a lock of its own, <name>:<i>, until
 // the wall clock shows that many ms; turns <threads> <until>, all of them one lock, whose name is the path of
 // a file: who has the lock adds one to the decimal number in it. Both answer how often in all. Of Redisson
@@ -27,6 +32,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -98,7 +104,12 @@ enum class java_for {
 [[nodiscard]] std::unique_ptr<peer> start_redisson(const redis_server&, const std::string& version,
                                                    std::chrono::milliseconds watchdog = brisk_lease,
                                                    java_for = java_for::tests);
-// One of those who do SET NX PX and compare-and-delete: redis_py, redsync or node_redlock.
-[[nodiscard]] std::unique_ptr<peer> start_poller(const redis_server&, const std::string& name);
+// One of those who do SET NX PX and compare-and-delete: redis_py, redsync or node_redlock. With several
+// servers (not redis_py) it has a lock that has most of them.
+[[nodiscard]] std::unique_ptr<peer> start_poller(std::span<const redis_server> servers,
+                                                 const std::string& name);
+[[nodiscard]] inline std::unique_ptr<peer> start_poller(const redis_server& server, const std::string& name) {
+    return start_poller({&server, 1}, name);
+}
 
 }  // namespace holdfast::test

@@ -113,7 +113,9 @@ void redis_server::write_config() const {
 // False if the port was taken; anything else that keeps the server from answering throws.
 bool redis_server::try_start() {
     write_config();
-    process_.emplace(std::vector<std::string>{"redis-server", (directory_.path() / "redis.conf").string()});
+    std::vector<std::string> program{"redis-server", (directory_.path() / "redis.conf").string()};
+    if (options_.sentinel) program.emplace_back("--sentinel");
+    process_.emplace(program, options_.environment);
     const bool settled = eventually(start_limit, [this] {
         if (!process_->running()) return true;
         try {

@@ -59,8 +59,10 @@ class redis_server {
         std::vector<std::string> users;  // ACL lines without the word user: "alice on >secret ~* &* +@all"
         persistence disk = persistence::none;
         bool debug_command = false;  // DEBUG SLEEP and the like
+        bool sentinel = false;       // it is one, and `config` says of which master
         std::optional<tls> secured;
-        std::vector<std::string> config;  // more lines of redis.conf: "maxmemory 1mb"
+        std::vector<std::string> config;         // more lines of redis.conf: "maxmemory 1mb"
+        child_process::environment environment;  // of the server's process: LD_PRELOAD for a wrong clock
     };
 
     redis_server();

@@ -20,8 +20,11 @@ bool goes_on(ssize_t n) { return n > 0 || (n < 0 && (errno == EAGAIN || errno ==
 
 }  // namespace
 
-wire::wire(std::uint16_t to_port)
-    : to_port_(to_port), listener_(bound_socket(0)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+wire::wire(std::uint16_t to_port, memory keeps)
+    : to_port_(to_port),
+      keeps_(keeps),
+      listener_(bound_socket(0)),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     port_ = port_of(listener_);
     ::listen(listener_.get(), 64);
     thread_ = std::thread{[this] { run(); }};
@@ -61,6 +64,12 @@ void wire::hold_back(bool hold_them) {
     wake();
 }
 
+void wire::stall(bool stall_it) {
+    const std::lock_guard hold{mutex_};
+    stalled_ = stall_it;
+    wake();
+}
+
 void wire::wake() const { ::eventfd_write(wake_.get(), 1); }
 
 void wire::run() {
@@ -70,8 +79,9 @@ void wire::run() {
         {
             const std::lock_guard hold{mutex_};
             if (stopping_) return;
+            if (stalled_) fds[0].events = 0;
             for (auto& c : connections_) {
-                if (!c.open) continue;
+                if (!c.open || stalled_) continue;
                 const bool behind = c.passed_on < c.from_client.size();
                 fds.push_back(
                     {c.client.get(),
@@ -86,18 +96,27 @@ void wire::run() {
             eventfd_t count = 0;
             ::eventfd_read(wake_.get(), &count);
         }
-        for (std::size_t i = 0; i < polled.size(); ++i) {
+        for (std::size_t i = 0; i < polled.size() && !stalled_; ++i) {
             auto& c = *polled[i];
             if (c.open) serve(c, fds[2 + 2 * i].revents, fds[3 + 2 * i].revents);
             if (!c.open) c.client.reset(), c.server.reset();
         }
-        if (fds[0].revents != 0) {
+        if (keeps_ == memory::none) forget();
+        if (fds[0].revents != 0 && !stalled_) {
             connection c;
             c.client.reset(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
             c.server = connect_to(to_port_);
             c.open = c.client && c.server;
             connections_.push_back(std::move(c));
         }
+    }
+}
+
+void wire::forget() {
+    connections_.remove_if([](const connection& c) { return !c.open; });
+    for (auto& c : connections_) {
+        c.from_client.erase(0, c.passed_on);
+        c.passed_on = 0;
     }
 }
 

@@ -18,7 +18,10 @@ namespace holdfast::test {
 // thread.
 class wire {
   public:
-    explicit wire(std::uint16_t to_port);
+    // Whether `sent` can tell what has passed; it adds up when a wire lives for hours.
+    enum class memory { all, none };
+
+    explicit wire(std::uint16_t to_port, memory keeps = memory::all);
     wire(const wire&) = delete;
     wire& operator=(const wire&) = delete;
     ~wire();
@@ -34,6 +37,8 @@ class wire {
     void cut_after(std::size_t bytes);
     // Nothing is taken from the clients any more, or again.
     void hold_back(bool hold);
+    // Nothing passes in either direction, as on a network that was cut, or again.
+    void stall(bool stall);
 
   private:
     struct connection {
@@ -48,9 +53,11 @@ class wire {
 
     void run();
     void serve(connection&, short client_events, short server_events) const;
+    void forget();
     void wake() const;
 
     std::uint16_t to_port_;
+    const memory keeps_;
     std::uint16_t port_;
     unique_fd listener_;
     unique_fd wake_;  // eventfd
@@ -58,6 +65,7 @@ class wire {
     mutable std::mutex mutex_;  // guards everything below; the thread holds it but for its poll
     std::list<connection> connections_;
     bool holding_ = false;
+    bool stalled_ = false;
     bool stopping_ = false;
 
     std::thread thread_;

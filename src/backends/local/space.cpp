@@ -266,6 +266,7 @@ std::int64_t space::slot::adjust(const adjust_request& r) {
                 count.reset();
             return count.value_or(0);
         case adjustment::erase: return std::exchange(count, std::nullopt) ? 1 : 0;
+        case adjustment::raise_fence: return 0;
         case adjustment::give_back:
             return remove([&](const holder& h) { return h.owner == r.owner; }) != 0 ? 0 : -1;
         case adjustment::disown: break;
@@ -324,8 +325,13 @@ lock_info space::describe(const lock_name& name, const slot& s, time_point now) 
         if (!s.count)
             info.ttl = std::max(info.ttl.value_or(milliseconds{0}),
                                 std::chrono::floor<milliseconds>(h.expires - now));
-        info.holders.push_back(
-            {h.owner.str(), h.holds, h.of == kind::shared_write, {}, ::getpid(), std::nullopt, true});
+        info.holders.push_back({h.owner.str(),
+                                h.holds,
+                                h.of == kind::shared_write,
+                                {},
+                                ::getpid(),
+                                std::nullopt,
+                                presence::connected});
     }
     return info;
 }

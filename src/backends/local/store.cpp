@@ -15,7 +15,7 @@ namespace {
 
 using namespace backend;
 
-constexpr capabilities what_we_have{"local", strength::process_local, true, false};
+constexpr capabilities what_we_have{.name = "local", .gives = strength::process_local, .hands_over = true};
 
 class watch_entry final : public watch_handle {
   public:

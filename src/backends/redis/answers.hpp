@@ -1,18 +1,31 @@
 // From what the connection says to what the seam says, where both have nothing to do with a kind of lock.
 #pragma once
 
+#include "backends/redis/missing.hpp"
 #include "redis/errors.hpp"
 #include "redis/outcome.hpp"
 
 #include <holdfast/backend.hpp>
 
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
 
 namespace holdfast::redis_backend {
 
-[[nodiscard]] inline backend::refused refusal(const redis::reply& error) {
-    return {{redis::classify(error.text()), error.text()}};
+// What the server said instead of yes or no, and what we make of it.
+[[nodiscard]] inline backend::refused refusal(std::string_view error_text) {
+    const auto word = redis::error_word(error_text);
+    auto ours = missing_right_of(error_text);
+    if (word == "MOVED" || word == "ASK")
+        ours = "the server is part of a Redis Cluster, whose URL begins with redis+cluster://";
+    if (word == "READONLY")
+        ours =
+            "the server is a replica, which grants no locks; if no failover is under way, the URL of its "
+            "master is meant, or redis+sentinel:// to follow whoever that is";
+    return {{redis::classify(error_text), std::move(ours), std::string{error_text}}};
 }
 
 // The answer when there is no good reply: refused (nothing was done) or unknown. Empty if there is one.
@@ -21,8 +34,19 @@ template <class Answer>
     if (const auto* no = std::get_if<redis::not_sent>(&o)) return backend::refused{{no->code, no->text}};
     if (const auto* no = std::get_if<redis::no_answer>(&o)) return backend::unknown{{no->code, no->text}};
     const auto& reply = std::get<redis::reply>(o);
-    if (reply.is_error()) return refusal(reply);
-    return std::nullopt;
+    if (!reply.is_error()) return std::nullopt;
+    // Some of it may have been done.
+    if (redis::is_torn(reply.text()))
+        return backend::unknown{{redis::classify(reply.text()), {}, reply.text()}};
+    return refusal(reply.text());
+}
+
+// The same of a question that changes nothing, where "no answer" is as good as "not sent".
+[[nodiscard]] inline std::optional<backend::failure> failed(const redis::outcome& o) {
+    const auto no = without_reply<backend::release_answer>(o);
+    if (!no) return std::nullopt;
+    if (const auto* r = std::get_if<backend::refused>(&*no)) return r->why();
+    return backend::failure{errc::unavailable, std::get<backend::unknown>(*no).text};
 }
 
 // A reply of another shape than the script can give: a proxy, or another program at that address.
@@ -36,7 +60,7 @@ inline void answer_adjust(const redis::outcome& o, const backend::handler<backen
     if (auto no = without_reply<adjust_answer>(o)) return done(*std::move(no));
     const auto& reply = std::get<redis::reply>(o);
     if (reply.is_integer()) return done(adjusted{reply.integer()});
-    if (reply.is_text()) return done(refused{{make_error_code(errc::wrong_kind), "the key holds no number"}});
+    if (reply.is_text()) return done(refused{{errc::wrong_kind}});
     done(nonsense());
 }
 

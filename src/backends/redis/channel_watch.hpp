@@ -1,6 +1,7 @@
 // A waiter that listens to a channel of Redisson's: whatever is said there means that trying may help.
 #pragma once
 
+#include "backends/redis/answers.hpp"
 #include "backends/redis/layout.hpp"
 
 #include <utility>
@@ -10,19 +11,22 @@ namespace holdfast::redis_backend {
 class channel_watch final : public backend::watch_handle {
   public:
     channel_watch(surroundings& around, std::string channel, handler<backend::watch_event> tell)
-        : subscription_(around.node.subscribe(
-              std::move(channel), [tell = std::move(tell), &around](const redis::sub_event& e) {
+        : subscription_(around.db.subscribe(
+              std::move(channel),
+              [tell = std::move(tell), &around](const redis::sub_event& e) {
                   using what = redis::sub_event::what;
                   using change = backend::watch_event::change;
                   switch (e.kind) {
                       case what::subscribed: return tell({change::watching, {}});
                       case what::broken: return tell({change::broken, {}});
                       case what::refused:
-                          around.tell({backend::notice::change::no_channel_right, std::string{e.text}, {}});
+                          around.tell(
+                              {backend::notice::change::no_channel_right, refusal(e.text).in_one(), {}});
                           return tell({change::refused, {}});
                       case what::message: return tell({change::woken, {}});
                   }
-              })) {}
+              },
+              around.db.channels())) {}
 
   private:
     std::unique_ptr<redis::subscription> subscription_;

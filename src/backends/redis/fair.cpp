@@ -18,20 +18,21 @@ class fair final : public redisson_layout {
         const names of(r.key.name.str());
         const auto lease = std::to_string(r.lease.count());
         const auto liveness = std::to_string(around_.fair_liveness.count());
-        around_.node.eval(
+        around_.db.eval(
             ref(redis_scripts::fair_acquire), of.keys(),
-            std::array<std::string_view, 6>{r.owner.str(), lease, r.want == intent::queue ? "1" : "0",
-                                            of.channel, liveness, of.absent},
+            std::array<std::string_view, 7>{r.owner.str(), lease, r.want == intent::queue ? "1" : "0",
+                                            of.channel, liveness, of.absent, around_.publish()},
             deadline, [done = std::move(done)](const redis::outcome& o) { answer_attempt(o, done); });
     }
 
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
         const names of(r.key.name.str());
         const auto liveness = std::to_string(around_.fair_liveness.count());
-        around_.node.eval(
-            ref(redis_scripts::fair_release), of.keys(),
-            std::array<std::string_view, 4>{r.owner.str(), r.undo ? "1" : "0", of.channel, liveness},
-            deadline, [done = std::move(done)](const redis::outcome& o) { answer_release(o, done); });
+        around_.db.eval(ref(redis_scripts::fair_release), of.keys(),
+                        std::array<std::string_view, 5>{r.owner.str(), r.undo ? "1" : "0", of.channel,
+                                                        liveness, around_.publish()},
+                        deadline,
+                        [done = std::move(done)](const redis::outcome& o) { answer_release(o, done); });
     }
 
   private:

@@ -1,16 +1,13 @@
 #include "backends/redis/inspection.hpp"
 
 #include "backends/redis/answers.hpp"
+#include "backends/redis/description.hpp"
 #include "backends/redis/keys.hpp"
-#include "backends/redis/permit_id.hpp"
 #include "base/clock.hpp"
-#include "base/random.hpp"
-#include "base/text.hpp"
 
 #include <unistd.h>
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <functional>
 #include <map>
 #include <utility>
@@ -23,229 +20,31 @@ using namespace backend;
 
 constexpr std::string_view connection_prefix = "holdfast:";
 
-struct client_entry {
-    std::string host;
-    std::int64_t pid = 0;
-};
-using clients = std::map<std::string, client_entry, std::less<>>;  // by 22-character id
-
-template <class Int>
-std::optional<Int> number(std::string_view text) {
-    Int n{};
-    const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), n);
-    if (ec != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-    return n;
-}
-
-std::string_view cut(std::string_view& text, char separator) {
-    const auto at = std::min(text.find(separator), text.size());
-    const auto head = text.substr(0, at);
-    text.remove_prefix(std::min(at + 1, text.size()));
-    return head;
-}
-
-// One line of CLIENT LIST a client; ours say who they are in their name.
-clients parse_clients(std::string_view lines) {
-    clients found;
-    while (!lines.empty()) {
-        auto line = cut(lines, '\n');
-        while (!line.empty()) {
-            auto field = cut(line, ' ');
-            if (!field.starts_with("name=holdfast:")) continue;
-            field.remove_prefix(std::string_view{"name=holdfast:"}.size());
-            const auto id = cut(field, ':');
-            const auto pid = cut(field, ':');
-            const auto host = cut(field, ':');
-            found[std::string{id}] = {std::string{host}, number<std::int64_t>(pid).value_or(0)};
-        }
-    }
-    return found;
-}
-
-// An owner as a layout writes it, taken apart: who made it, and when.
-struct maker {
-    std::string short_id;                // or how it begins: a permit's id has no room for all of it
-    std::optional<std::int64_t> serial;  // microseconds since 1970 for ours
-};
-
-std::optional<maker> maker_of_token(std::string_view token) {
-    if (token.size() < 24 || token[22] != '|') return std::nullopt;
-    const auto serial = number<std::int64_t>(token.substr(23));
-    if (!serial) return std::nullopt;
-    return maker{std::string{token.substr(0, 22)}, serial};
-}
-
-std::optional<maker> maker_of_redisson_owner(std::string_view owner) {
-    if (owner.size() < 38 || owner[36] != ':') return std::nullopt;
-    const auto id = base::client_id::base64url_of_uuid(owner.substr(0, 36));
-    const auto thread = number<std::int64_t>(owner.substr(37));
-    if (id.empty() || !thread) return std::nullopt;
-    return maker{id, thread};
-}
-
-// Serials of ours are times; thread ids of Java are small. 2020 to 2100.
-bool is_time(std::int64_t serial) { return serial > 1'577'836'800'000'000 && serial < 4'102'444'800'000'000; }
-
-std::optional<maker> maker_of_permit(std::string_view id) {
-    const auto by = permit_id::read(id);
-    if (!by || !is_time(by->serial)) return std::nullopt;
-    return maker{base::to_base64url(by->client), by->serial};
-}
-
-holder_info holder_of(std::string owner, const std::optional<maker>& by, const clients& connected) {
-    holder_info h;
-    h.owner = std::move(owner);
-    if (!by) return h;
-    if (by->serial && is_time(*by->serial)) {
-        h.since = std::chrono::system_clock::time_point{std::chrono::microseconds{*by->serial}};
-    }
-    if (const auto it = connected.lower_bound(by->short_id);
-        it != connected.end() && it->first.starts_with(by->short_id)) {
-        h.host = it->second.host;
-        h.pid = it->second.pid;
-        h.connected = true;
-    }
-    return h;
-}
-
-// What peek.lua says of the permits of one kind.
-struct permits_out {
-    std::int64_t out = 0;
-    std::span<const redis::reply> shown;
-    std::span<const redis::reply> run_out;  // free again: whoever uses the semaphore next brings them back
-
-    explicit permits_out(const redis::reply& said) {
-        const auto parts = said.items();
-        if (parts.size() != 3) return;
-        out = parts[0].integer();
-        shown = parts[1].items();
-        run_out = parts[2].items();
-    }
-};
-
-// A member is a token and how many permits it stands for.
-std::pair<std::string_view, std::uint32_t> token_and_permits(std::string_view member) {
-    const auto last = std::min(member.rfind('|'), member.size());
-    const auto permits = last < member.size() ? number<std::uint32_t>(member.substr(last + 1)) : std::nullopt;
-    return {member.substr(0, last), permits.value_or(1)};
-}
-
-// A number: of a semaphore if permits of it are out, else it may be anything. False: it ends by itself, as no
-// semaphore does and a lock with a number for a token.
-bool describe_permits(lock_info& info, std::span<const redis::reply> content, const clients& connected) {
-    const permits_out counted{content[1]};
-    const permits_out with_ids{content[2]};
-    for (const auto& member : counted.shown) {
-        const auto [token, permits] = token_and_permits(member.text());
-        auto h = holder_of(member.text(), maker_of_token(token), connected);
-        h.holds = permits;
-        info.holders.push_back(std::move(h));
-        info.layout = "counting_semaphore";
-        info.ours = true;
-    }
-    for (const auto& id : with_ids.shown) {
-        const auto by = maker_of_permit(id.text());
-        info.holders.push_back(holder_of(base::to_hex(id.text()), by, connected));
-        info.layout = "permit_semaphore";
-        info.ours = info.ours || by;
-    }
-    if (info.holders.empty() && info.ttl) return false;
-    if (info.holders.empty()) info.layout = "counter";
-    info.more_holders = static_cast<std::uint64_t>(counted.out + with_ids.out) - info.holders.size();
-    info.count = number<std::int64_t>(content[0].text());
-    if (!info.count) return true;
-    for (const auto& member : counted.run_out) *info.count += token_and_permits(member.text()).second;
-    *info.count += static_cast<std::int64_t>(with_ids.run_out.size());
-    return true;
-}
-
-// What peek.lua said of one key.
-lock_info describe(lock_name name, const redis::reply& seen, const clients& connected) {
-    lock_info info{std::move(name), "free", false, {}, {}, {}, {}, {}};
-    const auto parts = seen.items();
-    if (parts.size() != 5) return info;
-    const auto& type = parts[0].text();
-    const auto content = parts[2].items();
-    if (type == "none") return info;
-    if (parts[1].integer() >= 0) info.ttl = milliseconds{parts[1].integer()};
-    if (type == "string" && content.size() == 3 && describe_permits(info, content, connected)) return info;
-    if (type == "string" && !content.empty()) {
-        const auto& token = content[0].text();
-        const auto by = maker_of_token(token);
-        info.ours = by.has_value();
-        info.layout = by ? "mutex" : "foreign string";
-        info.holders.push_back(holder_of(token, by, connected));
-        return info;
-    }
-    if (type != "hash") {
-        info.layout = "foreign " + type;
-        return info;
-    }
-    bool all_owners = !content.empty();
-    bool read_write = false;
-    info.more_holders = static_cast<std::uint64_t>(parts[4].integer());
-    for (std::size_t i = 0; i + 1 < content.size(); i += 2) {
-        const auto& field = content[i].text();
-        if (field == "mode") {
-            read_write = true;
-            const auto& mode = content[i + 1].text();
-            all_owners = all_owners && (mode == "read" || mode == "write");
-            continue;
-        }
-        // "<owner>:write" is the writer of a shared mutex.
-        auto owner = field;
-        const bool writes = owner.ends_with(":write");
-        if (writes) owner.resize(owner.size() - 6);
-        const auto by = maker_of_redisson_owner(owner);
-        all_owners = all_owners && by.has_value();
-        auto h = holder_of(std::move(owner), by, connected);
-        h.writes = writes;
-        h.holds = number<std::uint32_t>(content[i + 1].text()).value_or(1);
-        info.ours = info.ours || h.since.has_value();
-        info.holders.push_back(std::move(h));
-    }
-    // A fair one without waiters, and a fenced one that was never held, look like a recursive one.
-    const auto& beside = parts[3].text();
-    info.layout = !all_owners         ? "foreign hash"
-                  : read_write        ? "shared_mutex"
-                  : beside == "line"  ? "fair_mutex"
-                  : beside == "token" ? "fenced_mutex"
-                                      : "recursive_mutex";
-    if (!all_owners) {
-        info.holders.clear();
-        info.more_holders = 0;
-        info.ours = false;
-    }
-    return info;
-}
-
-// For peek.lua.
-std::array<std::string, 4> keys_beside(const std::string& name) {
-    return {helper_key('p', name), redisson_suffixed(name, "timeout"),
-            redisson_prefixed("redisson_lock_queue", name), redisson_prefixed("redisson_lock_token", name)};
-}
-
-// Keys that stand beside locks. A lock may be named so all the same; `inspect` finds it.
-bool is_helper(std::string_view key) {
-    constexpr std::array prefixes{
-        std::string_view{"redisson_unlock_latch:"}, std::string_view{"redisson_lock_queue:"},
-        std::string_view{"redisson_lock_timeout:"}, std::string_view{"redisson_lock_token:"}};
-    return is_helper_key(key) ||
-           std::any_of(prefixes.begin(), prefixes.end(), [&](auto p) { return key.starts_with(p); }) ||
-           key.find(":rwlock_timeout:") != std::string_view::npos;
-}
-
-bool is_lock(const lock_info& info) { return kind_shown_as(info.layout) && info.layout != "foreign string"; }
-
 constexpr std::size_t waiters_shown = 100;
 const std::string last_shown = std::to_string(waiters_shown - 1);
 
-// Questions change nothing, so "no answer" is as good as "not sent".
-std::optional<failure> failed(const redis::outcome& o) {
-    const auto no = without_reply<release_answer>(o);
-    if (!no) return std::nullopt;
-    if (const auto* r = std::get_if<refused>(&*no)) return failure{r->code, r->text};
-    return failure{make_error_code(errc::unavailable), std::get<unknown>(*no).text};
+// CLIENT LIST of all servers. It may be forbidden; then nobody's host is known and the rest still is.
+struct connected_clients {
+    clients known;
+    std::vector<std::string> servers;
+    std::optional<failure> no_server;
+};
+void ask_for_clients(surroundings& around, time_point until, std::function<void(connected_clients)> done) {
+    around.db.command_everywhere(
+        std::array<std::string_view, 2>{"CLIENT", "LIST"}, until,
+        [done = std::move(done)](const std::vector<redis::database::server_outcome>& all) {
+            connected_clients found;
+            for (const auto& [server, said] : all) {
+                found.servers.push_back(server);
+                const auto* const r = std::get_if<redis::reply>(&said);
+                found.known.all = found.known.all && r != nullptr && !r->is_error();
+                if (r == nullptr)
+                    found.no_server = failed(said);
+                else if (!r->is_error())
+                    parse_clients(r->text(), found.known);
+            }
+            done(std::move(found));
+        });
 }
 
 // One question after another to the server; each step is sent when the one before is answered.
@@ -265,12 +64,11 @@ struct inspection : std::enable_shared_from_this<inspection> {
         return std::min(deadline, boot_clock::now() + around.answer_timeout);
     }
 
-    // CLIENT LIST may be forbidden; then nobody's host is known and the rest still is.
     void start() {
-        around.node.command({"CLIENT", "LIST"}, soon(), [self = shared_from_this()](const redis::outcome& o) {
-            const auto* r = std::get_if<redis::reply>(&o);
-            if (r == nullptr) return self->done(*failed(o));  // no server
-            self->connected = parse_clients(r->text());
+        ask_for_clients(around, soon(), [self = shared_from_this()](connected_clients found) {
+            // Of a cluster the other servers are none of the lock's business.
+            if (found.no_server && found.servers.size() == 1) return self->done(*found.no_server);
+            self->connected = std::move(found.known);
             self->peek();
         });
     }
@@ -278,47 +76,44 @@ struct inspection : std::enable_shared_from_this<inspection> {
     void peek() {
         const auto beside = keys_beside(name.str());
         const std::vector<std::string_view> args(beside.begin(), beside.end());
-        around.node.eval(ref(redis_scripts::peek), std::array<std::string_view, 1>{name.str()}, args, soon(),
-                         [self = shared_from_this()](const redis::outcome& o) {
-                             if (auto no = failed(o)) return self->done(*std::move(no));
-                             const auto items = std::get<redis::reply>(o).items();
-                             if (items.size() == 1)
-                                 self->info = describe(self->name, items[0], self->connected);
-                             self->queue();
-                         });
+        around.db.eval(ref(redis_scripts::peek), std::array<std::string_view, 1>{name.str()}, args, soon(),
+                       [self = shared_from_this()](const redis::outcome& o) {
+                           if (auto no = failed(o)) return self->done(*std::move(no));
+                           const auto items = std::get<redis::reply>(o).items();
+                           if (items.size() == 1)
+                               self->info = describe(self->name, items[0], self->connected);
+                           self->queue();
+                       });
     }
 
     void queue() {
         const auto key = helper_key('q', name.str());
-        around.node.command({"ZRANGE", key, "0", last_shown, "WITHSCORES"}, soon(),
-                            [self = shared_from_this(), key](const redis::outcome& o) {
-                                if (const auto* r = std::get_if<redis::reply>(&o))
-                                    self->read_queue(r->items());
-                                self->count_waiters("ZCARD", key, [self] { self->fair_line(); });
-                            });
+        around.db.command({"ZRANGE", key, "0", last_shown, "WITHSCORES"}, soon(),
+                          [self = shared_from_this(), key](const redis::outcome& o) {
+                              if (const auto* r = std::get_if<redis::reply>(&o)) self->read_queue(r->items());
+                              self->count_waiters("ZCARD", key, [self] { self->fair_line(); });
+                          });
     }
 
     void fair_line() {
         const auto key = redisson_prefixed("redisson_lock_queue", name.str());
-        around.node.command({"LRANGE", key, "0", last_shown}, soon(),
-                            [self = shared_from_this(), key](const redis::outcome& o) {
-                                if (const auto* r = std::get_if<redis::reply>(&o))
-                                    self->read_line(r->items());
-                                self->count_waiters("LLEN", key, [self] { self->token(); });
-                            });
+        around.db.command({"LRANGE", key, "0", last_shown}, soon(),
+                          [self = shared_from_this(), key](const redis::outcome& o) {
+                              if (const auto* r = std::get_if<redis::reply>(&o)) self->read_line(r->items());
+                              self->count_waiters("LLEN", key, [self] { self->token(); });
+                          });
     }
 
     // How many there are, if not all of them are known.
     template <class Next>
     void count_waiters(std::string_view command, const std::string& key, Next next) {
         if (info.queue.size() < waiters_shown) return next();
-        around.node.command(
-            {command, key}, soon(), [self = shared_from_this(), next](const redis::outcome& o) {
-                if (const auto* r = std::get_if<redis::reply>(&o); r != nullptr && r->is_integer())
-                    self->info.more_waiting = static_cast<std::uint64_t>(
-                        std::max<std::int64_t>(0, r->integer() - static_cast<std::int64_t>(waiters_shown)));
-                next();
-            });
+        around.db.command({command, key}, soon(), [self = shared_from_this(), next](const redis::outcome& o) {
+            if (const auto* r = std::get_if<redis::reply>(&o); r != nullptr && r->is_integer())
+                self->info.more_waiting = static_cast<std::uint64_t>(
+                    std::max<std::int64_t>(0, r->integer() - static_cast<std::int64_t>(waiters_shown)));
+            next();
+        });
     }
 
     void read_line(std::span<const redis::reply> items) {
@@ -335,7 +130,7 @@ struct inspection : std::enable_shared_from_this<inspection> {
 
     void token() {
         const auto key = redisson_prefixed("redisson_lock_token", name.str());
-        around.node.command({"GET", key}, soon(), [self = shared_from_this()](const redis::outcome& o) {
+        around.db.command({"GET", key}, soon(), [self = shared_from_this()](const redis::outcome& o) {
             if (const auto* r = std::get_if<redis::reply>(&o); r != nullptr && r->is_text()) {
                 self->info.last_fence = number<std::uint64_t>(r->text());
             }
@@ -358,7 +153,7 @@ struct inspection : std::enable_shared_from_this<inspection> {
 
     void last_fence() {
         const auto key = helper_key('f', name.str());
-        around.node.command({"GET", key}, soon(), [self = shared_from_this()](const redis::outcome& o) {
+        around.db.command({"GET", key}, soon(), [self = shared_from_this()](const redis::outcome& o) {
             if (const auto* r = std::get_if<redis::reply>(&o); r != nullptr && r->is_text()) {
                 if (const auto unit = number<std::uint64_t>(r->text())) self->info.last_fence = *unit * 16;
             }
@@ -367,13 +162,14 @@ struct inspection : std::enable_shared_from_this<inspection> {
     }
 };
 
-// SCAN, then a look at the keys of each page.
+// SCAN of one server after another, then a look at the keys of each page.
 struct listing : std::enable_shared_from_this<listing> {
     surroundings& around;
     std::string pattern;
     time_point deadline;
     handler<result<std::vector<lock_info>>> done;
     clients connected;
+    std::vector<std::string> servers;  // not yet scanned to the end; the last is under way
     std::string cursor = "0";
     std::vector<lock_info> found;
 
@@ -390,18 +186,20 @@ struct listing : std::enable_shared_from_this<listing> {
         return std::min(deadline, boot_clock::now() + around.answer_timeout);
     }
 
+    // A list with a part missing would look like the whole.
     void start() {
-        around.node.command({"CLIENT", "LIST"}, soon(), [self = shared_from_this()](const redis::outcome& o) {
-            const auto* r = std::get_if<redis::reply>(&o);
-            if (r == nullptr) return self->done(*failed(o));  // no server
-            self->connected = parse_clients(r->text());
+        ask_for_clients(around, soon(), [self = shared_from_this()](connected_clients all) {
+            if (all.no_server) return self->done(*all.no_server);
+            self->connected = std::move(all.known);
+            self->servers = std::move(all.servers);
             self->page();
         });
     }
 
     void page() {
-        around.node.command({"SCAN", cursor, "MATCH", pattern, "COUNT", "100"}, soon(),
-                            [self = shared_from_this()](const redis::outcome& o) { self->on_page(o); });
+        around.db.command_at(
+            servers.back(), std::array<std::string_view, 6>{"SCAN", cursor, "MATCH", pattern, "COUNT", "100"},
+            soon(), [self = shared_from_this()](const redis::outcome& o) { self->on_page(o); });
     }
 
     void on_page(const redis::outcome& o) {
@@ -409,34 +207,55 @@ struct listing : std::enable_shared_from_this<listing> {
         const auto items = std::get<redis::reply>(o).items();
         if (items.size() != 2) return done(failure{make_error_code(errc::bad_reply), "SCAN"});
         cursor = items[0].text();
-        std::vector<std::string> names;
+        std::map<std::uint16_t, looked_at> by_slot;
         for (const auto& key : items[1].items()) {
             const auto& text = key.text();
             if (!is_helper(text) && !text.empty() && text.size() <= lock_name::max_size)
-                names.push_back(text);
+                by_slot[around.db.slot_of(text)].names.push_back(text);
         }
-        if (names.empty()) return next();
-        const std::vector<std::string_view> keys(names.begin(), names.end());
+        if (by_slot.empty()) return next();
+        std::vector<looked_at> looks;
+        for (auto& [slot, names] : by_slot) looks.push_back(std::move(names));
+        std::vector<redis::database::eval_call> calls;
+        for (auto& look : looks) calls.push_back(look.call());
+        around.db.evals(calls, soon(),
+                        [self = shared_from_this(), looks](const std::vector<redis::outcome>& answers) {
+                            self->on_looks(looks, answers);
+                        });
+    }
+
+    // Keys of one slot, for one script.
+    struct looked_at {
+        std::vector<std::string> names;
         std::vector<std::string> beside;
-        for (const auto& name : names) {
-            for (auto& key : keys_beside(name)) beside.push_back(std::move(key));
+        std::vector<std::string_view> keys, args;
+
+        redis::database::eval_call call() {
+            for (const auto& name : names)
+                for (auto& key : keys_beside(name)) beside.push_back(std::move(key));
+            keys.assign(names.begin(), names.end());
+            args.assign(beside.begin(), beside.end());
+            return {ref(redis_scripts::peek), keys, args};
         }
-        const std::vector<std::string_view> args(beside.begin(), beside.end());
-        around.node.eval(ref(redis_scripts::peek), keys, args, soon(),
-                         [self = shared_from_this(), names](const redis::outcome& answer) {
-                             if (auto no = failed(answer)) return self->done(*std::move(no));
-                             const auto seen = std::get<redis::reply>(answer).items();
-                             for (std::size_t i = 0; i < std::min(seen.size(), names.size()); ++i) {
-                                 auto info = describe(lock_name{names[i]}, seen[i], self->connected);
-                                 if (is_lock(info)) self->found.push_back(std::move(info));
-                             }
-                             self->next();
-                         });
+    };
+
+    void on_looks(const std::vector<looked_at>& looks, const std::vector<redis::outcome>& answers) {
+        for (std::size_t l = 0; l < looks.size(); ++l) {
+            if (auto no = failed(answers[l])) return done(*std::move(no));
+            const auto seen = std::get<redis::reply>(answers[l]).items();
+            const auto& names = looks[l].names;
+            for (std::size_t i = 0; i < std::min(seen.size(), names.size()); ++i) {
+                auto info = describe(lock_name{names[i]}, seen[i], connected);
+                if (is_lock(info)) found.push_back(std::move(info));
+            }
+        }
+        next();
     }
 
     void next() {
-        if (cursor != "0") return page();
-        // SCAN may name a key twice.
+        if (cursor == "0") servers.pop_back();
+        if (!servers.empty()) return page();
+        // SCAN may name a key twice, and two servers may, as its slot moves.
         std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
         found.erase(std::unique(found.begin(), found.end(),
                                 [](const auto& a, const auto& b) { return a.name == b.name; }),
@@ -450,16 +269,6 @@ struct listing : std::enable_shared_from_this<listing> {
 void inspect(surroundings& around, const lock_name& name, time_point deadline,
              handler<result<lock_info>> done) {
     std::make_shared<inspection>(around, name, deadline, std::move(done))->start();
-}
-
-std::optional<kind> kind_shown_as(std::string_view layout) {
-    if (layout == "mutex" || layout == "foreign string") return kind::native;
-    if (layout == "recursive_mutex" || layout == "fenced_mutex") return kind::recursive;
-    if (layout == "fair_mutex") return kind::fair;
-    if (layout == "shared_mutex") return kind::shared_write;
-    if (layout == "counting_semaphore") return kind::semaphore;
-    if (layout == "permit_semaphore") return kind::permit_semaphore;
-    return std::nullopt;
 }
 
 void list(surroundings& around, const std::string& glob, time_point deadline,

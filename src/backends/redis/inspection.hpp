@@ -5,7 +5,6 @@
 
 #include <holdfast/backend.hpp>
 
-#include <optional>
 #include <string_view>
 
 namespace holdfast::redis_backend {
@@ -14,9 +13,6 @@ void inspect(surroundings&, const lock_name&, time_point deadline,
              handler<backend::result<backend::lock_info>>);
 void list(surroundings&, const std::string& glob, time_point deadline,
           handler<backend::result<std::vector<backend::lock_info>>>);
-
-// What may be taken from its holders: lock_info::layout as a kind. Empty for what is no lock.
-[[nodiscard]] std::optional<backend::kind> kind_shown_as(std::string_view layout);
 
 // The name under which a connection of ours is shown by CLIENT LIST: where inspect finds host and pid.
 [[nodiscard]] std::string connection_name(std::string_view short_id, std::string_view program);

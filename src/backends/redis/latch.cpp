@@ -15,12 +15,17 @@ class latch final : public redisson_layout {
   public:
     using redisson_layout::redisson_layout;
 
+    // Redisson gives the channel to its scripts as a key.
+    bool fits_a_cluster(const lock_name& name) const override {
+        return slot_of(channel_of({kind::latch, name}, {})) == slot_of(name.str());
+    }
+
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
-        around_.node.command({"GET", r.key.name.str()}, deadline,
-                             [done = std::move(done)](const redis::outcome& o) {
-                                 if (auto no = without_reply<attempt_answer>(o)) return done(*std::move(no));
-                                 done(what_it_says(std::get<redis::reply>(o)));
-                             });
+        around_.db.command({"GET", r.key.name.str()}, deadline,
+                           [done = std::move(done)](const redis::outcome& o) {
+                               if (auto no = without_reply<attempt_answer>(o)) return done(*std::move(no));
+                               done(what_it_says(std::get<redis::reply>(o)));
+                           });
     }
 
     void release(const release_request&, time_point, handler<release_answer> done) override {
@@ -33,9 +38,9 @@ class latch final : public redisson_layout {
         const auto once = operation_key(r.key.name.str(), r.operation.str());
         const auto channel = channel_of(r.key, r.owner);
         const auto amount = std::to_string(r.amount);
-        around_.node.eval(ref(redis_scripts::latch), std::array<std::string_view, 2>{r.key.name.str(), once},
-                          std::array<std::string_view, 3>{verb, channel, amount}, deadline,
-                          [done = std::move(done)](const redis::outcome& o) { answer_adjust(o, done); });
+        around_.db.eval(ref(redis_scripts::latch), std::array<std::string_view, 2>{r.key.name.str(), once},
+                        std::array<std::string_view, 4>{verb, channel, amount, around_.publish()}, deadline,
+                        [done = std::move(done)](const redis::outcome& o) { answer_adjust(o, done); });
     }
 
   private:
@@ -44,8 +49,7 @@ class latch final : public redisson_layout {
         std::int64_t n = 0;
         const auto& text = count.text();
         const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), n);
-        if (ec != std::errc{} || end != text.data() + text.size())
-            return refused{{make_error_code(errc::wrong_kind), "the key holds no number"}};
+        if (ec != std::errc{} || end != text.data() + text.size()) return refused{{errc::wrong_kind}};
         if (n <= 0) return granted{};
         return busy{text, std::nullopt, {}, {}};
     }
@@ -58,6 +62,7 @@ class latch final : public redisson_layout {
             case adjustment::add:
             case adjustment::drain:
             case adjustment::give_back:
+            case adjustment::raise_fence:
             case adjustment::disown: break;
         }
         return {};

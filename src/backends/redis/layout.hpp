@@ -3,7 +3,7 @@
 #pragma once
 
 #include "backends/redis/scripts.hpp"
-#include "redis/node.hpp"
+#include "redis/database.hpp"
 
 #include <holdfast/backend.hpp>
 
@@ -19,13 +19,18 @@ using backend::time_point;
 
 // What all layouts of one store share. Outlives them.
 struct surroundings {
-    redis::node& node;
+    redis::database& db;
     const std::string short_id;  // 22 characters
     const std::string uuid;      // the same 128 bits, as Redisson writes them
     std::chrono::milliseconds answer_timeout;
     std::chrono::milliseconds fair_liveness;  // see config
     std::function<void(const backend::notice&)> tell;
     std::function<std::int64_t()> next_serial;  // microseconds since 1970, made to grow
+
+    // With which Redisson's clients, and we on their channels, tell each other.
+    [[nodiscard]] std::string_view publish() const {
+        return db.channels() == redis::pubsub::sharded ? "SPUBLISH" : "PUBLISH";
+    }
 };
 
 [[nodiscard]] inline redis::script_ref ref(const redis_scripts::script& s) { return {s.text, s.sha1}; }
@@ -37,6 +42,8 @@ class layout {
     layout& operator=(const layout&) = delete;
     virtual ~layout() = default;
 
+    // In a cluster: the lock's keys and channels have one slot. Where not, nobody can serve it there.
+    [[nodiscard]] virtual bool fits_a_cluster(const lock_name&) const { return true; }
     [[nodiscard]] virtual owner_id new_owner(std::uint32_t permits) = 0;
     virtual void attempt(const backend::attempt_request&, time_point deadline,
                          handler<backend::attempt_answer>) = 0;
@@ -57,10 +64,10 @@ class layout {
     virtual void add_renew_args(const backend::renew_request&, std::vector<std::string>& args) const = 0;
 };
 
-class wake_board;
+class wake_boards;
 
 // The mutex of docs/wire/mutex.md.
-[[nodiscard]] std::unique_ptr<layout> make_native(surroundings&, bool fenced, std::shared_ptr<wake_board>);
+[[nodiscard]] std::unique_ptr<layout> make_native(surroundings&, bool fenced, std::shared_ptr<wake_boards>);
 // The recursive mutex of docs/wire/recursive_mutex.md, Redisson's RLock; with fences its RFencedLock.
 [[nodiscard]] std::unique_ptr<layout> make_recursive(surroundings&, bool fenced);
 // The fair mutex of docs/wire/fair_mutex.md: Redisson's RFairLock.

@@ -3,7 +3,7 @@
 #include "backends/redis/answers.hpp"
 #include "backends/redis/keys.hpp"
 #include "backends/redis/layout.hpp"
-#include "backends/redis/wake_board.hpp"
+#include "backends/redis/wake_boards.hpp"
 #include "base/random.hpp"
 
 #include <algorithm>
@@ -26,6 +26,9 @@ constexpr milliseconds handed_lease{3000};
 constexpr std::string_view queue_ttl = "120000";
 // Time makes fences grow even if the counter is gone, so it need not stay for ever.
 constexpr std::string_view fence_ttl = "604800";
+
+// Fences are given in steps that leave room for local hand-offs, which need no round trip.
+constexpr std::int64_t fences_a_unit = 16;
 
 std::int64_t to_number(std::string_view text) {
     std::int64_t n = 0;
@@ -52,10 +55,18 @@ bool no_right(const redis::outcome& o) {
     return reply != nullptr && reply->is_error() && redis::classify(reply->text()) == errc::no_permission;
 }
 
+// In a cluster: the lock and its line are on two servers just now. One key is never in two places.
+bool half_moved(const redis::outcome& o) {
+    const auto* reply = std::get_if<redis::reply>(&o);
+    return reply != nullptr && reply->is_error() && redis::is_tryagain(reply->text());
+}
+
+enum class then_look { at_leisure, often };
+
 class native final : public layout {
   public:
-    native(surroundings& around, bool fenced, std::shared_ptr<wake_board> board)
-        : around_(around), fenced_(fenced), board_(std::move(board)) {}
+    native(surroundings& around, bool fenced, std::shared_ptr<wake_boards> boards)
+        : around_(around), fenced_(fenced), boards_(std::move(boards)) {}
 
     owner_id new_owner(std::uint32_t) override {
         const decimal serial(around_.next_serial());
@@ -76,28 +87,39 @@ class native final : public layout {
         if (no_queue_.load(std::memory_order_relaxed)) return drop(r, deadline, std::move(done));
         const auto& name = r.key.name.str();
         const auto queue = helper_key('q', name);
-        around_.node.eval(ref(redis_scripts::native_leave), std::array<std::string_view, 2>{name, queue},
-                          std::array<std::string_view, 4>{r.owner.str(), handed_lease_text, wake_prefix,
-                                                          r.undo ? "1" : "0"},
-                          deadline,
-                          [this, r = r, deadline, done = std::move(done)](const redis::outcome& o) mutable {
-                              if (no_right(o)) {
-                                  no_queue_.store(true, std::memory_order_relaxed);
-                                  return drop(r, deadline, std::move(done));
-                              }
-                              if (auto no = without_reply<release_answer>(o)) return done(*std::move(no));
-                              const auto& reply = std::get<redis::reply>(o);
-                              if (!reply.is_integer()) return done(nonsense());
-                              if (reply.integer() == 0) return done(not_held{});
-                              done(released{0, reply.integer() == 2});
-                          });
+        const auto wakes = boards_->channels_of(name);
+        around_.db.eval(ref(redis_scripts::native_leave), std::array<std::string_view, 2>{name, queue},
+                        std::array<std::string_view, 5>{r.owner.str(), handed_lease_text, wakes.prefix,
+                                                        r.undo ? "1" : "0", wakes.publish},
+                        deadline,
+                        [this, r = r, deadline, done = std::move(done)](const redis::outcome& o) mutable {
+                            if (no_right(o)) no_queue_.store(true, std::memory_order_relaxed);
+                            if (no_right(o) || half_moved(o)) return drop(r, deadline, std::move(done));
+                            if (auto no = without_reply<release_answer>(o)) return done(*std::move(no));
+                            const auto& reply = std::get<redis::reply>(o);
+                            if (!reply.is_integer()) return done(nonsense());
+                            if (reply.integer() == 0) return done(not_held{});
+                            done(released{0, reply.integer() == 2});
+                        });
     }
 
-    std::unique_ptr<watch_handle> watch(const lock_key&, const owner_id& token,
+    void adjust(const adjust_request& r, time_point deadline, handler<adjust_answer> done) override {
+        if (!fenced_ || r.what != adjustment::raise_fence)
+            return layout::adjust(r, deadline, std::move(done));
+        const auto& name = r.key.name.str();
+        const auto fences = helper_key('f', name);
+        const decimal unit((r.amount + fences_a_unit - 1) / fences_a_unit);
+        around_.db.eval(ref(redis_scripts::native_raise), std::array<std::string_view, 2>{name, fences},
+                        std::array<std::string_view, 3>{r.owner.str(), unit.text(), fence_ttl}, deadline,
+                        [done = std::move(done)](const redis::outcome& o) { answer_adjust(o, done); });
+    }
+
+    std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& token,
                                         handler<watch_event> tell) override {
-        if (!fenced_) return board_->watch(token, std::move(tell));
+        const auto board = boards_->board_of(key.name.str());
+        if (!fenced_) return board->watch(token, std::move(tell));
         // A message has no fence: the new owner asks for it, and so hears that the lock is its own.
-        return board_->watch(token, [tell = std::move(tell)](watch_event e) {
+        return board->watch(token, [tell = std::move(tell)](watch_event e) {
             e.message.ticket.clear();
             tell(std::move(e));
         });
@@ -110,18 +132,40 @@ class native final : public layout {
     }
 
   private:
-    void plain_try(const attempt_request& r, time_point deadline, handler<attempt_answer> done) {
+    void plain_try(const attempt_request& r, time_point deadline, handler<attempt_answer> done,
+                   then_look then = then_look::at_leisure) {
         const decimal lease(r.lease.count());
-        around_.node.command({"SET", r.key.name.str(), r.owner.str(), "NX", "GET", "PX", lease.text()},
-                             deadline,
-                             [this, me = r.owner.str(), done = std::move(done)](redis::outcome&& o) {
-                                 if (auto no = without_reply<attempt_answer>(o)) return done(*std::move(no));
-                                 auto& reply = std::get<redis::reply>(o);
-                                 if (reply.is_nil()) return done(granted{});
-                                 if (!reply.is_text()) return done(nonsense());
-                                 if (reply.text() == me) return done(granted{fence::none, true});
-                                 done(held_by(std::move(reply).text()));
-                             });
+        around_.db.command({"SET", r.key.name.str(), r.owner.str(), "NX", "GET", "PX", lease.text()},
+                           deadline,
+                           [this, r = r, deadline, then, done = std::move(done)](redis::outcome&& o) mutable {
+                               if (auto no = without_reply<attempt_answer>(o)) return done(*std::move(no));
+                               auto& reply = std::get<redis::reply>(o);
+                               if (reply.is_nil()) return done(granted{});
+                               if (!reply.is_text()) return done(nonsense());
+                               if (reply.text() == r.owner.str())
+                                   return lengthen(r, deadline, std::move(done));
+                               done(held_by(std::move(reply).text(), then));
+                           });
+    }
+
+    // Ours already: an earlier send has taken it, or somebody has handed it over, and that is for a shorter
+    // time.
+    void lengthen(const attempt_request& r, time_point deadline, handler<attempt_answer> done) {
+        const decimal lease(r.lease.count());
+        around_.db.eval(
+            renew_script(), std::array<std::string_view, 1>{r.key.name.str()},
+            std::array<std::string_view, 2>{lease.text(), r.owner.str()}, deadline,
+            [done = std::move(done)](const redis::outcome& o) {
+                // Refused or lost, it may be ours for a while yet.
+                if (const auto no = without_reply<attempt_answer>(o)) {
+                    const auto* const refusal = std::get_if<refused>(&*no);
+                    return done(refusal != nullptr ? unknown{refusal->why()} : std::get<unknown>(*no));
+                }
+                if (const auto& lost = std::get<redis::reply>(o); !lost.is_array() || !lost.items().empty())
+                    return done(unknown{{make_error_code(errc::unknown_outcome),
+                                         "it was over before it could be made longer"}});
+                done(granted{.repeated = true});
+            });
     }
 
     enum class may_take { no, yes };
@@ -131,33 +175,36 @@ class native final : public layout {
         const auto& name = r.key.name.str();
         const auto fences = helper_key('f', name);
         const decimal lease(r.lease.count());
-        around_.node.eval(ref(redis_scripts::native_try), std::array<std::string_view, 2>{name, fences},
-                          std::array<std::string_view, 4>{r.owner.str(), lease.text(), fence_ttl,
-                                                          take == may_take::yes ? "1" : "0"},
-                          deadline, [this, done = std::move(done)](const redis::outcome& o) {
-                              if (auto no = without_reply<attempt_answer>(o)) return done(*std::move(no));
-                              const auto items = std::get<redis::reply>(o).items();
-                              if (items.size() != 2) return done(nonsense());
-                              if (items[0].integer() == 0) return done(held_by(items[1].text()));
-                              // A unit is 16 fences: room for local hand-offs that need no round trip.
-                              done(granted{static_cast<fence>(
-                                  static_cast<std::uint64_t>(to_number(items[1].text())) * 16)});
-                          });
+        around_.db.eval(ref(redis_scripts::native_try), std::array<std::string_view, 2>{name, fences},
+                        std::array<std::string_view, 4>{r.owner.str(), lease.text(), fence_ttl,
+                                                        take == may_take::yes ? "1" : "0"},
+                        deadline, [this, done = std::move(done)](const redis::outcome& o) {
+                            if (auto no = without_reply<attempt_answer>(o)) return done(*std::move(no));
+                            const auto items = std::get<redis::reply>(o).items();
+                            if (items.size() != 2) return done(nonsense());
+                            if (items[0].integer() == 0) return done(held_by(items[1].text()));
+                            done(granted{static_cast<fence>(to_number(items[1].text()) * fences_a_unit)});
+                        });
     }
 
     void bid(const attempt_request& r, time_point deadline, handler<attempt_answer> done) {
         const auto& name = r.key.name.str();
         const auto queue = helper_key('q', name);
+        const auto wakes = boards_->channels_of(name);
         const decimal lease(r.lease.count());
-        around_.node.eval(
+        around_.db.eval(
             ref(redis_scripts::native_bid), std::array<std::string_view, 2>{name, queue},
-            std::array<std::string_view, 5>{r.owner.str(), lease.text(), handed_lease_text, wake_prefix,
-                                            queue_ttl},
+            std::array<std::string_view, 6>{r.owner.str(), lease.text(), handed_lease_text, wakes.prefix,
+                                            queue_ttl, wakes.publish},
             deadline, [this, r = r, deadline, done = std::move(done)](const redis::outcome& o) mutable {
                 if (no_right(o)) {
                     no_queue_.store(true, std::memory_order_relaxed);
                     return attempt(r, deadline, std::move(done));
                 }
+                // Without the line, then, and asking often: nobody will call. A fence is a second key, and
+                // its owner has to wait.
+                if (!fenced_ && half_moved(o))
+                    return plain_try(r, deadline, std::move(done), then_look::often);
                 if (auto no = without_reply<attempt_answer>(o)) {
                     // No memory for the queue: not a reason to stop waiting, polls get in as
                     // well.
@@ -186,18 +233,19 @@ class native final : public layout {
     }
 
     void drop(const release_request& r, time_point deadline, handler<release_answer> done) {
-        around_.node.eval(ref(redis_scripts::native_drop), std::array<std::string_view, 1>{r.key.name.str()},
-                          std::array<std::string_view, 1>{r.owner.str()}, deadline,
-                          [done = std::move(done)](const redis::outcome& o) {
-                              if (auto no = without_reply<release_answer>(o)) return done(*std::move(no));
-                              if (std::get<redis::reply>(o).integer() == 0) return done(not_held{});
-                              done(released{});
-                          });
+        around_.db.eval(ref(redis_scripts::native_drop), std::array<std::string_view, 1>{r.key.name.str()},
+                        std::array<std::string_view, 1>{r.owner.str()}, deadline,
+                        [done = std::move(done)](const redis::outcome& o) {
+                            if (auto no = without_reply<release_answer>(o)) return done(*std::move(no));
+                            if (std::get<redis::reply>(o).integer() == 0) return done(not_held{});
+                            done(released{});
+                        });
     }
 
-    busy held_by(std::string holder) const {
+    busy held_by(std::string holder, then_look then = then_look::at_leisure) const {
         busy answer{std::move(holder), std::nullopt, {}, {}};
-        if (no_queue_.load(std::memory_order_relaxed)) answer.look_again = often();
+        if (then == then_look::often || no_queue_.load(std::memory_order_relaxed))
+            answer.look_again = often();
         if (answer.holder.empty()) answer.look_again = milliseconds{1};  // it is free again
         return answer;
     }
@@ -207,14 +255,14 @@ class native final : public layout {
 
     surroundings& around_;
     const bool fenced_;
-    const std::shared_ptr<wake_board> board_;
+    const std::shared_ptr<wake_boards> boards_;
     std::atomic<bool> no_queue_{false};  // the user has no right to the queue key
 };
 
 }  // namespace
 
-std::unique_ptr<layout> make_native(surroundings& around, bool fenced, std::shared_ptr<wake_board> board) {
-    return std::make_unique<native>(around, fenced, std::move(board));
+std::unique_ptr<layout> make_native(surroundings& around, bool fenced, std::shared_ptr<wake_boards> boards) {
+    return std::make_unique<native>(around, fenced, std::move(boards));
 }
 
 }  // namespace holdfast::redis_backend

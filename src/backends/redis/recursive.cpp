@@ -22,19 +22,19 @@ class recursive final : public redisson_layout {
         const auto counter = fenced_ ? redisson_prefixed("redisson_lock_token", name) : std::string{};
         const std::array<std::string_view, 2> keys{name, counter};
         const auto lease = std::to_string(r.lease.count());
-        around_.node.eval(ref(redis_scripts::recursive_acquire), std::span{keys}.first(fenced_ ? 2 : 1),
-                          std::array<std::string_view, 3>{r.owner.str(), lease, tokens_a_grant}, deadline,
-                          [done = std::move(done)](const redis::outcome& o) { answer_attempt(o, done); });
+        around_.db.eval(ref(redis_scripts::recursive_acquire), std::span{keys}.first(fenced_ ? 2 : 1),
+                        std::array<std::string_view, 3>{r.owner.str(), lease, tokens_a_grant}, deadline,
+                        [done = std::move(done)](const redis::outcome& o) { answer_attempt(o, done); });
     }
 
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
         // Not among the keys, as in Redisson's script: a user with rights to the lock alone could not give it
         // back.
         const auto channel = redisson_channel(r.key.name.str());
-        around_.node.eval(ref(redis_scripts::recursive_release),
-                          std::array<std::string_view, 1>{r.key.name.str()},
-                          std::array<std::string_view, 2>{r.owner.str(), channel}, deadline,
-                          [done = std::move(done)](const redis::outcome& o) { answer_release(o, done); });
+        around_.db.eval(ref(redis_scripts::recursive_release),
+                        std::array<std::string_view, 1>{r.key.name.str()},
+                        std::array<std::string_view, 3>{r.owner.str(), channel, around_.publish()}, deadline,
+                        [done = std::move(done)](const redis::outcome& o) { answer_release(o, done); });
     }
 
   private:

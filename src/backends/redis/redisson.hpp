@@ -15,6 +15,8 @@ class redisson_layout : public layout {
   public:
     explicit redisson_layout(surroundings& around) : around_(around) {}
 
+    bool fits_a_cluster(const lock_name& name) const override { return redisson_shares_slot(name.str()); }
+
     // Redisson's owners are "<uuid>:<thread id>", and it takes any 64-bit number for a thread.
     owner_id new_owner(std::uint32_t) override {
         return owner_id{around_.uuid + ':' + std::to_string(around_.next_serial())};
@@ -47,8 +49,7 @@ class redisson_layout : public layout {
         if (auto no = without_reply<attempt_answer>(o)) return done(*std::move(no));
         const auto& reply = std::get<redis::reply>(o);
         if (reply.is_integer()) return done(granted{static_cast<fence>(reply.integer())});
-        if (reply.is_text())
-            return done(refused{{make_error_code(errc::wrong_kind), "the key holds another kind of lock"}});
+        if (reply.is_text()) return done(refused{{errc::wrong_kind}});
         const auto items = reply.items();
         if (items.size() != 2) return done(nonsense());
         busy answer{items[1].text(), std::nullopt, {}, {}};

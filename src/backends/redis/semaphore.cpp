@@ -73,6 +73,7 @@ class semaphore : public redisson_layout {
             case adjustment::give_back: return "give";
             case adjustment::disown: return "disown";
             case adjustment::count_down:
+            case adjustment::raise_fence:
             case adjustment::erase: break;
         }
         return {};
@@ -83,10 +84,10 @@ class semaphore : public redisson_layout {
         const auto zset = zset_of(key);
         const auto channel = channel_of(key, {});
         const std::array<std::string_view, 3> keys{key.name.str(), zset, once};
-        std::vector<std::string_view> args{verb, channel, weighted() ? "1" : "0"};
+        std::vector<std::string_view> args{verb, channel, weighted() ? "1" : "0", around_.publish()};
         args.insert(args.end(), words.begin(), words.end());
-        around_.node.eval(ref(redis_scripts::semaphore), std::span{keys}.first(once.empty() ? 2 : 3), args,
-                          deadline, std::move(done));
+        around_.db.eval(ref(redis_scripts::semaphore), std::span{keys}.first(once.empty() ? 2 : 3), args,
+                        deadline, std::move(done));
     }
 };
 

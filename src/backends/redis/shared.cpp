@@ -34,16 +34,16 @@ class side : public redisson_layout {
     }
 
     void enter(words keys, words args, time_point deadline, handler<attempt_answer> done) {
-        around_.node.eval(ref(redis_scripts::shared_acquire), keys, args, deadline,
-                          [done = std::move(done)](const redis::outcome& o) { answer_attempt(o, done); });
+        around_.db.eval(ref(redis_scripts::shared_acquire), keys, args, deadline,
+                        [done = std::move(done)](const redis::outcome& o) { answer_attempt(o, done); });
     }
     void leave(const release_request& r, words keys, time_point deadline, handler<release_answer> done) {
         const auto before_owner = redisson_suffixed(r.key.name.str(), {});
-        around_.node.eval(ref(redis_scripts::shared_release), keys,
-                          std::array<std::string_view, 4>{field_of(r.owner), channel_of(r.key, r.owner),
-                                                          before_owner, mark},
-                          deadline,
-                          [done = std::move(done)](const redis::outcome& o) { answer_release(o, done); });
+        around_.db.eval(ref(redis_scripts::shared_release), keys,
+                        std::array<std::string_view, 5>{field_of(r.owner), channel_of(r.key, r.owner),
+                                                        before_owner, mark, around_.publish()},
+                        deadline,
+                        [done = std::move(done)](const redis::outcome& o) { answer_release(o, done); });
     }
 };
 

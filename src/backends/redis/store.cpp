@@ -1,20 +1,28 @@
 #include "backends/redis/store.hpp"
 
 #include "backends/redis/answers.hpp"
+#include "backends/redis/description.hpp"
+#include "backends/redis/doctor/catalogue.hpp"
+#include "backends/redis/doctor/doctor.hpp"
+#include "backends/redis/gate.hpp"
 #include "backends/redis/inspection.hpp"
 #include "backends/redis/keys.hpp"
 #include "backends/redis/layout.hpp"
-#include "backends/redis/wake_board.hpp"
+#include "backends/redis/renewals.hpp"
+#include "backends/redis/wake_boards.hpp"
 #include "base/clock.hpp"
+#include "base/text.hpp"
+#include "io/drivable.hpp"
 #include "io/reactor.hpp"
+#include "redis/cluster.hpp"
+#include "redis/node.hpp"
 #include "redis/url.hpp"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <map>
-#include <tuple>
 #include <utility>
+#include <variant>
 
 namespace holdfast::redis_backend {
 
@@ -22,126 +30,132 @@ namespace {
 
 using namespace backend;
 
-constexpr capabilities what_we_have{"redis", strength::single, true, true};
-// A script over more keys would hold up other clients of the server for more than 0.2 ms
-// (docs/performance.md).
-constexpr std::size_t renewals_a_script = 100;
+constexpr capabilities what_we_have{
+    .name = "redis", .gives = strength::single, .hands_over = true, .survives_us = true, .replicas = true};
+// Of a server that nobody locks on for so long; who comes then waits a quarantine out once more. 30 days.
+constexpr std::string_view promotion_mark_ttl = "2592000000";
 
-redis::node_config config_of(const backends::services& given, std::string_view short_id) {
-    auto config = redis::parse_url(given.settings.url);
-    config.connections = given.settings.connections;
-    config.client_name = connection_name(short_id, given.settings.program);
-    return config;
+// What the URL says, read once: it may name files.
+using location = std::variant<redis::node_config, redis::cluster_config>;
+
+location location_of(const config& settings) {
+    if (redis::is_cluster_url(settings.url)) return redis::parse_cluster_url(settings.url);
+    return redis::parse_url(settings.url);
 }
 
-class redis_store final : public store {
+std::unique_ptr<redis::database> database_at(location where, const backends::services& given,
+                                             std::function<void(const redis::node_event&)> on_event) {
+    const auto complete = [&](redis::node_config& c) {
+        c.connections = given.settings.connections;
+        c.client_name = connection_name(given.id.base64url(), given.settings.program);
+    };
+    if (auto* all = std::get_if<redis::cluster_config>(&where)) {
+        complete(all->each);
+        return std::make_unique<redis::cluster>(std::move(*all), given.reactor, std::move(on_event));
+    }
+    auto& one = std::get<redis::node_config>(where);
+    complete(one);
+    return std::make_unique<redis::node>(one, given.reactor, std::move(on_event));
+}
+
+std::unique_ptr<gate> gate_at(const location& where) {
+    const auto* const one = std::get_if<redis::node_config>(&where);
+    if (one == nullptr || !one->quarantine.wanted()) return nullptr;
+    return std::make_unique<gate>(one->quarantine);
+}
+
+constexpr std::string_view does_not_fit =
+    "in a Redis Cluster the keys and channels that Redisson makes of this name lie in different slots, so no "
+    "client can serve such a lock there; use a name without braces, or one with a whole {tag}";
+
+class redis_store final : public store, public io::driven_store {
   public:
-    explicit redis_store(const backends::services& given)
+    redis_store(const backends::services& given, location where)
         : reactor_(given.reactor),
           tell_(given.tell),
-          node_(std::make_unique<redis::node>(config_of(given, given.id.base64url()), given.reactor,
-                                              [this](const redis::node_event& e) { on_event(e); })),
-          around_{*node_,
+          gate_(gate_at(where)),
+          db_(database_at(std::move(where), given, [this](const redis::node_event& e) { on_event(e); })),
+          around_{*db_,
                   given.id.base64url(),
                   given.id.uuid(),
                   given.settings.answer_timeout,
                   std::max(given.settings.fair_liveness, 2 * given.settings.poll_gap),
                   given.tell,
                   [this] { return next_serial(); }},
-          board_(std::make_shared<wake_board>(
-              *node_, std::string{wake_prefix} + around_.short_id,
-              [this](std::string_view token, std::string_view name) { give_back(token, name); },
-              [this](std::string_view token) {
-                  tell_({notice::change::evicted, "by an operator", owner_id{std::string{token}}});
-              },
-              [this](std::string_view why) {
-                  tell_({notice::change::no_channel_right,
-                         "waiters have to poll, messages are refused: " + std::string{why},
-                         {}});
-              })),
-          layouts_(make_layouts()) {}
+          boards_(std::make_shared<wake_boards>(
+              *db_, around_.short_id,
+              wake_boards::told{
+                  [this](std::string_view token, std::string_view name) { give_back(token, name); },
+                  [this](std::string_view token) {
+                      tell_({notice::change::evicted, "by an operator", owner_id{std::string{token}}});
+                  },
+                  [this](std::string_view why) {
+                      tell_({notice::change::no_channel_right,
+                             "waiters have to poll, messages are refused: " + refusal(why).in_one(),
+                             {}});
+                  }})),
+          layouts_(make_layouts()),
+          renewals_(
+              *db_, [this](kind k) -> layout& { return layout_of(k); },
+              [this](milliseconds lease) { return !gate_ || !gate_->too_long(lease); }),
+          doctor_(given.reactor, given.settings.url) {}
 
-    // The node goes first: it answers what is still open, and those handlers use the layouts.
+    // The database goes first: it answers what is still open, and those handlers use the layouts.
     ~redis_store() override {
-        board_->close();
-        node_.reset();
+        doctor_.close();
+        boards_->close();
+        db_.reset();
     }
 
     const capabilities& has() const noexcept override { return what_we_have; }
-    traffic seen() const noexcept override { return {node_->commands_sent(), node_->smoothed_rtt()}; }
+    traffic seen() const noexcept override { return {db_->commands_sent(), db_->smoothed_rtt()}; }
     owner_id new_owner(kind k, std::uint32_t permits) override { return layout_of(k).new_owner(permits); }
+
+    std::string_view kept_under(const lock_name& name) const override {
+        return purpose_of_own_key(name.str());
+    }
+    std::uint32_t place_of(const lock_key& key) const override { return db_->slot_of(key.name.str()); }
 
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
         if (too_old_.load(std::memory_order_relaxed)) {
             return done(refused{{make_error_code(errc::unavailable), "the server is older than Redis 7.0"}});
         }
+        if (auto no = misfit(r.key)) return done(*std::move(no));
+        if (gate_) {
+            if (auto no = gate_->before(r.lease, boot_clock::now())) return done(*std::move(no));
+            done = through_the_gate(r, deadline, std::move(done));
+        }
         const driven_here here(reactor_);
+        if (r.replicas.at_least > 0) done = once_replicated(r, deadline, std::move(done));
         layout_of(r.key.of).attempt(r, deadline, std::move(done));
     }
 
     void renew(std::span<const renew_request> all, time_point deadline,
                handler<std::vector<renew_answer>> done) override {
-        struct collected {
-            std::vector<renew_answer> answers;
-            std::size_t open;
-            handler<std::vector<renew_answer>> done;
-        };
         const driven_here here(reactor_);
-        // Scripts for one layout and lease each; `places` are the positions in the answer. With several
-        // connections a script goes over that of its first lock: whether the renewal of another overtakes its
-        // release or is overtaken says nothing to anybody. A hold count, whose order matters, is sent alone.
-        std::vector<std::vector<std::size_t>> batches;
-        std::map<std::tuple<kind, milliseconds, std::uint32_t>, std::size_t> filling;
-        for (std::size_t i = 0; i < all.size(); ++i) {
-            auto& batch = filling[{all[i].key.of, all[i].lease, all[i].holds}];
-            if (batch == 0 || batches[batch - 1].size() == renewals_a_script) {
-                batches.emplace_back();
-                batch = batches.size();
-            }
-            batches[batch - 1].push_back(i);
-        }
-        if (batches.empty()) return done({});
-        const auto state = std::make_shared<collected>(
-            collected{std::vector(all.size(), renew_answer::unknown), batches.size(), std::move(done)});
-        for (auto& places : batches) {
-            const auto& layout = layout_of(all[places[0]].key.of);
-            std::vector<std::string_view> keys;
-            std::vector<std::string> args{std::to_string(all[places[0]].lease.count())};
-            for (const auto i : places) {
-                keys.push_back(all[i].key.name.str());
-                layout.add_renew_args(all[i], args);
-            }
-            const std::vector<std::string_view> views(args.begin(), args.end());
-            // All handlers run under the pump, one at a time, so `state` needs no lock.
-            node_->eval(layout.renew_script(), keys, views, deadline,
-                        [state, places = std::move(places)](const redis::outcome& o) {
-                            if (const auto* reply = std::get_if<redis::reply>(&o);
-                                reply && reply->is_array()) {
-                                for (const auto i : places) state->answers[i] = renew_answer::renewed;
-                                for (const auto& lost : reply->items()) {
-                                    const auto place = static_cast<std::size_t>(lost.integer() - 1);
-                                    if (place < places.size())
-                                        state->answers[places[place]] = renew_answer::lost;
-                                }
-                            }
-                            if (--state->open == 0) state->done(std::move(state->answers));
-                        });
-        }
+        renewals_.send(all, deadline, std::move(done));
     }
 
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
+        if (auto no = misfit(r.key)) return done(*std::move(no));
         const driven_here here(reactor_);
         layout_of(r.key.of).release(r, deadline, std::move(done));
     }
 
     void adjust(const adjust_request& r, time_point deadline, handler<adjust_answer> done) override {
+        if (auto no = misfit(r.key)) return done(*std::move(no));
         const driven_here here(reactor_);
         layout_of(r.key.of).adjust(r, deadline, std::move(done));
     }
 
     std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& owner,
                                         handler<watch_event> tell) override {
-        return layout_of(key.of).watch(key, owner, std::move(tell));
+        if (!gate_) return layout_of(key.of).watch(key, owner, std::move(tell));
+        // A message that grants says nothing of the server that it comes from: it is a reason to ask.
+        return layout_of(key.of).watch(key, owner, [tell = std::move(tell)](watch_event e) {
+            e.message.ticket.clear();
+            tell(std::move(e));
+        });
     }
 
     void inspect(const lock_name& name, time_point deadline, handler<result<lock_info>> done) override {
@@ -155,6 +169,15 @@ class redis_store final : public store {
         redis_backend::list(around_, glob, deadline, std::move(done));
     }
 
+    void read_owner(const lock_name& name, time_point deadline, handler<result<std::string>> done) override {
+        const driven_here here(reactor_);
+        db_->command({"GET", name.str()}, deadline, [done = std::move(done)](const redis::outcome& o) {
+            if (auto no = failed(o)) return done(*std::move(no));
+            const auto& text = std::get<redis::reply>(o);
+            done(text.is_text() ? text.text() : std::string{});
+        });
+    }
+
     void evict(const lock_name& name, time_point deadline, handler<result<bool>> done) override {
         const driven_here here(reactor_);
         // An owner of no bytes is nobody's, and to the release scripts it is everybody.
@@ -165,20 +188,40 @@ class redis_store final : public store {
                 if (layout == "free") return done(false);
                 const auto of = kind_shown_as(layout);
                 if (!of) return done(failure{make_error_code(errc::wrong_kind), "the key holds a " + layout});
+                if (auto no = misfit({*of, name})) return done(no->why());
                 layout_of(*of).release({{*of, name}, owner_id{}, false}, deadline,
                                        [done = std::move(done)](const release_answer& a) {
                                            if (const auto* no = std::get_if<refused>(&a))
-                                               return done(failure{no->code, no->text});
-                                           if (const auto* no = std::get_if<unknown>(&a))
-                                               return done(failure{no->code, no->text});
+                                               return done(no->why());
+                                           if (const auto* no = std::get_if<unknown>(&a)) return done(*no);
                                            done(std::holds_alternative<released>(a));
                                        });
             });
     }
 
-    void lend(parker& me, time_point until) override { node_->drive(me, until); }
+    void examine(const examine_request& wanted, time_point deadline,
+                 handler<result<examination>> done) override {
+        // Of a cluster's connections a thread can drive only one.
+        std::optional<driven_here> here;
+        if (!db_->is_cluster()) here.emplace(reactor_);
+        doctor_.examine(*db_, wanted, deadline, around_.answer_timeout,
+                        with_what_we_know(wanted, deadline, std::move(done)));
+    }
 
-    void abandon() noexcept override { node_->abandon(); }
+    void age_of_promotion(const std::string& which, note leave, time_point deadline,
+                          handler<result<milliseconds>> done) override {
+        ask_note(which, leave == note::left ? promotion_mark_ttl : "0", deadline, std::move(done));
+    }
+
+    void lend(parker& me, time_point until) override { db_->drive(me, until); }
+
+    void abandon() noexcept override {
+        doctor_.abandon();
+        db_->abandon();
+    }
+
+    // A quorum asks for it, and has no clusters among its members.
+    io::drivable& connection() noexcept override { return static_cast<redis::node&>(*db_).connection(); }
 
   private:
     // The reactor's own commands are read by the reactor; all others by the thread that sent them.
@@ -194,8 +237,8 @@ class redis_store final : public store {
 
     // In the order of `kind`.
     std::array<std::unique_ptr<layout>, kinds> make_layouts() {
-        return {make_native(around_, false, board_),
-                make_native(around_, true, board_),
+        return {make_native(around_, false, boards_),
+                make_native(around_, true, boards_),
                 make_recursive(around_, false),
                 make_recursive(around_, true),
                 make_fair(around_),
@@ -205,6 +248,12 @@ class redis_store final : public store {
                 make_permit_semaphore(around_),
                 make_latch(around_)};
     }
+    // Refused before anything is sent: a lock that could be taken and not be given back helps nobody.
+    std::optional<refused> misfit(const lock_key& key) const {
+        if (!around_.db.is_cluster() || layout_of(key.of).fits_a_cluster(key.name)) return std::nullopt;
+        return refused{{make_error_code(errc::invalid_argument), std::string{does_not_fit}}};
+    }
+
     layout& layout_of(kind k) const { return *layouts_[static_cast<std::size_t>(k)]; }
 
     std::int64_t next_serial() {
@@ -214,6 +263,137 @@ class redis_store final : public store {
             next = std::max(last + 1, base::wall_microseconds());
         } while (!last_serial_.compare_exchange_weak(last, next, std::memory_order_relaxed));
         return next;
+    }
+
+    // A grant is renewed at once, so that the replicas' word is about the whole lease, and told with the
+    // number of those that have it. Whatever else comes of that, it stays a grant that nobody can rely on:
+    // unknown.
+    handler<attempt_answer> once_replicated(const attempt_request& r, time_point deadline,
+                                            handler<attempt_answer> done) {
+        return [this, deadline, ask = renew_request{r.key, r.owner, r.lease, 0, r.replicas},
+                done = std::make_shared<handler<attempt_answer>>(std::move(done))](attempt_answer answer) {
+            const auto* const got = std::get_if<granted>(&answer);
+            if (got == nullptr) return (*done)(std::move(answer));
+            const auto& layout = layout_of(ask.key.of);
+            std::vector<std::string> args{std::to_string(ask.lease.count())};
+            layout.add_renew_args(ask, args);
+            const std::vector<std::string_view> views(args.begin(), args.end());
+            const std::array keys{std::string_view{ask.key.name.str()}};
+            const redis::database::eval_call call{layout.renew_script(), keys, views, ask.replicas};
+            around_.db.evals({&call, 1}, deadline, [got = *got, done](std::vector<redis::outcome> outcomes) {
+                auto [o, acks] = redis::take_apart(std::move(outcomes.at(0)));
+                if (const auto no = without_reply<attempt_answer>(o)) {
+                    const auto* const refusal = std::get_if<refused>(&*no);
+                    return (*done)(refusal != nullptr ? unknown{refusal->why()} : std::get<unknown>(*no));
+                }
+                if (const auto& lost = std::get<redis::reply>(o); !lost.is_array() || !lost.items().empty())
+                    return (*done)(unknown{{make_error_code(errc::unknown_outcome),
+                                            "the grant was gone before the replicas had it"}});
+                auto confirmed = got;
+                confirmed.acks = acks;
+                (*done)(confirmed);
+            });
+        };
+    }
+
+    // What the server says counts only if it cannot have forgotten a lock. What it granted all the same is
+    // given back, and the place in its line too, before that is told.
+    handler<attempt_answer> through_the_gate(const attempt_request& r, time_point deadline,
+                                             handler<attempt_answer> done) {
+        return [this, r, deadline,
+                done = std::make_shared<handler<attempt_answer>>(std::move(done))](attempt_answer answer) {
+            if (std::holds_alternative<granted>(answer)) gate_->took_a_write(boot_clock::now());
+            const auto judge = [this, r, deadline, done, answer = std::move(answer)] {
+                auto no = gate_->behind(boot_clock::now());
+                const bool may_be_ours =
+                    std::holds_alternative<granted>(answer) || std::holds_alternative<busy>(answer);
+                if (!no || !may_be_ours) return (*done)(answer);
+                layout_of(r.key.of).release(
+                    {r.key, r.owner, true}, deadline, [no = *std::move(no), done](const release_answer& a) {
+                        const bool clean =
+                            std::holds_alternative<released>(a) || std::holds_alternative<not_held>(a);
+                        if (clean) return (*done)(no);
+                        (*done)(unknown{no.why()});
+                    });
+            };
+            if (const auto which = gate_->question(boot_clock::now()))
+                look_at_note(*which, deadline, judge);
+            else
+                judge();
+        };
+    }
+
+    void look_at_note(const std::string& server, time_point deadline, std::function<void()> then) {
+        age_of_promotion(server, note::left, deadline,
+                         [this, server, then = std::move(then)](const result<milliseconds>& age) {
+                             if (const auto* const ago = std::get_if<milliseconds>(&age))
+                                 gate_->noted(server, *ago, boot_clock::now());
+                             // Else whoever asks next may be answered.
+                             else if (const auto& no = std::get<failure>(age); no.code != errc::unavailable)
+                                 gate_->cannot_be_noted(server, no.in_one());
+                             then();
+                         });
+    }
+
+    // A note that nobody reads is kept for so long; "0": it is only looked at.
+    void ask_note(const std::string& which, std::string_view kept, time_point deadline,
+                  handler<result<milliseconds>> done) {
+        const driven_here here(reactor_);
+        around_.db.eval(ref(redis_scripts::promoted), std::array{promotion_mark},
+                        std::array<std::string_view, 2>{which, kept}, deadline,
+                        [done = std::move(done)](const redis::outcome& o) {
+                            if (auto no = failed(o)) return done(*std::move(no));
+                            const auto& age = std::get<redis::reply>(o);
+                            if (!age.is_integer()) return done(nonsense());
+                            done(milliseconds{age.integer()});
+                        });
+    }
+
+    // To an examination what no server tells: whether the lock that was asked about can be had by that name,
+    // and whether the gate is open.
+    handler<result<examination>> with_what_we_know(const examine_request& wanted, time_point deadline,
+                                                   handler<result<examination>> done) {
+        const auto no = wanted.name ? misfit({wanted.of.value_or(kind::native), *wanted.name}) : std::nullopt;
+        if (!gate_ && !no) return done;
+        return [this, deadline, no, done = std::make_shared<handler<result<examination>>>(std::move(done))](
+                   result<examination> found) {
+            auto* const all = std::get_if<examination>(&found);
+            if (all == nullptr) return (*done)(std::move(found));
+            if (no) {
+                doctor::report r{"the cluster"};
+                r.danger("cluster-name", no->text);
+                all->findings.push_back(r.findings().front());
+            }
+            if (!gate_) return (*done)(std::move(found));
+            const auto tell = [this, done, all = *all](std::optional<milliseconds> noted) {
+                auto with_it = all;
+                add_quarantine(noted, with_it);
+                (*done)(std::move(with_it));
+            };
+            const auto now = boot_clock::now();
+            const auto which = gate_->question(now);
+            if (!which) return tell({});
+            age_of_promotion(*which, note::looked_for, std::min(deadline, now + around_.answer_timeout),
+                             [tell](const result<milliseconds>& age) {
+                                 const auto* const ago = std::get_if<milliseconds>(&age);
+                                 tell(ago != nullptr ? std::optional{*ago} : std::nullopt);
+                             });
+        };
+    }
+
+    // What keeps a lock from being granted otherwise is found among the rights and by the role.
+    void add_quarantine(std::optional<milliseconds> noted, examination& to) const {
+        const auto granting = std::find_if(to.servers.begin(), to.servers.end(),
+                                           [](const auto& s) { return s.role != "sentinel"; });
+        if (granting == to.servers.end()) return;
+        const auto no = gate_->seen(noted, boot_clock::now());
+        if (no && no->code != errc::quarantined) return;
+        doctor::report r{granting->address};
+        if (no)
+            r.danger("quarantine", no->text);
+        else
+            r.ok("quarantine", "it grants locks");
+        to.findings.push_back(r.findings().front());
     }
 
     // A grant that nobody waits for: the waiter gave up while it was on its way.
@@ -229,20 +409,41 @@ class redis_store final : public store {
         using what = redis::node_event::what;
         switch (e.kind) {
             case what::up: {
+                if (gate_) gate_->up(e, boot_clock::now());
                 const auto major = e.server.version.substr(0, e.server.version.find('.'));
                 too_old_.store(!major.empty() && major.size() == 1 && major < "7", std::memory_order_relaxed);
                 if (e.restarted) tell_({change::restarted, "the server was started anew", {}});
+                if (!e.moved_from.empty())
+                    tell_({change::failed_over,
+                           "the master moved from " + e.moved_from + " to " + e.server.address,
+                           {}});
                 const auto& policy = e.server.maxmemory_policy;
                 if (!policy.empty() && policy != "noeviction") {
                     tell_({change::eviction_risk,
                            "maxmemory-policy is " + policy + "; locks need noeviction",
                            {}});
                 }
-                tell_({change::link_up, "Redis " + e.server.version, {}});
+                tell_({change::link_up,
+                       "Redis " + e.server.version + (e.address.empty() ? "" : " at " + e.address) +
+                           (e.server.follows.empty()
+                                ? std::string{}
+                                : ", a replica of " + e.server.follows +
+                                      ", which grants no locks: the URL of the master is meant, or "
+                                      "redis+sentinel:// to follow whoever that is"),
+                       {},
+                       e.server.run_id,
+                       e.server.uptime,
+                       e.server.promoted ? e.server.promotion() : std::string{},
+                       e.server.role == "slave"});
                 break;
             }
             case what::down:
-            case what::refused: tell_({change::link_down, e.why.text, {}}); break;
+            case what::refused:
+                if (gate_) gate_->down(boot_clock::now());
+                tell_({.what = change::link_down,
+                       .detail = e.why.text,
+                       .reason = e.kind == what::refused ? e.why.code : std::error_code{}});
+                break;
         }
     }
 
@@ -250,14 +451,19 @@ class redis_store final : public store {
     const std::function<void(const notice&)> tell_;
     std::atomic<bool> too_old_{false};
     std::atomic<std::int64_t> last_serial_{0};
-    std::unique_ptr<redis::node> node_;
+    const std::unique_ptr<gate> gate_;  // null: whatever a server says counts
+    std::unique_ptr<redis::database> db_;
     surroundings around_;
-    std::shared_ptr<wake_board> board_;
+    std::shared_ptr<wake_boards> boards_;
     const std::array<std::unique_ptr<layout>, kinds> layouts_;
+    const renewals renewals_;
+    doctor::doctor doctor_;
 };
 
 }  // namespace
 
-std::unique_ptr<store> open(const backends::services& given) { return std::make_unique<redis_store>(given); }
+std::unique_ptr<store> open(const backends::services& given) {
+    return std::make_unique<redis_store>(given, location_of(given.settings));
+}
 
 }  // namespace holdfast::redis_backend

@@ -21,10 +21,11 @@ class wake_board::entry final : public backend::watch_handle {
     std::string token_;
 };
 
-wake_board::wake_board(redis::node& node, std::string channel, orphan_handler orphan,
+wake_board::wake_board(redis::database& db, std::string channel, redis::pubsub how, orphan_handler orphan,
                        eviction_handler evicted, std::function<void(std::string_view)> no_right)
-    : node_(node),
+    : db_(db),
       channel_(std::move(channel)),
+      how_(how),
       orphan_(std::move(orphan)),
       evicted_(std::move(evicted)),
       no_right_(std::move(no_right)) {}
@@ -44,9 +45,12 @@ std::unique_ptr<backend::watch_handle> wake_board::watch(const owner_id& token, 
         if (state_ == state::asked) known = change::broken;  // not yet: on_event will tell
     }
     if (subscribe) {
-        auto s = node_.subscribe(channel_, [weak = weak_from_this()](const redis::sub_event& e) {
-            if (const auto self = weak.lock()) self->on_event(e);
-        });
+        auto s = db_.subscribe(
+            channel_,
+            [weak = weak_from_this()](const redis::sub_event& e) {
+                if (const auto self = weak.lock()) self->on_event(e);
+            },
+            how_);
         base::guard lock(mutex_);
         subscription_ = std::move(s);
     }

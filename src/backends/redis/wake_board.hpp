@@ -1,4 +1,4 @@
-// The one wake channel of a client, and who waits for which message on it.
+// A wake channel of a client, and who waits for which message on it.
 //
 // A message is "<token> <score> <name>": the lock <name> was handed to <token>. If a watch is open for the
 // token it is told; if not, the waiter is gone and the lock is given back at once. A watch stays open until
@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/annotations.hpp"
-#include "redis/node.hpp"
+#include "redis/database.hpp"
 
 #include <holdfast/backend.hpp>
 
@@ -18,8 +18,6 @@
 
 namespace holdfast::redis_backend {
 
-inline constexpr std::string_view wake_prefix = "holdfast:wake:";
-
 // Thread-safe.
 class wake_board : public std::enable_shared_from_this<wake_board> {
   public:
@@ -28,13 +26,13 @@ class wake_board : public std::enable_shared_from_this<wake_board> {
     using orphan_handler = std::function<void(std::string_view token, std::string_view name)>;
     using eviction_handler = std::function<void(std::string_view token)>;
 
-    wake_board(redis::node& node, std::string channel, orphan_handler orphan, eviction_handler evicted,
-               std::function<void(std::string_view)> no_right);
+    wake_board(redis::database& db, std::string channel, redis::pubsub how, orphan_handler orphan,
+               eviction_handler evicted, std::function<void(std::string_view)> no_right);
 
     // The first watch subscribes, and the subscription stays for as long as the board lives.
     [[nodiscard]] std::unique_ptr<backend::watch_handle> watch(const owner_id& token, handler tell);
 
-    // Ends the subscription. To be called before the node goes.
+    // Ends the subscription. To be called before the database goes.
     void close();
 
   private:
@@ -45,8 +43,9 @@ class wake_board : public std::enable_shared_from_this<wake_board> {
     void on_message(std::string_view text);
     void tell_all(backend::watch_event::change what);
 
-    redis::node& node_;
+    redis::database& db_;
     const std::string channel_;
+    const redis::pubsub how_;
     const orphan_handler orphan_;
     const eviction_handler evicted_;
     const std::function<void(std::string_view)> no_right_;

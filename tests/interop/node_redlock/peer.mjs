@@ -1,14 +1,16 @@
 // node-redlock, line by line: the requests are those of tests/support/peer.hpp.
 //
-//     node peer.mjs HOST PORT
+//     node peer.mjs HOST:PORT...
 
 import fs from "node:fs";
 import readline from "node:readline";
 import Redis from "ioredis";
 import Redlock from "redlock";
 
-const [host, port] = process.argv.slice(2);
-const redis = new Redis(Number(port), host);
+const servers = process.argv.slice(2).map((address) => {
+    const [host, port] = address.split(":");
+    return new Redis(Number(port), host);
+});
 const held = new Map(); // thread and name -> lock
 const threads = new Map(); // the end of what each has been asked for
 const defaultLease = 30_000;
@@ -19,7 +21,7 @@ const say = (request, answer) => process.stdout.write(`${request} ${answer}\n`);
 async function lock(key, name, wait, lease) {
     const retryCount = wait === Infinity ? -1 : Math.ceil(wait / retryDelay);
     try {
-        const locks = new Redlock([redis], { retryCount, retryDelay, retryJitter: 100 });
+        const locks = new Redlock(servers, { retryCount, retryDelay, retryJitter: 100 });
         held.set(key, await locks.lock(name, lease || defaultLease));
         return "true";
     } catch (e) {
@@ -30,7 +32,7 @@ async function lock(key, name, wait, lease) {
 
 // Tasks that take and give back as fast as they can, until the clock shows `until` ms.
 async function measure(verb, name, [threads, until]) {
-    const locks = new Redlock([redis], { retryCount: -1, retryDelay, retryJitter: 100 });
+    const locks = new Redlock(servers, { retryCount: -1, retryDelay, retryJitter: 100 });
     const one = async (i) => {
         const own = verb === "turns" ? name : `${name}:${i}`;
         let n = 0;
@@ -68,7 +70,7 @@ async function run(thread, verb, name, numbers) {
     }
 }
 
-await redis.ping();
+await Promise.all(servers.map((server) => server.ping()));
 say("0", "ok node-redlock");
 const lines = readline.createInterface({ input: process.stdin });
 lines.on("line", (line) => {

@@ -1,6 +1,6 @@
 """redis-py's Lock, line by line: the requests are those of tests/support/peer.hpp.
 
-    peer.py HOST PORT
+    peer.py HOST:PORT
 """
 
 import os
@@ -11,7 +11,8 @@ import time
 
 import redis
 
-server = redis.Redis(sys.argv[1], int(sys.argv[2]))
+host, port = sys.argv[1].split(":")
+server = redis.Redis(host, int(port))
 held = {}  # (thread, name) -> lock
 default_lease = 30_000
 speaking = threading.Lock()

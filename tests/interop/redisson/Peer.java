@@ -29,25 +29,32 @@ public final class Peer {
     private static final TimeUnit MS = TimeUnit.MILLISECONDS;
 
     private final RedissonClient redisson;
+    private final Elsewhere elsewhere;
     private final Map<String, ExecutorService> threads = new ConcurrentHashMap<>();
     // An RLock remembers its last lease, so it is kept between requests as an application would keep it.
     private final Map<String, Object> objects = new ConcurrentHashMap<>();
 
-    private Peer(RedissonClient redisson) {
+    private Peer(RedissonClient redisson, Elsewhere elsewhere) {
         this.redisson = redisson;
+        this.elsewhere = elsewhere;
     }
 
-    public static void main(String[] args) throws Exception {
+    private static Config settings(String[] args) {
         Config config = new Config();
         config.setLockWatchdogTimeout(Long.parseLong(args[1]));
-        SingleServerConfig server = config.useSingleServer().setAddress(args[0]);
         if (args.length > 2) {
             config.setThreads(4);
             config.setNettyThreads(2);
-            server.setConnectionMinimumIdleSize(1).setSubscriptionConnectionMinimumIdleSize(1);
         }
+        return config;
+    }
+
+    public static void main(String[] args) throws Exception {
+        Config config = settings(args);
+        SingleServerConfig server = config.useSingleServer().setAddress(args[0]);
+        if (args.length > 2) server.setConnectionMinimumIdleSize(1).setSubscriptionConnectionMinimumIdleSize(1);
         RedissonClient redisson = Redisson.create(config);
-        Peer peer = new Peer(redisson);
+        Peer peer = new Peer(redisson, new Elsewhere(() -> settings(args)));
         reply("0", "ok " + redisson.getId());
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
@@ -74,6 +81,10 @@ public final class Peer {
     }
 
     private Object run(String verb, String kind, String name, String[] args) throws Exception {
+        if (verb.equals("open")) {
+            elsewhere.open(kind, name.split(","));
+            return null;
+        }
         switch (kind) {
             case "semaphore": return semaphore(verb, named(kind, name, redisson::getSemaphore), args);
             case "permits": return permits(verb, named(kind, name, redisson::getPermitExpirableSemaphore), args);
@@ -128,7 +139,8 @@ public final class Peer {
     }
 
     private Object oneLock(String verb, String kind, String name, String[] args) throws Exception {
-        RLock lock = named(kind, name, n -> lockOf(redisson, kind, n));
+        boolean here = !elsewhere.has(kind);
+        RLock lock = named(kind, name, n -> here ? lockOf(redisson, kind, n) : elsewhere.lock(kind, n));
         switch (verb) {
             case "lock":
                 if (number(args, 0) > 0) lock.lock(number(args, 0), MS);
@@ -145,7 +157,9 @@ public final class Peer {
             case "locked": return lock.isLocked();
             case "held": return lock.isHeldByCurrentThread();
             case "holds": return lock.getHoldCount();
-            case "owner": return redisson.getId() + ":" + Thread.currentThread().getId();
+            case "owner":
+                if (!here) return elsewhere.owner(kind, (int) number(args, 0));
+                return redisson.getId() + ":" + Thread.currentThread().getId();
             case "lock_token": return ((RFencedLock) lock).lockAndGetToken();
             case "try_token":
                 return ((RFencedLock) lock).tryLockAndGetToken(number(args, 0), number(args, 1), MS);

@@ -1,6 +1,6 @@
 // redsync's Mutex, line by line: the requests are those of tests/support/peer.hpp.
 //
-//	redsync_peer HOST:PORT
+//	redsync_peer HOST:PORT...
 package main
 
 import (
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
+	redsyncredis "github.com/go-redsync/redsync/v4/redis"
 	"github.com/go-redsync/redsync/v4/redis/redigo"
 	redis "github.com/gomodule/redigo/redis"
 )
@@ -167,13 +168,17 @@ func countIn(path string) error {
 }
 
 func main() {
-	pool := &redis.Pool{
-		MaxIdle: 64,
-		DialContext: func(ctx context.Context) (redis.Conn, error) {
-			return redis.DialContext(ctx, "tcp", os.Args[1])
-		},
+	var pools []redsyncredis.Pool
+	for _, address := range os.Args[1:] {
+		address := address // one for each turn, in every version of Go
+		pools = append(pools, redigo.NewPool(&redis.Pool{
+			MaxIdle: 64,
+			DialContext: func(ctx context.Context) (redis.Conn, error) {
+				return redis.DialContext(ctx, "tcp", address)
+			},
+		}))
 	}
-	locks = redsync.New(redigo.NewPool(pool))
+	locks = redsync.New(pools...)
 	say("0", "ok redsync")
 	workers := map[string]*worker{}
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {

@@ -49,14 +49,24 @@ struct meaning {
     condition what_to_do;
 };
 constexpr std::array meanings{
-    meaning{errc::invalid_argument, condition::misuse}, meaning{errc::would_deadlock, condition::misuse},
-    meaning{errc::not_owner, condition::misuse},        meaning{errc::wrong_kind, condition::misuse},
-    meaning{errc::no_permission, condition::misuse},    meaning{errc::forked, condition::misuse},
-    meaning{errc::closed, condition::misuse},           meaning{errc::unavailable, condition::try_later},
-    meaning{errc::out_of_memory, condition::try_later}, meaning{errc::busy_server, condition::try_later},
-    meaning{errc::unknown_outcome, condition::unknown}, meaning{errc::bad_reply, condition::unknown},
-    meaning{errc::lost, condition::not_held},           meaning{errc::lease_too_short, condition::not_held},
-    meaning{errc::timed_out, condition::not_held},      meaning{errc::cancelled, condition::not_held},
+    meaning{errc::invalid_argument, condition::misuse},
+    meaning{errc::would_deadlock, condition::misuse},
+    meaning{errc::not_owner, condition::misuse},
+    meaning{errc::wrong_kind, condition::misuse},
+    meaning{errc::no_permission, condition::misuse},
+    meaning{errc::forked, condition::misuse},
+    meaning{errc::closed, condition::misuse},
+    meaning{errc::unavailable, condition::try_later},
+    meaning{errc::out_of_memory, condition::try_later},
+    meaning{errc::busy_server, condition::try_later},
+    meaning{errc::not_replicated, condition::try_later},
+    meaning{errc::quarantined, condition::try_later},
+    meaning{errc::unknown_outcome, condition::unknown},
+    meaning{errc::bad_reply, condition::unknown},
+    meaning{errc::lost, condition::not_held},
+    meaning{errc::lease_too_short, condition::not_held},
+    meaning{errc::timed_out, condition::not_held},
+    meaning{errc::cancelled, condition::not_held},
 };
 
 TEST(an_error_code, says_what_a_caller_can_do_and_nothing_else) {

@@ -29,8 +29,12 @@ holder_info holder_with(const char* owner) {
 lock_info held_by_web_3() {
     auto lock = lock_with("stock:42", "mutex");
     lock.ours = true;
-    lock.holders.push_back(
-        {.owner = "abc|7", .holds = 1, .host = "web-3", .pid = 4242, .since = noon, .connected = true});
+    lock.holders.push_back({.owner = "abc|7",
+                            .holds = 1,
+                            .host = "web-3",
+                            .pid = 4242,
+                            .since = noon,
+                            .client = backend::presence::connected});
     lock.ttl = 28'300ms;
     return lock;
 }
@@ -60,6 +64,16 @@ TEST(Output, says_what_it_does_not_know_of_a_foreign_lock) {
               "holder   another client\n"
               "owner    \\x1b[2Jtoken\n"
               "ttl      none: it does not expire\n");
+}
+
+TEST(Output, says_when_nobody_tells_who_is_connected) {
+    auto lock = held_by_web_3();
+    lock.holders[0].client = backend::presence::gone;
+    EXPECT_NE(described(lock, noon).find(", not connected\n"), std::string::npos);
+    EXPECT_EQ(to_json(lock)["holders"][0]["connected"], false);
+    lock.holders[0].client = backend::presence::unknown;
+    EXPECT_NE(described(lock, noon).find(", nobody tells whether connected\n"), std::string::npos);
+    EXPECT_TRUE(to_json(lock)["holders"][0]["connected"].is_null());
 }
 
 TEST(Output, permits_are_counted_as_such) {

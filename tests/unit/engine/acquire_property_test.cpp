@@ -64,9 +64,12 @@ class story {
         switch (pick(0, 7)) {
             case 0: return backend::granted{fence::none, asked_ > 1 && pick(0, 1) == 0};
             case 1: return backend::unknown{{make_error_code(errc::unknown_outcome), {}}};
-            case 2:
-                return backend::refused{
+            case 2: {
+                backend::refused no{
                     {make_error_code(pick(0, 5) == 0 ? errc::no_permission : errc::unavailable), {}}};
+                if (pick(0, 2) == 0) no.look_again = milliseconds{pick(-1, 3'000)};
+                return no;
+            }
             default: {
                 backend::busy b{"somebody", std::nullopt, ticket(), milliseconds{pick(0, 4'000)}};
                 if (pick(0, 1) == 0) b.look_again = milliseconds{pick(-1, 3'000)};
@@ -119,8 +122,8 @@ class story {
 
     void note(const backend::attempt_answer& a) {
         in_flight_ = false;
-        if (const auto* g = std::get_if<backend::granted>(&a)) {
-            granted_send_ = g->from_first_send ? sends_[1] : sends_[asked_];
+        if (std::holds_alternative<backend::granted>(a)) {
+            granted_send_ = sends_[asked_];
         } else if (const auto* b = std::get_if<backend::busy>(&a)) {
             last_busy_ = *b;
             last_busy_send_ = sends_[asked_];
@@ -160,7 +163,7 @@ class story {
         } else {
             const auto& no = std::get<give_up>(action);
             stopped_ = true;
-            ASSERT_TRUE(no.why);
+            ASSERT_TRUE(no.why.code);
             const bool maybe_granted = in_flight_ || unanswered_ || granted_send_;
             if (maybe_granted || queued_) {
                 ASSERT_NE(no.cleanup, undo::none);

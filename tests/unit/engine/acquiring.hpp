@@ -28,7 +28,7 @@ class acquiring : public ::testing::Test {
     void later_by(milliseconds d) { now += d; }
 
     void store_grants(fence token = fence::none) { answer(backend::granted{token, false}); }
-    void store_says_granted_before() { answer(backend::granted{fence::none, true}); }
+    void store_grants_with_acks(std::uint32_t acks) { answer(backend::granted{fence::none, false, acks}); }
     void store_says_busy() { answer(backend::busy{"somebody", std::nullopt, {}, {}}); }
     void store_says_busy_for(milliseconds look_again) {
         answer(backend::busy{"somebody", look_again, {}, {}});
@@ -37,6 +37,9 @@ class acquiring : public ::testing::Test {
         answer(backend::busy{"somebody", std::nullopt, std::move(ticket), 3s});
     }
     void store_refuses(errc why) { answer(backend::refused{{make_error_code(why), "server text"}}); }
+    void store_will_be_able_in(milliseconds left) {
+        answer(backend::refused{{make_error_code(errc::unavailable), "server text"}, left});
+    }
     void answer_is_lost() { answer(backend::unknown{{make_error_code(errc::unknown_outcome), {}}}); }
     void late_answer(unsigned number, backend::attempt_answer a) { tell(answered{number, std::move(a)}); }
 

@@ -94,7 +94,8 @@ TEST(lab_verdict, of_holdfast_no_two_may_believe_at_once) {
 TEST(lab_protocol, parts_and_reports_come_across) {
     const part told{.name = "A",
                     .scheme = "gold",
-                    .sockets = {"/tmp/a b.sock", "/tmp/b.sock"},
+                    .folder = "/tmp/a b",
+                    .sockets = {"a.sock", "b.sock"},
                     .password = "secret",
                     .table = "/tmp/locks.db",
                     .resource = "/tmp/c.sock",
@@ -105,6 +106,7 @@ TEST(lab_protocol, parts_and_reports_come_across) {
                     .stack = 4096,
                     .clock_ahead = -61s};
     const auto got = part_from(to_line(told));
+    EXPECT_EQ(got.folder, told.folder);
     EXPECT_EQ(got.sockets, told.sockets);
     EXPECT_EQ(got.table, told.table);
     EXPECT_EQ(got.clock_ahead, told.clock_ahead);

@@ -93,14 +93,61 @@ TEST(url, asks_for_tls) {
     EXPECT_EQ(all.tls->settings().tls_min, io::tls_version::v1_3);
 }
 
+TEST(url, names_sentinels_and_their_master) {
+    const auto c = parse_url(
+        "redis+sentinel://alice:s%2Cx@s1,s2:26380,[::1]/the%2Fmaster/3"
+        "?sentinel_user=bob&sentinel_password=p%26w&connect_timeout=1s");
+    ASSERT_TRUE(c.sentinels);
+    const std::vector<host_port> three{{"s1", 26379}, {"s2", 26380}, {"::1", 26379}};
+    EXPECT_EQ(c.sentinels->at, three);
+    EXPECT_EQ(c.sentinels->master, "the/master");
+    EXPECT_EQ(c.sentinels->user, "bob");
+    EXPECT_EQ(c.sentinels->password, "p&w");
+    EXPECT_EQ(c.user, "alice");
+    EXPECT_EQ(c.password, "s,x");
+    EXPECT_EQ(c.db, 3);
+    EXPECT_EQ(c.connect_timeout, 1s);
+    EXPECT_EQ(c.tls, nullptr);
+    EXPECT_EQ(address_text(c), "the master \"the/master\"");
+    EXPECT_EQ(parse_url("redis+sentinel://s1/m").db, 0);
+    EXPECT_FALSE(parse_url("redis://h").sentinels);
+}
+
+TEST(url, asks_each_of_several_hosts_for_a_certificate_of_its_own) {
+    const auto each = parse_url("rediss+sentinel://s1,s2/m");
+    ASSERT_NE(each.tls, nullptr);
+    EXPECT_TRUE(each.tls_checks_host);
+    EXPECT_EQ(config_at(each, {"10.0.0.7", 1}).tls->settings().server_name, "10.0.0.7");
+    EXPECT_EQ(config_at(each, {"db.example.", 1}).tls->settings().server_name, "db.example");
+    const auto one = parse_url("rediss+sentinel://s1,s2/m?server_name=redis.example");
+    EXPECT_EQ(config_at(one, {"10.0.0.7", 1}).tls->settings().server_name, "redis.example");
+    EXPECT_FALSE(parse_url("rediss://h").tls_checks_host);
+}
+
+TEST(url, says_who_is_put_in_quarantine) {
+    const auto usual = parse_url("redis://h").quarantine;
+    EXPECT_FALSE(usual.wanted());
+    const auto restarts = parse_url("redis://h?restarts=quarantined&longest_lease=5s").quarantine;
+    EXPECT_TRUE(restarts.after_restart);
+    EXPECT_FALSE(restarts.after_failover);
+    EXPECT_EQ(restarts.longest_lease, 5s);
+    const auto both = parse_url("redis+sentinel://s1,s2/m?failover=grace").quarantine;
+    EXPECT_TRUE(both.after_restart && both.after_failover);
+    EXPECT_EQ(both.longest_lease, 60s);
+    for (const auto* url :
+         {"redis://h?failover=grace&restarts=trusted", "redis://h?restarts=trusted&failover=grace"})
+        EXPECT_FALSE(parse_url(url).quarantine.after_restart) << url;
+    EXPECT_FALSE(parse_url("redis://h?failover=best_effort&restarts=trusted").quarantine.wanted());
+}
+
 TEST(url, a_mistake_is_named) {
     const struct {
         std::string_view url;
         std::string_view says;
     } table[] = {
-        {"", "redis://, rediss:// or unix://"},
-        {"http://h", "redis://, rediss:// or unix://"},
-        {"redis:h", "redis://, rediss:// or unix://"},
+        {"", "redis://, rediss://, unix://"},
+        {"http://h", "redis://, rediss://, unix://"},
+        {"redis:h", "redis://, rediss://, unix://"},
         {"redis://", "host is missing"},
         {"redis://:6379", "host is missing"},
         {"redis://h:0", "1 to 65535"},
@@ -113,6 +160,12 @@ TEST(url, a_mistake_is_named) {
         {"redis://h/x", "\"x\""},
         {"redis://h/-1", "0 to 999999"},
         {"redis://h?colour=red", "\"colour\" is unknown; allowed are connect_timeout"},
+        {"redis://h?restarts=no", "restarts=\"no\" is neither trusted nor quarantined"},
+        {"redis://h?failover=no", "failover=\"no\" is neither best_effort nor grace"},
+        {"redis://h?failover=grace&failover=best_effort", "failover is given twice"},
+        {"redis://h?failover=grace&longest_lease=2h", "at most 1h"},
+        {"redis://h?longest_lease=5s", "restarts=quarantined or failover=grace"},
+        {"redis://h?failover=grace&longest_lease=0s", "above zero"},
         {"redis://h?user=bob", "\"user\" is unknown"},
         {"redis://h?name", "no \"=\""},
         {"redis://h?name=a%20b", "printable ASCII"},
@@ -139,6 +192,17 @@ TEST(url, a_mistake_is_named) {
         {"rediss://h?ca=/does/not/exist", "ca=\"/does/not/exist\" cannot be read"},
         {"rediss://h?cert=/x", "key is missing"},
         {"rediss://h?key=/x", "cert is missing"},
+        {"redis+sentinel://s1,s2", "name of the master is missing"},
+        {"redis+sentinel://s1,s2/?db=1", "name of the master is missing"},
+        {"redis+sentinel:///m", "host is missing"},
+        {"redis+sentinel://s1,,s2/m", "host is missing"},
+        {"redis+sentinel://s1,s2:x/m", "1 to 65535"},
+        {"redis+sentinel://s1,s2,s1:26379/m", "\"s1:26379\" is listed twice"},
+        {"redis+sentinel://s1/m/x", "\"x\""},
+        {"redis+sentinel://s1/m?sentinel_user=bob", "without a sentinel_password"},
+        {"redis+sentinel://s1/m?ca=/x", "is rediss+sentinel:// meant?"},
+        {"redis+sentinel://s1/m?colour=red", "sentinel_user and sentinel_password"},
+        {"redis://h?sentinel_user=bob", "\"sentinel_user\" is unknown"},
     };
     for (const auto& row : table) {
         try {
@@ -174,6 +238,11 @@ TEST(url, no_error_ever_shows_the_password) {
              "rediss://:hunter2@h?x=y",
              "rediss://u:hun/ter2@h?ca=/none",
              "hunter2://x",
+             "redis+sentinel://:hunter2@s1",
+             "redis+sentinel://u:hun/ter2@s1/m",
+             "redis+sentinel://s1/m?sentinel_password=%hunter2",
+             "redis+sentinel://s1/m?sentinel_password=a&hunter2=y",
+             "redis+sentinel://s1/m?sentinel_password=hunter2&db=x",
          }) {
         try {
             (void)parse_url(url);

@@ -16,7 +16,7 @@ class a_tenancy : public ::testing::Test {
 
     [[nodiscard]] std::unique_ptr<tenancy> until(time_point deadline) const {
         return std::make_unique<tenancy>(backend::lock_key{backend::kind::native, "stock"}, owner_id{"me|1"},
-                                         30s, true, fence::none, deadline, now);
+                                         engine::lease_terms{30s, true}, fence::none, deadline, now);
     }
 };
 

@@ -1,7 +1,7 @@
 -- Takes a Redisson RFairLock if it is free and the owner's turn; else may put the owner into its line.
 -- KEYS: N the lock (hash), Q its line (list of owners), T their time limits (zset, ms since 1970)
 -- ARGV: owner, lease in ms, '1' to stand in line, the channel of an owner without the owner, liveness in ms, D: since when
--- someone in line is absent (hash, only ours; no key of the call, since there may be no right to it)
+-- someone in line is absent (hash, only ours; no key of the call, since there may be no right to it), PUBLISH or SPUBLISH
 -- Returns 0 taken, 'kind' when N is some other hash, else {ms until it is worth asking again (-1: unknown), holder or head}.
 --
 -- Absent is: for whom no client of the server listens; and one of ours whose turn it is and who does not ask. Who is
@@ -10,7 +10,7 @@
 -- are renewed by each question. The limit of one who is absent stays as it is: a client of Java's asks first and listens
 -- then, and with a shorter limit others of Java's would throw it out later.
 local N, Q, T, D = KEYS[1], KEYS[2], KEYS[3], ARGV[6]
-local me, lease, channel, liveness = ARGV[1], ARGV[2], ARGV[4], tonumber(ARGV[5])
+local me, lease, channel, liveness, publish = ARGV[1], ARGV[2], ARGV[4], tonumber(ARGV[5]), ARGV[7]
 local call, pcall = redis.call, redis.pcall
 local foreign_wait = 300000
 local look_gap = 100
@@ -27,7 +27,7 @@ end
 local time = call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local function listened_for(owner)
-  local seen = pcall('PUBSUB', 'NUMSUB', channel .. owner)
+  local seen = pcall('PUBSUB', publish == 'PUBLISH' and 'NUMSUB' or 'SHARDNUMSUB', channel .. owner)
   return not seen[2] or seen[2] > 0
 end
 -- Foreign is who has no serial of microseconds.
@@ -66,7 +66,7 @@ if #holders == 0 then
     call('ZREM', T, head)
     head = call('LINDEX', Q, 0)
     -- The release told one who was dead; a client of Java's would sleep until the TTL that it saw is over.
-    if head and head ~= me then pcall('PUBLISH', channel .. head, '0') end
+    if head and head ~= me then pcall(publish, channel .. head, '0') end
   end
   if not head or head == me then
     -- Written first, these let the rest pass where memory is short: it was promised. A newcomer needs some.

@@ -1,5 +1,6 @@
 -- All that is done to a Redisson RCountDownLatch, but for waiting.
--- KEYS: N the count, O where the result is kept for a while: nothing is to be done twice       ARGV: verb, channel, amount
+-- KEYS: N the count, O where the result is kept for a while: nothing is to be done twice       ARGV: verb, channel, amount,
+-- PUBLISH or SPUBLISH
 --   set: count     1, or 0 if there is a count already
 --   down: by       what is left
 --   read           what is left
@@ -27,5 +28,5 @@ else
   if verb == 'down' then result = 0 end
 end
 call('SET', O, result, 'PX', 10000)
-if message then redis.pcall('PUBLISH', channel, message) end
+if message then redis.pcall(ARGV[4], channel, message) end
 return result

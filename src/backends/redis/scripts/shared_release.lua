@@ -2,7 +2,7 @@
 -- free.
 -- KEYS: N the lock, of a reader also the mark of its hold
 -- ARGV: the reader's or writer's field ('' evicts all), the lock's channel, marks of any owner: what stands before the owner,
--- and what behind it
+-- and what behind it, PUBLISH or SPUBLISH
 -- Returns -1 not held by it, else how many listeners were told.
 local N, me, channel, call = KEYS[1], ARGV[1], ARGV[2], redis.call
 local reads = KEYS[2]
@@ -14,7 +14,9 @@ local function read_for()
   for i = 1, #fields, 2 do
     -- Nobody holds it a thousand times; a number that is wrong must not keep the server busy.
     for hold = math.min(tonumber(fields[i + 1]) or 0, 1000), 1, -1 do
-      left = math.max(left, call('PTTL', ARGV[3] .. fields[i] .. ARGV[4] .. hold))
+      local mark = redis.pcall('PTTL', ARGV[3] .. fields[i] .. ARGV[4] .. hold)
+      -- A mark that is on another server, as the slot moves, is taken to be there.
+      left = math.max(left, type(mark) == 'number' and mark or call('PTTL', N))
     end
   end
   return left
@@ -40,6 +42,6 @@ end
 -- Where a writer leaves all may come in, though readers are there. Redisson says nothing to those who wait when a writer
 -- becomes a reader. Its '1' wakes only threads that have gone to sleep already: one that has just asked would sleep through
 -- its whole TTL. The '0' is kept for it.
-if not reads then redis.pcall('PUBLISH', channel, '1') end
-local told = redis.pcall('PUBLISH', channel, '0')
+if not reads then redis.pcall(ARGV[5], channel, '1') end
+local told = redis.pcall(ARGV[5], channel, '0')
 return type(told) == 'number' and told or 0

@@ -1,0 +1,159 @@
+// holdfast doctor: what endangers locks on the servers, and how to mend it.
+#include "cli/arguments.hpp"
+#include "cli/commands.hpp"
+#include "cli/complaint.hpp"
+#include "cli/doctor/words.hpp"
+#include "cli/exit_codes.hpp"
+#include "cli/output.hpp"
+
+#include "base/text.hpp"
+
+#include <holdfast/admin.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace holdfast::cli {
+
+namespace {
+
+constexpr auto doctor_examples =
+    R"(Looks at version, persistence, eviction, memory, replicas, clocks, TLS and the user's rights (ACL) on every server of
+the URL: the sentinels and replicas behind redis+sentinel://, all of a redis+cluster://, the members of a redlock:. Says of
+each finding what it means for locks, how to mend it, and which promise falls without it: S1 (fences), S2 (one holder at
+a time), S3 (waiters are served). Changes nothing on the servers.
+With NAME the rights to that lock's keys and channels are looked up too. Several --url are examined side by side and
+compared.
+
+Exit code:
+  0   all is well, or there are notes only
+  1   warnings, or something that a promise rests on could not be looked at
+  2   dangers
+  64  wrong use
+  69  no server of a URL answers, or lets us in
+  74  the output cannot be written
+
+Examples:
+  holdfast doctor
+  holdfast doctor stock:42 --kind fair
+  holdfast doctor --url redis://db1 --url redis://db2 --url redis://db3
+  holdfast doctor --json | jq -r ".findings[].mending"       only how to mend)";
+
+constexpr std::array kind_words{
+    std::pair{"mutex", backend::kind::native},
+    std::pair{"recursive", backend::kind::recursive},
+    std::pair{"fair", backend::kind::fair},
+    std::pair{"fenced", backend::kind::recursive_fenced},
+    std::pair{"shared", backend::kind::shared_write},
+    std::pair{"semaphore", backend::kind::semaphore},
+    std::pair{"permits", backend::kind::permit_semaphore},
+    std::pair{"latch", backend::kind::latch},
+};
+
+struct doctor_options {
+    bool named = false;  // if only by no bytes, which is no name
+    std::string name;
+    std::string kind;
+    bool json = false;
+    bool quiet = false;
+};
+
+// Without user and password.
+std::string place_of(const std::string& url) {
+    const auto from = url.find("://");
+    auto place = from == std::string::npos ? url : url.substr(from + 3);
+    place = place.substr(0, place.find('?'));
+    if (const auto user = place.rfind('@'); user != std::string::npos) place = place.substr(user + 1);
+    return base::printable(place.empty() ? url.substr(0, from) : place);
+}
+
+finding not_examined(const std::string& url, const error& why) {
+    return {
+        "unreachable",
+        severity::danger,
+        place_of(url),
+        whole_sentence_of(why),
+        "A server that does not answer, or does not let us in, grants no locks.",
+        "Is the server running, and are address, user, password and certificates (ca, server_name) right?",
+        promise::live};
+}
+
+int examine_all(const doctor_options& given, const context& shared) {
+    examine_options wanted;
+    if (given.named) wanted.name = lock_name{plain(given.name)};
+    for (const auto& [word, kind] : kind_words)
+        if (given.kind == word) wanted.kind = kind;
+    // Side by side: what is slow or gone holds up no other.
+    struct patient {
+        std::unique_ptr<client> on;
+        std::future<examination> found;
+        std::string url;
+    };
+    std::vector<patient> patients;
+    for (const auto& settings : shared.settings_each()) {
+        auto on = std::make_unique<client>(settings);
+        auto found = std::async(std::launch::async, [&wanted, c = on.get()] { return examine(*c, wanted); });
+        patients.push_back({std::move(on), std::move(found), settings.url});
+    }
+    std::vector<examination> all;
+    bool unreachable = false;
+    for (auto& p : patients) {
+        try {
+            all.push_back(p.found.get());
+        } catch (const error& why) {
+            // The URL names something else than a store of locks.
+            if (why.code() == errc::invalid_argument) throw usage_error(sentence_of(why));
+            unreachable = true;
+            all.push_back({{}, {not_examined(p.url, why)}});
+            complain(exit_code::unavailable,
+                     fmt::format("{}: {}", place_of(p.url), all.back().findings[0].found));
+        }
+    }
+    const auto found = together(std::move(all));
+    if (given.json) {
+        fmt::print("{}\n", one_line(to_json(found)));
+    } else {
+        fmt::print("{}", described(found, given.quiet ? detail::wrong_only : detail::all));
+    }
+    if (unreachable) return exit_code::unavailable;
+    switch (found.worst()) {
+        case severity::ok:
+        case severity::note: return exit_code::ok;
+        case severity::unknown:
+        case severity::warning: return exit_code::warnings;
+        case severity::danger: return exit_code::dangers;
+    }
+    return exit_code::internal;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, context& shared) {
+    auto* const doctor = app.add_subcommand("doctor", "Find what endangers locks on the servers");
+    auto given = std::make_shared<doctor_options>();
+    std::vector<std::string> kinds;
+    for (const auto& [word, kind] : kind_words) kinds.emplace_back(word);
+    doctor->fallthrough();
+    doctor->footer(doctor_examples);
+    auto* const name = doctor->add_option(
+        "NAME", given->name, "A lock, to whose keys and channels the user's rights are looked up");
+    doctor->add_option("--kind", given->kind, "What that lock is; else the rights for a mutex count")
+        ->check(CLI::IsMember(kinds))
+        ->type_name("KIND");
+    doctor->add_flag("--json", given->json, "A JSON object");
+    doctor->add_flag("-q,--quiet", given->quiet, "Only what has to be looked after");
+    doctor->callback([=, &shared] {
+        given->named = name->count() > 0;
+        shared.chosen = [=, &shared] { return examine_all(*given, shared); };
+    });
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,179 @@
+#include "cli/doctor/words.hpp"
+
+#include "cli/output.hpp"
+
+#include "base/text.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace holdfast::cli {
+
+namespace {
+
+constexpr std::size_t width = 100;
+
+// Sentences are broken between words; a command to be copied never is.
+std::string indented(std::string_view text, std::size_t by) {
+    const std::string margin(by, ' ');
+    std::string out, line;
+    while (!text.empty()) {
+        const auto word = text.substr(0, text.find(' '));
+        text.remove_prefix(std::min(text.size(), word.size() + 1));
+        if (!line.empty() && by + line.size() + 1 + word.size() > width) {
+            out += margin + line + '\n';
+            line.clear();
+        }
+        if (!line.empty()) line += ' ';
+        line += word;
+    }
+    return out + margin + line + '\n';
+}
+
+std::string_view heading_of(severity s) {
+    switch (s) {
+        case severity::danger: return "DANGER";
+        case severity::warning: return "WARNING";
+        case severity::unknown: return "COULD NOT LOOK";
+        case severity::note: return "NOTE";
+        case severity::ok: return "well";
+    }
+    return {};
+}
+
+std::string in_ms(std::chrono::microseconds d) {
+    return fmt::format("{:.1f} ms", static_cast<double>(d.count()) / 1000);
+}
+
+std::string about(const examined_server& server) {
+    auto line = server.address;
+    line += server.version.empty() ? "  unknown version" : "  Redis " + base::printable(server.version);
+    if (!server.role.empty()) line += ", " + base::printable(server.role);
+    if (server.clock_offset)
+        line += fmt::format(", clock {}{} +- {}", server.clock_offset->count() < 0 ? "" : "+",
+                            in_ms(*server.clock_offset), in_ms(server.clock_error));
+    if (server.round_trip) line += ", round trip " + in_ms(*server.round_trip);
+    return line + '\n';
+}
+
+// `of` are the servers of which it is found, if there are others.
+std::string described(const finding& f, const std::string& of) {
+    auto line = f.id;
+    if (!of.empty()) line += "  " + of;
+    if (f.falls != promise::none && f.how_bad >= severity::unknown)
+        line += fmt::format("  ({} falls)", to_string(f.falls));
+    auto out = indented(line, 2) + indented(f.found, 6);
+    if (!f.meaning.empty()) out += indented(f.meaning, 6);
+    if (!f.mending.empty()) out += "      mend: " + f.mending + '\n';
+    return out;
+}
+
+// What is the same on several servers is told once.
+std::string told_one_by_one(const examination& of, severity s, bool several_servers) {
+    std::vector<std::pair<const finding*, std::string>> told;
+    for (const auto& f : of.findings) {
+        if (f.how_bad != s) continue;
+        const auto same = std::find_if(told.begin(), told.end(), [&](const auto& other) {
+            return other.first->id == f.id && other.first->found == f.found &&
+                   other.first->mending == f.mending;
+        });
+        if (same == told.end())
+            told.emplace_back(&f, several_servers ? f.subject : "");
+        else
+            same->second += ", " + f.subject;
+    }
+    std::string out;
+    for (const auto& [f, servers] : told) out += described(*f, servers);
+    return out;
+}
+
+// One refusal keeps us from seeing many things.
+std::string unseen(const examination& of, bool several_servers) {
+    std::map<std::tuple<std::string, std::string, std::string>, std::string> by_reason;
+    for (const auto& f : of.findings) {
+        if (f.how_bad != severity::unknown) continue;
+        auto& ids = by_reason[{f.subject, f.found, f.mending}];
+        ids.append(ids.empty() ? "" : ", ").append(f.id);
+        if (f.falls != promise::none) ids += fmt::format(" ({})", to_string(f.falls));
+    }
+    std::string out;
+    for (const auto& [reason, ids] : by_reason) {
+        const auto& [subject, found, mending] = reason;
+        out += indented(several_servers ? subject + ": " + ids : ids, 2) + indented(found, 6) +
+               "      mend: " + mending + '\n';
+    }
+    return out;
+}
+
+nlohmann::ordered_json text_or_null(std::string_view text) {
+    return text.empty() ? nlohmann::ordered_json(nullptr)
+                        : nlohmann::ordered_json(json_text(std::string{text}));
+}
+
+nlohmann::ordered_json milliseconds_or_null(const std::optional<std::chrono::microseconds>& d) {
+    return d ? nlohmann::ordered_json(static_cast<double>(d->count()) / 1000)
+             : nlohmann::ordered_json(nullptr);
+}
+
+}  // namespace
+
+std::string described(const examination& of, detail how_much) {
+    std::string out;
+    if (how_much == detail::all)
+        for (const auto& server : of.servers) out += about(server);
+    std::set<std::string_view> subjects;
+    for (const auto& f : of.findings)
+        if (f.how_bad != severity::ok) subjects.insert(f.subject);
+    const bool several = of.servers.size() > 1 || subjects.size() > 1;
+    for (const auto s : {severity::danger, severity::warning, severity::unknown, severity::note}) {
+        if (how_much == detail::wrong_only && s == severity::note) break;
+        const auto group = s == severity::unknown ? unseen(of, several) : told_one_by_one(of, s, several);
+        if (!group.empty()) out += fmt::format("{}{}\n{}", out.empty() ? "" : "\n", heading_of(s), group);
+    }
+    if (how_much == detail::wrong_only) return out;
+    std::string well;
+    std::set<std::string_view> told;
+    for (const auto& f : of.findings)
+        if (f.how_bad != severity::ok) told.insert(f.id);
+    for (const auto& f : of.findings)
+        if (told.insert(f.id).second) well += ", " + f.id;
+    if (!well.empty()) out += "\n" + indented("well: " + well.substr(2), 0);
+    return out;
+}
+
+nlohmann::ordered_json to_json(const examination& of) {
+    nlohmann::ordered_json out{{"worst", to_string(of.worst())}};
+    out["servers"] = nlohmann::ordered_json::array();
+    for (const auto& s : of.servers) {
+        nlohmann::ordered_json server{{"address", json_text(s.address)}};
+        server["version"] = text_or_null(s.version);
+        server["role"] = text_or_null(s.role);
+        server["run_id"] = text_or_null(s.run_id);
+        server["clock_offset_ms"] = milliseconds_or_null(s.clock_offset);
+        server["clock_error_ms"] =
+            milliseconds_or_null(s.clock_offset ? std::optional{s.clock_error} : std::nullopt);
+        server["round_trip_ms"] = milliseconds_or_null(s.round_trip);
+        out["servers"].push_back(std::move(server));
+    }
+    out["findings"] = nlohmann::ordered_json::array();
+    for (const auto& f : of.findings) {
+        nlohmann::ordered_json finding{{"id", f.id}, {"severity", to_string(f.how_bad)}};
+        finding["server"] = json_text(f.subject);
+        finding["found"] = json_text(f.found);
+        finding["meaning"] = json_text(f.meaning);
+        finding["mending"] = text_or_null(f.mending);
+        finding["promise"] = text_or_null(to_string(f.falls));
+        out["findings"].push_back(std::move(finding));
+    }
+    return out;
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,65 @@
+// What a key's content says about the lock that it is, and its holders about the clients that they are.
+#pragma once
+
+#include "redis/reply.hpp"
+
+#include <holdfast/backend.hpp>
+
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace holdfast::redis_backend {
+
+struct client_entry {
+    std::string host;
+    std::int64_t pid = 0;
+};
+struct clients {
+    std::map<std::string, client_entry, std::less<>> known;  // by 22-character id
+    bool all = true;  // false: not every server has told of its clients, so who is missing may be there
+};
+
+// One line of CLIENT LIST a client; ours say who they are in their name.
+void parse_clients(std::string_view lines, clients& found);
+
+template <class Int>
+std::optional<Int> number(std::string_view text) {
+    Int n{};
+    const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), n);
+    if (ec != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    return n;
+}
+
+// An owner as a layout writes it, taken apart: who made it, and when.
+struct maker {
+    std::string short_id;                // or how it begins: a permit's id has no room for all of it
+    std::optional<std::int64_t> serial;  // microseconds since 1970 for ours
+};
+
+[[nodiscard]] std::optional<maker> maker_of_token(std::string_view token);
+[[nodiscard]] std::optional<maker> maker_of_redisson_owner(std::string_view owner);
+// Serials of ours are times; thread ids of Java are small. 2020 to 2100.
+[[nodiscard]] constexpr bool is_time(std::int64_t serial) {
+    return serial > 1'577'836'800'000'000 && serial < 4'102'444'800'000'000;
+}
+[[nodiscard]] backend::holder_info holder_of(std::string owner, const std::optional<maker>& by,
+                                             const clients& connected);
+
+// For peek.lua.
+[[nodiscard]] std::array<std::string, 4> keys_beside(const std::string& name);
+// What peek.lua said of one key.
+[[nodiscard]] backend::lock_info describe(lock_name name, const redis::reply& seen, const clients& connected);
+
+// Keys that stand beside locks. A lock may be named so all the same; `inspect` finds it.
+[[nodiscard]] bool is_helper(std::string_view key);
+[[nodiscard]] bool is_lock(const backend::lock_info& info);
+
+// What may be taken from its holders: lock_info::layout as a kind. Empty for what is no lock.
+[[nodiscard]] std::optional<backend::kind> kind_shown_as(std::string_view layout);
+
+}  // namespace holdfast::redis_backend

@@ -1,0 +1,44 @@
+// What the doctor can find, each under a name that stays: what it means for locks, and how it is mended.
+#pragma once
+
+#include <holdfast/examination.hpp>
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace holdfast::redis_backend::doctor {
+
+struct entry {
+    std::string_view id;
+    promise falls;  // without it
+    std::string_view meaning;
+    std::string_view mending;
+};
+
+[[nodiscard]] std::span<const entry> catalogue() noexcept;
+
+// The findings about one server.
+class report {
+  public:
+    explicit report(std::string subject) : subject_(std::move(subject)) {}
+
+    void ok(std::string_view id, const std::string& found) { add(severity::ok, id, found); }
+    void note(std::string_view id, const std::string& found) { add(severity::note, id, found); }
+    void warning(std::string_view id, const std::string& found) { add(severity::warning, id, found); }
+    void danger(std::string_view id, const std::string& found) { add(severity::danger, id, found); }
+    // It could not be looked at, and `why` says why not.
+    void unknown(std::string_view id, const std::string& why);
+    // An empty `mending` means the catalogue's.
+    void add(severity, std::string_view id, const std::string& found, std::string mending = {});
+
+    [[nodiscard]] const std::vector<finding>& findings() const& noexcept { return findings_; }
+    [[nodiscard]] std::vector<finding> findings() && noexcept { return std::move(findings_); }
+
+  private:
+    std::string subject_;
+    std::vector<finding> findings_;
+};
+
+}  // namespace holdfast::redis_backend::doctor

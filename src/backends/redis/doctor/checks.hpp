@@ -1,0 +1,23 @@
+// From what a server said to what it means for locks: decisions only, one file per idea.
+#pragma once
+
+#include "backends/redis/doctor/catalogue.hpp"
+#include "backends/redis/doctor/survey.hpp"
+
+namespace holdfast::redis_backend::doctor {
+
+void check_server(const survey&, report&);       // version, role, clients, time-outs
+void check_memory(const survey&, report&);       // eviction, room
+void check_persistence(const survey&, report&);  // what a restart forgets
+void check_replication(const survey&, report&);  // what a failover forgets
+void check_clock(const survey&, report&);        // offset, round trip
+void check_connection(const survey&, report&);   // who can listen in, until when TLS works
+void check_messages(const survey&, report&);     // who listens to all
+void check_rights(const survey&, report&);       // what the user may do
+void check_cluster(const survey&, report&);
+void check_sentinel(const survey&, report&);
+
+// All that apply to this server.
+[[nodiscard]] std::vector<finding> judge(const survey&);
+
+}  // namespace holdfast::redis_backend::doctor

@@ -1,0 +1,34 @@
+#include "backends/redis/doctor/doctor.hpp"
+
+#include "backends/redis/doctor/rounds.hpp"
+#include "redis/url.hpp"
+
+#include <holdfast/error.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace holdfast::redis_backend::doctor {
+
+doctor::doctor(io::reactor& reactor, const std::string& url) : url_(url), visits_(reactor) {}
+
+void doctor::examine(redis::database& db, const backend::examine_request& wanted,
+                     backend::time_point deadline, std::chrono::milliseconds patience,
+                     backend::handler<backend::result<examination>> done) {
+    const auto kept = std::make_shared<backend::handler<backend::result<examination>>>(std::move(done));
+    const examined tell = [kept](backend::result<examination> r) { (*kept)(std::move(r)); };
+    inquiry i{wanted, deadline, patience};
+    // Read again, for it seldom is needed: certificates with it, which may be gone meanwhile.
+    try {
+        if (db.is_cluster()) return examine_cluster(db, redis::parse_cluster_url(url_), visits_, i, tell);
+        auto& node = static_cast<redis::node&>(db);
+        const auto config = redis::parse_url(url_);
+        i.own = own_needs(wanted, config.quarantine);
+        if (config.sentinels) return examine_watched(node, config, visits_, i, tell);
+        examine_server(node, i, tell);
+    } catch (const error& e) {
+        tell(backend::failure{e.code(), e.what()});
+    }
+}
+
+}  // namespace holdfast::redis_backend::doctor

@@ -1,0 +1,257 @@
+#include "backends/redis/doctor/rights.hpp"
+
+#include "backends/redis/scripts.hpp"
+#include "base/random.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <set>
+
+namespace holdfast::redis_backend::doctor {
+
+namespace {
+
+using backend::kind;
+using named_need = missing_right::need;
+
+named_need need_for(const needs& n, importance how) { return {n.of, n.shown, n.without, how}; }
+
+std::string lower(std::string_view text) {
+    std::string out{text};
+    std::transform(out.begin(), out.end(), out.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return out;
+}
+
+// A subcommand has a right of its own.
+std::string right_of(std::string_view command) {
+    return command == "PUBSUB" ? "pubsub|numsub" : lower(command);
+}
+
+bool says(const std::string& verdict, std::string_view text) {
+    return verdict.find(text) != std::string::npos;
+}
+
+// The command, and not its key or channel. In the words of Redis 7.0, of 7.2 and Valkey, and for what scripts
+// may not do at all.
+bool refuses_command(const std::string& verdict) {
+    return says(verdict, "can't run") || says(verdict, "permissions to run") ||
+           says(verdict, "not allowed from script");
+}
+
+}  // namespace
+
+// Each with as many words as the command must have: the server's check of rights counts on it.
+std::vector<std::string> example_of(std::string_view command, const std::string& key,
+                                    const std::string& channel) {
+    using words = std::vector<std::string>;
+    static const std::map<std::string_view, words, std::less<>> rest{
+        {"SET", {"", "XX"}},
+        {"GET", {}},
+        {"DEL", {}},
+        {"EXISTS", {}},
+        {"GETRANGE", {"0", "0"}},
+        {"DECRBY", {"x"}},
+        {"INCRBY", {"x"}},
+        {"PTTL", {}},
+        {"PEXPIRE", {"1000"}},
+        {"PEXPIREAT", {"1000"}},
+        {"TYPE", {}},
+        {"MGET", {}},
+        {"HDEL", {"f"}},
+        {"HEXISTS", {"f"}},
+        {"HGET", {"f"}},
+        {"HGETALL", {}},
+        {"HKEYS", {}},
+        {"HLEN", {}},
+        {"HRANDFIELD", {"1"}},
+        {"HSET", {"f", "v"}},
+        {"HSETNX", {"f", "v"}},
+        {"HSTRLEN", {"f"}},
+        {"LINDEX", {"0"}},
+        {"LPOP", {}},
+        {"LPOS", {"e"}},
+        {"LRANGE", {"0", "0"}},
+        {"LREM", {"0", "e"}},
+        {"RPUSH", {"e"}},
+        {"ZADD", {"XX", "1", "m"}},
+        {"ZCOUNT", {"0", "0"}},
+        {"ZINCRBY", {"x", "m"}},
+        {"ZPOPMIN", {}},
+        {"ZRANGE", {"0", "0"}},
+        {"ZRANGEBYSCORE", {"0", "0"}},
+        {"ZRANK", {"m"}},
+        {"ZREM", {"m"}},
+        {"ZSCORE", {"m"}},
+    };
+    if (command == "TIME") return {"TIME"};
+    if (command == "INFO") return {"INFO", "server"};
+    if (command == "WAIT") return {"WAIT", "0", "1"};
+    if (command == "PUBSUB") return {"PUBSUB", "NUMSUB", channel};
+    if (command == "PUBLISH") return {"PUBLISH", channel, ""};
+    if (command == "SUBSCRIBE") return {"SUBSCRIBE", channel};
+    // Without keys nothing but the command itself is asked about.
+    if (command == "EVAL") return {"EVAL", "return 0", "0"};
+    if (command == "EVALSHA") return {"EVALSHA", std::string{redis_scripts::rights.sha1}, "0"};
+    const auto known = rest.find(command);
+    if (known == rest.end()) return {};
+    words call{std::string{command}, key};
+    call.insert(call.end(), known->second.begin(), known->second.end());
+    return call;
+}
+
+rights_question::rights_question(const std::optional<lock_name>& name, const std::vector<needs>& own)
+    : named_(name.has_value()),
+      needs_(needs_of(name ? name->str() : "holdfast:doctor:" + base::client_id::make().base64url())),
+      words_{"EVAL", std::string{redis_scripts::rights.text}, "0"} {
+    needs_.insert(needs_.end(), own.begin(), own.end());
+    add_commands();
+    add_keys();
+    add_channels();
+}
+
+void rights_question::add(probe p, const std::vector<std::string>& call) {
+    probes_.push_back(std::move(p));
+    words_.push_back(std::to_string(call.size()));
+    words_.insert(words_.end(), call.begin(), call.end());
+}
+
+void rights_question::add_commands() {
+    std::map<std::string, std::vector<named_need>> by_command;
+    for (const auto& n : needs_)
+        for (const auto& [command, how] : n.commands) by_command[command].push_back(need_for(n, how));
+    // Nobody has this key: what is tried after all does nothing.
+    const auto absent = "holdfast:doctor:" + base::client_id::make().base64url();
+    const auto& channel = needs_.front().channel->name;
+    for (auto& [command, by] : by_command) {
+        // Listening and speaking are asked about with their channels.
+        if (command == "PUBLISH" || command == "SUBSCRIBE") continue;
+        add({probe::what::command, right_of(command), "+" + right_of(command), std::move(by)},
+            example_of(command, absent, channel));
+    }
+}
+
+void rights_question::add_keys() {
+    // Scripts name their keys, and the right to EVAL is there: it runs.
+    if (!named_)
+        add({probe::what::any_key, "", "", {}}, {"EVAL", "return 0", "1", needs_.front().keys.front().name});
+    std::map<std::string, std::pair<resource, std::vector<named_need>>> by_key;
+    for (const auto& n : needs_) {
+        if (!named_ && n.of) continue;
+        for (const auto& key : n.keys) {
+            auto& place = by_key[key.name];
+            place.first = key;
+            place.second.push_back(need_for(n, key.how));
+        }
+    }
+    for (auto& [name, key] : by_key)
+        add({probe::what::key, name, "~" + key.first.pattern, std::move(key.second)},
+            {"EVAL", "return 0", "1", name});
+    for (const auto& n : needs_) {
+        if (!named_ || !n.of) continue;  // the client uses its own one by one
+        std::vector<std::string> call{"EVAL", "return 0", std::to_string(n.keys.size())};
+        for (const auto& key : n.keys) call.push_back(key.name);
+        add({probe::what::all_keys, n.shown, "(" + all_rules(*n.of) + ")", {need_for(n, importance::needed)}},
+            call);
+    }
+}
+
+void rights_question::add_channels() {
+    std::map<std::string, std::pair<resource, std::vector<named_need>>> by_channel;
+    for (const auto& n : needs_) {
+        if (!n.channel || (!named_ && n.channel->name != needs_.front().channel->name)) continue;
+        auto& place = by_channel[n.channel->name];
+        place.first = *n.channel;
+        place.second.push_back(need_for(n, importance::helps));
+    }
+    for (const auto& [name, channel] : by_channel) {
+        const auto rule = "&" + channel.first.pattern;
+        add({probe::what::publish, name, rule, channel.second}, example_of("PUBLISH", {}, name));
+        add({probe::what::subscribe, name, rule, channel.second}, example_of("SUBSCRIBE", {}, name));
+    }
+}
+
+rights_question::answer rights_question::read(const std::vector<std::string>& verdicts) const {
+    using lack = missing_right::what;
+    answer a;
+    std::map<std::pair<lack, std::string>, missing_right> missing;
+    std::set<std::string> keys_missing;  // by who needs them
+    bool channel_refused = false;        // to the one that is published to, which comes right before
+    const auto lacks = [&](lack w, const std::string& name, const std::string& rule, const auto& by) {
+        auto& place = missing[{w, name}];
+        place.kind = w;
+        place.name = name;
+        place.rule = rule;
+        for (const auto& need : by) {
+            const auto has = [&](const auto& other) {
+                return other.of == need.of && other.shown == need.shown && other.without == need.without;
+            };
+            if (std::none_of(place.needed_by.begin(), place.needed_by.end(), has))
+                place.needed_by.push_back(need);
+        }
+    };
+    if (!verdicts.empty() &&
+        std::all_of(verdicts.begin(), verdicts.end(), [](const auto& v) { return v == "unknown"; })) {
+        a.untold = true;
+        return a;
+    }
+    for (std::size_t i = 0; i < std::min(verdicts.size(), probes_.size()); ++i) {
+        const auto& p = probes_[i];
+        const auto& verdict = verdicts[i];
+        if (p.kind == probe::what::publish) channel_refused = says(verdict, "channel");
+        if (verdict.empty()) continue;
+        switch (p.kind) {
+            case probe::what::command:
+                if (verdict == "unknown")
+                    lacks(lack::unknown_command, p.name, "", p.needed_by);
+                else if (refuses_command(verdict))
+                    lacks(lack::command, p.name, p.rule, p.needed_by);
+                break;
+            case probe::what::any_key: a.keys_differ = true; break;
+            case probe::what::key:
+                lacks(lack::key, p.name, p.rule, p.needed_by);
+                for (const auto& need : p.needed_by) keys_missing.insert(need.shown);
+                break;
+            case probe::what::all_keys:
+                if (!keys_missing.contains(p.needed_by.front().shown))
+                    lacks(lack::selector, p.name, p.rule, p.needed_by);
+                break;
+            case probe::what::publish:
+                if (verdict == "unknown")
+                    lacks(lack::unknown_command, "publish", "", p.needed_by);
+                else if (channel_refused)
+                    lacks(lack::channel, p.name, p.rule, p.needed_by);
+                else
+                    lacks(lack::command, "publish", "+publish", p.needed_by);
+                break;
+            case probe::what::subscribe:
+                // Scripts cannot subscribe, so the words do not tell what is refused. A channel that is
+                // refused to PUBLISH is refused here as well.
+                if (verdict == "unknown")
+                    lacks(lack::unknown_command, "subscribe", "", p.needed_by);
+                else if (!channel_refused)
+                    lacks(lack::command, "subscribe", "+subscribe", p.needed_by);
+                break;
+        }
+    }
+    for (auto& [_, right] : missing) a.missing.push_back(std::move(right));
+    return a;
+}
+
+std::string rights_question::all_rules(kind of) const {
+    std::string commands, keys, channels;
+    for (const auto& n : needs_) {
+        if (n.of && *n.of != of) continue;
+        for (const auto& [command, how] : n.commands) {
+            const auto rule = "+" + right_of(command) + " ";
+            if (commands.find(rule) == std::string::npos) commands += rule;
+        }
+        for (const auto& key : n.keys) keys.append("~").append(key.pattern).append(" ");
+        if (n.channel) channels.append("&").append(n.channel->pattern);
+    }
+    return commands + keys + channels;
+}
+
+}  // namespace holdfast::redis_backend::doctor

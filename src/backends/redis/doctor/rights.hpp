@@ -1,0 +1,77 @@
+// Which of the rights (ACL) that are needed the user of a connection lacks.
+//
+// The server itself is asked, by a script of redis.acl_check_cmd, which runs nothing. Questions and the
+// reading of the answers are here; nothing is sent.
+#pragma once
+
+#include "backends/redis/doctor/needs.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace holdfast::redis_backend::doctor {
+
+// A call that can be asked about, on a key that nobody has. Empty for a command that is not known here.
+[[nodiscard]] std::vector<std::string> example_of(std::string_view command, const std::string& absent_key,
+                                                  const std::string& channel);
+
+// One thing that the user lacks.
+struct missing_right {
+    enum class what : std::uint8_t { command, key, channel, unknown_command, selector } kind;
+    std::string name;  // "zpopmin", "holdfast:q1:{job}"
+    std::string rule;  // of ACL SETUSER: "+zpopmin", "~holdfast:q1:{job}"
+    struct need {
+        std::optional<backend::kind> of;  // these three as in `needs`
+        std::string shown;
+        std::string without;
+        importance how;
+
+        // Whoever has this kind of lock lacks something.
+        [[nodiscard]] bool concerns(backend::kind k) const { return !of || *of == k; }
+    };
+    std::vector<need> needed_by;
+};
+
+// Asks once, reads once.
+class rights_question {
+  public:
+    // Without a name only commands, the wake channel and the client's own keys are asked about: those of
+    // locks differ from one to the next.
+    explicit rights_question(const std::optional<lock_name>& name, const std::vector<needs>& own = {});
+
+    // EVAL, the script, its arguments.
+    [[nodiscard]] const std::vector<std::string>& words() const noexcept { return words_; }
+
+    struct answer {
+        std::vector<missing_right> missing;
+        bool untold = false;       // the server cannot tell: it is older than Redis 7
+        bool keys_differ = false;  // not all keys are allowed, and no name was given to look at
+    };
+    [[nodiscard]] answer read(const std::vector<std::string>& verdicts) const;
+
+    // All rules that the kind and the client itself need, as one: what a selector must have.
+    [[nodiscard]] std::string all_rules(backend::kind) const;
+
+  private:
+    struct probe {
+        enum class what : std::uint8_t { command, key, all_keys, publish, subscribe, any_key } kind;
+        std::string name;
+        std::string rule;
+        std::vector<missing_right::need> needed_by;
+    };
+    void add(probe, const std::vector<std::string>& call);
+    void add_commands();
+    void add_keys();
+    void add_channels();
+
+    bool named_;
+    std::vector<needs> needs_;
+    std::vector<probe> probes_;
+    std::vector<std::string> words_;
+};
+
+}  // namespace holdfast::redis_backend::doctor

@@ -1,0 +1,134 @@
+// All that a server was asked, and what it said. A value, so that what is made of it can be tested with
+// texts.
+#pragma once
+
+#include "backends/redis/doctor/rights.hpp"
+#include "redis/outcome.hpp"
+#include "redis/server_info.hpp"
+
+#include <holdfast/backend.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace holdfast::redis_backend::doctor {
+
+// What one question got. Made without one, nobody asked.
+class told {
+  public:
+    told() = default;
+    explicit told(redis::outcome o) : outcome_(std::move(o)) {}
+
+    // A reply that is no error; null if there is none.
+    [[nodiscard]] const redis::reply* reply() const noexcept;
+    // Of a text reply; empty if it is none.
+    [[nodiscard]] std::string_view text() const noexcept;
+    [[nodiscard]] std::optional<std::int64_t> integer() const noexcept;
+    // The server said something, if only no.
+    [[nodiscard]] bool answered() const noexcept;
+    // Why it did not.
+    [[nodiscard]] backend::failure why() const;
+    // A sentence for people, where there is no reply.
+    [[nodiscard]] std::string why_not() const;
+
+  private:
+    std::optional<redis::outcome> outcome_;
+};
+
+// One TIME and the clock of this machine around it, in microseconds since 1970.
+struct clock_sample {
+    std::int64_t sent = 0;
+    std::int64_t got = 0;
+    std::int64_t server = 0;
+
+    [[nodiscard]] std::chrono::microseconds round_trip() const {
+        return std::chrono::microseconds{got - sent};
+    }
+    [[nodiscard]] std::chrono::microseconds offset() const {
+        return std::chrono::microseconds{server - sent - (got - sent) / 2};
+    }
+    [[nodiscard]] std::chrono::microseconds error() const {
+        return std::chrono::microseconds{(got - sent + 1) / 2};
+    }
+};
+
+// What CONFIG GET is asked for, one by one: servers before 7 take no more at a time.
+inline constexpr std::array settings_asked{
+    std::string_view{"appendfsync"},
+    std::string_view{"save"},
+    std::string_view{"min-replicas-to-write"},
+    std::string_view{"timeout"},
+    std::string_view{"tcp-keepalive"},
+    std::string_view{"busy-reply-threshold"},
+    std::string_view{"maxclients"},
+    std::string_view{"enable-debug-command"},
+    std::string_view{"cluster-require-full-coverage"},
+};
+
+// What a server is to us.
+enum class part : std::uint8_t {
+    addressed,  // a URL names it alone
+    master,     // one of several servers: locks live on it
+    replica,    // takes over when its master ends
+    sentinel,   // sees to that
+};
+
+struct survey {
+    backend::examine_request wanted;
+    part as = part::addressed;
+    std::string watched;  // by a sentinel: the master's name
+    redis::server_info connection;
+    std::int64_t now = 0;  // of this machine, in microseconds since 1970
+
+    told info;
+    std::map<std::string_view, told> settings;
+    told whoami;
+    told user;      // ACL GETUSER
+    told patterns;  // PUBSUB NUMPAT
+    told heard;     // PUBLISH to a channel of ours that nobody can know
+    told cluster_info;
+    told cluster_nodes;
+    told watched_master;         // SENTINEL MASTER of the name
+    told watched_replicas;       // SENTINEL REPLICAS
+    told quorum;                 // SENTINEL CKQUORUM
+    told time;                   // the first that failed, if none did not
+    bool own_clock_set = false;  // this machine's, meanwhile
+    std::vector<clock_sample> clock;
+    std::optional<rights_question> rights;
+    told verdicts;
+
+    // Of the server and the database on it, by which two URLs of one server differ.
+    [[nodiscard]] std::string address() const;
+    // A field of INFO; empty if INFO was refused, or there is no such field.
+    [[nodiscard]] std::optional<std::string_view> field(std::string_view name) const;
+    [[nodiscard]] std::optional<std::int64_t> number(std::string_view name) const;
+    // A setting; empty if CONFIG GET was refused, or there is no such setting.
+    [[nodiscard]] std::optional<std::string> setting(std::string_view name) const;
+    // Why they are empty.
+    [[nodiscard]] std::string why_no_field(std::string_view name) const;
+    [[nodiscard]] std::string why_no_setting(std::string_view name) const;
+
+    [[nodiscard]] bool is_cluster() const;
+    [[nodiscard]] bool is_replica() const;
+    // The sample with the shortest round trip.
+    [[nodiscard]] std::optional<clock_sample> best_clock() const;
+};
+
+// Of a reply of names and values in turn, as sentinels give them. Empty: it has no such name.
+[[nodiscard]] std::string_view named_value(const redis::reply& pairs, std::string_view name);
+
+// Of "ip=10.0.0.2,port=6379,state=online,offset=14,lag=1", as INFO lists replicas.
+[[nodiscard]] std::string_view part_of(std::string_view line, std::string_view name);
+
+// A whole number and nothing else.
+[[nodiscard]] std::optional<std::int64_t> whole(std::string_view text) noexcept;
+
+}  // namespace holdfast::redis_backend::doctor

@@ -1,0 +1,160 @@
+#include "backends/redis/doctor/visits.hpp"
+
+#include "base/annotations.hpp"
+
+#include <holdfast/error.hpp>
+
+#include <set>
+#include <utility>
+
+namespace holdfast::redis_backend::doctor {
+
+struct visits::all {
+    explicit all(io::reactor& r) : reactor(r) {}
+
+    io::reactor& reactor;
+    base::mutex mutex;
+    bool closed GUARDED_BY(mutex) = false;
+    std::set<std::shared_ptr<party>> open GUARDED_BY(mutex);
+};
+
+// Those that go out together.
+class visits::party : public std::enable_shared_from_this<party> {
+  public:
+    using handler = std::function<void(std::vector<visited>)>;
+
+    party(std::shared_ptr<all> of, std::vector<visit> where, handler done)
+        : of_(std::move(of)), where_(std::move(where)), done_(std::move(done)), open_(where_.size()) {
+        for (const auto& v : where_)
+            found_.push_back({redis::address_text(v.to), v.what.as,
+                              backend::failure{make_error_code(errc::closed), "the client is being closed"}});
+        refusals_.resize(where_.size());
+    }
+
+    void set_out() {
+        // Nobody drives these connections: the reactor reads all answers.
+        const redis::will_not_drive here;
+        std::vector<std::shared_ptr<redis::node>> made;
+        for (std::size_t i = 0; i < where_.size(); ++i)
+            made.push_back(std::make_shared<redis::node>(
+                where_[i].to, of_->reactor, [weak = weak_from_this(), i](const redis::node_event& e) {
+                    if (const auto self = weak.lock(); self && e.kind != redis::node_event::what::up)
+                        self->on_refusal(i, e.why);
+                }));
+        {
+            base::guard hold{mutex_};
+            nodes_ = made;
+        }
+        for (std::size_t i = 0; i < made.size(); ++i)
+            ask(*made[i], where_[i].what,
+                [self = shared_from_this(), i](seen found) { self->on_found(i, std::move(found)); });
+    }
+
+    // Ends all that is open, wherever it is.
+    void end() {
+        std::vector<std::shared_ptr<redis::node>> nodes;
+        {
+            base::guard hold{mutex_};
+            nodes.swap(nodes_);
+        }
+        for (const auto& n : nodes) n->close();
+    }
+
+    void abandon() noexcept {
+        if (!mutex_.try_lock()) return;
+        for (const auto& n : nodes_) n->abandon();
+        mutex_.unlock();
+    }
+
+    void finish() {
+        std::vector<visited> found;
+        {
+            base::guard hold{mutex_};
+            found.swap(found_);
+        }
+        {
+            base::guard hold{of_->mutex};
+            of_->open.erase(shared_from_this());
+        }
+        done_(std::move(found));
+    }
+
+  private:
+    // It is looked at once. Not from within the event, which comes from the connection that is to be closed.
+    void on_refusal(std::size_t i, const redis::fault& why) {
+        base::guard hold{mutex_};
+        if (nodes_.empty()) return;
+        if (refusals_[i].text.empty()) refusals_[i] = {why.code, why.text};
+        of_->reactor.post([weak_node = std::weak_ptr{nodes_[i]}] {
+            if (const auto node = weak_node.lock()) node->close();
+        });
+    }
+
+    void on_found(std::size_t i, seen found) {
+        {
+            base::guard hold{mutex_};
+            if (std::holds_alternative<backend::failure>(found) && !refusals_[i].text.empty())
+                found = refusals_[i];
+            found_[i].found = std::move(found);
+            if (--open_ > 0) return;
+            // They end on the reactor thread, but not while one of them calls us.
+            if (!nodes_.empty())
+                return of_->reactor.post([self = shared_from_this()] {
+                    self->end();
+                    self->finish();
+                });
+        }
+        finish();
+    }
+
+    const std::shared_ptr<all> of_;
+    const std::vector<visit> where_;
+    const handler done_;
+
+    base::mutex mutex_;
+    std::vector<std::shared_ptr<redis::node>> nodes_ GUARDED_BY(mutex_);  // none: all is over
+    std::vector<backend::failure> refusals_ GUARDED_BY(mutex_);
+    std::vector<visited> found_ GUARDED_BY(mutex_);
+    std::size_t open_ GUARDED_BY(mutex_);
+};
+
+visits::visits(io::reactor& r) : all_(std::make_shared<all>(r)) {}
+
+visits::~visits() { close(); }
+
+void visits::make(std::vector<visit> where, std::function<void(std::vector<visited>)> done) {
+    if (where.empty()) return done({});
+    const auto out = std::make_shared<party>(all_, std::move(where), std::move(done));
+    {
+        base::guard hold{all_->mutex};
+        if (!all_->closed) {
+            all_->open.insert(out);
+        } else {
+            hold.unlock();
+            return out->finish();
+        }
+    }
+    out->set_out();
+}
+
+void visits::close() {
+    if (!all_) return;  // abandoned
+    std::set<std::shared_ptr<party>> open;
+    {
+        base::guard hold{all_->mutex};
+        all_->closed = true;
+        open = all_->open;
+    }
+    for (const auto& p : open) p->end();
+}
+
+void visits::abandon() noexcept {
+    if (all_->mutex.try_lock()) {
+        for (const auto& p : all_->open) p->abandon();
+        all_->mutex.unlock();
+    }
+    // Its mutex may be held for ever and its connections belong to the parent: leaked on purpose.
+    [[maybe_unused]] auto* leaked = new std::shared_ptr<all>(std::move(all_));
+}
+
+}  // namespace holdfast::redis_backend::doctor

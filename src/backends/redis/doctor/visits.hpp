@@ -1,0 +1,49 @@
+// Connections that are made for one look and ended after it: to servers to which a client has none, such as
+// sentinels and replicas.
+#pragma once
+
+#include "backends/redis/doctor/asking.hpp"
+#include "io/reactor.hpp"
+#include "redis/config.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace holdfast::redis_backend::doctor {
+
+struct visit {
+    redis::node_config to;
+    inquiry what;
+};
+struct visited {
+    std::string address;
+    part as;
+    seen found;
+};
+
+// Thread-safe. The reactor must outlive it.
+class visits {
+  public:
+    explicit visits(io::reactor&);
+    visits(const visits&) = delete;
+    visits& operator=(const visits&) = delete;
+    ~visits();
+
+    // All of them at once. `done` gets what was found in the order of the visits, on the reactor thread or,
+    // if there are none, at once. Who refuses the connection is not tried again.
+    void make(std::vector<visit>, std::function<void(std::vector<visited>)> done);
+
+    // What is under way ends with errc::closed, before this returns. Not on the reactor thread.
+    void close();
+    // See node::abandon.
+    void abandon() noexcept;
+
+  private:
+    class party;
+    struct all;
+    std::shared_ptr<all> all_;
+};
+
+}  // namespace holdfast::redis_backend::doctor

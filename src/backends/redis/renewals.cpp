@@ -1,0 +1,106 @@
+#include "backends/redis/renewals.hpp"
+
+#include "redis/errors.hpp"
+
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace holdfast::redis_backend {
+
+using namespace backend;
+
+namespace {
+
+// A script over more keys would hold up other clients of the server for more than 0.2 ms
+// (docs/performance.md).
+constexpr std::size_t most_a_script = 100;
+
+// False: the locks are on two servers, as their slot moves, so each must be asked for alone.
+bool take_in(std::vector<renew_answer>& answers, const std::vector<std::size_t>& asked, redis::outcome&& o,
+             std::uint32_t replicas) {
+    const auto heard = replicas > 0 ? redis::take_apart(std::move(o)) : redis::acked{std::move(o), 0};
+    const auto* reply = std::get_if<redis::reply>(&heard.of_script);
+    if (reply == nullptr) return true;
+    if (reply->is_error()) return !redis::is_tryagain(reply->text()) || asked.size() == 1;
+    if (!reply->is_array()) return true;
+    const auto good = heard.replicas >= replicas ? renew_answer::renewed : renew_answer::unknown;
+    for (const auto i : asked) answers[i] = good;
+    for (const auto& lost : reply->items()) {
+        const auto place = static_cast<std::size_t>(lost.integer() - 1);
+        if (place < asked.size()) answers[asked[place]] = renew_answer::lost;
+    }
+    return true;
+}
+
+}  // namespace
+
+struct renewals::together {
+    std::vector<renew_request> requests;  // kept where some may have to be sent again
+    std::vector<renew_answer> answers;
+    time_point deadline;
+    handler<std::vector<renew_answer>> done;
+};
+
+// Scripts for one layout, lease and slot each. With several connections a script goes over that of its first
+// lock: whether the renewal of another overtakes its release or is overtaken says nothing to anybody. A hold
+// count, whose order matters, is sent alone.
+void renewals::send(std::span<const renew_request> all, time_point deadline,
+                    handler<std::vector<renew_answer>> done) const {
+    std::vector<places> batches;
+    std::map<std::tuple<kind, milliseconds, std::uint32_t, replication, std::uint16_t>, std::size_t> filling;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const auto& r = all[i];
+        if (!allowed_(r.lease)) continue;
+        auto& batch = filling[{r.key.of, r.lease, r.holds, r.replicas, db_.slot_of(r.key.name.str())}];
+        if (batch == 0 || batches[batch - 1].size() == most_a_script) {
+            batches.emplace_back();
+            batch = batches.size();
+        }
+        batches[batch - 1].push_back(i);
+    }
+    if (batches.empty()) return done(std::vector<renew_answer>(all.size(), renew_answer::unknown));
+    const auto state = std::make_shared<together>();
+    if (db_.is_cluster()) state->requests.assign(all.begin(), all.end());
+    state->answers.assign(all.size(), renew_answer::unknown);
+    state->deadline = deadline;
+    state->done = std::move(done);
+    send_batches(state, all, std::move(batches));
+}
+
+// Each batch in one script, and all of them together.
+void renewals::send_batches(const std::shared_ptr<together>& all, std::span<const renew_request> requests,
+                            std::vector<places> batches) const {
+    struct spoken {
+        std::vector<std::string_view> keys;
+        std::vector<std::string> made;
+        std::vector<std::string_view> args;
+    };
+    std::vector<spoken> said(batches.size());
+    std::vector<redis::database::eval_call> calls;
+    std::vector<std::uint32_t> wanted;  // replicas
+    for (std::size_t b = 0; b < batches.size(); ++b) {
+        const auto& first = requests[batches[b].front()];
+        const auto& of = layout_of_(first.key.of);
+        said[b].made.push_back(std::to_string(first.lease.count()));
+        for (const auto i : batches[b]) {
+            said[b].keys.push_back(requests[i].key.name.str());
+            of.add_renew_args(requests[i], said[b].made);
+        }
+        said[b].args.assign(said[b].made.begin(), said[b].made.end());
+        calls.push_back({of.renew_script(), said[b].keys, said[b].args, first.replicas});
+        wanted.push_back(first.replicas.at_least);
+    }
+    db_.evals(calls, all->deadline,
+              [this, all, wanted = std::move(wanted),
+               batches = std::move(batches)](std::vector<redis::outcome> outcomes) {
+                  std::vector<places> alone;
+                  for (std::size_t b = 0; b < batches.size(); ++b)
+                      if (!take_in(all->answers, batches[b], std::move(outcomes[b]), wanted[b]))
+                          for (const auto i : batches[b]) alone.push_back({i});
+                  if (!alone.empty()) return send_batches(all, all->requests, std::move(alone));
+                  all->done(std::move(all->answers));
+              });
+}
+
+}  // namespace holdfast::redis_backend

@@ -1,0 +1,37 @@
+// Leases that are due together, renewed in few scripts and one write.
+#pragma once
+
+#include "backends/redis/layout.hpp"
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace holdfast::redis_backend {
+
+// Thread-safe. Must outlive the database's connections.
+class renewals {
+  public:
+    // A lease that is not `allowed` stays unanswered: unknown.
+    renewals(redis::database& db, std::function<layout&(backend::kind)> layout_of,
+             std::function<bool(std::chrono::milliseconds)> allowed)
+        : db_(db), layout_of_(std::move(layout_of)), allowed_(std::move(allowed)) {}
+
+    // The answers stand in the order of the requests.
+    void send(std::span<const backend::renew_request>, time_point deadline,
+              handler<std::vector<backend::renew_answer>> done) const;
+
+  private:
+    struct together;
+    using places = std::vector<std::size_t>;  // in the requests
+
+    void send_batches(const std::shared_ptr<together>&, std::span<const backend::renew_request>,
+                      std::vector<places> batches) const;
+
+    redis::database& db_;
+    const std::function<layout&(backend::kind)> layout_of_;
+    const std::function<bool(std::chrono::milliseconds)> allowed_;
+};
+
+}  // namespace holdfast::redis_backend

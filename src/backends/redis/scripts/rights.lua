@@ -1,0 +1,19 @@
+-- Tells which commands the user may run. Runs none: only what is refused is tried, for the words of the refusal.
+-- ARGV: of each command how many words it has, and these
+-- Returns of each '' if it may be run, 'unknown' if the server does not know it or cannot tell, else the refusal.
+local said, at = {}, 1
+while ARGV[at] do
+  local size = tonumber(ARGV[at])
+  local words = {unpack(ARGV, at + 1, at + size)}
+  local known, may = pcall(redis.acl_check_cmd, unpack(words))
+  local verdict = ''
+  if not known then
+    verdict = 'unknown'
+  elseif not may then
+    local refusal = redis.pcall(unpack(words))
+    verdict = type(refusal) == 'table' and refusal.err or 'refused'
+  end
+  said[#said + 1] = verdict
+  at = at + size + 1
+end
+return said

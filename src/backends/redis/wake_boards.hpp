@@ -1,0 +1,47 @@
+// The wake channels of a client: one, or in a cluster one for each slot in which it has waited.
+//
+// Why not one for all slots: a release looks at how many heard its message to know whether the next in line
+// is still there, and a server counts those that are subscribed with itself. And what PUBLISH says goes to
+// all servers of a cluster, what SPUBLISH says only to those that have the slot.
+#pragma once
+
+#include "backends/redis/wake_board.hpp"
+
+#include <cstdint>
+
+namespace holdfast::redis_backend {
+
+inline constexpr std::string_view wake_prefix = "holdfast:wake:";
+
+// Thread-safe.
+class wake_boards {
+  public:
+    struct told {
+        wake_board::orphan_handler orphan;
+        wake_board::eviction_handler evicted;
+        std::function<void(std::string_view)> no_right;
+    };
+    wake_boards(redis::database& db, std::string client, told to);
+
+    // For scripts on the lock: a client's channel is the prefix and the client.
+    struct channels {
+        std::string prefix;
+        std::string_view publish;
+    };
+    [[nodiscard]] channels channels_of(std::string_view lock) const;
+
+    [[nodiscard]] std::shared_ptr<wake_board> board_of(std::string_view lock);
+
+    // See wake_board::close.
+    void close();
+
+  private:
+    redis::database& db_;
+    const std::string client_;
+    const told to_;
+
+    base::mutex mutex_;
+    std::unordered_map<std::uint16_t, std::shared_ptr<wake_board>> boards_ GUARDED_BY(mutex_);
+};
+
+}  // namespace holdfast::redis_backend

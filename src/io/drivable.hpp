@@ -1,0 +1,61 @@
+// A connection whose replies are read by the threads that wait for them, as seen by a thread that waits for
+// replies of several.
+#pragma once
+
+#include <holdfast/backend.hpp>
+
+#include <span>
+
+namespace holdfast::io {
+
+// A thread that waits while another one reads.
+struct parked_caller {
+    backend::parker* who;
+    bool nudged = false;  // and was asked to read itself: it does, or returns to its caller
+};
+
+// All functions are for the thread that drives, in this order: begin_turn, then as the reader poll_for and
+// read_some as often as it likes, end_turn. The object outlives the turn.
+class drivable {
+  public:
+    enum class part {
+        reader,     // nobody else reads until end_turn
+        bystander,  // another reads, or nothing is to come: `me` is nudged when that changes
+    };
+    struct interest {
+        int fd = -1;  // -1: there is no connection now
+        short events = 0;
+        int wake_fd = -1;  // an eventfd that only the reader polls
+    };
+
+    drivable() = default;
+    drivable(const drivable&) = delete;
+    drivable& operator=(const drivable&) = delete;
+    virtual ~drivable() = default;
+
+    [[nodiscard]] virtual part begin_turn(parked_caller& me) = 0;
+    // Sends what waits to be sent. Good until the next call: a connection that comes or goes is seen then.
+    [[nodiscard]] virtual interest poll_for() = 0;
+    // What has come: handlers run here.
+    virtual void read_some() = 0;
+    virtual void end_turn(part was, parked_caller& me) = 0;
+};
+
+// A store that stands on one such connection. For those that stand on several stores.
+class driven_store {
+  public:
+    driven_store() = default;
+    driven_store(const driven_store&) = delete;
+    driven_store& operator=(const driven_store&) = delete;
+    virtual ~driven_store() = default;
+
+    [[nodiscard]] virtual drivable& connection() noexcept = 0;
+};
+
+inline constexpr std::size_t most_driven = 16;
+
+// Lends the calling thread to all of them until `me` is unparked or `until` has come; may return earlier, as
+// backend::store::lend.
+void drive_together(std::span<drivable* const> all, backend::parker& me, boot_clock::time_point until);
+
+}  // namespace holdfast::io

@@ -1,0 +1,53 @@
+// Subscriptions that stay with their slot, whichever server of the cluster serves it.
+#pragma once
+
+#include "base/annotations.hpp"
+#include "io/reactor.hpp"
+#include "redis/subscriber.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_set>
+
+namespace holdfast::redis {
+
+class node;
+
+// A channel belongs to a slot as a key does. It is subscribed at the master of that slot: there a sharded one
+// is served, and there the scripts publish, who count how many listen on their own server.
+//
+// Thread-safe. Handlers run on the reactor thread, as those of a subscriber.
+class cluster_channels : public std::enable_shared_from_this<cluster_channels> {
+  public:
+    struct surroundings {
+        // Who serves the slot as far as is known; empty: nobody.
+        std::function<std::shared_ptr<node>(std::uint16_t slot)> server_of;
+        // This server does not serve the channel, and why: a redirection, or its cluster is down.
+        std::function<void(const node&, const std::string& error_text)> not_served;
+    };
+    cluster_channels(io::reactor&, surroundings);
+
+    [[nodiscard]] std::unique_ptr<subscription> join(std::string channel, std::uint16_t slot, pubsub how,
+                                                     sub_handler);
+    // On the reactor thread: slots may have other servers than before.
+    void place_all();
+
+  private:
+    struct following;
+    class token;
+
+    void place(const std::shared_ptr<following>&);
+    void place_later(const std::shared_ptr<following>&);
+    void on_event(const std::shared_ptr<following>&, const sub_event&);
+    void leave(const std::shared_ptr<following>&);
+
+    io::reactor& reactor_;
+    const surroundings around_;
+
+    base::mutex mutex_;
+    std::unordered_set<std::shared_ptr<following>> all_ GUARDED_BY(mutex_);
+};
+
+}  // namespace holdfast::redis

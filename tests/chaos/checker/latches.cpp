@@ -1,0 +1,218 @@
+#include "chaos/checker/models.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <map>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+namespace holdfast::chaos {
+
+namespace {
+
+// How things may stand at a moment.
+struct standing {
+    std::int64_t count = 0;
+    std::uint64_t done = 0;               // of what is under way: a bit for each
+    std::vector<std::uint32_t> needed{};  // so many of each sort of those without an answer have been done
+
+    [[nodiscard]] std::uint64_t cost() const {
+        return std::accumulate(needed.begin(), needed.end(), std::uint64_t{0});
+    }
+};
+
+// Everything that may be, over time. What is done is put as late as possible: just before an answer of which
+// it is needed. So between two answers nothing is to be tried.
+class possibilities {
+  public:
+    explicit possibilities(std::int64_t most) : most_(most) {}
+
+    void begins(const latch_use& u) {
+        if (!u.has_answer()) {
+            if (!u.changes_nothing()) ++sort_of(u).there;
+            return;
+        }
+        const auto free = static_cast<std::size_t>(std::countr_one(taken_));
+        if (free == places_.size())
+            throw std::runtime_error{"too much is done to a latch at once to judge it"};
+        places_[free] = &u;
+        taken_ |= bit(free);
+        if (u.changes_nothing()) looking_ |= bit(free);
+        for (auto& s : all_) look(s);
+    }
+
+    // False: nothing that may be explains this answer. True too if there was too much to try.
+    [[nodiscard]] bool ends(const latch_use& u) {
+        const auto place =
+            static_cast<std::size_t>(std::find(places_.begin(), places_.end(), &u) - places_.begin());
+        auto found = explain(bit(place));
+        if (tried_ > most_tries) found = excuse();
+        for (auto& s : found) s.done &= ~bit(place);
+        places_[place] = nullptr;
+        taken_ &= ~bit(place);
+        looking_ &= ~bit(place);
+        all_ = std::move(found);
+        return !all_.empty();
+    }
+
+    // How often there was.
+    [[nodiscard]] std::size_t excused() const noexcept { return excused_; }
+
+    // Nothing is under way that has an answer.
+    void forgets() {
+        const auto before = std::exchange(all_, {});
+        seen_.clear();
+        for (const auto& s : before) {
+            for (std::int64_t count = 0; count <= most_; ++count) {
+                auto any = s;
+                any.count = count;
+                if (is_new(any)) all_.push_back(std::move(any));
+            }
+        }
+    }
+
+  private:
+    // Those of one sort do the same, so it does not matter which of them are done.
+    struct sort {
+        latch_use like;
+        std::uint32_t there = 0;
+    };
+
+    static std::uint64_t bit(std::size_t n) { return std::uint64_t{1} << n; }
+
+    sort& sort_of(const latch_use& u) {
+        for (auto& s : sorts_) {
+            if (s.like.what == u.what && s.like.amount == u.amount) return s;
+        }
+        for (auto& s : all_) s.needed.push_back(0);
+        return sorts_.emplace_back(sort{u});
+    }
+
+    // Much that has no answer makes too much possible. Then all that is under way counts as if it had none,
+    // and the count as any: less is found, and nothing that is right.
+    std::vector<standing> excuse() {
+        ++excused_;
+        for (auto left = taken_ & ~looking_; left != 0; left &= left - 1)
+            ++sort_of(*places_[static_cast<std::size_t>(std::countr_zero(left))]).there;
+        std::vector<standing> any;
+        for (std::int64_t count = 0; count <= most_; ++count)
+            any.push_back({count, taken_, std::vector<std::uint32_t>(sorts_.size())});
+        return any;
+    }
+
+    // Who changes nothing is answered as soon as it can be.
+    void look(standing& s) const {
+        for (auto left = looking_ & ~s.done; left != 0; left &= left - 1) {
+            const auto n = static_cast<std::size_t>(std::countr_zero(left));
+            if (count_after(*places_[n], s.count)) s.done |= bit(n);
+        }
+    }
+
+    // All that may be when this is done, each with as little as is needed for it.
+    std::vector<standing> explain(std::uint64_t wanted) {
+        std::vector<standing> found;
+        std::multimap<std::uint64_t, standing>
+            to_try;  // what costs least comes first: it makes others needless
+        seen_.clear();
+        tried_ = 0;
+        const auto add = [&](standing s) {
+            look(s);
+            if (is_new(s)) to_try.emplace(s.cost(), std::move(s));
+        };
+        for (auto& s : all_) add(std::move(s));
+        while (!to_try.empty() && ++tried_ <= most_tries) {
+            const auto s = std::move(to_try.extract(to_try.begin()).mapped());
+            if ((s.done & wanted) != 0) {
+                found.push_back(s);
+                continue;
+            }
+            for (auto left = taken_ & ~looking_ & ~s.done; left != 0; left &= left - 1) {
+                const auto n = static_cast<std::size_t>(std::countr_zero(left));
+                if (const auto count = count_after(*places_[n], s.count))
+                    add({*count, s.done | bit(n), s.needed});
+            }
+            for (std::size_t k = 0; k < sorts_.size(); ++k) {
+                const auto count = count_after(sorts_[k].like, s.count);
+                if (s.needed[k] == sorts_[k].there || *count == s.count) continue;
+                auto next = s;
+                next.count = *count;
+                ++next.needed[k];
+                add(std::move(next));
+            }
+        }
+        return found;
+    }
+
+    // There is none with the same count that has needed no more for it, and in which no less was seen.
+    bool is_new(const standing& s) {
+        auto& like = seen_[{s.count, s.done & ~looking_}];
+        const bool covered = std::any_of(like.begin(), like.end(), [&](const standing& other) {
+            return (s.done & ~other.done) == 0 &&
+                   std::equal(s.needed.begin(), s.needed.end(), other.needed.begin(),
+                              [](std::uint32_t mine, std::uint32_t others) { return others <= mine; });
+        });
+        if (!covered) like.push_back(s);
+        return !covered;
+    }
+
+    // Some hundred are needed where a third of all has no answer.
+    static constexpr std::size_t most_tries = 1'000;
+
+    const std::int64_t most_;
+    std::size_t tried_ = 0;
+    std::size_t excused_ = 0;
+    std::array<const latch_use*, 64> places_{};
+    std::uint64_t taken_ = 0;    // places of what is under way and has an answer
+    std::uint64_t looking_ = 0;  // and changes nothing
+    std::vector<sort> sorts_;    // without an answer
+    std::vector<standing> all_{standing{}};
+    std::map<std::pair<std::int64_t, std::uint64_t>, std::vector<standing>> seen_;
+};
+
+violation unexplained(const latch_use& u) {
+    if (u.what == action::wait)
+        return {"through_early",
+                "somebody was let through, and at no moment of its wait the count can have been zero",
+                u.lock,
+                {u.id},
+                u.answered};
+    return {"miscounted", "no order of what was done explains this answer", u.lock, {u.id}, u.answered};
+}
+
+}  // namespace
+
+violations check_counts(std::span<const latch_use> uses, std::span<const span_of_time> forgetting,
+                        std::size_t* excused) {
+    struct step {
+        time_ns t;
+        int order;  // who touches is under way at once
+        const latch_use* of;
+    };
+    std::vector<step> steps;
+    std::int64_t most = 1;  // that it can have been, as far as it matters
+    for (const auto& u : uses) {
+        // What it found; who left nothing may have found as little.
+        if (u.what == action::set || u.told > 0) most = std::max(most, u.amount + u.told);
+        steps.push_back({u.asked, 0, &u});
+        if (u.has_answer()) steps.push_back({u.answered, 1, &u});
+    }
+    for (const auto& f : forgetting) steps.push_back({f.to, 2, nullptr});
+    std::stable_sort(steps.begin(), steps.end(), [](const step& a, const step& b) {
+        return std::pair{a.t, a.order} < std::pair{b.t, b.order};
+    });
+    possibilities may_be{most};
+    for (const auto& s : steps) {
+        if (s.of == nullptr)
+            may_be.forgets();
+        else if (s.order == 0)
+            may_be.begins(*s.of);
+        else if (!may_be.ends(*s.of))
+            return {unexplained(*s.of)};
+    }
+    if (excused != nullptr) *excused += may_be.excused();
+    return {};
+}
+
+}  // namespace holdfast::chaos

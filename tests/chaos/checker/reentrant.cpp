@@ -1,0 +1,94 @@
+#include "chaos/checker/models.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+namespace holdfast::chaos {
+
+namespace {
+
+struct owner {
+    std::size_t root;                   // in `folded`
+    std::vector<const attempt*> holds;  // granted, by the time of the grant
+};
+
+// How many other holds there were when this one was granted: at least, and at most if events of the same time
+// may have been in any order.
+std::pair<std::size_t, std::size_t> held_beside(const attempt& one,
+                                                const std::vector<const attempt*>& holds) {
+    const auto when = one.answered;
+    std::size_t least = 0, most = 0;
+    for (const auto* a : holds) {
+        if (a == &one) continue;
+        least += a->answered < when && a->given_up > when ? 1 : 0;
+        most += a->answered <= when && a->given_up >= when ? 1 : 0;
+    }
+    return {least, most};
+}
+
+void check_owner(const owner& o, violations& found) {
+    const attempt& root = *o.holds.front();
+    for (const auto* a : o.holds) {
+        const auto wrong = [&](std::string_view rule, const std::string& text) {
+            found.push_back({rule, text, a->lock, {root.id, a->id}, a->answered});
+        };
+        const auto [least, most] = held_beside(*a, o.holds);
+        if (a->depth < least + 1 || a->depth > most + 1)
+            wrong("depth", "a hold says that it is the " + std::to_string(a->depth) +
+                               ". of its owner, and it is the " + std::to_string(most + 1) + ".");
+        if (a != &root && most == 0)
+            wrong("nested_in_nothing", "a nested hold was granted when its owner had given all back");
+        if (a->fence != root.fence)
+            wrong("nested_fence", "a nested hold has another fence than the outermost");
+        if (a->token != root.token)
+            wrong("nested_token", "a nested hold has another token than the outermost");
+    }
+}
+
+}  // namespace
+
+violations check_nesting(std::span<const attempt> attempts, std::vector<attempt>& folded) {
+    violations found;
+    std::vector<owner> owners;
+    std::unordered_map<std::uint64_t, std::size_t> owner_of;  // by hold
+    for (const auto& a : attempts) {
+        if (a.outer == 0) {
+            if (a.held()) {
+                owner_of[a.id] = owners.size();
+                owners.push_back({folded.size(), {&a}});
+            }
+            folded.push_back(a);
+            continue;
+        }
+        if (!a.held()) continue;
+        const auto it = owner_of.find(a.outer);
+        if (it == owner_of.end()) {
+            found.push_back({"nested_in_nothing",
+                             "a nested hold was granted inside of none",
+                             a.lock,
+                             {a.outer, a.id},
+                             a.answered});
+            continue;
+        }
+        owners[it->second].holds.push_back(&a);
+        owner_of[a.id] = it->second;
+    }
+    for (auto& o : owners) {
+        std::sort(o.holds.begin() + 1, o.holds.end(),
+                  [](const attempt* a, const attempt* b) { return a->answered < b->answered; });
+        check_owner(o, found);
+        attempt& whole = folded[o.root];
+        for (const auto* a : o.holds) {
+            if (a->given_up > whole.given_up || a == o.holds.front()) {
+                whole.given_up = a->given_up;
+                whole.gone = a->gone;
+                whole.release = a->release;
+            }
+            whole.believed = std::max(whole.believed, a->believed);
+        }
+    }
+    return found;
+}
+
+}  // namespace holdfast::chaos

@@ -1,0 +1,224 @@
+#include "chaos/runner/subject.hpp"
+#include "server/task_mutex.hpp"
+
+#include <holdfast/holdfast.hpp>
+
+#include <functional>
+
+namespace holdfast::chaos {
+
+namespace {
+
+using std::chrono::milliseconds;
+using nesting = std::function<lease(const lease&)>;
+
+class leased final : public grant {
+  public:
+    explicit leased(lease l) : held(std::move(l)) {}
+
+    [[nodiscard]] bool valid() const override { return held.valid(); }
+    [[nodiscard]] time_ns deadline() const override { return held.deadline().time_since_epoch().count(); }
+    [[nodiscard]] std::uint64_t fence() const override { return to_number(held.fence()); }
+    [[nodiscard]] std::uint64_t token() const override {
+        return std::hash<std::string>{}(held.owner().str());
+    }
+    phase release() override {
+        const auto end = held.release();
+        if (end == release_outcome::released) return phase::ok;
+        return end == release_outcome::already_lost ? phase::fail : phase::info;
+    }
+
+    lease held;
+};
+
+// Whichever kind the lock is of, and whoever acquires it, a lease is asked for in the same way.
+template <class Lock>
+answer ask(Lock& lock, const request& how) {
+    const acquire_options options{.ttl = how.ttl, .permits = how.permits};
+    std::error_code ec;
+    lease l;
+    if (how.wait == never)
+        l = lock.acquire(ec, options);
+    else if (how.wait == 0)
+        l = lock.try_acquire(ec, options);
+    else
+        l = lock.try_acquire_for(std::chrono::ceil<milliseconds>(std::chrono::nanoseconds{how.wait}), ec,
+                                 options);
+    if (l) return {phase::ok, std::make_unique<leased>(std::move(l)), 0};
+    if (!ec || ec == errc::timed_out) return {phase::busy, nullptr, 0};
+    return {phase::fail, nullptr, ec.value()};
+}
+
+class leasing : public subject {
+  public:
+    answer acquire(const request& how) override { return ask(on(how.side), how); }
+    answer nest(grant& outer) override {
+        try {
+            return {phase::ok, std::make_unique<leased>(again(static_cast<leased&>(outer).held)), 0};
+        } catch (const error& e) {
+            return {phase::fail, nullptr, e.code().value()};
+        }
+    }
+
+  protected:
+    virtual detail::leasable& on(side which) = 0;
+    virtual lease again(const lease&) { throw error(errc::invalid_argument, "this lock does not nest"); }
+};
+
+template <class Lock>
+class plain_leasing final : public leasing {
+  public:
+    template <class... Arguments>
+    explicit plain_leasing(Arguments&&... arguments) : lock_(std::forward<Arguments>(arguments)...) {}
+
+  private:
+    detail::leasable& on(side) override { return lock_; }
+    lease again(const lease& outer) override {
+        if constexpr (requires { lock_.acquire(outer); }) return lock_.acquire(outer);
+        return leasing::again(outer);
+    }
+
+    Lock lock_;
+};
+
+class shared_leasing final : public leasing {
+  public:
+    shared_leasing(client& c, const std::string& name, const shared_options& how) : lock_(c, name, how) {}
+
+  private:
+    detail::leasable& on(side which) override {
+        if (which == side::reader) return lock_.readers();
+        return lock_;
+    }
+
+    shared_mutex lock_;
+};
+
+class counting final : public countdown {
+  public:
+    counting(client& c, const std::string& name) : latch_(c, name) {}
+
+    told use(action what, std::int64_t amount, time_ns wait) override {
+        const auto yes_or_no = [](bool yes) { return told{yes ? phase::ok : phase::busy}; };
+        try {
+            switch (what) {
+                case action::set: return yes_or_no(latch_.try_set_count(amount));
+                case action::down: return {phase::ok, latch_.count_down(amount)};
+                case action::read: return {phase::ok, latch_.count()};
+                case action::erase: return yes_or_no(latch_.erase());
+                case action::wait:
+                    if (wait != never) return yes_or_no(latch_.wait_for(std::chrono::nanoseconds{wait}));
+                    latch_.wait();
+                    return {phase::ok};
+                default: throw std::logic_error{"no latch is used so"};
+            }
+        } catch (const error& e) {
+            // Of these it is said that nothing was changed.
+            const bool not_done = e.code() == condition::try_later;
+            return {not_done ? phase::fail : phase::info, 0, e.code().value()};
+        }
+    }
+
+  private:
+    latch latch_;
+};
+
+// Both of two locks.
+class multi_leasing final : public leasing {
+  public:
+    multi_leasing(client& c, const run_lock& l, const replication& replicas)
+        : first_(c, l.members.at(0), {.replicas = replicas}),
+          second_(c, l.members.at(1), {.replicas = replicas}) {}
+
+  private:
+    detail::leasable& on(side) override { return both_; }
+
+    mutex first_, second_;
+    multi_lock both_{first_, second_};
+};
+
+class task_leasing final : public subject {
+  public:
+    task_leasing(client& c, const std::string& name, const replication& replicas)
+        : lock_(c, name, {.replicas = replicas}) {}
+
+    answer acquire(const request& how) override { return ask(lock_, how); }
+    answer nest(grant&) override { throw std::logic_error{"a mutex does not nest"}; }
+
+  private:
+    test::task_mutex lock_;
+};
+
+std::unique_ptr<subject> make(client& c, const run_lock& l, replication replicas) {
+    const auto& name = l.row.name;
+    if (l.row.best_effort) replicas = {};
+    switch (l.kind) {
+        case lock_kind::mutex:
+            return std::make_unique<plain_leasing<mutex>>(c, name, mutex_options{.replicas = replicas});
+        case lock_kind::fenced:
+            return std::make_unique<plain_leasing<mutex>>(
+                c, name, mutex_options{.fenced = true, .replicas = replicas});
+        case lock_kind::recursive:
+            return std::make_unique<plain_leasing<recursive_mutex>>(c, name,
+                                                                    recursive_options{.replicas = replicas});
+        case lock_kind::redisson_fenced:
+            return std::make_unique<plain_leasing<fenced_mutex>>(c, name,
+                                                                 fenced_options{.replicas = replicas});
+        case lock_kind::fair:
+            return std::make_unique<plain_leasing<fair_mutex>>(c, name, fair_options{.replicas = replicas});
+        case lock_kind::tasks: return std::make_unique<task_leasing>(c, name, replicas);
+        case lock_kind::multi: return std::make_unique<multi_leasing>(c, l, replicas);
+        case lock_kind::shared:
+            return std::make_unique<shared_leasing>(c, name, shared_options{.replicas = replicas});
+        case lock_kind::semaphore:
+            return std::make_unique<plain_leasing<counting_semaphore>>(
+                c, name, semaphore_options{.total = l.row.permits, .replicas = replicas});
+        case lock_kind::permit_semaphore:
+            return std::make_unique<plain_leasing<permit_semaphore>>(
+                c, name, semaphore_options{.total = l.row.permits, .replicas = replicas});
+        case lock_kind::latch:
+        case lock_kind::scheme: break;
+    }
+    throw std::logic_error{"holdfast has no such lock"};
+}
+
+// Short times, so that much happens in a minute.
+config settings_of(const setting& how) {
+    config c;
+    c.url = how.url;
+    c.lease = how.lease;
+    c.poll_gap = milliseconds{200};
+    c.answer_timeout = milliseconds{500};
+    c.patience = milliseconds{5'000};
+    c.fair_liveness = milliseconds{1'000};
+    c.program = "chaos";
+    return c;
+}
+
+class holdfast_workshop final : public workshop {
+  public:
+    explicit holdfast_workshop(const setting& how) : client_(settings_of(how)) {
+        // As much as the shortest lease of a run allows: less than a third of it.
+        const replication replicas{how.replicas, how.lease / 7};
+        for (const auto& l : locks_of("holdfast", how.topology)) {
+            const bool latch = l.kind == lock_kind::latch;
+            locks_.push_back(latch ? nullptr : make(client_, l, replicas));
+            latches_.push_back(latch ? std::make_unique<counting>(client_, l.row.name) : nullptr);
+        }
+    }
+    [[nodiscard]] subject& at(std::size_t lock) override { return *locks_.at(lock); }
+    [[nodiscard]] countdown& latch_at(std::size_t lock) override { return *latches_.at(lock); }
+
+  private:
+    client client_;
+    std::vector<std::unique_ptr<subject>> locks_;
+    std::vector<std::unique_ptr<counting>> latches_;
+};
+
+}  // namespace
+
+std::unique_ptr<workshop> open_holdfast(const setting& how) {
+    return std::make_unique<holdfast_workshop>(how);
+}
+
+}  // namespace holdfast::chaos

@@ -1,0 +1,50 @@
+#include "chaos/runner/locks.hpp"
+
+#include <algorithm>
+
+namespace holdfast::chaos {
+
+std::vector<run_lock> locks_of(std::string_view subject, std::string_view topology) {
+    using enum lock_kind;
+    if (subject != "holdfast") return {{scheme, {"lock0"}}, {scheme, {"lock1"}}};
+    // The first ones are those whose keys may be deleted.
+    std::vector<run_lock> all{
+        {mutex, {"mutex0"}},
+        {mutex, {"mutex1"}},
+        {fenced, {"fenced0", model::exclusive, true}},
+    };
+    const auto add = [&](run_lock l) { all.push_back(std::move(l)); };
+    // Of one name on several servers there is the mutex alone.
+    if (topology != "quorum") {
+        add({recursive, {"recursive0", model::reentrant}});
+        add({redisson_fenced,
+             {"redisson_fenced0", model::reentrant, true},
+             {"redisson_lock_token:{redisson_fenced0}"}});
+        add({fair,
+             {"fair0", model::reentrant, false, 1, true},
+             {"redisson_lock_queue:{fair0}", "redisson_lock_timeout:{fair0}"}});
+    }
+    add({tasks, {"tasks0"}});
+    add({multi, {"multi0"}, {}, {"multi0.a", "multi0.b"}});
+    if (topology == "quorum") {
+        for (auto& l : all) l.row.may_end_early = true;
+        return all;
+    }
+    add({shared, {"shared0", model::shared}});
+    add({semaphore, {"semaphore0", model::counted, false, 3}, {"semaphore0", "holdfast:p1:{semaphore0}"}});
+    add({latch, {"latch0", model::latch}});
+    add({permit_semaphore, {"permits0", model::counted, false, 2}, {"permits0", "{permits0}:timeout"}});
+    // Where servers fail over: one that does without their replicas, and with the fences alone.
+    if (topology != "single") add({fenced, {"besteffort0", model::exclusive, true, 1, false, true}});
+    return all;
+}
+
+unsigned locks_that_may_be_struck(const std::vector<run_lock>& locks) {
+    const auto end = std::find_if(locks.begin(), locks.end(), [](const run_lock& l) {
+        return l.row.model != model::exclusive && l.row.model != model::reentrant;
+    });
+    const auto known = std::find_if(locks.begin(), end, [](const run_lock& l) { return !l.members.empty(); });
+    return static_cast<unsigned>(known - locks.begin());
+}
+
+}  // namespace holdfast::chaos

@@ -1,0 +1,119 @@
+// chaos: real servers, real processes, real faults; what they did is judged. docs/testing.md tells how to
+// read it.
+#include "chaos/runner/campaign.hpp"
+#include "chaos/runner/client.hpp"
+#include "chaos/runner/interrupt.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <random>
+
+namespace {
+
+using namespace holdfast::chaos;
+
+constexpr int misuse = 2;
+
+// CLI11 by itself takes what is too large, or negative, for some other number.
+template <class Number>
+CLI::Validator between(Number low, Number high) {
+    return {[=](const std::string& text) {
+                Number n{};
+                const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), n);
+                const bool whole = ec == std::errc{} && end == text.data() + text.size();
+                if (whole && n >= low && n <= high) return std::string{};
+                return "\"" + text + "\" is no number from " + CLI::detail::to_string(low) + " to " +
+                       CLI::detail::to_string(high);
+            },
+            {}};
+}
+
+int play(int argc, char** argv) {
+    campaign_settings how;
+    client_settings client;
+    double minutes = 0;
+    std::int64_t seconds = 60, lease = 0, round = 0;
+    constexpr std::int64_t most_seconds = 10'000'000, most_ms = 3'600'000;
+    constexpr unsigned most_clients = 1'000;
+    bool careless = false;
+    std::string judged;
+    std::uint64_t planned_rounds = 0;
+    how.seed = std::random_device{}();
+
+    CLI::App app{"Locks under faults, and a judge of what they did."};
+    app.add_option("--minutes", minutes, "how long; fractions too")
+        ->check(between(0.001, most_seconds / 60.0));
+    app.add_option("--seconds", seconds, "how long, if no minutes are given (60)")
+        ->check(between(std::int64_t{1}, most_seconds));
+    app.add_option("--seed", how.seed, "the same seed makes the same schedule (else a new one)")
+        ->check(between(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()));
+    app.add_option("--topology", how.topology,
+                   "which servers: single, sentinel, cluster, quorum (all, one after another)");
+    app.add_flag("--careless", careless, "locks without what keeps failovers and restarts from losing them");
+    app.add_option("--subject", how.subject, "holdfast, or a scheme of the lab");
+    app.add_flag("--expect-violation", how.expect_violation, "there must be one, which ends the run");
+    app.add_option(
+        "--only", how.only,
+        "of what is done to servers and their links only that whose name has this in it (see --plan)");
+    app.add_option("--keep", how.keep, "folder for a history in which something is wrong");
+    app.add_option("--judge", judged, "judge the history of an earlier run");
+    app.add_option("--plan", planned_rounds, "print the schedule of so many rounds, and do nothing")
+        ->check(between(std::uint64_t{1}, std::uint64_t{1'000'000}));
+    app.add_option("--clients", how.clients, "processes (4)")->check(between(1U, most_clients));
+    app.add_option("--threads", how.threads, "threads of each (4)")->check(between(1U, most_clients));
+    app.add_option("--round", round, "ms of trouble before all must come to rest")
+        ->check(between(std::int64_t{1}, most_ms));
+    app.add_option("--lease", lease, "ms")->check(between(std::int64_t{1}, most_ms));
+    auto* const as_client = app.add_option("--client", client.process)->group("");
+    app.add_option("--url", client.locks.url)->group("");
+    app.add_option("--replicas", client.locks.replicas)->group("");
+    app.add_option("--socket", client.locks.socket)->group("");
+    app.add_option("--resource", client.resource)->group("");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& wrong) {
+        return app.exit(wrong) == 0 ? 0 : misuse;  // 0: it was asked for help
+    }
+
+    how.lease = client.locks.lease = milliseconds{lease};
+    how.round = milliseconds{round};
+    if (as_client->count() > 0) {
+        client.locks.subject = how.subject;
+        client.locks.topology = how.topology;
+        client.locks.who = "p" + std::to_string(client.process);
+        client.seed = how.seed;
+        client.threads = how.threads;
+        return run_client(client);
+    }
+    if (!judged.empty()) return judge_file(judged);
+    const bool all = how.topology.empty() && how.subject == "holdfast";
+    if (how.topology.empty()) how.topology = "single";
+    if (how.topology != "single" && how.subject != "holdfast")
+        throw std::runtime_error{"the schemes of the lab know one server: --topology single"};
+    check_subject(how.subject);
+    if (planned_rounds > 0) {
+        print_plan(how, planned_rounds);
+        return 0;
+    }
+    how.length =
+        std::chrono::seconds{minutes > 0 ? static_cast<std::int64_t>(std::ceil(minutes * 60)) : seconds};
+    if (careless) how.care = precautions::left_out;
+    check_keep(how.keep);
+    catch_interrupts();
+    return all ? run_all(how) : run_campaign(how);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return play(argc, argv);
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "chaos: %s\n", e.what());
+        return misuse;
+    }
+}

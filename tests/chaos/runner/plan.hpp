@@ -1,0 +1,90 @@
+// What goes wrong when. Everything follows from the seed: the same seed makes the same schedule.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace holdfast::chaos {
+
+using std::chrono::milliseconds;
+
+enum class trouble : std::uint8_t {
+    // clients
+    client_stops,   // SIGSTOP, 0.1 to 3 leases long
+    client_killed,  // SIGKILL; another one comes in its place
+    // links
+    link_cut,       // all connections end
+    link_stalls,    // nothing passes in either direction
+    link_slow,      // answers come later
+    link_refuses,   // no new connections, and the old ones end
+    reply_lost,     // executed; the answer is lost with its connection
+    command_lost,   // not executed; its connection ends
+    messages_lost,  // what is published reaches nobody
+    // servers
+    server_stops,      // SIGSTOP
+    server_killed,     // SIGKILL, and started with all its data
+    clients_paused,    // CLIENT PAUSE
+    scripts_flushed,   // SCRIPT FLUSH
+    connections_shut,  // CLIENT KILL of all, or of those that listen
+    memory_full,       // no command that needs memory
+    channels_denied,   // no right to publish and to listen
+    server_emptied,    // SIGKILL, and started without its data
+    // wires: links that know no commands, over which servers hear of each other too
+    wire_cut,
+    wire_stalls,
+    wire_cut_soon,  // in the middle of an answer
+    // locks
+    key_deleted,
+    // all servers together, one thing at a time; how it is done is the topology's affair
+    failover,                // as an operator asks for it: the former master lives
+    master_killed,           // and somebody else becomes the master; it comes back
+    master_stopped,          // the same, SIGSTOP: it comes back as it was
+    master_cut_off,          // the same, and it goes on by itself meanwhile
+    replicas_cut_then_lost,  // what the master grants now its replicas do not hear; then it is killed
+    slot_moves,              // of a lock, to another master
+};
+[[nodiscard]] std::string_view to_string(trouble t) noexcept;
+[[nodiscard]] std::span<const trouble> all_troubles() noexcept;
+
+// What things are done to.
+enum class target_kind : std::uint8_t { client, link, server, wire, lock, all_servers };
+[[nodiscard]] target_kind kind_of(trouble t) noexcept;
+// Others serve afterwards, that may not have heard of what was acknowledged before.
+[[nodiscard]] bool forgets(trouble t) noexcept;
+
+struct planned {
+    milliseconds from{};
+    milliseconds to{};
+    trouble what{};
+    unsigned target = 0;       // which client, link, server, wire or lock
+    std::uint64_t amount = 0;  // how many milliseconds late; the how manieth command; which slot
+
+    friend bool operator==(const planned&, const planned&) = default;
+};
+
+struct shape {
+    unsigned clients = 4;
+    unsigned links = 1;
+    unsigned servers = 1;
+    unsigned wires = 0;
+    unsigned locks = 1;  // whose keys may be deleted
+    milliseconds lease{600};
+    milliseconds length{10'000};  // of a round; all is well again at its end
+    // In the first of it nothing goes wrong: then "no" can be judged.
+    milliseconds peace{1'500};
+    std::vector<trouble> troubles{all_troubles().begin(), all_troubles().end()};
+};
+
+// By their beginning. What is done to clients, links and servers overlaps; to each of these one thing is done
+// at a time. In each third round, where keys may be deleted, that is done instead of what is done to links
+// and servers: much of what is promised otherwise is not promised then, and renewals must come through.
+[[nodiscard]] std::vector<planned> plan(std::uint64_t seed, std::uint64_t round, const shape& of);
+
+// "0.512 .. 1.024 s  server 0 is stopped".
+[[nodiscard]] std::string describe(const planned& p);
+
+}  // namespace holdfast::chaos

@@ -1,0 +1,61 @@
+#include "chaos/runner/survey.hpp"
+
+#include "support/eventually.hpp"
+
+#include <algorithm>
+
+namespace holdfast::chaos {
+
+namespace {
+
+bool may_stay(const std::string& key, const std::vector<run_lock>& locks) {
+    return std::any_of(locks.begin(), locks.end(), [&](const run_lock& l) {
+        return std::find(l.lasting.begin(), l.lasting.end(), key) != l.lasting.end();
+    });
+}
+
+}  // namespace
+
+std::vector<std::string> survey_keys(topology& servers, const std::vector<run_lock>& locks,
+                                     std::chrono::milliseconds limit) {
+    std::vector<std::string> wrong;
+    for (auto* server : servers.keepers()) {
+        for (const auto& key : server->keys()) {
+            // -2: it has just gone.
+            if (server->command({"PTTL", key}).number == -1 && !may_stay(key, locks))
+                wrong.push_back("the key \"" + key + "\" would stay for ever");
+        }
+        for (const auto& l : locks) {
+            for (const auto& name : l.names()) {
+                if (may_stay(name, locks)) continue;
+                // A server of a cluster that has it not refuses to answer.
+                if (!test::eventually(limit, [&] { return server->command({"EXISTS", name}).number == 0; }))
+                    wrong.push_back("the lock \"" + name + "\" is still held");
+            }
+        }
+    }
+    return wrong;
+}
+
+std::vector<std::string> survey_channels(topology& servers) {
+    std::vector<std::string> wrong;
+    for (auto* server : servers.keepers()) {
+        const auto listened_to = [&] {
+            std::vector<std::string> names;
+            for (const auto* which : {"CHANNELS", "SHARDCHANNELS"}) {
+                for (const auto& c : server->command({"PUBSUB", which}).items) {
+                    // Sentinels talk to each other there.
+                    if (c.text != "__sentinel__:hello") names.push_back(c.text);
+                }
+            }
+            return names;
+        };
+        // The server learns of closed connections when it looks.
+        if (!test::eventually(std::chrono::seconds{5}, [&] { return listened_to().empty(); })) {
+            for (const auto& name : listened_to()) wrong.push_back("somebody still listens to " + name);
+        }
+    }
+    return wrong;
+}
+
+}  // namespace holdfast::chaos

@@ -1,0 +1,28 @@
+#include "chaos/runner/topology.hpp"
+
+namespace holdfast::chaos {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// served_within: what docs/safety.md S3 says for these settings: the time left of the longest lease (twice
+// `lease`), a poll gap (0.2 s), and for one waiter that was just given the lock and could not be reached the
+// grant's 3 s and a gap; then those who wait have it one after another for moments. Some are careless and
+// work on for three leases. The rest is for connections that must be made anew, and for a busy machine.
+constexpr topology_row known_topologies[] = {
+    {"single", "one redis-server that keeps what it acknowledged", &make_single, &troubles_of_single, 1, 0, 1,
+     0, 600ms, 10'000ms, 9'000ms},
+    {"sentinel", "a master, two replicas that both confirm each grant, and three sentinels", &make_sentinel,
+     &troubles_of_sentinel, 0, 3, 3, 2, 2'000ms, 11'000ms, 18'000ms},
+    {"cluster", "three masters, each with a replica that confirms each grant", &make_cluster,
+     &troubles_of_cluster, 0, 6, 6, 1, 2'000ms, 11'000ms, 18'000ms},
+    {"quorum", "a redlock of five servers that forget all when they are killed", &make_quorum,
+     &troubles_of_quorum, 5, 0, 5, 0, 600ms, 10'000ms, 9'000ms},
+};
+
+}  // namespace
+
+std::span<const topology_row> topologies() noexcept { return known_topologies; }
+
+}  // namespace holdfast::chaos

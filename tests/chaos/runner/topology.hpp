@@ -1,0 +1,78 @@
+// The servers of a run, and the wires to them. A topology is a file with a class like `single`, and a row in
+// topologies.cpp.
+#pragma once
+
+#include "chaos/runner/locks.hpp"
+#include "chaos/runner/plan.hpp"
+#include "support/fault_proxy.hpp"
+#include "support/redis_server.hpp"
+#include "support/wire.hpp"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace holdfast::chaos {
+
+// What the locks of a topology need so that nothing is lost. Without it a run must find that something is.
+enum class precautions { taken, left_out };
+
+class topology {
+  public:
+    topology() = default;
+    topology(const topology&) = delete;
+    topology& operator=(const topology&) = delete;
+    virtual ~topology() = default;
+
+    // What clients are given.
+    [[nodiscard]] virtual std::string url() const = 0;
+    // Those that keep the locks now, each some of them or all.
+    [[nodiscard]] virtual std::vector<test::redis_server*> keepers() = 0;
+
+    // What can go wrong with each of them; target numbers of a plan are places here. Empty pointers never.
+    [[nodiscard]] virtual std::vector<test::fault_proxy*> links() { return {}; }
+    [[nodiscard]] virtual std::vector<test::wire*> wires() { return {}; }
+    [[nodiscard]] virtual std::vector<test::redis_server*> servers() { return {}; }
+    // False: what is done to all together has this server, and what is done to its wire would be in the way.
+    [[nodiscard]] virtual bool is_there(unsigned) const { return true; }
+
+    // What is done to all of them together. `end` may wait until it has come about.
+    virtual void begin(const planned&) {}
+    virtual void end(const planned&) {}
+    // After a round: all of them run, and know of each other. May wait for it.
+    virtual void mend() {}
+    // Since it was last asked, and before the last `mend`: a master was replaced though that was no trouble
+    // of the plan. Servers of a busy machine may take each other for dead.
+    [[nodiscard]] virtual bool had_a_failover_of_its_own() { return false; }
+};
+
+struct topology_row {
+    std::string_view name;
+    std::string_view what;
+    std::unique_ptr<topology> (*make)(precautions);
+    // Only what respects the assumptions of docs/safety.md S2 with these servers.
+    std::span<const trouble> (*troubles)();
+    unsigned links, wires, servers;
+    // That must have a grant before it counts, if precautions are taken.
+    std::uint32_t replicas;
+    // Where servers fail over, longer than that takes: else no lease lives to see it.
+    milliseconds lease;
+    milliseconds round;
+    // See campaign.cpp.
+    milliseconds served_within;
+};
+
+[[nodiscard]] std::span<const topology_row> topologies() noexcept;
+
+[[nodiscard]] std::unique_ptr<topology> make_single(precautions);
+[[nodiscard]] std::unique_ptr<topology> make_sentinel(precautions);
+[[nodiscard]] std::unique_ptr<topology> make_cluster(precautions);
+[[nodiscard]] std::unique_ptr<topology> make_quorum(precautions);
+[[nodiscard]] std::span<const trouble> troubles_of_single();
+[[nodiscard]] std::span<const trouble> troubles_of_sentinel();
+[[nodiscard]] std::span<const trouble> troubles_of_cluster();
+[[nodiscard]] std::span<const trouble> troubles_of_quorum();
+
+}  // namespace holdfast::chaos

@@ -1,0 +1,269 @@
+#include "chaos/runner/worker.hpp"
+
+#include <algorithm>
+#include <thread>
+
+namespace holdfast::chaos {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+// --- stage ----------------------------------------------------------------------------------------------
+
+void stage::open(const std::filesystem::path& file) {
+    auto book = std::make_unique<recorder>(file);
+    const std::lock_guard hold{mutex_};
+    book_ = std::move(book);
+    closing_ = false;
+    changed_.notify_all();
+}
+
+void stage::close() {
+    std::unique_lock hold{mutex_};
+    closing_ = true;
+    changed_.wait(hold, [this] { return inside_ == 0; });
+}
+
+void stage::end() {
+    const std::lock_guard hold{mutex_};
+    closing_ = true;
+    ended_ = true;
+    changed_.notify_all();
+}
+
+bool stage::enter() {
+    std::unique_lock hold{mutex_};
+    changed_.wait(hold, [this] { return ended_ || !closing_; });
+    if (ended_) return false;
+    ++inside_;
+    return true;
+}
+
+void stage::leave() {
+    const std::lock_guard hold{mutex_};
+    --inside_;
+    changed_.notify_all();
+}
+
+void stage::write(event e) noexcept {
+    e.process = process;
+    book_->write(e);
+}
+
+// --- worker ---------------------------------------------------------------------------------------------
+
+void worker::run() {
+    while (on_.enter()) {
+        one_operation();
+        if (on_.closing()) open_latches();
+        on_.leave();
+    }
+}
+
+void worker::one_operation() {
+    const auto lock = chance_.below(on_.locks.size());
+    if (on_.locks[lock].row.model == model::latch) {
+        // Several, for each is short: else no answer that is lost would ever be one of these.
+        for (auto n = chance_.below(40); n > 0 && !on_.closing(); --n) one_use_of_latch(lock);
+        return;
+    }
+    const auto how = draw_request(on_.locks[lock]);
+    std::vector<held> all;
+    all.push_back(acquire(lock, how));
+    if (!all.front().by) {
+        pause(milliseconds{4});
+        return;
+    }
+    stay(lock, all.front());
+    if (on_.locks[lock].row.model == model::reentrant) {
+        while (all.size() < 3 && chance_.percent(30)) nest(lock, all);
+    }
+    // Whoever is the last to go gives the lock back.
+    while (!all.empty()) {
+        const auto which = chance_.below(all.size());
+        release(all[which]);
+        all.erase(all.begin() + static_cast<std::ptrdiff_t>(which));
+        if (!all.empty()) (void)look(all.front());
+    }
+    pause(milliseconds{2});
+}
+
+void worker::one_use_of_latch(std::size_t lock) {
+    const auto draw = chance_.below(100);
+    const auto amount = [&](std::uint64_t most) {
+        return static_cast<std::int64_t>(1 + chance_.below(most));
+    };
+    // Of each process one thread has no wait without an end.
+    const bool without_end = thread_ != 0 && chance_.percent(30);
+    const auto some = in_ns(chance_.between(milliseconds{0}, milliseconds{400}));
+    if (draw < 25)
+        (void)use_latch(lock, action::set, amount(12), 0);
+    else if (draw < 75)
+        (void)use_latch(lock, action::down, amount(2), 0);
+    else if (draw < 82)
+        (void)use_latch(lock, action::read, 0, 0);
+    else if (draw < 85)
+        (void)use_latch(lock, action::erase, 0, 0);
+    else
+        (void)use_latch(lock, action::wait, 0, without_end ? never : some);
+    pause(milliseconds{2});
+}
+
+countdown::told worker::use_latch(std::size_t lock, action what, std::int64_t amount, time_ns wait) {
+    event e;
+    e.action = what;
+    e.lock = static_cast<std::uint16_t>(lock);
+    e.thread = thread_;
+    e.hold = on_.next_hold();
+    e.count = amount;
+    e.wait = wait;
+    e.phase = phase::invoke;
+    e.t = boot_time();
+    on_.write(e);
+    const auto told = on_.tools.latch_at(lock).use(what, amount, wait);
+    e.phase = told.what;
+    e.count = told.count;
+    e.error = told.error;
+    e.t = boot_time();
+    on_.write(e);
+    return told;
+}
+
+void worker::open_latches() {
+    constexpr std::int64_t more_than_any = 100;
+    for (std::size_t lock = 0; lock < on_.locks.size(); ++lock) {
+        if (on_.locks[lock].row.model != model::latch) continue;
+        const auto how = chance_.percent(50) ? action::erase : action::down;
+        while (use_latch(lock, how, how == action::down ? more_than_any : 0, 0).error != 0)
+            pause(milliseconds{20});
+    }
+}
+
+request worker::draw_request(const run_lock& lock) {
+    request how;
+    if (chance_.percent(35))
+        how.wait = 0;
+    else if (chance_.percent(60))
+        how.wait = in_ns(chance_.between(milliseconds{5}, milliseconds{400}));
+    if (lock.row.model == model::shared) how.side = chance_.percent(70) ? side::reader : side::writer;
+    if (lock.row.model == model::counted)
+        how.permits = static_cast<std::uint32_t>(1 + chance_.below(std::min(2U, lock.row.permits)));
+    if (chance_.percent(40)) how.ttl = chance_.between(on_.lease / 2, on_.lease * 2);
+    return how;
+}
+
+worker::held worker::acquire(std::size_t lock, const request& how) {
+    held h;
+    auto& e = h.last;
+    e.action = action::acquire;
+    e.lock = static_cast<std::uint16_t>(lock);
+    e.thread = thread_;
+    e.hold = on_.next_hold();
+    e.side = how.side;
+    e.permits = how.permits;
+    e.wait = how.wait;
+    e.lease = in_ns(std::max(how.ttl.value_or(milliseconds{0}), on_.lease));
+    e.phase = phase::invoke;
+    e.t = boot_time();
+    on_.write(e);
+    auto got = on_.tools.at(lock).acquire(how);
+    e.phase = got.what;
+    e.error = got.error;
+    if (got.held) {
+        e.deadline = got.held->deadline();
+        e.fence = got.held->fence();
+        e.token = got.held->token();
+    }
+    e.t = boot_time();
+    on_.write(e);
+    h.by = std::move(got.held);
+    return h;
+}
+
+void worker::nest(std::size_t lock, std::vector<held>& all) {
+    held h;
+    auto& e = h.last;
+    e = all.front().last;
+    e.outer = all.back().last.hold;
+    e.hold = on_.next_hold();
+    e.phase = phase::invoke;
+    e.wait = 0;
+    e.deadline = 0;
+    e.depth = static_cast<std::uint16_t>(all.size() + 1);
+    e.t = boot_time();
+    on_.write(e);
+    auto got = on_.tools.at(lock).nest(*all.back().by);
+    e.phase = got.what;
+    e.error = got.error;
+    if (got.held) {
+        e.deadline = got.held->deadline();
+        e.fence = got.held->fence();
+        e.token = got.held->token();
+    }
+    e.t = boot_time();
+    on_.write(e);
+    h.by = std::move(got.held);
+    if (!h.by) return;
+    stay(lock, h);
+    all.push_back(std::move(h));
+}
+
+// Most work is short; some of it takes longer than the lease.
+void worker::stay(std::size_t lock, const held& one) {
+    const auto draw = chance_.below(100);
+    const auto longest = draw < 60   ? microseconds{3'000}
+                         : draw < 92 ? microseconds{40'000}
+                                     : std::chrono::duration_cast<microseconds>(on_.lease * 3 / 2);
+    // Some do not look before they write: what is then too late the resource must refuse.
+    const bool careless = chance_.percent(30);
+    const auto until =
+        boot_time() + in_ns(microseconds{chance_.below(static_cast<std::uint64_t>(longest.count()) + 1)});
+    do {
+        if (!look(one)) break;
+        write(lock, one);
+        if (!on_.closing()) pause(std::max(longest / 4, microseconds{500}));
+    } while (boot_time() < until && !on_.closing());
+    if (!careless) return;
+    // One that was stopped between its look and its write, by its scheduler or its garbage collector.
+    if (chance_.percent(15) && !on_.closing()) pause(on_.lease * 3);
+    write(lock, one);
+}
+
+bool worker::look(const held& one) {
+    const auto before = boot_time();
+    if (one.by->valid()) {
+        note(one, action::look, phase::ok, before, one.by->deadline());
+        return true;
+    }
+    note(one, action::look, phase::fail, boot_time());
+    return false;
+}
+
+void worker::write(std::size_t lock, const held& one) {
+    if (!on_.locks[lock].row.fenced) return;
+    note(one, action::write, phase::invoke, boot_time());
+    const bool accepted = on_.guarded.write(lock, one.by->fence());
+    note(one, action::write, accepted ? phase::ok : phase::fail, boot_time());
+}
+
+void worker::release(held& one) {
+    (void)look(one);
+    note(one, action::release, phase::invoke, boot_time());
+    const auto end = one.by->release();
+    note(one, action::release, end, boot_time());
+}
+
+void worker::pause(microseconds longest) {
+    std::this_thread::sleep_for(microseconds{chance_.below(static_cast<std::uint64_t>(longest.count()) + 1)});
+}
+
+void worker::note(const held& one, action a, phase p, time_ns t, time_ns deadline) {
+    event e = one.last;
+    e.action = a;
+    e.phase = p;
+    e.t = t;
+    e.deadline = deadline;
+    on_.write(e);
+}
+
+}  // namespace holdfast::chaos

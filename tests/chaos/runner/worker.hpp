@@ -1,0 +1,89 @@
+// A thread of a client process.
+#pragma once
+
+#include "chaos/history/recorder.hpp"
+#include "chaos/runner/dice.hpp"
+#include "chaos/runner/resource.hpp"
+#include "chaos/runner/subject.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+
+namespace holdfast::chaos {
+
+// What the threads of a process share, and when they play. Thread-safe.
+class stage {
+  public:
+    stage(workshop& all_tools, std::vector<run_lock> all, resource& guards, std::uint32_t number,
+          std::chrono::milliseconds one_lease)
+        : tools(all_tools), locks(std::move(all)), guarded(guards), process(number), lease(one_lease) {}
+
+    // A new round, recorded into `file`.
+    void open(const std::filesystem::path& file);
+    // No new operations; returns when those under way are over.
+    void close();
+    // Threads are told to go.
+    void end();
+
+    // For threads. False: go. Between a `true` and `leave` the record is there.
+    [[nodiscard]] bool enter();
+    void leave();
+    [[nodiscard]] bool closing() const noexcept { return closing_.load(std::memory_order_relaxed); }
+    void write(event e) noexcept;
+    [[nodiscard]] std::uint64_t next_hold() noexcept {
+        return process * 10'000'000ULL + serial_.fetch_add(1) + 1;
+    }
+
+    workshop& tools;
+    const std::vector<run_lock> locks;
+    resource& guarded;
+    const std::uint32_t process;
+    const std::chrono::milliseconds lease;
+
+  private:
+    std::atomic<std::uint64_t> serial_{0};
+    std::atomic<bool> closing_{true};
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::unique_ptr<recorder> book_;  // changes only while nobody is inside
+    unsigned inside_ = 0;
+    bool ended_ = false;
+};
+
+// One operation after another: takes a lock, looks at it, writes under it, gives it back.
+class worker {
+  public:
+    worker(stage& on, unsigned thread, dice chance) : on_(on), thread_(thread), chance_(chance) {}
+
+    void run();
+
+  private:
+    struct held {
+        std::unique_ptr<grant> by;
+        event last;  // its acquire, as a pattern for all that is written about it
+    };
+
+    void one_operation();
+    countdown::told use_latch(std::size_t lock, action what, std::int64_t amount, time_ns wait);
+    void one_use_of_latch(std::size_t lock);
+    // Who waits without a limit would wait for ever when nobody else does anything more.
+    void open_latches();
+    [[nodiscard]] request draw_request(const run_lock& lock);
+    [[nodiscard]] held acquire(std::size_t lock, const request& how);
+    void nest(std::size_t lock, std::vector<held>& all);
+    void stay(std::size_t lock, const held& one);
+    bool look(const held& one);
+    void write(std::size_t lock, const held& one);
+    void release(held& one);
+    void pause(std::chrono::microseconds longest);
+    void note(const held& one, action a, phase p, time_ns t, time_ns deadline = 0);
+
+    stage& on_;
+    const unsigned thread_;
+    dice chance_;
+};
+
+}  // namespace holdfast::chaos

@@ -1,0 +1,107 @@
+// Clients on machines of their own: they are told by lines what to do, and say what came of it and when.
+#pragma once
+
+#include "network/machines.hpp"
+#include "support/eventually.hpp"
+#include "support/redis_server.hpp"
+
+#include <holdfast/holdfast.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace holdfast::test {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+using moment = boot_clock::time_point;  // the same on all machines
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr int slower = 5;
+#else
+inline constexpr int slower = 1;
+#endif
+inline constexpr milliseconds slack = 900ms * slower;
+inline constexpr milliseconds patience = 30s;
+inline constexpr milliseconds lease_length = 2s * slower;
+inline constexpr milliseconds poll_gap = 500ms;
+// docs/safety.md: what a waiter costs that was given the lock and did not hear of it.
+inline constexpr milliseconds grant_length = 3s;
+// A connection that says nothing for this long is given up, and a new one made.
+inline constexpr milliseconds silence = 1s * slower;
+
+class machines_with_clients : public ::testing::Test {
+  protected:
+    using addresses = std::vector<std::string>;
+
+    void SetUp() override;
+
+    // A server that is reached over all cables.
+    [[nodiscard]] static redis_server::options for_all();
+    // redis://ADDRESS:PORT with the times above.
+    [[nodiscard]] static std::string url_of(const std::string& address, std::uint16_t port);
+
+    // With one mutex, "stock". `url` makes what the client is given of its addresses.
+    [[nodiscard]] static machine client_on_a_machine(const std::function<std::string(const addresses&)>& url,
+                                                     milliseconds lease = lease_length,
+                                                     std::size_t cables = 1);
+
+    // What it understands:
+    //   acquire   "got T", however often it must ask
+    //   ask       "asked T", and "got T", "unavailable T" or another error and its time
+    //   try       "asked T", and "got T" or "no T"
+    //   lose      when it is told so: "deadline T", "lost T"
+    //   look      "valid" or "not valid"
+    //   renewals  "renewed N" times so far
+    //   release   "released", or "not released"
+    static void tell(machine& m, const std::string& what) { m.process().write(what + "\n"); }
+    // The number behind the word in what it says next.
+    static std::int64_t number_said(machine& m, const std::string& word, milliseconds within = patience);
+    static moment said(machine& m, const std::string& word, milliseconds within = patience) {
+        return moment{moment::duration{number_said(m, word, within)}};
+    }
+    static bool says(machine& m, const std::string& line, milliseconds within = patience) {
+        return m.process().wait_for_output(line + "\n", within);
+    }
+    static moment take(machine& m) {
+        tell(m, "acquire");
+        return said(m, "got");
+    }
+    static void give_back(machine& m) {
+        tell(m, "release");
+        EXPECT_TRUE(says(m, "released"));
+    }
+    static bool believes(machine& m);
+    static std::int64_t renewals(machine& m) {
+        tell(m, "renewals");
+        return number_said(m, "renewed");
+    }
+    // So many more, each of them answered.
+    static void await_renewals(machine& m, std::int64_t n) {
+        const auto before = renewals(m);
+        EXPECT_TRUE(eventually(patience, [&] { return renewals(m) >= before + n; })) << "it is not renewed";
+    }
+};
+
+// Each client has one cable, and there is one server.
+class one_server : public machines_with_clients {
+  protected:
+    void SetUp() override;
+
+    [[nodiscard]] machine client_on_a_machine(milliseconds lease = lease_length) const;
+    // So many have bid for the lock.
+    void await_in_line(std::int64_t n);
+    // Until when the server keeps the lock, if it hears nothing more.
+    [[nodiscard]] moment kept_until();
+    redis_server& server() { return *server_; }
+
+  private:
+    std::optional<redis_server> server_;
+};
+
+}  // namespace holdfast::test

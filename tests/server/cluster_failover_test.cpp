@@ -1,0 +1,122 @@
+// Masters of a cluster that are lost while their locks are held and waited for.
+#include "server/cluster_world.hpp"
+
+namespace holdfast::test {
+namespace {
+
+enum class way_to_go { killed, stopped };
+
+class cluster_failover : public ::testing::TestWithParam<way_to_go> {
+  protected:
+    static void SetUpTestSuite() { scene_ = std::make_unique<cluster_scene>(); }
+    static void TearDownTestSuite() { scene_.reset(); }
+    static cluster_scene& scene() { return *scene_; }
+
+    void lose(std::size_t n) {
+        if (GetParam() == way_to_go::killed)
+            scene().kill(n);
+        else
+            scene().pause(n);
+    }
+    void mend(std::size_t n) {
+        scene().bring_back(n);
+        scene().wait_until_well();
+    }
+
+  private:
+    static inline std::unique_ptr<cluster_scene> scene_;
+};
+INSTANTIATE_TEST_SUITE_P(masters, cluster_failover, ::testing::Values(way_to_go::killed, way_to_go::stopped),
+                         [](const auto& how) {
+                             return how.param == way_to_go::killed ? "killed" : "stopped";
+                         });
+
+TEST_P(cluster_failover, keeps_what_was_replicated_and_wakes_who_waits) {
+    client a{settings(scene().url(), 12s)};
+    client b{settings(scene().url(), 12s)};
+    diary events{a};
+    const auto lost = scene().masters().front();
+    const auto name = scene().key_on(lost, "kept:");
+    mutex mine{a, name};
+    mutex theirs{b, name};
+    recursive_mutex again{a, "{" + name + "}again"};
+    auto held = mine.acquire();
+    auto held_too = again.acquire();
+    auto waiting = waiter_for(theirs);
+    ASSERT_TRUE(waits_in(scene(), name));
+    scene().wait_for_replica(lost);
+    lose(lost);
+    ASSERT_TRUE(eventually(
+        patience, [&] { return scene().is_well() && scene().owner_of(scene().slot_of(name)) != lost; }));
+    // Both leases are renewed by the new master.
+    const auto renewals = a.stats().renewals;
+    EXPECT_TRUE(eventually(patience, [&] { return a.stats().renewals >= renewals + 2; }));
+    EXPECT_TRUE(held.valid());
+    EXPECT_TRUE(held_too.valid());
+    EXPECT_FALSE(ready(waiting));
+    const stopwatch since;
+    EXPECT_EQ(held.release(), release_outcome::released);
+    ASSERT_TRUE(ready(waiting, patience));
+    EXPECT_LT(since.took(), 2s + slack);  // a poll gap if it had not subscribed again yet
+    EXPECT_TRUE(waiting.get().valid());
+    EXPECT_EQ(held_too.release(), release_outcome::released);
+    EXPECT_EQ(events.count(event_kind::lost), 0u);
+    EXPECT_TRUE(events.has(event_kind::store_down));
+    EXPECT_TRUE(events.has(event_kind::store_up));
+    mend(lost);
+}
+
+TEST_P(cluster_failover, is_ridden_out_by_who_waits_for_another_lock) {
+    const auto lost = scene().masters().front();
+    const auto name = scene().key_on(lost, "contest:");
+    contest<plain> both{settings(scene().url(), 5s), name};
+    ASSERT_TRUE(both.gets(20));
+    lose(lost);
+    EXPECT_TRUE(both.gets(1));
+    EXPECT_TRUE(both.gets(20)) << both.said();
+    both.end();
+    mend(lost);
+}
+
+// The other servers' locks are none of its business.
+TEST_P(cluster_failover, leaves_the_other_servers_alone) {
+    const auto all = scene().masters();
+    const auto lost = all.front();
+    client c{settings(scene().url(), 12s)};
+    mutex lock{c, scene().key_on(all.back(), "aside:")};
+    auto held = lock.acquire();
+    lose(lost);
+    EXPECT_TRUE(held.valid());
+    EXPECT_EQ(held.release(), release_outcome::released);
+    ASSERT_TRUE(eventually(patience, [&] { return scene().is_well(); }));
+    EXPECT_TRUE(lock.try_lock());
+    mend(lost);
+}
+
+// A slot that nobody serves: said so, in bounded time, and no lock is taken for free or for held. No request
+// is on its way when it happens, so nothing is unknown.
+TEST(uncovered_slot, is_told_as_later_and_works_when_it_is_served_again) {
+    cluster_scene three{{.masters = 3, .replicas = false}};
+    const std::string name = "nowhere";
+    const auto slot = std::to_string(three.slot_of(name));
+    const auto owner = three.owner_of(three.slot_of(name));
+    client c{settings(three.url())};
+    mutex lock{c, name};
+    recursive_mutex again{c, "{" + name + "}again"};
+    ASSERT_TRUE(lock.try_lock());
+    lock.unlock();
+    for (std::size_t n = 0; n < three.size(); ++n)
+        ASSERT_EQ(three.server(n).command({"CLUSTER", "DELSLOTS", slot}).text, "OK");
+    const stopwatch since;
+    EXPECT_EQ(code_of([&] { (void)lock.try_lock(); }), condition::try_later);
+    EXPECT_EQ(code_of([&] { (void)again.try_acquire_for(1s); }), condition::try_later);
+    EXPECT_LT(since.took(), 2 * config{}.answer_timeout + 1s + slack);
+    ASSERT_EQ(three.server(owner).command({"CLUSTER", "ADDSLOTS", slot}).text, "OK");
+    EXPECT_TRUE(eventually(patience, [&] {
+        std::error_code ec;
+        return static_cast<bool>(lock.try_acquire(ec));
+    }));
+}
+
+}  // namespace
+}  // namespace holdfast::test

@@ -1,0 +1,226 @@
+// Slots that move from one server to another while their locks are held and waited for.
+#include "server/cluster_world.hpp"
+
+namespace holdfast::test {
+namespace {
+
+template <class Kind>
+class moving_slot : public cluster_world {
+  protected:
+    // A slot of its own for each test; all keys of the lock are in it.
+    void SetUp() override {
+        name = std::string{::testing::UnitTest::GetInstance()->current_test_info()->name()} + ":" +
+               std::to_string(++serial);
+        slot = scene().slot_of(name);
+        to = scene().another_master(slot);
+    }
+    [[nodiscard]] bool is_at_new_owner() {
+        return scene().server(to).command({"CLUSTER", "COUNTKEYSINSLOT", std::to_string(slot)}).number > 0;
+    }
+
+    std::string name;
+    std::uint16_t slot = 0;
+    std::size_t to = 0;
+
+  private:
+    static inline int serial = 0;
+};
+TYPED_TEST_SUITE(moving_slot, all_kinds, kind_names);
+
+// One client holds the lock, another waits for it.
+template <class Kind>
+struct held_and_waited_for {
+    held_and_waited_for(const config& how, const std::string& name)
+        : a{how}, b{how}, mine{Kind::make(a, name)}, theirs{Kind::make(b, name)} {}
+
+    using lock = decltype(Kind::make(std::declval<client&>(), {}));
+    client a, b;
+    lock mine, theirs;
+    lease held = mine.acquire();
+    std::future<lease> waiting = waiter_for(theirs);
+};
+
+TYPED_TEST(moving_slot, is_followed_though_the_map_is_old) {
+    client c{this->usual()};
+    auto lock = TypeParam::make(c, this->name);
+    ASSERT_TRUE(lock.try_lock());
+    this->scene().move(this->slot, this->to);
+    // The release goes to the old owner first.
+    lock.unlock();
+    EXPECT_FALSE(this->scene().exists(this->name));
+    EXPECT_TRUE(lock.try_lock());
+    EXPECT_TRUE(this->is_at_new_owner());
+    lock.unlock();
+}
+
+TYPED_TEST(moving_slot, a_lock_is_taken_at_the_new_owner_before_the_slot_is_there) {
+    client c{this->usual()};
+    auto other = TypeParam::make(c, this->name + ":warm");
+    ASSERT_TRUE(other.try_lock());
+    this->scene().begin_move(this->slot, this->to);
+    auto lock = TypeParam::make(c, this->name);
+    std::error_code ec;
+    auto held = lock.try_acquire(ec);
+    if (held) {
+        EXPECT_TRUE(this->is_at_new_owner());
+        EXPECT_EQ(held.release(), release_outcome::released);
+    } else {
+        // It has several keys, which a server that has none of them yet does not take together.
+        EXPECT_FALSE((std::is_same_v<TypeParam, plain> || std::is_same_v<TypeParam, recursive>));
+        EXPECT_EQ(ec, condition::try_later);
+    }
+    this->scene().move_keys(this->slot, this->to);
+    this->scene().end_move(this->slot, this->to);
+    EXPECT_TRUE(lock.try_lock());
+}
+
+// The lock's key is on one side, what stands beside it on the other.
+TYPED_TEST(moving_slot, a_held_lock_stays_held_and_its_waiter_gets_it) {
+    held_and_waited_for<TypeParam> lock{this->usual(2s), this->name};
+    auto& held = lock.held;
+    auto& waiting = lock.waiting;
+    diary events{lock.a};
+    ASSERT_TRUE(waits_in(this->scene(), this->name));
+    this->scene().begin_move(this->slot, this->to);
+    this->scene().move_key(this->name, this->to);
+    // Renewed there, several times.
+    const auto before = lock.a.stats().renewals;
+    EXPECT_TRUE(eventually(patience, [&] { return lock.a.stats().renewals >= before + 2; }));
+    EXPECT_TRUE(held.valid());
+    EXPECT_FALSE(ready(waiting));
+    if (std::is_same_v<TypeParam, plain>) {
+        // Its release and its waiter do without the line.
+        EXPECT_EQ(held.release(), release_outcome::released);
+        EXPECT_TRUE(ready(waiting, patience));
+        this->scene().move_keys(this->slot, this->to);
+        this->scene().end_move(this->slot, this->to);
+    } else {
+        this->scene().move_keys(this->slot, this->to);
+        this->scene().end_move(this->slot, this->to);
+        EXPECT_TRUE(held.valid());
+        EXPECT_EQ(held.release(), release_outcome::released);
+        ASSERT_TRUE(ready(waiting, patience));
+    }
+    EXPECT_TRUE(waiting.get().valid());
+    EXPECT_EQ(events.count(event_kind::lost), 0u);
+}
+
+// All its keys are still where the slot leaves. A script that removes one of them and speaks of it again is
+// ended there and then, and what it has done stays done.
+TYPED_TEST(moving_slot, a_lock_is_given_back_where_the_slot_leaves) {
+    held_and_waited_for<TypeParam> lock{this->usual(), this->name};
+    ASSERT_TRUE(waits_in(this->scene(), this->name));
+    this->scene().begin_move(this->slot, this->to);
+    EXPECT_EQ(lock.held.release(), release_outcome::released);
+    this->scene().move_keys(this->slot, this->to);
+    this->scene().end_move(this->slot, this->to);
+    ASSERT_TRUE(ready(lock.waiting, patience));
+    EXPECT_TRUE(lock.waiting.get().valid());
+}
+
+// One of two permits has come back by itself, so with the other the last is gone.
+// Of the support for these tests: it has ended a run of chaos.
+TEST_F(cluster_world, an_owner_that_one_server_has_not_heard_of_for_a_moment_is_waited_for) {
+    const auto owner = scene().masters().back();
+    ASSERT_NE(owner, 0U) << "the first one is asked";
+    const auto slot = scene().slot_of(scene().key_on(owner, "job"));
+    // It hears of it again with the owner's next message.
+    ASSERT_EQ(scene().server(0).command({"CLUSTER", "DELSLOTS", std::to_string(slot)}).text, "OK");
+    EXPECT_EQ(scene().owner_of(slot), owner);
+    scene().wait_until_well();
+}
+
+TEST_F(cluster_world, permits_are_given_back_where_the_slot_leaves) {
+    client c{usual()};
+    const std::string name = "permits";
+    permit_semaphore permits{c, name, {.total = 3}};
+    auto held = permits.acquire({.permits = 2});
+    const auto slot = scene().slot_of(name);
+    const auto to = scene().another_master(slot);
+    auto& leaves = scene().master_of(name);
+    const auto out = leaves.command({"ZRANGE", "{permits}:timeout", "0", "-1"});
+    ASSERT_EQ(out.items.size(), 2u);
+    leaves.command({"ZREM", "{permits}:timeout", out.items[1].text});
+    leaves.command({"INCR", name});
+    scene().begin_move(slot, to);
+    EXPECT_EQ(held.release(), release_outcome::released);
+    scene().move_keys(slot, to);
+    scene().end_move(slot, to);
+    EXPECT_EQ(permits.available_permits(), 3);
+}
+
+// Its line is gone and its slot moves, so it is asked about without a line: handed over it was for 3 s.
+TEST_F(cluster_world, what_was_handed_over_is_held_for_as_long_as_it_is_believed) {
+    auto how = usual();
+    how.poll_gap = 300ms;
+    const std::string name = "handed";
+    held_and_waited_for<plain> lock{how, name};
+    ASSERT_TRUE(waits_in(scene(), name));
+    const auto slot = scene().slot_of(name);
+    const auto to = scene().another_master(slot);
+    auto& leaves = scene().master_of(name);
+    const auto line = "holdfast:q1:{" + name + "}";
+    const auto waiter = leaves.command({"ZRANGE", line, "0", "0"}).items.at(0).text;
+    scene().begin_move(slot, to);
+    // As a release does whose message is lost.
+    leaves.command({"SET", name, waiter, "PX", "3000"});
+    leaves.command({"DEL", line});
+    ASSERT_TRUE(ready(lock.waiting, patience));
+    const auto got = lock.waiting.get();
+    ASSERT_TRUE(got.valid());
+    EXPECT_GE(milliseconds{leaves.command({"PTTL", name}).number}, got.remaining());
+    scene().move_keys(slot, to);
+    scene().end_move(slot, to);
+}
+
+TYPED_TEST(moving_slot, waiters_are_woken_at_the_new_owner) {
+    held_and_waited_for<TypeParam> lock{this->deaf_to_time(), this->name};
+    ASSERT_TRUE(waits_in(this->scene(), this->name));
+    this->scene().move(this->slot, this->to);
+    // It has subscribed there and asked again.
+    ASSERT_TRUE(waits_in(this->scene(), this->name));
+    EXPECT_FALSE(ready(lock.waiting, 200ms));
+    const stopwatch since;
+    EXPECT_EQ(lock.held.release(), release_outcome::released);
+    ASSERT_TRUE(ready(lock.waiting, patience));
+    EXPECT_LT(since.took(), slack);
+    EXPECT_TRUE(lock.waiting.get().valid());
+}
+
+TYPED_TEST(moving_slot, never_lets_two_in) {
+    contest<TypeParam> both{this->usual(5s), this->name};
+    ASSERT_TRUE(both.gets(20)) << both.said();
+    for (int round = 0; round < 4; ++round) {
+        this->scene().move(this->slot, this->scene().another_master(this->slot));
+        EXPECT_TRUE(both.gets(5)) << both.said();
+    }
+    both.end();
+    EXPECT_EQ(both.overlaps(), 0);
+}
+
+// Of many locks of one slot some are here and some there.
+TYPED_TEST(moving_slot, renewals_go_to_both_sides) {
+    client c{this->usual(2s)};
+    diary events{c};
+    std::vector<lease> held;
+    std::vector<std::string> names;
+    for (int i = 0; i < 10; ++i) {
+        names.push_back(this->name + ":{" + this->name + "}" + std::to_string(i));
+        auto lock = TypeParam::make(c, names.back());
+        held.push_back(lock.acquire());
+    }
+    this->scene().begin_move(this->slot, this->to);
+    for (int i = 0; i < 5; ++i) this->scene().move_key(names[static_cast<std::size_t>(i)], this->to);
+    const auto before = c.stats().renewals;
+    EXPECT_TRUE(eventually(patience, [&] { return c.stats().renewals >= before + 40; }));
+    this->scene().move_keys(this->slot, this->to);
+    this->scene().end_move(this->slot, this->to);
+    for (auto& h : held) {
+        EXPECT_TRUE(h.valid());
+        EXPECT_EQ(h.release(), release_outcome::released);
+    }
+    EXPECT_EQ(events.count(event_kind::lost), 0u);
+}
+
+}  // namespace
+}  // namespace holdfast::test

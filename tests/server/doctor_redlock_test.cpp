@@ -1,0 +1,272 @@
+// What `examine` finds on a redlock: of each member, of all together, and whether they agree who they are.
+#include "lab/false_clock.hpp"
+#include "server/doctor_scene.hpp"
+#include "server/redlock_scene.hpp"
+
+namespace holdfast::test {
+namespace {
+
+class doctor_of_a_redlock : public five_servers {
+  protected:
+    static constexpr auto mark = "holdfast:redlock";
+
+    // Everybody's agreement is on all of them.
+    void lock_once() {
+        client c{with()};
+        ASSERT_TRUE(mutex(c, "job").acquire().release());
+        ASSERT_TRUE(eventually(patience, [&] { return members_with(mark) == n; }));
+    }
+    std::string address(std::size_t i) const { return "127.0.0.1:" + std::to_string(servers[i].port()); }
+    void let_guest(std::initializer_list<std::size_t> where, const std::string& rules) {
+        for (const auto i : where)
+            ASSERT_EQ(servers[i].command(split("ACL SETUSER guest reset on >word " + rules)).text, "OK");
+    }
+    examination look_as_guest(const std::string& options = relaxed) const {
+        std::string all = "redlock:" + options;
+        for (std::size_t i = 0; i < n; ++i) all += (i > 0 ? "," : "") + ("redis://guest:word@" + address(i));
+        return examined(all, {.name = lock_name{"job"}, .kind = {}});
+    }
+    std::vector<std::vector<std::string>> contents() {
+        std::vector<std::vector<std::string>> all;
+        for (auto& s : servers) {
+            all.push_back(s.keys());
+            all.back().push_back(s.command({"GET", mark}).text);
+        }
+        return all;
+    }
+};
+const std::string strict = "node_timeout=" + std::to_string(2'000 * slower) + "ms,";
+
+TEST_F(doctor_of_a_redlock, looks_at_every_member) {
+    const auto all = examined(url(), {.name = lock_name{"job"}, .kind = {}});
+    EXPECT_EQ(with_role(all, "master"), 5U) << all_of(all);
+    for (const auto* id : {"role", "redlock-members", "redlock-even", "clocks-apart", "rights"})
+        EXPECT_EQ(said(all, id), severity::ok) << id << "\n" << all_of(all);
+    EXPECT_EQ(said(all, "persistence"), severity::danger);
+    // With the default a restarted member has no vote, and may forget.
+    const auto quarantined = examined(url(strict));
+    EXPECT_EQ(said(quarantined, "persistence"), severity::note) << all_of(quarantined);
+}
+
+TEST_F(doctor_of_a_redlock, counts_the_members_that_answer) {
+    servers[4].stop();
+    servers[3].pause();
+    const auto three = examined(url());
+    EXPECT_EQ(said(three, "redlock-members"), severity::warning) << all_of(three);
+    EXPECT_TRUE(mentions(three, "redlock-members", "3 of 5 members answer"));
+    EXPECT_TRUE(mentions(three, "redlock-members", "0 more may fail"));
+    EXPECT_EQ(found(three, "unreachable").size(), 2U);
+    servers[2].stop();
+    EXPECT_EQ(said(examined(url()), "redlock-members"), severity::danger);
+    servers[3].resume();
+}
+
+TEST_F(doctor_of_a_redlock, finds_what_only_the_whole_shows) {
+    servers[1].command({"REPLICAOF", "127.0.0.1", std::to_string(servers[0].port())});
+    const auto twice = "redis://localhost:" + std::to_string(servers[2].port());
+    const auto all = examined("redlock:" + relaxed + servers[0].url() + "," + servers[1].url() + "," +
+                              servers[2].url() + "," + twice);
+    EXPECT_EQ(said(all, "redlock-even"), severity::warning) << all_of(all);
+    EXPECT_TRUE(mentions(all, "role", std::to_string(servers[1].port()))) << all_of(all);
+    EXPECT_EQ(said(all, "role"), severity::danger);
+}
+
+// As whoever wants a lock is told.
+TEST_F(doctor_of_a_redlock, one_server_under_two_addresses_is_a_danger) {
+    const auto again = servers[0].url() + "/1";
+    const auto url = "redlock:" + relaxed + servers[0].url() + "," + servers[1].url() + "," + again;
+    const auto all = examined(url);
+    const auto same = found(all, "same-server");
+    ASSERT_EQ(same.size(), 1U) << all_of(all);
+    EXPECT_EQ(same[0].how_bad, severity::danger);
+    EXPECT_EQ(same[0].subject, address(0) + "/1");
+    EXPECT_EQ(same[0].found, "it is the same process as " + address(0));
+    // Beside others it stays what it is, and is said once.
+    const auto beside = found(together({all, examined(servers[2].url())}), "same-server");
+    ASSERT_EQ(beside.size(), 1U);
+    EXPECT_EQ(beside[0].how_bad, severity::danger);
+    client c{settings(url)};
+    EXPECT_EQ(code_of([&] { (void)mutex(c, "job").try_acquire(); }), errc::invalid_argument);
+}
+
+TEST_F(doctor_of_a_redlock, servers_that_are_no_members_may_be_given_twice) {
+    const auto twice = together({examined(servers[0].url()), examined(servers[0].url() + "/1")});
+    const auto same = found(twice, "same-server");
+    ASSERT_EQ(same.size(), 1U) << all_of(twice);
+    EXPECT_EQ(same[0].how_bad, severity::warning);
+    EXPECT_EQ(same[0].subject + " " + same[0].found,
+              address(0) + "/1 it is the same process as " + address(0));
+}
+
+TEST_F(doctor_of_a_redlock, compares_the_clocks_of_the_members) {
+    const temp_dir folder;
+    lab::false_clock clock{folder.path(), "member"};
+    child_process::environment environment;
+    for (const auto& line : clock.environment())
+        environment.emplace_back(line.substr(0, line.find('=')), line.substr(line.find('=') + 1));
+    redis_server ahead{{.environment = environment}};
+    clock.step(61s);
+    const auto all =
+        examined("redlock:" + relaxed + servers[0].url() + "," + servers[1].url() + "," + ahead.url());
+    EXPECT_EQ(said(all, "clocks-apart"), severity::warning) << all_of(all);
+    EXPECT_TRUE(mentions(all, "clocks-apart", std::to_string(ahead.port())));
+}
+
+// --- restarts ---------------------------------------------------------------------------------------
+
+TEST_F(doctor_of_a_redlock, members_in_quarantine_are_a_danger_where_they_are_missed) {
+    const std::string options = strict + "longest_lease=8s,";
+    const auto lock = [&] {
+        client c{with(options, 8s)};
+        return code_of([&] { (void)mutex(c, "job").try_acquire(); });
+    };
+    const auto says_soon = [&](severity wanted) {
+        return eventually(patience, [&] { return said(examined(url(options)), "quarantine") == wanted; });
+    };
+    EXPECT_EQ(said(examined(url()), "quarantine"), std::nullopt) << "they are trusted";
+    ASSERT_TRUE(says_soon(severity::ok));
+    EXPECT_EQ(lock(), std::error_code{});
+    for (const auto i : {0U, 1U}) {
+        servers[i].stop();
+        servers[i].start();
+    }
+    const auto two = examined(url(options));
+    EXPECT_EQ(said(two, "quarantine"), severity::warning) << all_of(two);
+    EXPECT_TRUE(mentions(two, "quarantine", "the others are a majority")) << all_of(two);
+    servers[2].stop();
+    servers[2].start();
+    const auto three = examined(url(options));
+    const auto some = found(three, "quarantine");
+    ASSERT_EQ(some.size(), 1U) << all_of(three);
+    EXPECT_EQ(some[0].how_bad, severity::danger);
+    EXPECT_EQ(some[0].falls, promise::live);
+    EXPECT_EQ(some[0].subject, "the redlock of 5 members");
+    EXPECT_NE(some[0].found.find(address(2) + " for "), std::string::npos) << some[0].found;
+    EXPECT_NE(some[0].found.find("; no lock is granted for "), std::string::npos) << some[0].found;
+    EXPECT_EQ(lock(), errc::quarantined);
+    ASSERT_TRUE(says_soon(severity::ok));
+    EXPECT_EQ(lock(), std::error_code{});
+}
+
+// --- the marks ----------------------------------------------------------------------------------------
+
+TEST_F(doctor_of_a_redlock, compares_the_members_of_the_url_with_those_that_clients_lock_on) {
+    EXPECT_EQ(said(examined(url()), "redlock-marks"), severity::ok);
+    EXPECT_TRUE(mentions(examined(url()), "redlock-marks", "no client has locked here yet"));
+    lock_once();
+    EXPECT_TRUE(mentions(examined(url()), "redlock-marks", "5 of 5 members have the key"));
+    // Two of three are a majority, and so are three of five.
+    const auto before = contents();
+    redis_server another;
+    const auto all =
+        examined("redlock:" + relaxed + servers[0].url() + "," + servers[1].url() + "," + another.url());
+    const auto wrong = found(all, "redlock-marks");
+    ASSERT_EQ(wrong.size(), 1U) << all_of(all);
+    EXPECT_EQ(wrong[0].how_bad, severity::danger);
+    EXPECT_EQ(wrong[0].falls, promise::timed);
+    for (const auto i : {0U, 1U})
+        EXPECT_NE(wrong[0].subject.find(address(i)), std::string::npos) << wrong[0].subject;
+    const auto& text = wrong[0].found;
+    const auto only_there = text.find("only in the key");
+    EXPECT_NE(text.find("only in the URL there is 127.0.0.1:" + std::to_string(another.port())),
+              std::string::npos)
+        << text;
+    for (const auto i : {2U, 3U, 4U}) EXPECT_GT(text.find(address(i)), only_there) << text;
+    EXPECT_NE(wrong[0].mending.find("DEL holdfast:redlock"), std::string::npos);
+    EXPECT_EQ(contents(), before) << "it looks and no more";
+    EXPECT_TRUE(another.keys().empty());
+    // A name makes it another redlock.
+    const auto named = examined("redlock:name=b," + relaxed + servers[0].url() + "," + servers[1].url() +
+                                "," + another.url());
+    EXPECT_EQ(said(named, "redlock-marks"), severity::ok) << all_of(named);
+}
+
+TEST_F(doctor_of_a_redlock, finds_members_that_disagree) {
+    lock_once();
+    servers[4].command({"SET", mark, "3 x:1,y:2," + address(4)});
+    const auto all = examined(url());
+    const auto wrong = found(all, "redlock-marks");
+    ASSERT_EQ(wrong.size(), 2U) << all_of(all);
+    EXPECT_EQ(wrong[0].subject, address(4));
+    EXPECT_NE(wrong[0].found.find("only in the key x:1, y:2"), std::string::npos) << wrong[0].found;
+    EXPECT_EQ(wrong[1].subject, "the redlock of 5 members");
+    EXPECT_NE(wrong[1].found.find("do not agree with each other"), std::string::npos) << wrong[1].found;
+    EXPECT_NE(wrong[1].found.find(address(4) + ": x:1,y:2," + address(4)), std::string::npos)
+        << wrong[1].found;
+    for (const auto& f : wrong) EXPECT_EQ(f.how_bad, severity::danger);
+}
+
+TEST_F(doctor_of_a_redlock, a_mark_that_it_may_not_read_is_unknown) {
+    lock_once();
+    let_guest({0, 1, 2, 3, 4}, "~* &* +@all");
+    let_guest({2}, "~* &* +@all -get");
+    const auto all = look_as_guest();
+    const auto marks = found(all, "redlock-marks");
+    ASSERT_EQ(marks.size(), 1U) << all_of(all);
+    EXPECT_EQ(marks[0].how_bad, severity::unknown);
+    EXPECT_EQ(marks[0].subject, address(2));
+}
+
+// --- the rights of its user -------------------------------------------------------------------------
+
+struct lack_on_members {
+    const char* rules;
+    const char* id;
+    const char* rule;  // that is printed
+    severity on_all;
+    const char* says;
+    const std::string& options = relaxed;
+};
+
+class one_right_that_a_redlock_lacks : public doctor_of_a_redlock,
+                                       public ::testing::WithParamInterface<lack_on_members> {};
+
+TEST_P(one_right_that_a_redlock_lacks, is_named_and_the_line_that_is_printed_gives_it) {
+    const auto& p = GetParam();
+    let_guest({0, 1, 2, 3, 4}, p.rules);
+    const auto all = look_as_guest(p.options);
+    const auto some = missing(all);
+    ASSERT_EQ(some.size(), n) << all_of(all);
+    for (std::size_t i = 0; i < n; ++i) {
+        EXPECT_EQ(some[i].id, p.id);
+        EXPECT_EQ(some[i].how_bad, p.on_all) << some[i].found;
+        EXPECT_EQ(some[i].mending, std::string{"ACL SETUSER guest "} + p.rule);
+        EXPECT_NE(some[i].found.find(p.says), std::string::npos) << some[i].found;
+        EXPECT_EQ(some[i].subject, address(i));
+        ASSERT_EQ(servers[i].command(split(some[i].mending)).text, "OK");
+    }
+    EXPECT_TRUE(missing(look_as_guest(p.options)).empty()) << all_of(look_as_guest(p.options));
+    // A vote less is borne, and is told.
+    let_guest({1}, p.rules);
+    const auto one = missing(look_as_guest(p.options));
+    ASSERT_EQ(one.size(), 1U);
+    EXPECT_EQ(one[0].how_bad, severity::warning) << one[0].found;
+    if (p.on_all == severity::danger) {
+        EXPECT_NE(one[0].found.find("4 other members are enough without it"), std::string::npos)
+            << one[0].found;
+    }
+}
+
+const lack_on_members lacks_of_members[] = {
+    {"~job ~holdfast:q1:* &* +@all", "missing-key", "~holdfast:redlock", severity::danger,
+     "the redlock needs it, else this member has no vote"},
+    {"~job ~holdfast:q1:* ~holdfast:promoted &* +@all", "missing-key", "~holdfast:redlock", severity::danger,
+     "the redlock needs it, else this member has no vote", strict},
+    {"~job ~holdfast:q1:* ~holdfast:redlock &* +@all", "missing-key", "~holdfast:promoted", severity::warning,
+     "the redlock needs it, else after a failover each client waits for 1m", strict},
+    {"~* &* +@all -info", "missing-command", "+info", severity::danger, "so it has no vote"},
+    {"~* &* +@all -info", "missing-command", "+info", severity::danger, "so it has no vote", strict},
+    {"~* &* +@all -set", "missing-command", "+set", severity::danger,
+     "the redlock needs it, else this member has no vote"},
+};
+INSTANTIATE_TEST_SUITE_P(, one_right_that_a_redlock_lacks, ::testing::ValuesIn(lacks_of_members));
+
+TEST_F(doctor_of_a_redlock, a_named_one_wants_the_right_to_its_own_mark) {
+    let_guest({0, 1, 2, 3, 4}, "~job ~holdfast:q1:* ~holdfast:redlock &* +@all");
+    const auto some = missing(look_as_guest("name=b," + relaxed));
+    ASSERT_EQ(some.size(), n);
+    EXPECT_EQ(some[0].mending, "ACL SETUSER guest ~holdfast:redlock:b");
+}
+
+}  // namespace
+}  // namespace holdfast::test

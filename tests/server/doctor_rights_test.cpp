@@ -1,0 +1,319 @@
+// The right that is missing is named, and the line that is printed gives it.
+#include "server/doctor_scene.hpp"
+
+namespace holdfast::test {
+namespace {
+
+struct a_user_with_few_rights : ::testing::Test {
+    redis_server server;
+
+    void let(const std::string& rules) {
+        auto words = split("ACL SETUSER alice reset on >pw " + rules);
+        ASSERT_EQ(server.command(words).text, "OK") << rules;
+    }
+    std::string url() const {
+        return "redis://alice:pw@127.0.0.1:" + std::to_string(server.port()) + options;
+    }
+    examination look(std::optional<backend::kind> kind = {}, const std::string& name = "job") {
+        return examined(url(), {.name = lock_name{name}, .kind = kind});
+    }
+    std::string options;  // of the URL
+    void mend(const finding& f) {
+        ASSERT_TRUE(f.mending.starts_with("ACL SETUSER alice ")) << f.mending;
+        ASSERT_EQ(server.command(split(f.mending)).text, "OK") << f.mending;
+    }
+};
+
+TEST_F(a_user_with_few_rights, who_has_all_is_told_so) {
+    let("~* &* +@all");
+    const auto all = look();
+    EXPECT_TRUE(missing(all).empty()) << all_of(all);
+    EXPECT_EQ(said(all, "rights"), severity::ok);
+    EXPECT_EQ(said(all, "rights-of-other-kinds"), std::nullopt);
+}
+
+struct lack {
+    const char* rules;
+    const char* id;
+    const char* rule;  // that is printed
+    severity how_bad;
+    backend::kind of = backend::kind::native;
+    const char* options = "";
+};
+
+struct one_missing_right : a_user_with_few_rights, ::testing::WithParamInterface<lack> {};
+
+TEST_P(one_missing_right, is_named_and_the_line_that_is_printed_gives_it) {
+    const auto& p = GetParam();
+    options = p.options;
+    let(p.rules);
+    const auto all = look(p.of);
+    const auto some = missing(all);
+    ASSERT_EQ(some.size(), 1U) << all_of(all);
+    EXPECT_EQ(some[0].id, p.id);
+    EXPECT_EQ(some[0].how_bad, p.how_bad) << some[0].found;
+    EXPECT_EQ(some[0].mending, std::string{"ACL SETUSER alice "} + p.rule);
+    EXPECT_EQ(some[0].falls, promise::live);
+    EXPECT_EQ(said(all, "rights"), std::nullopt);
+    mend(some[0]);
+    const auto mended = look(p.of);
+    EXPECT_TRUE(missing(mended).empty()) << all_of(mended);
+    EXPECT_EQ(said(mended, "rights"), severity::ok) << all_of(mended);
+}
+
+using backend::kind;
+constexpr lack lacks[] = {
+    {"~* &* +@all -set", "missing-command", "+set", severity::danger},
+    {"~* &* +@all -del", "missing-command", "+del", severity::danger},
+    {"~* &* +@all -zpopmin", "missing-command", "+zpopmin", severity::warning},
+    {"~* &* +@all -evalsha", "missing-command", "+evalsha", severity::danger},
+    {"~* &* +@all -eval", "missing-command", "+eval +evalsha", severity::danger},
+    {"~* &* +@all -publish", "missing-command", "+publish", severity::warning},
+    {"~* &* +@all -subscribe", "missing-command", "+subscribe", severity::warning},
+    {"~* &* +@all -time", "missing-command", "+time", severity::danger},
+    {"~* &* +@all -wait", "missing-command", "+wait", severity::note},
+    {"~holdfast:* &* +@all", "missing-key", "~job", severity::danger},
+    {"~holdfast:* %R~job &* +@all", "missing-key", "~job", severity::danger},
+    {"~job &* +@all", "missing-key", "~holdfast:q1:{job}", severity::warning},
+    {"~* resetchannels +@all", "missing-channel", "&holdfast:wake:*", severity::warning},
+    {"~* &* +@all -hexists", "missing-command", "+hexists", severity::danger, kind::recursive},
+    {"~* &holdfast:* +@all", "missing-channel", "&redisson_lock__channel:{job}", severity::warning,
+     kind::recursive},
+    {"~* &holdfast:* +@all", "missing-channel", "&redisson_lock__channel:{job}:*", severity::warning,
+     kind::fair},
+    {"~job ~holdfast:* ~redisson_lock_queue:* &* +@all", "missing-key", "~redisson_lock_timeout:{job}",
+     severity::danger, kind::fair},
+    {"~* &* +@all -pubsub|numsub", "missing-command", "+pubsub|numsub", severity::warning, kind::fair},
+    {"~job &* +@all", "missing-key", "~redisson_lock_token:{job}", severity::danger, kind::recursive_fenced},
+    {"~job &* +@all", "missing-key", "~{job}:*:rwlock_timeout:1", severity::danger, kind::shared_write},
+    {"~job ~holdfast:p1:* &* +@all", "missing-key", "~holdfast:o1:{job}:*", severity::danger,
+     kind::semaphore},
+    {"~job ~holdfast:o1:* &* +@all", "missing-key", "~{job}:timeout", severity::danger,
+     kind::permit_semaphore},
+    {"~* &holdfast:* +@all", "missing-channel", "&redisson_countdownlatch__channel__{job}", severity::warning,
+     kind::latch},
+    // Of the client itself, where the URL's options want it.
+    {"~* &* +@all -info", "missing-command", "+info", severity::danger, kind::native,
+     "?restarts=quarantined"},
+    {"~* &* +@all -info", "missing-command", "+info", severity::danger, kind::fair, "?failover=grace"},
+    {"~job ~holdfast:q1:* &* +@all", "missing-key", "~holdfast:promoted", severity::warning, kind::native,
+     "?failover=grace"},
+    {"~* &* +@all -time", "missing-command", "+time", severity::warning, kind::latch, "?failover=grace"},
+};
+INSTANTIATE_TEST_SUITE_P(, one_missing_right, ::testing::ValuesIn(lacks));
+
+TEST_F(a_user_with_few_rights, what_the_client_keeps_for_itself_is_wanted_where_its_url_says_so) {
+    let("~job ~holdfast:q1:* &* +@all -info");
+    EXPECT_TRUE(missing(look()).empty()) << all_of(look());
+    options = "?restarts=quarantined";
+    EXPECT_EQ(missing(look()).size(), 1U) << all_of(look());
+    options = "?failover=grace&restarts=trusted&longest_lease=7s";
+    const auto both = missing(look());
+    ASSERT_EQ(both.size(), 2U) << all_of(look());
+    // What comes of it, and one line for all that is missing.
+    EXPECT_NE(
+        both[0].found.find("may not run info; failover=grace needs it, else the server does not tell which "
+                           "run of it this is, so no lock is granted at all"),
+        std::string::npos)
+        << both[0].found;
+    EXPECT_NE(both[1].found.find("\"holdfast:promoted\"; failover=grace needs it, else after a failover each "
+                                 "client waits for 7s"),
+              std::string::npos)
+        << both[1].found;
+    for (const auto& f : both) EXPECT_EQ(f.mending, "ACL SETUSER alice +info ~holdfast:promoted");
+    // Without a name too: these keys are known.
+    EXPECT_EQ(missing(examined(url())).size(), 2U);
+    mend(both[0]);
+    EXPECT_TRUE(missing(look()).empty()) << all_of(look());
+}
+
+// Nobody was told before: what INFO would have said could not be looked at, and that was all.
+TEST_F(a_user_with_few_rights, without_info_a_quarantine_grants_nothing_and_that_is_a_danger) {
+    let("~* &* +@all -info");
+    const auto refused = [&] {
+        return code_of([&] {
+            client c{url()};
+            (void)mutex(c, "job").try_acquire();
+        });
+    };
+    EXPECT_EQ(refused(), std::error_code{});
+    EXPECT_EQ(said(look(), "missing-command"), std::nullopt);
+    for (const auto* quarantine :
+         {"?restarts=quarantined", "?failover=grace", "?failover=grace&restarts=trusted"}) {
+        options = quarantine;
+        let("~* &* +@all -info");
+        EXPECT_EQ(refused(), errc::no_permission) << quarantine;
+        const auto all = look();
+        EXPECT_EQ(said(all, "missing-command"), severity::danger) << quarantine << "\n" << all_of(all);
+        mend(missing(all).at(0));
+        EXPECT_NE(refused(), errc::no_permission) << "it may be quarantined still";
+    }
+}
+
+TEST_F(a_user_with_few_rights, several_rules_one_after_another_make_a_user_who_can_lock) {
+    let("resetchannels -@all +@connection");
+    // EVAL first: without it nothing else can be asked.
+    for (int round = 0; round < 3; ++round) {
+        for (const auto& f : missing(look())) mend(f);
+    }
+    const auto all = look();
+    EXPECT_TRUE(missing(all).empty()) << all_of(all);
+    EXPECT_EQ(said(all, "rights"), severity::ok);
+
+    // And it really can, with waiting, and with messages.
+    client c{url()};
+    client d{url()};
+    diary events{d};
+    mutex lock{c, "job"};
+    mutex others{d, "job"};
+    lease held = lock.acquire();
+    auto waiter = waiter_for(others);
+    ASSERT_TRUE(waits<plain>(server, "job"));
+    EXPECT_EQ(held.release(), release_outcome::released);
+    lease got = waiter.get();
+    EXPECT_TRUE(got.valid());
+    EXPECT_EQ(got.release(), release_outcome::released);
+    EXPECT_EQ(events.count(event_kind::no_channel_right), 0U);
+}
+
+TEST_F(a_user_with_few_rights, what_other_kinds_lack_is_a_note_with_one_line_for_each) {
+    let("~job ~holdfast:q1:{job} &holdfast:wake:* +@all");
+    const auto all = look();
+    EXPECT_TRUE(missing(all).empty()) << all_of(all);
+    EXPECT_EQ(said(all, "rights"), severity::ok);
+    const auto others = found(all, "rights-of-other-kinds");
+    ASSERT_GE(others.size(), 6U) << all_of(all);
+    for (const auto& f : others) {
+        EXPECT_EQ(f.how_bad, severity::note);
+        mend(f);
+    }
+    EXPECT_EQ(said(look(), "rights-of-other-kinds"), std::nullopt);
+}
+
+TEST_F(a_user_with_few_rights, without_a_name_keys_are_not_judged) {
+    let("~stock:* &* +@all");
+    const auto all = examined(url());
+    EXPECT_TRUE(missing(all).empty()) << all_of(all);
+    EXPECT_EQ(said(all, "rights"), severity::note);
+    EXPECT_EQ(missing(look()).size(), 2U);
+    EXPECT_EQ(missing(look({}, "stock:1")).size(), 1U);  // its queue
+}
+
+// The lock's name may look like a pattern, or have bytes that no rule can hold.
+TEST_F(a_user_with_few_rights, odd_names_get_rules_that_match_them) {
+    for (const std::string& name :
+         {std::string{"a*[b]?\\c"}, std::string{"two words"}, std::string{"t\xff{x}\n"}}) {
+        let("&* +@all");
+        for (const auto& f : missing(look({}, name))) mend(f);
+        const auto all = look({}, name);
+        EXPECT_TRUE(missing(all).empty()) << all_of(all);
+        EXPECT_FALSE(missing(look({}, "other")).empty());
+    }
+}
+
+TEST_F(a_user_with_few_rights, a_selector_that_mends_has_what_the_client_keeps_for_itself_too) {
+    options = "?failover=grace";
+    ASSERT_EQ(server
+                  .command({"ACL", "SETUSER", "alice", "reset", "on", ">pw", "+acl|getuser", "+acl|whoami",
+                            "(+@all ~job ~holdfast:q1:* &*)"})
+                  .text,
+              "OK");
+    const auto some = missing(look());
+    ASSERT_EQ(some.size(), 1U) << all_of(look());
+    mend(some[0]);
+    EXPECT_TRUE(missing(look()).empty()) << all_of(look());
+}
+
+// Redis 7: rights in selectors are not added to the others, so a rule alone would mend nothing.
+TEST_F(a_user_with_few_rights, selectors_are_mended_by_a_selector) {
+    ASSERT_EQ(server
+                  .command({"ACL", "SETUSER", "alice", "reset", "on", ">pw", "+acl|getuser", "+acl|whoami",
+                            "(+@all -zpopmin ~* &*)"})
+                  .text,
+              "OK");
+    const auto all = look();
+    const auto some = missing(all);
+    ASSERT_EQ(some.size(), 1U) << all_of(all);
+    EXPECT_NE(some[0].mending.find("ACL SETUSER alice (+"), std::string::npos) << some[0].mending;
+    mend(some[0]);
+    EXPECT_TRUE(missing(look()).empty()) << all_of(look());
+}
+
+TEST_F(a_user_with_few_rights, keys_that_no_selector_has_together_are_found) {
+    ASSERT_EQ(server
+                  .command({"ACL", "SETUSER", "alice", "reset", "on", ">pw", "+@all", "&*", "~job",
+                            "(+@all ~holdfast:* &*)"})
+                  .text,
+              "OK");
+    const auto all = look();
+    const auto some = missing(all);
+    ASSERT_EQ(some.size(), 1U) << all_of(all);
+    EXPECT_EQ(some[0].id, "missing-key");
+    mend(some[0]);
+    EXPECT_TRUE(missing(look()).empty()) << all_of(look());
+}
+
+TEST_F(a_user_with_few_rights, what_may_not_be_asked_is_unknown) {
+    let("~* &* +@all -info -config -acl -pubsub -time -cluster");
+    const auto all = look();
+    for (const auto* id :
+         {"version", "eviction-policy", "persistence", "role", "clock-offset", "idle-timeout"})
+        EXPECT_EQ(said(all, id), severity::unknown) << id;
+    EXPECT_EQ(missing(all).at(0).mending, "ACL SETUSER alice +time");
+}
+
+TEST_F(a_user_with_few_rights, the_error_of_who_locks_names_it_and_points_to_the_doctor) {
+    const auto told = [&](auto&& act) -> std::string {
+        try {
+            act();
+        } catch (const error& e) {
+            EXPECT_EQ(e.code(), errc::no_permission);
+            EXPECT_NE(e.server_text(), "");
+            EXPECT_EQ(e.server_text().find("holdfast"), std::string::npos) << "ours: " << e.server_text();
+            return e.what();
+        }
+        return "no error";
+    };
+    const auto lock = [&] {
+        client c{url()};
+        mutex m{c, "job"};
+        (void)m.try_acquire();
+    };
+    const auto lock_recursive = [&] {
+        client c{url()};
+        recursive_mutex m{c, "job"};
+        (void)m.try_acquire();
+    };
+    const auto has = [](const std::string& text, const std::string& part) {
+        return text.find(part) != std::string::npos && text.find("holdfast doctor") != std::string::npos;
+    };
+    let("~* &* +@all -set");
+    EXPECT_TRUE(has(told(lock), "the right to run set")) << told(lock);
+    let("~other &* +@all");
+    EXPECT_TRUE(has(told(lock), "the right to a key")) << told(lock);
+    let("~* &* +@all -hkeys");
+    EXPECT_TRUE(has(told(lock_recursive), "the right to run HKEYS")) << told(lock_recursive);
+
+    // Who may not listen polls, and an event says so.
+    let("~* resetchannels +@all");
+    client holder{server.url()};
+    mutex theirs{holder, "job"};
+    lease held = theirs.acquire();
+    client c{url()};
+    std::promise<std::string> detail;
+    std::atomic<bool> told_once{false};
+    const auto listening = c.on_event([&](const event& e) {
+        if (e.kind == event_kind::no_channel_right && !told_once.exchange(true)) detail.set_value(e.detail);
+    });
+    mutex m{c, "job"};
+    auto waiter = waiter_for(m);
+    auto said_why = detail.get_future();
+    ASSERT_TRUE(ready(said_why, patience));
+    const auto why = said_why.get();
+    EXPECT_TRUE(has(why, "the right to a channel")) << why;
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_TRUE(waiter.get().valid());
+}
+
+}  // namespace
+}  // namespace holdfast::test

@@ -1,0 +1,371 @@
+// A lock on five independent servers of which some are dead, slow, cut off or started anew.
+#include "server/redlock_scene.hpp"
+
+#include <fstream>
+
+namespace holdfast::test {
+namespace {
+
+class a_redlock_in_trouble : public five_servers {
+  protected:
+    // As five_servers::url, over faulty networks.
+    [[nodiscard]] std::string net_url(const std::string& options, const std::string& of_each = {}) const {
+        std::string all = "redlock:" + options;
+        for (std::size_t i = 0; i < n; ++i) all += (i > 0 ? "," : "") + nets[i].url() + of_each;
+        return all;
+    }
+    // All members are connected, and may vote.
+    void ready(client& c) {
+        mutex warm{c, "warm"};
+        ASSERT_TRUE(eventually(patience, [&] {
+            std::error_code ec;
+            const auto held = warm.try_acquire(ec);
+            return held && eventually(500ms, [&] { return members_with("warm") == n; });
+        }));
+        ASSERT_TRUE(eventually(patience, [&] { return members_with("warm") == 0; }));
+    }
+
+    std::array<fault_proxy, n> nets{fault_proxy{servers[0]}, fault_proxy{servers[1]}, fault_proxy{servers[2]},
+                                    fault_proxy{servers[3]}, fault_proxy{servers[4]}};
+};
+
+constexpr milliseconds node_timeout = 300ms * slower;
+const std::string strict = "restarts=trusted,node_timeout=" + std::to_string(node_timeout.count()) + "ms,";
+
+TEST_F(a_redlock_in_trouble, is_acquired_at_once_with_one_or_two_members_dead) {
+    client c{settings(net_url(strict))};
+    mutex m{c, "job"};
+    ready(c);
+    for (const std::size_t dead : {1U, 3U}) {
+        servers[dead].stop();
+        stopwatch since;
+        auto held = m.acquire();
+        EXPECT_TRUE(held.valid());
+        EXPECT_EQ(held.release(), release_outcome::released);
+        EXPECT_LT(since.took(), node_timeout + slack);
+    }
+}
+
+TEST_F(a_redlock_in_trouble, is_acquired_at_once_with_two_members_that_do_not_answer) {
+    client c{settings(net_url(strict))};
+    mutex m{c, "job"};
+    ready(c);
+    nets[0].stall();
+    nets[4].stall();
+    stopwatch since;
+    auto held = m.acquire();
+    EXPECT_TRUE(held.valid());
+    EXPECT_LT(since.took(), node_timeout + slack);
+    EXPECT_EQ(held.release(), release_outcome::released);
+    nets[0].resume();
+    nets[4].resume();
+    EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == 0; }));
+}
+
+TEST_F(a_redlock_in_trouble, is_found_by_a_client_that_never_saw_two_of_them) {
+    servers[0].stop();
+    nets[4].stall();
+    client c{settings(net_url(strict))};
+    EXPECT_TRUE(mutex(c, "job").acquire().release());
+}
+
+TEST_F(a_redlock_in_trouble, with_three_members_dead_is_unavailable_soon_and_leaves_nothing) {
+    client c{settings(net_url(strict))};
+    mutex m{c, "job"};
+    ready(c);
+    for (const auto i : {0U, 1U, 2U}) servers[i].stop();
+    for (int i = 0; i < 3; ++i) {
+        stopwatch since;
+        try {
+            (void)m.acquire();
+            ADD_FAILURE() << "acquired";
+        } catch (const error& e) {
+            EXPECT_EQ(e.code(), errc::unavailable) << e.what();
+            const std::string why = e.what();
+            EXPECT_TRUE(std::any_of(nets.begin(), nets.begin() + 3, [&](const auto& net) {
+                return why.find(std::to_string(net.port())) != std::string::npos;
+            })) << why;
+        }
+        EXPECT_LT(since.took(), 2 * node_timeout + slack);
+    }
+    for (const auto i : {3U, 4U})
+        EXPECT_TRUE(eventually(patience, [&] { return servers[i].command({"EXISTS", "job"}).number == 0; }));
+}
+
+// The commands were on their way when they were given up, and are carried out much later.
+TEST_F(a_redlock_in_trouble, undoes_what_members_that_did_not_answer_have_carried_out) {
+    // No connection is given up for silence: that would tell, too late, that there is something to undo.
+    client c{settings(net_url("restarts=trusted,node_timeout=100ms,", "?command_timeout=1m"))};
+    mutex m{c, "job"};
+    ready(c);
+    for (const auto i : {0U, 1U, 2U}) nets[i].hold_reply_of(named("SET"));
+    const auto code = code_of([&] { (void)m.acquire(); });
+    EXPECT_EQ(code, errc::unavailable) << code.message();
+    EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == 0; }))
+        << "without a word of those three";
+    for (const auto i : {0U, 1U, 2U}) nets[i].release_replies();
+    EXPECT_TRUE(m.try_acquire_for(patience));
+}
+
+// What a destroyed client leaves behind with a member that answers late. The delete is a script that this
+// member does not know, and says so behind the answer that is late: who does not wait never sends it whole.
+class that_is_answered_late : public a_redlock_in_trouble {
+  protected:
+    void begin_with(milliseconds close_timeout) {
+        auto how = settings(net_url(strict));
+        how.close_timeout = close_timeout;
+        user = std::make_unique<client>(how);
+        ready(*user);
+        servers[late].command({"SCRIPT", "FLUSH"});
+        nets[late].hold_reply_of(named("SET"));
+    }
+    void is_destroyed_before_the_late_one_answers() {
+        ASSERT_TRUE(eventually(patience, [&] { return nets[late].count().replies_held == 1; }));
+        auto gone = in_background([&] { user.reset(); });
+        (void)test::ready(gone, 300ms);  // by now who does not wait is through
+        nets[late].release_replies();
+        gone.get();
+    }
+
+    static constexpr std::size_t late = 4;
+    std::unique_ptr<client> user;
+};
+
+TEST_F(that_is_answered_late, is_deleted_there_too_after_a_release) {
+    begin_with(patience);
+    {
+        auto held = mutex(*user, "job").acquire();
+        EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == n; }));
+        EXPECT_EQ(held.release(), release_outcome::released);
+    }
+    is_destroyed_before_the_late_one_answers();
+    EXPECT_EQ(members_with("job"), 0U);
+}
+
+TEST_F(that_is_answered_late, is_deleted_there_too_if_it_was_not_granted) {
+    begin_with(patience);
+    block({0, 1, 2}, "job");
+    EXPECT_FALSE(mutex(*user, "job").try_acquire());
+    is_destroyed_before_the_late_one_answers();
+    EXPECT_EQ(members_with("job"), 3U);
+}
+
+// As who keeps silent for good.
+TEST_F(that_is_answered_late, does_not_keep_its_client_for_ever) {
+    begin_with(100ms);
+    {
+        auto held = mutex(*user, "job").acquire();
+        EXPECT_TRUE(held.release());
+    }
+    stopwatch since;
+    user.reset();
+    EXPECT_LT(since.took(), 100ms + slack);
+}
+
+TEST_F(a_redlock_in_trouble, whose_majority_answers_when_the_lease_is_over_is_not_granted) {
+    client c{settings(net_url("restarts=trusted,node_timeout=10s,"))};
+    mutex m{c, "job"};
+    ready(c);
+    for (const auto i : {0U, 1U, 2U}) nets[i].hold_reply_of(named("SET"));
+    std::error_code ec;
+    auto late = in_background([&] { return m.try_acquire(ec, {.ttl = 150ms}).valid(); });
+    ASSERT_TRUE(eventually(patience, [&] { return nets[2].count().replies_held == 1; }));
+    // Another client has it meanwhile.
+    client d{settings(net_url(relaxed))};
+    ASSERT_TRUE(eventually(patience, [&] { return members_with("job") == 0; }));
+    for (const auto i : {0U, 1U, 2U}) nets[i].release_replies();
+    EXPECT_FALSE(late.get());
+    EXPECT_EQ(ec, errc::lease_too_short) << ec.message();
+}
+
+TEST_F(a_redlock_in_trouble, is_renewed_with_two_members_dead_and_lost_with_three) {
+    const auto lease_time = 1s * slower;
+    client c{settings(net_url(strict), lease_time)};
+    mutex m{c, "job"};
+    ready(c);
+    auto held = m.acquire();
+    servers[0].stop();
+    servers[1].stop();
+    const auto renewals = c.stats().renewals;
+    EXPECT_TRUE(eventually(patience, [&] { return c.stats().renewals >= renewals + 4; }));
+    EXPECT_TRUE(held.valid());
+    EXPECT_EQ(held.state(), lease_state::held);
+    std::atomic<bool> told{false};
+    const std::stop_callback tell(held.lost(), [&] { told = true; });
+    servers[2].stop();
+    EXPECT_TRUE(eventually(patience, [&] { return told.load(); }));
+    EXPECT_FALSE(held.valid());
+}
+
+TEST_F(a_redlock_in_trouble, outlives_a_member_that_comes_and_goes) {
+    client c{settings(net_url(strict), 1s * slower)};
+    mutex m{c, "job"};
+    ready(c);
+    auto held = m.acquire();
+    for (int i = 0; i < 5; ++i) {
+        for (const auto j : {1U, 2U}) nets[j].cut_all();
+        const auto renewals = c.stats().renewals;
+        EXPECT_TRUE(eventually(patience, [&] { return c.stats().renewals > renewals; }));
+    }
+    EXPECT_TRUE(held.valid());
+    EXPECT_EQ(held.release(), release_outcome::released);
+}
+
+// The schedule of the lab's rung 8a: a member that has forgotten its lock would make a second majority.
+class restarted : public a_redlock_in_trouble {
+  protected:
+    static constexpr milliseconds longest = 2s * slower;
+
+    // What the second client gets while the first still holds the lock by its clock.
+    bool a_second_majority_is_got(const std::string& restarts) {
+        const auto all = net_url("restarts=" + restarts +
+                                 ",node_timeout=1s,longest_lease=" + std::to_string(longest.count()) + "ms,");
+        client a{settings(all, longest)};
+        client b{settings(all, longest)};
+        ready(a);
+        ready(b);
+        EXPECT_TRUE(eventually(patience, [&] {
+            return std::all_of(servers.begin(), servers.end(), [](auto& s) {
+                return s.command({"INFO", "server"}).text.find("uptime_in_seconds:0") == std::string::npos;
+            });
+        }));
+        mutex of_a{a, "job"};
+        mutex of_b{b, "job"};
+        block({3, 4}, "job");
+        auto held = of_a.acquire({.renew = false});
+        EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == 5; }));
+        servers[2].restart(redis_server::data::lose);
+        unblock({3, 4}, "job");
+        bool second = false;
+        while (held.valid()) {
+            std::error_code ec;
+            const auto got = of_b.try_acquire(ec);
+            second = second || (got && held.valid());
+        }
+        return second;
+    }
+};
+
+TEST_F(restarted, member_without_its_data_is_not_counted_until_the_longest_lease_is_over) {
+    EXPECT_FALSE(a_second_majority_is_got("quarantined"));
+}
+
+TEST_F(restarted, member_that_is_trusted_makes_a_second_majority) {
+    EXPECT_TRUE(a_second_majority_is_got("trusted")) << "or the test beside this one shows nothing";
+}
+
+TEST_F(restarted, members_that_are_met_for_the_first_time_say_for_how_long_they_do_not_count) {
+    client c{settings(net_url("node_timeout=50ms,"))};
+    try {
+        (void)mutex(c, "job").try_acquire();
+        FAIL() << "acquired";
+    } catch (const error& e) {
+        EXPECT_EQ(e.code(), errc::quarantined);
+        EXPECT_NE(std::string{e.what()}.find("counts again in"), std::string::npos) << e.what();
+    }
+    EXPECT_EQ(members_with("job"), 0U);
+}
+
+// Members 3 and 4 have been started anew, and the others are old enough to vote.
+class with_two_in_quarantine : public a_redlock_in_trouble {
+  protected:
+    void SetUp() override {
+        ASSERT_TRUE(eventually(longest + patience, [&] {
+            return std::all_of(servers.begin(), servers.begin() + 3, [](auto& s) {
+                const auto info = s.command({"INFO", "server"}).text;
+                const auto at = info.find("uptime_in_seconds:");
+                return at != std::string::npos && std::stol(info.substr(at + 18)) * 1s > longest + 2s;
+            });
+        }));
+        for (const auto i : {3U, 4U}) servers[i].restart(redis_server::data::lose);
+    }
+    [[nodiscard]] std::string old_enough() const {
+        return url("node_timeout=" + std::to_string(node_timeout.count()) +
+                   "ms,longest_lease=" + std::to_string(longest.count()) + "ms,");
+    }
+    [[nodiscard]] bool names(const std::string& text, std::initializer_list<std::size_t> which) const {
+        return std::all_of(which.begin(), which.end(), [&](auto i) {
+            return text.find(":" + std::to_string(servers[i].port())) != std::string::npos;
+        });
+    }
+
+    static constexpr milliseconds longest = 4s * slower;
+};
+
+TEST_F(with_two_in_quarantine, it_is_weak_and_down_with_the_next_and_whole_when_that_is_over) {
+    client c{settings(old_enough(), longest)};
+    const diary events{c};
+    ASSERT_TRUE(events.has(event_kind::quorum_weak));
+    const auto weak = events.last(event_kind::quorum_weak).detail;
+    EXPECT_TRUE(names(weak, {3, 4})) << weak;
+    EXPECT_FALSE(names(weak, {0})) << weak;
+    EXPECT_NE(weak.find("was started so lately"), std::string::npos) << weak;
+    EXPECT_EQ(events.count(event_kind::quorum_whole), 0U);
+    servers[0].stop();
+    ASSERT_TRUE(events.has(event_kind::store_down));
+    const auto down = events.last(event_kind::store_down).detail;
+    EXPECT_TRUE(names(down, {0, 3, 4})) << down;
+    const auto ups = events.count(event_kind::store_up);
+    EXPECT_TRUE(eventually(longest + patience, [&] { return events.count(event_kind::store_up) > ups; }))
+        << "nothing but time has passed";
+    EXPECT_EQ(events.count(event_kind::quorum_whole), 0U);
+    EXPECT_TRUE(mutex(c, "job").try_acquire());
+}
+
+TEST_F(with_two_in_quarantine, one_that_hangs_is_not_alone_to_blame_and_who_may_wait_waits) {
+    client c{settings(old_enough(), longest)};
+    ASSERT_TRUE(mutex(c, "warm").try_acquire_for(patience).release());
+    servers[0].pause();
+    const stopwatch watch;
+    try {
+        (void)mutex(c, "job").try_acquire();
+        FAIL() << "acquired";
+    } catch (const error& e) {
+        const std::string why = e.what();
+        EXPECT_EQ(e.code(), errc::quarantined) << why;
+        EXPECT_TRUE(names(why, {0, 3, 4})) << why;
+        EXPECT_FALSE(names(why, {1})) << why;
+        EXPECT_NE(why.find("was started so lately"), std::string::npos) << why;
+        EXPECT_NE(why.find("no answer from "), std::string::npos) << why;
+    }
+    EXPECT_LT(watch.took(), longest / 2) << "or it shows nothing";
+    EXPECT_TRUE(mutex(c, "job").try_acquire_for(longest + patience)) << "it has ended meanwhile";
+    servers[0].resume();
+}
+
+#if defined(HOLDFAST_CLOCK_SHIM) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+// The lab's rung 8b. A member whose clock is set ahead forgets its lock early, and no client can see it:
+// there are two holders, and the resource tells them apart by their fences.
+TEST(a_redlock_with_a_wrong_clock, has_two_holders_whose_fences_grow) {
+    const temp_dir folder;
+    const auto offset = folder.path() / "ahead";
+    const auto set_ahead = [&](std::int64_t us) {
+        std::ofstream{offset, std::ios::binary}.write(reinterpret_cast<const char*>(&us), sizeof us);
+    };
+    set_ahead(0);
+    redis_server::options odd;
+    odd.environment = {{"LD_PRELOAD", HOLDFAST_CLOCK_SHIM}, {"HOLDFAST_CLOCK_AHEAD", offset.string()}};
+    std::array<redis_server, 4> right;
+    redis_server wrong{odd};
+    auto url = "redlock:" + relaxed + wrong.url();
+    for (const auto& s : right) url += "," + s.url();
+    client a{url};
+    client b{url};
+    mutex of_a{a, "job", {.fenced = true}};
+    mutex of_b{b, "job", {.fenced = true}};
+    for (const auto i : {2U, 3U}) right[i].command({"SET", "job", "foreign", "PX", "60000"});
+    auto first = of_a.acquire();
+    set_ahead(61'000'000);
+    ASSERT_TRUE(eventually(patience, [&] { return wrong.command({"EXISTS", "job"}).number == 0; }));
+    for (const auto i : {2U, 3U}) right[i].command({"DEL", "job"});
+    auto second = of_b.try_acquire();
+    ASSERT_TRUE(second);
+    EXPECT_TRUE(first.valid()) << "nobody told it";
+    EXPECT_GT(to_number(second.fence()), to_number(first.fence()));
+}
+
+#endif
+
+}  // namespace
+}  // namespace holdfast::test

@@ -1,0 +1,388 @@
+// A lock on five independent servers.
+#include "server/redlock_scene.hpp"
+
+#include <set>
+
+namespace holdfast::test {
+namespace {
+
+class a_redlock : public five_servers {};
+
+TEST_F(a_redlock, has_the_same_token_on_all_and_gives_all_back) {
+    client c{with()};
+    mutex m{c, "job"};
+    EXPECT_EQ(c.gives(), strength::quorum);
+    auto held = m.acquire();
+    EXPECT_TRUE(held.valid());
+    EXPECT_EQ(held.strength(), strength::quorum);
+    EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == n; }));
+    for (std::size_t i = 0; i < n; ++i) {
+        EXPECT_EQ(token_on(i, "job"), held.owner().str());
+        EXPECT_GT(servers[i].command({"PTTL", "job"}).number, 20'000);
+    }
+    EXPECT_EQ(held.owner().str().substr(22, 1), "|") << "the tokens are those of a mutex";
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == 0; }));
+    for (auto& s : servers) EXPECT_EQ(s.keys(), std::vector<std::string>{"holdfast:redlock"});
+}
+
+TEST_F(a_redlock, keeps_others_out_and_is_kept_out_by_a_majority_of_another) {
+    client c{with()};
+    client d{with()};
+    mutex mine{c, "job"};
+    mutex theirs{d, "job"};
+    {
+        auto held = mine.acquire();
+        EXPECT_FALSE(theirs.try_acquire());
+        EXPECT_TRUE(held.release());
+    }
+    // A vote of their first attempt may have come late and be on its way back.
+    EXPECT_TRUE(eventually(patience, [&] { return static_cast<bool>(theirs.try_acquire()); }));
+    EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == 0; }));
+
+    block({0, 1}, "job");
+    EXPECT_TRUE(mine.try_acquire()) << "a minority keeps nobody out";
+    block({0, 1, 2}, "job");
+    EXPECT_FALSE(mine.try_acquire());
+    EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == 3; })) << "the other two are undone";
+}
+
+TEST_F(a_redlock, each_attempt_has_a_token_of_its_own) {
+    fault_proxy net{servers[4]};
+    auto members = url();
+    members.replace(members.find(servers[4].url()), servers[4].url().size(), net.url());
+    client c{settings(members)};
+    mutex m{c, "job"};
+    block({0, 1, 2}, "job");
+    std::set<std::string> tokens;
+    auto wait = waiter_for(m);
+    ASSERT_TRUE(eventually(patience, [&] {
+        for (const auto& words : net.commands())
+            if (words.size() > 2 && words[0] == "SET" && words[1] == "job") tokens.insert(words[2]);
+        return tokens.size() >= 3;
+    }));
+    unblock({0, 1, 2}, "job");
+    auto held = wait.get();
+    ASSERT_TRUE(held);
+}
+
+TEST_F(a_redlock, two_clients_that_contend_both_make_progress) {
+    client c{with()};
+    client d{with()};
+    mutex mine{c, "job"};
+    mutex theirs{d, "job"};
+    std::atomic<int> inside{0};
+    const auto turns = [&](mutex& m) {
+        return in_background([&m, &inside] {
+            for (int i = 0; i < 20; ++i) {
+                auto held = m.try_acquire_for(patience);
+                if (!held) return i;
+                EXPECT_EQ(++inside, 1);
+                EXPECT_TRUE(held.valid());
+                --inside;
+                held.release();
+            }
+            return 20;
+        });
+    };
+    auto one = turns(mine);
+    auto other = turns(theirs);
+    EXPECT_EQ(one.get(), 20);
+    EXPECT_EQ(other.get(), 20);
+}
+
+TEST_F(a_redlock, serves_threads_and_tasks_of_one_client_too) {
+    client c{with()};
+    mutex m{c, "job"};
+    task_mutex by_task{c, "job"};
+    int inside = 0;
+    std::vector<std::future<void>> all;
+    for (int t = 0; t < 4; ++t) {
+        all.push_back(in_background([&] {
+            for (int i = 0; i < 10; ++i) {
+                const std::lock_guard hold{m};
+                EXPECT_EQ(++inside, 1);
+                --inside;
+            }
+        }));
+        all.push_back(in_background([&] {
+            for (int i = 0; i < 10; ++i) {
+                auto held = by_task.acquire();
+                EXPECT_EQ(++inside, 1);
+                --inside;
+                held.release();
+            }
+        }));
+    }
+    for (auto& f : all) f.get();
+}
+
+TEST_F(a_redlock, refuses_what_cannot_be_had_by_votes) {
+    client c{with()};
+    const auto refusal = [](auto&& lock) { return text_of([&] { (void)lock.try_acquire(); }); };
+    EXPECT_NE(refusal(shared_mutex{c, "a"}).find("only mutex and recursive_mutex"), std::string::npos);
+    EXPECT_NE(refusal(fair_mutex{c, "a"}).find("queue"), std::string::npos);
+    EXPECT_NE(refusal(fenced_mutex{c, "a"}).find("drift apart"), std::string::npos);
+    EXPECT_NE(refusal(counting_semaphore{c, "a"}).find("semaphore cannot be counted by votes"),
+              std::string::npos);
+    EXPECT_NE(text_of([&] { (void)latch{c, "a"}.count(); }).find("latch"), std::string::npos);
+    EXPECT_NE(refusal(mutex{c, "holdfast:redlock"}).find("agree on its members"), std::string::npos);
+    EXPECT_EQ(code_of([&] { (void)shared_mutex{c, "a"}.try_acquire(); }), condition::misuse);
+}
+
+TEST_F(a_redlock, refuses_a_server_that_is_listed_twice) {
+    const auto twice = text_of([&] { client{url("", 2) + "," + servers[0].url()}; });
+    EXPECT_NE(twice.find("members 1 and 3 are the same server"), std::string::npos) << twice;
+
+    // By another way, which only its run tells.
+    const auto socket = "unix://" + servers[0].socket_path();
+    client c{url(relaxed, 2) + "," + socket};
+    mutex m{c, "job"};
+    // Until the third is connected the two others are a majority.
+    std::string why;
+    ASSERT_TRUE(eventually(patience, [&] {
+        why = text_of([&] { (void)m.try_acquire(); });
+        return !why.empty();
+    }));
+    EXPECT_NE(why.find("must not vote twice"), std::string::npos) << why;
+    EXPECT_NE(why.find(servers[0].socket_path()), std::string::npos) << why;
+    EXPECT_NE(why.find(std::to_string(servers[0].port())), std::string::npos) << why;
+    EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == 0; }));
+}
+
+TEST_F(a_redlock, leaves_no_mark_where_a_server_is_listed_twice) {
+    client c{url(relaxed, 2) + ",unix://" + servers[0].socket_path()};
+    EXPECT_NE(text_of([&] { (void)mutex(c, "job").try_acquire(); }).find("must not vote twice"),
+              std::string::npos);
+    for (auto& s : servers) EXPECT_EQ(s.keys(), std::vector<std::string>{});
+}
+
+TEST_F(a_redlock, leaves_no_mark_where_somebody_only_looks) {
+    {
+        client c{with()};
+        const diary events{c};
+        EXPECT_EQ(inspect(c, "job").layout, "free");
+        EXPECT_TRUE(list(c, "*").empty());
+        EXPECT_FALSE(evict(c, "job"));
+        EXPECT_TRUE(events.has(event_kind::store_up));
+    }
+    for (auto& s : servers) EXPECT_EQ(s.keys(), std::vector<std::string>{});
+    client other{settings(url(relaxed, 3))};
+    EXPECT_TRUE(mutex(other, "job").try_acquire()) << "so whoever locks says which the members are";
+}
+
+TEST_F(a_redlock, refuses_another_set_of_members_unless_it_has_another_name) {
+    client five{with()};
+    mutex m{five, "job"};
+    ASSERT_TRUE(m.try_acquire().release());
+    client three{settings(url(relaxed, 3))};
+    mutex smaller{three, "job"};
+    const auto why = text_of([&] { (void)smaller.try_acquire(); });
+    EXPECT_NE(why.find("other members"), std::string::npos) << why;
+    EXPECT_NE(why.find(std::to_string(servers[4].port())), std::string::npos) << why;
+    EXPECT_EQ(code_of([&] { (void)smaller.try_acquire(); }), condition::misuse);
+
+    client named{settings(url(relaxed + "name=orders,", 3))};
+    EXPECT_TRUE(mutex(named, "other job").try_acquire());
+
+    for (auto& s : servers) s.command({"DEL", "holdfast:redlock"});
+    EXPECT_TRUE(eventually(patience, [&] {
+        std::error_code ec;
+        return static_cast<bool>(smaller.try_acquire(ec));
+    })) << "it looks again, so that an operator can mend it";
+}
+
+TEST_F(a_redlock, who_is_refused_keeps_nobody_out_who_is_right) {
+    const std::string mark = "holdfast:redlock";
+    client right{settings(url(relaxed, 3))};
+    ASSERT_TRUE(mutex(right, "job").acquire().release());
+    ASSERT_TRUE(eventually(patience, [&] { return exists(servers[2], mark); }));
+    servers[2].command({"FLUSHALL"});
+    client wrong{"redlock:" + relaxed + servers[0].url() + "," + servers[2].url() + "," + servers[3].url()};
+    EXPECT_TRUE(eventually(patience, [&] {
+        return text_of([&] { (void)mutex(wrong, "job").try_acquire(); }).find("other members") !=
+               std::string::npos;
+    }));
+    EXPECT_TRUE(eventually(patience, [&] { return !exists(servers[2], mark) && !exists(servers[3], mark); }));
+    client again{settings(url(relaxed, 3))};
+    EXPECT_TRUE(mutex(again, "job").acquire().release());
+}
+
+TEST_F(a_redlock, counts_no_member_that_hides_which_server_it_is) {
+    std::string hidden = "redlock:" + relaxed;
+    for (const auto i : {0U, 1U, 2U}) {
+        servers[i].command({"ACL", "SETUSER", "guest", "on", ">word", "~*", "&*", "+@all", "-info"});
+        hidden += (i > 0 ? "," : "") + ("redis://guest:word@127.0.0.1:" + std::to_string(servers[i].port()));
+    }
+    client c{hidden};
+    std::string why;
+    EXPECT_TRUE(eventually(patience, [&] {
+        why = text_of([&] { (void)mutex(c, "job").try_acquire(); });
+        return why.find("does not say which run") != std::string::npos;
+    })) << why;
+    EXPECT_EQ(members_with("job"), 0U);
+}
+
+TEST_F(a_redlock, an_even_number_is_told) {
+    client four{settings(url(relaxed, 4))};
+    const diary events{four};
+    EXPECT_TRUE(events.has(event_kind::quorum_even));
+    EXPECT_TRUE(mutex(four, "job").try_acquire());
+}
+
+TEST_F(a_redlock, tells_when_it_is_weak_and_when_it_is_whole) {
+    client c{with()};
+    const diary events{c};
+    ASSERT_TRUE(mutex(c, "job").try_acquire());
+    EXPECT_TRUE(events.has(event_kind::store_up));
+    servers[1].stop();
+    servers[3].stop();
+    EXPECT_TRUE(events.has(event_kind::quorum_weak));
+    EXPECT_EQ(events.count(event_kind::store_down), 0U);
+    servers[1].start();
+    servers[3].start();
+    EXPECT_TRUE(events.has(event_kind::quorum_whole));
+    for (const auto i : {0, 1, 2}) servers[static_cast<std::size_t>(i)].stop();
+    EXPECT_TRUE(events.has(event_kind::store_down));
+}
+
+TEST_F(a_redlock, is_renewed_while_it_is_held_and_lost_with_its_majority) {
+    client c{with(relaxed, 600ms * slower)};
+    mutex m{c, "job"};
+    auto held = m.acquire();
+    const auto until = boot_clock::now() + 900ms * slower;
+    EXPECT_TRUE(eventually(patience, [&] { return boot_clock::now() > until; }));
+    EXPECT_TRUE(held.valid());
+    unblock({0, 1}, "job");
+    const auto renewals = c.stats().renewals;
+    EXPECT_TRUE(eventually(patience, [&] { return c.stats().renewals > renewals + 1; }));
+    EXPECT_TRUE(held.valid()) << "three still have it";
+    unblock({2}, "job");
+    EXPECT_TRUE(eventually(patience, [&] { return held.state() == lease_state::lost; }));
+    EXPECT_EQ(held.release(), release_outcome::already_lost);
+}
+
+TEST_F(a_redlock, fences_grow_across_majorities_that_share_one_member) {
+    client c{with()};
+    mutex m{c, "job", {.fenced = true}};
+    const auto fence_key = std::string{"holdfast:f1:{job}"};
+    auto first = m.acquire();
+    EXPECT_EQ(first.strength(), strength::fenced_quorum);
+    const auto last = to_number(first.fence());
+    EXPECT_GT(last, 0U);
+    EXPECT_TRUE(first.release());
+    EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == 0; }));
+
+    // The clock of one is far ahead.
+    servers[0].command({"SET", fence_key, std::to_string(last / 16 + 1'000'000'000'000)});
+    block({3, 4}, "job");
+    auto by_first_three = m.acquire();
+    const auto high = to_number(by_first_three.fence());
+    EXPECT_GT(high, last + 16'000'000'000'000);
+    EXPECT_TRUE(by_first_three.release());
+    unblock({3, 4}, "job");
+    EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == 0; }));
+    // The one that knows it best cannot be asked, and another neither: of two one was told, or both.
+    for (const auto without : {1, 2}) {
+        block({0, static_cast<std::size_t>(without)}, "job");
+        auto next = m.acquire();
+        EXPECT_GT(to_number(next.fence()), high);
+        EXPECT_TRUE(next.release());
+        unblock({0, static_cast<std::size_t>(without)}, "job");
+        EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == 0; }));
+    }
+}
+
+TEST_F(a_redlock, is_inspected_listed_and_evicted_on_all_members) {
+    client c{with()};
+    mutex m{c, "job"};
+    EXPECT_EQ(inspect(c, "job").layout, "free");
+    auto held = m.acquire();
+    ASSERT_TRUE(eventually(patience, [&] { return members_with("job") == n; }));
+    const auto seen = inspect(c, "job");
+    EXPECT_EQ(seen.layout, "mutex");
+    ASSERT_EQ(seen.holders.size(), 1U);
+    EXPECT_EQ(seen.holders[0].owner, held.owner().str());
+    const auto all = list(c, "*");
+    ASSERT_EQ(all.size(), 1U);
+    EXPECT_EQ(all[0].name, lock_name{"job"});
+    EXPECT_TRUE(evict(c, "job"));
+    EXPECT_EQ(members_with("job"), 0U);
+    EXPECT_FALSE(evict(c, "job"));
+    EXPECT_EQ(held.release(), release_outcome::already_lost);
+
+    servers[0].command({"SET", "torn", "AAAAAAAAAAAAAAAAAAAAAA|1", "PX", "60000"});
+    servers[1].command({"SET", "torn", "BBBBBBBBBBBBBBBBBBBBBB|1", "PX", "60000"});
+    const auto torn = inspect(c, "torn");
+    EXPECT_EQ(torn.layout, "mutex without a majority");
+    EXPECT_EQ(torn.holders.size(), 2U);
+}
+
+TEST_F(a_redlock, that_cannot_be_heard_of_everywhere_is_not_said_to_have_no_majority) {
+    client c{with("restarts=trusted,node_timeout=20ms,")};  // who looks waits for ten times as long
+    const auto token = std::string{"AAAAAAAAAAAAAAAAAAAAAA|1"};
+    for (const auto i : {0U, 1U}) servers[i].command({"SET", "torn", token, "PX", "60000"});
+    servers[4].stop();
+    EXPECT_EQ(inspect(c, "torn").layout, "mutex, perhaps with a majority");
+    EXPECT_EQ(list(c, "t*").at(0).layout, "mutex, perhaps with a majority");
+    unblock({1}, "torn");
+    EXPECT_EQ(inspect(c, "torn").layout, "mutex without a majority") << "one more vote would not be enough";
+    unblock({0}, "torn");
+    EXPECT_EQ(inspect(c, "torn").layout, "free");
+}
+
+TEST_F(a_redlock, refuses_leases_that_a_restarted_member_might_forget) {
+    client c{settings(url("longest_lease=2s,"), 1s)};
+    mutex m{c, "job"};
+    const auto why = text_of([&] { (void)m.try_acquire({.ttl = 3s}); });
+    EXPECT_NE(why.find("longest_lease"), std::string::npos) << why;
+    client d{settings(url("longest_lease=2s,"), 3s)};
+    EXPECT_EQ(code_of([&] { (void)mutex(d, "job").try_acquire(); }), errc::invalid_argument);
+    EXPECT_TRUE(list(d).empty()) << "who looks needs no lease";
+}
+
+#if defined(HOLDFAST_COMMAND)
+TEST_F(a_redlock, is_used_by_the_command) {
+    const auto run = [&](std::vector<std::string> words) {
+        words.insert(words.begin(), HOLDFAST_COMMAND);
+        child_process command{words, {{"HOLDFAST_URL", url()}}};
+        command.close_input();
+        const auto code = command.wait(patience);
+        return std::pair{code.value_or(-1), command.output() + command.errors()};
+    };
+    const auto [code, said] = run({"run", "job", "--", "sh", "-c", "echo \"token $HOLDFAST_TOKEN\""});
+    EXPECT_EQ(code, 0) << said;
+    EXPECT_NE(said.find("token "), std::string::npos) << said;
+    block({0, 1, 2}, "job");
+    EXPECT_EQ(run({"run", "-n", "job", "--", "true"}).first, 1);
+    EXPECT_NE(run({"inspect", "job"}).second.find("foreign"), std::string::npos);
+    EXPECT_EQ(run({"evict", "--yes", "job"}).first, 0);
+    EXPECT_EQ(members_with("job"), 0U);
+    servers[0].stop();
+    EXPECT_EQ(run({"run", "job", "--", "true"}).first, 0);
+    for (const auto i : {1U, 2U}) servers[i].stop();
+    EXPECT_EQ(run({"run", "job", "--", "true"}).first, 69);
+}
+#endif
+
+TEST_F(a_redlock, with_a_member_that_cannot_be_used_is_refused_while_others_are_being_found) {
+    for (int i = 0; i < 50; ++i) {
+        const auto why = text_of([&] { client{url(relaxed, 4) + "," + servers[4].url() + "?odd=1"}; });
+        ASSERT_NE(why.find("odd"), std::string::npos) << why;
+    }
+}
+
+TEST_F(a_redlock, may_be_destroyed_while_its_members_are_just_being_found) {
+    servers[4].stop();
+    servers[3].pause();
+    for (int i = 0; i < 300; ++i) {
+        client c{with("restarts=trusted,node_timeout=5ms,")};
+        std::error_code ec;
+        if (i % 3 == 0) (void)mutex(c, "job").try_acquire(ec);
+        if (i % 3 == 1) (void)c.on_event([](const event&) {});
+    }
+    servers[3].resume();
+}
+
+}  // namespace
+}  // namespace holdfast::test

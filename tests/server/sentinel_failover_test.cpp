@@ -1,0 +1,284 @@
+// Failovers while locks are held and waited for. Each test leaves a master with two replicas behind.
+#include "server/scene.hpp"
+#include "support/loopback.hpp"
+#include "support/sentinel_scene.hpp"
+
+#include <gtest/gtest.h>
+
+namespace holdfast::test {
+namespace {
+
+// Far longer than a failover, so that a lease that ends was lost and has not merely run out.
+constexpr milliseconds long_lease = 20s;
+
+// A lock that one client holds and another waits for.
+class contest {
+  public:
+    virtual ~contest() = default;
+    std::string name;
+    lease held;
+    std::future<lease> next;
+};
+
+template <class Kind>
+class contest_of final : public contest {
+  public:
+    contest_of(redis_server& master, const std::string& n, client& holder, client& waiter)
+        : mine_(Kind::make(holder, n)), others_(Kind::make(waiter, n)) {
+        name = n;
+        held = mine_.acquire();
+        next = waiter_for(others_);
+        EXPECT_TRUE(waits<Kind>(master, n));
+    }
+    // The waiter uses a lock of ours.
+    ~contest_of() override {
+        (void)held.release();
+        if (next.valid()) (void)next.get();
+    }
+
+  private:
+    decltype(Kind::make(std::declval<client&>(), "")) mine_;
+    decltype(Kind::make(std::declval<client&>(), "")) others_;
+};
+
+class failover : public testing::Test {
+  protected:
+    static void SetUpTestSuite() { shared_ = std::make_unique<sentinel_scene>(); }
+    static void TearDownTestSuite() { shared_.reset(); }
+
+    failover() { former = scene.master_index(); }
+    void TearDown() override {
+        contests.clear();
+        scene.heal();
+    }
+
+    // For the waiter only messages are quick: a poll would come after ten seconds.
+    static config lazy(const std::string& url) {
+        auto c = settings(url);
+        c.poll_gap = 30s;
+        return c;
+    }
+
+    void contend_for_all_kinds() {
+        const auto add = [this]<class Kind>(const std::string& name, Kind) {
+            contests.push_back(std::make_unique<contest_of<Kind>>(scene.master(), name, holder, waiter));
+        };
+        add("plain", plain{});
+        add("fenced", fenced{});
+        add("recursive", recursive{});
+        add("fair", fair{});
+        add("shared", writing{});
+        // What is not with the replicas goes down with the master.
+        scene.replicate();
+    }
+
+    // Everybody's lease goes on, and is renewed there.
+    void expect_all_held_and_renewed() {
+        for (const auto& one : contests) {
+            EXPECT_TRUE(one->held.valid()) << one->name;
+            EXPECT_TRUE(exists(scene.master(), one->name)) << one->name;
+            EXPECT_TRUE(eventually(patience, [&] { return one->held.remaining() > long_lease - 3s; }))
+                << one->name;
+            EXPECT_GT(pttl(scene.master(), one->name), long_lease - 5s) << one->name;
+            EXPECT_FALSE(ready(one->next)) << one->name;
+        }
+        EXPECT_EQ(holders_events.count(event_kind::lost), 0U);
+    }
+
+    void expect_all_served_after_release() {
+        for (const auto& one : contests) {
+            const auto before = one->held.fence();
+            const stopwatch since;
+            EXPECT_EQ(one->held.release(), release_outcome::released) << one->name;
+            auto got = one->next.get();
+            EXPECT_TRUE(got.valid()) << one->name;
+            EXPECT_LT(since.took(), 5s) << one->name << " got no message";
+            if (one->name == "fenced") {
+                EXPECT_GT(got.fence(), before);
+            }
+            EXPECT_EQ(got.release(), release_outcome::released) << one->name;
+        }
+    }
+
+    // The waiter listens at the new master, as it did at the former one.
+    void expect_waiter_listens() {
+        // A subscription to a master that hangs would be missed after ten seconds only.
+        EXPECT_TRUE(eventually(3s * slower, [&] {
+            return scene.master().command({"PUBSUB", "NUMSUB", channel_of("recursive")}).items.at(1).number ==
+                   1;
+        }));
+        EXPECT_TRUE(waits<plain>(scene.master(), "plain"));
+    }
+
+    static bool has_clients_of_ours(redis_server& server) {
+        return server.command({"CLIENT", "LIST"}).text.find("name=holdfast:") != std::string::npos;
+    }
+
+    // It takes itself for a master still, and would take our commands.
+    void expect_nobody_talks_to_it(redis_server& zombie) {
+        const auto takes_itself_for_a_master = [&] {
+            return zombie.command({"INFO", "replication"}).text.find("role:master") != std::string::npos;
+        };
+        ASSERT_TRUE(takes_itself_for_a_master());
+        // What was under way when it went has come through by now, or never will.
+        ASSERT_TRUE(eventually(patience, [&] { return !has_clients_of_ours(zombie); }));
+        zombie.command({"CONFIG", "RESETSTAT"});
+        zombie.command({"SET", "probe", "granted by the zombie"});
+        client newcomer{scene.url()};
+        for (client* c : {&holder, &waiter, &newcomer}) {
+            mutex probe{*c, "probe", {.fenced = true}};
+            auto got = probe.try_acquire();
+            EXPECT_TRUE(got.valid());
+            EXPECT_TRUE(exists(scene.master(), "probe"));
+            EXPECT_EQ(got.release(), release_outcome::released);
+        }
+        EXPECT_FALSE(has_clients_of_ours(zombie));
+        const auto ran = zombie.command({"INFO", "commandstats"}).text;
+        EXPECT_EQ(ran.find("cmdstat_eval"), std::string::npos) << ran;
+        EXPECT_EQ(zombie.command({"GET", "probe"}).text, "granted by the zombie");
+        EXPECT_TRUE(takes_itself_for_a_master()) << "the test was too slow to show anything";
+    }
+
+    sentinel_scene& scene = *shared_;
+    std::size_t former;
+    client holder{settings(scene.url(), long_lease)};
+    client waiter{lazy(scene.url())};
+    const diary holders_events{holder};
+    const diary waiters_events{waiter};
+    std::vector<std::unique_ptr<contest>> contests;
+
+  private:
+    static inline std::unique_ptr<sentinel_scene> shared_;
+};
+
+TEST_F(failover, that_an_operator_asks_for_costs_no_lease) {
+    contend_for_all_kinds();
+    scene.fail_over();
+    // By message; the former master lives, and would serve us for some seconds more.
+    ASSERT_TRUE(holders_events.has(event_kind::failed_over, slack));
+    ASSERT_TRUE(waiters_events.has(event_kind::failed_over, slack));
+    EXPECT_EQ(
+        holders_events.last(event_kind::failed_over).detail,
+        "the master moved from " + scene.address(former) + " to " + scene.address(scene.master_index()));
+    EXPECT_EQ(holders_events.count(event_kind::store_restarted), 0U) << "another server is no restart";
+    expect_all_held_and_renewed();
+    expect_waiter_listens();
+    expect_all_served_after_release();
+}
+
+// --- the master goes, and comes back as a zombie --------------------------------------------------------
+
+struct way_to_go {
+    const char* name;
+    void (*leave)(sentinel_scene&, std::size_t);
+
+    friend void PrintTo(const way_to_go& way, std::ostream* out) { *out << way.name; }
+};
+class failover_of_a_master_that_is : public failover, public testing::WithParamInterface<way_to_go> {};
+
+TEST_P(failover_of_a_master_that_is, costs_no_lease_and_nobody_believes_it_when_it_is_back) {
+    contend_for_all_kinds();
+    // Of a holder that is dead too.
+    scene.master().command({"SET", "orphan", "AAAAAAAAAAAAAAAAAAAAAA|1", "PX", "3000"});
+    const stopwatch since_orphaned;
+    mutex orphan{waiter, "orphan"};
+    auto heir = in_background([&] {
+        auto got = orphan.try_acquire_for(patience);
+        return std::pair{got.valid(), since_orphaned.took()};
+    });
+    ASSERT_TRUE(waits<plain>(scene.master(), "orphan"));
+    scene.replicate();
+
+    GetParam().leave(scene, former);
+    scene.await_failover();
+    const stopwatch since_failover;
+    const auto healed = since_orphaned.took();
+    ASSERT_TRUE(holders_events.has(event_kind::failed_over));
+    ASSERT_TRUE(waiters_events.has(event_kind::failed_over));
+    EXPECT_LT(since_failover.took(), 1s + slack);
+    expect_all_held_and_renewed();
+    expect_waiter_listens();
+
+    scene.bring_back(former);
+    expect_nobody_talks_to_it(scene.server(former));
+    const auto [served, when] = heir.get();
+    EXPECT_TRUE(served);
+    EXPECT_LT(when, std::max<milliseconds>(3s, healed) + 1s + slack)
+        << "the rest of the lease and a poll gap";
+    expect_all_served_after_release();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    ways, failover_of_a_master_that_is,
+    testing::Values(way_to_go{"killed", [](sentinel_scene& s, std::size_t i) { s.server(i).stop(); }},
+                    way_to_go{"stopped", [](sentinel_scene& s, std::size_t i) { s.server(i).pause(); }},
+                    way_to_go{"cut_off", [](sentinel_scene& s, std::size_t i) { s.wire_to(i).stall(true); }}),
+    [](const auto& of) { return std::string{of.param.name}; });
+
+// --- what is lost -----------------------------------------------------------------------------------------
+
+TEST_F(failover, loses_what_no_replica_had_heard_of_and_the_holder_is_told) {
+    mutex kept{holder, "kept"};
+    mutex gone{holder, "gone"};
+    const auto safe = kept.acquire();
+    scene.replicate();
+    scene.cut_replicas();
+    const auto unheard = gone.acquire();
+    EXPECT_TRUE(unheard.valid());
+    scene.master().stop();
+    scene.await_failover();
+    const stopwatch since;
+    EXPECT_TRUE(eventually(patience, [&] { return unheard.lost().stop_requested(); }));
+    EXPECT_LT(since.took(), 1s + slack) << "at once, and not at the end of the lease";
+    EXPECT_FALSE(unheard.valid());
+    EXPECT_TRUE(safe.valid());
+    EXPECT_EQ(holders_events.count(event_kind::lost), 1U);
+    EXPECT_TRUE(mutex(waiter, "gone").try_acquire().valid());
+}
+
+// --- what the sentinels say, and what reaches us of it
+// ------------------------------------------------------
+
+TEST_F(failover, is_noticed_without_a_message_and_not_believed_from_a_minority) {
+    std::vector<std::unique_ptr<fault_proxy>> nets;
+    for (std::size_t i = 0; i < sentinel_scene::sentinels; ++i) {
+        nets.push_back(std::make_unique<fault_proxy>(scene.sentinel(i)));
+        nets.back()->swallow_messages(true);
+    }
+    auto c =
+        settings(sentinel_scene::url_of({nets[0]->port(), nets[1]->port(), nets[2]->port()}), long_lease);
+    client deaf{c};
+    const diary events{deaf};
+    mutex lock{deaf, "job"};
+    auto held = lock.acquire();
+    scene.replicate();
+    scene.fail_over();
+    EXPECT_TRUE(held.valid());
+    // All that it hears of it is READONLY, unless that took so long that it has asked by itself.
+    scene.follow_master(former);
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_TRUE(events.has(event_kind::failed_over));
+    EXPECT_FALSE(exists(scene.master(), "job"));
+
+    // A sentinel that missed it all, or lies: it names another master, and knows of no failover.
+    redis_server elsewhere;
+    redis_server::options o;
+    o.sentinel = true;
+    o.users = {std::string{sentinel_scene::sentinel_user} + " on >" + sentinel_scene::sentinel_password +
+               " &* +@all"};
+    o.config = {std::string{"sentinel monitor "} + sentinel_scene::name + " 127.0.0.1 " +
+                std::to_string(elsewhere.port()) + " 1"};
+    redis_server liar{o};
+    const auto ports = scene.sentinel_ports();
+    client misled{sentinel_scene::url_of({liar.port(), ports[0], ports[1]})};
+    EXPECT_TRUE(mutex(misled, "job").try_acquire().valid());
+    EXPECT_FALSE(has_clients_of_ours(elsewhere));
+    // With one honest sentinel it is two of three that answer, and the later failover still counts.
+    const auto nobody = bound_socket(0);
+    client doubtful{sentinel_scene::url_of({liar.port(), ports[0], port_of(nobody)})};
+    EXPECT_TRUE(mutex(doubtful, "job").try_acquire().valid());
+    EXPECT_FALSE(has_clients_of_ours(elsewhere));
+}
+
+}  // namespace
+}  // namespace holdfast::test

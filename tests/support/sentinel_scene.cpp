@@ -1,0 +1,260 @@
+#include "support/sentinel_scene.hpp"
+
+#include "support/eventually.hpp"
+
+#include <algorithm>
+#include <sstream>
+#include <stdexcept>
+
+namespace holdfast::test {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// Generous: only a scene that is broken waits for it.
+constexpr auto scene_patience = 30s;
+
+constexpr auto operators_word = "operators-word";
+constexpr auto sentinels_word = "sentinels-word";
+
+redis_server::options server_options() {
+    redis_server::options o;
+    o.password = operators_word;
+    o.users = {std::string{sentinel_scene::user} + " on >" + sentinel_scene::password + " ~* &* +@all"};
+    o.debug_command = true;
+    o.config = {std::string{"masterauth "} + operators_word, "repl-diskless-sync-delay 0",
+                "repl-ping-replica-period 1", "replica-announce-ip 127.0.0.1", "repl-timeout 5"};
+    return o;
+}
+
+redis_server::options sentinel_options(std::uint16_t master_port) {
+    const std::string name = sentinel_scene::name;
+    redis_server::options o;
+    o.sentinel = true;
+    o.password = sentinels_word;
+    const std::string least =
+        " &* -@all +auth +ping +info +client|setname +sentinel|master +sentinel|get-master-addr-by-name "
+        "+subscribe +unsubscribe";
+    o.users = {
+        std::string{sentinel_scene::sentinel_user} + " on >" + sentinel_scene::sentinel_password + least,
+        std::string{sentinel_scene::examiner} + " on >" + sentinel_scene::examiner_password + least +
+            " +sentinel|replicas +sentinel|ckquorum"};
+    o.config = {"sentinel monitor " + name + " 127.0.0.1 " + std::to_string(master_port) + " 2",
+                "sentinel auth-pass " + name + " " + operators_word,
+                std::string{"sentinel sentinel-pass "} + sentinels_word,
+                "sentinel down-after-milliseconds " + name + " 800",
+                "sentinel failover-timeout " + name + " 4000",
+                "sentinel parallel-syncs " + name + " 2"};
+    return o;
+}
+
+void debug(redis_server& sentinel, std::vector<std::string> words) {
+    words.insert(words.begin(), {"SENTINEL", "DEBUG"});
+    if (sentinel.command(words).is_error()) throw std::runtime_error{"SENTINEL DEBUG does not work"};
+}
+
+// The value behind a name in a reply of names and values in turn.
+std::string value_of(const redis_reply& pairs, const std::string& name) {
+    for (std::size_t i = 0; i + 1 < pairs.items.size(); i += 2)
+        if (pairs.items[i].text == name) return pairs.items[i + 1].text;
+    return {};
+}
+
+// Nothing when there is none: a sentinel closes the connections of whom it gives another role.
+redis_reply answer_of(redis_server& server, const std::vector<std::string>& words) {
+    try {
+        return server.command(words);
+    } catch (const std::runtime_error&) {
+        return {};
+    }
+}
+
+bool says(redis_server& server, const std::string& line) {
+    const auto info = answer_of(server, {"INFO", "replication"}).text;
+    return info.find(line + "\r\n") != std::string::npos;
+}
+
+}  // namespace
+
+sentinel_scene::sentinel_scene() {
+    for (std::size_t i = 0; i < servers; ++i) {
+        servers_.push_back(std::make_unique<watched_server>(server_options()));
+        announce(i);
+        if (i != master_) follow_master(i);
+    }
+    for (std::size_t i = 0; i < sentinels; ++i) {
+        sentinels_.push_back(
+            std::make_unique<redis_server>(sentinel_options(servers_[master_]->wire.port())));
+        // What takes seconds in production takes tenths of them here.
+        debug(*sentinels_.back(),
+              {"info-period", "100", "ping-period", "300", "ask-period", "100", "publish-period", "100",
+               "tilt-period", "500", "slave-reconf-timeout", "2000", "min-link-reconnect-period", "1000"});
+    }
+    heal();
+    // They know each other now. Whoever is not told of a promotion within four periods takes it back, and the
+    // leader of a failover looks but once a second whether the promotion has worked.
+    for (const auto& s : sentinels_) debug(*s, {"publish-period", "1000"});
+}
+
+std::string sentinel_scene::url_of(const std::vector<std::uint16_t>& ports, const std::string& more) {
+    std::string hosts;
+    for (const auto port : ports)
+        hosts += (hosts.empty() ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(port);
+    return std::string{"redis+sentinel://"} + user + ":" + password + "@" + hosts + "/" + name +
+           "?sentinel_user=" + sentinel_user + "&sentinel_password=" + sentinel_password +
+           (more.empty() ? "" : "&") + more;
+}
+
+std::vector<std::uint16_t> sentinel_scene::sentinel_ports() const {
+    std::vector<std::uint16_t> ports;
+    for (const auto& s : sentinels_) ports.push_back(s->port());
+    return ports;
+}
+
+std::string sentinel_scene::url(const std::string& more) const { return url_of(sentinel_ports(), more); }
+
+std::string sentinel_scene::url_of_examiner() const {
+    auto text = url();
+    const std::string least =
+        std::string{"sentinel_user="} + sentinel_user + "&sentinel_password=" + sentinel_password;
+    return text.replace(text.find(least), least.size(),
+                        std::string{"sentinel_user="} + examiner + "&sentinel_password=" + examiner_password);
+}
+
+std::string sentinel_scene::address(std::size_t i) const {
+    return "127.0.0.1:" + std::to_string(servers_.at(i)->wire.port());
+}
+
+void sentinel_scene::announce(std::size_t i) {
+    server(i).command(
+        {"CONFIG", "SET", "replica-announce-port", std::to_string(servers_.at(i)->wire.port())});
+}
+
+void sentinel_scene::follow_master(std::size_t i) {
+    answer_of(server(i), {"REPLICAOF", "127.0.0.1", std::to_string(servers_.at(master_)->wire.port())});
+}
+
+void sentinel_scene::replicate() {
+    // Its own write, for WAIT waits for what its connection has written.
+    master().command({"SET", "scene:written", "1", "PX", "1"});
+    if (master().command({"WAIT", std::to_string(servers - 1), "5000"}).number + 1 !=
+        static_cast<std::int64_t>(servers))
+        throw std::runtime_error{"the replicas are not in step\n" + report()};
+}
+
+void sentinel_scene::cut_replicas() {
+    for (std::size_t i = 0; i < servers; ++i)
+        if (i != master_) server(i).command({"CONFIG", "SET", "masterauth", "not-the-word"});
+    master().command({"CLIENT", "KILL", "TYPE", "replica"});
+}
+
+void sentinel_scene::let_replicas_hear() {
+    for (std::size_t i = 0; i < servers; ++i)
+        answer_of(server(i), {"CONFIG", "SET", "masterauth", operators_word});
+}
+
+bool sentinel_scene::sentinels_name(std::size_t i) {
+    const auto wanted = std::to_string(servers_.at(i)->wire.port());
+    return std::all_of(sentinels_.begin(), sentinels_.end(), [&](const auto& s) {
+        const auto said = s->command({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", name});
+        // The first tells the new address before it has switched to it; then it takes no further order.
+        return said.items.size() == 2 && said.items[1].text == wanted &&
+               value_of(s->command({"SENTINEL", "MASTER", name}), "port") == wanted;
+    });
+}
+
+void sentinel_scene::begin_fail_over() {
+    const bool begun = eventually(scene_patience, [&] {
+        return sentinels_.front()->command({"SENTINEL", "FAILOVER", name}).text == "OK";
+    });
+    if (!begun) throw std::runtime_error{"the sentinel begins no failover\n" + report()};
+}
+
+void sentinel_scene::fail_over() {
+    begin_fail_over();
+    await_failover();
+}
+
+void sentinel_scene::find_master() {
+    const bool found = eventually(scene_patience, [&] {
+        for (std::size_t i = 0; i < servers; ++i) {
+            if (!sentinels_name(i)) continue;
+            master_ = i;
+            return true;
+        }
+        return false;
+    });
+    if (!found) throw std::runtime_error{"the sentinels do not agree on a master\n" + report()};
+}
+
+void sentinel_scene::await_failover() {
+    const auto before = master_;
+    const bool changed = eventually(scene_patience, [&] {
+        for (std::size_t i = 0; i < servers; ++i) {
+            if (i == before || !sentinels_name(i)) continue;
+            master_ = i;
+            return true;
+        }
+        return false;
+    });
+    if (!changed) throw std::runtime_error{"no other server became the master\n" + report()};
+}
+
+void sentinel_scene::bring_back(std::size_t i) {
+    wire_to(i).stall(false);
+    server(i).resume();
+    if (server(i).running()) return;
+    server(i).start();
+    announce(i);
+}
+
+void sentinel_scene::heal() {
+    for (std::size_t i = 0; i < servers; ++i) bring_back(i);
+    let_replicas_hear();
+    for (std::size_t i = 0; i < servers; ++i) {
+        // Sentinels would get there too, after some seconds of looking on.
+        if (i != master_ && says(server(i), "role:master")) follow_master(i);
+    }
+    if (!eventually(scene_patience, [&] { return in_step() && known_to_sentinels(); }))
+        throw std::runtime_error{"the scene does not get in order\n" + report()};
+}
+
+bool sentinel_scene::in_step() {
+    const auto port = std::to_string(servers_.at(master_)->wire.port());
+    for (std::size_t i = 0; i < servers; ++i) {
+        auto& one = server(i);
+        if (i == master_ ? !says(one, "connected_slaves:2")
+                         : !says(one, "master_port:" + port) || !says(one, "master_link_status:up"))
+            return false;
+    }
+    return true;
+}
+
+bool sentinel_scene::known_to_sentinels() {
+    return std::all_of(sentinels_.begin(), sentinels_.end(), [&](const auto& s) {
+        const auto master = s->command({"SENTINEL", "MASTER", name});
+        const auto replicas = s->command({"SENTINEL", "REPLICAS", name}).items;
+        return value_of(master, "flags") == "master" &&
+               value_of(master, "port") == std::to_string(servers_.at(master_)->wire.port()) &&
+               value_of(master, "num-other-sentinels") == std::to_string(sentinels - 1) &&
+               replicas.size() == servers - 1 &&
+               std::all_of(replicas.begin(), replicas.end(), [](const auto& r) {
+                   return value_of(r, "flags") == "slave" && value_of(r, "master-link-status") == "ok";
+               });
+    });
+}
+
+std::string sentinel_scene::report() {
+    std::ostringstream out;
+    for (std::size_t i = 0; i < servers; ++i) {
+        out << "server " << i << " at " << address(i) << (i == master_ ? " (the master)\n" : "\n")
+            << answer_of(server(i), {"INFO", "replication"}).text;
+    }
+    for (const auto& s : sentinels_)
+        out << answer_of(*s, {"SENTINEL", "MASTER", name}) << '\n'
+            << answer_of(*s, {"SENTINEL", "REPLICAS", name}) << '\n';
+    return out.str();
+}
+
+}  // namespace holdfast::test

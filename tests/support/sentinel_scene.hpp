@@ -1,0 +1,100 @@
+// A master, two replicas and three sentinels that watch them.
+#pragma once
+
+#include "support/redis_server.hpp"
+#include "support/wire.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace holdfast::test {
+
+// Everybody reaches a server over its wire: clients, sentinels and the other servers. So a wire that stalls
+// cuts its server off from all of them, and the server lives on and knows nothing of it. `command` of a
+// server goes past the wire.
+//
+// Started by the constructor, which returns when all know each other. The sentinels are in more of a hurry
+// than in production: a master that is gone is replaced after about two seconds.
+//
+// Throws std::runtime_error when what a test relies on does not come about. Not thread-safe.
+class sentinel_scene {
+  public:
+    static constexpr std::size_t servers = 3;
+    static constexpr std::size_t sentinels = 3;
+    static constexpr auto name = "the-master";
+
+    sentinel_scene();
+    sentinel_scene(const sentinel_scene&) = delete;
+    sentinel_scene& operator=(const sentinel_scene&) = delete;
+
+    // Of a client with the right credentials for both; `more` are further options, as "connect_timeout=1s".
+    [[nodiscard]] std::string url(const std::string& more = {}) const;
+    // Of one who may also ask the sentinels about themselves.
+    [[nodiscard]] std::string url_of_examiner() const;
+    // Of one that asks these sentinels.
+    [[nodiscard]] static std::string url_of(const std::vector<std::uint16_t>& ports,
+                                            const std::string& more = {});
+    [[nodiscard]] std::vector<std::uint16_t> sentinel_ports() const;
+
+    // The server that is the master now, as far as this scene has been told or has waited for it.
+    [[nodiscard]] std::size_t master_index() const noexcept { return master_; }
+    [[nodiscard]] redis_server& master() { return *servers_.at(master_)->server; }
+    [[nodiscard]] redis_server& server(std::size_t i) { return *servers_.at(i)->server; }
+    [[nodiscard]] wire& wire_to(std::size_t i) { return servers_.at(i)->wire; }
+    [[nodiscard]] redis_server& sentinel(std::size_t i) { return *sentinels_.at(i); }
+    // "127.0.0.1:PORT", as the sentinels and clients see it.
+    [[nodiscard]] std::string address(std::size_t i) const;
+
+    // Everything that was written so far is on the replicas.
+    void replicate();
+    // The replicas hear nothing more of the master, until `heal` or `let_replicas_hear`.
+    void cut_replicas();
+    void let_replicas_hear();
+
+    // As an operator would: the master lives, and somebody else becomes it.
+    void fail_over();
+    // The same, and does not wait for it: see await_failover.
+    void begin_fail_over();
+    // Another server than the present one becomes the master, which was killed, stopped or cut off; returns
+    // when all sentinels say so.
+    void await_failover();
+    // Whoever the sentinels name is the master, however that came about. Waits until they agree.
+    void find_master();
+    // A server that was killed, stopped or cut off is there again, and takes itself for what it was.
+    void bring_back(std::size_t i);
+    // It becomes a replica now, and closes no connection over that. The sentinels do it too, seconds later.
+    void follow_master(std::size_t i);
+    // All run, all wires pass, the master has two replicas that are in step, and the sentinels know.
+    void heal();
+
+    static constexpr auto user = "app";
+    static constexpr auto password = "apps-word";
+    static constexpr auto sentinel_user = "asker";
+    static constexpr auto sentinel_password = "askers-word";
+    static constexpr auto examiner = "examiner";
+    static constexpr auto examiner_password = "examiners-word";
+
+  private:
+    struct watched_server {
+        explicit watched_server(const redis_server::options& o)
+            : server(std::make_unique<redis_server>(o)), wire(server->port(), test::wire::memory::none) {}
+
+        std::unique_ptr<redis_server> server;
+        test::wire wire;
+    };
+
+    void announce(std::size_t i);
+    [[nodiscard]] bool sentinels_name(std::size_t i);
+    [[nodiscard]] bool in_step();
+    [[nodiscard]] bool known_to_sentinels();
+    [[nodiscard]] std::string report();
+
+    std::vector<std::unique_ptr<watched_server>> servers_;
+    std::vector<std::unique_ptr<redis_server>> sentinels_;
+    std::size_t master_ = 0;
+};
+
+}  // namespace holdfast::test

@@ -1,0 +1,308 @@
+// What the doctor makes of several servers: a cluster, sentinels, and servers that are compared.
+#include "backends/redis/doctor/cluster_nodes.hpp"
+#include "backends/redis/doctor/watch.hpp"
+#include "unit/backends/doctor_texts.hpp"
+
+#include <holdfast/error.hpp>
+
+namespace holdfast::redis_backend::doctor {
+namespace {
+
+// --- cluster ----------------------------------------------------------------------------------------
+
+survey of_cluster(const std::string& state, const std::string& nodes) {
+    auto s = with("redis_mode", "cluster");
+    s.cluster_info = of(state);
+    s.cluster_nodes = of(nodes);
+    return s;
+}
+
+constexpr auto cluster_well =
+    "cluster_state:ok\r\ncluster_slots_assigned:16384\r\ncluster_slots_ok:16384\r\ncluster_slots_pfail:0\r\n"
+    "cluster_slots_fail:0\r\n";
+constexpr auto two_masters =
+    "a1 10.0.0.1:6379@16379,host1 myself,master - 0 1 1 connected 0-8191\n"
+    "b1 10.0.0.2:6379@16379 master - 0 1 2 connected 8192-16383\n"
+    "a2 10.0.0.3:6379@16379 slave a1 0 1 1 connected\n"
+    "b2 10.0.0.4:6379@16379 slave b1 0 1 2 connected\n";
+
+TEST(doctor_of_several, judges_a_cluster) {
+    const auto well = of_cluster(cluster_well, two_masters);
+    for (const auto* id : {"cluster-state", "cluster-nodes", "cluster-replicas"})
+        EXPECT_EQ(said(well, id), severity::ok) << id;
+    EXPECT_EQ(said(well, "cluster-client"), severity::warning);
+    EXPECT_EQ(said(well, "cluster-coverage"), severity::note);
+
+    const auto nobody = of_cluster("cluster_state:fail\r\ncluster_slots_assigned:0\r\n",
+                                   "a1 :6379@16379 myself,master - 0 0 0 connected\n");
+    EXPECT_EQ(said(nobody, "cluster-state"), severity::danger);
+
+    const auto doubted = of_cluster(
+        "cluster_state:ok\r\ncluster_slots_assigned:16384\r\ncluster_slots_pfail:8192\r\ncluster_slots_fail:"
+        "0\r\n",
+        two_masters);
+    EXPECT_EQ(said(doubted, "cluster-state"), severity::warning);
+
+    std::string nodes = two_masters;
+    nodes.replace(nodes.find("slave b1"), 8, "slave,fail b1");
+    const auto failing = of_cluster(cluster_well, nodes);
+    EXPECT_EQ(said(failing, "cluster-nodes"), severity::warning);
+    EXPECT_EQ(said(failing, "cluster-replicas"), severity::warning);
+    EXPECT_NE(the(failing, "cluster-replicas").found.find("10.0.0.2:6379"), std::string::npos);
+
+    auto silent = of_cluster("", "");
+    silent.cluster_info = refused();
+    silent.cluster_nodes = refused();
+    for (const auto* id : {"cluster-state", "cluster-nodes", "cluster-replicas"})
+        EXPECT_EQ(said(silent, id), severity::unknown) << id;
+    EXPECT_EQ(said(of_cluster(cluster_well, "short line\n\n"), "cluster-nodes"), severity::ok);
+}
+
+TEST(doctor_of_several, who_came_by_redis_cluster_needs_no_advice_to) {
+    auto s = of_cluster(cluster_well, two_masters);
+    s.as = part::master;
+    EXPECT_EQ(said(s, "cluster-client"), std::nullopt);
+    EXPECT_EQ(said(s, "cluster-state"), severity::ok);
+}
+
+TEST(doctor_of_several, reads_lists_of_nodes) {
+    const auto nodes = nodes_in(
+        "a1 ::1:6379@16379,host1 myself,master - 0 1 1 connected 0-8191 9000 [93-<-b1]\n"
+        "a2 10.0.0.3:6379@16379,,shard-id=x slave,fail? a1 0 1 1 connected\n"
+        "me :0@0 handshake - 0 0 0 disconnected\nshort line\n\n@@@ - \n");
+    ASSERT_EQ(nodes.size(), 3U);
+    EXPECT_EQ(nodes[0].host, "::1");
+    EXPECT_EQ(nodes[0].port, "6379");
+    EXPECT_EQ(nodes[0].address(), "::1:6379");
+    EXPECT_EQ(nodes[0].hostname, "host1");
+    EXPECT_EQ(nodes[0].slots, "0-8191 9000 [93-<-b1]");
+    EXPECT_TRUE(nodes[0].is("master"));
+    EXPECT_FALSE(nodes[0].is("mast"));
+    EXPECT_EQ(nodes[1].hostname, "");
+    EXPECT_EQ(nodes[1].master, "a1");
+    EXPECT_TRUE(nodes[1].fails());
+    EXPECT_EQ(nodes[2].host, "");
+}
+
+TEST(doctor_of_several, one_node_with_all_slots_needs_no_cluster_client) {
+    const auto s =
+        of_cluster(cluster_well, "a1 10.0.0.1:6379@16379 myself,master - 0 1 1 connected 0-16383\n");
+    EXPECT_EQ(said(s, "cluster-client"), std::nullopt);
+    EXPECT_EQ(said(s, "cluster-replicas"), severity::warning);
+}
+
+// --- sentinel ---------------------------------------------------------------------------------------
+
+redis::reply pairs(std::initializer_list<std::pair<const char*, std::string>> all) {
+    std::vector<redis::reply> words;
+    for (const auto& [name, value] : all) {
+        words.push_back(text(name));
+        words.push_back(text(value));
+    }
+    return redis::reply::of(std::move(words));
+}
+
+const auto agreed = "OK 3 usable Sentinels. Quorum and failover authorization can be reached";
+
+survey of_sentinel(const std::string& flags, const std::string& others, const std::string& quorum,
+                   const told& asked = of(agreed), const std::string& replicas = "2",
+                   const std::string& master_ip = "10.0.0.1") {
+    auto s = healthy();
+    s.as = part::sentinel;
+    s.watched = "orders";
+    s.info = of("redis_version:7.0.15\r\nredis_mode:sentinel\r\n");
+    s.watched_master = told{redis::outcome{pairs({{"name", "orders"},
+                                                  {"ip", master_ip},
+                                                  {"port", "6379"},
+                                                  {"flags", flags},
+                                                  {"num-slaves", replicas},
+                                                  {"num-other-sentinels", others},
+                                                  {"quorum", quorum}})}};
+    s.watched_replicas =
+        of(std::vector<redis::reply>{pairs({{"flags", "slave"}, {"slave-priority", "100"}})});
+    s.quorum = asked;
+    return s;
+}
+
+TEST(doctor_of_several, judges_a_sentinel) {
+    const auto well = of_sentinel("master", "2", "2");
+    for (const auto* id : {"sentinel-quorum", "sentinel-master", "sentinel-replicas"})
+        EXPECT_EQ(said(well, id), severity::ok) << id;
+    for (const auto* id : {"role", "persistence", "clock-offset", "rights"})
+        EXPECT_EQ(said(well, id), std::nullopt) << id;
+
+    EXPECT_EQ(said(of_sentinel("master", "0", "1"), "sentinel-quorum"), severity::warning);
+    EXPECT_EQ(said(of_sentinel("master", "4", "2"), "sentinel-quorum"), severity::warning);
+    EXPECT_EQ(said(of_sentinel("master", "2", "4"), "sentinel-quorum"), severity::danger);
+    EXPECT_EQ(
+        said(of_sentinel("master", "2", "2", refused("NOQUORUM 1 usable Sentinels.")), "sentinel-quorum"),
+        severity::danger);
+    EXPECT_EQ(said(of_sentinel("master", "2", "2", refused()), "sentinel-quorum"), severity::unknown);
+    EXPECT_EQ(said(of_sentinel("master", "x", "2"), "sentinel-quorum"), severity::unknown);
+    EXPECT_EQ(said(of_sentinel("s_down,master", "2", "2"), "sentinel-master"), severity::danger);
+    EXPECT_EQ(said(of_sentinel("master,failover_in_progress", "2", "2"), "sentinel-master"),
+              severity::warning);
+    EXPECT_EQ(said(of_sentinel("master", "2", "2", of(agreed), "0"), "sentinel-replicas"), severity::warning);
+
+    auto other = well;
+    other.watched_replicas =
+        of(std::vector<redis::reply>{pairs({{"flags", "slave"}, {"slave-priority", "0"}}),
+                                     pairs({{"flags", "s_down,slave"}, {"slave-priority", "100"}})});
+    EXPECT_EQ(said(other, "sentinel-replicas"), severity::warning) << "none of them may take over";
+    other.watched_replicas = refused();
+    EXPECT_EQ(said(other, "sentinel-replicas"), severity::unknown);
+    other.watched_master = refused("ERR No such master with that name");
+    EXPECT_EQ(said(other, "sentinel-master"), severity::danger);
+    other.watched_master = refused();
+    EXPECT_EQ(said(other, "sentinel-master"), severity::unknown);
+}
+
+visited at(const std::string& address, seen what) { return {address, part::sentinel, std::move(what)}; }
+const backend::failure gone{make_error_code(errc::unavailable), "connection refused"};
+
+severity watch_says(const watch& w, std::string_view id) {
+    const auto all = judge(w);
+    const auto f = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.id == id; });
+    return f == all.end() ? severity::ok : f->how_bad;
+}
+
+TEST(doctor_of_several, judges_the_sentinels_together) {
+    const auto fine = of_sentinel("master", "2", "2");
+    const auto elsewhere = of_sentinel("master", "2", "2", of(agreed), "2", "10.0.0.9");
+    const auto mute = [&] {
+        auto s = fine;
+        s.watched_master = refused();
+        return s;
+    }();
+    const std::string here = "10.0.0.1:6379";
+    const struct {
+        watch what;
+        std::string_view id;
+        severity wanted;
+    } table[] = {
+        {{"orders", here, {at("a", fine), at("b", fine), at("c", fine)}}, "sentinel-reach", severity::ok},
+        {{"orders", here, {at("a", fine), at("b", fine), at("c", gone)}},
+         "sentinel-reach",
+         severity::warning},
+        {{"orders", here, {at("a", fine), at("b", gone), at("c", gone)}}, "sentinel-reach", severity::danger},
+        {{"orders", "", {at("a", gone)}}, "sentinel-reach", severity::danger},
+        {{"orders", here, {at("a", fine), at("b", fine), at("c", fine)}}, "sentinel-agreement", severity::ok},
+        {{"orders", here, {at("a", fine), at("b", fine), at("c", elsewhere)}},
+         "sentinel-agreement",
+         severity::warning},
+        {{"orders", here, {at("a", fine), at("b", elsewhere)}}, "sentinel-agreement", severity::danger},
+        // Half of them is no majority, whatever the others do.
+        {{"orders", here, {at("a", fine), at("b", fine), at("c", gone), at("d", gone)}},
+         "sentinel-agreement",
+         severity::danger},
+        {{"orders", "10.0.0.9:6379", {at("a", fine), at("b", fine), at("c", fine)}},
+         "sentinel-agreement",
+         severity::danger},
+        {{"orders", here, {at("a", mute), at("b", gone)}}, "sentinel-agreement", severity::unknown},
+        {{"orders", here, {at("a", fine), at("b", fine), at("c", fine)}}, "sentinel-list", severity::ok},
+        {{"orders", here, {at("a", fine)}}, "sentinel-list", severity::warning},
+        {{"orders", here, {at("a", fine), at("b", fine), at("c", fine), at("d", fine)}},
+         "sentinel-list",
+         severity::warning},
+        {{"orders", here, {at("a", mute)}}, "sentinel-list", severity::unknown},
+    };
+    for (std::size_t row = 0; row < std::size(table); ++row)
+        EXPECT_EQ(watch_says(table[row].what, table[row].id), table[row].wanted)
+            << table[row].id << " in row " << row;
+}
+
+// --- replicas ---------------------------------------------------------------------------------------
+
+TEST(doctor_of_several, what_is_wrong_with_a_replica_is_felt_when_it_takes_over) {
+    auto s = with("role", "slave");
+    s.as = part::replica;
+    EXPECT_EQ(said(s, "role"), severity::ok);
+    EXPECT_EQ(said(s, "pattern-subscribers"), std::nullopt);
+    s.info =
+        of("redis_version:6.2.1\r\nrole:slave\r\nmaster_link_status:down\r\nmaxmemory:1\r\n"
+           "maxmemory_policy:allkeys-lru\r\n");
+    for (const auto* id : {"version", "eviction-policy", "replica-lag"})
+        EXPECT_EQ(said(s, id), severity::warning) << id;
+    auto promoted = healthy();
+    promoted.as = part::replica;
+    EXPECT_EQ(said(promoted, "role"), severity::warning);
+    promoted.as = part::master;
+    EXPECT_EQ(said(promoted, "role"), severity::ok);
+}
+
+// --- several servers --------------------------------------------------------------------------------
+
+examined_server server(const std::string& address, const std::string& run, std::chrono::milliseconds offset) {
+    return {address, "7.0.15", "master", run, offset, 1ms, 1ms};
+}
+
+severity together_says(std::vector<examined_server> servers, std::string_view id) {
+    std::vector<examination> all;
+    for (auto& s : servers) all.push_back({{std::move(s)}, {}});
+    const auto one = together(std::move(all));
+    for (const auto& f : one.findings)
+        if (f.id == id) return f.how_bad;
+    return severity::ok;
+}
+
+TEST(examinations, compared_show_the_same_server_and_clocks_that_disagree) {
+    EXPECT_EQ(together_says({server("a", "1", 0ms), server("b", "2", 90ms)}, "clocks-apart"), severity::ok);
+    EXPECT_EQ(
+        together_says({server("a", "1", -30s), server("b", "2", 31s), server("c", "3", 0s)}, "clocks-apart"),
+        severity::warning);
+    EXPECT_EQ(together_says({server("a", "1", 0ms), server("b", "2", 0ms)}, "same-server"), severity::ok);
+    EXPECT_EQ(
+        together_says({server("a", "1", 0ms), server("b", "2", 0ms), server("c", "1", 0ms)}, "same-server"),
+        severity::warning);
+    EXPECT_EQ(together_says({server("a", "", 0ms), server("b", "", 0ms)}, "same-server"), severity::ok);
+}
+
+TEST(examinations, sentinels_may_watch_many_masters) {
+    auto sentinel = server("s", "1", 0ms);
+    sentinel.role = "sentinel";
+    EXPECT_EQ(together_says({sentinel, sentinel}, "same-server"), severity::ok);
+}
+
+TEST(examinations, tell_of_versions_that_differ) {
+    auto newer = server("b", "2", 0ms);
+    newer.version = "7.2.4";
+    EXPECT_EQ(together_says({server("a", "1", 0ms), newer}, "versions-differ"), severity::note);
+    EXPECT_EQ(together_says({server("a", "1", 0ms), server("b", "2", 0ms)}, "versions-differ"), severity::ok);
+}
+
+// What was compared before is compared anew, and one machine looks at all.
+TEST(examinations, put_together_twice_say_nothing_twice) {
+    const auto look = [](const std::string& address, severity own) {
+        return examination{{server(address, address, 0ms)},
+                           {{"own-clock", own, "this machine", "", "", "", promise::none}}};
+    };
+    std::vector<examination> two;
+    two.push_back(look("a", severity::ok));
+    two.push_back(look("b", severity::warning));
+    std::vector<examination> again;
+    again.push_back(together(std::move(two)));
+    again.push_back(look("c", severity::ok));
+    const auto all = together(std::move(again));
+    const auto count = [&](std::string_view id) {
+        return std::count_if(all.findings.begin(), all.findings.end(),
+                             [&](const auto& f) { return f.id == id; });
+    };
+    EXPECT_EQ(count("own-clock"), 1);
+    EXPECT_EQ(count("clocks-apart"), 1);
+    EXPECT_EQ(count("versions-differ"), 1);
+    EXPECT_EQ(all.worst(), severity::warning);
+}
+
+TEST(examinations, count_what_could_not_be_seen_by_what_rests_on_it) {
+    const auto worst = [](severity s, promise p) {
+        return examination{{}, {{"x", s, "", "", "", "", p}}}.worst();
+    };
+    EXPECT_EQ(worst(severity::unknown, promise::none), severity::note);
+    EXPECT_EQ(worst(severity::unknown, promise::timed), severity::warning);
+    EXPECT_EQ(worst(severity::danger, promise::none), severity::danger);
+    EXPECT_EQ(worst(severity::note, promise::live), severity::note);
+    EXPECT_EQ(examination{}.worst(), severity::ok);
+}
+
+}  // namespace
+}  // namespace holdfast::redis_backend::doctor

@@ -1,0 +1,72 @@
+// What `holdfast doctor` prints of an examination.
+#include "cli/doctor/words.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace holdfast::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+examination two_servers() {
+    return {
+        {{"db1:6379", "7.0.15", "master", "r1", 1500us, 200us, 400us}, {"db2:6379", "", "", "", {}, 0us, {}}},
+        {{"role", severity::ok, "db1:6379", "it is a master", "why", "", promise::live},
+         {"version", severity::unknown, "db2:6379", "could not look: INFO: NOPERM", "m", "ask",
+          promise::live},
+         {"keepalive", severity::unknown, "db2:6379", "could not look: INFO: NOPERM", "m", "ask",
+          promise::none},
+         {"persistence", severity::danger, "db2:6379", "nothing is written", "It forgets.", "CONFIG SET",
+          promise::timed},
+         {"persistence", severity::ok, "db1:6379", "always", "It forgets.", "", promise::timed},
+         {"no-password", severity::note, "db1:6379", "none", "", "", promise::none}}};
+}
+
+TEST(doctor_words, are_grouped_by_severity_and_name_the_server_where_there_are_several) {
+    const auto text = described(two_servers(), detail::all);
+    EXPECT_EQ(text,
+              "db1:6379  Redis 7.0.15, master, clock +1.5 ms +- 0.2 ms, round trip 0.4 ms\n"
+              "db2:6379  unknown version\n"
+              "\nDANGER\n"
+              "  persistence  db2:6379  (S2 falls)\n      nothing is written\n      It forgets.\n      mend: "
+              "CONFIG SET\n"
+              "\nCOULD NOT LOOK\n"
+              "  db2:6379: version (S3), keepalive\n      could not look: INFO: NOPERM\n      mend: ask\n"
+              "\nNOTE\n"
+              "  no-password  db1:6379\n      none\n"
+              "\nwell: role\n");
+    EXPECT_EQ(described(examination{}, detail::all), "");
+}
+
+TEST(doctor_words, are_few_when_only_what_is_wrong_is_asked_for) {
+    const auto text = described(two_servers(), detail::wrong_only);
+    EXPECT_TRUE(text.starts_with("DANGER\n"));
+    EXPECT_EQ(text.find("NOTE"), std::string::npos);
+    EXPECT_EQ(text.find("well"), std::string::npos);
+}
+
+TEST(doctor_words, break_sentences_and_never_a_command) {
+    auto one = two_servers();
+    one.findings = {{"x", severity::danger, "a", std::string(60, 'a') + " " + std::string(60, 'b'), "",
+                     std::string(60, 'c') + " " + std::string(60, 'd'), promise::none}};
+    const auto text = described(one, detail::wrong_only);
+    EXPECT_NE(text.find("a\n      b"), std::string::npos);
+    EXPECT_NE(text.find("c d"), std::string::npos);
+}
+
+TEST(doctor_words, are_also_json) {
+    const auto json = to_json(two_servers());
+    EXPECT_EQ(json["worst"], "danger");
+    EXPECT_EQ(json["servers"][0]["clock_offset_ms"], 1.5);
+    EXPECT_TRUE(json["servers"][1]["clock_offset_ms"].is_null());
+    EXPECT_TRUE(json["servers"][1]["clock_error_ms"].is_null());
+    EXPECT_TRUE(json["servers"][1]["role"].is_null());
+    EXPECT_EQ(json["findings"][0].dump(),
+              R"({"id":"role","severity":"ok","server":"db1:6379","found":"it is a master","meaning":"why",)"
+              R"("mending":null,"promise":"S3"})");
+    EXPECT_TRUE(json["findings"][2]["promise"].is_null());
+}
+
+}  // namespace
+}  // namespace holdfast::cli

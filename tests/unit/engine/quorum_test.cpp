@@ -1,0 +1,312 @@
+#include "engine/quorum.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+namespace holdfast::engine {
+namespace {
+
+using namespace std::chrono_literals;
+using outcome = ballot::outcome;
+
+TEST(majorities, of_any_number_have_a_member_in_common) {
+    for (std::size_t n = 3; n <= 15; ++n) EXPECT_GT(2 * majority_of(n), n) << n;
+    EXPECT_EQ(majority_of(5), 3U);
+    EXPECT_EQ(majority_of(4), 3U);
+}
+
+class an_attempt : public ::testing::Test {
+  protected:
+    const time_point sent{1h};
+    ballot_settings how{5, 10s, {}, false, sent, sent + 50ms};
+    std::optional<ballot> one{how};
+    ballot::action last;
+    member_set undone;
+    member_set raised;
+    std::vector<outcome> ends;
+
+    void begin() { one.emplace(how); }
+    void take(const ballot::action& a) {
+        last = a;
+        undone |= a.undo;
+        raised |= a.raise;
+        if (a.end) ends.push_back(*a.end);
+    }
+    void vote_of(std::size_t who, vote v, time_point at, ballot::counts c = ballot::counts::yes,
+                 fence f = fence::none) {
+        take(one->on_vote(who, v, c, f, at));
+    }
+    void grants(std::initializer_list<std::size_t> who) {
+        for (const auto i : who) vote_of(i, vote::granted, sent + 1ms);
+    }
+    void votes(std::initializer_list<std::size_t> who, vote v) {
+        for (const auto i : who) vote_of(i, v, sent + 1ms);
+    }
+    static member_set of(std::initializer_list<std::size_t> who) {
+        member_set s;
+        for (const auto i : who) s.set(i);
+        return s;
+    }
+};
+
+TEST_F(an_attempt, is_granted_by_the_third_of_five_and_no_earlier) {
+    grants({0, 4});
+    EXPECT_TRUE(ends.empty());
+    grants({2});
+    EXPECT_EQ(ends, std::vector{outcome::granted});
+    votes({1}, vote::granted);
+    votes({3}, vote::silent);
+    EXPECT_TRUE(undone.none());
+    EXPECT_EQ(ends.size(), 1U);
+}
+
+TEST_F(an_attempt, of_four_needs_three) {
+    how.members = 4;
+    begin();
+    grants({0, 1});
+    EXPECT_TRUE(ends.empty());
+    votes({2, 3}, vote::busy);
+    EXPECT_EQ(ends, std::vector{outcome::busy});
+    EXPECT_EQ(undone, of({0, 1}));
+}
+
+TEST_F(an_attempt, counts_no_vote_of_a_member_that_may_have_forgotten) {
+    vote_of(0, vote::granted, sent, ballot::counts::no);
+    grants({1, 2});
+    EXPECT_TRUE(ends.empty());
+    votes({3, 4}, vote::refused);
+    EXPECT_EQ(ends, std::vector{outcome::unavailable});
+    EXPECT_EQ(undone, of({0, 1, 2})) << "its grant is taken back all the same";
+    EXPECT_EQ(one->votes(), of({1, 2}));
+    EXPECT_EQ(one->doubted(), of({0})) << "who is to blame";
+}
+
+TEST_F(an_attempt, counts_no_member_twice) {
+    grants({0, 0, 0, 1});
+    EXPECT_TRUE(ends.empty());
+}
+
+TEST_F(an_attempt, stops_as_soon_as_a_majority_is_impossible_and_undoes_all_that_may_have_the_token) {
+    grants({0});
+    votes({1}, vote::silent);
+    votes({2}, vote::busy);
+    EXPECT_TRUE(ends.empty());
+    votes({3}, vote::busy);
+    EXPECT_EQ(undone, of({0, 1, 4})) << "who won, who did not answer, who has not answered yet";
+    EXPECT_EQ(ends, std::vector{outcome::busy}) << "one was ours and two are others': a majority was there";
+}
+
+TEST_F(an_attempt, whose_vote_comes_after_it_was_given_up_is_undone_again) {
+    votes({0, 1, 2}, vote::busy);
+    EXPECT_EQ(undone, of({3, 4}));
+    undone.reset();
+    votes({3}, vote::granted);
+    votes({4}, vote::silent);
+    EXPECT_EQ(undone, of({3, 4}));
+    EXPECT_EQ(one->uncertain(), of({4}));
+    EXPECT_EQ(ends.size(), 1U);
+}
+
+TEST_F(an_attempt, waits_to_say_whether_others_have_it_or_too_few_are_there) {
+    votes({0, 1}, vote::busy);
+    votes({2}, vote::refused);
+    EXPECT_EQ(undone, of({3, 4})) << "it cannot be had";
+    EXPECT_TRUE(ends.empty()) << "two may be down, or have it too";
+    votes({3}, vote::busy);
+    EXPECT_EQ(ends, std::vector{outcome::busy});
+}
+
+TEST_F(an_attempt, with_three_members_gone_is_unavailable) {
+    grants({0, 1});
+    votes({2, 3}, vote::refused);
+    EXPECT_TRUE(ends.empty());
+    votes({4}, vote::silent);
+    EXPECT_EQ(ends, std::vector{outcome::unavailable});
+    EXPECT_EQ(undone, of({0, 1, 4}));
+}
+
+TEST_F(an_attempt, ends_at_its_one_time_out) {
+    grants({0, 1});
+    take(one->on_elapsed(sent + 49ms));
+    EXPECT_TRUE(ends.empty());
+    take(one->on_elapsed(sent + 50ms));
+    EXPECT_EQ(ends, std::vector{outcome::unavailable});
+    EXPECT_EQ(undone, of({0, 1, 2, 3, 4}));
+    EXPECT_EQ(one->uncertain(), of({2, 3, 4}));
+}
+
+TEST_F(an_attempt, is_not_granted_by_a_vote_behind_the_time_out) {
+    grants({0, 1});
+    vote_of(2, vote::granted, sent + 50ms);
+    EXPECT_EQ(ends, std::vector{outcome::unavailable});
+    EXPECT_EQ(undone, of({0, 1, 2, 3, 4}));
+}
+
+// Lab 8c: the replies lay in the socket while we were stopped.
+TEST_F(an_attempt, answered_when_no_time_of_the_lease_is_left_is_too_late) {
+    how.give_up_at = sent + 1h;
+    begin();
+    grants({0, 1});
+    vote_of(2, vote::granted, sent + 11s);
+    EXPECT_EQ(ends, std::vector{outcome::too_late});
+    EXPECT_EQ(undone, of({0, 1, 2, 3, 4}));
+}
+
+// 10 s less 1 % and 2 ms, from the send and not from any reply.
+TEST_F(an_attempt, may_take_as_long_as_the_lease_less_the_drift) {
+    for (const auto& [at, end] :
+         {std::pair{9'897ms, outcome::granted}, std::pair{9'898ms, outcome::too_late}}) {
+        how.give_up_at = sent + 1h;
+        begin();
+        ends.clear();
+        vote_of(0, vote::granted, sent + 1s);
+        vote_of(1, vote::granted, sent + 2s);
+        vote_of(2, vote::granted, sent + at);
+        EXPECT_EQ(ends, std::vector{end}) << at.count();
+    }
+}
+
+class a_fenced_attempt : public an_attempt {
+  protected:
+    a_fenced_attempt() {
+        how.fenced = true;
+        begin();
+    }
+    void grants_with(std::size_t who, std::uint64_t f) {
+        vote_of(who, vote::granted, sent + 1ms, ballot::counts::yes, static_cast<fence>(f));
+    }
+    void has_written(std::size_t who, bool done = true) { take(one->on_raised(who, done, sent + 2ms)); }
+};
+
+TEST_F(a_fenced_attempt, writes_the_highest_fence_to_a_majority_before_it_is_granted) {
+    grants_with(0, 16);
+    grants_with(3, 800);
+    grants_with(1, 32);
+    EXPECT_TRUE(ends.empty());
+    EXPECT_EQ(raised, of({0, 1, 3}));
+    EXPECT_EQ(to_number(one->highest()), 800U);
+    has_written(0);
+    has_written(1);
+    EXPECT_TRUE(ends.empty());
+    has_written(3);
+    EXPECT_EQ(ends, std::vector{outcome::granted});
+}
+
+TEST_F(a_fenced_attempt, asks_one_that_grants_late_to_write_too) {
+    grants_with(0, 16);
+    grants_with(1, 32);
+    grants_with(2, 48);
+    grants_with(4, 4'800);
+    EXPECT_EQ(raised, of({0, 1, 2, 4}));
+    EXPECT_EQ(to_number(one->highest()), 48U) << "what others write down already";
+    has_written(0);
+    has_written(4);
+    has_written(1, false);
+    EXPECT_TRUE(ends.empty());
+    has_written(2);
+    EXPECT_EQ(ends, std::vector{outcome::granted});
+}
+
+TEST_F(a_fenced_attempt, is_undone_when_too_few_can_write) {
+    grants_with(0, 16);
+    grants_with(1, 32);
+    grants_with(2, 48);
+    votes({3, 4}, vote::busy);
+    has_written(0);
+    has_written(1, false);
+    EXPECT_EQ(ends, std::vector{outcome::unavailable});
+    EXPECT_EQ(undone, of({0, 1, 2}));
+    EXPECT_EQ(one->votes(), of({0})) << "it has granted, too, but did not write";
+}
+
+TEST_F(a_fenced_attempt, is_undone_when_writing_takes_too_long) {
+    grants_with(0, 16);
+    grants_with(1, 32);
+    grants_with(2, 48);
+    has_written(0);
+    take(one->on_elapsed(sent + 50ms));
+    EXPECT_EQ(ends, std::vector{outcome::unavailable});
+    EXPECT_EQ(undone, of({0, 1, 2, 3, 4}));
+}
+
+// Whatever the order of events: one end at most, a grant only with a majority in time, and what was not
+// granted is undone wherever the token may be.
+TEST(attempts, in_any_order_of_events_keep_what_they_promise) {
+    std::mt19937 chance{7};
+    const auto pick = [&](int n) { return static_cast<int>(chance() % static_cast<unsigned>(n)); };
+    for (int run = 0; run < 20'000; ++run) {
+        ballot_settings how{static_cast<std::size_t>(3 + pick(5)),
+                            100ms,
+                            {},
+                            pick(2) == 0,
+                            time_point{1h},
+                            time_point{1h} + 80ms};
+        ballot one{how};
+        auto now = how.sent;
+        member_set answered, ours, counted, tainted, undone, written;
+        std::optional<outcome> end;
+        const auto obey = [&](const ballot::action& a) {
+            undone |= a.undo;
+            if (!a.end) return;
+            ASSERT_FALSE(end) << "two ends";
+            end = a.end;
+            if (*end == outcome::granted) {
+                ASSERT_GE((how.fenced ? counted & written : counted).count(), majority_of(how.members));
+                ASSERT_LT(now, how.sent + 97ms);
+                ASSERT_TRUE(how.fenced || now < how.give_up_at);
+            }
+        };
+        for (int step = 0; step < 25; ++step) {
+            now += std::chrono::milliseconds{pick(12)};
+            const auto who = static_cast<std::size_t>(pick(static_cast<int>(how.members)));
+            if (pick(8) == 0) {
+                obey(one.on_elapsed(now));
+            } else if (answered.test(who)) {
+                if (how.fenced && ours.test(who) && !written.test(who)) {
+                    written.set(who);
+                    obey(one.on_raised(who, true, now));
+                }
+            } else {
+                const auto v = static_cast<vote>(pick(4));
+                const auto c = pick(4) == 0 ? ballot::counts::no : ballot::counts::yes;
+                answered.set(who);
+                if (v == vote::granted) {
+                    ours.set(who);
+                    if (c == ballot::counts::yes) counted.set(who);
+                }
+                if (v == vote::silent) tainted.set(who);
+                undone.reset(who);  // what was undone before this answer may have come before the question
+                obey(one.on_vote(who, v, c, fence::none, now));
+            }
+        }
+        if (end && *end != outcome::granted) {
+            ASSERT_EQ((ours | tainted) & ~undone, member_set{});
+        }
+    }
+}
+
+TEST(a_tally, knows_yes_no_and_neither) {
+    using answer = tally::answer;
+    using verdict = tally::verdict;
+    const auto result = [](std::size_t members, std::initializer_list<answer> all) {
+        tally t{members};
+        for (const auto a : all) t.add(a);
+        return t.result();
+    };
+    using enum tally::answer;
+    EXPECT_EQ(result(5, {yes, yes}), verdict::open);
+    EXPECT_EQ(result(5, {yes, yes, yes}), verdict::yes);
+    EXPECT_EQ(result(5, {no, no}), verdict::open);
+    EXPECT_EQ(result(5, {no, no, no}), verdict::no);
+    EXPECT_EQ(result(5, {yes, yes, no, no}), verdict::open);
+    EXPECT_EQ(result(5, {yes, yes, no, no, silent}), verdict::unknown);
+    EXPECT_EQ(result(5, {silent, silent, silent}), verdict::unknown) << "unknown never becomes no";
+    EXPECT_EQ(result(5, {silent, silent, yes, yes}), verdict::open);
+    EXPECT_EQ(result(4, {no, no}), verdict::no);
+    EXPECT_EQ(result(4, {yes, yes, no}), verdict::open);
+}
+
+}  // namespace
+}  // namespace holdfast::engine

@@ -1,0 +1,234 @@
+// A node whose connection ends, whose server does not answer, or does not want it.
+#include "asking.hpp"
+
+#include "support/fault_proxy.hpp"
+
+#include <holdfast/error.hpp>
+
+#include <thread>
+
+namespace holdfast::redis {
+namespace {
+
+using test::eventually;
+using test::fault_proxy;
+using test::redis_server;
+using what = node_event::what;
+
+TEST(node, a_command_that_nobody_could_take_is_not_sent) {
+    redis_server server;
+    const auto port = server.port();
+    server.stop();
+    io::reactor reactor;
+    told events;
+    node n{config_for(port), reactor, events.listener()};
+    const auto a = ask(n, {"PING"}, 200ms);
+    ASSERT_TRUE(eventually(10s, [&] { return a->here(); }));
+    ASSERT_NE(a->as_not_sent(), nullptr) << a->text();
+    EXPECT_EQ(a->as_not_sent()->code, make_error_code(errc::unavailable));
+    EXPECT_EQ(a->as_not_sent()->text, "connection refused by 127.0.0.1:" + std::to_string(port));
+    ASSERT_TRUE(events.soon(what::down));
+    EXPECT_EQ(events.count(what::down), 1u) << "told once, not per try";
+
+    const auto waits = send(n, {"PING"}, 20s);
+    server.start();
+    ASSERT_TRUE(eventually(15s, [&] { return waits->here(); }));
+    EXPECT_EQ(waits->text(), "PONG");
+}
+
+TEST(node, a_host_that_does_not_exist_is_named) {
+    io::reactor reactor;
+    told events;
+    auto c = config_for(1);
+    c.host = "no-such-host.invalid";
+    node n{c, reactor, events.listener()};
+    ASSERT_TRUE(events.soon(what::down));
+    EXPECT_NE(events.last(what::down).why.text.find("no-such-host.invalid"), std::string::npos);
+}
+
+TEST(node, a_killed_server_leaves_sent_commands_without_answer) {
+    redis_server server;
+    io::reactor reactor;
+    told events;
+    node n{config_for(server.port()), reactor, events.listener()};
+    ASSERT_EQ(ask(n, {"PING"})->text(), "PONG");
+    server.pause();
+    const auto sent = send(n, {"SET", "a", "1"});
+    server.stop();
+    ASSERT_TRUE(eventually(10s, [&] { return sent->here(); }));
+    ASSERT_NE(sent->as_no_answer(), nullptr) << sent->text();
+    EXPECT_EQ(sent->as_no_answer()->code, make_error_code(errc::unknown_outcome));
+    ASSERT_TRUE(events.soon(what::down));
+
+    const auto queued = send(n, {"SET", "b", "2"}, 30s);
+    server.start();
+    ASSERT_TRUE(eventually(20s, [&] { return queued->here(); }));
+    EXPECT_EQ(queued->text(), "OK");
+    EXPECT_EQ(sent->times, 1);
+}
+
+TEST(node, threads_survive_connections_that_are_killed) {
+    redis_server server;
+    io::reactor reactor;
+    node n{config_for(server.port()), reactor, {}};
+    std::atomic<bool> stop{false};
+    std::atomic<int> answered{0}, lost{0}, odd{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 8; ++t) {
+        threads.emplace_back([&, t] {
+            for (int i = 0; !stop; ++i) {
+                const auto payload = std::to_string(t) + ":" + std::to_string(i);
+                const auto a = ask(n, {"ECHO", payload}, 20s);
+                if (a->as_reply() != nullptr && a->text() == payload)
+                    ++answered;
+                else if (a->as_no_answer() != nullptr)
+                    ++lost;
+                else
+                    ++odd;
+                EXPECT_EQ(a->times, 1);
+            }
+        });
+    }
+    for (int kills = 0; kills < 20; ++kills) {
+        const int before = answered;
+        ASSERT_TRUE(eventually(20s, [&] { return answered > before + 50; }));
+        server.command({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+    }
+    stop = true;
+    for (auto& t : threads) t.join();
+    EXPECT_EQ(odd, 0);
+    EXPECT_GT(answered, 1000);
+}
+
+TEST(node, a_server_that_sleeps_longer_than_the_patience_is_given_up) {
+    redis_server::options with_debug;
+    with_debug.debug_command = true;
+    redis_server server{with_debug};
+    io::reactor reactor;
+    told events;
+    auto c = config_for(server.port());
+    c.command_timeout = 300ms;
+    node n{c, reactor, events.listener()};
+    ASSERT_EQ(ask(n, {"PING"})->text(), "PONG");
+    const auto slept = ask(n, {"DEBUG", "SLEEP", "1"}, 5s);
+    ASSERT_NE(slept->as_no_answer(), nullptr) << slept->text();
+    EXPECT_NE(slept->text().find("within 300ms"), std::string::npos) << slept->text();
+    EXPECT_TRUE(events.soon(what::down));
+    EXPECT_EQ(ask(n, {"PING"}, 10s)->text(), "PONG");
+}
+
+TEST(node, a_half_open_connection_is_noticed_without_a_driver) {
+    redis_server server;
+    fault_proxy proxy{server};
+    io::reactor reactor;
+    told events;
+    auto c = config_for(proxy.port());
+    c.command_timeout = 200ms;
+    c.connect_timeout = 200ms;
+    node n{c, reactor, events.listener()};
+    ASSERT_EQ(ask(n, {"PING"})->text(), "PONG");
+    proxy.stall();
+    const auto a = send(n, {"PING"});
+    ASSERT_TRUE(eventually(10s, [&] { return a->here(); }));
+    EXPECT_NE(a->as_no_answer(), nullptr) << a->text();
+    ASSERT_TRUE(events.soon(what::down));
+    proxy.resume();
+    EXPECT_EQ(ask(n, {"PING"}, 20s)->text(), "PONG");
+}
+
+TEST(node, a_late_reply_does_not_hurt_the_next_command) {
+    redis_server server;
+    fault_proxy proxy{server};
+    io::reactor reactor;
+    node n{config_for(proxy.port()), reactor, {}};
+    ASSERT_EQ(ask(n, {"PING"})->text(), "PONG");
+    proxy.hold_reply_of([](const auto& words) { return words.size() == 2 && words[1] == "slow"; });
+    const auto slow = ask(n, {"ECHO", "slow"}, 50ms);
+    EXPECT_FALSE(slow->here()) << "its asker gave up";
+    const auto next = send(n, {"ECHO", "next"});
+    proxy.release_replies();
+    ASSERT_TRUE(eventually(10s, [&] { return next->here() && slow->here(); }));
+    EXPECT_EQ(slow->text(), "slow");
+    EXPECT_EQ(next->text(), "next");
+}
+
+TEST(node, a_connection_cut_between_command_and_reply_is_no_answer) {
+    redis_server server;
+    fault_proxy proxy{server};
+    io::reactor reactor;
+    node n{config_for(proxy.port()), reactor, {}};
+    proxy.drop_reply_of(test::named("SET"));
+    const auto a = ask(n, {"SET", "k", "v"});
+    EXPECT_NE(a->as_no_answer(), nullptr) << a->text();
+    EXPECT_EQ(ask(n, {"GET", "k"})->text(), "v") << "it was carried out";
+}
+
+TEST(node, a_wrong_password_fails_at_once_and_is_not_tried_in_a_storm) {
+    redis_server::options locked;
+    locked.password = "right";
+    redis_server server{locked};
+    io::reactor reactor;
+    told events;
+    auto c = config_for(server.port());
+    c.password = "wrong";
+    node n{c, reactor, events.listener()};
+    const auto a = ask(n, {"PING"}, 10s);
+    ASSERT_NE(a->as_not_sent(), nullptr) << a->text();
+    EXPECT_EQ(a->as_not_sent()->code, make_error_code(errc::no_permission));
+    EXPECT_EQ(a->text().find("wrong"), std::string::npos) << a->text();
+    ASSERT_TRUE(events.soon(what::refused));
+    const auto b = ask(n, {"PING"}, 10s);
+    ASSERT_NE(b->as_not_sent(), nullptr);
+    EXPECT_EQ(b->as_not_sent()->code, make_error_code(errc::no_permission));
+}
+
+TEST(node, a_missing_password_is_no_permission) {
+    redis_server::options locked;
+    locked.password = "right";
+    redis_server server{locked};
+    io::reactor reactor;
+    node n{config_for(server.port()), reactor, {}};
+    const auto a = ask(n, {"PING"}, 10s);
+    ASSERT_NE(a->as_not_sent(), nullptr) << a->text();
+    EXPECT_EQ(a->as_not_sent()->code, make_error_code(errc::no_permission));
+}
+
+TEST(node, comes_in_with_user_and_password) {
+    redis_server::options locked;
+    locked.password = "right";
+    locked.users = {"alice on >secret ~* &* +@all"};
+    redis_server server{locked};
+    io::reactor reactor;
+    auto c = config_for(server.port());
+    c.user = "alice";
+    c.password = "secret";
+    node n{c, reactor, {}};
+    EXPECT_EQ(ask(n, {"ACL", "WHOAMI"})->text(), "alice");
+}
+
+TEST(node, a_database_that_does_not_exist_is_an_invalid_argument) {
+    redis_server server;
+    io::reactor reactor;
+    auto c = config_for(server.port());
+    c.db = 9999;
+    node n{c, reactor, {}};
+    const auto a = ask(n, {"PING"}, 10s);
+    ASSERT_NE(a->as_not_sent(), nullptr) << a->text();
+    EXPECT_EQ(a->as_not_sent()->code, make_error_code(errc::invalid_argument));
+}
+
+TEST(node, leaves_a_server_that_became_a_replica) {
+    redis_server server;
+    io::reactor reactor;
+    told events;
+    node n{config_for(server.port()), reactor, events.listener()};
+    ASSERT_TRUE(events.soon(what::up));
+    server.command({"REPLICAOF", "127.0.0.1", "1"});
+    const auto a = ask(n, {"SET", "k", "v"});
+    ASSERT_NE(a->as_reply(), nullptr) << "the reply is delivered";
+    EXPECT_TRUE(a->text().starts_with("READONLY"));
+    ASSERT_TRUE(events.soon(what::up, 2));
+}
+
+}  // namespace
+}  // namespace holdfast::redis
