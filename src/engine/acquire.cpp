@@ -114,12 +114,17 @@ acquire_action acquire::on_answer(const backend::refused& a, time_point now) {
     return no_answer(a, now);
 }
 
-// It may end earlier, so it is looked at now and then.
+// It may end earlier, so it is looked at now and then. A store that says the same again and again is believed
+// for no longer than an outage would be sat out; one that has more before it than it had is believed anew.
 acquire_action acquire::sit_out(const backend::refused& what, time_point now) {
+    if (!sits_out_ || *what.look_again > prospect_)
+        believed_until_ = later(now, *what.look_again + how_.patience);
+    prospect_ = *what.look_again;
     sits_out_ = true;
     silent_since_.reset();
     failures_ = 0;
     last_failure_ = what.why();
+    if (now >= believed_until_) return stop(last_failure_);
     const auto pause = std::clamp(*what.look_again, milliseconds{1}, how_.poll_gap);
     return wait_until(std::min(later(now, pause), how_.give_up_at));
 }

@@ -123,7 +123,9 @@ class acquire {
     time_point last_busy_sent_{};  // when the attempt with that answer was sent
 
     std::optional<time_point> silent_since_;  // no answer since then
-    bool sits_out_ = false;  // the store has said when it may be able to; nobody else was in the way since
+    bool sits_out_ = false;     // the store has said when it may be able to; nobody else was in the way since
+    milliseconds prospect_{0};  // what it said last
+    time_point believed_until_{};
     backend::failure last_failure_;
     unsigned failures_ = 0;  // in a row, for the back-off
 

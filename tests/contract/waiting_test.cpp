@@ -84,7 +84,13 @@ TEST_P(lock_contract, who_gives_up_at_the_moment_of_the_grant_leaves_the_lock_us
     const auto of_b = lock_of(b());
     for (int round = 0; round < 40; ++round) {
         auto held = of_a->acquire();
-        auto waiting = in_background([&] { return of_b->try_acquire_for(std::chrono::microseconds{2'000}); });
+        auto waiting = in_background([&] {
+            std::error_code ec;
+            auto got = of_b->try_acquire_for(std::chrono::microseconds{2'000}, ec);
+            // On a busy machine the answer may take longer than it is waited for.
+            EXPECT_TRUE(!ec || ec == errc::unknown_outcome) << ec;
+            return got;
+        });
         const auto moment = boot_clock::now() + std::chrono::microseconds{1'700 + 20 * round};
         EXPECT_TRUE(eventually(1s, [&] { return boot_clock::now() >= moment; }));
         held.release();

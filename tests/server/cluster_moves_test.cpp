@@ -74,6 +74,19 @@ TYPED_TEST(moving_slot, a_lock_is_taken_at_the_new_owner_before_the_slot_is_ther
     EXPECT_TRUE(lock.try_lock());
 }
 
+// Of several keys none is taken while the slot is on its way.
+TYPED_TEST(moving_slot, who_comes_new_and_waits_gets_it_when_the_slot_is_there) {
+    client c{this->usual()};
+    auto lock = TypeParam::make(c, this->name);
+    this->scene().begin_move(this->slot, this->to);
+    auto waiting = waiter_for(lock);
+    EXPECT_TRUE(eventually(patience, [&] { return c.stats().attempts.refused > 0 || ready(waiting); }));
+    this->scene().move_keys(this->slot, this->to);
+    this->scene().end_move(this->slot, this->to);
+    ASSERT_TRUE(ready(waiting, patience));
+    EXPECT_TRUE(waiting.get().valid());
+}
+
 // The lock's key is on one side, what stands beside it on the other.
 TYPED_TEST(moving_slot, a_held_lock_stays_held_and_its_waiter_gets_it) {
     held_and_waited_for<TypeParam> lock{this->usual(2s), this->name};
@@ -118,7 +131,6 @@ TYPED_TEST(moving_slot, a_lock_is_given_back_where_the_slot_leaves) {
     EXPECT_TRUE(lock.waiting.get().valid());
 }
 
-// One of two permits has come back by itself, so with the other the last is gone.
 // Of the support for these tests: it has ended a run of chaos.
 TEST_F(cluster_world, an_owner_that_one_server_has_not_heard_of_for_a_moment_is_waited_for) {
     const auto owner = scene().masters().back();
@@ -130,6 +142,7 @@ TEST_F(cluster_world, an_owner_that_one_server_has_not_heard_of_for_a_moment_is_
     scene().wait_until_well();
 }
 
+// One of two permits has come back by itself, so with the other the last is gone.
 TEST_F(cluster_world, permits_are_given_back_where_the_slot_leaves) {
     client c{usual()};
     const std::string name = "permits";

@@ -116,18 +116,22 @@ bool redis_server::try_start() {
     std::vector<std::string> program{"redis-server", (directory_.path() / "redis.conf").string()};
     if (options_.sentinel) program.emplace_back("--sentinel");
     process_.emplace(program, options_.environment);
-    const bool settled = eventually(start_limit, [this] {
+    std::string said;
+    const bool settled = eventually(start_limit, [&] {
         if (!process_->running()) return true;
         try {
-            return command({"PING"}).text == "PONG";  // an error while it still loads its data
-        } catch (const std::runtime_error&) {
-            return false;
+            said = command({"PING"}).text;
+        } catch (const std::runtime_error& e) {
+            said = e.what();
         }
+        if (said == "PONG") return true;
+        connection_.reset();  // it still loads its data, or whoever answers is not our server
+        return false;
     });
     if (settled && process_->running()) return true;
     if (settled && log().find("Address already in use") != std::string::npos) return false;
-    throw std::runtime_error{"redis-server did not start\n" + process_->errors() + process_->output() +
-                             log()};
+    throw std::runtime_error{"redis-server did not start: " + said + "\n" + process_->errors() +
+                             process_->output() + log()};
 }
 
 void redis_server::start() {

@@ -25,7 +25,10 @@ namespace holdfast::redis_backend {
         ours =
             "the server is a replica, which grants no locks; if no failover is under way, the URL of its "
             "master is meant, or redis+sentinel:// to follow whoever that is";
-    return {{redis::classify(error_text), std::move(ours), std::string{error_text}}};
+    backend::refused no{{redis::classify(error_text), std::move(ours), std::string{error_text}}};
+    // It passes when the slot has arrived.
+    if (redis::is_tryagain(error_text)) no.look_again = std::chrono::milliseconds{50};
+    return no;
 }
 
 // The answer when there is no good reply: refused (nothing was done) or unknown. Empty if there is one.

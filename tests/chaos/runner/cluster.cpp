@@ -62,7 +62,7 @@ class sharded final : public topology {
         lost_ = owner_;
         if (p.what == replicas_cut_then_lost) {
             scene_.cut_replica_of(owner_);
-            std::this_thread::sleep_for(milliseconds{100 + 5 * p.amount});
+            std::this_thread::sleep_for(milliseconds{p.amount});
         }
         if (p.what == master_stopped)
             scene_.pause(owner_);

@@ -53,7 +53,7 @@ constexpr trouble_row trouble_table[] = {
     {trouble::master_cut_off, target_kind::all_servers, "master is cut off, then failover", 2'500ms, 3'500ms,
      0, 99},
     {trouble::replicas_cut_then_lost, target_kind::all_servers,
-     "replicas are cut off, then master is killed, then failover", 2'500ms, 3'500ms, 0, 99},
+     "replicas are cut off, then master is killed, then failover", 2'500ms, 3'500ms, 200, 1'500},  // ms
     {trouble::slot_moves, target_kind::all_servers, "slot moves", 20ms, 1'500ms, 0, 99},
 };
 

@@ -44,7 +44,7 @@ class watched final : public topology {
             case master_cut_off: scene_.wire_to(master).stall(true); break;
             case replicas_cut_then_lost:
                 scene_.cut_replicas();
-                std::this_thread::sleep_for(milliseconds{100 + 5 * p.amount});
+                std::this_thread::sleep_for(milliseconds{p.amount});
                 scene_.server(master).stop();
                 scene_.let_replicas_hear();
                 break;

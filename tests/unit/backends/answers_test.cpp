@@ -17,6 +17,12 @@ TEST(an_error, says_that_nothing_was_done) {
         EXPECT_TRUE(std::holds_alternative<backend::refused>(said(text))) << text;
 }
 
+TEST(an_error, of_a_slot_that_moves_is_worth_waiting_for) {
+    const auto no = [](const char* text) { return std::get<backend::refused>(said(text)).look_again; };
+    EXPECT_GT(no("TRYAGAIN Multiple keys request during rehashing of slot"), std::chrono::milliseconds{0});
+    EXPECT_EQ(no("OOM command not allowed when used memory > 'maxmemory'."), std::nullopt);
+}
+
 // It may be told of a release that was carried out.
 TEST(an_error, of_a_script_that_was_ended_in_its_midst_says_nothing_of_what_was_done) {
     const auto answer = said(

@@ -277,6 +277,36 @@ TEST_F(acquiring, who_waited_for_what_passes_sits_an_outage_out) {
     EXPECT_TRUE(is_listening());
 }
 
+// A slot of a cluster that somebody has begun to move and left so.
+TEST_F(acquiring, what_is_always_about_to_pass_is_believed_for_the_patience) {
+    begin();
+    store_will_be_able_in(50ms);
+    while (now - start < how.patience) {
+        ASSERT_TRUE(is_waiting());
+        time_comes();
+        store_will_be_able_in(50ms);
+    }
+    while (is_waiting() && now - start < 2 * how.patience) {
+        time_comes();
+        store_will_be_able_in(50ms);
+    }
+    EXPECT_EQ(gave_up().why.code, errc::unavailable);
+    EXPECT_LE(now - start, how.patience + 100ms);
+}
+
+TEST_F(acquiring, what_is_to_take_longer_than_it_was_is_believed_anew) {
+    begin();
+    store_will_be_able_in(50ms);
+    later_by(how.patience);
+    alarm_rings();
+    store_will_be_able_in(3s);
+    ASSERT_TRUE(is_waiting());
+    later_by(3s);
+    alarm_rings();
+    store_will_be_able_in(1ms);
+    EXPECT_TRUE(is_waiting());
+}
+
 TEST_F(acquiring, a_broken_watch_attempts_at_once) {
     wait_in_line_with("t1");
     later_by(5ms);
