@@ -292,7 +292,7 @@ class with_two_in_quarantine : public a_redlock_in_trouble {
     static constexpr milliseconds longest = 4s * slower;
 };
 
-TEST_F(with_two_in_quarantine, it_is_weak_and_down_with_the_next_and_whole_when_that_is_over) {
+TEST_F(with_two_in_quarantine, it_is_weak_and_down_with_the_next) {
     client c{settings(old_enough(), longest)};
     const diary events{c};
     ASSERT_TRUE(events.has(event_kind::quorum_weak));

@@ -152,6 +152,11 @@ quorum_config parse_url(std::string_view url) {
                     std::string{objection_to(item.substr(0, item.find(':')))} + ".");
         }
         if (item.find("://") == std::string_view::npos) {
+            // Else it would be a setting, or one more host of the member before it.
+            if (const auto colon = item.find(":/");
+                colon != std::string_view::npos && objection_to(item.substr(0, colon)).empty())
+                bad_url("a member begins with " + in_quotes(item.substr(0, colon + 2)) + ", where " +
+                        in_quotes(std::string{item.substr(0, colon)} + "://") + " is meant.");
             if (pending.empty())
                 apply_setting(to, item);
             else

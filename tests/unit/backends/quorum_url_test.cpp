@@ -64,6 +64,7 @@ TEST(redlock_url, says_what_is_wrong_with_it) {
         {"redlock:", "has 0 members"},
         {"redlock:redis://a,redis://b", "has 2 members"},
         {"redlock:redis://a,redis://A:6379,redis://b", "members 1 and 2 are the same server, a:6379"},
+        {"redlock:redis://a,redis:/b,redis://c", "\"redis:/\", where \"redis://\" is meant"},
         {"redlock:redis://a,redis://b,redis+cluster://c", "member 3 is a \"redis+cluster\""},
         {"redlock:redis://a,redis://b,local:", "ends with this process"},
         {"redlock:redis://a,redlock:redis://b,redis://c", "cannot stand on another"},
