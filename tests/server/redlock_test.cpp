@@ -331,6 +331,17 @@ TEST_F(a_redlock, that_cannot_be_heard_of_everywhere_is_not_said_to_have_no_majo
     EXPECT_EQ(inspect(c, "torn").layout, "free");
 }
 
+TEST_F(a_redlock, that_is_looked_at_names_all_who_do_not_answer) {
+    client c{with("restarts=trusted,node_timeout=20ms,")};
+    EXPECT_EQ(inspect(c, "job").layout, "free");
+    for (const auto i : {0U, 1U, 2U}) servers[i].pause();
+    const auto why = text_of([&] { (void)inspect(c, "job"); });
+    EXPECT_NE(why.find("2 of 5 members have answered, and 3 must"), std::string::npos) << why;
+    for (std::size_t i = 0; i < n; ++i)
+        EXPECT_EQ(why.find(":" + std::to_string(servers[i].port())) != std::string::npos, i < 3) << why;
+    for (const auto i : {0U, 1U, 2U}) servers[i].resume();
+}
+
 TEST_F(a_redlock, refuses_leases_that_a_restarted_member_might_forget) {
     client c{settings(url("longest_lease=2s,"), 1s)};
     mutex m{c, "job"};

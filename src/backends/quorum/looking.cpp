@@ -31,13 +31,19 @@ class gathering {
     bool add(std::size_t who, result<T> one) {
         if (auto* good = std::get_if<T>(&one))
             said_[who] = std::move(*good);
-        else if (auto& no = std::get<failure>(one); graver(no.code, why_.code))
-            why_ = std::move(no);
+        else
+            object(std::get<failure>(one));
         return --open_ == 0;
     }
     void tell() { done_(std::move(said_), std::move(why_)); }
 
   private:
+    // A connection's own words name its server.
+    void object(const failure& no) {
+        if (graver(no.code, why_.code)) why_.code = no.code;
+        why_.text.append(why_.text.empty() ? "" : "; ").append(no.in_one());
+    }
+
     answers<T> said_;
     std::size_t open_;
     failure why_;
@@ -59,7 +65,12 @@ std::size_t heard(const answers<T>& said) {
 template <class T, class Joined, class Join, class Put>
 void gather(council& c, handler<result<Joined>> done, Join join, Put put) {
     auto judge = [done = std::move(done), join = std::move(join)](answers<T> said, failure why) {
-        if (heard(said) < engine::majority_of(said.size())) return done(std::move(why));
+        const auto needed = engine::majority_of(said.size());
+        if (const auto n = heard(said); n < needed) {
+            why.text = std::to_string(n) + " of " + std::to_string(said.size()) +
+                       " members have answered, and " + std::to_string(needed) + " must: " + why.text;
+            return done(std::move(why));
+        }
         done(join(std::move(said)));
     };
     ask_all<result<T>>(c.size(), std::make_shared<poll<gathering<T>>>(c.size(), std::move(judge)), put);

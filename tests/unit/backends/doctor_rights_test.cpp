@@ -32,6 +32,22 @@ TEST(rights, every_script_that_a_lock_uses_is_asked_for) {
     }
 }
 
+TEST(rights, a_member_of_a_redlock_has_fewer_kinds_and_neither_a_line_nor_channels) {
+    std::vector<std::string> kinds;
+    for (const auto& n : needs_on_member("job")) {
+        kinds.push_back(n.shown);
+        EXPECT_FALSE(n.channel);
+        for (const auto& key : n.keys) EXPECT_EQ(key.name.find("holdfast:q1"), std::string::npos) << n.shown;
+    }
+    EXPECT_EQ(kinds, (std::vector<std::string>{"mutex", "mutex with fences", "recursive_mutex"}));
+    const std::optional<lock_name> some[] = {std::nullopt, lock_name{"job"}};
+    for (const auto& name : some) {
+        const auto& words = rights_question{name, {}, true}.words();
+        for (const auto* word : {"SUBSCRIBE", "PUBLISH", "ZADD"})
+            EXPECT_EQ(std::find(words.begin(), words.end(), word), words.end()) << word;
+    }
+}
+
 TEST(rights, the_client_itself_needs_what_its_options_want) {
     EXPECT_TRUE(own_needs({}, {}).empty());
     const auto restarts = own_needs({}, {.after_restart = true});

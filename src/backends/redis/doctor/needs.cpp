@@ -133,6 +133,19 @@ std::vector<needs> needs_of(const std::string& name) {
     return all;
 }
 
+std::vector<needs> needs_on_member(const std::string& name) {
+    std::vector<needs> some;
+    for (auto& n : needs_of(name)) {
+        if (n.of != kind::native && n.of != kind::native_fenced && n.of != kind::recursive) continue;
+        // Who waits here only asks again, and WAIT is for the replicas of a lone server.
+        std::erase_if(n.commands, [](const auto& c) { return c.second < importance::needed; });
+        std::erase_if(n.keys, [](const resource& key) { return key.how < importance::needed; });
+        n.channel.reset();
+        some.push_back(std::move(n));
+    }
+    return some;
+}
+
 namespace {
 
 needs for_run_id(std::string used_by, std::string without) {

@@ -102,9 +102,11 @@ std::vector<std::string> example_of(std::string_view command, const std::string&
     return call;
 }
 
-rights_question::rights_question(const std::optional<lock_name>& name, const std::vector<needs>& own)
+rights_question::rights_question(const std::optional<lock_name>& name, const std::vector<needs>& own,
+                                 bool on_member)
     : named_(name.has_value()),
-      needs_(needs_of(name ? name->str() : "holdfast:doctor:" + base::client_id::make().base64url())),
+      needs_((on_member ? needs_on_member : needs_of)(
+          name ? name->str() : "holdfast:doctor:" + base::client_id::make().base64url())),
       words_{"EVAL", std::string{redis_scripts::rights.text}, "0"} {
     needs_.insert(needs_.end(), own.begin(), own.end());
     add_commands();
@@ -122,14 +124,13 @@ void rights_question::add_commands() {
     std::map<std::string, std::vector<named_need>> by_command;
     for (const auto& n : needs_)
         for (const auto& [command, how] : n.commands) by_command[command].push_back(need_for(n, how));
-    // Nobody has this key: what is tried after all does nothing.
+    // Nobody has this key, or listens to it: what is tried after all does nothing.
     const auto absent = "holdfast:doctor:" + base::client_id::make().base64url();
-    const auto& channel = needs_.front().channel->name;
     for (auto& [command, by] : by_command) {
         // Listening and speaking are asked about with their channels.
         if (command == "PUBLISH" || command == "SUBSCRIBE") continue;
         add({probe::what::command, right_of(command), "+" + right_of(command), std::move(by)},
-            example_of(command, absent, channel));
+            example_of(command, absent, absent));
     }
 }
 
