@@ -176,6 +176,8 @@ std::optional<pursuit::outcome> pursuit::contend(time_point now) {
         if (!event) return std::nullopt;
         if (std::holds_alternative<engine::answered>(*event)) contest_->asking = false;
         if (auto end = obey(contest_->machine.resume(std::move(*event), now), now)) return end;
+        // What came while we asked may have been there for long: we may have been stopped.
+        now = boot_clock::now();
         event = me_->take();
     }
 }

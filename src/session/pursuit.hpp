@@ -47,7 +47,7 @@ class pursuit {
         bool unheard = false;  // the last question had no answer in time
     };
 
-    // All of a step counts from one look at the clock, before the step: never too late a time.
+    // What a step does counts from a look at the clock before it: never too late a time.
     [[nodiscard]] std::optional<outcome> go_on(time_point now);
     [[nodiscard]] std::optional<outcome> arrive();
     [[nodiscard]] std::optional<outcome> stand_in_line(time_point now);

@@ -2,6 +2,8 @@
 
 #include "support/loopback.hpp"
 
+#include <chrono>
+#include <sstream>
 #include <stdexcept>
 #include <string_view>
 
@@ -36,9 +38,7 @@ cluster_scene::cluster_scene(options wanted) : secured_(wanted.secured), replica
         must(i, {"CLUSTER", "ADDSLOTSRANGE", std::to_string(first), std::to_string(last)});
         must(i, {"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
     }
-    for (std::size_t i = 1; i < n; ++i)
-        must(0,
-             {"CLUSTER", "MEET", "127.0.0.1", std::to_string(server_port(i)), std::to_string(bus_ports_[i])});
+    introduce();
     // A replica must know its master first.
     for (std::size_t i = wanted.masters; i < n; ++i) {
         if (!eventually(patience, [&] {
@@ -47,6 +47,27 @@ cluster_scene::cluster_scene(options wanted) : secured_(wanted.secured), replica
             throw std::runtime_error{"a server of the cluster does not meet the others"};
     }
     wait_until_well();
+}
+
+// Who does not answer within the node time-out is forgotten, and must be introduced once more.
+void cluster_scene::introduce() {
+    constexpr auto enough = 3s;
+    auto next = std::chrono::steady_clock::now();
+    const auto all_met = [&] {
+        for (std::size_t i = 0; i < size(); ++i)
+            if (epochs_seen_by(i).size() != size()) return false;
+        return true;
+    };
+    if (!eventually(patience, [&] {
+            if (all_met()) return true;
+            if (std::chrono::steady_clock::now() < next) return false;
+            next = std::chrono::steady_clock::now() + enough;
+            for (std::size_t i = 1; i < size(); ++i)
+                must(0, {"CLUSTER", "MEET", "127.0.0.1", std::to_string(server_port(i)),
+                         std::to_string(bus_ports_[i])});
+            return false;
+        }))
+        throw std::runtime_error{"the servers of the cluster do not meet each other"};
 }
 
 void cluster_scene::add_server(const options& wanted) {
@@ -126,6 +147,19 @@ std::optional<std::size_t> cluster_scene::owner_seen_by(std::size_t n, std::uint
     return std::nullopt;
 }
 
+// "<id> <address> <flags> <master> <ping> <pong> <config-epoch> ..." of each that it has met.
+std::map<std::string, std::string> cluster_scene::epochs_seen_by(std::size_t n) {
+    std::map<std::string, std::string> found;
+    std::istringstream lines{server(n).command({"CLUSTER", "NODES"}).text};
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream words{line};
+        std::string id, flags, epoch, other;
+        words >> id >> other >> flags >> other >> other >> other >> epoch;
+        if (flags.find("handshake") == std::string::npos) found[id] = epoch;
+    }
+    return found;
+}
+
 std::size_t cluster_scene::owner_of(std::uint16_t slot) {
     // In a failover, and where the owner has just been heard of, one server's view lacks it for a moment.
     std::optional<std::size_t> owner;
@@ -190,6 +224,15 @@ void cluster_scene::move_keys(std::uint16_t slot, std::size_t to) {
 void cluster_scene::end_move(std::uint16_t slot, std::size_t to) {
     const auto from = owner_of(slot);
     const auto id = id_of(to);
+    // The new owner gives itself a higher epoch than it knows of. If that of the old one were as high, a
+    // late message of it would win.
+    if (!eventually(patience, [&] {
+            const auto of = epochs_seen_by(from);
+            for (std::size_t n = 0; n < size(); ++n)
+                if (runs(n) && epochs_seen_by(n) != of) return false;
+            return true;
+        }))
+        throw std::runtime_error{"the servers of the cluster do not agree on their epochs"};
     // Between the last look and this a client may have made a key at the old owner, who would refuse.
     must(to, {"CLUSTER", "SETSLOT", std::to_string(slot), "NODE", id});
     if (!eventually(patience, [&] {
@@ -203,8 +246,6 @@ void cluster_scene::end_move(std::uint16_t slot, std::size_t to) {
     for (const auto n : masters())
         if (n != from && n != to && runs(n))
             must(n, {"CLUSTER", "SETSLOT", std::to_string(slot), "NODE", id});
-    // Moved on before all have heard of it, it may end with two servers that each take the other for its
-    // owner.
     if (!eventually(patience, [&] {
             for (std::size_t n = 0; n < size(); ++n)
                 if (runs(n) && owner_seen_by(n, slot) != to) return false;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -89,6 +90,8 @@ class cluster_scene {
     [[nodiscard]] std::string id_of(std::size_t n);
     [[nodiscard]] std::size_t at_port(std::int64_t port) const;
     void announce(std::size_t n);
+    void introduce();
+    [[nodiscard]] std::map<std::string, std::string> epochs_seen_by(std::size_t n);  // by id
     [[nodiscard]] std::optional<std::size_t> owner_seen_by(std::size_t n, std::uint16_t slot);
     void must(std::size_t n, const std::vector<std::string>& words);
     void add_server(const options&);

@@ -74,7 +74,8 @@ class crowd {
 
 class presences {
   public:
-    presences(const std::vector<fault>& faults, const presence& how) : how_(how) {
+    presences(const std::vector<fault>& faults, const presence& how, bool by_votes)
+        : how_(how), by_votes_(by_votes) {
         time_ns latest = long_ago;
         for (const auto& f : faults) {
             latest = std::max(latest, f.to);
@@ -95,7 +96,7 @@ class presences {
         }
         const bool clean = a.held() ? a.release == phase::ok : a.answer == phase::busy;
         if (!clean || trouble_until(last) >= a.asked) return linger(a, std::max(last, a.believed));
-        return a.held() || a.wait == 0 ? last : last + how_.undone_after;
+        return !by_votes_ && (a.held() || a.wait == 0) ? last : last + how_.undone_after;
     }
     [[nodiscard]] time_ns linger(const attempt& a, time_ns last) const {
         const auto until = trouble_until(last);
@@ -108,6 +109,7 @@ class presences {
     }
 
     presence how_;
+    bool by_votes_;  // what was not enough of them, or is too much, is given back a moment later
     std::vector<time_ns> begun_, over_;
     std::map<std::uint32_t, time_ns> killed_;
 };
@@ -116,14 +118,14 @@ class presences {
 
 violations check_refusals(std::span<const attempt> attempts, const lock_row& lock,
                           const std::vector<fault>& faults, const presence& how) {
-    const presences present{faults, how};
+    const presences present{faults, how, lock.may_end_early};
     crowd all, writers;
     std::map<std::uint32_t, crowd> of_process;
     for (const auto& a : attempts) {
         const auto s = present.of(a);
         of_process[a.process].add(s);
-        // Who only asked once and was refused had nothing.
-        if (a.answer == phase::busy && a.wait == 0) continue;
+        // Who only asked once and was refused had nothing; of several servers it may have had some.
+        if (a.answer == phase::busy && a.wait == 0 && !lock.may_end_early) continue;
         all.add(s);
         if (a.side == side::writer) writers.add(s);
     }

@@ -85,7 +85,8 @@ struct lock_row {
     bool dead_stay_in_line = false;
     // A failover may lose grants: only what the resource accepts is promised.
     bool best_effort = false;
-    // Its holder may be told that it is over before its deadline, without anybody else having had it by then.
+    // Of several servers, by votes: its holder may be told that it is over before its deadline, without
+    // anybody else having had it by then; and who is refused may have had some of them for a moment.
     bool may_end_early = false;
 
     friend bool operator==(const lock_row&, const lock_row&) = default;

@@ -181,6 +181,22 @@ TEST(a_no, beside_another_thread_of_the_same_client_says_nothing) {
     EXPECT_EQ(check_refusals(std::vector{refused(1, 10, 50, 1), refused(2, 30, 31, 2)}, lock, {}).size(), 2U);
 }
 
+TEST(a_no, of_several_servers_may_be_due_to_another_who_had_some_of_them) {
+    lock_row lock{"it"};
+    lock.may_end_early = true;
+    presence how;
+    how.undone_after = 5;
+    const auto said = [&](std::vector<attempt> history) {
+        return check_refusals(history, lock, {}, how).size();
+    };
+    EXPECT_EQ(said({refused(1, 10, 50, 1), refused(2, 30, 31, 2)}), 0U);
+    // What was not enough is given back behind the answer, and what is more than enough is too.
+    EXPECT_EQ(said({refused(1, 10, 26, 1), refused(2, 30, 31, 2)}), 1U);
+    EXPECT_EQ(said({holding(1, 10, 26), refused(2, 30, 31, 2)}), 0U);
+    EXPECT_EQ(said({refused(1, 10, 24, 1), refused(2, 30, 31, 2)}), 2U);
+    EXPECT_EQ(said({holding(1, 10, 23), refused(2, 30, 31, 2)}), 1U);
+}
+
 TEST(a_no, to_a_reader_is_right_only_if_there_may_be_a_writer) {
     const lock_row lock{"it", model::shared};
     auto other = holding(1, 10, 50);
