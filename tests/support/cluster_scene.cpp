@@ -247,9 +247,15 @@ void cluster_scene::end_move(std::uint16_t slot, std::size_t to) {
         if (n != from && n != to && runs(n))
             must(n, {"CLUSTER", "SETSLOT", std::to_string(slot), "NODE", id});
     if (!eventually(patience, [&] {
-            for (std::size_t n = 0; n < size(); ++n)
-                if (runs(n) && owner_seen_by(n, slot) != to) return false;
-            return true;
+            bool all = true;
+            for (std::size_t n = 0; n < size(); ++n) {
+                if (!runs(n) || owner_seen_by(n, slot) == to) continue;
+                // A message that the old owner had sent before may have made it forget; replicas are not
+                // told.
+                server(n).command({"CLUSTER", "SETSLOT", std::to_string(slot), "NODE", id});
+                all = false;
+            }
+            return all;
         }))
         throw std::runtime_error{"the servers do not agree on who serves slot " + std::to_string(slot)};
 }
