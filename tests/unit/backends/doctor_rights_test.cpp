@@ -42,7 +42,8 @@ TEST(rights, a_member_of_a_redlock_has_fewer_kinds_and_neither_a_line_nor_channe
     EXPECT_EQ(kinds, (std::vector<std::string>{"mutex", "mutex with fences", "recursive_mutex"}));
     const std::optional<lock_name> some[] = {std::nullopt, lock_name{"job"}};
     for (const auto& name : some) {
-        const auto& words = rights_question{name, {}, true}.words();
+        const rights_question q{name, {}, true};
+        const auto& words = q.words();
         for (const auto* word : {"SUBSCRIBE", "PUBLISH", "ZADD"})
             EXPECT_EQ(std::find(words.begin(), words.end(), word), words.end()) << word;
     }
