@@ -121,8 +121,10 @@ TEST_F(on_two_servers, two_that_disagree_on_the_order_both_come_through) {
     multi_lock one{ones, impatient};
     multi_lock two{twos, impatient};
     std::atomic<int> inside{0};
+    // Until they have met, which on a busy machine they may not at once.
+    const stopwatch since;
     const auto takes_turns = [&](multi_lock& lock) {
-        for (int i = 0; i < 20; ++i) {
+        for (int i = 0; i < 20 || (waits_in_hand == 0 && since.took() < patience); ++i) {
             const auto held = lock.acquire();
             EXPECT_EQ(inside.fetch_add(1), 0);
             inside.fetch_sub(1);
