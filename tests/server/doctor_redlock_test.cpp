@@ -115,17 +115,23 @@ TEST_F(doctor_of_a_redlock, compares_the_clocks_of_the_members) {
 // --- restarts ---------------------------------------------------------------------------------------
 
 TEST_F(doctor_of_a_redlock, members_in_quarantine_are_a_danger_where_they_are_missed) {
-    const std::string options = strict + "longest_lease=8s,";
+    constexpr milliseconds longest = slower > 1 ? 20s : 8s;  // to start two servers takes less
+    const std::string options = strict + "longest_lease=" + std::to_string(longest.count()) + "ms,";
     const auto lock = [&] {
-        client c{with(options, 8s)};
+        client c{with(options, longest)};
         return code_of([&] { (void)mutex(c, "job").try_acquire(); });
     };
+    const auto locks_soon = [&] {
+        return eventually(longest + patience, [&] { return lock() == std::error_code{}; });
+    };
     const auto says_soon = [&](severity wanted) {
-        return eventually(patience, [&] { return said(examined(url(options)), "quarantine") == wanted; });
+        return eventually(longest + patience,
+                          [&] { return said(examined(url(options)), "quarantine") == wanted; });
     };
     EXPECT_EQ(said(examined(url()), "quarantine"), std::nullopt) << "they are trusted";
     ASSERT_TRUE(says_soon(severity::ok));
-    EXPECT_EQ(lock(), std::error_code{});
+    // A server tells whole seconds, so who meets it a moment later may count to one more.
+    EXPECT_TRUE(locks_soon());
     for (const auto i : {0U, 1U}) {
         servers[i].stop();
         servers[i].start();
@@ -145,7 +151,7 @@ TEST_F(doctor_of_a_redlock, members_in_quarantine_are_a_danger_where_they_are_mi
     EXPECT_NE(some[0].found.find("; no lock is granted for "), std::string::npos) << some[0].found;
     EXPECT_EQ(lock(), errc::quarantined);
     ASSERT_TRUE(says_soon(severity::ok));
-    EXPECT_EQ(lock(), std::error_code{});
+    EXPECT_TRUE(locks_soon());
 }
 
 // --- the marks ----------------------------------------------------------------------------------------
