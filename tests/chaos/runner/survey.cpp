@@ -3,10 +3,14 @@
 #include "support/eventually.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <string>
 
 namespace holdfast::chaos {
 
 namespace {
+
+using namespace std::chrono_literals;
 
 bool may_stay(const std::string& key, const std::vector<run_lock>& locks) {
     return std::any_of(locks.begin(), locks.end(), [&](const run_lock& l) {
@@ -31,6 +35,16 @@ std::vector<std::string> survey_keys(topology& servers, const std::vector<run_lo
                 // A server of a cluster that has it not refuses to answer.
                 if (!test::eventually(limit, [&] { return server->command({"EXISTS", name}).number == 0; }))
                     wrong.push_back("the lock \"" + name + "\" is still held");
+            }
+            // Of who was killed late in the round a permit may be out for as long as its lease; the next
+            // round knows nothing of it. Other keys than those of permits are an error, and so no number.
+            for (const auto& key : l.lasting) {
+                const auto out = [&] {
+                    const auto now = std::chrono::system_clock::now().time_since_epoch() / 1ms;
+                    return server->command({"ZCOUNT", key, std::to_string(now), "+inf"}).number;
+                };
+                if (!test::eventually(limit, [&] { return out() == 0; }))
+                    wrong.push_back("permits of \"" + key + "\" are still out");
             }
         }
     }
