@@ -1,10 +1,12 @@
 #include "backends/quorum/looking.hpp"
 
 #include "backends/quorum/poll.hpp"
+#include "base/text.hpp"
 
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -25,25 +27,31 @@ using answers = std::vector<std::optional<T>>;
 template <class T>
 class gathering {
   public:
-    gathering(std::size_t members, callback<void(answers<T>, failure)> done)
-        : said_(members), open_(members), done_(std::move(done)) {}
+    gathering(std::vector<std::string> members, callback<void(answers<T>, failure)> done)
+        : members_(std::move(members)),
+          said_(members_.size()),
+          open_(members_.size()),
+          done_(std::move(done)) {}
 
     bool add(std::size_t who, result<T> one) {
         if (auto* good = std::get_if<T>(&one))
             said_[who] = std::move(*good);
         else
-            object(std::get<failure>(one));
+            object(members_[who], std::get<failure>(one));
         return --open_ == 0;
     }
     void tell() { done_(std::move(said_), std::move(why_)); }
 
   private:
-    // A connection's own words name its server.
-    void object(const failure& no) {
+    // A connection's own words name its server; those of a server do not.
+    void object(const std::string& who, const failure& no) {
         if (graver(no.code, why_.code)) why_.code = no.code;
-        why_.text.append(why_.text.empty() ? "" : "; ").append(no.in_one());
+        const auto said = no.in_one();
+        why_.text.append(why_.text.empty() ? "" : "; ")
+            .append(said.find(who) != std::string::npos ? said : who + ": " + said);
     }
 
+    const std::vector<std::string> members_;
     answers<T> said_;
     std::size_t open_;
     failure why_;
@@ -73,7 +81,10 @@ void gather(council& c, handler<result<Joined>> done, Join join, Put put) {
         }
         done(join(std::move(said)));
     };
-    ask_all<result<T>>(c.size(), std::make_shared<poll<gathering<T>>>(c.size(), std::move(judge)), put);
+    std::vector<std::string> members;
+    for (std::size_t i = 0; i < c.size(); ++i) members.push_back(base::printable(c.address(i)));
+    ask_all<result<T>>(c.size(), std::make_shared<poll<gathering<T>>>(std::move(members), std::move(judge)),
+                       put);
 }
 
 // What `heard` of so many members say; who of them knows nothing of the lock may be left out of `seen`.
