@@ -86,7 +86,7 @@ void director::fault(const process& who, const std::string& text) {
 }
 
 std::string director::owner() {
-    look(boot_clock::now());
+    look();
     return made_.owner();
 }
 
@@ -95,13 +95,13 @@ bool director::is_kept() const {
 }
 
 bool director::key_expires() {
-    look(boot_clock::now());
+    look();
     if (!is_kept()) throw too_slow("the key was gone already");
     return std::ranges::all_of(nodes_, [](const node& one) { return one.identity.empty() || one.ends; });
 }
 
 boot_clock::time_point director::key_ends() {
-    look(boot_clock::now());
+    look();
     auto first = boot_clock::time_point::max();
     for (const auto& one : nodes_) first = std::min(first, one.ends.value_or(first));
     if (first == boot_clock::time_point::max()) throw too_slow("the key was gone already");
@@ -114,7 +114,7 @@ void director::must_last(std::chrono::milliseconds at_least) const {
 
 void director::wait_until_gone() {
     const auto limit = boot_clock::now() + 2 * ttl_ + answer_limit;
-    while (look(boot_clock::now()), is_kept()) {
+    while (look(), is_kept()) {
         if (boot_clock::now() > limit)
             throw play_broken(fmt::format("the key of {} does not come to its end", scheme_));
         listen(look_gap);
@@ -123,7 +123,7 @@ void director::wait_until_gone() {
 
 bool director::wait_beyond_ttl() {
     const auto end = key_ends() + ttl_ / 2;
-    while (look(boot_clock::now()), is_kept()) {
+    while (look(), is_kept()) {
         if (boot_clock::now() > end) return false;
         const auto before = boot_clock::now();
         listen(look_gap);
@@ -151,7 +151,7 @@ bool director::stops_at(std::string_view point) const {
 // --- what happens ------------------------------------------------------------------------------------------
 
 record director::finish() {
-    look(boot_clock::now());
+    look();
     listen(std::chrono::milliseconds{0});
     const auto end = since_start(boot_clock::now());
     processes_.clear();
@@ -238,8 +238,8 @@ bool director::is_settled(std::size_t number, const process& who) {
     return true;
 }
 
-void director::look(boot_clock::time_point at) {
-    for (std::size_t i = 0; i < nodes_.size(); ++i) look_at(i, at);
+void director::look(std::optional<boot_clock::time_point> changed) {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) look_at(i, changed);
 }
 
 std::string director::owner_of(const std::string& identity) const {
@@ -254,13 +254,15 @@ std::string director::owner_of(const std::string& identity) const {
     return under_way.empty() ? running_ : std::string{};
 }
 
-void director::look_at(std::size_t number, boot_clock::time_point at) {
+void director::look_at(std::size_t number, std::optional<boot_clock::time_point> changed) {
     auto& one = nodes_[number];
+    const auto before = boot_clock::now();
     const auto seen = one.truth ? one.truth->look(key) : keeping{};  // nobody: it is dead
-    const auto asked = boot_clock::now();
+    const auto after = boot_clock::now();
     if (seen.identity.empty()) {
         // The server dates the end better than we, who looked later.
-        made_.owned_by(number, "", since_start(one.ends ? std::min(at, *one.ends) : at));
+        const auto gone = changed.value_or(after);
+        made_.owned_by(number, "", since_start(one.ends ? std::min(gone, *one.ends) : gone));
         one.ends.reset();
         one.identity.clear();
         return;
@@ -268,10 +270,10 @@ void director::look_at(std::size_t number, boot_clock::time_point at) {
     if (seen.identity != one.identity) {
         const auto who = owner_of(seen.identity);
         if (who.empty()) return;  // whoever took it has not told so yet
-        made_.owned_by(number, who, since_start(at));
+        made_.owned_by(number, who, since_start(changed.value_or(before)));
         one.identity = seen.identity;
     }
-    one.ends = seen.left ? std::optional{asked + *seen.left} : std::nullopt;
+    one.ends = seen.left ? std::optional{after + *seen.left} : std::nullopt;
 }
 
 }  // namespace holdfast::lab

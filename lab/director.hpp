@@ -240,9 +240,9 @@ class director {
     // cannot count: waits until all have done what they were asked, so that the same is seen in every run.
     void settle(const process& who);
     [[nodiscard]] bool is_settled(std::size_t number, const process& who);
-    // Reads the keys; `at` is when they changed, if they have.
-    void look(boot_clock::time_point at);
-    void look_at(std::size_t number, boot_clock::time_point at);
+    // Reads the keys; `changed` is when they did, if they have and it is known.
+    void look(std::optional<boot_clock::time_point> changed = {});
+    void look_at(std::size_t number, std::optional<boot_clock::time_point> changed);
     // Whose key it is that is there now; empty: that cannot be told yet.
     [[nodiscard]] std::string owner_of(const std::string& identity) const;
     [[nodiscard]] bool is_kept() const;  // somewhere

@@ -98,25 +98,25 @@ void director::use_masters(int number) {
 }
 
 void director::kill(int server) {
-    look(boot_clock::now());
+    look();
     auto& one = numbered(server);
     one.server->kill();
     one.truth.reset();
     remark(fmt::format("node {} is killed (SIGKILL)", server));
-    look(boot_clock::now());
+    look();
 }
 
 void director::restart(int server) {
-    look(boot_clock::now());
+    look();
     auto& one = numbered(server);
     one.server->restart();
     one.truth = std::make_unique<redis_keeper>(one.socket, password_);
     remark(fmt::format("node {} is killed, and started again without its data", server));
-    look(boot_clock::now());
+    look();
 }
 
 void director::step_clock(int server, std::chrono::seconds by) {
-    look(boot_clock::now());
+    look();
     auto& one = numbered(server);
     const auto time = [&] {
         return std::chrono::seconds{std::stoll(to(one).send({"TIME"}).items().at(0).text())};
@@ -126,7 +126,7 @@ void director::step_clock(int server, std::chrono::seconds by) {
     if (time() - before < by / 2)
         throw std::runtime_error("the clock of a server cannot be set wrong here: LD_PRELOAD has no effect");
     remark(fmt::format("the clock of node {} jumps by {} s", server, by.count()));
-    look(boot_clock::now());
+    look();
 }
 
 void director::use_master_and_replica() {
@@ -164,14 +164,14 @@ void director::cut_replication() {
 }
 
 void director::fail_over() {
-    look(boot_clock::now());
+    look();
     auto& first = nodes_.front();
     first.server->kill();
     remark("the master is killed (SIGKILL)");
     first.socket = replica_->socket().string();
     first.truth = std::make_unique<redis_keeper>(first.socket, password_);
     intervene(first, {"REPLICAOF", "NO", "ONE"});
-    look(boot_clock::now());
+    look();
 }
 
 void director::lay_ways(part& of, const peculiarities& how) {

@@ -27,7 +27,7 @@ std::string process::arrive() {
     by_.running_ = name_;
     auto at = by_.wait_for(*this);
     by_.settle(*this);
-    by_.look(last_command_.value_or(boot_clock::now()));
+    by_.look(last_command_);
     return at;
 }
 
@@ -60,7 +60,7 @@ void process::writes() {
 }
 
 void process::kill() {
-    by_.look(boot_clock::now());
+    by_.look();
     child_.signal(SIGKILL);
     by_.fault(*this, "is killed (SIGKILL)");
     by_.made_.dies(name_, by_.since_start(boot_clock::now()));
@@ -72,6 +72,10 @@ void process::pause() {
         broken(ended_ ? point::ended : stands_at_);
     child_.signal(SIGSTOP);
     child_.wait_until_stopped();
+    // It may have renewed its key until now.
+    const bool kept = by_.is_kept();
+    by_.look();
+    if (kept && !by_.is_kept()) throw too_slow("the key ended before its owner stood still");
     by_.fault(*this, "stands still (SIGSTOP)");
     by_.made_.stands_still(name_, by_.since_start(boot_clock::now()));
 }
