@@ -27,8 +27,8 @@ enum class lock_kind : std::uint8_t {
 struct run_lock {
     lock_kind kind;
     lock_row row;
-    // Keys that have no time to live and are there to stay: a number of permits, Redisson's count of fences
-    // and line.
+    // Keys that have no time to live and are there to stay: of permits how many are free, and whose the
+    // others are; Redisson's count of fences, and line.
     std::vector<std::string> lasting{};
     // Of a multi_lock.
     std::vector<std::string> members{};

@@ -10,8 +10,8 @@
 
 namespace holdfast::chaos {
 
-// All clients stand still: no key lives for ever that should not, and within the limit no lock is held any
-// more. Returns what is wrong.
+// All clients stand still: no key lives for ever that should not, within the limit no lock is held any more,
+// and no permit is lost. Returns what is wrong.
 [[nodiscard]] std::vector<std::string> survey_keys(topology& servers, const std::vector<run_lock>& locks,
                                                    std::chrono::milliseconds limit);
 // All clients have gone: nobody listens any more.
