@@ -233,6 +233,8 @@ struct membership {
     std::string of;  // "the redlock"
     // It keeps a key there, as a mutex of this name; where it may not the server has no vote.
     lock_name mark;
+    // The locks that it has there. Who waits for one only asks again: it uses neither lines nor messages.
+    std::vector<kind> kinds{};
     // It asks for the age of promotions; where it may not each client waits for so long after one.
     std::optional<milliseconds> grace{};
 };

@@ -1,5 +1,6 @@
 #include "backends/quorum/examining.hpp"
 
+#include "backends/quorum/kinds.hpp"
 #include "backends/quorum/marks.hpp"
 #include "base/text.hpp"
 
@@ -21,7 +22,7 @@ bool takes_the_vote(const finding& f) {
 
 // What a member is asked beside what any server is.
 backend::examine_request asked_of_members(const council& c, backend::examine_request wanted) {
-    wanted.part = {"the redlock", c.mark_key()};
+    wanted.part = {"the redlock", c.mark_key(), kinds_had()};
     if (c.wanted.quarantine) wanted.part->grace = c.wanted.longest_lease;
     return wanted;
 }

@@ -1,5 +1,6 @@
 #include "backends/quorum/looking.hpp"
 
+#include "backends/quorum/objections.hpp"
 #include "backends/quorum/poll.hpp"
 #include "base/text.hpp"
 
@@ -37,24 +38,16 @@ class gathering {
         if (auto* good = std::get_if<T>(&one))
             said_[who] = std::move(*good);
         else
-            object(members_[who], std::get<failure>(one));
+            objections_.add(members_[who], std::get<failure>(one));
         return --open_ == 0;
     }
-    void tell() { done_(std::move(said_), std::move(why_)); }
+    void tell() { done_(std::move(said_), {objections_.gravest(), objections_.text()}); }
 
   private:
-    // A connection's own words name its server; those of a server do not.
-    void object(const std::string& who, const failure& no) {
-        if (graver(no.code, why_.code)) why_.code = no.code;
-        const auto said = no.in_one();
-        why_.text.append(why_.text.empty() ? "" : "; ")
-            .append(said.find(who) != std::string::npos ? said : who + ": " + said);
-    }
-
     const std::vector<std::string> members_;
     answers<T> said_;
     std::size_t open_;
-    failure why_;
+    objections objections_;
     callback<void(answers<T>, failure)> done_;
 };
 

@@ -9,12 +9,6 @@
 
 namespace holdfast::quorum_backend {
 
-// Of several reasons the one that somebody must mend.
-[[nodiscard]] inline bool graver(const std::error_code& a, const std::error_code& b) {
-    const auto weight = [](const std::error_code& c) { return !c ? 0 : c == condition::misuse ? 2 : 1; };
-    return weight(a) > weight(b);
-}
-
 // Answers come on whichever threads read them. `Count` is given them one at a time:
 //   bool add(std::size_t who, Answer)   true: it knows enough, and is given no more
 //   void tell()                         then, once, with nothing locked

@@ -111,12 +111,7 @@ vote round::read(std::size_t who, const attempt_answer& answer) {
 }
 
 void round::object(std::size_t who, const failure& why) {
-    if (graver(why.code, gravest_)) gravest_ = why.code;
-    // A connection's own words begin with its address.
-    const auto address = base::printable(members_->address(who));
-    const auto said = why.in_one();
-    const auto text = said.find(address) != std::string::npos ? said : address + ": " + said;
-    objections_.append(objections_.empty() ? "" : "; ").append(text);
+    objections_.add(base::printable(members_->address(who)), why);
 }
 
 // As long as members are given for their answers.
@@ -135,7 +130,7 @@ std::size_t round::wanting(time_point now) const {
 
 // What members said instead of yes or no, whose yes does not count, and who has said nothing though there was
 // time for it.
-std::string round::objections(time_point now, const std::string& doubts) const {
+std::string round::what_was_missing(time_point now, const std::string& doubts) const {
     std::string silent;
     for (std::size_t i = 0; i < members_->size() && waited(now); ++i) {
         if (voted_.test(i)) continue;
@@ -144,7 +139,7 @@ std::string round::objections(time_point now, const std::string& doubts) const {
     }
     std::string all;
     for (const auto& one :
-         {std::string_view{objections_}, std::string_view{doubts}, std::string_view{silent}})
+         {std::string_view{objections_.text()}, std::string_view{doubts}, std::string_view{silent}})
         if (!one.empty()) all.append(all.empty() ? "" : "; ").append(one);
     return all;
 }
@@ -220,7 +215,8 @@ attempt_answer round::answer(ballot::outcome o, time_point now) {
             return refused{{make_error_code(errc::lease_too_short), "the members answered too late"}};
         case ballot::outcome::unavailable: break;
     }
-    if (gravest_ == condition::misuse) return refused{{gravest_, objections(now)}};
+    if (objections_.gravest() == condition::misuse)
+        return refused{{objections_.gravest(), what_was_missing(now)}};
     if (auto outlook = members_->look(now); outlook.what != council::prospects::good)
         return std::move(outlook.why);
     const auto doubts = members_->about(ballot_->doubted(), wanting(now), sent_);
@@ -228,7 +224,7 @@ attempt_answer round::answer(ballot::outcome o, time_point now) {
     if (waited(now))
         text = std::string{"too few members "} + (doubts.why.empty() ? "" : "that can vote ") +
                "have answered within node_timeout (" + base::to_text(members_->wanted.node_timeout) + ")";
-    text += ": " + objections(now, doubts.why);
+    text += ": " + what_was_missing(now, doubts.why);
     if (!doubts.over_at) return refused{{errc::unavailable, std::move(text)}};
     const auto left = std::max(*doubts.over_at - now, boot_clock::duration::zero());
     return refused{{errc::quarantined, std::move(text)}, std::chrono::ceil<milliseconds>(left)};

@@ -3,6 +3,7 @@
 
 #include "backends/quorum/council.hpp"
 #include "backends/quorum/docket.hpp"
+#include "backends/quorum/objections.hpp"
 
 #include <holdfast/backend.hpp>
 
@@ -51,7 +52,7 @@ class round final : public matter, public std::enable_shared_from_this<round> {
     void obey(const engine::ballot::action& a, time_point now) EXCLUDES(mutex_);
     void object(std::size_t who, const backend::failure& why) REQUIRES(mutex_);
     [[nodiscard]] bool waited(time_point now) const REQUIRES(mutex_);
-    [[nodiscard]] std::string objections(time_point now, const std::string& doubts = {}) const
+    [[nodiscard]] std::string what_was_missing(time_point now, const std::string& doubts = {}) const
         REQUIRES(mutex_);
     [[nodiscard]] std::size_t wanting(time_point now) const REQUIRES(mutex_);
     [[nodiscard]] backend::attempt_answer answer(engine::ballot::outcome o, time_point now) REQUIRES(mutex_);
@@ -72,9 +73,8 @@ class round final : public matter, public std::enable_shared_from_this<round> {
     std::optional<engine::ballot> ballot_ GUARDED_BY(mutex_);
     bool granted_ GUARDED_BY(mutex_) = false;
     engine::member_set voted_ GUARDED_BY(mutex_);
-    std::string holder_ GUARDED_BY(mutex_);       // one of those who have it
-    std::error_code gravest_ GUARDED_BY(mutex_);  // of what members said instead of yes or no
-    std::string objections_ GUARDED_BY(mutex_);
+    std::string holder_ GUARDED_BY(mutex_);     // one of those who have it
+    objections objections_ GUARDED_BY(mutex_);  // what members said instead of yes or no
 };
 
 }  // namespace holdfast::quorum_backend

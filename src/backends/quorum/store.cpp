@@ -1,6 +1,7 @@
 #include "backends/quorum/store.hpp"
 
 #include "backends/quorum/examining.hpp"
+#include "backends/quorum/kinds.hpp"
 #include "backends/quorum/looking.hpp"
 #include "backends/quorum/poll.hpp"
 #include "backends/quorum/round.hpp"
@@ -19,33 +20,6 @@ using engine::tally;
 
 constexpr capabilities what_we_have{
     .name = "redlock", .gives = strength::quorum, .survives_us = true, .votes = true};
-
-// Why a kind cannot be had here; empty if it can.
-std::string_view objection_to(kind k) {
-    switch (k) {
-        case kind::native:
-        case kind::native_fenced:
-        // An owner is one attempt's, and how often it holds the lock its client counts: the count on a member
-        // is only shown there. So what is undone was never a part of an earlier grant.
-        case kind::recursive: return {};
-        case kind::semaphore:
-        case kind::permit_semaphore:
-            return "a semaphore cannot be counted by votes: of two permits on three servers three clients "
-                   "could each win "
-                   "two servers";
-        case kind::latch: return "a latch is a counter, and counters on several servers drift apart";
-        case kind::fair:
-            return "a fair lock needs one queue; one on each server would have a different order on each";
-        case kind::recursive_fenced:
-            return "its fences are a counter, and counters on several servers drift apart; use "
-                   "mutex{.fenced = true}";
-        case kind::shared_read:
-        case kind::shared_write:
-            return "only mutex and recursive_mutex can be had on a redlock; a multi_lock of one shared_mutex "
-                   "on each server needs all servers, and works";
-    }
-    return {};
-}
 
 // The votes on each of the locks that are renewed together.
 class renewal {

@@ -75,7 +75,7 @@ violations judge(const history& h, const judgement_settings& how) {
         append(found, check_strikes(all, events[i], strikes[i]));
         if (!lock.best_effort) {
             append(found, check_holders(all, lock));
-            if (!lock.may_end_early) append(found, check_losses(all));
+            if (!lock.by_votes) append(found, check_losses(all));
         }
         std::vector<attempt> outer;
         std::copy_if(all.begin(), all.end(), std::back_inserter(outer), outermost);

@@ -118,14 +118,14 @@ class presences {
 
 violations check_refusals(std::span<const attempt> attempts, const lock_row& lock,
                           const std::vector<fault>& faults, const presence& how) {
-    const presences present{faults, how, lock.may_end_early};
+    const presences present{faults, how, lock.by_votes};
     crowd all, writers;
     std::map<std::uint32_t, crowd> of_process;
     for (const auto& a : attempts) {
         const auto s = present.of(a);
         of_process[a.process].add(s);
         // Who only asked once and was refused had nothing; of several servers it may have had some.
-        if (a.answer == phase::busy && a.wait == 0 && !lock.may_end_early) continue;
+        if (a.answer == phase::busy && a.wait == 0 && !lock.by_votes) continue;
         all.add(s);
         if (a.side == side::writer) writers.add(s);
     }

@@ -87,7 +87,7 @@ struct lock_row {
     bool best_effort = false;
     // Of several servers, by votes: its holder may be told that it is over before its deadline, without
     // anybody else having had it by then; and who is refused may have had some of them for a moment.
-    bool may_end_early = false;
+    bool by_votes = false;
 
     friend bool operator==(const lock_row&, const lock_row&) = default;
 };

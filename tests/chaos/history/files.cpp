@@ -115,7 +115,7 @@ void save(const history& h, const std::filesystem::path& file) {
         out.put(l.permits);
         out.put(l.dead_stay_in_line);
         out.put(l.best_effort);
-        out.put(l.may_end_early);
+        out.put(l.by_votes);
     }
     out.put(h.faults.size());
     for (const auto& f : h.faults) {
@@ -147,7 +147,7 @@ history load(const std::filesystem::path& file) {
         l.permits = in.get<std::uint32_t>();
         l.dead_stay_in_line = in.get<bool>();
         l.best_effort = in.get<bool>();
-        l.may_end_early = in.get<bool>();
+        l.by_votes = in.get<bool>();
     }
     for (auto n = in.count(); n > 0; --n) {
         auto& f = h.faults.emplace_back();

@@ -27,7 +27,7 @@ std::vector<run_lock> locks_of(std::string_view subject, std::string_view topolo
     add({tasks, {"tasks0"}});
     add({multi, {"multi0"}, {}, {"multi0.a", "multi0.b"}});
     if (topology == "quorum") {
-        for (auto& l : all) l.row.may_end_early = true;
+        for (auto& l : all) l.row.by_votes = true;
         return all;
     }
     add({shared, {"shared0", model::shared}});

@@ -183,7 +183,7 @@ TEST(a_no, beside_another_thread_of_the_same_client_says_nothing) {
 
 TEST(a_no, of_several_servers_may_be_due_to_another_who_had_some_of_them) {
     lock_row lock{"it"};
-    lock.may_end_early = true;
+    lock.by_votes = true;
     presence how;
     how.undone_after = 5;
     const auto said = [&](std::vector<attempt> history) {

@@ -1,4 +1,5 @@
 // Which rights locks need, how they are asked about, and what is read from the answers.
+#include "backends/quorum/kinds.hpp"
 #include "backends/redis/doctor/rights.hpp"
 #include "backends/redis/missing.hpp"
 #include "backends/redis/scripts.hpp"
@@ -33,8 +34,9 @@ TEST(rights, every_script_that_a_lock_uses_is_asked_for) {
 }
 
 TEST(rights, a_member_of_a_redlock_has_fewer_kinds_and_neither_a_line_nor_channels) {
+    const backend::membership part{"the redlock", lock_name{"mark"}, quorum_backend::kinds_had()};
     std::vector<std::string> kinds;
-    for (const auto& n : needs_on_member("job")) {
+    for (const auto& n : needs_of("job", part)) {
         kinds.push_back(n.shown);
         EXPECT_FALSE(n.channel);
         for (const auto& key : n.keys) EXPECT_EQ(key.name.find("holdfast:q1"), std::string::npos) << n.shown;
@@ -42,7 +44,7 @@ TEST(rights, a_member_of_a_redlock_has_fewer_kinds_and_neither_a_line_nor_channe
     EXPECT_EQ(kinds, (std::vector<std::string>{"mutex", "mutex with fences", "recursive_mutex"}));
     const std::optional<lock_name> some[] = {std::nullopt, lock_name{"job"}};
     for (const auto& name : some) {
-        const rights_question q{name, {}, true};
+        const rights_question q{name, {}, part};
         const auto& words = q.words();
         for (const auto* word : {"SUBSCRIBE", "PUBLISH", "ZADD"})
             EXPECT_EQ(std::find(words.begin(), words.end(), word), words.end()) << word;

@@ -21,7 +21,7 @@ class asking : public std::enable_shared_from_this<asking> {
   public:
     asking(redis::node& node, const inquiry& i, std::function<void(seen)> done)
         : node_(node), deadline_(i.deadline), patience_(i.patience), done_(std::move(done)) {
-        if (i.as != part::sentinel) found_.rights.emplace(i.wanted.name, i.own, i.wanted.part.has_value());
+        if (i.as != part::sentinel) found_.rights.emplace(i.wanted.name, i.own, i.wanted.part);
         found_.wanted = i.wanted;
         found_.as = i.as;
         found_.watched = i.watched;

@@ -84,7 +84,9 @@ std::vector<std::pair<std::string, importance>> commands_of(std::string_view scr
     return found;
 }
 
-std::vector<needs> needs_of(const std::string& name) {
+namespace {
+
+std::vector<needs> needs_of_all_kinds(const std::string& name) {
     namespace s = redis_scripts;
     using enum importance;
     const resource wake{std::string{wake_prefix} + base::client_id::make().base64url(),
@@ -133,17 +135,21 @@ std::vector<needs> needs_of(const std::string& name) {
     return all;
 }
 
-std::vector<needs> needs_on_member(const std::string& name) {
-    std::vector<needs> some;
-    for (auto& n : needs_of(name)) {
-        if (n.of != kind::native && n.of != kind::native_fenced && n.of != kind::recursive) continue;
-        // Who waits here only asks again, and WAIT is for the replicas of a lone server.
+}  // namespace
+
+std::vector<needs> needs_of(const std::string& name, const std::optional<backend::membership>& part) {
+    auto all = needs_of_all_kinds(name);
+    if (!part) return all;
+    std::erase_if(all, [&](const needs& n) {
+        return std::find(part->kinds.begin(), part->kinds.end(), n.of) == part->kinds.end();
+    });
+    for (auto& n : all) {
+        // WAIT too is for the replicas of a lone server.
         std::erase_if(n.commands, [](const auto& c) { return c.second < importance::needed; });
         std::erase_if(n.keys, [](const resource& key) { return key.how < importance::needed; });
         n.channel.reset();
-        some.push_back(std::move(n));
     }
-    return some;
+    return all;
 }
 
 namespace {

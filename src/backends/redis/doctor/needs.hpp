@@ -37,10 +37,10 @@ struct needs {
     std::optional<resource> channel;
 };
 
-// Those of all kinds for a lock of this name.
-[[nodiscard]] std::vector<needs> needs_of(const std::string& name);
-// On a member of a redlock, which knows fewer kinds, and neither a line of waiters nor messages.
-[[nodiscard]] std::vector<needs> needs_on_member(const std::string& name);
+// Those of all kinds for a lock of this name; of those alone that the store has of which this server is a
+// part.
+[[nodiscard]] std::vector<needs> needs_of(const std::string& name,
+                                          const std::optional<backend::membership>& part = {});
 // Those of the client itself, as the options of its URL have it.
 [[nodiscard]] std::vector<needs> own_needs(const backend::examine_request&, const redis::quarantine_config&);
 

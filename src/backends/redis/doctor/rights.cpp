@@ -103,10 +103,9 @@ std::vector<std::string> example_of(std::string_view command, const std::string&
 }
 
 rights_question::rights_question(const std::optional<lock_name>& name, const std::vector<needs>& own,
-                                 bool on_member)
+                                 const std::optional<backend::membership>& part)
     : named_(name.has_value()),
-      needs_((on_member ? needs_on_member : needs_of)(
-          name ? name->str() : "holdfast:doctor:" + base::client_id::make().base64url())),
+      needs_(needs_of(name ? name->str() : "holdfast:doctor:" + base::client_id::make().base64url(), part)),
       words_{"EVAL", std::string{redis_scripts::rights.text}, "0"} {
     needs_.insert(needs_.end(), own.begin(), own.end());
     add_commands();

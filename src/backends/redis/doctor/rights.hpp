@@ -42,7 +42,7 @@ class rights_question {
     // Without a name only commands, the wake channel and the client's own keys are asked about: those of
     // locks differ from one to the next.
     explicit rights_question(const std::optional<lock_name>& name, const std::vector<needs>& own = {},
-                             bool on_member = false);
+                             const std::optional<backend::membership>& part = {});
 
     // EVAL, the script, its arguments.
     [[nodiscard]] const std::vector<std::string>& words() const noexcept { return words_; }
