@@ -136,6 +136,7 @@ void connector::try_next() {
     stream_ = std::make_shared<io::stream>();
     parser_ = std::make_unique<parser>(config_.caps);
     sent_ = 0;
+    broken_ = {};
     const auto& address = addresses_[next_address_++];
     if (const auto ec = stream_->start_connect(endpoint_, address)) {
         fail_address(ec);
@@ -160,10 +161,8 @@ void connector::watch(std::uint32_t events) {
 void connector::on_event() {
     if (!done_) return;
     if (phase_ == phase::connecting) {
-        if (const auto ec = stream_->finish_connect()) {
-            fail_address(ec);
-            return;
-        }
+        broken_ = stream_->finish_connect();
+        if (broken_ && (broken_ != std::errc::connection_reset || config_.tls)) return fail_address(broken_);
         phase_ = phase::greeting;
         if (config_.tls) {
             phase_ = phase::securing;
@@ -171,7 +170,9 @@ void connector::on_event() {
         }
     }
     if (phase_ == phase::securing) secure();
-    if (phase_ == phase::greeting && send_rest()) receive();
+    if (phase_ != phase::greeting) return;
+    send_rest();
+    receive();
 }
 
 void connector::secure() {
@@ -186,25 +187,30 @@ void connector::secure() {
     }
 }
 
-bool connector::send_rest() {
+// A server that refuses us says why and breaks the connection, perhaps before we have said anything: what it
+// said is read all the same.
+void connector::send_rest() {
     const std::string_view rest = std::string_view{handshake_.request()}.substr(sent_);
-    if (rest.empty()) return true;
+    if (rest.empty() || broken_) return;
     const auto t = stream_->send_some(rest);
     if (t.state == io::progress::failed) {
-        fail_address(t.error);
-        return false;
+        broken_ = t.error;
+        return;
     }
     sent_ += t.bytes;
     watch(sent_ == handshake_.request().size() ? EPOLLIN : EPOLLIN | EPOLLOUT);
-    return true;
 }
 
 void connector::receive() {
     std::array<char, io::receive_size> buffer;
     const auto t = stream_->recv_some(buffer);
     switch (t.state) {
-        case io::progress::would_block: return;
-        case io::progress::closed: fail_closed(); return;
+        case io::progress::would_block:
+            if (broken_) fail_address(broken_);
+            return;
+        case io::progress::closed:
+            if (broken_ && handshake_.last_error().empty()) return fail_address(broken_);
+            return fail_closed();
         case io::progress::failed: fail_address(t.error); return;
         case io::progress::done: break;
     }

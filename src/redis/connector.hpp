@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <variant>
 #include <vector>
 
@@ -52,7 +53,7 @@ class connector : public std::enable_shared_from_this<connector> {
     void watch(std::uint32_t events);
     void on_event();
     void secure();
-    bool send_rest();  // false: this stream is given up
+    void send_rest();
     void receive();
     void fail(connect_failure);
     void fail_address(std::error_code);
@@ -85,6 +86,7 @@ class connector : public std::enable_shared_from_this<connector> {
     handshake handshake_;
     std::unique_ptr<parser> parser_;
     std::size_t sent_ = 0;
+    std::error_code broken_;  // the connection; what the server had said before can still be read
 };
 
 }  // namespace holdfast::redis

@@ -120,6 +120,10 @@ bool redis_server::try_start() {
     const bool settled = eventually(start_limit, [&] {
         if (!process_->running()) return true;
         try {
+            // It is opened last. At the port another server may answer, and ours be about to end.
+            const std::unique_ptr<redisContext, void (*)(redisContext*)> own{
+                redisConnectUnixWithTimeout(socket_path().c_str(), answer_limit), &redisFree};
+            if (!own || own->err != 0) throw std::runtime_error{"its socket is not open"};
             said = command({"PING"}).text;
         } catch (const std::runtime_error& e) {
             said = e.what();

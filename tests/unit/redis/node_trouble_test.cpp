@@ -2,9 +2,14 @@
 #include "asking.hpp"
 
 #include "support/fault_proxy.hpp"
+#include "support/loopback.hpp"
 
 #include <holdfast/error.hpp>
 
+#include <sys/socket.h>
+
+#include <future>
+#include <string_view>
 #include <thread>
 
 namespace holdfast::redis {
@@ -44,6 +49,32 @@ TEST(node, a_host_that_does_not_exist_is_named) {
     node n{c, reactor, events.listener()};
     ASSERT_TRUE(events.soon(what::down));
     EXPECT_NE(events.last(what::down).why.text.find("no-such-host.invalid"), std::string::npos);
+}
+
+// A server that is full does not wait for what we say.
+TEST(node, what_a_server_said_before_it_broke_the_connection_is_told) {
+    const auto listener = test::bound_socket(0);
+    ASSERT_EQ(::listen(listener.get(), 8), 0);
+    io::reactor reactor;
+    told events;
+    // The reactor connects, and does not look before the connection is broken.
+    std::promise<void> is_made, is_broken;
+    reactor.post([&] { is_made.get_future().wait(); });
+    node n{config_for(test::port_of(listener)), reactor, events.listener()};
+    // Behind what the node has posted, and what that posts.
+    reactor.post([&] { reactor.post([&] { is_broken.get_future().wait(); }); });
+    is_made.set_value();
+    {
+        const test::unique_fd theirs{::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)};
+        const std::string_view said = "-ERR max number of clients reached\r\n";
+        ASSERT_EQ(::send(theirs.get(), said.data(), said.size(), 0), std::ssize(said));
+        const linger at_once{1, 0};
+        ASSERT_EQ(::setsockopt(theirs.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
+    }
+    is_broken.set_value();
+    ASSERT_TRUE(events.soon(what::down));
+    const auto why = events.last(what::down).why.text;
+    EXPECT_NE(why.find("takes no more clients"), std::string::npos) << why;
 }
 
 TEST(node, a_killed_server_leaves_sent_commands_without_answer) {
