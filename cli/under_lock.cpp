@@ -320,6 +320,7 @@ void guarded_run::tell_events() {
             case event_kind::no_channel_right:
             case event_kind::quorum_weak:
             case event_kind::quorum_whole:
+            case event_kind::quorum_double:
             case event_kind::quorum_even:
                 journal_.mention(e.lock.empty() ? e.detail : fmt::format("\"{}\": {}", e.lock, e.detail));
                 break;

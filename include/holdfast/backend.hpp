@@ -279,6 +279,7 @@ struct notice {
         evicted,           // `owner` was evicted by an operator
         quorum_weak,       // see event_kind
         quorum_whole,
+        quorum_double,
         quorum_even,
     } what;
     std::string detail;

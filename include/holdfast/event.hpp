@@ -30,7 +30,8 @@ enum class event_kind {
     no_channel_right,  // this user may not use the wake channels: waiters poll
     quorum_weak,   // of a redlock: one more server that fails, and nobody gets a lock; says which cannot vote
     quorum_whole,  // all of its servers can vote again
-    quorum_even,   // their number is even: one of them adds nothing but another thing that can fail
+    quorum_double,  // two of them are one server, which has one vote; says which
+    quorum_even,    // their number is even: one of them adds nothing but another thing that can fail
 };
 
 [[nodiscard]] HOLDFAST_API std::string_view to_string(event_kind k) noexcept;

@@ -19,11 +19,6 @@ std::string rounded(microseconds d) {
     return base::to_text(std::chrono::duration_cast<milliseconds>(std::chrono::abs(d)));
 }
 
-bool said_of(const examination& in, std::string_view id, std::string_view subject) {
-    return std::any_of(in.findings.begin(), in.findings.end(),
-                       [&](const finding& f) { return f.id == id && f.subject == subject; });
-}
-
 void find_same(examination& in) {
     for (std::size_t i = 0; i < in.servers.size(); ++i) {
         for (std::size_t j = 0; j < i; ++j) {
@@ -31,7 +26,6 @@ void find_same(examination& in) {
             const auto& other = in.servers[j];
             // Sentinels may watch many masters.
             if (one.run_id.empty() || one.run_id != other.run_id || one.role == "sentinel") continue;
-            if (said_of(in, "same-server", one.address)) break;
             in.findings.push_back({"same-server", severity::warning, one.address,
                                    "it is the same process as " + other.address,
                                    "What looks like several servers is one: a majority of them is not one.",
@@ -81,11 +75,10 @@ void compare_versions(examination& in) {
                            differ ? "Bring all to the same version." : "", promise::none});
 }
 
-// Found anew whenever more servers come together. What a store says of its own servers is graver, and stays.
+// Found anew whenever more servers come together.
 void drop_comparisons(std::vector<finding>& from) {
     std::erase_if(from, [](const finding& f) {
-        return (f.id == "same-server" && f.how_bad < severity::danger) || f.id == "clocks-apart" ||
-               f.id == "versions-differ";
+        return f.id == "same-server" || f.id == "clocks-apart" || f.id == "versions-differ";
     });
 }
 

@@ -22,6 +22,7 @@ std::string_view to_string(event_kind k) noexcept {
         case event_kind::no_channel_right: return "no_channel_right";
         case event_kind::quorum_weak: return "quorum_weak";
         case event_kind::quorum_whole: return "quorum_whole";
+        case event_kind::quorum_double: return "quorum_double";
         case event_kind::quorum_even: return "quorum_even";
     }
     return "unknown";

@@ -418,6 +418,9 @@ void core::on_notice(const backend::notice& n) {
         case change::quorum_whole:
             stands(event_kind::quorum_whole, n.detail, {}, event_kind::quorum_weak);
             break;
+        case change::quorum_double:
+            stands(event_kind::quorum_double, n.detail, {}, event_kind::quorum_double);
+            break;
         case change::quorum_even:
             stands(event_kind::quorum_even, n.detail, {}, event_kind::quorum_even);
             break;

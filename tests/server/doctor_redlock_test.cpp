@@ -72,21 +72,27 @@ TEST_F(doctor_of_a_redlock, finds_what_only_the_whole_shows) {
 }
 
 // As whoever wants a lock is told.
-TEST_F(doctor_of_a_redlock, one_server_under_two_addresses_is_a_danger) {
+TEST_F(doctor_of_a_redlock, one_server_under_two_addresses_has_one_vote) {
     const auto again = servers[0].url() + "/1";
     const auto url = "redlock:" + relaxed + servers[0].url() + "," + servers[1].url() + "," + again;
     const auto all = examined(url);
     const auto same = found(all, "same-server");
     ASSERT_EQ(same.size(), 1U) << all_of(all);
-    EXPECT_EQ(same[0].how_bad, severity::danger);
+    EXPECT_EQ(same[0].how_bad, severity::warning);
     EXPECT_EQ(same[0].subject, address(0) + "/1");
     EXPECT_EQ(same[0].found, "it is the same process as " + address(0));
-    // Beside others it stays what it is, and is said once.
-    const auto beside = found(together({all, examined(servers[2].url())}), "same-server");
-    ASSERT_EQ(beside.size(), 1U);
-    EXPECT_EQ(beside[0].how_bad, severity::danger);
-    client c{settings(url)};
-    EXPECT_EQ(code_of([&] { (void)mutex(c, "job").try_acquire(); }), errc::invalid_argument);
+    EXPECT_EQ(said(all, "redlock-members"), severity::warning);
+    EXPECT_TRUE(mentions(all, "redlock-members", "3 of 3 members answer, which are 2 servers; 0 more may"))
+        << all_of(all);
+    // Beside others it is said once, too.
+    EXPECT_EQ(found(together({all, examined(servers[2].url())}), "same-server").size(), 1U);
+    client two{settings(url)};
+    EXPECT_TRUE(mutex(two, "job").try_acquire());
+
+    const auto one_server = "redlock:" + relaxed + servers[0].url() + "," + servers[0].url() + "/2," + again;
+    EXPECT_EQ(said(examined(one_server), "redlock-members"), severity::danger);
+    client one{settings(one_server)};
+    EXPECT_EQ(code_of([&] { (void)mutex(one, "job").try_acquire(); }), errc::invalid_argument);
 }
 
 TEST_F(doctor_of_a_redlock, servers_that_are_no_members_may_be_given_twice) {

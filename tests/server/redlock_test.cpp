@@ -130,33 +130,6 @@ TEST_F(a_redlock, refuses_what_cannot_be_had_by_votes) {
     EXPECT_EQ(code_of([&] { (void)shared_mutex{c, "a"}.try_acquire(); }), condition::misuse);
 }
 
-TEST_F(a_redlock, refuses_a_server_that_is_listed_twice) {
-    const auto twice = text_of([&] { client{url("", 2) + "," + servers[0].url()}; });
-    EXPECT_NE(twice.find("members 1 and 3 are the same server"), std::string::npos) << twice;
-
-    // By another way, which only its run tells.
-    const auto socket = "unix://" + servers[0].socket_path();
-    client c{url(relaxed, 2) + "," + socket};
-    mutex m{c, "job"};
-    // Until the third is connected the two others are a majority.
-    std::string why;
-    ASSERT_TRUE(eventually(patience, [&] {
-        why = text_of([&] { (void)m.try_acquire(); });
-        return !why.empty();
-    }));
-    EXPECT_NE(why.find("must not vote twice"), std::string::npos) << why;
-    EXPECT_NE(why.find(servers[0].socket_path()), std::string::npos) << why;
-    EXPECT_NE(why.find(std::to_string(servers[0].port())), std::string::npos) << why;
-    EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == 0; }));
-}
-
-TEST_F(a_redlock, leaves_no_mark_where_a_server_is_listed_twice) {
-    client c{url(relaxed, 2) + ",unix://" + servers[0].socket_path()};
-    EXPECT_NE(text_of([&] { (void)mutex(c, "job").try_acquire(); }).find("must not vote twice"),
-              std::string::npos);
-    for (auto& s : servers) EXPECT_EQ(s.keys(), std::vector<std::string>{});
-}
-
 TEST_F(a_redlock, leaves_no_mark_where_somebody_only_looks) {
     {
         client c{with()};

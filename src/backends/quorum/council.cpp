@@ -104,7 +104,7 @@ void council::on_notice(std::size_t i, const notice& n) {
                 m.stands.met(n.run_id, n.uptime, now, n.promotion);
                 m.mark = mark::unasked;
                 ++m.epoch;
-                wrong_ = misuse();
+                compare();
             }
             agree();
             return review();
@@ -119,7 +119,7 @@ void council::on_notice(std::size_t i, const notice& n) {
                 m.to_mend = n.reason;
                 m.mark = mark::unasked;
                 ++m.epoch;
-                wrong_ = misuse();
+                compare();
             }
             agree();
             return review();
@@ -131,18 +131,27 @@ void council::on_notice(std::size_t i, const notice& n) {
         case change::no_channel_right:  // nobody listens
         case change::quorum_weak:
         case change::quorum_whole:
-        case change::quorum_even: return;
+        case change::quorum_even:
+        case change::quorum_double: return;
     }
+}
+
+// After one was heard of.
+void council::compare() {
+    for (std::size_t i = 0; i < size(); ++i) members_[i]->same_as = earlier_self(i);
+    wrong_ = misuse();
 }
 
 // --- who may vote -----------------------------------------------------------------------------------
 
+bool council::is_there(const member& m) const { return m.up && !m.replica && !m.same_as; }
+
 bool council::connected(const member& m) const {
-    return m.up && !m.replica && (m.mark == mark::agreed || m.mark == mark::unasked);
+    return is_there(m) && (m.mark == mark::agreed || m.mark == mark::unasked);
 }
 
 bool council::may_vote(const member& m, time_point now) const {
-    return m.up && !m.replica && m.mark == mark::agreed && m.stands.counts(now);
+    return is_there(m) && m.mark == mark::agreed && m.stands.counts(now);
 }
 
 // If somebody asked it now. Nobody has compared its mark before somebody is about to lock, nor asked since
@@ -154,13 +163,14 @@ bool council::would_vote(const member& m, time_point now) const {
 
 // It has not said yet whether it may.
 bool council::to_be_asked(const member& m) const {
-    return !m.known || (m.up && !m.replica && (m.mark == mark::unasked || m.mark == mark::asked));
+    return !m.known || (is_there(m) && (m.mark == mark::unasked || m.mark == mark::asked));
 }
 
-engine::ballot::counts council::counts(std::size_t i, time_point now) {
+engine::ballot::counts council::counts(std::size_t i, time_point now, roll& voted) {
     base::guard lock(mutex_);
-    return wrong_.empty() && may_vote(*members_[i], now) ? engine::ballot::counts::yes
-                                                         : engine::ballot::counts::no;
+    const auto& m = *members_[i];
+    const bool yes = wrong_.empty() && may_vote(m, now) && voted.insert(m.stands.run_id()).second;
+    return yes ? engine::ballot::counts::yes : engine::ballot::counts::no;
 }
 
 council::stance council::stance_of(const member& m, const engine::standing& stands, marks how,
@@ -168,7 +178,7 @@ council::stance council::stance_of(const member& m, const engine::standing& stan
     using what = stance::what;
     const bool counts = stands.counts(now);
     const bool hoped = how == marks::hoped_for && connected(m);
-    if (counts && (hoped || (m.up && !m.replica && m.mark == mark::agreed))) return {what::votes};
+    if (counts && (hoped || (is_there(m) && m.mark == mark::agreed))) return {what::votes};
     if (!hoped && to_be_asked(m)) return {what::open, m.up && m.mark == mark::unasked && counts};
     if (connected(m) && !stands.anonymous()) return {what::waits, false, stands.counts_from()};
     const auto wrong = to_mend(m);
@@ -262,6 +272,7 @@ std::error_code council::to_mend(const member& m) const {
     if (!m.up) return m.to_mend == condition::misuse ? m.to_mend : std::error_code{};
     if (m.mark == mark::unreadable)
         return m.mark_refused == errc::no_permission ? m.mark_refused : std::error_code{};
+    if (m.same_as) return errc::invalid_argument;
     return m.stands.anonymous() ? make_error_code(errc::no_permission) : std::error_code{};
 }
 
@@ -270,9 +281,6 @@ std::string council::misuse() const {
         const auto& m = *members_[i];
         if (!m.up) continue;
         if (m.mark == mark::other) return base::printable(address(i)) + " " + complaint_about(m.mark_text);
-        if (const auto j = earlier_self(i))
-            return base::printable(address(*j)) + " and " + base::printable(address(i)) +
-                   " are the same server, which must not vote twice; take one of them out of the URL";
     }
     return {};
 }
@@ -287,7 +295,23 @@ std::optional<std::size_t> council::earlier_self(std::size_t i) const {
 
 std::optional<std::size_t> council::same_as(std::size_t i) {
     base::guard lock(mutex_);
-    return earlier_self(i);
+    return members_[i]->same_as;
+}
+
+std::string council::doubled(const member& m) const {
+    return "is the same server as " + base::printable(address(*m.same_as)) + ", which has one vote";
+}
+
+std::optional<failure> council::spoken_for(std::size_t i) {
+    base::guard lock(mutex_);
+    if (!members_[i]->same_as) return std::nullopt;
+    return failure{errc::unavailable, doubled(*members_[i])};
+}
+
+bool council::answers_again(std::size_t i, roll& answered) {
+    base::guard lock(mutex_);
+    const auto& run = members_[i]->stands.run_id();
+    return !run.empty() && !answered.insert(run).second;
 }
 
 std::string council::too_few(std::size_t able, time_point now) const {
@@ -302,6 +326,7 @@ std::string council::state_of(const member& m, time_point now) const {
         return "is a replica; name its master, or write redis+sentinel://SENTINEL,.../MASTER, which follows "
                "it";
     if (!m.up) return m.why_down;
+    if (m.same_as) return doubled(m);
     switch (m.mark) {
         case mark::asked: return "has not answered yet";
         case mark::unreadable: return "the key " + mark_.printable() + " cannot be used: " + m.mark_text;
@@ -375,6 +400,7 @@ void council::review() {
     }
     if (next < time_point::max() && std::exchange(review_at_, next) != next)
         later(std::chrono::ceil<milliseconds>(next - now), &council::review);
+    tell_doubles();
     if (on_change) on_change();
     if (now_is == health::unknown || (now_is == told_ && (now_is != health::weak || who == told_missing_)))
         return;
@@ -388,6 +414,23 @@ void council::review() {
         tell_({change::quorum_weak, "one more failure is too many; missing: " + why, {}});
     if (now_is == health::whole && before != health::unknown)
         tell_({change::quorum_whole, "all " + std::to_string(size()) + " members can vote", {}});
+}
+
+// Reactor thread.
+void council::tell_doubles() {
+    std::string text;
+    {
+        base::guard lock(mutex_);
+        for (std::size_t i = 0; i < size(); ++i) {
+            const auto& m = *members_[i];
+            if (m.same_as)
+                text.append(text.empty() ? "" : "; ").append(base::printable(address(i)) + " " + doubled(m));
+        }
+    }
+    // Where one of the two is gone for a moment nothing is known that was not.
+    if (text.empty() || text == told_doubles_) return;
+    told_doubles_ = text;
+    tell_({notice::change::quorum_double, "one failure less is borne: " + text, {}});
 }
 
 }  // namespace holdfast::quorum_backend

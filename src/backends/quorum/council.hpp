@@ -1,5 +1,5 @@
-// The members of one redlock: which are there, which may vote, whether all clients mean the same ones, and
-// what is still to be taken back from them.
+// The members of one redlock: which are there, which may vote, which are one server under two addresses,
+// whether all clients mean the same ones, and what is still to be taken back from them.
 #pragma once
 
 #include "backends/quorum/url.hpp"
@@ -17,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,9 @@
 namespace holdfast::quorum_backend {
 
 using backend::time_point;
+
+// Which servers have answered a question, by their run: one with two addresses answers once.
+using roll = std::set<std::string>;
 
 // Opens the store of one member.
 using member_opener = std::unique_ptr<backend::store> (*)(const backends::services&);
@@ -67,8 +71,8 @@ class council : public std::enable_shared_from_this<council> {
 
     // Somebody is about to lock: the members are told whom we mean. Nothing is written on them before.
     void want();
-    // Its grant of this moment is a vote.
-    [[nodiscard]] engine::ballot::counts counts(std::size_t i, time_point now);
+    // Its grant of this moment is a vote, the first of its server.
+    [[nodiscard]] engine::ballot::counts counts(std::size_t i, time_point now, roll& voted) EXCLUDES(mutex_);
 
     enum class prospects {
         good,    // enough members may vote
@@ -104,8 +108,12 @@ class council : public std::enable_shared_from_this<council> {
     // Called on the reactor thread when `look` may say something else than before.
     std::function<void()> on_change;
 
-    // An earlier member that leads to the same server as this one: no lock is granted then.
+    // An earlier member that leads to the same server as this one, and speaks for it as long as it is there.
     [[nodiscard]] std::optional<std::size_t> same_as(std::size_t i) EXCLUDES(mutex_);
+    // Why it is not asked then.
+    [[nodiscard]] std::optional<backend::failure> spoken_for(std::size_t i) EXCLUDES(mutex_);
+    // Who is met in the midst of a question may have answered it under its other address.
+    [[nodiscard]] bool answers_again(std::size_t i, roll& answered) EXCLUDES(mutex_);
 
     // Takes the token back from one member, without waiting; insisting, again later whatever it says.
     void give_back(std::size_t i, const backend::lock_key&, const owner_id& token, milliseconds lease,
@@ -130,6 +138,7 @@ class council : public std::enable_shared_from_this<council> {
         bool known = false;  // it was reached once, or could not be
         bool up = false;
         bool replica = false;
+        std::optional<std::size_t> same_as{};  // see council::same_as
         std::string why_down;
         std::error_code to_mend;  // that is the reason why it is down
         enum mark mark = mark::unasked;
@@ -142,7 +151,9 @@ class council : public std::enable_shared_from_this<council> {
     enum class health { unknown, whole, good, weak, gone };
 
     void on_notice(std::size_t i, const backend::notice& n);
+    void compare() REQUIRES(mutex_);
     void review();
+    void tell_doubles();
     // What a member is good for.
     struct stance {
         enum class what { votes, open, waits, wrong, gone } is;
@@ -156,12 +167,14 @@ class council : public std::enable_shared_from_this<council> {
     // As a function of the number of a member.
     template <class Stance>
     [[nodiscard]] outlook weigh(time_point now, Stance stance) const REQUIRES(mutex_);
+    [[nodiscard]] bool is_there(const member& m) const REQUIRES(mutex_);
     [[nodiscard]] bool may_vote(const member& m, time_point now) const REQUIRES(mutex_);
     [[nodiscard]] bool connected(const member& m) const REQUIRES(mutex_);
     [[nodiscard]] bool would_vote(const member& m, time_point now) const REQUIRES(mutex_);
     [[nodiscard]] bool to_be_asked(const member& m) const REQUIRES(mutex_);
     [[nodiscard]] std::error_code to_mend(const member& m) const REQUIRES(mutex_);
     [[nodiscard]] std::optional<std::size_t> earlier_self(std::size_t i) const REQUIRES(mutex_);
+    [[nodiscard]] std::string doubled(const member& m) const REQUIRES(mutex_);
     [[nodiscard]] std::string misuse() const REQUIRES(mutex_);
     [[nodiscard]] std::string missing(engine::member_set which, time_point now) const REQUIRES(mutex_);
     [[nodiscard]] std::string state_of(const member& m, time_point now) const REQUIRES(mutex_);
@@ -205,6 +218,7 @@ class council : public std::enable_shared_from_this<council> {
     // Reactor thread only.
     health told_ = health::unknown;
     engine::member_set told_missing_;
+    std::string told_doubles_;
     time_point review_at_{};
 };
 

@@ -76,13 +76,14 @@ class consultation {
         }
         weigh_votes(said);
         std::vector<examination> all;
-        all.push_back({{}, told_twice(said)});
         std::string silent;
         engine::member_set gone;
         std::size_t there = 0;
+        std::size_t votes = 0;
         for (std::size_t i = 0; i < said.size(); ++i) {
             if (auto* const found = std::get_if<examination>(&said[i])) {
                 ++there;
+                votes += of_->same_as(i) ? 0 : 1;
                 all.push_back(std::move(*found));
                 continue;
             }
@@ -92,7 +93,7 @@ class consultation {
             all.push_back({{}, {unreachable(i, why)}});
         }
         if (there == 0) return done_(std::get<failure>(std::move(said.front())));
-        all.push_back({{}, {reach(there, silent), evenness()}});
+        all.push_back({{}, {reach(there, votes, silent), evenness()}});
         all.push_back({{}, judge(*of_, on_members, gone, subject())});
         auto one = together(std::move(all));
         if (of_->wanted.quarantine) {
@@ -117,20 +118,24 @@ class consultation {
             promise::live};
     }
 
-    [[nodiscard]] finding reach(std::size_t there, const std::string& silent) const {
+    [[nodiscard]] finding reach(std::size_t there, std::size_t votes, const std::string& silent) const {
         const auto all = of_->size();
-        const auto spare = there >= engine::majority_of(all) ? there - engine::majority_of(all) : 0;
-        const bool enough = there >= engine::majority_of(all);
+        const bool enough = votes >= engine::majority_of(all);
+        const auto spare = enough ? votes - engine::majority_of(all) : 0;
         auto found = std::to_string(there) + " of " + std::to_string(all) + " members answer";
+        if (votes < there)
+            found += ", which are " + std::to_string(votes) + (votes == 1 ? " server" : " servers");
         if (!silent.empty()) found += "; not there: " + silent;
         return {"redlock-members",
                 !enough        ? severity::danger
-                : there == all ? severity::ok
+                : votes == all ? severity::ok
                                : severity::warning,
                 subject(),
                 enough ? found + "; " + std::to_string(spare) + " more may fail" : found,
                 "Without a majority of the members no lock is granted, renewed or said to be free.",
-                there == all ? "" : "Bring the members back, or change them for all clients at once.",
+                votes == all    ? ""
+                : votes < there ? "Name each server once, by one address, for all clients at once."
+                                : "Bring the members back, or change them for all clients at once.",
                 promise::live};
     }
 
@@ -182,36 +187,17 @@ class consultation {
             promise::live};
     }
 
-    // As its server was called when it was looked at; a Sentinel's master has another address than its URL.
-    [[nodiscard]] std::string place_of(std::size_t i, const std::vector<result<examination>>& said) const {
-        if (const auto* const seen = std::get_if<examination>(&said[i])) {
-            for (const auto& server : seen->servers)
-                if (server.role != "sentinel") return server.address;
-        }
-        return base::printable(of_->address(i));
-    }
-
-    [[nodiscard]] std::vector<finding> told_twice(const std::vector<result<examination>>& said) const {
-        std::vector<finding> all;
-        for (std::size_t i = 0; i < of_->size(); ++i) {
-            const auto other = of_->same_as(i);
-            if (!other) continue;
-            all.push_back({"same-server", severity::danger, place_of(i, said),
-                           "it is the same process as " + place_of(*other, said),
-                           "One server must not vote twice: every lock on this redlock is refused.",
-                           "Name each server once, by one address and with one database.", promise::live});
-        }
-        return all;
-    }
-
     // A vote less is no danger while the others are a majority.
     void weigh_votes(std::vector<result<examination>>& said) const {
-        const auto votes = std::count_if(said.begin(), said.end(), [](const auto& one) {
-            const auto* const found = std::get_if<examination>(&one);
-            return found != nullptr &&
-                   std::none_of(found->findings.begin(), found->findings.end(), takes_the_vote);
-        });
-        if (static_cast<std::size_t>(votes) < engine::majority_of(of_->size())) return;
+        std::size_t votes = 0;
+        for (std::size_t i = 0; i < said.size(); ++i) {
+            const auto* const found = std::get_if<examination>(&said[i]);
+            votes += found != nullptr && !of_->same_as(i) &&
+                             std::none_of(found->findings.begin(), found->findings.end(), takes_the_vote)
+                         ? 1
+                         : 0;
+        }
+        if (votes < engine::majority_of(of_->size())) return;
         for (auto& one : said) {
             auto* const found = std::get_if<examination>(&one);
             if (found == nullptr) continue;

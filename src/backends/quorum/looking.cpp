@@ -64,7 +64,7 @@ std::size_t heard(const answers<T>& said) {
 
 // Has `put` ask all members, and lets `join` make one answer of theirs; those of too few are none.
 template <class T, class Joined, class Join, class Put>
-void gather(council& c, handler<result<Joined>> done, Join join, Put put) {
+void gather(const std::shared_ptr<council>& c, handler<result<Joined>> done, Join join, Put put) {
     auto judge = [done = std::move(done), join = std::move(join)](answers<T> said, failure why) {
         const auto needed = engine::majority_of(said.size());
         if (const auto n = heard(said); n < needed) {
@@ -75,20 +75,28 @@ void gather(council& c, handler<result<Joined>> done, Join join, Put put) {
         done(join(std::move(said)));
     };
     std::vector<std::string> members;
-    for (std::size_t i = 0; i < c.size(); ++i) members.push_back(base::printable(c.address(i)));
-    ask_all<result<T>>(c.size(), std::make_shared<poll<gathering<T>>>(std::move(members), std::move(judge)),
-                       put);
+    for (std::size_t i = 0; i < c->size(); ++i) members.push_back(base::printable(c->address(i)));
+    ask_all<result<T>>(std::make_shared<poll<gathering<T>>>(c, std::move(members), std::move(judge)), put);
 }
 
-// What `heard` of so many members say; who of them knows nothing of the lock may be left out of `seen`.
-lock_info joined(const lock_name& name, std::vector<lock_info> seen, std::size_t heard, std::size_t members) {
+// Whose servers have said nothing.
+template <class T>
+std::size_t unheard_of(council& c, const answers<T>& said) {
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < said.size(); ++i) found += !said[i] && !c.same_as(i) ? 1 : 0;
+    return found;
+}
+
+// What members say, all but those `unheard`; who knows nothing of the lock may be left out of `seen`.
+lock_info joined(const lock_name& name, std::vector<lock_info> seen, std::size_t unheard,
+                 std::size_t members) {
     const auto needed = engine::majority_of(members);
     std::map<std::string, std::size_t> votes;
     std::size_t best = 0;
     for (const auto& info : seen) {
         for (const auto& h : info.holders) best = std::max(best, ++votes[h.owner]);
     }
-    const auto without = best + (members - heard) >= needed ? of_unheard : of_no_majority;
+    const auto without = best + unheard >= needed ? of_unheard : of_no_majority;
     lock_info all{name, "free"};
     bool settled = false;
     for (auto& info : seen) {
@@ -123,14 +131,14 @@ void inspect(const std::shared_ptr<council>& c, const lock_name& name, time_poin
              handler<result<lock_info>> done) {
     const auto until = soon(*c, deadline);
     gather<lock_info>(
-        *c, std::move(done),
-        [name](answers<lock_info> said) {
+        c, std::move(done),
+        [c, name](answers<lock_info> said) {
+            const auto open = unheard_of(*c, said);
             std::vector<lock_info> seen;
             for (auto& s : said) {
                 if (s) seen.push_back(std::move(*s));
             }
-            const auto n = seen.size();
-            return joined(name, std::move(seen), n, said.size());
+            return joined(name, std::move(seen), open, said.size());
         },
         [&](std::size_t i, auto hear) { c->store(i).inspect(name, until, std::move(hear)); });
 }
@@ -140,8 +148,9 @@ void list(const std::shared_ptr<council>& c, const std::string& glob, time_point
     using infos = std::vector<lock_info>;
     const auto until = soon(*c, deadline);
     gather<infos>(
-        *c, std::move(done),
-        [](answers<infos> said) {
+        c, std::move(done),
+        [c](answers<infos> said) {
+            const auto open = unheard_of(*c, said);
             std::map<lock_name, infos> by_name;
             for (auto& s : said) {
                 if (!s) continue;
@@ -149,7 +158,7 @@ void list(const std::shared_ptr<council>& c, const std::string& glob, time_point
             }
             infos all;
             for (auto& [name, seen] : by_name)
-                all.push_back(joined(name, std::move(seen), heard(said), said.size()));
+                all.push_back(joined(name, std::move(seen), open, said.size()));
             return all;
         },
         [&](std::size_t i, auto hear) { c->store(i).list(glob, until, std::move(hear)); });
@@ -159,7 +168,7 @@ void evict(const std::shared_ptr<council>& c, const lock_name& name, time_point 
            handler<result<bool>> done) {
     const auto until = soon(*c, deadline);
     gather<bool>(
-        *c, std::move(done),
+        c, std::move(done),
         [](const answers<bool>& said) {
             return std::any_of(said.begin(), said.end(), [](const auto& s) { return s.value_or(false); });
         },

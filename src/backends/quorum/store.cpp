@@ -122,8 +122,9 @@ class quorum_store final : public store {
 
     void renew(std::span<const renew_request> all, time_point deadline,
                handler<std::vector<renew_answer>> done) override {
-        const auto votes = std::make_shared<poll<renewal>>(all.size(), members_->size(), std::move(done));
-        ask_all<std::vector<renew_answer>>(members_->size(), votes, [&](std::size_t i, auto hear) {
+        const auto votes =
+            std::make_shared<poll<renewal>>(members_, all.size(), members_->size(), std::move(done));
+        ask_all<std::vector<renew_answer>>(votes, [&](std::size_t i, auto hear) {
             members_->store(i).renew(all, deadline, std::move(hear));
         });
     }
@@ -131,10 +132,9 @@ class quorum_store final : public store {
     // Compare-and-delete on all of them, those too that never said they had it.
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
         if (!objection_to(r.key.of).empty()) return done(not_held{});
-        const auto votes = std::make_shared<poll<giving_back>>(members_->size(), std::move(done));
-        ask_all<release_answer>(members_->size(), votes, [&](std::size_t i, auto hear) {
-            members_->release_at(i, r, deadline, std::move(hear));
-        });
+        const auto votes = std::make_shared<poll<giving_back>>(members_, members_->size(), std::move(done));
+        ask_all<release_answer>(
+            votes, [&](std::size_t i, auto hear) { members_->release_at(i, r, deadline, std::move(hear)); });
     }
 
     void adjust(const adjust_request& r, time_point, handler<adjust_answer> done) override {

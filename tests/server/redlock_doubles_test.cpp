@@ -1,0 +1,174 @@
+// A redlock of which two members lead to one server: it has one vote, whichever of them is asked.
+#include "server/redlock_scene.hpp"
+
+namespace holdfast::test {
+namespace {
+
+class a_server_listed_twice : public five_servers {
+  protected:
+    [[nodiscard]] static std::string of(const std::vector<std::string>& members,
+                                        const std::string& options = relaxed) {
+        std::string all = "redlock:" + options;
+        for (std::size_t i = 0; i < members.size(); ++i) all += (i > 0 ? "," : "") + members[i];
+        return all;
+    }
+    [[nodiscard]] std::string socket() const { return "unix://" + servers[0].socket_path(); }
+    // Four servers in five members.
+    [[nodiscard]] std::string four() const {
+        return of({servers[0].url(), servers[1].url(), servers[2].url(), servers[3].url(), socket()});
+    }
+    // So that the one who is asked about it has heard which it is.
+    static void meet(client& c) {
+        const diary events{c};
+        ASSERT_TRUE(events.has(event_kind::quorum_double));
+    }
+};
+
+TEST_F(a_server_listed_twice, by_one_address_is_refused_at_once) {
+    const auto twice = text_of([&] { client{of({servers[0].url(), servers[1].url(), servers[0].url()})}; });
+    EXPECT_NE(twice.find("members 1 and 3 are the same server"), std::string::npos) << twice;
+}
+
+TEST_F(a_server_listed_twice, is_told) {
+    client c{four()};
+    const diary events{c};
+    ASSERT_TRUE(events.has(event_kind::quorum_double));
+    const auto which = events.last(event_kind::quorum_double).detail;
+    EXPECT_NE(which.find(servers[0].socket_path() + " is the same server as"), std::string::npos) << which;
+    EXPECT_NE(which.find(std::to_string(servers[0].port())), std::string::npos) << which;
+    EXPECT_EQ(events.count(event_kind::quorum_whole), 0U);
+}
+
+TEST_F(a_server_listed_twice, has_one_vote_in_an_attempt) {
+    client c{four()};
+    meet(c);
+    mutex m{c, "job"};
+    for (const auto blocked : {3U, 2U}) {
+        ASSERT_TRUE(m.acquire().release()) << "three servers of five members are enough";
+        block({blocked}, "job");
+    }
+    EXPECT_FALSE(m.try_acquire()) << "two with three addresses are not";
+    servers[2].stop();
+    servers[3].stop();
+    std::string why;
+    ASSERT_TRUE(eventually(patience, [&] {
+        why = text_of([&] { (void)m.try_acquire(); });
+        return why.find("2 of 5 members can vote") != std::string::npos;
+    })) << why;
+    EXPECT_NE(why.find(servers[0].socket_path() + ": is the same server as"), std::string::npos) << why;
+}
+
+TEST_F(a_server_listed_twice, has_one_vote_in_a_renewal_and_a_release) {
+    client c{settings(four(), 1s * slower)};
+    meet(c);
+    mutex m{c, "job"};
+    auto held = m.acquire();
+    unblock({3}, "job");
+    const auto renewals = c.stats().renewals;
+    EXPECT_TRUE(eventually(patience, [&] { return c.stats().renewals > renewals + 1; }));
+    EXPECT_TRUE(held.valid()) << "three servers have it";
+    EXPECT_EQ(held.release(), release_outcome::released);
+
+    held = m.acquire();
+    unblock({3}, "job");
+    servers[2].stop();
+    EXPECT_TRUE(eventually(patience, [&] { return !held.valid(); })) << "two have it";
+}
+
+TEST_F(a_server_listed_twice, is_reached_by_its_other_address_when_one_is_cut) {
+    fault_proxy net{servers[0]};
+    client c{of({net.url(), servers[1].url(), socket()})};
+    meet(c);
+    mutex m{c, "job"};
+    auto held = m.acquire();
+    net.refuse_new(true);
+    net.cut_all();
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_TRUE(eventually(patience, [&] {
+        std::error_code ec;
+        held = m.try_acquire(ec);
+        return held.valid();
+    }));
+    EXPECT_EQ(token_on(0, "job"), held.owner().str());
+    net.refuse_new(false);
+    ASSERT_TRUE(eventually(patience, [&] { return net.count().open > 0; }));
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_TRUE(m.acquire().release());
+}
+
+TEST_F(a_server_listed_twice, is_seen_as_one_by_who_looks) {
+    client c{of({servers[0].url(), servers[1].url(), socket()})};
+    meet(c);
+    const auto held = mutex(c, "job").acquire();
+    EXPECT_EQ(inspect(c, "job").layout, "mutex");
+    EXPECT_EQ(list(c, "*").size(), 1U);
+    unblock({1}, "job");
+    EXPECT_EQ(inspect(c, "job").layout, "mutex without a majority");
+    EXPECT_TRUE(evict(c, "job"));
+    EXPECT_FALSE(exists(servers[0], "job"));
+    servers[1].stop();
+    EXPECT_EQ(code_of([&] { (void)inspect(c, "job"); }), errc::unavailable);
+}
+
+TEST_F(a_server_listed_twice, so_often_that_no_majority_is_left_is_a_mistake) {
+    client c{of({servers[0].url(), servers[0].url() + "/1", socket()})};
+    meet(c);
+    std::string why;
+    EXPECT_EQ(code_of([&] { (void)mutex(c, "job").try_acquire(); }), condition::misuse);
+    why = text_of([&] { (void)mutex(c, "job").try_acquire(); });
+    EXPECT_NE(why.find("1 of 3 members can vote, and 2 must"), std::string::npos) << why;
+    EXPECT_NE(why.find("which has one vote"), std::string::npos) << why;
+}
+
+// One address is back in the midst of a question that the other has answered.
+class an_address_that_comes_back : public a_server_listed_twice {
+  protected:
+    an_address_that_comes_back() {
+        net.refuse_new(true);
+        net.cut_all();
+    }
+    fault_proxy net{servers[0]};
+};
+
+// Each of the other two is silent, so that all hangs on whether one server counts for two.
+TEST_F(an_address_that_comes_back, does_not_make_a_majority_of_one) {
+    const std::string mark = "holdfast:redlock";
+    client c{of({net.url(), servers[1].url(), socket()})};
+    recursive_mutex m{c, "job"};
+    ASSERT_TRUE(m.acquire().release());
+    servers[1].pause();
+    auto attempt = in_background([&] {
+        std::error_code ec;
+        return m.try_acquire(ec).valid();
+    });
+    ASSERT_TRUE(eventually(patience, [&] { return exists(servers[0], "job"); }));
+    // Its script is sent again, behind what makes it a voter.
+    servers[0].command({"SCRIPT", "FLUSH"});
+    servers[0].command({"DEL", mark});
+    net.hold_reply_of(runs(redis_scripts::recursive_acquire), 2);
+    net.refuse_new(false);
+    EXPECT_TRUE(eventually(patience, [&] { return exists(servers[0], mark); }));
+    EXPECT_TRUE(eventually(patience, [&] { return net.count().replies_held == 1; }));
+    net.release_replies();
+    EXPECT_FALSE(attempt.get());
+    servers[1].resume();
+}
+
+TEST_F(an_address_that_comes_back, does_not_renew_for_two) {
+    client c{settings(of({net.url(), servers[1].url(), socket()}), 3s * slower)};
+    mutex m{c, "job"};
+    auto held = m.acquire();
+    servers[1].pause();
+    auto left = servers[0].command({"PTTL", "job"}).number;
+    ASSERT_TRUE(eventually(patience, [&] {
+        return servers[0].command({"PTTL", "job"}).number >
+               std::exchange(left, servers[0].command({"PTTL", "job"}).number);
+    }));
+    net.refuse_new(false);
+    EXPECT_TRUE(eventually(patience, [&] { return !held.valid(); }));
+    EXPECT_EQ(c.stats().renewals, 0U);
+    servers[1].resume();
+}
+
+}  // namespace
+}  // namespace holdfast::test
