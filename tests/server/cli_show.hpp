@@ -56,7 +56,12 @@ class show_place {
         return {{"TMPDIR", folder_.path().string()}, {"NO_COLOR", "1"}};
     }
     [[nodiscard]] std::string path() const { return folder_.path().string(); }
-    [[nodiscard]] bool empty() const { return fs::is_empty(folder_.path()); }
+    [[nodiscard]] bool empty() const {
+        // A process that is killed while it starts may leave a file of its thread sanitizer behind.
+        return std::ranges::all_of(fs::directory_iterator{folder_.path()}, [](const fs::directory_entry& e) {
+            return e.path().filename().string().starts_with("tsan.rodata.");
+        });
+    }
 
   private:
     temp_dir folder_;
