@@ -6,22 +6,21 @@ namespace holdfast::engine {
 
 // --- tally ----------------------------------------------------------------------------------------
 
-tally::verdict tally::add(answer a) noexcept {
-    switch (a) {
-        case answer::yes: ++yes_; break;
-        case answer::no: ++no_; break;
-        case answer::silent: ++silent_; break;
-    }
+tally::verdict tally::add(std::size_t server, answer a) noexcept {
+    ++answered_;
+    if (a == answer::yes) yes_.set(server);
+    if (a == answer::silent) silent_.set(server);
     return result();
 }
 
 tally::verdict tally::result() const noexcept {
     const auto needed = majority_of(members_);
-    const auto to_refute = members_ - needed + 1;
-    const auto open = members_ - yes_ - no_ - silent_;
-    if (yes_ >= needed) return verdict::yes;
-    if (no_ >= to_refute) return verdict::no;
-    if (yes_ + open < needed && no_ + open < to_refute) return verdict::unknown;
+    const auto open = members_ - answered_;
+    const auto yes = yes_.count();
+    const auto perhaps = (yes_ | silent_).count();
+    if (yes >= needed) return verdict::yes;
+    if (perhaps + open < needed) return verdict::no;
+    if (yes + open < needed && perhaps >= needed) return verdict::unknown;
     return verdict::open;
 }
 

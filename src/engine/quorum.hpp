@@ -18,7 +18,8 @@ using member_set = std::bitset<most_members>;
 // Two majorities have a member in common; that is all a quorum is.
 [[nodiscard]] constexpr std::size_t majority_of(std::size_t members) noexcept { return members / 2 + 1; }
 
-// What most members say to a yes-or-no question: a renewal, a release.
+// What most servers say to a yes-or-no question: a renewal, a release. One that is two members says yes if it
+// does so as one of them, and is one server.
 class tally {
   public:
     explicit tally(std::size_t members) : members_(members) {}
@@ -30,15 +31,15 @@ class tally {
         no,       // a majority of yes is impossible even if all who were silent would have said it
         unknown,  // neither, and all have answered or can change nothing
     };
-    // `a` is one more member's.
-    verdict add(answer a) noexcept;
+    // `a` is one more member's. `server`: any number below most_members, the same for the same server.
+    verdict add(std::size_t server, answer a) noexcept;
     [[nodiscard]] verdict result() const noexcept;
 
   private:
     const std::size_t members_;
-    std::size_t yes_ = 0;
-    std::size_t no_ = 0;
-    std::size_t silent_ = 0;
+    std::size_t answered_ = 0;
+    member_set yes_;
+    member_set silent_;
 };
 
 struct ballot_settings {

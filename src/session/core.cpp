@@ -384,6 +384,11 @@ void core::stands(event_kind kind, const std::string& detail, std::error_code re
     tell(kind, nullptr, detail, reason);
 }
 
+void core::forget(event_kind kind) {
+    base::guard lock(mutex_);
+    standing_.erase(kind);
+}
+
 event_subscription core::listen(std::function<void(const event&)> tell) {
     base::guard lock(mutex_);
     std::vector<event> so_far;
@@ -417,6 +422,7 @@ void core::on_notice(const backend::notice& n) {
             break;
         case change::quorum_whole:
             stands(event_kind::quorum_whole, n.detail, {}, event_kind::quorum_weak);
+            forget(event_kind::quorum_double);
             break;
         case change::quorum_double:
             stands(event_kind::quorum_double, n.detail, {}, event_kind::quorum_double);

@@ -118,6 +118,7 @@ class core : public std::enable_shared_from_this<core> {
     void renew_some(const std::shared_ptr<renewal_round>& all);
     void on_renewed(const std::shared_ptr<tenancy>& t, backend::renew_answer answer, time_point sent);
     void stands(event_kind kind, const std::string& detail, std::error_code reason, event_kind no_more);
+    void forget(event_kind kind);  // it does not stand any more
     void send_undo(const backend::release_request& r, milliseconds lease, bool insist, unsigned round);
 
     const std::uint64_t forked_ = base::fork_generation();

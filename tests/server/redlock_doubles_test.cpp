@@ -1,6 +1,8 @@
 // A redlock of which two members lead to one server: it has one vote, whichever of them is asked.
 #include "server/redlock_scene.hpp"
 
+#include <filesystem>
+
 namespace holdfast::test {
 namespace {
 
@@ -117,7 +119,67 @@ TEST_F(a_server_listed_twice, so_often_that_no_majority_is_left_is_a_mistake) {
     EXPECT_EQ(code_of([&] { (void)mutex(c, "job").try_acquire(); }), condition::misuse);
     why = text_of([&] { (void)mutex(c, "job").try_acquire(); });
     EXPECT_NE(why.find("1 of 3 members can vote, and 2 must"), std::string::npos) << why;
-    EXPECT_NE(why.find("which has one vote"), std::string::npos) << why;
+    EXPECT_NE(why.find("is the same server as"), std::string::npos) << why;
+    EXPECT_EQ(code_of([&] { (void)inspect(c, "job"); }), condition::misuse);
+    EXPECT_NE(text_of([&] { (void)inspect(c, "job"); }).find("is the same server as"), std::string::npos);
+    EXPECT_FALSE(exists(servers[0], "holdfast:redlock"));
+}
+
+TEST_F(a_server_listed_twice, keeps_its_vote_while_one_of_its_addresses_has_none) {
+    // No right to the mark, and then no user at all.
+    servers[0].command({"ACL", "SETUSER", "weak", "on", ">word", "~job", "~holdfast:{job}*", "&*", "+@all"});
+    const auto weak = "redis://weak:word@127.0.0.1:" + std::to_string(servers[0].port());
+    for (const auto& members :
+         {std::vector{weak, servers[1].url(), socket()}, std::vector{socket(), servers[1].url(), weak}}) {
+        client c{settings(of(members), 1s * slower)};
+        meet(c);
+        mutex m{c, "job"};
+        auto held = m.acquire();
+        servers[0].command({"ACL", "SETUSER", "weak", "off"});
+        servers[0].command({"CLIENT", "KILL", "USER", "weak"});
+        const auto renewals = c.stats().renewals;
+        EXPECT_TRUE(eventually(patience, [&] { return c.stats().renewals > renewals + 2; }));
+        EXPECT_TRUE(held.valid());
+        EXPECT_EQ(inspect(c, "job").layout, "mutex");
+        EXPECT_EQ(held.release(), release_outcome::released);
+        EXPECT_TRUE(m.acquire().release());
+        servers[0].command({"ACL", "SETUSER", "weak", "on"});
+    }
+}
+
+TEST_F(a_server_listed_twice, as_two_databases_keeps_a_lock_that_is_in_one_of_them) {
+    const auto in_second = [&] {
+        return servers[0]
+            .command({"EVAL", "redis.call('SELECT', 1) return redis.call('EXISTS', KEYS[1])", "1", "job"})
+            .number;
+    };
+    fault_proxy net{servers[0]};
+    net.refuse_new(true);
+    client c{settings(of({net.url(), servers[1].url(), servers[0].url() + "/1"}), 1s * slower)};
+    mutex m{c, "job"};
+    auto held = m.acquire();
+    EXPECT_EQ(in_second(), 1);
+    net.refuse_new(false);
+    meet(c);
+    const auto renewals = c.stats().renewals;
+    EXPECT_TRUE(eventually(patience, [&] { return c.stats().renewals > renewals + 2; }));
+    EXPECT_TRUE(held.valid());
+    EXPECT_EQ(inspect(c, "job").layout, "mutex");
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_TRUE(eventually(patience, [&] { return in_second() == 0 && members_with("job") == 0; }));
+}
+
+TEST_F(a_server_listed_twice, is_forgotten_once_all_are_servers_of_their_own) {
+    client c{of({servers[0].url(), servers[1].url(), socket()})};
+    meet(c);
+    const diary events{c};
+    std::filesystem::rename(servers[2].socket_path(), servers[0].socket_path());
+    servers[0].command({"CLIENT", "KILL", "TYPE", "normal"});
+    ASSERT_TRUE(events.has(event_kind::quorum_whole));
+    const diary later{c};
+    ASSERT_TRUE(later.has(event_kind::quorum_whole));
+    EXPECT_EQ(later.count(event_kind::quorum_double), 0U);
+    EXPECT_TRUE(mutex(c, "job").acquire().release());
 }
 
 // One address is back in the midst of a question that the other has answered.

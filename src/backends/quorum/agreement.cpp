@@ -88,25 +88,26 @@ void council::want() {
     });
 }
 
-// Two addresses may lead to one server, which is seen when both are connected. So all are waited for before
-// one is asked to vote, though not for long: a majority need not wait for who is dead.
+// Two addresses may lead to one server, which is seen when both are connected. So all are waited for, though
+// not for long: a majority need not wait for who is dead.
 void council::agree() {
     std::vector<std::pair<std::size_t, unsigned>> now_asked;
     {
         base::guard lock(mutex_);
         if (!wanted_since_ || !wrong_.empty()) return;
-        std::size_t usable = 0;
+        engine::member_set usable;
         bool all_known = true;
-        for (const auto& m : members_) {
-            usable += is_there(*m) ? 1 : 0;
-            all_known = all_known && m->known;
+        for (std::size_t i = 0; i < size(); ++i) {
+            const auto& m = *members_[i];
+            if (m.up && !m.replica) usable.set(first_of(i));
+            all_known = all_known && m.known;
         }
         if (!all_known && boot_clock::now() < *wanted_since_ + wanted.node_timeout) return;
         for (std::size_t i = 0; i < size(); ++i) {
             auto& m = *members_[i];
-            if (!m.up || m.same_as || m.mark != mark::unasked) continue;
+            if (!m.up || m.mark != mark::unasked) continue;
             // A replica keeps nothing of ours; it is asked so that we hear when it is one no more.
-            if (usable < engine::majority_of(size()) && !m.replica) continue;
+            if (usable.count() < engine::majority_of(size()) && !m.replica) continue;
             m.mark = mark::asked;
             now_asked.emplace_back(i, m.epoch);
         }
@@ -201,7 +202,7 @@ void council::on_mark(std::size_t i, unsigned epoch, const attempt_answer& answe
             m.mark_text = why.in_one();
             m.mark_refused = why.code;
         }
-        compare();
+        wrong_ = misuse();
     }
     if (ours == nullptr) {
         reactor.at(boot_clock::now() + mark_pause, [weak = weak_from_this(), i, epoch] {
@@ -224,7 +225,7 @@ void council::take_back_marks() {
         bool open = false;
         bool others = false;
         for (const auto& m : members_) {
-            agreed += is_there(*m) && m->mark == mark::agreed ? 1 : 0;
+            agreed += m->up && m->mark == mark::agreed ? 1 : 0;
             open |= to_be_asked(*m);
             others |= m->up && m->mark == mark::other;
         }

@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <future>
 #include <utility>
 
@@ -104,7 +105,7 @@ void council::on_notice(std::size_t i, const notice& n) {
                 m.stands.met(n.run_id, n.uptime, now, n.promotion);
                 m.mark = mark::unasked;
                 ++m.epoch;
-                compare();
+                wrong_ = misuse();
             }
             agree();
             return review();
@@ -119,7 +120,7 @@ void council::on_notice(std::size_t i, const notice& n) {
                 m.to_mend = n.reason;
                 m.mark = mark::unasked;
                 ++m.epoch;
-                compare();
+                wrong_ = misuse();
             }
             agree();
             return review();
@@ -131,27 +132,19 @@ void council::on_notice(std::size_t i, const notice& n) {
         case change::no_channel_right:  // nobody listens
         case change::quorum_weak:
         case change::quorum_whole:
-        case change::quorum_even:
-        case change::quorum_double: return;
+        case change::quorum_double:
+        case change::quorum_even: return;
     }
-}
-
-// After one was heard of.
-void council::compare() {
-    for (std::size_t i = 0; i < size(); ++i) members_[i]->same_as = earlier_self(i);
-    wrong_ = misuse();
 }
 
 // --- who may vote -----------------------------------------------------------------------------------
 
-bool council::is_there(const member& m) const { return m.up && !m.replica && !m.same_as; }
-
 bool council::connected(const member& m) const {
-    return is_there(m) && (m.mark == mark::agreed || m.mark == mark::unasked);
+    return m.up && !m.replica && (m.mark == mark::agreed || m.mark == mark::unasked);
 }
 
 bool council::may_vote(const member& m, time_point now) const {
-    return is_there(m) && m.mark == mark::agreed && m.stands.counts(now);
+    return m.up && !m.replica && m.mark == mark::agreed && m.stands.counts(now);
 }
 
 // If somebody asked it now. Nobody has compared its mark before somebody is about to lock, nor asked since
@@ -163,14 +156,13 @@ bool council::would_vote(const member& m, time_point now) const {
 
 // It has not said yet whether it may.
 bool council::to_be_asked(const member& m) const {
-    return !m.known || (is_there(m) && (m.mark == mark::unasked || m.mark == mark::asked));
+    return !m.known || (m.up && !m.replica && (m.mark == mark::unasked || m.mark == mark::asked));
 }
 
-engine::ballot::counts council::counts(std::size_t i, time_point now, roll& voted) {
+engine::ballot::counts council::counts(std::size_t i, time_point now) {
     base::guard lock(mutex_);
-    const auto& m = *members_[i];
-    const bool yes = wrong_.empty() && may_vote(m, now) && voted.insert(m.stands.run_id()).second;
-    return yes ? engine::ballot::counts::yes : engine::ballot::counts::no;
+    return wrong_.empty() && may_vote(*members_[i], now) ? engine::ballot::counts::yes
+                                                         : engine::ballot::counts::no;
 }
 
 council::stance council::stance_of(const member& m, const engine::standing& stands, marks how,
@@ -178,7 +170,7 @@ council::stance council::stance_of(const member& m, const engine::standing& stan
     using what = stance::what;
     const bool counts = stands.counts(now);
     const bool hoped = how == marks::hoped_for && connected(m);
-    if (counts && (hoped || (is_there(m) && m.mark == mark::agreed))) return {what::votes};
+    if (counts && (hoped || (m.up && !m.replica && m.mark == mark::agreed))) return {what::votes};
     if (!hoped && to_be_asked(m)) return {what::open, m.up && m.mark == mark::unasked && counts};
     if (connected(m) && !stands.anonymous()) return {what::waits, false, stands.counts_from()};
     const auto wrong = to_mend(m);
@@ -187,15 +179,24 @@ council::stance council::stance_of(const member& m, const engine::standing& stan
 
 template <class Stance>
 council::outlook council::weigh(time_point now, Stance stance_at) const {
+    // A server is as good as the best of its members.
+    std::array<std::optional<stance>, engine::most_members> servers;
+    std::size_t hopeless = 0;  // members that can add nothing
+    for (std::size_t i = 0; i < size(); ++i) {
+        const auto s = stance_at(i);
+        auto& best = servers[first_of(i)];
+        if (best) ++hopeless;
+        if (!best || s.is < best->is || (s.is == best->is && s.until < best->until)) best = s;
+    }
     const auto needed = engine::majority_of(size());
     std::size_t good = 0;
     std::size_t open = 0;  // may yet be
     std::size_t able = 0;  // of them: nothing speaks against it
-    std::size_t hopeless = 0;
-    std::error_code wrong_with_one;
-    std::vector<time_point> quarantined;  // until
-    for (std::size_t i = 0; i < size(); ++i) {
-        const auto s = stance_at(i);
+    std::error_code wrong_with_one = make_error_code(errc::invalid_argument);  // too many are doubles
+    std::vector<time_point> quarantined;                                       // until
+    for (const auto& best : servers) {
+        if (!best) continue;
+        const auto& s = *best;
         switch (s.is) {
             case stance::what::votes: ++good; break;
             case stance::what::open:
@@ -272,7 +273,6 @@ std::error_code council::to_mend(const member& m) const {
     if (!m.up) return m.to_mend == condition::misuse ? m.to_mend : std::error_code{};
     if (m.mark == mark::unreadable)
         return m.mark_refused == errc::no_permission ? m.mark_refused : std::error_code{};
-    if (m.same_as) return errc::invalid_argument;
     return m.stands.anonymous() ? make_error_code(errc::no_permission) : std::error_code{};
 }
 
@@ -285,33 +285,40 @@ std::string council::misuse() const {
     return {};
 }
 
-std::optional<std::size_t> council::earlier_self(std::size_t i) const {
+std::size_t council::first_of(std::size_t i) const {
     const auto& m = *members_[i];
-    if (!m.up || m.stands.run_id().empty()) return std::nullopt;
-    for (std::size_t j = 0; j < i; ++j)
-        if (members_[j]->up && members_[j]->stands.run_id() == m.stands.run_id()) return j;
-    return std::nullopt;
+    if (!m.up || m.stands.run_id().empty()) return i;
+    std::size_t j = 0;
+    while (j < i && !(members_[j]->up && members_[j]->stands.run_id() == m.stands.run_id())) ++j;
+    return j;
 }
 
-std::optional<std::size_t> council::same_as(std::size_t i) {
+std::size_t council::first_self(std::size_t i) {
     base::guard lock(mutex_);
-    return members_[i]->same_as;
+    return first_of(i);
 }
 
-std::string council::doubled(const member& m) const {
-    return "is the same server as " + base::printable(address(*m.same_as)) + ", which has one vote";
-}
-
-std::optional<failure> council::spoken_for(std::size_t i) {
-    base::guard lock(mutex_);
-    if (!members_[i]->same_as) return std::nullopt;
-    return failure{errc::unavailable, doubled(*members_[i])};
-}
-
-bool council::answers_again(std::size_t i, roll& answered) {
+std::string council::server_of(std::size_t i) {
     base::guard lock(mutex_);
     const auto& run = members_[i]->stands.run_id();
-    return !run.empty() && !answered.insert(run).second;
+    return run.empty() ? std::to_string(i) : run;
+}
+
+// Nothing if it is the only one of its server, or the first.
+std::string council::doubled(std::size_t i) const {
+    const auto j = first_of(i);
+    return j == i ? std::string{} : "is the same server as " + base::printable(address(j));
+}
+
+std::string council::doubles() {
+    base::guard lock(mutex_);
+    std::string text;
+    for (std::size_t i = 0; i < size(); ++i) {
+        const auto why = doubled(i);
+        if (!why.empty())
+            text.append(text.empty() ? "" : "; ").append(base::printable(address(i)) + " " + why);
+    }
+    return text;
 }
 
 std::string council::too_few(std::size_t able, time_point now) const {
@@ -320,13 +327,13 @@ std::string council::too_few(std::size_t able, time_point now) const {
            " must: " + missing(engine::member_set{}.set(), now);
 }
 
-std::string council::state_of(const member& m, time_point now) const {
+std::string council::state_of(std::size_t i, time_point now) const {
+    const auto& m = *members_[i];
     if (!m.known) return "is not connected yet";
     if (m.replica)  // it closes the connection of whoever tries to write
         return "is a replica; name its master, or write redis+sentinel://SENTINEL,.../MASTER, which follows "
                "it";
     if (!m.up) return m.why_down;
-    if (m.same_as) return doubled(m);
     switch (m.mark) {
         case mark::asked: return "has not answered yet";
         case mark::unreadable: return "the key " + mark_.printable() + " cannot be used: " + m.mark_text;
@@ -337,7 +344,7 @@ std::string council::state_of(const member& m, time_point now) const {
     if (m.stands.anonymous())
         return "does not say which run of the server it is, so a restart would not be seen; allow the user "
                "INFO";
-    if (m.stands.counts(now)) return {};
+    if (m.stands.counts(now)) return doubled(i);
     const auto left = std::chrono::ceil<std::chrono::seconds>(m.stands.counts_from() - now);
     const bool promoted = !m.stands.promotion().empty();
     return std::string{promoted ? "was promoted" : "was started"} + " so lately that it may " +
@@ -351,7 +358,7 @@ std::string council::missing(engine::member_set which, time_point now) const {
     for (std::size_t i = 0; i < members_.size(); ++i) {
         if (!which.test(i)) continue;
         const auto who = base::printable(address(i));
-        auto why = state_of(*members_[i], now);
+        auto why = state_of(i, now);
         if (why.empty()) continue;
         // A connection's own words name its address.
         if (why.starts_with(who + " ")) why.erase(0, who.size() + 1);
@@ -379,9 +386,12 @@ void council::review() {
     {
         base::guard lock(mutex_);
         bool all_known = true;
+        engine::member_set voters;
         for (std::size_t i = 0; i < size(); ++i) {
             const auto& m = *members_[i];
-            who.set(i, !would_vote(m, now));
+            const bool votes = would_vote(m, now) && !voters.test(first_of(i));
+            if (votes) voters.set(first_of(i));
+            who.set(i, !votes);
             all_known = all_known && m.known && m.mark != mark::asked;
             if (const auto from = m.stands.counts_from(); m.up && from > now) next = std::min(next, from);
         }
@@ -400,6 +410,7 @@ void council::review() {
     }
     if (next < time_point::max() && std::exchange(review_at_, next) != next)
         later(std::chrono::ceil<milliseconds>(next - now), &council::review);
+    if (now_is == health::whole) told_doubles_.reset();
     tell_doubles();
     if (on_change) on_change();
     if (now_is == health::unknown || (now_is == told_ && (now_is != health::weak || who == told_missing_)))
@@ -416,21 +427,18 @@ void council::review() {
         tell_({change::quorum_whole, "all " + std::to_string(size()) + " members can vote", {}});
 }
 
-// Reactor thread.
+// Reactor thread. Once for each member, until all are servers of their own.
 void council::tell_doubles() {
-    std::string text;
-    {
-        base::guard lock(mutex_);
-        for (std::size_t i = 0; i < size(); ++i) {
-            const auto& m = *members_[i];
-            if (m.same_as)
-                text.append(text.empty() ? "" : "; ").append(base::printable(address(i)) + " " + doubled(m));
-        }
+    engine::member_set found;
+    for (std::size_t i = 0; i < size(); ++i) {
+        const auto first = first_self(i);
+        if (first == i) continue;
+        found.set(i);
+        found.set(first);
     }
-    // Where one of the two is gone for a moment nothing is known that was not.
-    if (text.empty() || text == told_doubles_) return;
-    told_doubles_ = text;
-    tell_({notice::change::quorum_double, "one failure less is borne: " + text, {}});
+    if ((found & ~told_doubles_).none()) return;
+    told_doubles_ |= found;
+    tell_({notice::change::quorum_double, doubles() + ": a server has one vote", {}});
 }
 
 }  // namespace holdfast::quorum_backend

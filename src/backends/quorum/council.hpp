@@ -12,12 +12,12 @@
 
 #include <holdfast/backend.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,8 +27,25 @@ namespace holdfast::quorum_backend {
 
 using backend::time_point;
 
-// Which servers have answered a question, by their run: one with two addresses answers once.
-using roll = std::set<std::string>;
+// The servers that have answered a question, each with a number below most_members: two members may be one
+// server, whose answers count once.
+class roll {
+  public:
+    std::size_t number_of(std::string server) {
+        const auto known = std::find(servers_.begin(), servers_.end(), server);
+        if (known != servers_.end()) return static_cast<std::size_t>(known - servers_.begin());
+        servers_.push_back(std::move(server));
+        return servers_.size() - 1;
+    }
+    // False: it has answered before.
+    bool enter(std::string server) {
+        const auto so_far = servers_.size();
+        return number_of(std::move(server)) == so_far;
+    }
+
+  private:
+    std::vector<std::string> servers_;
+};
 
 // Opens the store of one member.
 using member_opener = std::unique_ptr<backend::store> (*)(const backends::services&);
@@ -71,8 +88,8 @@ class council : public std::enable_shared_from_this<council> {
 
     // Somebody is about to lock: the members are told whom we mean. Nothing is written on them before.
     void want();
-    // Its grant of this moment is a vote, the first of its server.
-    [[nodiscard]] engine::ballot::counts counts(std::size_t i, time_point now, roll& voted) EXCLUDES(mutex_);
+    // Its grant of this moment is a vote.
+    [[nodiscard]] engine::ballot::counts counts(std::size_t i, time_point now);
 
     enum class prospects {
         good,    // enough members may vote
@@ -108,12 +125,13 @@ class council : public std::enable_shared_from_this<council> {
     // Called on the reactor thread when `look` may say something else than before.
     std::function<void()> on_change;
 
-    // An earlier member that leads to the same server as this one, and speaks for it as long as it is there.
-    [[nodiscard]] std::optional<std::size_t> same_as(std::size_t i) EXCLUDES(mutex_);
-    // Why it is not asked then.
-    [[nodiscard]] std::optional<backend::failure> spoken_for(std::size_t i) EXCLUDES(mutex_);
-    // Who is met in the midst of a question may have answered it under its other address.
-    [[nodiscard]] bool answers_again(std::size_t i, roll& answered) EXCLUDES(mutex_);
+    // The first member that leads to the same server as this one, as far as they are connected; itself, if
+    // there is none.
+    [[nodiscard]] std::size_t first_self(std::size_t i) EXCLUDES(mutex_);
+    // "b:2 is the same server as a:1; ...", or nothing.
+    [[nodiscard]] std::string doubles() EXCLUDES(mutex_);
+    // Which run of which server the member was connected to last: a name for roll.
+    [[nodiscard]] std::string server_of(std::size_t i) EXCLUDES(mutex_);
 
     // Takes the token back from one member, without waiting; insisting, again later whatever it says.
     void give_back(std::size_t i, const backend::lock_key&, const owner_id& token, milliseconds lease,
@@ -138,7 +156,6 @@ class council : public std::enable_shared_from_this<council> {
         bool known = false;  // it was reached once, or could not be
         bool up = false;
         bool replica = false;
-        std::optional<std::size_t> same_as{};  // see council::same_as
         std::string why_down;
         std::error_code to_mend;  // that is the reason why it is down
         enum mark mark = mark::unasked;
@@ -151,15 +168,14 @@ class council : public std::enable_shared_from_this<council> {
     enum class health { unknown, whole, good, weak, gone };
 
     void on_notice(std::size_t i, const backend::notice& n);
-    void compare() REQUIRES(mutex_);
     void review();
     void tell_doubles();
     // What a member is good for.
     struct stance {
-        enum class what { votes, open, waits, wrong, gone } is;
-        bool nothing_against = false;  // open, and it looks good
-        time_point until{};            // it waits
-        std::error_code to_mend{};     // it is wrong
+        enum class what { votes, open, waits, gone, wrong } is;  // the best first
+        bool nothing_against = false;                            // open, and it looks good
+        time_point until{};                                      // it waits
+        std::error_code to_mend{};                               // it is wrong
     };
     enum class marks { as_told, hoped_for };
     [[nodiscard]] stance stance_of(const member& m, const engine::standing& stands, marks how,
@@ -167,17 +183,16 @@ class council : public std::enable_shared_from_this<council> {
     // As a function of the number of a member.
     template <class Stance>
     [[nodiscard]] outlook weigh(time_point now, Stance stance) const REQUIRES(mutex_);
-    [[nodiscard]] bool is_there(const member& m) const REQUIRES(mutex_);
     [[nodiscard]] bool may_vote(const member& m, time_point now) const REQUIRES(mutex_);
     [[nodiscard]] bool connected(const member& m) const REQUIRES(mutex_);
     [[nodiscard]] bool would_vote(const member& m, time_point now) const REQUIRES(mutex_);
     [[nodiscard]] bool to_be_asked(const member& m) const REQUIRES(mutex_);
     [[nodiscard]] std::error_code to_mend(const member& m) const REQUIRES(mutex_);
-    [[nodiscard]] std::optional<std::size_t> earlier_self(std::size_t i) const REQUIRES(mutex_);
-    [[nodiscard]] std::string doubled(const member& m) const REQUIRES(mutex_);
+    [[nodiscard]] std::size_t first_of(std::size_t i) const REQUIRES(mutex_);
+    [[nodiscard]] std::string doubled(std::size_t i) const REQUIRES(mutex_);
     [[nodiscard]] std::string misuse() const REQUIRES(mutex_);
     [[nodiscard]] std::string missing(engine::member_set which, time_point now) const REQUIRES(mutex_);
-    [[nodiscard]] std::string state_of(const member& m, time_point now) const REQUIRES(mutex_);
+    [[nodiscard]] std::string state_of(std::size_t i, time_point now) const REQUIRES(mutex_);
     [[nodiscard]] std::string too_few(std::size_t able, time_point now) const REQUIRES(mutex_);
     void later(milliseconds pause, void (council::*what)());
 
@@ -218,7 +233,7 @@ class council : public std::enable_shared_from_this<council> {
     // Reactor thread only.
     health told_ = health::unknown;
     engine::member_set told_missing_;
-    std::string told_doubles_;
+    engine::member_set told_doubles_;
     time_point review_at_{};
 };
 

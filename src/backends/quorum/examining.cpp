@@ -79,11 +79,11 @@ class consultation {
         std::string silent;
         engine::member_set gone;
         std::size_t there = 0;
-        std::size_t votes = 0;
+        engine::member_set servers;
         for (std::size_t i = 0; i < said.size(); ++i) {
             if (auto* const found = std::get_if<examination>(&said[i])) {
                 ++there;
-                votes += of_->same_as(i) ? 0 : 1;
+                servers.set(of_->first_self(i));
                 all.push_back(std::move(*found));
                 continue;
             }
@@ -93,7 +93,7 @@ class consultation {
             all.push_back({{}, {unreachable(i, why)}});
         }
         if (there == 0) return done_(std::get<failure>(std::move(said.front())));
-        all.push_back({{}, {reach(there, votes, silent), evenness()}});
+        all.push_back({{}, {reach(there, servers.count(), silent), evenness()}});
         all.push_back({{}, judge(*of_, on_members, gone, subject())});
         auto one = together(std::move(all));
         if (of_->wanted.quarantine) {
@@ -126,6 +126,10 @@ class consultation {
         if (votes < there)
             found += ", which are " + std::to_string(votes) + (votes == 1 ? " server" : " servers");
         if (!silent.empty()) found += "; not there: " + silent;
+        std::string mending;
+        if (there < all) mending = "Bring the members back, or change them for all clients at once.";
+        if (votes < there)
+            mending.append(mending.empty() ? "" : " ").append("Name each server once, by one address.");
         return {"redlock-members",
                 !enough        ? severity::danger
                 : votes == all ? severity::ok
@@ -133,9 +137,7 @@ class consultation {
                 subject(),
                 enough ? found + "; " + std::to_string(spare) + " more may fail" : found,
                 "Without a majority of the members no lock is granted, renewed or said to be free.",
-                votes == all    ? ""
-                : votes < there ? "Name each server once, by one address, for all clients at once."
-                                : "Bring the members back, or change them for all clients at once.",
+                mending,
                 promise::live};
     }
 
@@ -189,14 +191,14 @@ class consultation {
 
     // A vote less is no danger while the others are a majority.
     void weigh_votes(std::vector<result<examination>>& said) const {
-        std::size_t votes = 0;
+        engine::member_set voters;
         for (std::size_t i = 0; i < said.size(); ++i) {
             const auto* const found = std::get_if<examination>(&said[i]);
-            votes += found != nullptr && !of_->same_as(i) &&
-                             std::none_of(found->findings.begin(), found->findings.end(), takes_the_vote)
-                         ? 1
-                         : 0;
+            if (found != nullptr &&
+                std::none_of(found->findings.begin(), found->findings.end(), takes_the_vote))
+                voters.set(of_->first_self(i));
         }
+        const auto votes = voters.count();
         if (votes < engine::majority_of(of_->size())) return;
         for (auto& one : said) {
             auto* const found = std::get_if<examination>(&one);

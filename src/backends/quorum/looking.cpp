@@ -21,10 +21,28 @@ constexpr std::string_view of_no_majority = " without a majority";
 // Members that did not answer may make it one.
 constexpr std::string_view of_unheard = ", perhaps with a majority";
 
+// What members say; who said nothing, or will not, has none.
 template <class T>
-using answers = std::vector<std::optional<T>>;
+struct answers {
+    explicit answers(std::size_t members) : of(members), servers(members) {}
 
-// What all members say; who said nothing, or will not, has none.
+    // Servers, by the numbers that the members have.
+    [[nodiscard]] engine::member_set heard() const {
+        engine::member_set found;
+        for (std::size_t i = 0; i < of.size(); ++i)
+            if (of[i]) found.set(servers[i]);
+        return found;
+    }
+    [[nodiscard]] engine::member_set unheard() const {
+        engine::member_set found;
+        for (const auto server : servers) found.set(server);
+        return found & ~heard();
+    }
+
+    std::vector<std::optional<T>> of;
+    std::vector<std::size_t> servers;
+};
+
 template <class T>
 class gathering {
   public:
@@ -34,9 +52,10 @@ class gathering {
           open_(members_.size()),
           done_(std::move(done)) {}
 
-    bool add(std::size_t who, result<T> one) {
+    bool add(std::size_t who, std::size_t server, result<T> one) {
+        said_.servers[who] = server;
         if (auto* good = std::get_if<T>(&one))
-            said_[who] = std::move(*good);
+            said_.of[who] = std::move(*good);
         else
             objections_.add(members_[who], std::get<failure>(one));
         return --open_ == 0;
@@ -56,20 +75,19 @@ time_point soon(const council& c, time_point deadline) {
     return std::min(deadline, boot_clock::now() + std::max(10 * c.wanted.node_timeout, milliseconds{500}));
 }
 
-template <class T>
-std::size_t heard(const answers<T>& said) {
-    return static_cast<std::size_t>(
-        std::count_if(said.begin(), said.end(), [](const auto& s) { return s.has_value(); }));
-}
-
 // Has `put` ask all members, and lets `join` make one answer of theirs; those of too few are none.
 template <class T, class Joined, class Join, class Put>
 void gather(const std::shared_ptr<council>& c, handler<result<Joined>> done, Join join, Put put) {
-    auto judge = [done = std::move(done), join = std::move(join)](answers<T> said, failure why) {
-        const auto needed = engine::majority_of(said.size());
-        if (const auto n = heard(said); n < needed) {
-            why.text = std::to_string(n) + " of " + std::to_string(said.size()) +
-                       " members have answered, and " + std::to_string(needed) + " must: " + why.text;
+    auto judge = [c, done = std::move(done), join = std::move(join)](answers<T> said, failure why) {
+        const auto members = said.of.size();
+        const auto needed = engine::majority_of(members);
+        const auto heard = said.heard();
+        if (heard.count() < needed) {
+            const auto doubles = c->doubles();
+            if ((heard | said.unheard()).count() < needed) why.code = errc::invalid_argument;
+            why.text = std::to_string(heard.count()) + " of " + std::to_string(members) +
+                       " members have answered, and " + std::to_string(needed) + " must: " + doubles +
+                       (doubles.empty() || why.text.empty() ? "" : "; ") + why.text;
             return done(std::move(why));
         }
         done(join(std::move(said)));
@@ -79,31 +97,27 @@ void gather(const std::shared_ptr<council>& c, handler<result<Joined>> done, Joi
     ask_all<result<T>>(std::make_shared<poll<gathering<T>>>(c, std::move(members), std::move(judge)), put);
 }
 
-// Whose servers have said nothing.
-template <class T>
-std::size_t unheard_of(council& c, const answers<T>& said) {
-    std::size_t found = 0;
-    for (std::size_t i = 0; i < said.size(); ++i) found += !said[i] && !c.same_as(i) ? 1 : 0;
-    return found;
-}
+struct sight {
+    lock_info info;
+    std::size_t server;
+};
 
-// What members say, all but those `unheard`; who knows nothing of the lock may be left out of `seen`.
-lock_info joined(const lock_name& name, std::vector<lock_info> seen, std::size_t unheard,
-                 std::size_t members) {
+// What all say but so many servers; who knows nothing of the lock may be left out of `seen`.
+lock_info joined(const lock_name& name, std::vector<sight> seen, std::size_t unheard, std::size_t members) {
     const auto needed = engine::majority_of(members);
-    std::map<std::string, std::size_t> votes;
+    std::map<std::string, engine::member_set> votes;
     std::size_t best = 0;
-    for (const auto& info : seen) {
-        for (const auto& h : info.holders) best = std::max(best, ++votes[h.owner]);
+    for (const auto& [info, server] : seen) {
+        for (const auto& h : info.holders) best = std::max(best, votes[h.owner].set(server).count());
     }
     const auto without = best + unheard >= needed ? of_unheard : of_no_majority;
     lock_info all{name, "free"};
     bool settled = false;
-    for (auto& info : seen) {
+    for (auto& [info, server] : seen) {
         if (info.last_fence > all.last_fence) all.last_fence = info.last_fence;
         if (info.layout == "free" || settled) continue;
         const bool most = std::any_of(info.holders.begin(), info.holders.end(),
-                                      [&](const auto& h) { return votes[h.owner] >= needed; });
+                                      [&](const auto& h) { return votes[h.owner].count() >= needed; });
         if (most || all.layout == "free") {
             const auto fence = all.last_fence;
             all = std::move(info);
@@ -132,13 +146,12 @@ void inspect(const std::shared_ptr<council>& c, const lock_name& name, time_poin
     const auto until = soon(*c, deadline);
     gather<lock_info>(
         c, std::move(done),
-        [c, name](answers<lock_info> said) {
-            const auto open = unheard_of(*c, said);
-            std::vector<lock_info> seen;
-            for (auto& s : said) {
-                if (s) seen.push_back(std::move(*s));
-            }
-            return joined(name, std::move(seen), open, said.size());
+        [name](answers<lock_info> said) {
+            const auto unheard = said.unheard().count();
+            std::vector<sight> seen;
+            for (std::size_t i = 0; i < said.of.size(); ++i)
+                if (said.of[i]) seen.push_back({std::move(*said.of[i]), said.servers[i]});
+            return joined(name, std::move(seen), unheard, said.of.size());
         },
         [&](std::size_t i, auto hear) { c->store(i).inspect(name, until, std::move(hear)); });
 }
@@ -149,16 +162,19 @@ void list(const std::shared_ptr<council>& c, const std::string& glob, time_point
     const auto until = soon(*c, deadline);
     gather<infos>(
         c, std::move(done),
-        [c](answers<infos> said) {
-            const auto open = unheard_of(*c, said);
-            std::map<lock_name, infos> by_name;
-            for (auto& s : said) {
-                if (!s) continue;
-                for (auto& info : *s) by_name[info.name].push_back(std::move(info));
+        [](answers<infos> said) {
+            const auto unheard = said.unheard().count();
+            std::map<lock_name, std::vector<sight>> by_name;
+            for (std::size_t i = 0; i < said.of.size(); ++i) {
+                if (!said.of[i]) continue;
+                for (auto& info : *said.of[i]) {
+                    auto& seen = by_name[info.name];
+                    seen.push_back({std::move(info), said.servers[i]});
+                }
             }
             infos all;
             for (auto& [name, seen] : by_name)
-                all.push_back(joined(name, std::move(seen), open, said.size()));
+                all.push_back(joined(name, std::move(seen), unheard, said.of.size()));
             return all;
         },
         [&](std::size_t i, auto hear) { c->store(i).list(glob, until, std::move(hear)); });
@@ -170,7 +186,8 @@ void evict(const std::shared_ptr<council>& c, const lock_name& name, time_point 
     gather<bool>(
         c, std::move(done),
         [](const answers<bool>& said) {
-            return std::any_of(said.begin(), said.end(), [](const auto& s) { return s.value_or(false); });
+            return std::any_of(said.of.begin(), said.of.end(),
+                               [](const auto& s) { return s.value_or(false); });
         },
         [&](std::size_t i, auto hear) { c->store(i).evict(name, until, std::move(hear)); });
 }

@@ -73,17 +73,16 @@ void round::ask_all(time_point now) {
         docket_.enter(shared_from_this(), give_up_at);
     }
     const auto self = shared_from_this();
-    for (std::size_t i = 0; i < members_->size(); ++i) {
-        if (auto why = members_->spoken_for(i))
-            on_vote(i, refused{std::move(*why)});
-        else
-            members_->store(i).attempt(what_, give_up_at,
-                                       [self, i](const attempt_answer& a) { self->on_vote(i, a); });
-    }
+    for (std::size_t i = 0; i < members_->size(); ++i)
+        members_->store(i).attempt(what_, give_up_at,
+                                   [self, i](const attempt_answer& a) { self->on_vote(i, a); });
 }
 
 void round::on_vote(std::size_t who, const attempt_answer& answer) {
     const auto now = boot_clock::now();
+    // As of now, and not of when it was asked: it may have been started anew in between.
+    const auto counts = members_->counts(who, now);
+    auto server = members_->server_of(who);
     ballot::action a;
     bool stray = false;
     bool late = false;
@@ -92,9 +91,10 @@ void round::on_vote(std::size_t who, const attempt_answer& answer) {
         const auto what = read(who, answer);
         voted_.set(who);
         const auto* yes = std::get_if<granted>(&answer);
-        // As of now, and not of when it was asked: it may have been started anew in between.
-        const auto counts = yes != nullptr ? members_->counts(who, now, counted_) : ballot::counts::no;
-        a = ballot_->on_vote(who, what, counts, yes != nullptr ? yes->token : fence::none, now);
+        const bool first =
+            yes != nullptr && counts == ballot::counts::yes && voters_.enter(std::move(server));
+        a = ballot_->on_vote(who, what, first ? ballot::counts::yes : ballot::counts::no,
+                             yes != nullptr ? yes->token : fence::none, now);
         stray = granted_ && what == vote::silent;
         late = granted_ && what != vote::silent;
     }

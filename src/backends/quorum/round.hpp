@@ -73,7 +73,7 @@ class round final : public matter, public std::enable_shared_from_this<round> {
     std::optional<engine::ballot> ballot_ GUARDED_BY(mutex_);
     bool granted_ GUARDED_BY(mutex_) = false;
     engine::member_set voted_ GUARDED_BY(mutex_);
-    roll counted_ GUARDED_BY(mutex_);
+    roll voters_ GUARDED_BY(mutex_);
     std::string holder_ GUARDED_BY(mutex_);     // one of those who have it
     objections objections_ GUARDED_BY(mutex_);  // what members said instead of yes or no
 };

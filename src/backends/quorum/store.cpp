@@ -30,13 +30,13 @@ class renewal {
           open_(members),
           done_(std::move(done)) {}
 
-    bool add(std::size_t, const std::vector<renew_answer>& of_member) {
+    bool add(std::size_t, std::size_t server, const std::vector<renew_answer>& of_member) {
         bool all_clear = true;
         for (std::size_t i = 0; i < votes_.size(); ++i) {
             const auto said = i < of_member.size() ? of_member[i] : renew_answer::unknown;
-            const auto v = votes_[i].add(said == renew_answer::renewed ? tally::answer::yes
-                                         : said == renew_answer::lost  ? tally::answer::no
-                                                                       : tally::answer::silent);
+            const auto v = votes_[i].add(server, said == renew_answer::renewed ? tally::answer::yes
+                                                 : said == renew_answer::lost  ? tally::answer::no
+                                                                               : tally::answer::silent);
             if (v == tally::verdict::yes) answers_[i] = renew_answer::renewed;
             if (v == tally::verdict::no) answers_[i] = renew_answer::lost;
             all_clear = all_clear && v != tally::verdict::open;
@@ -57,7 +57,7 @@ class giving_back {
     giving_back(std::size_t members, handler<release_answer> done)
         : votes_(members), done_(std::move(done)) {}
 
-    bool add(std::size_t, const release_answer& of_member) {
+    bool add(std::size_t, std::size_t server, const release_answer& of_member) {
         auto said = tally::answer::silent;
         if (const auto* yes = std::get_if<released>(&of_member)) {
             said = tally::answer::yes;
@@ -66,7 +66,7 @@ class giving_back {
         if (std::holds_alternative<not_held>(of_member)) said = tally::answer::no;
         if (const auto* no = std::get_if<refused>(&of_member)) reason_ = no->why();
         if (const auto* no = std::get_if<unknown>(&of_member)) reason_ = *no;
-        return votes_.add(said) != tally::verdict::open;
+        return votes_.add(server, said) != tally::verdict::open;
     }
     void tell() {
         if (votes_.result() == tally::verdict::yes) return done_(released{listeners_});

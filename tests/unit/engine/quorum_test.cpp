@@ -292,7 +292,7 @@ TEST(a_tally, knows_yes_no_and_neither) {
     using verdict = tally::verdict;
     const auto result = [](std::size_t members, std::initializer_list<answer> all) {
         tally t{members};
-        for (const auto a : all) t.add(a);
+        for (std::size_t server = 0; const auto a : all) t.add(server++, a);
         return t.result();
     };
     using enum tally::answer;
@@ -306,6 +306,28 @@ TEST(a_tally, knows_yes_no_and_neither) {
     EXPECT_EQ(result(5, {silent, silent, yes, yes}), verdict::open);
     EXPECT_EQ(result(4, {no, no}), verdict::no);
     EXPECT_EQ(result(4, {yes, yes, no}), verdict::open);
+}
+
+TEST(a_tally, takes_the_best_word_of_a_server_that_is_two_members) {
+    using answer = tally::answer;
+    using verdict = tally::verdict;
+    using enum tally::answer;
+    const auto result = [](std::size_t members, std::initializer_list<std::pair<std::size_t, answer>> all) {
+        tally t{members};
+        for (const auto& [server, a] : all) t.add(server, a);
+        return t.result();
+    };
+    EXPECT_EQ(result(3, {{0, yes}, {0, yes}}), verdict::open) << "one server";
+    EXPECT_EQ(result(3, {{0, yes}, {0, yes}, {1, no}}), verdict::no);
+    EXPECT_EQ(result(3, {{0, yes}, {0, yes}, {1, silent}}), verdict::unknown);
+    for (const auto other : {no, silent}) {
+        EXPECT_EQ(result(3, {{0, other}, {0, yes}, {1, yes}}), verdict::yes);
+        EXPECT_EQ(result(3, {{0, yes}, {0, other}, {1, yes}}), verdict::yes);
+    }
+    EXPECT_EQ(result(3, {{0, no}, {1, no}}), verdict::no);
+    EXPECT_EQ(result(5, {{0, yes}, {0, yes}, {1, yes}, {2, no}}), verdict::open);
+    EXPECT_EQ(result(5, {{0, yes}, {0, yes}, {1, yes}, {2, no}, {3, no}}), verdict::no);
+    EXPECT_EQ(result(5, {{0, silent}, {0, no}, {1, yes}, {2, yes}, {3, no}}), verdict::unknown);
 }
 
 }  // namespace
