@@ -113,7 +113,8 @@ lock_info joined(const lock_name& name, std::vector<sight> seen, std::size_t unh
     const auto without = best + unheard >= needed ? of_unheard : of_no_majority;
     lock_info all{name, "free"};
     bool settled = false;
-    for (auto& [info, server] : seen) {
+    for (auto& one : seen) {
+        auto& info = one.info;
         if (info.last_fence > all.last_fence) all.last_fence = info.last_fence;
         if (info.layout == "free" || settled) continue;
         const bool most = std::any_of(info.holders.begin(), info.holders.end(),
