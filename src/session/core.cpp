@@ -421,8 +421,8 @@ void core::on_notice(const backend::notice& n) {
             stands(event_kind::quorum_weak, n.detail, {}, event_kind::quorum_whole);
             break;
         case change::quorum_whole:
-            stands(event_kind::quorum_whole, n.detail, {}, event_kind::quorum_weak);
             forget(event_kind::quorum_double);
+            stands(event_kind::quorum_whole, n.detail, {}, event_kind::quorum_weak);
             break;
         case change::quorum_double:
             stands(event_kind::quorum_double, n.detail, {}, event_kind::quorum_double);
