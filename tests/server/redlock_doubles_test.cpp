@@ -8,9 +8,8 @@ namespace {
 
 class a_server_listed_twice : public five_servers {
   protected:
-    [[nodiscard]] static std::string of(const std::vector<std::string>& members,
-                                        const std::string& options = relaxed) {
-        std::string all = "redlock:" + options;
+    [[nodiscard]] static std::string of(const std::vector<std::string>& members) {
+        std::string all = "redlock:" + relaxed;
         for (std::size_t i = 0; i < members.size(); ++i) all += (i > 0 ? "," : "") + members[i];
         return all;
     }
@@ -115,9 +114,8 @@ TEST_F(a_server_listed_twice, is_seen_as_one_by_who_looks) {
 TEST_F(a_server_listed_twice, so_often_that_no_majority_is_left_is_a_mistake) {
     client c{of({servers[0].url(), servers[0].url() + "/1", socket()})};
     meet(c);
-    std::string why;
     EXPECT_EQ(code_of([&] { (void)mutex(c, "job").try_acquire(); }), condition::misuse);
-    why = text_of([&] { (void)mutex(c, "job").try_acquire(); });
+    const auto why = text_of([&] { (void)mutex(c, "job").try_acquire(); });
     EXPECT_NE(why.find("1 of 3 members can vote, and 2 must"), std::string::npos) << why;
     EXPECT_NE(why.find("is the same server as"), std::string::npos) << why;
     EXPECT_EQ(code_of([&] { (void)inspect(c, "job"); }), condition::misuse);
