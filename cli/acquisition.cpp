@@ -43,6 +43,12 @@ std::shared_ptr<detail::leasable> lock_of(client& on, const std::string& name, c
     return std::make_shared<shared_mutex>(on, name, shared_options{.replicas = wanted.replicas});
 }
 
+// What a wait may sit out.
+bool passes(const std::error_code& why) {
+    return why == errc::quarantined || why == errc::unavailable || why == errc::busy_server ||
+           why == errc::unknown_outcome;
+}
+
 }  // namespace
 
 acquisition::acquisition(client& on, lock_request wanted)
@@ -103,8 +109,8 @@ lease acquisition::take(held_lock& one) {
     try {
         if (auto hold = one.lock->try_acquire(how)) return hold;
     } catch (const error& e) {
-        if (e.code() != errc::quarantined || !may_wait()) throw;
-        while_waiting = {outcome::pending, {}, sentence_of(e)};
+        if (!passes(e.code()) || !may_wait()) throw;
+        while_waiting = {outcome::pending, {}, e.what()};
     }
     if (!may_wait()) return {};
     const auto left = time_left();

@@ -46,5 +46,8 @@ void add_doctor(CLI::App& app, context& shared);
 void add_latch(CLI::App& app, context& shared);
 void add_demo(CLI::App& app, context& shared);
 void add_lab(CLI::App& app, context& shared);
+// The rungs of the lab, separated by spaces, for the completion: the help of the lab says only how to list
+// them.
+[[nodiscard]] std::string rung_names();
 
 }  // namespace holdfast::cli

@@ -2,6 +2,8 @@
 
 #include "cli/exit_codes.hpp"
 
+#include "base/text.hpp"
+
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -57,20 +59,12 @@ std::string advice_for(const std::error_code& code) {
 }  // namespace
 
 int complain(int code, const std::string& sentence) {
-    fmt::print(stderr, "holdfast: {}\n", sentence);
+    fmt::print(stderr, "holdfast: {}\n", base::without_controls(sentence));
     return code;
 }
 
-std::string sentence_of(const error& e) {
-    std::string text = e.what();
-    // std::system_error appends it.
-    if (const auto meaning = ": " + e.code().message(); text.ends_with(meaning))
-        text.resize(text.size() - meaning.size());
-    return text;
-}
-
 std::string whole_sentence_of(const error& e) {
-    auto sentence = sentence_of(e);
+    std::string sentence = e.what();
     if (!e.server_text().empty()) sentence += fmt::format(" (the server says: {})", e.server_text());
     return sentence;
 }

@@ -7,9 +7,7 @@
 
 namespace holdfast::cli {
 
-// The error's sentence without what its code means, which it says already.
-[[nodiscard]] std::string sentence_of(const error& e);
-// The same, and what the server said to it.
+// The error's sentence, and what the server said to it.
 [[nodiscard]] std::string whole_sentence_of(const error& e);
 
 // Both print and return the exit code.

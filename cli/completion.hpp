@@ -1,4 +1,5 @@
-// The completion for bash: commands, options, and values where an option has a fixed set of them.
+// The completion for bash, zsh and fish: commands, options, and values where an option has a fixed set of
+// them. All of it is read from the options themselves.
 #pragma once
 
 #include <string>
@@ -9,7 +10,10 @@ class App;
 
 namespace holdfast::cli {
 
-// A script that bash-completion loads, or any bash by source. Needs nothing of either but bash.
-[[nodiscard]] std::string bash_completion(const CLI::App& program);
+enum class shell { bash, zsh, fish };
+
+// A script for bash-completion, zsh's compinit or fish to load, or for that shell by source. Needs nothing
+// else.
+[[nodiscard]] std::string completion(const CLI::App& program, shell for_shell);
 
 }  // namespace holdfast::cli

@@ -10,74 +10,156 @@
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace holdfast::cli {
 
 namespace {
 
 constexpr auto evict_examples =
-    R"(The holder is told where the store can, at the latest when it renews: until then two may believe to hold the lock.
-A command under `holdfast run` is ended. The next waiter gets the lock.
+    R"(A holder that listens is asked first: its lease ends at once, it says so, a command under `holdfast run` is ended, and the
+holder releases the lock itself. After a second without that, and where a holder cannot be asked, the lock is removed: until the
+holder learns of it, for the rest of its lease at most, it goes on beside the next one. The output says which it was: only a
+holder that has said so "gave it up".
+The next waiter gets the lock. What was confirmed is what is evicted: a holder that comes meanwhile keeps the lock.
+A fair mutex that is free: dead waiters at the head of its line, which keep Redisson's clients out, are removed: those for
+whom nobody listens, and a second later still nobody does.
+A string that does not expire or is longer than 512 bytes may be somebody's data: it is removed with --force only.
 
-Exit code 0 if the lock was taken from somebody, 1 if nobody held it or you said no.
+Exit code 0 if the lock was taken from somebody or dead waiters were removed, 1 if nobody held it, somebody else came meanwhile or you said no.
 
 Examples:
   holdfast evict stock:42
   holdfast evict stock:42 --yes)";
 
-struct evict_options {
+struct evict_command {
     std::string name;
     bool yes = false;
+    bool force = false;
     bool json = false;
 };
 
 bool confirmed(const lock_info& lock) {
-    fmt::print(stderr, "Evict the lock \"{}\" held by {}? [y/N] ", lock.name.printable(), holder_text(lock));
+    if (lock.dead_waiters > 0) {
+        fmt::print(stderr, "The lock \"{}\" is free, but {}. Remove the dead? [y/N] ", lock.name.printable(),
+                   dead_line_text(lock));
+    } else {
+        const auto data =
+            lock.may_be_data() ? fmt::format(" (a string of {} bytes)", lock.bytes) : std::string{};
+        fmt::print(stderr, "Evict the lock \"{}\"{} held by {}? [y/N] ", lock.name.printable(), data,
+                   holder_text(lock));
+    }
     std::string answer;
     std::getline(std::cin, answer);
     return answer == "y" || answer == "Y" || answer == "yes";
 }
 
-int tell(const evict_options& given, const lock_name& name, bool evicted) {
-    if (given.json) {
-        fmt::print("{}\n", one_line({{"name", json_text(name.str())}, {"evicted", evicted}}));
-    } else if (evicted) {
-        fmt::print("evicted \"{}\"\n", name.printable());
-    } else {
-        fmt::print("\"{}\" is free: nobody holds it\n", name.printable());
+std::string_view way_word(evicted_holder::way how) {
+    switch (how) {
+        case evicted_holder::way::gave_up: return "gave_up";
+        case evicted_holder::way::gone: return "gone";
+        case evicted_holder::way::silent: return "silent";
+        case evicted_holder::way::unreachable: return "unreachable";
     }
-    return evicted ? exit_code::ok : exit_code::conflict;
+    return {};
 }
 
-int evict_lock(const evict_options& given, const context& shared) {
+std::string end_of(const evicted_holder& one) {
+    if (one.how == evicted_holder::way::gave_up) return "gave it up";
+    if (one.how == evicted_holder::way::gone)
+        return "did not answer and holds it no more: released, expired or removed by somebody else";
+    const auto* const why = one.how == evicted_holder::way::silent ? "did not answer"
+                            : one.who.since                        ? "does not listen"
+                                                                   : "cannot be asked";
+    if (!one.may_go_on) return fmt::format("{}, may go on", why);
+    return fmt::format("{}, may go on for {}", why, rough(*one.may_go_on));
+}
+
+nlohmann::ordered_json json_of(const lock_name& name, const eviction& end) {
+    nlohmann::ordered_json out{{"name", json_text(name.str())}, {"evicted", bool{end}}};
+    out["from"] = nlohmann::ordered_json::array();
+    for (const auto& one : end.from) {
+        auto holder = to_json(one.who);
+        holder["how"] = way_word(one.how);
+        holder["may_go_on_ms"] =
+            one.may_go_on ? nlohmann::ordered_json(one.may_go_on->count()) : nlohmann::ordered_json(nullptr);
+        out["from"].push_back(std::move(holder));
+    }
+    out["held_by"] = end.other ? to_json(*end.other) : nlohmann::ordered_json(nullptr);
+    out["not_shown"] = end.not_shown;
+    out["dead_waiters"] = end.dead_waiters;
+    out["waiters_back"] = end.waiters_back;
+    return out;
+}
+
+int tell(const evict_command& given, const lock_name& name, const eviction& end) {
+    if (given.json) {
+        fmt::print("{}\n", one_line(json_of(name, end)));
+        return end ? exit_code::ok : exit_code::conflict;
+    }
+    for (const auto& one : end.from)
+        fmt::print("evicted \"{}\": {} {}\n", name.printable(), holder_text(one.who), end_of(one));
+    const auto waiters = [](std::uint64_t n) { return fmt::format("{} waiter{}", n, n == 1 ? "" : "s"); };
+    if (end.dead_waiters > 0)
+        fmt::print("removed {} from the line of \"{}\": nobody has listened for a second\n",
+                   waiters(end.dead_waiters), name.printable());
+    if (end.waiters_back > 0)
+        fmt::print("{} in the line of \"{}\" looked dead and came back: still in line\n",
+                   waiters(end.waiters_back), name.printable());
+    if (end.dead_waiters > 0 || end.waiters_back > 0) return end ? exit_code::ok : exit_code::conflict;
+    if (end.other && end.from.empty()) {
+        fmt::print("{} came meanwhile and holds \"{}\"; nothing was evicted\n", holder_text(*end.other),
+                   name.printable());
+    } else if (end.from.empty()) {
+        fmt::print("\"{}\" is free: nobody holds it\n", name.printable());
+    } else if (end.not_shown > 0) {
+        fmt::print("{} more hold \"{}\", which were not shown or came meanwhile\n", end.not_shown,
+                   name.printable());
+    }
+    return end ? exit_code::ok : exit_code::conflict;
+}
+
+int evict_lock(const evict_command& given, const context& shared) {
     const lock_name name{plain(given.name)};
     const bool can_ask = ::isatty(STDIN_FILENO) == 1;
     if (!given.yes && !can_ask)
         throw usage_error("evict asks before it acts, and stdin is not a terminal; give --yes");
     client on{shared.settings()};
+    evict_options options{.force = given.force};
     if (!given.yes) {
         const auto found = inspect(on, name);
-        if (found.layout == "free") return tell(given, name, false);
-        // A key of the clients' own is refused, whatever is answered.
-        const bool may_be = !found.layout.starts_with("no lock");
+        if (found.layout == "free" && found.dead_waiters == 0) return tell(given, name, {});
+        // What holds nobody's lock or may be data is refused, whatever is answered.
+        const bool may_be =
+            found.dead_waiters > 0 || (!found.holders.empty() && (given.force || !found.may_be_data()));
         if (may_be && !confirmed(found)) return exit_code::conflict;
+        for (const auto& h : found.holders) options.owners.push_back(h.owner);
+        for (std::size_t i = 0; i < std::min<std::size_t>(found.dead_waiters, found.queue.size()); ++i)
+            options.owners.push_back(found.queue[i].owner);
+        // Whoever comes meanwhile was not agreed to; nobody is called so.
+        if (options.owners.empty()) options.owners.emplace_back();
     }
-    return tell(given, name, evict(on, name));
+    return tell(given, name, evict(on, name, options));
 }
 
 }  // namespace
 
 void add_evict(CLI::App& app, context& shared) {
     auto* const command = app.add_subcommand("evict", "Take a lock away from whoever holds it");
-    auto given = std::make_shared<evict_options>();
+    auto given = std::make_shared<evict_command>();
     command->fallthrough();
     command->footer(evict_examples);
     command->add_option("NAME", given->name, "The lock")->required();
     command->add_flag("-y,--yes", given->yes, "Do not ask");
+    command->add_flag("--force", given->force, "Also remove a string that may be data and no lock");
     command->add_flag("--json", given->json, "A JSON object");
     command->callback([=, &shared] { shared.chosen = [=, &shared] { return evict_lock(*given, shared); }; });
 }

@@ -2,6 +2,8 @@
 
 #include "cli/output.hpp"
 
+#include "base/text.hpp"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -26,7 +28,9 @@ void journal::tell(std::string_view event, const nlohmann::ordered_json& fields)
     programs_->put(one_line(line));
 }
 
-void journal::say(std::string_view sentence) { people_.put(fmt::format("holdfast: {}", sentence)); }
+void journal::say(std::string_view sentence) {
+    people_.put(fmt::format("holdfast: {}", base::without_controls(sentence)));
+}
 
 void journal::mention(std::string_view sentence) {
     if (verbose_) say(sentence);

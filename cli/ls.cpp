@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace holdfast::cli {
@@ -24,11 +25,16 @@ namespace {
 constexpr auto ls_examples =
     R"(On a terminal a table, otherwise the same columns without a head, parted by tabs.
 A fair mutex for which nobody waits looks like a recursive one: their keys are the same.
+A fair mutex that is free is listed if dead waiters in its line keep Redisson's clients out.
+Left out by default: strings of other clients (redis-py, redsync, python-redis-lock and others), which look like any other
+string, latches, semaphores of which nobody has a permit, and data. An exact NAME is listed whatever it holds; --foreign
+adds strings that expire and look like the token of a lock, which may be something else, such as the id of a session.
 
 Examples:
   holdfast ls
   holdfast ls 'stock:*'
   holdfast ls --kind shared_mutex
+  holdfast ls --foreign
   holdfast ls --json | jq -r '.[] | select(.ours | not) | .name')";
 
 std::string table_of(const std::vector<lock_info>& locks, bool for_terminal) {
@@ -43,14 +49,27 @@ std::string table_of(const std::vector<lock_info>& locks, bool for_terminal) {
 struct ls_options {
     std::string glob = "*";
     std::string kind;
+    bool foreign = false;
     bool json = false;
 };
 
+// A name is looked up: what it holds is told, and not only what has the form of a lock.
+std::vector<lock_info> locks_for(client& on, const std::string& glob, bool foreign) {
+    if (glob.empty() || glob.find_first_of("*?") != std::string::npos)
+        return list(on, glob, foreign ? listed::foreign_texts : listed::locks);
+    auto one = inspect(on, lock_name{glob});
+    if (one.layout == "free" && one.dead_waiters == 0) return {};
+    return {std::move(one)};
+}
+
 int list_locks(const ls_options& given, const context& shared) {
     client on{shared.settings()};
-    auto locks = list(on, plain(given.glob));
+    auto locks = locks_for(on, plain(given.glob), given.foreign);
     if (!given.kind.empty())
-        std::erase_if(locks, [&](const lock_info& lock) { return lock.layout != given.kind; });
+        std::erase_if(locks, [&](const lock_info& lock) {
+            const bool line_of_fair = lock.dead_waiters > 0 && given.kind == "fair_mutex";
+            return lock.layout != given.kind && !line_of_fair;
+        });
     std::ranges::sort(locks, {}, [](const lock_info& lock) -> const std::string& { return lock.name.str(); });
     if (given.json) {
         auto all = nlohmann::ordered_json::array();
@@ -71,11 +90,13 @@ void add_ls(CLI::App& app, context& shared) {
     auto given = std::make_shared<ls_options>();
     ls->fallthrough();
     ls->footer(ls_examples);
-    ls->add_option("GLOB", given->glob, "Only names that match; '*' stands for any characters, '?' for one");
+    ls->add_option("GLOB", given->glob,
+                   "A name, or only names that match: '*' stands for any characters, '?' for one");
     ls->add_option("--kind", given->kind, "Only this kind, as it stands in the column KIND")
         ->check(CLI::IsMember({"mutex", "recursive_mutex", "fair_mutex", "fenced_mutex", "shared_mutex",
                                "counting_semaphore", "permit_semaphore"}))
         ->type_name("KIND");
+    ls->add_flag("--foreign", given->foreign, "Also strings of other clients that look like locks");
     ls->add_flag("--json", given->json, "An array of JSON objects");
     ls->callback([=, &shared] { shared.chosen = [=, &shared] { return list_locks(*given, shared); }; });
 }

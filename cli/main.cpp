@@ -1,4 +1,5 @@
 // holdfast: locks between processes and machines, for the shell.
+#include "cli/guard.hpp"
 #include "cli/program.hpp"
 
 #include <fcntl.h>
@@ -22,5 +23,7 @@ void occupy_standard_streams() {
 
 int main(int argc, char** argv) {
     occupy_standard_streams();
+    if (const auto command = holdfast::cli::command_to_guard({argv, argv + argc}))
+        return holdfast::cli::guard(*command);
     return holdfast::cli::run_program({argv + std::min(argc, 1), argv + argc});
 }

@@ -41,19 +41,6 @@ nlohmann::ordered_json optional_ms(const std::optional<milliseconds>& d) {
     return d ? nlohmann::ordered_json(d->count()) : nlohmann::ordered_json(nullptr);
 }
 
-nlohmann::ordered_json to_json(const holder_info& holder) {
-    nlohmann::ordered_json out{{"owner", json_text(holder.owner)}, {"holds", holder.holds}};
-    out["host"] = holder.host.empty() ? nlohmann::ordered_json(nullptr)
-                                      : nlohmann::ordered_json(json_text(holder.host));
-    out["pid"] = holder.pid == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(holder.pid);
-    out["since"] =
-        holder.since ? nlohmann::ordered_json(iso_time(*holder.since)) : nlohmann::ordered_json(nullptr);
-    out["connected"] = holder.client == backend::presence::unknown
-                           ? nlohmann::ordered_json(nullptr)
-                           : nlohmann::ordered_json(holder.client == backend::presence::connected);
-    return out;
-}
-
 nlohmann::ordered_json to_json(const waiter_info& waiter) {
     nlohmann::ordered_json out{{"owner", json_text(waiter.owner)}};
     out["host"] = waiter.host.empty() ? nlohmann::ordered_json(nullptr)
@@ -125,30 +112,60 @@ std::string process_text(const std::string& host, std::int64_t pid) {
     return fmt::format("{}, pid {}", host.empty() ? "unknown host" : base::printable(host), pid);
 }
 
+std::string holder_text(const holder_info& holder) {
+    if (holder.host.empty()) return "another client";
+    auto text = base::printable(holder.host);
+    if (holder.pid != 0) text += fmt::format(":{}", holder.pid);
+    return text;
+}
+
 std::string holder_text(const lock_info& lock) {
+    if (lock.dead_waiters > 0) return "nobody, but " + dead_line_text(lock);
     if (lock.holders.empty()) return "-";
-    const auto& first = lock.holders.front();
-    std::string text = first.host.empty() ? "another client" : base::printable(first.host);
-    if (!first.host.empty() && first.pid != 0) text += fmt::format(":{}", first.pid);
+    auto text = holder_text(lock.holders.front());
     if (const auto others = lock.holders.size() - 1 + lock.more_holders; others > 0)
         text += fmt::format(" +{}", others);
     return text;
 }
 
+std::string dead_line_text(const lock_info& lock) {
+    const bool one = lock.dead_waiters == 1;
+    return fmt::format("{} dead waiter{} in line block{} it {}", lock.dead_waiters, one ? "" : "s",
+                       one ? "s" : "", lock.blocked_for ? "for " + rough(*lock.blocked_for) : "for ever");
+}
+
 std::string described(const lock_info& lock, system_clock::time_point now) {
     const bool free = lock.layout == "free";
     std::string out = fmt::format("lock     {}\n", lock.name.printable());
-    out += fmt::format("kind     {}\n", free ? "free: nobody holds it" : base::printable(lock.layout));
+    if (lock.dead_waiters > 0)
+        out += fmt::format(
+            "kind     free, but {}\n         for Redisson's clients: holdfast's pass over the dead, "
+            "and `holdfast evict` removes them\n",
+            dead_line_text(lock));
+    else
+        out += fmt::format("kind     {}\n", free ? "free: nobody holds it" : base::printable(lock.layout));
     if (!free && !lock.ours && lock.layout != "counter")
         out += "         foreign: written by another client, which does not say who it is or since when\n";
+    if (lock.may_be_data()) {
+        out += fmt::format("         a string of {} bytes{}: it may be data and no lock\n", lock.bytes,
+                           lock.ttl ? "" : " that does not expire");
+    }
     if (lock.layout == "recursive_mutex")
         out += "         a fair_mutex for which nobody waits looks the same\n";
+    if (lock.layout.starts_with("recursive_mutex, an owner each"))
+        out +=
+            "         a RedissonRedLock or MultiLock of Java's, which is held as a whole; or different "
+            "holders\n";
     for (const auto& holder : lock.holders) out += described(holder, lock, now);
     if (lock.more_holders > 0) out += fmt::format("         and {} more\n", lock.more_holders);
     if (lock.count && lock.layout != "counter") out += fmt::format("free     {}\n", *lock.count);
     if (lock.layout == "counter") {
         out += fmt::format("count    {}\n", *lock.count);
-        out += "         a semaphore of which nobody has a permit, a latch, or some other number\n";
+        out +=
+            "         a semaphore none of whose permits has an owner written down, a latch, or some other "
+            "number;\n"
+            "         permits that Java or take() acquired have none, so the key does not tell whether they "
+            "are out\n";
     }
     if (!free) out += fmt::format("ttl      {}\n", lock.ttl ? rough(*lock.ttl) : "none: it does not expire");
     if (!lock.queue.empty()) {
@@ -157,11 +174,28 @@ std::string described(const lock_info& lock, system_clock::time_point now) {
             const auto& waiter = lock.queue[i];
             const auto waiting =
                 waiter.waiting ? fmt::format(", for {}", rough(*waiter.waiting)) : std::string{};
-            out += fmt::format("{:>6}.  {}{}\n", i + 1, process_text(waiter.host, waiter.pid), waiting);
+            // Nothing else tells foreign waiters apart.
+            const auto owner = waiter.host.empty() ? fmt::format(", owner {}", base::printable(waiter.owner))
+                                                   : std::string{};
+            out +=
+                fmt::format("{:>6}.  {}{}{}\n", i + 1, process_text(waiter.host, waiter.pid), waiting, owner);
         }
         if (lock.more_waiting > 0) out += fmt::format("         and {} more\n", lock.more_waiting);
     }
     if (lock.last_fence) out += fmt::format("fence    up to {} so far\n", *lock.last_fence);
+    return out;
+}
+
+nlohmann::ordered_json to_json(const holder_info& holder) {
+    nlohmann::ordered_json out{{"owner", json_text(holder.owner)}, {"holds", holder.holds}};
+    out["host"] = holder.host.empty() ? nlohmann::ordered_json(nullptr)
+                                      : nlohmann::ordered_json(json_text(holder.host));
+    out["pid"] = holder.pid == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(holder.pid);
+    out["since"] =
+        holder.since ? nlohmann::ordered_json(iso_time(*holder.since)) : nlohmann::ordered_json(nullptr);
+    out["connected"] = holder.client == backend::presence::unknown
+                           ? nlohmann::ordered_json(nullptr)
+                           : nlohmann::ordered_json(holder.client == backend::presence::connected);
     return out;
 }
 
@@ -182,6 +216,10 @@ nlohmann::ordered_json to_json(const lock_info& lock) {
     out["queue"] = nlohmann::ordered_json::array();
     for (const auto& waiter : lock.queue) out["queue"].push_back(to_json(waiter));
     out["more_waiting"] = lock.more_waiting;
+    out["dead_waiters"] = lock.dead_waiters;
+    out["blocked_ms"] = optional_ms(lock.blocked_for);
+    out["bytes"] = lock.layout == "foreign string" ? nlohmann::ordered_json(lock.bytes)
+                                                   : nlohmann::ordered_json(nullptr);
     out["last_fence"] =
         lock.last_fence ? nlohmann::ordered_json(*lock.last_fence) : nlohmann::ordered_json(nullptr);
     return out;
@@ -196,7 +234,8 @@ std::string iso_time(system_clock::time_point t) {
 }
 
 std::string one_line(const nlohmann::ordered_json& value) {
-    return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    return base::json_without_controls(
+        value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 }  // namespace holdfast::cli

@@ -24,6 +24,10 @@ using rows = std::vector<std::vector<std::string>>;
 
 // Who holds the lock, in a few words: "web-3:4242", "another client", with "+2" for more holders.
 [[nodiscard]] std::string holder_text(const lock_info& lock);
+// The same of one holder.
+[[nodiscard]] std::string holder_text(const holder_info& holder);
+// "1 dead waiter in line blocks it for 7h13m": of a free lock with lock_info::dead_waiters.
+[[nodiscard]] std::string dead_line_text(const lock_info& lock);
 // "web-3, pid 4242", or "another client" for one that holdfast knows nothing of.
 [[nodiscard]] std::string process_text(const std::string& host, std::int64_t pid);
 
@@ -31,11 +35,12 @@ using rows = std::vector<std::vector<std::string>>;
 [[nodiscard]] std::string described(const lock_info& lock, std::chrono::system_clock::time_point now);
 
 [[nodiscard]] nlohmann::ordered_json to_json(const lock_info& lock);
+[[nodiscard]] nlohmann::ordered_json to_json(const holder_info& holder);
 // Bytes as JSON text: as they are if they are UTF-8, else escaped as for people.
 [[nodiscard]] std::string json_text(const std::string& bytes);
 [[nodiscard]] std::string iso_time(std::chrono::system_clock::time_point t);
 
-// One line of JSON that is valid whatever bytes went in.
+// One line of JSON that is valid whatever bytes went in, and safe for a terminal.
 [[nodiscard]] std::string one_line(const nlohmann::ordered_json& value);
 
 }  // namespace holdfast::cli

@@ -6,6 +6,7 @@
 #include "cli/completion.hpp"
 #include "cli/exit_codes.hpp"
 #include "cli/manual.hpp"
+#include "cli/wrap.hpp"
 
 #include <holdfast/version.hpp>
 
@@ -17,6 +18,7 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <sstream>
 #include <utility>
 
 namespace holdfast::cli {
@@ -72,9 +74,13 @@ void describe(CLI::App& app, context& shared) {
     // For whoever builds a package. As --version does, they end the parsing with a text to be printed.
     app.add_flag_callback("--print-manual", [&app] { throw CLI::CallForVersion(manual(app), exit_code::ok); })
         ->group("");
-    app.add_flag_callback("--print-completion",
-                          [&app] { throw CLI::CallForVersion(bash_completion(app), exit_code::ok); })
-        ->group("");
+    for (const auto& [name, which] :
+         {std::pair{"bash", shell::bash}, std::pair{"zsh", shell::zsh}, std::pair{"fish", shell::fish}}) {
+        app.add_flag_callback(
+               fmt::format("--print-completion-{}", name),
+               [&app, which = which] { throw CLI::CallForVersion(completion(app, which), exit_code::ok); })
+            ->group("");
+    }
 }
 
 int run_program(std::vector<std::string> words) {
@@ -89,7 +95,11 @@ int run_program(std::vector<std::string> words) {
     try {
         app.parse(std::move(cut.ours));
     } catch (const CLI::Success& asked) {  // --help, --version
-        return written_out(app.exit(asked));
+        std::ostringstream text;
+        const auto code = app.exit(asked, text);
+        const bool help = dynamic_cast<const CLI::CallForHelp*>(&asked) != nullptr;
+        std::cout << (help ? wrapped(text.str(), terminal_width()) : text.str());
+        return written_out(code);
     } catch (const CLI::ParseError& refused) {
         return complain(exit_code::usage, sentence_about(refused, app));
     }

@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,11 @@ using std::chrono::milliseconds;
 
 constexpr auto run_examples =
     R"(The lock is renewed for as long as CMD runs. CMD runs in its own process group; signals are handed on to it.
+
+If the lock cannot be renewed, and also if holdfast itself is killed or stopped for too long, CMD and all that it started
+gets TERM, then KILL, before the lock can be somebody else's. A process beside it sees to that ("holdfast: guard of ...").
+It cannot if it is stopped or killed, too (by root, or with the cgroup), nor end a process that has become another
+user's (setuid) or that a service runs (systemd-run, docker). What CMD leaves behind when it ends is left alone.
 
 Environment of CMD:
   HOLDFAST_LOCK     the names, one per line        HOLDFAST_TOKEN    what the store calls us, one line per lock
@@ -50,11 +56,16 @@ Examples:
   holdfast run --permits 1 --of 4 render -- ./frame 17       at most four at once, on all machines
   holdfast run -n --at-least 50s hourly -- ./tick            cron on several machines with unequal clocks
   holdfast run --replicas 1 ledger -- ./post                 only if a replica has the lock too
-  holdfast run --max-hold 1h --grace 30s import -- ./import  TERM after an hour, KILL after 30 s more)";
+  holdfast run --max-hold 1h --grace 30s import -- ./import  TERM after an hour, KILL after 30 s more
+  holdfast run -n -- -name -- ./report                       a name that begins with "-")";
 
 struct usage_with_command : CLI::Formatter {
     std::string make_usage(const CLI::App* app, std::string name) const override {
         auto usage = CLI::Formatter::make_usage(app, std::move(name));
+        // Not required where CLI11 looks for them: see words_of().
+        constexpr std::string_view optional = "[NAME...]";
+        if (const auto at = usage.find(optional); at != std::string::npos)
+            usage.replace(at, optional.size(), "NAME...");
         usage.insert(usage.find_last_not_of('\n') + 1, " -- CMD ARG...");
         return usage;
     }
@@ -126,9 +137,9 @@ lock_kind kind_of(const run_options& given) {
 }
 
 // Each name once, in the order of the user; a name that no lock can have is refused here.
-std::vector<std::string> names_of(const run_options& given) {
+std::vector<std::string> names_of(const std::vector<std::string>& words) {
     std::vector<std::string> names;
-    for (const auto& word : given.names) {
+    for (const auto& word : words) {
         auto name = plain(word);
         (void)lock_name{name};
         if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
@@ -195,11 +206,32 @@ void reserve_json_fd(int fd) {
     if (fd > STDERR_FILENO) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-int run_it(const run_options& given, const context& shared) {
-    if (shared.words_after_dashes.empty()) {
+struct names_and_command {
+    std::vector<std::string> names;
+    std::vector<std::string> command;
+};
+
+// Names stand before the first "--". Where none does, they stand between it and the second one, and may begin
+// with "-".
+names_and_command words_of(const run_options& given, const context& shared) {
+    names_and_command cut{given.names, shared.words_after_dashes};
+    if (cut.names.empty()) {
+        const auto dashes = std::ranges::find(cut.command, "--");
+        if (dashes == cut.command.begin() || dashes == cut.command.end())
+            throw usage_error(
+                "a lock is missing: write its name before \"--\", as in holdfast run NAME -- CMD ARG...");
+        cut.names.assign(cut.command.begin(), dashes);
+        cut.command.erase(cut.command.begin(), dashes + 1);
+    }
+    if (cut.command.empty()) {
         throw usage_error(
             "the command is missing: write it behind \"--\", as in holdfast run NAME -- CMD ARG...");
     }
+    return cut;
+}
+
+int run_it(const run_options& given, const context& shared) {
+    const auto [names, command] = words_of(given, shared);
     if (given.json_fd) reserve_json_fd(*given.json_fd);
     auto settings = shared.settings();
     // It is that of all there is here, and a store may refuse longer ones.
@@ -212,8 +244,8 @@ int run_it(const run_options& given, const context& shared) {
             "that others see, such as redis://127.0.0.1:6379");
     }
     run_request wanted;
-    wanted.command = shared.words_after_dashes;
-    wanted.names = names_of(given);
+    wanted.command = command;
+    wanted.names = names_of(names);
     wanted.locks = {.names = wanted.names,
                     .kind = kind_of(given),
                     .ttl = given.ttl,
@@ -236,7 +268,7 @@ void add_run(CLI::App& app, context& shared) {
     run->fallthrough();
     run->footer(run_examples);
     run->formatter(std::make_shared<usage_with_command>());
-    run->add_option("NAME", given->names, "The locks: all of them are taken, or none")->required();
+    run->add_option("NAME", given->names, "The locks: all of them are taken, or none");
     auto* const no_wait =
         run->add_flag("-n,--no-wait", given->no_wait, "Do not wait if somebody else has the lock");
     add_duration(*run, "-w,--wait", given->wait, "Wait at most this long")->excludes(no_wait);

@@ -53,10 +53,22 @@ std::optional<int> signal_inbox::next() noexcept {
 }
 
 void signal_inbox::stop_this_process() noexcept {
+    ::raise(SIGTSTP);
+    let_stop();
+}
+
+bool signal_inbox::stop_this_job() noexcept {
+    ::kill(0, SIGTSTP);  // takes away any CONT that was there before
+    let_stop();
+    sigset_t pending;
+    return ::sigpending(&pending) == 0 && ::sigismember(&pending, SIGCONT) == 1;
+}
+
+// The signal waits, blocked, until it is let through here.
+void signal_inbox::let_stop() noexcept {
     sigset_t stop;
     ::sigemptyset(&stop);
     ::sigaddset(&stop, SIGTSTP);
-    ::raise(SIGTSTP);  // waits, blocked, until the next line lets it through
     ::pthread_sigmask(SIG_UNBLOCK, &stop, nullptr);
     ::pthread_sigmask(SIG_BLOCK, &stop, nullptr);
 }

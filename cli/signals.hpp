@@ -28,12 +28,17 @@ class signal_inbox {
     // Stops this process as an uncaught TSTP would, and returns when it was continued. Does nothing where
     // nobody could continue it (an orphaned process group).
     void stop_this_process() noexcept;
+    // The same for the whole process group, as the terminal's key does it for a job in the foreground. False
+    // if nothing was stopped.
+    bool stop_this_job() noexcept;
 
     // Puts the mask and the dispositions back as they were. For a child between fork and exec:
     // async-signal-safe.
     void restore() const noexcept;
 
   private:
+    static void let_stop() noexcept;
+
     unique_fd fd_;
     sigset_t mask_before_{};
     struct sigaction child_before_ {};

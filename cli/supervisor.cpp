@@ -1,6 +1,7 @@
 #include "cli/supervisor.hpp"
 
 #include "cli/exit_codes.hpp"
+#include "cli/overloaded.hpp"
 
 #include <algorithm>
 #include <csignal>
@@ -10,13 +11,6 @@ namespace holdfast::cli {
 namespace {
 
 using std::chrono::milliseconds;
-
-template <class... F>
-struct overloaded : F... {
-    using F::operator()...;
-};
-template <class... F>
-overloaded(F...) -> overloaded<F...>;  // clang 14 does not find it by itself
 
 // A process that slept for most of its lease wakes up with little of it left and with a renewal that is sent
 // at this very moment: it gets this long before we end a command that need not end.
@@ -40,7 +34,24 @@ run_action supervisor::resume(const run_event& what, const lease_view& seen, tim
     }
     // The end of the command comes before the look: there is nothing left to be ended.
     std::visit(overloaded{
-                   [&](const ended& e) { command_ended(e.code, seen, now, todo); },
+                   [&](const ended& e) { command_ended(e, seen, now, todo); },
+                   [&](const ended_by_guard&) {
+                       if (phase_ != run_phase::guarded) return;
+                       end_it(why_ended::late, now, todo);
+                       todo.signal = 0;  // it was sent
+                   },
+                   [&](const guard_lost&) {
+                       if (phase_ != run_phase::guarded && phase_ != run_phase::unguarded &&
+                           phase_ != run_phase::ending)
+                           return;
+                       phase_ = run_phase::killed;
+                       todo.signal = SIGKILL;
+                   },
+                   [&](const all_ended&) {
+                       if (phase_ != run_phase::clearing) return;
+                       phase_ = run_phase::over;
+                       todo.give_back = true;
+                   },
                    [&](const not_started& e) {
                        ran_ = false;
                        code_ = e.code;
@@ -75,6 +86,7 @@ void supervisor::look(const lease_view& seen, time_point now, run_action& todo) 
             }
             break;
         case run_phase::resting:
+            if (!seen.valid) lost_later_ = true;
             if (!seen.valid || now >= held_since_ + rules_.at_least) {
                 phase_ = run_phase::over;
                 todo.give_back = true;
@@ -84,6 +96,7 @@ void supervisor::look(const lease_view& seen, time_point now, run_action& todo) 
             break;
         case run_phase::unguarded:
         case run_phase::killed:
+        case run_phase::clearing:
         case run_phase::over: break;
     }
 }
@@ -160,34 +173,56 @@ void supervisor::hand_on(int signal, run_action& todo) {
             }
             break;
         case run_phase::killed:
+        case run_phase::clearing:
         case run_phase::over: break;
     }
 }
 
-void supervisor::command_ended(int code, const lease_view& seen, time_point now, run_action& todo) {
-    code_ = code;
+void supervisor::command_ended(const ended& how, const lease_view& seen, time_point now, run_action& todo) {
+    code_ = how.code;
     switch (phase_) {
         case run_phase::guarded:
-            if (!seen.valid) {
-                why_ = why_ended::lost;
-                todo.warn = true;
-                // It is gone, but what it started is not, and may be deaf to TERM.
-                if (rules_.policy != on_loss::ignore) todo.signal = SIGKILL;
+            if (seen.valid) break;
+            // A lease that was over by time was whole before. One that was taken away may have been gone.
+            if (how.at < deadline_ && now >= deadline_) {
+                lost_later_ = true;
+                break;
             }
+            why_ = why_ended::lost;
+            todo.warn = true;
+            // It is gone, but what it started is not, and may be deaf to TERM.
+            if (rules_.policy != on_loss::ignore) todo.signal = SIGKILL;
             break;
         case run_phase::ending:
         case run_phase::killed: todo.signal = SIGKILL; break;
         case run_phase::unguarded:
+        case run_phase::clearing:
         case run_phase::resting:
         case run_phase::over: break;
     }
     const bool rest = why_ == why_ended::not_yet && now < held_since_ + rules_.at_least;
-    phase_ = rest ? run_phase::resting : run_phase::over;
-    todo.give_back = !rest;
+    if (todo.signal == SIGKILL) {
+        phase_ = run_phase::clearing;
+    } else {
+        phase_ = rest ? run_phase::resting : run_phase::over;
+        todo.give_back = !rest;
+    }
+}
+
+supervisor::limits supervisor::limits_for_guard(time_point now) const noexcept {
+    const auto kill_by = deadline_ - rules_.margin;
+    // This process sends TERM when the whole grace is left, or a little later, and has then half of it for
+    // that.
+    const auto late = std::min<boot_clock::duration>(rules_.grace / 2, (kill_by - now) / 4);
+    return {kill_by - std::max(late, boot_clock::duration{0}), kill_by};
 }
 
 void supervisor::gave_back(bool already_lost) noexcept {
-    if (already_lost && ran_ && why_ == why_ended::not_yet) why_ = why_ended::lost;
+    if (!already_lost || !ran_ || why_ != why_ended::not_yet) return;
+    // A failure is passed on if the lock outlived it. A success is one only if the store says that the lock
+    // was held to the end.
+    if (lost_later_ && code_ != 0) return;
+    why_ = why_ended::lost;
 }
 
 int supervisor::exit_code() const noexcept {

@@ -48,19 +48,25 @@ struct looked {};
 struct told {  // a signal for the command was sent to us
     int signal = 0;
 };
-struct stopped {};  // the command was stopped
+struct stopped {};  // the command was stopped, as a job of a shell
 struct ended {      // the command ended; as a shell counts it: its code, or 128 + signal
     int code = 0;
+    boot_clock::time_point at{};
 };
+struct ended_by_guard {};  // the guard has begun to end it, because this process was late
+struct guard_lost {};      // somebody has killed the guard: without one the command must not go on
+struct all_ended {};       // after KILL: what the command started is gone, too
 struct not_started {
     int code = 0;
 };
-using run_event = std::variant<looked, told, stopped, ended, not_started>;
+using run_event =
+    std::variant<looked, told, stopped, ended, ended_by_guard, guard_lost, all_ended, not_started>;
 
 enum class why_ended {
     not_yet,
     lost,      // the lock was lost while the command ran
     expiring,  // the lease was about to end and could not be renewed
+    late,      // the same, and this process stood still: the guard ended the command
     max_hold,  // the time of --max-hold was over
 };
 
@@ -76,29 +82,42 @@ struct run_action {
 
 //  phase    | the command                        | leaves when
 //  ---------|------------------------------------|---------------------------------------------------
-//  guarded  | runs, and the locks are held       | it ends, the lease is (nearly) lost, max_hold is over
-//  unguarded| runs without the locks (ignore)    | it ends
+//  guarded  | runs, and the locks are held       | it ends, the lease is (nearly) lost, max_hold is over,
+//           |                                    | the guard is lost
+//  unguarded| runs without the locks (ignore)    | it ends, the guard is lost
 //  ending   | was sent TERM                      | it ends, or the grace is over
 //  killed   | was sent KILL                      | it ends
+//  clearing | ended; KILL goes to what it started| nothing is left
 //  resting  | ended; at_least is not over        | at_least is over, the lease is lost, a signal comes
 //  over     | is gone                            |
-enum class run_phase { guarded, unguarded, ending, killed, resting, over };
+enum class run_phase { guarded, unguarded, ending, killed, clearing, resting, over };
 
 class supervisor {
   public:
     using time_point = boot_clock::time_point;
 
-    // Begins when the last lock was granted.
-    supervisor(const supervision& rules, time_point held_since) : rules_(rules), held_since_(held_since) {}
+    // Begins when the last lock was granted. `deadline`: of the leases at that time.
+    supervisor(const supervision& rules, time_point held_since, time_point deadline = {})
+        : rules_(rules), held_since_(held_since), deadline_(deadline) {}
 
     [[nodiscard]] run_action resume(const run_event& what, const lease_view& seen, time_point now);
 
     // What the release of a lock said. Only before exit_code() is asked.
     void gave_back(bool already_lost) noexcept;
 
+    // When the guard is to send TERM and KILL if it hears nothing later: after this process would have, and
+    // in time.
+    struct limits {
+        time_point term_by;
+        time_point kill_by;
+    };
+    [[nodiscard]] limits limits_for_guard(time_point now) const noexcept;
+
     [[nodiscard]] run_phase phase() const noexcept { return phase_; }
     [[nodiscard]] why_ended why() const noexcept { return why_; }
-    // Never 0 when the lock was lost while the command ran.
+    // The lock was held when the command ended, and has been lost since.
+    [[nodiscard]] bool lost_later() const noexcept { return lost_later_; }
+    // Never 0 when the lock was lost while the command ran, or may have been.
     [[nodiscard]] int exit_code() const noexcept;
 
   private:
@@ -106,7 +125,7 @@ class supervisor {
     void look_while_guarded(const lease_view& seen, time_point now, run_action& todo);
     void end_it(why_ended why, time_point now, run_action& todo);
     void hand_on(int signal, run_action& todo);
-    void command_ended(int code, const lease_view& seen, time_point now, run_action& todo);
+    void command_ended(const ended& how, const lease_view& seen, time_point now, run_action& todo);
     [[nodiscard]] time_point kill_at() const noexcept;
 
     supervision rules_;
@@ -115,6 +134,7 @@ class supervisor {
     why_ended why_ = why_ended::not_yet;
     bool warned_ = false;
     bool ran_ = true;
+    bool lost_later_ = false;
     int code_ = 0;
     int interrupted_by_ = 0;
     bool renewed_ = false;                  // the deadline has moved since the first look

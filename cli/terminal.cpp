@@ -4,6 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
+
 namespace holdfast::cli {
 
 terminal::terminal() : fd_(::open("/dev/tty", O_RDWR | O_CLOEXEC)) {}
@@ -14,14 +17,19 @@ bool terminal::to_be_given_at_start() const noexcept {
     return ::isatty(STDIN_FILENO) == 1 && is_ours() && !in_pipeline;
 }
 
-bool terminal::is_ours() const noexcept { return fd_ && ::tcgetpgrp(fd_.get()) == ::getpgrp(); }
+bool terminal::is_ours() const noexcept { return belongs_to(::getpgrp()); }
+
+bool terminal::belongs_to(pid_t group) const noexcept { return fd_ && ::tcgetpgrp(fd_.get()) == group; }
 
 void terminal::give_to(pid_t group) const noexcept {
     if (fd_) ::tcsetpgrp(fd_.get(), group);
 }
 
 void terminal::take_back_from(pid_t group) const noexcept {
-    if (fd_ && ::tcgetpgrp(fd_.get()) == group) ::tcsetpgrp(fd_.get(), ::getpgrp());
+    if (!fd_) return;
+    const pid_t now = ::tcgetpgrp(fd_.get());
+    const bool nobody_has_it = now > 0 && ::kill(-now, 0) != 0 && errno == ESRCH;
+    if (now == group || nobody_has_it) ::tcsetpgrp(fd_.get(), ::getpgrp());
 }
 
 }  // namespace holdfast::cli

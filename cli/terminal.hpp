@@ -19,8 +19,9 @@ class terminal {
 
     // Our process group is in the foreground.
     [[nodiscard]] bool is_ours() const noexcept;
+    [[nodiscard]] bool belongs_to(pid_t group) const noexcept;
     void give_to(pid_t group) const noexcept;
-    // If `group` has it.
+    // If `group` has it, or a group that nobody is left in: `group` may have handed it on, as a shell does.
     void take_back_from(pid_t group) const noexcept;
 
     // -1: there is none.

@@ -4,8 +4,11 @@
 #include "cli/child.hpp"
 #include "cli/event_inbox.hpp"
 #include "cli/exit_codes.hpp"
+#include "cli/guard.hpp"
 #include "cli/journal.hpp"
 #include "cli/output.hpp"
+#include "cli/overloaded.hpp"
+#include "cli/run_report.hpp"
 #include "cli/terminal.hpp"
 #include "cli/waking.hpp"
 
@@ -55,14 +58,6 @@ class lost_pipe {
     unique_fd ours_;
 };
 
-std::string in_quotes(const std::string& name) { return fmt::format("\"{}\"", base::printable(name)); }
-
-std::string in_quotes(const std::vector<std::string>& names) {
-    std::string all;
-    for (const auto& name : names) all.append(all.empty() ? "" : " and ").append(in_quotes(name));
-    return all;
-}
-
 class guarded_run {
   public:
     guarded_run(const config& settings, const run_request& wanted)
@@ -77,22 +72,30 @@ class guarded_run {
     // Empty: all are taken.
     std::optional<int> wait_for_locks();
     void tell_whom_we_wait_for(const std::string& name);
-    void tell_taken();
+    void write_whom_we_wait_for(const std::string& name);
 
     int run_the_command();
     void start(supervisor& watch);
     void watch_over(supervisor& watch);
     void hear_signals(supervisor& watch);
     void hear_child(supervisor& watch);
+    void command_stopped(supervisor& watch, int by);
+    void command_ended(supervisor& watch, const child_ended& end);
+    void guard_is_gone(supervisor& watch);
+    void instruct_guard(const supervisor& watch);
+    void leave_child(const supervisor& watch);
     void feed(supervisor& watch, const run_event& what);
+    void feed_last(supervisor& watch, const run_event& what);
+    void feed(supervisor& watch, const run_event& what, const lease_view& seen, boot_clock::time_point now);
     void obey(supervisor& watch, const run_action& todo);
-    void tell_of_end(const supervisor& watch);
     void stop_with_the_command();
+    void continue_in_foreground();
+    void tell_that_it_is_stopped();
     void give_back(supervisor& watch);
-    void tell_events();
 
     [[nodiscard]] lease_view look_at_leases() const;
-    [[nodiscard]] launch how_to_launch() const;
+    [[nodiscard]] launch how_to_launch(const supervisor& watch) const;
+    [[nodiscard]] guard_order order_for(const supervisor& watch) const;
     [[nodiscard]] std::string joined(const std::function<std::string(const held_lock&)>& text) const;
     // Blocks until one of the descriptors is readable, and flushes what readers were too slow for.
     void wait(std::initializer_list<int> readable);
@@ -102,6 +105,7 @@ class guarded_run {
     signal_inbox signals_;  // before the client and its threads
     terminal terminal_;
     journal journal_;
+    run_report report_{journal_, wanted_};
     bell lost_bell_;
     alarm_clock alarm_;
     client client_;
@@ -110,8 +114,11 @@ class guarded_run {
     std::jthread whom_;
     std::optional<acquisition> locks_;
     std::optional<child> child_;
+    std::optional<guard_order> last_order_;
+    std::optional<child_ended> end_;  // of the command
+    int stopped_by_ = 0;              // the signal, as far as is known: nobody tells of the command's CONT
     bool wants_terminal_ = false;
-    bool was_down_ = false;
+    bool stop_now_ = false;
     bool over_ = false;
 };
 
@@ -125,7 +132,7 @@ std::optional<int> guarded_run::wait_for_locks() {
     boot_clock::time_point impatient_at;
     while (true) {
         wait({signals_.fd(), locks_->fd(), alarm_.fd(), events_.fd()});
-        tell_events();
+        report_.events(events_.take());
         while (const auto signal = signals_.next()) {
             switch (*signal) {
                 case SIGINT:
@@ -176,50 +183,52 @@ std::optional<int> guarded_run::wait_for_locks() {
                     fmt::format("did not get {}: somebody else has it", in_quotes(wanted_.names)));
                 return wanted_.conflict_code;
             case acquisition::outcome::failed: std::rethrow_exception(locks_->failure());
-            case acquisition::outcome::taken: tell_taken(); return std::nullopt;
+            case acquisition::outcome::taken: report_.taken(locks_->locks()); return std::nullopt;
             case acquisition::outcome::cancelled:
             case acquisition::outcome::pending: return exit_code::internal;  // nobody else cancels
         }
     }
 }
 
-// Asking takes round trips, during which signals must be heard.
+// Asking takes round trips, during which signals must be heard. It is a courtesy: where there is no memory or
+// no thread to be had, nothing is said.
 void guarded_run::tell_whom_we_wait_for(const std::string& name) {
-    whom_ = std::jthread{[this, name] {
-        std::string holder;
-        try {
-            const auto about = inspect(client_, name);
-            // This wait may well be for ever, and so is told to everybody.
-            const bool unset = has_permits(wanted_.locks.kind) && !wanted_.locks.of && about.layout == "free";
-            if (!unset && !journal_.verbose()) return;
-            if (unset) holder = ": nobody has said how many permits it has; give --of";
-            if (!about.holders.empty()) {
-                holder = ", held by " + process_text(about.holders.front().host, about.holders.front().pid);
+    try {
+        whom_ = std::jthread{[this, name] {
+            try {
+                write_whom_we_wait_for(name);
+            } catch (const std::exception&) {
+                // Nobody is waiting for it.
             }
-        } catch (const std::exception&) {
-            // Then it is not known by whom.
-        }
-        if (!waiting_) return;
-        const auto line = fmt::format("holdfast: waiting for {}{}\n", in_quotes(name), holder);
-        [[maybe_unused]] const auto n = ::write(STDERR_FILENO, line.data(), line.size());
-    }};
+        }};
+    } catch (const std::system_error&) {
+        journal_.mention(fmt::format("waiting for {}", in_quotes(name)));
+    }
 }
 
-void guarded_run::tell_taken() {
-    for (const auto& one : locks_->locks()) {
-        nlohmann::ordered_json fields{{"name", json_text(one.name)},
-                                      {"owner", json_text(one.hold.owner().str())}};
-        if (one.hold.fence() != fence::none) fields["fence"] = to_number(one.hold.fence());
-        fields["waited_ms"] = one.waited.count();
-        journal_.tell("acquired", fields);
-        journal_.mention(fmt::format("got {} after {}", in_quotes(one.name), rough(one.waited)));
+void guarded_run::write_whom_we_wait_for(const std::string& name) {
+    std::string holder;
+    try {
+        const auto about = inspect(client_, name);
+        // This wait may well be for ever, and so is told to everybody.
+        const bool unset = has_permits(wanted_.locks.kind) && !wanted_.locks.of && about.layout == "free";
+        if (!unset && !journal_.verbose()) return;
+        if (unset) holder = ": nobody has said how many permits it has; give --of";
+        if (!about.holders.empty()) {
+            holder = ", held by " + process_text(about.holders.front().host, about.holders.front().pid);
+        }
+    } catch (const std::exception&) {
+        // Then it is not known by whom.
     }
+    if (!waiting_) return;
+    const auto line = fmt::format("holdfast: waiting for {}{}\n", in_quotes(name), holder);
+    [[maybe_unused]] const auto n = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
 // --- during ------------------------------------------------------------------------------------
 
 int guarded_run::run_the_command() {
-    supervisor watch{wanted_.rules, boot_clock::now()};
+    supervisor watch{wanted_.rules, boot_clock::now(), look_at_leases().deadline};
     {
         std::vector<std::unique_ptr<std::stop_callback<std::function<void()>>>> listeners;
         for (const auto& one : locks_->locks()) {
@@ -231,6 +240,7 @@ int guarded_run::run_the_command() {
     }
     if (child_) terminal_.take_back_from(child_->pid());
     give_back(watch);
+    if (child_) leave_child(watch);
     return watch.exit_code();
 }
 
@@ -241,20 +251,26 @@ void guarded_run::start(supervisor& watch) {
         return feed(watch, not_started{exit_code::lost});
     }
     wants_terminal_ = terminal_.to_be_given_at_start();
-    auto started = child::start(how_to_launch(), signals_);
+    auto started = child::start(how_to_launch(watch), signals_);
     if (const auto* failed = std::get_if<start_failure>(&started)) {
         if (wants_terminal_) terminal_.give_to(::getpgrp());
+        if (failed->which == start_failure::part::guard) {
+            journal_.say(
+                "the guard of the command, without which it must not run, cannot be started" +
+                (failed->error == 0 ? std::string{} : ": " + std::generic_category().message(failed->error)));
+            return feed(watch, not_started{exit_code::internal});
+        }
         const bool missing = failed->error == ENOENT || failed->error == ENOTDIR;
         journal_.say(fmt::format("cannot run {}: {}", in_quotes(wanted_.command.front()),
                                  std::generic_category().message(failed->error)));
         return feed(watch, not_started{missing ? exit_code::not_found : exit_code::cannot_execute});
     }
-    child_ = std::get<child>(started);
+    child_ = std::move(std::get<child>(started));
     journal_.tell("started", {{"pid", child_->pid()}});
-    feed(watch, looked{});
+    feed_last(watch, looked{});
 }
 
-launch guarded_run::how_to_launch() const {
+launch guarded_run::how_to_launch(const supervisor& watch) const {
     launch how;
     how.words = wanted_.command;
     how.variables = {
@@ -271,7 +287,37 @@ launch guarded_run::how_to_launch() const {
     }
     how.kept_open = lost_.for_command();
     if (wants_terminal_) how.terminal = terminal_.fd();
+    how.guard_title = guard_title(in_quotes(wanted_.names));
+    how.first_order = order_for(watch);
     return how;
+}
+
+guard_order guarded_run::order_for(const supervisor& watch) const {
+    using task = guard_order::task;
+    guard_order order;
+    const auto limits = watch.limits_for_guard(boot_clock::now());
+    order.term_by = limits.term_by;
+    order.kill_by = limits.kill_by;
+    order.grace = wanted_.rules.grace;
+    switch (watch.phase()) {
+        case run_phase::guarded:
+            order.what = wanted_.rules.policy == on_loss::ignore ? task::look_on : task::watch;
+            break;
+        case run_phase::ending: order.what = task::term; break;
+        case run_phase::killed:
+        case run_phase::clearing: order.what = task::kill; break;
+        case run_phase::unguarded:
+        case run_phase::resting:
+        case run_phase::over: order.what = task::look_on; break;
+    }
+    return order;
+}
+
+// It need not hear of a deadline before the next is known, but well before the one it knows.
+void guarded_run::instruct_guard(const supervisor& watch) {
+    const auto order = order_for(watch);
+    if (last_order_ && last_order_->what == order.what && last_order_->kill_by == order.kill_by) return;
+    if (child_->order(order)) last_order_ = order;
 }
 
 // A line per lock, in the user's order, not in that in which they were taken.
@@ -297,82 +343,114 @@ lease_view guarded_run::look_at_leases() const {
 }
 
 void guarded_run::watch_over(supervisor& watch) {
-    wait({signals_.fd(), alarm_.fd(), lost_bell_.fd(), events_.fd()});
+    wait({signals_.fd(), alarm_.fd(), lost_bell_.fd(), events_.fd(), child_->fd()});
     alarm_.quiet();
     lost_bell_.quiet();
-    // We may have been stopped for longer than the lease: look at it before anything else.
-    feed(watch, looked{});
-    tell_events();
+    // We may have been stopped for longer than the lease: look at it before any signal.
+    feed_last(watch, looked{});
+    report_.events(events_.take());
     if (!over_) hear_signals(watch);
-}
-
-// Why a lock was lost is always told: what we say ourselves is only that it was. The rest is for --verbose.
-void guarded_run::tell_events() {
-    for (const auto& e : events_.take()) {
-        switch (e.kind) {
-            case event_kind::lost: journal_.say(fmt::format("\"{}\": {}", e.lock, e.detail)); break;
-            case event_kind::store_down: was_down_ = true; [[fallthrough]];
-            case event_kind::jeopardy:
-            case event_kind::renewed:
-            case event_kind::store_restarted:
-            case event_kind::failed_over:
-            case event_kind::eviction_risk:
-            case event_kind::no_channel_right:
-            case event_kind::quorum_weak:
-            case event_kind::quorum_whole:
-            case event_kind::quorum_double:
-            case event_kind::quorum_even:
-                journal_.mention(e.lock.empty() ? e.detail : fmt::format("\"{}\": {}", e.lock, e.detail));
-                break;
-            case event_kind::store_up:
-                if (std::exchange(was_down_, false)) journal_.mention("the store answers again");
-                break;
-            case event_kind::acquired:
-            case event_kind::released:
-            case event_kind::release_failed:
-            case event_kind::holder_gone:
-            case event_kind::slow_callback: break;  // told in our own words, or not about us
-        }
-    }
+    // Last: what has become of the command meanwhile is heard before anything else is done.
+    if (std::exchange(stop_now_, false) && !over_) stop_with_the_command();
 }
 
 void guarded_run::hear_signals(supervisor& watch) {
     while (const auto signal = signals_.next()) {
-        if (*signal == SIGCHLD) {
-            hear_child(watch);
-        } else {
-            feed(watch, told{*signal});
-        }
+        if (*signal != SIGCHLD) feed_last(watch, told{*signal});  // the guard tells of the command's end
         if (over_) return;
     }
 }
 
 void guarded_run::hear_child(supervisor& watch) {
-    if (watch.phase() == run_phase::resting) return;
+    // All news first, so that what is said of the command is true when it is said.
+    std::vector<child_change> news;
     while (const auto change = child_->next_change()) {
-        if (const auto* end = std::get_if<child_ended>(&*change)) {
-            feed(watch, ended{end->code()});
-            journal_.tell("exited", end->by_signal != 0
-                                        ? nlohmann::ordered_json{{"signal", signal_text(end->by_signal)}}
-                                        : nlohmann::ordered_json{{"code", end->status}});
-            return;
-        }
-        const auto by = std::get<child_stopped>(*change).signal;
-        if ((by == SIGTTIN || by == SIGTTOU) && terminal_.is_ours()) {
-            // It started in the background and wants the terminal, which is ours to give.
-            wants_terminal_ = true;
-            terminal_.give_to(child_->pid());
-            child_->signal(SIGCONT);
-            continue;
-        }
-        wants_terminal_ = wants_terminal_ || by == SIGTTIN || by == SIGTTOU;
-        feed(watch, stopped{});
+        news.push_back(*change);
+        if (const auto* end = std::get_if<child_ended>(&*change)) end_ = *end;
+    }
+    for (const auto& change : news) {
+        if (over_) return;
+        std::visit(overloaded{
+                       [&](const child_stopped& e) { command_stopped(watch, e.signal); },
+                       [&](const child_ended& e) { command_ended(watch, e); },
+                       [&](const guard_began&) { feed(watch, ended_by_guard{}); },
+                       [&](const nothing_left& e) {
+                           report_.what_may_go_on(e);
+                           feed(watch, all_ended{});
+                       },
+                       [&](const guard_died&) { guard_is_gone(watch); },
+                   },
+                   change);
     }
 }
 
+void guarded_run::command_stopped(supervisor& watch, int by) {
+    const bool wants_to_read = by == SIGTTIN || by == SIGTTOU;
+    stopped_by_ = by;
+    if (wants_to_read && terminal_.is_ours()) {
+        // It started in the background and wants the terminal, which is ours to give.
+        wants_terminal_ = true;
+        continue_in_foreground();
+        return;
+    }
+    wants_terminal_ = wants_terminal_ || wants_to_read;
+    // A shell that shows the job as stopped can continue it. Elsewhere nobody would continue us when the
+    // command is continued, so we go on renewing.
+    const bool in_foreground = terminal_.is_ours() || terminal_.belongs_to(child_->pid());
+    if (in_foreground || (wants_to_read && terminal_.fd() >= 0)) return feed(watch, stopped{});
+    tell_that_it_is_stopped();
+}
+
+void guarded_run::tell_that_it_is_stopped() {
+    journal_.mention(
+        fmt::format("the command was stopped by {}; its lock is renewed", signal_text(stopped_by_)));
+}
+
+void guarded_run::command_ended(supervisor& watch, const child_ended& end) {
+    terminal_.take_back_from(child_->pid());  // --at-least may rest for long, and its keys are for us
+    feed(watch, ended{end.code(), end.at});
+    journal_.tell("exited", end.by_signal != 0
+                                ? nlohmann::ordered_json{{"signal", signal_text(end.by_signal)}}
+                                : nlohmann::ordered_json{{"code", end.status}});
+}
+
+void guarded_run::guard_is_gone(supervisor& watch) {
+    if (watch.phase() == run_phase::resting) return;  // there is nothing left to be ended
+    journal_.say("the guard of the command was killed, and so are the command and all that it started");
+    child_->end_without_guard();
+    feed(watch, guard_lost{});
+}
+
 void guarded_run::feed(supervisor& watch, const run_event& what) {
-    obey(watch, watch.resume(what, look_at_leases(), boot_clock::now()));
-    if (std::holds_alternative<ended>(what)) child_->reap();
+    const auto now = boot_clock::now();
+    feed(watch, what, look_at_leases(), now);
+}
+
+// After what has become of the command: it may have ended before the lock was lost. We may be stopped between
+// any two of these lines, so that is heard after the look at the leases, or else it might be older than the
+// loss.
+void guarded_run::feed_last(supervisor& watch, const run_event& what) {
+    const auto now = boot_clock::now();
+    const auto seen = look_at_leases();
+    hear_child(watch);
+    if (!over_) feed(watch, what, seen, now);
+}
+
+void guarded_run::feed(supervisor& watch, const run_event& what, const lease_view& seen,
+                       boot_clock::time_point now) {
+    auto todo = watch.resume(what, seen, now);
+    // The guard needs the next deadline long before the last one is near.
+    if (watch.phase() == run_phase::guarded && seen.valid)
+        todo.look_again = std::min(todo.look_again, now + (seen.deadline - now) / 2);
+    obey(watch, todo);
+    if (child_) instruct_guard(watch);
+}
+
+// What a command leaves behind when it ends in good order is no affair of ours, but worth a word.
+void guarded_run::leave_child(const supervisor& watch) {
+    const int left = child_->leave();
+    if (left == 0 || (watch.why() != why_ended::not_yet && wanted_.rules.policy != on_loss::ignore)) return;
+    report_.left_alone(left);
 }
 
 void guarded_run::obey(supervisor& watch, const run_action& todo) {
@@ -382,49 +460,41 @@ void guarded_run::obey(supervisor& watch, const run_action& todo) {
     }
     if (todo.warn) {
         lost_.ring();
-        tell_of_end(watch);
+        report_.end_of_command(watch.why(), end_);
     }
     if (todo.forward != 0) {
         if (todo.forward == SIGCONT && wants_terminal_ && terminal_.is_ours())
             terminal_.give_to(child_->pid());
         child_->signal(todo.forward);
+        // As a shell does it: a stopped process does not see TERM.
+        const bool ends = todo.forward == SIGTERM || todo.forward == SIGHUP || todo.forward == SIGINT ||
+                          todo.forward == SIGQUIT;
+        if (ends && stopped_by_ != 0) child_->signal(SIGCONT);
+        if (ends || todo.forward == SIGCONT) stopped_by_ = 0;
         journal_.tell("signal", {{"signal", signal_text(todo.forward)}});
     }
-    if (todo.stop_with_it) stop_with_the_command();
+    stop_now_ = stop_now_ || todo.stop_with_it;
     alarm_.set(todo.look_again);
     over_ = todo.give_back;
 }
 
-void guarded_run::tell_of_end(const supervisor& watch) {
-    const auto names = in_quotes(wanted_.names);
-    const std::string done = wanted_.rules.policy == on_loss::ignore
-                                 ? "the command goes on without it (--on-loss ignore)"
-                                 : "the command is being ended";
-    switch (watch.why()) {
-        case why_ended::not_yet:
-            journal_.tell("lost", {{"why", "expiring"}});
-            journal_.say(fmt::format("the lock {} cannot be renewed and is about to be lost", names));
-            break;
-        case why_ended::lost:
-            journal_.tell("lost", {{"why", "lost"}});
-            journal_.say(fmt::format("the lock {} was lost; {}", names, done));
-            break;
-        case why_ended::expiring:
-            journal_.tell("lost", {{"why", "expiring"}});
-            journal_.say(
-                fmt::format("the lock {} cannot be renewed and is about to be lost; {}", names, done));
-            break;
-        case why_ended::max_hold:
-            journal_.tell("lost", {{"why", "max_hold"}});
-            journal_.say(fmt::format("the time of --max-hold for {} is over; {}", names, done));
-            break;
-    }
+void guarded_run::stop_with_the_command() {
+    const bool had_it = terminal_.belongs_to(child_->pid());
+    terminal_.take_back_from(child_->pid());
+    // The CONT that wakes us stays among the signals; the leases are looked at before it is handed on.
+    if (signals_.stop_this_job() || stopped_by_ == 0) return;
+    // No shell looks after this job, so nobody would ever continue it: the key does nothing, as without us.
+    if (had_it) return continue_in_foreground();
+    // It would ask again at once for a terminal that is not ours to give.
+    if (stopped_by_ == SIGTTIN || stopped_by_ == SIGTTOU) return tell_that_it_is_stopped();
+    child_->signal(SIGCONT);
+    stopped_by_ = 0;
 }
 
-void guarded_run::stop_with_the_command() {
-    if (child_) terminal_.take_back_from(child_->pid());
-    // The CONT that wakes us stays among the signals; the leases are looked at before it is handed on.
-    signals_.stop_this_process();
+void guarded_run::continue_in_foreground() {
+    terminal_.give_to(child_->pid());
+    child_->signal(SIGCONT);
+    stopped_by_ = 0;
 }
 
 // --- after -------------------------------------------------------------------------------------
@@ -439,7 +509,10 @@ void guarded_run::give_back(supervisor& watch) {
             case release_outcome::released: said = "released"; break;
             case release_outcome::already_lost:
                 said = "already_lost";
-                if (watch.why() == why_ended::not_yet) {
+                if (watch.lost_later()) {
+                    journal_.say(
+                        fmt::format("the lock {} was lost after the command had ended", in_quotes(one.name)));
+                } else if (watch.why() == why_ended::not_yet) {
                     journal_.say(
                         fmt::format("the lock {} was lost while the command ran", in_quotes(one.name)));
                 }

@@ -40,4 +40,8 @@ if(HOLDFAST_BUILD_CLI)
     install(FILES "${PROJECT_BINARY_DIR}/generated/holdfast.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT holdfast)
     install(FILES "${PROJECT_BINARY_DIR}/generated/holdfast.bash"
         DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME holdfast COMPONENT holdfast)
+    install(FILES "${PROJECT_BINARY_DIR}/generated/_holdfast"
+        DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions" COMPONENT holdfast)
+    install(FILES "${PROJECT_BINARY_DIR}/generated/holdfast.fish"
+        DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d" COMPONENT holdfast)
 endif()

@@ -1,11 +1,15 @@
-# holdfast_test(<name> TIMEOUT <seconds> [SHARDS <n>]): the folder this is called in, with its subfolders, becomes the
+# The limit of each ctest entry, in seconds. Only a test that hangs reaches it: main() of the test binaries ends such a
+# test earlier and names it (tests/support/main.cpp).
+set(HOLDFAST_TEST_TIMEOUT 1800)
+
+# holdfast_test(<name> [SHARDS <n>]): the folder this is called in, with its subfolders, becomes the
 # test binary <name>_tests, and one ctest entry with the label <name>; none while the folder is empty.
 #
 # Not gtest_discover_tests: it starts the binary once per test, which is slow and, on a busy machine, times out.
 # SHARDS cuts a binary that mostly waits into entries that run side by side.
 # Every entry leaves an XML with its results in <build>/test-results, which ./dev test adds up.
 function(holdfast_test name)
-    cmake_parse_arguments(arg "" "TIMEOUT;SHARDS" "" ${ARGN})
+    cmake_parse_arguments(arg "" "SHARDS" "" ${ARGN})
     file(GLOB_RECURSE files CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
     if(NOT files)
         return()
@@ -41,7 +45,7 @@ function(holdfast_test name)
         add_test(NAME ${test} COMMAND ${target})
         set_tests_properties(${test} PROPERTIES
             LABELS ${name}
-            TIMEOUT ${arg_TIMEOUT}
+            TIMEOUT ${HOLDFAST_TEST_TIMEOUT}
             COST ${arg_SHARDS}  # the longest begin first
             ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${shard};GTEST_BRIEF=1;GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/test-results/${test}.xml")
     endforeach()

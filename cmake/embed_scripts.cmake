@@ -1,13 +1,15 @@
 # Run with cmake -P by holdfast_embed_scripts. Writes OUTPUT: a C++ header with the text of each of SCRIPTS, without
 # its comments and blank lines (they are for people, not for the wire), and the SHA1 that EVALSHA wants for that text.
 #
+# A script that says "-- Also made: NAME_evicting, by evicting.lua.in." gets a second constant of that name: the text of
+# evicting.lua.in beside it, in which RELEASE stands for the script.
+#
 # The text is handled as one string and never as a list of lines: a CMake list would split at ';' and join at '['.
 
 set(constants "")
 set(names "")
-foreach(path IN LISTS SCRIPTS)
-    get_filename_component(name "${path}" NAME_WE)
-    file(READ "${path}" text)
+
+function(without_comments path text result)
     string(REPLACE "\r\n" "\n" text "\n${text}\n")
     if(text MATCHES "--\\[=*\\[")
         message(FATAL_ERROR "${path}: write comments with -- on lines of their own; block comments are not stripped")
@@ -19,9 +21,27 @@ foreach(path IN LISTS SCRIPTS)
     if(text MATCHES "\\)lua\"")
         message(FATAL_ERROR "${path}: the text )lua\" would end the C++ string that holds the script")
     endif()
+    set(${result} "${text}" PARENT_SCOPE)
+endfunction()
+
+function(add_script name text)
     string(SHA1 sha1 "${text}")
-    string(APPEND constants "inline constexpr script ${name}{\"${name}\", R\"lua(${text})lua\",\n    \"${sha1}\"};\n\n")
-    list(APPEND names "${name}")
+    set(constants "${constants}inline constexpr script ${name}{\"${name}\", R\"lua(${text})lua\",\n    \"${sha1}\"};\n\n" PARENT_SCOPE)
+    set(names ${names} "${name}" PARENT_SCOPE)
+endfunction()
+
+foreach(path IN LISTS SCRIPTS)
+    get_filename_component(name "${path}" NAME_WE)
+    file(READ "${path}" source)
+    without_comments("${path}" "${source}" text)
+    add_script("${name}" "${text}")
+    if(source MATCHES "-- Also made: ${name}_evicting, by evicting.lua.in\\.")
+        get_filename_component(folder "${path}" DIRECTORY)
+        file(READ "${folder}/evicting.lua.in" around)
+        without_comments("${folder}/evicting.lua.in" "${around}" around)
+        string(REPLACE "RELEASE" "${text}" both "${around}")
+        add_script("${name}_evicting" "${both}")
+    endif()
 endforeach()
 list(LENGTH names count)
 list(JOIN names ", " names)

@@ -13,8 +13,8 @@ namespace holdfast::bench {
 
 namespace {
 
-redis_server::options all_slots() {
-    return {.config = {"cluster-enabled yes", "cluster-port " + std::to_string(test::free_port())}};
+redis_server::options all_slots(const test::reserved_port& bus) {
+    return {.config = {"cluster-enabled yes", "cluster-port " + std::to_string(bus.number())}};
 }
 
 struct beside_single : row {
@@ -34,7 +34,7 @@ struct beside_single : row {
     static redis_server& made(redis_server& one) {
         place(placement::split, one.pid());
         if (one.command({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"}).text != "OK" ||
-            !test::eventually(10s, [&] {
+            !test::eventually(test::patience, [&] {
                 return one.command({"SET", "bench:up", "1", "PX", "1"}).text == "OK";
             }))
             throw std::runtime_error("the server does not become a cluster");
@@ -51,7 +51,8 @@ struct beside_single : row {
                 }};
     }
 
-    redis_server server{all_slots()};
+    test::reserved_port bus;
+    redis_server server{all_slots(bus)};
     client single, spread;
     mutex single_mutex, spread_mutex;
     recursive_mutex single_recursive, spread_recursive;

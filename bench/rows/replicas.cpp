@@ -21,7 +21,9 @@ redis_server::options replica_of(const redis_server& master) {
 struct confirmed : row {
     explicit confirmed(redis_server& server)
         : replica(replica_of(server)), c({.url = server.url()}), raw(server.port()) {
-        if (!test::eventually(30s, [&] { return server.command({"WAIT", "1", "100"}).number == 1; }))
+        if (!test::eventually(test::patience, [&] {
+                return server.command({"WAIT", "1", "100"}).number == 1;
+            }))
             throw std::runtime_error("the replica does not come up");
         raw.load(redis_scripts::native_leave);
         sides = {

@@ -110,7 +110,7 @@ int examine_all(const doctor_options& given, const context& shared) {
             all.push_back(p.found.get());
         } catch (const error& why) {
             // The URL names something else than a store of locks.
-            if (why.code() == errc::invalid_argument) throw usage_error(sentence_of(why));
+            if (why.code() == errc::invalid_argument) throw usage_error(why.what());
             unreachable = true;
             all.push_back({{}, {not_examined(p.url, why)}});
             complain(exit_code::unavailable,

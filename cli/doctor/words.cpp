@@ -22,7 +22,9 @@ namespace {
 constexpr std::size_t width = 100;
 
 // Sentences are broken between words; a command to be copied never is.
-std::string indented(std::string_view text, std::size_t by) {
+std::string indented(const std::string& sentence, std::size_t by) {
+    const auto shown = base::without_controls(sentence);
+    std::string_view text = shown;
     const std::string margin(by, ' ');
     std::string out, line;
     while (!text.empty()) {
@@ -54,8 +56,10 @@ std::string in_ms(std::chrono::microseconds d) {
 }
 
 std::string about(const examined_server& server) {
-    auto line = server.address;
-    line += server.version.empty() ? "  unknown version" : "  Redis " + base::printable(server.version);
+    auto line = base::without_controls(server.address);
+    const bool named = server.version.starts_with("Valkey ");
+    line += server.version.empty() ? "  unknown version"
+                                   : (named ? "  " : "  Redis ") + base::printable(server.version);
     if (!server.role.empty()) line += ", " + base::printable(server.role);
     if (server.clock_offset)
         line += fmt::format(", clock {}{} +- {}", server.clock_offset->count() < 0 ? "" : "+",
@@ -65,14 +69,14 @@ std::string about(const examined_server& server) {
 }
 
 // `of` are the servers of which it is found, if there are others.
-std::string described(const finding& f, const std::string& of) {
+std::string sentence_about_finding(const finding& f, const std::string& of) {
     auto line = f.id;
     if (!of.empty()) line += "  " + of;
     if (f.falls != promise::none && f.how_bad >= severity::unknown)
         line += fmt::format("  ({} falls)", to_string(f.falls));
     auto out = indented(line, 2) + indented(f.found, 6);
     if (!f.meaning.empty()) out += indented(f.meaning, 6);
-    if (!f.mending.empty()) out += "      mend: " + f.mending + '\n';
+    if (!f.mending.empty()) out += "      mend: " + base::without_controls(f.mending) + '\n';
     return out;
 }
 
@@ -91,7 +95,7 @@ std::string told_one_by_one(const examination& of, severity s, bool several_serv
             same->second += ", " + f.subject;
     }
     std::string out;
-    for (const auto& [f, servers] : told) out += described(*f, servers);
+    for (const auto& [f, servers] : told) out += sentence_about_finding(*f, servers);
     return out;
 }
 
@@ -108,7 +112,7 @@ std::string unseen(const examination& of, bool several_servers) {
     for (const auto& [reason, ids] : by_reason) {
         const auto& [subject, found, mending] = reason;
         out += indented(several_servers ? subject + ": " + ids : ids, 2) + indented(found, 6) +
-               "      mend: " + mending + '\n';
+               "      mend: " + base::without_controls(mending) + '\n';
     }
     return out;
 }

@@ -161,7 +161,7 @@ class result_file {
     [[nodiscard]] bool wanted() const { return !name_.empty(); }
     [[nodiscard]] bool to_stdout() const { return name_ == "-"; }
 
-    void write(const std::string& text, const stage::page& page) {
+    void write(const std::string& text, const stage::page& page, const lab::story& view) {
         if (to_stdout()) return fmt::print("{}", text);
         std::ofstream file{name_, std::ios::binary | std::ios::trunc};
         file << text;
@@ -169,7 +169,7 @@ class result_file {
             throw std::runtime_error(
                 fmt::format("cannot write {}: {}", name_, std::generic_category().message(errno)));
         is_new_ = false;
-        page.put(fmt::format("\nwritten: {}\n", name_));
+        page.put(fmt::format("\n{}\n", view.said(fmt::format("written: {}", name_))));
     }
 
   private:
@@ -211,14 +211,15 @@ int show_lab(const lab_wishes& wanted) {
         if (wanted.all) view.head();
         all = play_all(rungs, wanted, signals, view);
     } catch (const stage::interrupted& by) {
-        fmt::print(stderr,
-                   "holdfast: interrupted; the processes of the lab are ended and its files removed\n");
+        fmt::print(stderr, "holdfast: {}\n",
+                   view.said("interrupted; the processes of the lab are ended and its files removed"));
         return exit_code::by_signal(by.signal);
     } catch (const stage::no_server& why) {
-        fmt::print(stderr, "holdfast: {}\n", why.what());
+        fmt::print(stderr, "holdfast: {}\n", base::without_controls(why.what()));
         return exit_code::unavailable;
     }
     if (wanted.json) fmt::print("{}\n", one_line(as_json(all)));
+    if (wanted.all) view.tell_reasons(all);
     if (!wanted.all && wanted.runs > 1) {
         page.put("\n");
         view.head();
@@ -226,14 +227,20 @@ int show_lab(const lab_wishes& wanted) {
             view.tell_line(rung, schedule, one);
         });
     }
-    if (html.wanted()) html.write(as_html(all, wanted.spoken()), page);
-    if (markdown.wanted()) markdown.write(as_markdown(all), page);
+    if (html.wanted()) html.write(as_html(all, wanted.spoken()), page, view);
+    if (markdown.wanted()) markdown.write(as_markdown(all), page, view);
     if (all_good(all)) return exit_code::ok;
-    fmt::print(stderr, "holdfast: not everything went as predicted\n");
+    fmt::print(stderr, "holdfast: {}\n", view.said("not everything went as predicted"));
     return 1;
 }
 
 }  // namespace
+
+std::string rung_names() {
+    std::string names;
+    for (const auto& rung : lab::ladder()) names.append(names.empty() ? "" : " ").append(rung.name);
+    return names;
+}
 
 void add_lab(CLI::App& app, context& shared) {
     auto* const command =
@@ -257,8 +264,8 @@ void add_lab(CLI::App& app, context& shared) {
         ->add_option("--markdown", wanted->markdown,
                      "Also write it as a document in English; -: to standard output")
         ->type_name("FILE");
-    command->add_option("--lang", wanted->language, "What the page and the terminal speak: en, zh")
-        ->check(CLI::IsMember({"en", "zh"}).description(""))
+    command->add_option("--lang", wanted->language, "What the page and the terminal speak")
+        ->check(CLI::IsMember({"en", "zh"}))
         ->capture_default_str()
         ->type_name("LANG");
     // How the lab starts its processes.

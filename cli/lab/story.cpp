@@ -2,10 +2,14 @@
 
 #include "cli/lab/lanes.hpp"
 #include "cli/lab/words.hpp"
+
+#include "base/text.hpp"
 #include "lab/ladder.hpp"
 #include "lab/schemes/schemes.hpp"
 
 #include <fmt/format.h>
+
+#include <array>
 
 namespace holdfast::lab {
 
@@ -13,12 +17,27 @@ namespace {
 
 using cli::stage::colour;
 
+// Chinese sentences follow each other without a space.
+std::string sentence(const std::string& head, const std::string& rest) {
+    const auto* const space = head.ends_with("\u3002") || head.ends_with("\uff1a") || rest.empty() ? "" : " ";
+    return head + space + rest;
+}
+
+// All columns of the table but the last.
+std::string row(const std::array<std::string, 4>& cells) {
+    static constexpr std::array<std::size_t, 4> widths{13, 19, 20, 10};
+    std::string out;
+    for (std::size_t i = 0; i < cells.size(); ++i) out += cli::stage::page::padded(cells[i], widths[i]);
+    return out;
+}
+
 }  // namespace
 
 std::string story::line_of(const event& seen) const {
     switch (seen.kind) {
         case event_kind::command:
-            return fmt::format("{} -> {}{}", seen.text, seen.reply,
+            return fmt::format("{} -> {}{}", base::without_controls(seen.text),
+                               base::without_controls(seen.reply),
                                seen.times > 1 ? "   " + said(fmt::format("({} times)", seen.times)) : "");
         case event_kind::stop:
             return said(meaning_of(seen.text)) + said(fmt::format("stops at {}", seen.text));
@@ -81,9 +100,7 @@ void story::verdict(const schedule& schedule, const outcome& what) const {
 }
 
 void story::say(const std::string& head, colour in, const std::string& rest) const {
-    // Chinese sentences follow each other without a space.
-    const auto* const space = head.ends_with("\u3002") || head.ends_with("\uff1a") || rest.empty() ? "" : " ";
-    const auto text = page_.wrapped(head + space + rest, 0);
+    const auto text = page_.wrapped(sentence(head, rest), 0);
     page_.put(page_.painted(text.substr(0, head.size()), in) + text.substr(head.size()) + "\n");
 }
 
@@ -94,19 +111,30 @@ void story::tell_not_played(const schedule& schedule) const {
 }
 
 void story::head() const {
-    page_.put(page_.painted(fmt::format("{:<12} {:<18} {:<19} {:<9} {:>12}", "rung", "schedule", "scheme",
-                                        "flaw", "as predicted"),
-                            colour::faint) +
+    page_.put(page_.painted(
+                  row({said("rung"), said("schedule"), said("scheme"), said("flaw")}) + said("as predicted"),
+                  colour::faint) +
               "\n");
 }
 
 void story::tell_line(const rung& rung, const schedule& schedule, const tally& one) const {
-    const auto share = fmt::format("{:>12}", fmt::format("{} of {}", one.as_predicted, one.runs));
-    page_.put(fmt::format("{:<12} {:<18} {:<19} {:<9} {}\n", rung.name, schedule.name, one.cast.scheme,
-                          !one.shown.broken.empty() ? "?"
-                          : one.shown.flaw_seen     ? "seen"
-                                                    : "not seen",
-                          page_.painted(share, one.good() ? colour::good : colour::bad)));
+    const auto* const flaw = !one.shown.broken.empty() ? "?" : one.shown.flaw_seen ? "seen" : "not seen";
+    page_.put(row({std::string{rung.name}, std::string{schedule.name}, one.cast.scheme, said(flaw)}) +
+              page_.painted(fmt::format("{}/{}", one.as_predicted, one.runs),
+                            one.good() ? colour::good : colour::bad) +
+              "\n");
+}
+
+void story::tell_reasons(const results& all) const {
+    const auto* before = "\n";
+    for_each_play(all, [&](const rung& rung, const schedule& schedule, const tally& one) {
+        if (one.good() && one.shown.broken.empty()) return;
+        const auto why = verdict_of(schedule, one.shown);
+        page_.put(before);
+        before = "";
+        say(fmt::format("{}, {}, {}:", rung.name, schedule.name, one.cast.scheme), colour::strong,
+            sentence(said(why.head), said(why.rest)));
+    });
 }
 
 }  // namespace holdfast::lab

@@ -25,6 +25,10 @@ class story {
     // A table, line by line as it is known.
     void head() const;
     void tell_line(const rung& rung, const schedule& schedule, const tally& one) const;
+    // Below the table: each play that did not go as predicted or did not come to its end, and why.
+    void tell_reasons(const results& all) const;
+
+    [[nodiscard]] std::string said(std::string_view english) const { return in(spoken_, english); }
 
   private:
     void events(const record& seen) const;
@@ -32,7 +36,6 @@ class story {
     void verdict(const schedule& schedule, const outcome& what) const;
 
     [[nodiscard]] std::string line_of(const event& seen) const;
-    [[nodiscard]] std::string said(std::string_view english) const { return in(spoken_, english); }
 
     const cli::stage::page& page_;
     language spoken_;

@@ -113,6 +113,16 @@ std::vector<piece> pieces_of(std::string_view text) {
 
 }  // namespace
 
+std::string page::padded(const std::string& text, std::size_t columns) {
+    std::size_t taken = 0;
+    for (std::string_view rest{text}; !rest.empty();) {
+        const auto [code, size] = character(rest);
+        taken += is_wide(code) ? 2 : 1;
+        rest.remove_prefix(size);
+    }
+    return text + std::string(columns > taken ? columns - taken : 0, ' ');
+}
+
 std::string page::wrapped(const std::string& text, std::size_t indent) const {
     std::string out;
     std::size_t column = indent;

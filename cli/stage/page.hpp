@@ -19,6 +19,8 @@ class page {
 
     // As it is where there are no colours (no terminal, NO_COLOR, TERM=dumb).
     [[nodiscard]] std::string painted(const std::string& text, colour in) const;
+    // Spaces fill the text up to so many columns, of which a Chinese character takes two.
+    [[nodiscard]] static std::string padded(const std::string& text, std::size_t columns);
     // Lines that fit, all but the first indented.
     [[nodiscard]] std::string wrapped(const std::string& text, std::size_t indent) const;
 

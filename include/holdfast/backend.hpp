@@ -14,6 +14,7 @@
 #include <holdfast/types.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,6 +22,10 @@
 #include <string_view>
 #include <variant>
 #include <vector>
+
+namespace holdfast::base {
+class parker;  // One thread waits in it, any thread ends the wait. See src/base/parker.hpp.
+}  // namespace holdfast::base
 
 namespace holdfast::backend {
 
@@ -91,6 +96,9 @@ struct granted {
     bool repeated = false;
     std::uint32_t acks =
         0;  // replicas that have it: may be fewer than were asked for, and is granted all the same
+    // The store may keep it for this long from the answer, where that is more than the lease: it was handed
+    // over before.
+    milliseconds kept_for{0};
 };
 struct busy {
     std::string holder;                      // as the store writes it; may be empty
@@ -129,11 +137,14 @@ enum class renew_answer {
 struct release_request {
     lock_key key;
     owner_id owner;
-    bool undo = false;  // also leave the queue: the acquisition was given up
+    bool undo = false;    // also leave the queue: the acquisition was given up
+    bool evicts = false;  // in the name of a holder that an operator evicts: released::left is wanted
 };
 struct released {
     std::uint32_t listeners = 0;  // waiters elsewhere that were told to try
     bool handed_over = false;     // a waiter elsewhere holds it now; a newcomer will find it busy
+    // Of release_request::evicts: what the lease had left at that moment. Empty: it had no end.
+    std::optional<milliseconds> left{};
 };
 struct not_held {};  // the owner did not hold it; nothing of anybody else was touched
 using release_answer = std::variant<released, not_held, refused, unknown>;
@@ -206,6 +217,7 @@ struct holder_info {
     std::int64_t pid = 0;
     std::optional<std::chrono::system_clock::time_point> since;  // when the holder asked for it, by its clock
     presence client = presence::unknown;
+    std::string ask_at{};  // where store::ask_to_give_up finds the holder's client; empty: nowhere
 };
 struct waiter_info {
     std::string owner;
@@ -226,6 +238,37 @@ struct lock_info {
     std::optional<std::int64_t> count;  // permits that are free, or what a latch waits for
     std::uint64_t more_holders = 0;     // who were too many to be listed
     std::uint64_t more_waiting = 0;     // likewise
+    std::uint64_t bytes = 0;            // the size of a foreign string
+    // Of a fair mutex that is free: how many owners at the head of its line are dead, and for how long
+    // clients of Redisson wait for them yet (empty: for ever). Ours pass over them after
+    // config::fair_liveness.
+    std::uint64_t dead_waiters = 0;
+    std::optional<milliseconds> blocked_for{};
+
+    // A foreign string that does not expire or is longer than a lock's token: it may be somebody's data.
+    [[nodiscard]] bool may_be_data() const { return layout == "foreign string" && (!ttl || bytes > 512); }
+};
+
+// Which keys `list` gives.
+enum class listed {
+    locks,          // those whose form says that they are locks
+    foreign_texts,  // also strings that expire and hold what looks like a lock's token
+};
+
+// What a holder's client was asked, and how things stand.
+struct asked {
+    bool holds = false;           // the owner holds the lock still
+    std::uint32_t listeners = 0;  // clients that got the message; 0 also if it may not be sent, or not yet
+    std::optional<milliseconds> left;  // of the lease; empty: no expiry
+    // The holder's client has said, now or before, that it has ended the lease because it was asked. Nothing
+    // else says so: a lock may be gone for many reasons.
+    bool gave_up = false;
+};
+
+// A holder in whose name an operator's client has released.
+struct evicted {
+    std::string owner;                   // empty: of a dead waiter
+    std::optional<milliseconds> left{};  // see released::left
 };
 
 // What a server is to another store, of which it is a part.
@@ -276,8 +319,9 @@ struct notice {
         failed_over,       // another server is the master now; it may lack what was granted last
         eviction_risk,     // the server drops keys when its memory is full
         no_channel_right,  // messages cannot be used; waiters poll
-        evicted,           // `owner` was evicted by an operator
-        quorum_weak,       // see event_kind
+        evicted,      // `owner`, or a lease whose owner begins with `owner` and "*", is to give up what it
+                      // holds: see store::ask_to_give_up
+        quorum_weak,  // see event_kind
         quorum_whole,
         quorum_double,
         quorum_even,
@@ -294,15 +338,15 @@ struct notice {
     bool replica = false;  // of link_up: it takes no writes
     // Of link_down: what is to be mended, if anything is.
     std::error_code reason{};
+    // Of evicted: tells the operator that the lease has ended. Only to be called when that is so, and before
+    // the lock is released.
+    std::function<void()> say_so{};
 };
 
 struct traffic {
     std::uint64_t requests = 0;              // sent since the store was opened
     std::chrono::nanoseconds round_trip{0};  // a recent average; 0 when there is none
 };
-
-// One thread waits in a parker; anyone may end the wait. See src/io/parker.hpp.
-class parker;
 
 class store {
   public:
@@ -336,15 +380,36 @@ class store {
                                                               handler<watch_event>) = 0;
 
     virtual void inspect(const lock_name&, time_point deadline, handler<result<lock_info>>) = 0;
+    // The same with many more holders, for an eviction: who holds a permit and who does not is decided once.
+    virtual void inspect_all(const lock_name& name, time_point deadline, handler<result<lock_info>> done) {
+        inspect(name, deadline, std::move(done));
+    }
     // The whole text under the key of a mutex, as its owner wrote it; empty: there is none.
     virtual void read_owner(const lock_name&, time_point, handler<result<std::string>> done) {
         done(failure{make_error_code(errc::invalid_argument), "this store has no such texts"});
     }
     // Names of locks that match a glob ("*" and "?"), in pages, so that no server is held up.
-    virtual void list(const std::string& glob, time_point deadline,
+    virtual void list(const std::string& glob, listed which, time_point deadline,
                       handler<result<std::vector<lock_info>>>) = 0;
-    // Takes the lock from whoever holds it, and tells them where it can: true if somebody did.
-    virtual void evict(const lock_name&, time_point deadline, handler<result<bool>>) = 0;
+    // Sends a message to the client of a holder that `inspect` has shown, if the holder holds the lock still.
+    // The client ends the lease at once, says so (asked::gave_up), and releases the lock. To be repeated: the
+    // acquisition may be under way, and this client may not be able to receive the answer yet.
+    virtual void ask_to_give_up(const lock_name&, const holder_info&, time_point deadline,
+                                handler<result<asked>>) = 0;
+    // Takes the lock from those of `owners` (as `inspect` shows them) that hold it, and from nobody else.
+    // Answers from whom it was taken.
+    virtual void evict(const lock_name&, const std::vector<std::string>& owners, time_point deadline,
+                       handler<result<std::vector<evicted>>>) = 0;
+    // Where nobody holds a fair mutex: which owners at the head of its line are absent. Those of `absent`
+    // that are so still are removed from the head, and the answer is then who they were.
+    virtual void clear_line(const lock_name&, const std::vector<std::string>& absent, time_point,
+                            handler<result<std::vector<std::string>>> done) {
+        (void)absent;
+        done(std::vector<std::string>{});
+    }
+    // A lease on this lock has been held for a while: messages that ask for it are to be heard from now on.
+    // True: those for all other locks are too.
+    virtual bool hear_requests_for(const lock_name&) { return true; }
     // What endangers locks on the store's servers. Changes nothing there. What a server does not let us see
     // is a finding; a failure means that there is no server to look at.
     virtual void examine(const examine_request&, time_point, handler<result<examination>> done) {
@@ -368,7 +433,7 @@ class store {
 
     // Lends the calling thread to the store's I/O until `me` is unparked or `until` has come. May return
     // earlier: the caller looks for itself.
-    virtual void lend(parker& me, time_point until) = 0;
+    virtual void lend(base::parker& me, time_point until) = 0;
 
     // In a forked child: let go of everything without touching the parent's connections. The destructor
     // is not called afterwards.

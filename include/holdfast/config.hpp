@@ -75,9 +75,9 @@ struct config {
     // was never answered gives up at once with errc::unavailable.
     milliseconds patience{10'000};
 
-    // A lock that is released while another thread of this client waits for it on the same terms is passed on
-    // without a word to the store, until this many threads in a row had it by one grant, or 10 ms have passed
-    // since; then it is the other processes' turn. 1: never passed on. 1 to 16.
+    // A released lock goes to another thread of this client that waits for it on the same terms, until this
+    // many threads in a row had it by one grant, or 10 ms have passed since; then others have their turn. A
+    // mutex does so without a word to the store, other kinds ask it first. 1: never passed on. 1 to 16.
     unsigned local_turns = 16;
 
     // Who waits for a fair_mutex and does not ask for this long is taken for dead and loses its place: so
@@ -93,10 +93,12 @@ struct config {
     // One answer of the store is waited for this long. 10 ms to 1 min.
     milliseconds answer_timeout{2'000};
 
-    // The client's destructor gives back what is still held, and waits for it at most this long.
+    // The client's destructor gives back what is still held and runs the callbacks that are due. It waits for
+    // both together at most this long.
     milliseconds close_timeout{200};
 
-    // A callback of the user that runs longer is reported, and others go on beside it.
+    // A callback of the user that runs longer is reported. The callbacks of other losses wait at most this
+    // long behind it (lease::lost()); other listeners do not wait at all.
     milliseconds slow_callback{1'000};
 
     // Shown by CLIENT LIST behind "holdfast:", the client's id, its pid and its host. Empty: the program's

@@ -50,16 +50,20 @@ enum class condition {
 [[nodiscard]] HOLDFAST_API std::error_code make_error_code(errc e) noexcept;
 [[nodiscard]] HOLDFAST_API std::error_condition make_error_condition(condition c) noexcept;
 
-// An error code with a sentence for people (what() has the lock's name and the likely cause) and,
-// kept apart because others wrote it, the text that the server sent.
+// An error code with a sentence for people and, kept apart because others wrote it, the text that the server
+// sent.
 class HOLDFAST_API error : public std::system_error {
   public:
     error(std::error_code code, const std::string& sentence, const std::string& server_text = {});
+
+    // The sentence alone, which has the lock's name and the likely cause; code().message() if it is empty.
+    [[nodiscard]] const char* what() const noexcept override;
 
     // The server's own words, escaped for printing; empty when no server spoke.
     [[nodiscard]] const std::string& server_text() const noexcept { return server_text_; }
 
   private:
+    std::string sentence_;
     std::string server_text_;
 };
 

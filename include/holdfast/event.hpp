@@ -19,9 +19,10 @@ enum class event_kind {
     renewed,         // told once per round of renewals of a lock that was in jeopardy
     jeopardy,        // renewal is failing; time is left
     lost,            // the lease ended before it was released
-    release_failed,  // unlock() or a destructor could not give the lock back; it expires by itself
+    release_failed,  // unlock() or a destructor could not give the lock back, or did not hold it
     holder_gone,     // a thread ended while it held the lock; it is not renewed any more
     slow_callback,   // a callback of the user ran longer than config::slow_callback
+    events_dropped,  // this listener was too slow; `detail` says how many events it did not receive
     store_up,
     store_down,
     store_restarted,   // the server came back as another process: it may have lost locks
@@ -45,7 +46,10 @@ struct event {
     boot_clock::time_point at;
 };
 
-// Ends the delivery when destroyed; after that no call starts. Must not be destroyed inside its own callback.
+// Ends the delivery when destroyed; after that no call starts. Waits for a call under way, unless it is
+// destroyed inside that call: do not hold a mutex that the callback needs. Two callbacks may each destroy the
+// subscription of the other; then one of them does not wait. May outlive its client, and then receives
+// nothing more.
 using event_subscription = std::shared_ptr<void>;
 
 // Times of waiting or holding. Buckets double: bucket i counts times below 2^i microseconds.
@@ -73,7 +77,7 @@ struct HOLDFAST_API client_stats {
     std::uint64_t lost = 0;
     std::uint64_t held_now = 0;
     std::uint64_t commands_sent = 0;
-    std::uint64_t events_dropped = 0;  // callbacks were too slow for the queue of 65,536 events
+    std::uint64_t events_dropped = 0;  // a listener was too slow for its queue of 65,536 events
     histogram wait;                    // from the call to the grant
     histogram hold;                    // from the grant to the release
 

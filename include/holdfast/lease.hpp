@@ -39,9 +39,13 @@ struct acquire_options {
 enum class lease_state { empty, held, jeopardy, lost, released };
 
 enum class release_outcome {
-    released,       // nobody else had it before we gave it back
-    already_lost,   // the lease had ended; somebody else may have held it meanwhile
-    unknown_until,  // no answer: the store frees it at `until` at the latest
+    released,      // nobody else had it before we gave it back
+    already_lost,  // the lease had ended; somebody else may have held it meanwhile
+    // No answer. The store frees it at `until` at the latest, never later: `until` counts each request of
+    // this client that has no answer as if it arrived a minute after it was sent, which is how long a
+    // connection that is given up, or a server that stands still, may keep it. So `until` may be later than
+    // the end of the lease by a minute. Usually the store frees it when the lease is over.
+    unknown_until,
 };
 
 struct release_result {
@@ -79,6 +83,8 @@ class [[nodiscard]] HOLDFAST_API lease {
     [[nodiscard]] lease_state state() const noexcept;
 
     // Asked to stop soon after the lease is lost, on a thread of the client's own. valid() is earlier.
+    // The callbacks of one lease run one after another. While one of them blocks, those of another lease wait
+    // config::slow_callback at most and run on another thread; when 16 block, the next wait for one to end.
     [[nodiscard]] std::stop_token lost() const noexcept;
 
     // Grows with every grant, for locks made with .fenced; fence::none for others.

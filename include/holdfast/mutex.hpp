@@ -16,6 +16,9 @@ namespace detail {
 // The face that all exclusive locks share. It can be held in two ways and no third:
 //   as a standard lock (lock, unlock, std::lock_guard, std::unique_lock): owned by the thread;
 //   as a lease (acquire, try_acquire... of leasable): owned by the lease object, whichever thread has it.
+// The last lock object of a name must not be destroyed while a thread holds the lock by lock(): nothing could
+// unlock it any more. The lock is then not renewed, expires by itself, and the event release_failed says so;
+// a library built without NDEBUG ends the process.
 class HOLDFAST_API exclusive : public leasable {
   public:
     using clock = boot_clock;
@@ -38,6 +41,8 @@ class HOLDFAST_API exclusive : public leasable {
     }
     // Never throws: what goes wrong (not the owner, lost, no answer) is reported to the client's events.
     // Blocks for a round trip, at most config::answer_timeout.
+    // An unlock() by a thread that does not hold the lock does nothing but that; a library built without
+    // NDEBUG ends the process.
     void unlock() noexcept;
 
     // --- under a standard guard ----------------------------------------------------------------
@@ -91,8 +96,9 @@ struct recursive_options {
 };
 
 // The same lock as Redisson's RLock. A thread that holds it by lock() may lock it again; it is given
-// back with the last unlock(). Nested holds keep the fence and never shorten the lease of the outer; one
-// without a ttl inside one that has a ttl is renewed, until the last unlock().
+// back with the last unlock(). Nested holds keep the fence and never shorten the lease of the outer. One
+// with a longer ttl makes it longer once the store has said yes. One without a ttl inside one that has a
+// ttl is renewed, until the last unlock().
 class HOLDFAST_API recursive_mutex : public detail::exclusive {
   public:
     recursive_mutex(client& on, lock_name name, recursive_options options = {});

@@ -48,7 +48,7 @@ class HOLDFAST_API any_semaphore : public leasable {
 
 // The same semaphore as Redisson's RSemaphore, in which nobody owns a permit: Java's acquire() and release()
 // are take() and give() here. Permits of a lease are written down beside it; Java sees that they are out, and
-// they come back as soon as somebody uses the semaphore with holdfast.
+// they come back as soon as somebody uses the semaphore with holdfast. At most 1,000,000,000 at once.
 class HOLDFAST_API counting_semaphore : public detail::any_semaphore {
   public:
     counting_semaphore(client& on, lock_name name, semaphore_options options = {});

@@ -34,7 +34,7 @@ class HOLDFAST_API lock_name {
     lock_name(const char* bytes) : lock_name(std::string_view{bytes}) {}
 
     [[nodiscard]] const std::string& str() const noexcept { return bytes_; }
-    // For people: control characters and bytes that are not UTF-8 are written as \xNN.
+    // For people: control characters, invisible characters and bytes that are not UTF-8 are written as \xNN.
     [[nodiscard]] std::string printable() const;
 
     friend bool operator==(const lock_name&, const lock_name&) = default;
@@ -53,6 +53,8 @@ class owner_id {
 
     [[nodiscard]] const std::string& str() const noexcept { return bytes_; }
     [[nodiscard]] bool empty() const noexcept { return bytes_.empty(); }
+    // As lock_name::printable(): foreign clients write any bytes.
+    [[nodiscard]] HOLDFAST_API std::string printable() const;
 
     friend bool operator==(const owner_id&, const owner_id&) = default;
     friend auto operator<=>(const owner_id&, const owner_id&) = default;

@@ -10,7 +10,10 @@ void raise(const session::cell& of, const backend::failure& why) {
     if (why.code == errc::unknown_outcome)
         sentence = "it is not known whether the count of " + name + " was changed";
     if (why.code == errc::wrong_kind) sentence = "the key " + name + " holds something else than a count";
-    if (!why.text.empty()) sentence += " (" + base::printable(why.text) + ")";
+    if (!why.text.empty())
+        sentence += " (" + base::printable(why.text) + ")";
+    else if (why.code != errc::wrong_kind)
+        sentence += ": " + why.code.message();
     throw error(why.code, sentence, why.server_text);
 }
 

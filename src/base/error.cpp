@@ -77,13 +77,14 @@ class holdfast_conditions final : public std::error_category {
 
 }  // namespace
 
+// Never destroyed: a destructor that runs when the process ends may still ask what an error means.
 const std::error_category& category() noexcept {
-    static const holdfast_category it;
+    static const auto& it = *new holdfast_category;
     return it;
 }
 
 const std::error_category& condition_category() noexcept {
-    static const holdfast_conditions it;
+    static const auto& it = *new holdfast_conditions;
     return it;
 }
 
@@ -93,6 +94,10 @@ std::error_condition make_error_condition(condition c) noexcept {
 }
 
 error::error(std::error_code code, const std::string& sentence, const std::string& server_text)
-    : std::system_error(code, sentence), server_text_(base::printable(server_text)) {}
+    : std::system_error(code), sentence_(sentence), server_text_(base::printable(server_text)) {}
+
+const char* error::what() const noexcept {
+    return sentence_.empty() ? std::system_error::what() : sentence_.c_str();
+}
 
 }  // namespace holdfast

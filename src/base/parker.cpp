@@ -3,10 +3,12 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <algorithm>
 #include <climits>
 #include <cstdint>
+#include <new>
 
-namespace holdfast::backend {
+namespace holdfast::base {
 
 namespace {
 
@@ -27,8 +29,7 @@ void parker::unpark() noexcept {
     if (before == parked) {
         ::syscall(SYS_futex, futex_word(state_), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
     } else if (before == polling) {
-        // wake_fd_ was stored before `polling` was published. The fd belongs to a link that its
-        // store keeps until no parker can name it.
+        // wake_fd_ was stored before `polling` was published, and is open as long as this parker is.
         const std::uint64_t one = 1;
         [[maybe_unused]] const auto n = ::write(wake_fd_.load(std::memory_order_relaxed), &one, sizeof one);
     }
@@ -39,7 +40,7 @@ void parker::consume() noexcept {
     state_.compare_exchange_strong(expected, running, std::memory_order_acq_rel);
 }
 
-void parker::park_until(time_point until) noexcept {
+void parker::park_until(boot_clock::time_point until) noexcept {
     std::uint32_t expected = running;
     if (!state_.compare_exchange_strong(expected, parked, std::memory_order_acq_rel)) return;
     while (state_.load(std::memory_order_acquire) == parked) {
@@ -47,14 +48,23 @@ void parker::park_until(time_point until) noexcept {
         if (left <= boot_clock::duration::zero()) break;
         const timespec ts = to_timespec(left);
         ::syscall(SYS_futex, futex_word(state_), FUTEX_WAIT_PRIVATE, parked,
-                  until == time_point::max() ? nullptr : &ts, nullptr, 0);
+                  until == boot_clock::time_point::max() ? nullptr : &ts, nullptr, 0);
     }
     expected = parked;
     state_.compare_exchange_strong(expected, running, std::memory_order_acq_rel);
 }
 
-bool parker::poll_begin(int wake_fd) noexcept {
-    wake_fd_.store(wake_fd, std::memory_order_relaxed);
+bool parker::poll_begin(const std::shared_ptr<const wake_fd>& wake) noexcept {
+    if (latest_ != wake) {
+        try {
+            const bool known = !latest_ || std::find(kept_.begin(), kept_.end(), latest_) != kept_.end();
+            if (!known) kept_.push_back(latest_);
+        } catch (const std::bad_alloc&) {
+            return false;
+        }
+        latest_ = wake;
+    }
+    wake_fd_.store(wake->get(), std::memory_order_relaxed);
     std::uint32_t expected = running;
     return state_.compare_exchange_strong(expected, polling, std::memory_order_acq_rel);
 }
@@ -64,4 +74,4 @@ void parker::poll_end() noexcept {
     state_.compare_exchange_strong(expected, running, std::memory_order_acq_rel);
 }
 
-}  // namespace holdfast::backend
+}  // namespace holdfast::base

@@ -2,11 +2,16 @@
 // nothing to do, or a poll() while it drives a connection, and `unpark` ends either.
 #pragma once
 
-#include <holdfast/backend.hpp>
+#include "base/wake_fd.hpp"
+
+#include <holdfast/types.hpp>
 
 #include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
 
-namespace holdfast::backend {
+namespace holdfast::base {
 
 // Owned by the waiting thread; must outlive every possible `unpark` (session keeps it in shared state).
 // `park_until`, `poll_begin`, `poll_end` and `consume` are for the owner; `unpark` is for all.
@@ -25,11 +30,12 @@ class parker {
 
     // Blocks until unparked or until `until`. Deadlines of waits run on CLOCK_MONOTONIC (futex knows no
     // other that counts on): after a suspend a wait may end late, never a lease.
-    void park_until(time_point until) noexcept;
+    void park_until(boot_clock::time_point until) noexcept;
 
-    // The owner is about to sit in poll(); `wake_fd` is an eventfd that poll also watches.
-    // False if somebody already asked: do not poll.
-    [[nodiscard]] bool poll_begin(int wake_fd) noexcept;
+    // The owner is about to sit in poll(), which also watches `wake`. The parker keeps it: a thread inside
+    // `unpark` may have seen the poll and write only when the connection that was polled is gone. False if
+    // somebody already asked, or there is no memory: do not poll.
+    [[nodiscard]] bool poll_begin(const std::shared_ptr<const wake_fd>& wake) noexcept;
     void poll_end() noexcept;
 
   private:
@@ -42,6 +48,8 @@ class parker {
 
     std::atomic<std::uint32_t> state_{running};
     std::atomic<int> wake_fd_{-1};
+    std::shared_ptr<const wake_fd> latest_;             // only the owner looks at these two
+    std::vector<std::shared_ptr<const wake_fd>> kept_;  // before the latest: one for each connection
 };
 
-}  // namespace holdfast::backend
+}  // namespace holdfast::base

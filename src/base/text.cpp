@@ -1,5 +1,6 @@
 #include "base/text.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
@@ -31,6 +32,55 @@ std::size_t utf8_length(std::string_view s) {
     return 0;
 }
 
+// Of one well-formed sequence.
+char32_t code_point(std::string_view sequence) {
+    const auto lead = static_cast<unsigned char>(sequence[0]);
+    char32_t c = sequence.size() == 1 ? lead : lead & (0x7fU >> sequence.size());
+    for (const char byte : sequence.substr(1)) c = c << 6U | (static_cast<unsigned char>(byte) & 0x3fU);
+    return c;
+}
+
+struct range {
+    char32_t first, last;
+};
+// Unicode 15: the general categories Cf, Zl and Zp, and what is reserved between them.
+constexpr std::array invisible{
+    range{0xad, 0xad},       range{0x600, 0x605},     range{0x61c, 0x61c},     range{0x6dd, 0x6dd},
+    range{0x70f, 0x70f},     range{0x890, 0x891},     range{0x8e2, 0x8e2},     range{0x180e, 0x180e},
+    range{0x200b, 0x200f},   range{0x2028, 0x202e},   range{0x2060, 0x206f},   range{0xfeff, 0xfeff},
+    range{0xfff9, 0xfffb},   range{0x110bd, 0x110bd}, range{0x110cd, 0x110cd}, range{0x13430, 0x1343f},
+    range{0x1bca0, 0x1bca3}, range{0x1d173, 0x1d17a}, range{0xe0000, 0xe007f}};
+
+// U+0080 to U+009F are control characters too; terminals obey some of them.
+bool is_shown(char32_t c) { return c >= 0x20 && (c < 0x7f || c > 0x9f) && !is_invisible(c); }
+
+constexpr std::string_view digits = "0123456789abcdef";
+
+enum class backslash { kept, doubled };
+
+std::string escaped(std::string_view bytes, backslash how) {
+    std::string out;
+    out.reserve(bytes.size());
+    while (!bytes.empty()) {
+        const auto n = utf8_length(bytes);
+        const auto sequence = bytes.substr(0, std::max<std::size_t>(n, 1));
+        if (sequence == "\\" && how == backslash::doubled) {
+            out += "\\\\";
+        } else if (n > 0 && is_shown(code_point(sequence))) {
+            out += sequence;
+        } else {
+            for (const char byte : sequence) {
+                const auto value = static_cast<unsigned char>(byte);
+                out += "\\x";
+                out += digits[value >> 4U];
+                out += digits[value & 15U];
+            }
+        }
+        bytes.remove_prefix(sequence.size());
+    }
+    return out;
+}
+
 struct unit {
     std::string_view text;
     std::int64_t ms;
@@ -40,27 +90,34 @@ constexpr std::array units{unit{"d", 86'400'000}, unit{"h", 3'600'000}, unit{"m"
 
 }  // namespace
 
-std::string printable(std::string_view bytes) {
-    constexpr std::string_view digits = "0123456789abcdef";
+bool is_invisible(char32_t c) {
+    return std::any_of(invisible.begin(), invisible.end(),
+                       [c](const range& r) { return c >= r.first && c <= r.last; });
+}
+
+std::string printable(std::string_view bytes) { return escaped(bytes, backslash::doubled); }
+
+std::string without_controls(std::string_view sentence) { return escaped(sentence, backslash::kept); }
+
+std::string json_without_controls(std::string_view json) {
     std::string out;
-    out.reserve(bytes.size());
-    while (!bytes.empty()) {
-        const auto c = static_cast<unsigned char>(bytes[0]);
-        const auto n = utf8_length(bytes);
-        // U+0080..U+009F are control characters too; terminals obey some of them.
-        const bool c1 = n == 2 && c == 0xc2 && static_cast<unsigned char>(bytes[1]) < 0xa0;
-        if (c == '\\') {
-            out += "\\\\";
-        } else if (n == 0 || c < 0x20 || c == 0x7f || c1) {
-            out += "\\x";
-            out += digits[c >> 4];
-            out += digits[c & 15];
+    out.reserve(json.size());
+    const auto unit16 = [&](unsigned value) {
+        out += "\\u";
+        for (const int shift : {12, 8, 4, 0}) out += digits[value >> shift & 15U];
+    };
+    while (!json.empty()) {
+        const auto n = std::max<std::size_t>(utf8_length(json), 1);
+        const auto c = code_point(json.substr(0, n));
+        if (!is_shown(c) && c != U'\n' && c < 0x10000) {
+            unit16(c);
+        } else if (!is_shown(c) && c != U'\n') {
+            unit16(0xd800U + ((c - 0x10000U) >> 10U));
+            unit16(0xdc00U + ((c - 0x10000U) & 0x3ffU));
         } else {
-            out += bytes.substr(0, n);
-            bytes.remove_prefix(n);
-            continue;
+            out += json.substr(0, n);
         }
-        bytes.remove_prefix(1);
+        json.remove_prefix(n);
     }
     return out;
 }
@@ -107,7 +164,6 @@ std::string to_text(milliseconds d) {
 }
 
 std::string to_hex(std::string_view bytes) {
-    constexpr std::string_view digits = "0123456789abcdef";
     std::string out;
     for (const char c : bytes) {
         const auto b = static_cast<unsigned char>(c);

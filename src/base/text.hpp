@@ -8,9 +8,19 @@
 
 namespace holdfast::base {
 
-// Control characters, backslashes and bytes that are not UTF-8 become \xNN (or \\): safe for a terminal or a
-// log.
+// Makes foreign bytes safe for a terminal, a log or a person's eye. Control characters, characters that
+// nobody sees or that turn the order of others around (see is_invisible), backslashes and bytes that are not
+// UTF-8 become \xNN (or \\). Different bytes give different texts.
 [[nodiscard]] std::string printable(std::string_view bytes);
+// The same for a sentence that may hold printable() text already: backslashes stay. For the last step before
+// a sentence is shown; a second call changes nothing.
+[[nodiscard]] std::string without_controls(std::string_view sentence);
+// The same for JSON text: such characters inside its strings become \uNNNN, which means the same to a
+// program.
+[[nodiscard]] std::string json_without_controls(std::string_view json);
+// Line and paragraph separators and the format characters of Unicode: zero-width and soft hyphens, joiners,
+// marks and overrides of direction, tags. A name that contains one can look like another name.
+[[nodiscard]] bool is_invisible(char32_t c);
 
 // Two lower-case digits a byte, and back; empty if it is not that.
 [[nodiscard]] std::string to_hex(std::string_view bytes);

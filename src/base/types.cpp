@@ -25,6 +25,8 @@ lock_name::lock_name(std::string_view bytes) : bytes_(bytes) {
 
 std::string lock_name::printable() const { return base::printable(bytes_); }
 
+std::string owner_id::printable() const { return base::printable(bytes_); }
+
 std::string to_text(fence f) {
     auto digits = std::to_string(to_number(f));
     return std::string(20 - digits.size(), '0') + digits;

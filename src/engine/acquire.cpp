@@ -62,7 +62,7 @@ acquire_action acquire::on(elapsed, time_point now) {
     switch (state_) {
         case state::asking:
             state_ = state::waiting;
-            uncertain_ = true;
+            uncertain_ = last_sent_;
             return no_answer({make_error_code(errc::unknown_outcome), {}}, now);
         case state::waiting:
             if (now >= how_.give_up_at) {
@@ -88,7 +88,8 @@ acquire_action acquire::on_answer(const backend::granted& a, time_point now) {
                      std::to_string(a.acks) + " of " + std::to_string(how_.replicas) + " replicas have it"},
                     undo::once);
     }
-    return grant({how_.trust.deadline(last_sent_, how_.lease), a.token, false, uncertain_, a.acks}, now);
+    return grant({last_sent_.deadline(how_.trust), a.token, false, uncertain_.has_value(), a.acks},
+                 std::max(how_.lease, a.kept_for), now);
 }
 
 acquire_action acquire::on_answer(const backend::busy& a, time_point now) {
@@ -109,8 +110,11 @@ acquire_action acquire::on_answer(const backend::busy& a, time_point now) {
 
 acquire_action acquire::on_answer(const backend::refused& a, time_point now) {
     if (a.look_again && !how_.once && now < how_.give_up_at) return sit_out(a, now);
-    // Who was never answered is told at once; who stands in line sits an outage out.
-    if (a.code != condition::try_later || how_.once || !(last_busy_ || sits_out_)) return stop(a.why());
+    if (a.code != condition::try_later || how_.once) return stop(a.why());
+    // A waiter sits an outage out, whenever it began. A store that works but does not take the lock (it has
+    // no memory left) is told to those who come, and sat out by those who are in line already.
+    const bool outage = a.code == errc::unavailable || a.code == errc::busy_server;
+    if (!outage && !last_busy_ && !sits_out_) return stop(a.why());
     return no_answer(a, now);
 }
 
@@ -130,7 +134,7 @@ acquire_action acquire::sit_out(const backend::refused& what, time_point now) {
 }
 
 acquire_action acquire::on_answer(const backend::unknown& a, time_point now) {
-    uncertain_ = true;
+    uncertain_ = last_sent_;
     return no_answer(a, now);
 }
 
@@ -138,8 +142,9 @@ acquire_action acquire::on_answer(const backend::unknown& a, time_point now) {
 acquire_action acquire::no_answer(const backend::failure& what, time_point now) {
     last_failure_ = what;
     if (!silent_since_) silent_since_ = now;
-    const auto enough = last_busy_ || sits_out_ ? later(*silent_since_, how_.patience)
-                                                : later(first_sent_, how_.answer_timeout);
+    const auto enough = how_.once                              ? later(first_sent_, how_.answer_timeout)
+                        : how_.give_up_at == time_point::max() ? later(*silent_since_, how_.patience)
+                                                               : how_.give_up_at;
     if (now >= enough) return stop(what);
     const auto pause = std::min(first_retry * (1 << std::min(failures_, 10U)), how_.poll_gap);
     ++failures_;
@@ -149,7 +154,7 @@ acquire_action acquire::no_answer(const backend::failure& what, time_point now) 
 acquire_action acquire::attempt(time_point now) {
     const auto want = listen_asked_ ? backend::intent::queue : backend::intent::look;
     if (asked_++ == 0) first_sent_ = now;
-    last_sent_ = now;
+    last_sent_ = {now, how_.lease};
     queued_ |= want == backend::intent::queue;
     look_again_ = false;
     state_ = state::asking;
@@ -161,16 +166,23 @@ acquire_action acquire::attempt(time_point now) {
 
 acquire_action acquire::handed_over(time_point now) {
     // The hand-over is for a fixed time, and who wants less of it gets less.
-    const auto lease = std::min(last_busy_->handed_lease, how_.lease);
-    const auto deadline = how_.trust.deadline(last_busy_sent_, lease);
+    const auto handed = last_busy_sent_.for_at_most(last_busy_->handed_lease);
+    const auto deadline = handed.deadline(how_.trust);
     // Read too late to be believed, or for long: ask, which tells whether it is still ours.
-    if (deadline - now < lease / 16) return attempt(now);
-    return grant({deadline, fence::none, true, uncertain_}, now);
+    if (deadline - now < handed.lease() / 16) return attempt(now);
+    return grant({deadline, fence::none, true, uncertain_.has_value()}, last_busy_->handed_lease, now);
 }
 
-acquire_action acquire::grant(hold_it what, time_point now) {
+acquire_action acquire::grant(hold_it what, milliseconds kept_for, time_point now) {
     if (what.deadline <= now) return stop({errc::lease_too_short}, undo::once);
     state_ = state::done;
+    what.in_doubt = look_again_;
+    what.kept_until = lease_request{now, kept_for}.kept_until(how_.trust, milliseconds{0});
+    // It may be carried out yet, and be handed the lock as this one was.
+    if (const auto& r = uncertain_) {
+        const lease_request longest{r->sent(), std::max(r->lease(), kept_for)};
+        what.kept_until = std::max(what.kept_until, longest.kept_until(how_.trust, longest_on_its_way));
+    }
     return what;
 }
 

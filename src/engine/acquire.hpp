@@ -8,7 +8,7 @@
 //   done       | nothing
 #pragma once
 
-#include "engine/validity.hpp"
+#include "engine/resend.hpp"
 
 #include <holdfast/backend.hpp>
 
@@ -71,6 +71,10 @@ struct hold_it {  // granted: valid until `deadline`
     bool claim = false;      // granted by a wake for a short time: renew at once to get the whole lease
     bool stray = false;      // an unanswered attempt may still reach the store: after the release, insist
     std::uint32_t acks = 0;  // replicas that have it
+    // A message came while the attempt was under way: it may be older than the grant, or tell of its end.
+    bool in_doubt = false;
+    // The store may keep it until then, by all that was asked of it.
+    time_point kept_until{};
 };
 struct give_up {
     backend::failure why;  // errc::timed_out is "somebody else has it"
@@ -103,7 +107,7 @@ class acquire {
     acquire_action no_answer(const backend::failure& what, time_point now);
     acquire_action sit_out(const backend::refused& what, time_point now);
     acquire_action handed_over(time_point now);
-    acquire_action grant(hold_it what, time_point now);
+    acquire_action grant(hold_it what, milliseconds kept_for, time_point now);
     acquire_action stop(backend::failure why, undo at_least = undo::none);
     acquire_action begin_listening(time_point now);
     acquire_action wait_until(time_point until);
@@ -115,12 +119,12 @@ class acquire {
 
     unsigned asked_ = 0;  // attempts sent
     time_point first_sent_{};
-    time_point last_sent_{};
-    bool queued_ = false;     // one that queues was among them
-    bool uncertain_ = false;  // one had no answer
+    lease_request last_sent_{time_point{}, how_.lease};
+    bool queued_ = false;                     // one that queues was among them
+    std::optional<lease_request> uncertain_;  // the latest that had no answer
 
     std::optional<backend::busy> last_busy_;
-    time_point last_busy_sent_{};  // when the attempt with that answer was sent
+    lease_request last_busy_sent_{time_point{}, how_.lease};  // the attempt with that answer
 
     std::optional<time_point> silent_since_;  // no answer since then
     bool sits_out_ = false;     // the store has said when it may be able to; nobody else was in the way since

@@ -1,44 +1,107 @@
-// What the kinds of lock have in common and where they differ, as far as a client decides it. What a store
-// does for each is the store's.
+// The kinds of lock, one row each: what they have in common and where they differ, as far as a client decides
+// it. How a kind is written in a store is the store's.
 #pragma once
 
 #include "engine/local_gate.hpp"
 
 #include <holdfast/backend.hpp>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace holdfast::engine {
 
+// Kinds of one family are one lock with another face: under one name they exclude each other. Kinds of
+// different families under one name are a mistake.
+enum class family { string, hash, shared, semaphore, latch };
+
 struct kind_rules {
+    backend::kind of;
+    std::string_view name;  // of its class in include/holdfast
+    family belongs_to;
     line threads = line::one_holds;
     // A thread that holds it by lock() may lock it again.
     bool reentrant = false;
     // A message wakes all who wait, in the same order each time, and only some of them are served.
     bool wakes_all = false;
+    // Clients of other makes take it away by an ordinary command, as Redisson does with forceUnlock. The
+    // store is asked before one thread passes it on to the next.
+    bool taken_by_force = false;
+    bool fenced = false;      // each grant gives a fence
+    bool keeps_line = false;  // the store hands it to the first in line
     // So many permits can be acquired at a time. More than one: it is a semaphore.
     std::uint32_t most_permits = 1;
 };
 
-[[nodiscard]] constexpr kind_rules rules_of(backend::kind k) noexcept {
-    using backend::kind;
-    switch (k) {
-        case kind::native:
-        case kind::native_fenced: return {};
-        case kind::recursive:
-        case kind::recursive_fenced:
-        case kind::shared_write: return {.reentrant = true, .wakes_all = true};
-        // Of the one the store keeps the line of all processes, of the other all may hold it at once.
-        case kind::fair:
-        case kind::shared_read: return {.threads = line::all_ask, .reentrant = true};
-        case kind::semaphore:
-            return {.threads = line::one_asks, .wakes_all = true, .most_permits = 1'000'000'000};
-        // Each has an id, which the store writes down.
-        case kind::permit_semaphore:
-            return {.threads = line::one_asks, .wakes_all = true, .most_permits = 1'000};
-        case kind::latch: break;
-    }
-    return {.threads = line::all_ask};
+// In the order of backend::kind. The line of readers and of fair_mutex is not the process's: many readers
+// hold at once, and of the other the store keeps the line of all processes.
+inline constexpr std::array kind_table{
+    kind_rules{
+        .of = backend::kind::native, .name = "mutex", .belongs_to = family::string, .keeps_line = true},
+    kind_rules{.of = backend::kind::native_fenced,
+               .name = "mutex",
+               .belongs_to = family::string,
+               .fenced = true,
+               .keeps_line = true},
+    kind_rules{.of = backend::kind::recursive,
+               .name = "recursive_mutex",
+               .belongs_to = family::hash,
+               .reentrant = true,
+               .wakes_all = true,
+               .taken_by_force = true},
+    kind_rules{.of = backend::kind::recursive_fenced,
+               .name = "fenced_mutex",
+               .belongs_to = family::hash,
+               .reentrant = true,
+               .wakes_all = true,
+               .taken_by_force = true,
+               .fenced = true},
+    kind_rules{.of = backend::kind::fair,
+               .name = "fair_mutex",
+               .belongs_to = family::hash,
+               .threads = line::all_ask,
+               .reentrant = true,
+               .taken_by_force = true,
+               .keeps_line = true},
+    kind_rules{.of = backend::kind::shared_read,
+               .name = "shared_mutex",
+               .belongs_to = family::shared,
+               .threads = line::all_ask,
+               .reentrant = true,
+               .taken_by_force = true},
+    kind_rules{.of = backend::kind::shared_write,
+               .name = "shared_mutex",
+               .belongs_to = family::shared,
+               .reentrant = true,
+               .wakes_all = true,
+               .taken_by_force = true},
+    kind_rules{.of = backend::kind::semaphore,
+               .name = "counting_semaphore",
+               .belongs_to = family::semaphore,
+               .threads = line::one_asks,
+               .wakes_all = true,
+               .most_permits = 1'000'000'000},
+    // Each permit has an id, which the store writes down.
+    kind_rules{.of = backend::kind::permit_semaphore,
+               .name = "permit_semaphore",
+               .belongs_to = family::semaphore,
+               .threads = line::one_asks,
+               .wakes_all = true,
+               .most_permits = 1'000},
+    kind_rules{
+        .of = backend::kind::latch, .name = "latch", .belongs_to = family::latch, .threads = line::all_ask},
+};
+static_assert(kind_table.size() == backend::kinds);
+static_assert([] {
+    for (std::size_t i = 0; i < kind_table.size(); ++i)
+        if (static_cast<std::size_t>(kind_table[i].of) != i) return false;
+    return true;
+}());
+
+[[nodiscard]] constexpr const kind_rules& rules_of(backend::kind k) noexcept {
+    return kind_table[static_cast<std::size_t>(k)];
 }
 
 }  // namespace holdfast::engine

@@ -44,10 +44,9 @@ class tally {
 
 struct ballot_settings {
     std::size_t members = 0;
-    milliseconds lease{0};
+    lease_request asked;  // sent just before the first question left
     validity trust;
     bool fenced = false;
-    time_point sent;        // just before the first question left
     time_point give_up_at;  // one time-out for all members together
 };
 
@@ -68,8 +67,7 @@ enum class vote {
 //   granted, over | late votes, which are undone unless it was granted
 class ballot {
   public:
-    explicit ballot(const ballot_settings& how)
-        : how_(how), deadline_(how.trust.deadline(how.sent, how.lease)) {}
+    explicit ballot(const ballot_settings& how) : how_(how), deadline_(how.asked.deadline(how.trust)) {}
 
     enum class outcome {
         granted,

@@ -29,7 +29,7 @@ release_action release::no_answer(const backend::failure& why, time_point now) {
     last_ = why;
     const auto again = sends_.again(now);
     if (!again || why.code == condition::misuse)
-        return release_done{{release_outcome::unknown_until, how_.store_frees_at}, {}, why};
+        return release_done{{release_outcome::unknown_until, {}}, {}, why};
     return retry_release{*again};
 }
 

@@ -12,7 +12,6 @@ namespace holdfast::engine {
 
 struct release_settings {
     time_point believed_until;  // deadline of the lease when it was first released
-    time_point store_frees_at;  // the store lets it expire by then at the latest
     milliseconds answer_timeout{2'000};
 };
 
@@ -23,7 +22,7 @@ struct retry_release {  // nothing to do until `at`
     time_point at;
 };
 struct release_done {
-    release_result result;
+    release_result result;    // of unknown_until, the session knows until when
     backend::released told;   // with released
     backend::failure reason;  // with unknown_until
 };

@@ -8,6 +8,10 @@
 
 namespace holdfast::engine {
 
+// A request that was sent may be carried out as late as this, by a server that stood still or from the
+// buffers of a connection that died. What is on its way for longer is lost.
+inline constexpr milliseconds longest_on_its_way{60'000};
+
 // After a pause that grows, for as long as one answer is waited for. All sends together take no longer.
 class resend {
   public:
@@ -25,6 +29,13 @@ class resend {
     }
     [[nodiscard]] time_point first_sent() const noexcept { return first_sent_; }
 
+    // For how long a store remembers a request that it has carried out, so that none of its other sends
+    // counts: the last of them leaves before answer_timeout is over, and is carried out or lost before
+    // longest_on_its_way is.
+    [[nodiscard]] static constexpr milliseconds remembered_for(milliseconds answer_timeout) noexcept {
+        return answer_timeout + longest_on_its_way;
+    }
+
   private:
     [[nodiscard]] time_point until() const { return later(first_sent_, answer_timeout_); }
 
@@ -35,14 +46,14 @@ class resend {
 
 // A connection that died may have left a request with the server that is carried out later. So what may have
 // been granted is given back at once (try 0), again after short pauses, and once more when the lease would be
-// over or, if that is far, after a minute: what is on its way for longer is lost. Then empty.
+// over or, if that is far, after longest_on_its_way. Then empty.
 [[nodiscard]] inline std::optional<milliseconds> pause_before_undo(unsigned attempt,
                                                                    milliseconds lease) noexcept {
     switch (attempt) {
         case 0: return milliseconds{0};
         case 1: return milliseconds{100};
         case 2: return milliseconds{1'000};
-        case 3: return std::min(lease, milliseconds{60'000});
+        case 3: return std::min(lease, longest_on_its_way);
         default: return std::nullopt;
     }
 }

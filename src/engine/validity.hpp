@@ -19,14 +19,48 @@ using std::chrono::milliseconds;
 struct validity {
     double drift = 0.01;
     milliseconds margin{2};
+};
 
-    [[nodiscard]] time_point deadline(time_point sent, milliseconds lease) const noexcept {
-        const std::chrono::duration<double, std::milli> believed{static_cast<double>(lease.count()) *
-                                                                 (1.0 - drift)};
-        if (believed >= boot_clock::duration::max()) return time_point::max();
-        if (believed <= margin) return sent;
-        return later(sent, std::chrono::duration_cast<boot_clock::duration>(believed) - margin);
+// A request for a lease as it was sent: when, and for how long. It travels to the handler of its answer, and
+// every deadline is computed from it: by the time of the answer the client may want another lease.
+class lease_request {
+  public:
+    constexpr lease_request(time_point sent, milliseconds lease) noexcept : sent_(sent), lease_(lease) {}
+
+    [[nodiscard]] constexpr time_point sent() const noexcept { return sent_; }
+    [[nodiscard]] constexpr milliseconds lease() const noexcept { return lease_; }
+    // The same request, of a store that gave less than was asked for.
+    [[nodiscard]] constexpr lease_request for_at_most(milliseconds given) const noexcept {
+        return {sent_, std::min(lease_, given)};
     }
+
+    // A yes to it makes the lease valid until then.
+    [[nodiscard]] time_point deadline(const validity& trust) const noexcept {
+        const auto believed = lasts(1.0 - trust.drift);
+        return believed <= trust.margin ? sent_ : end(believed, -trust.margin);
+    }
+    // Whatever the answer, the store may keep the lock until then: the request may take `on_its_way`, and the
+    // server's clock may be the slower one.
+    [[nodiscard]] time_point kept_until(const validity& trust, milliseconds on_its_way) const noexcept {
+        return end(lasts(1.0 + trust.drift), trust.margin + on_its_way);
+    }
+
+    friend bool operator==(const lease_request&, const lease_request&) = default;
+
+  private:
+    [[nodiscard]] boot_clock::duration lasts(double share) const noexcept {
+        const std::chrono::duration<double, std::milli> span{static_cast<double>(lease_.count()) * share};
+        if (span >= boot_clock::duration::max()) return boot_clock::duration::max();
+        return span.count() <= 0 ? boot_clock::duration::zero()
+                                 : std::chrono::duration_cast<boot_clock::duration>(span);
+    }
+    [[nodiscard]] time_point end(boot_clock::duration span, milliseconds more) const noexcept {
+        const auto ends = later(sent_, span);
+        return ends == time_point::max() ? ends : later(ends, more);
+    }
+
+    time_point sent_;
+    milliseconds lease_;
 };
 
 }  // namespace holdfast::engine

@@ -24,8 +24,9 @@ time_point rounded_up(time_point t) noexcept {
 }  // namespace
 
 // Often enough to use what is left of the lease, seldom enough not to add to the trouble.
-boot_clock::duration watchdog::retry_gap(milliseconds lease) noexcept {
-    return std::clamp<boot_clock::duration>(part(lease, 0.1), milliseconds{10}, milliseconds{1'000});
+boot_clock::duration watchdog::retry_gap(const entry& e, time_point now) noexcept {
+    const auto wanted = std::min<boot_clock::duration>(part(e.lease, 0.1), (e.deadline - now) / 4);
+    return std::clamp<boot_clock::duration>(wanted, milliseconds{10}, milliseconds{1'000});
 }
 
 // At times that leases of a length have in common, so that the store is asked once for many: a command for a
@@ -69,14 +70,19 @@ time_point watchdog::next() {
     return time_point::max();
 }
 
+void watchdog::plan_renewal(entry& e, time_point now) const noexcept {
+    e.renew_at = e.renewed ? next_renewal(e.lease, now) : time_point::max();
+    // A lease that was handed over, or renewed for less than is wanted by now, is renewed soon, and not at
+    // once: one that is given back before needs no renewal.
+    if (const auto left = e.deadline - now; e.renewed && left < e.lease / 2)
+        e.renew_at = std::min(e.renew_at, now + std::min<boot_clock::duration>(left / 2, claim_after));
+}
+
 void watchdog::add(lease_id id, time_point deadline, milliseconds lease, bool renewed, time_point now) {
     if (origin_ == time_point{}) origin_ = now;
     auto& e = entries_[id];
-    e = {deadline, lease, renewed ? next_renewal(lease, now) : time_point::max(), renewed, false, e.key};
-    // A lease that was handed over for a short time is renewed soon, and not at once: who gives it back
-    // before needs no renewal.
-    if (const auto left = deadline - now; renewed && left < lease / 2)
-        e.renew_at = std::min(e.renew_at, now + std::min<boot_clock::duration>(left / 2, claim_after));
+    e = {deadline, lease, time_point::max(), renewed, false, e.key};
+    plan_renewal(e, now);
     place(id, e);
 }
 
@@ -88,16 +94,18 @@ void watchdog::renewed(lease_id id, time_point deadline, time_point now) {
     auto& e = it->second;
     e.deadline = std::max(e.deadline, deadline);
     e.asked = false;
-    e.renew_at = e.renewed ? next_renewal(e.lease, now) : time_point::max();
+    plan_renewal(e, now);
     place(id, e);
 }
 
 void watchdog::not_answered(lease_id id, time_point now) {
     const auto it = entries_.find(id);
     if (it == entries_.end() || !it->second.renewed) return;
-    it->second.asked = false;
-    it->second.renew_at = later(now, retry_gap(it->second.lease));
-    place(id, it->second);
+    auto& e = it->second;
+    e.asked = false;
+    // The answer may be to an earlier try, and puts off none that is planned.
+    e.renew_at = std::min(e.renew_at, later(now, retry_gap(e, now)));
+    place(id, e);
 }
 
 void watchdog::hurry(time_point now) {
@@ -124,7 +132,7 @@ watchdog::work watchdog::due(time_point now) {
             w.renew.push_back(id);
             if (e.asked) w.overdue.push_back(id);
             e.asked = true;
-            e.renew_at = later(now, retry_gap(e.lease));
+            e.renew_at = later(now, retry_gap(e, now));
             place(id, e);
         }
     }

@@ -52,8 +52,9 @@ class watchdog {
         time_point key{};    // where it stands in by_time_
     };
     [[nodiscard]] time_point next_renewal(milliseconds lease, time_point now) const noexcept;
+    void plan_renewal(entry& e, time_point now) const noexcept;
     // The pause between tries while renewal fails.
-    [[nodiscard]] static boot_clock::duration retry_gap(milliseconds lease) noexcept;
+    [[nodiscard]] static boot_clock::duration retry_gap(const entry& e, time_point now) noexcept;
     void place(lease_id id, entry& e);
     [[nodiscard]] bool stands(lease_id id, time_point at) const;
     void sweep();

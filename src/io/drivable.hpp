@@ -2,15 +2,22 @@
 // replies of several.
 #pragma once
 
-#include <holdfast/backend.hpp>
+#include "base/wake_fd.hpp"
 
+#include <holdfast/types.hpp>
+
+#include <memory>
 #include <span>
+
+namespace holdfast::base {
+class parker;
+}
 
 namespace holdfast::io {
 
 // A thread that waits while another one reads.
 struct parked_caller {
-    backend::parker* who;
+    base::parker* who;
     bool nudged = false;  // and was asked to read itself: it does, or returns to its caller
 };
 
@@ -25,7 +32,8 @@ class drivable {
     struct interest {
         int fd = -1;  // -1: there is no connection now
         short events = 0;
-        int wake_fd = -1;  // an eventfd that only the reader polls
+        // Only the reader polls it. Points into the object.
+        const std::shared_ptr<const base::wake_fd>* wake = nullptr;
     };
 
     drivable() = default;
@@ -56,6 +64,6 @@ inline constexpr std::size_t most_driven = 16;
 
 // Lends the calling thread to all of them until `me` is unparked or `until` has come; may return earlier, as
 // backend::store::lend.
-void drive_together(std::span<drivable* const> all, backend::parker& me, boot_clock::time_point until);
+void drive_together(std::span<drivable* const> all, base::parker& me, boot_clock::time_point until);
 
 }  // namespace holdfast::io

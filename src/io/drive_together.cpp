@@ -19,7 +19,7 @@ constexpr std::chrono::milliseconds look_again{20};
 // One thread's turns on all of them.
 class turns {
   public:
-    turns(std::span<drivable* const> all, backend::parker& me) : all_(all), me_(me) {
+    turns(std::span<drivable* const> all, base::parker& me) : all_(all), me_(me) {
         for (std::size_t i = 0; i < all_.size(); ++i) {
             parked_[i] = {&me};
             parts_[i] = all_[i]->begin_turn(parked_[i]);
@@ -39,24 +39,24 @@ class turns {
         std::array<pollfd, most_driven + 1> fds{};
         std::array<drivable*, most_driven> whose{};
         nfds_t n = 0;
-        int wake_fd = -1;
+        const std::shared_ptr<const base::wake_fd>* wake = nullptr;
         for (std::size_t i = 0; i < all_.size(); ++i) {
             if (parts_[i] != drivable::part::reader) continue;
             const auto wants = all_[i]->poll_for();
-            if (wake_fd < 0) wake_fd = wants.wake_fd;
+            if (wake == nullptr) wake = wants.wake;
             if (wants.fd < 0) continue;
             whose[n] = all_[i];
             fds[n++] = {wants.fd, wants.events, 0};
         }
-        fds[n] = {wake_fd, POLLIN, 0};
+        fds[n] = {(*wake)->get(), POLLIN, 0};
         const timespec timeout{0, static_cast<long>(at_most.count())};
-        if (!me_.poll_begin(wake_fd)) return;
+        if (!me_.poll_begin(*wake)) return;
         const int ready = ::ppoll(fds.data(), n + 1, &timeout, nullptr);
         me_.poll_end();
         if (ready <= 0) return;
         if (fds[n].revents != 0) {
             std::uint64_t count = 0;
-            [[maybe_unused]] const auto r = ::read(wake_fd, &count, sizeof count);
+            [[maybe_unused]] const auto r = ::read((*wake)->get(), &count, sizeof count);
         }
         // Not all that is there, if the first of it was enough: its caller has waited for no more.
         for (nfds_t i = 0; i < n && !me_.unparked(); ++i) {
@@ -66,7 +66,7 @@ class turns {
 
   private:
     const std::span<drivable* const> all_;
-    backend::parker& me_;
+    base::parker& me_;
     std::array<parked_caller, most_driven> parked_{};
     std::array<drivable::part, most_driven> parts_{};
     bool reads_ = false;
@@ -74,7 +74,7 @@ class turns {
 
 }  // namespace
 
-void drive_together(std::span<drivable* const> all, backend::parker& me, boot_clock::time_point until) {
+void drive_together(std::span<drivable* const> all, base::parker& me, boot_clock::time_point until) {
     if (me.unparked()) return;
     turns mine(all, me);
     if (!mine.reads()) return me.park_until(until);

@@ -1,84 +1,148 @@
 #include "io/notifier.hpp"
 
 #include "io/reactor.hpp"
+#include "io/thread.hpp"
 
-#include <pthread.h>
-#include <signal.h>
+#include <algorithm>
+#include <exception>
+#include <map>
 #include <utility>
 
 namespace holdfast::io {
 
-notifier::notifier(reactor& timers, std::chrono::milliseconds slow_after, std::function<void()> on_slow)
-    : timers_(timers), slow_after_(slow_after), on_slow_(std::move(on_slow)) {}
+namespace {
 
-void notifier::stop() {
-    if (abandoned_) return;
-    base::guard lock(state_->mutex);
-    state_->stopping = true;
-    state_->changed.notify_all();
-    const std::chrono::seconds enough{1};
-    while (state_->threads > 0 &&
-           state_->changed.wait_for(state_->mutex, enough) != std::cv_status::timeout) {
+thread_local const void* runs_for = nullptr;  // the state whose callbacks this thread runs
+
+// Which of them waits in stop() for which: a callback may end another notifier, whose callback ends this one.
+class waits {
+  public:
+    // False if `other` waits for `one` already, perhaps by way of others: then nobody may wait.
+    // Those that are waited for have one thread each, and so wait for one at most.
+    [[nodiscard]] bool begin(const void* one, const void* other) {
+        base::guard lock(mutex_);
+        for (auto it = for_.find(other); it != for_.end(); it = for_.find(it->second))
+            if (it->second == one) return false;
+        for_.emplace(one, other);
+        return true;
     }
+    void end(const void* one, const void* other) {
+        base::guard lock(mutex_);
+        for (auto [it, last] = for_.equal_range(one); it != last; ++it) {
+            if (it->second != other) continue;
+            for_.erase(it);
+            return;
+        }
+    }
+
+  private:
+    base::mutex mutex_;
+    std::multimap<const void*, const void*> for_ GUARDED_BY(mutex_);
+};
+
+waits& all_waits() {
+    static auto* const all = new waits;  // in use while the last static objects are destroyed
+    return *all;
+}
+
+}  // namespace
+
+notifier::notifier(reactor& timers, std::chrono::milliseconds slow_after, std::function<void()> on_slow,
+                   limits most)
+    : state_(std::make_shared<shared_state>(timers, slow_after, std::move(on_slow), most)) {
+    base::guard lock(state_->mutex);
+    state_->busy.reserve(most.threads);
+    start(state_);
+}
+
+notifier::~notifier() {
+    if (forked()) return;
+    std::deque<waiting> dropped;
+    base::guard lock(state_->mutex);
+    state_->closed = state_->over = true;
+    dropped.swap(state_->queue);
+    state_->changed.notify_all();
+    lock.unlock();
 }
 
 bool notifier::post(call c) {
-    std::uint64_t ended = 0;
-    bool look = false;
-    {
-        base::guard lock(state_->mutex);
-        if (state_->stopping || state_->queue.size() >= most_queued) return false;
-        state_->queue.push_back(std::move(c));
-        if (state_->threads == 0) start_thread(state_);
-        state_->changed.notify_one();
-        look = !std::exchange(state_->looking, true);
-        ended = state_->calls_ended;
-    }
-    if (look) look_later(ended);
+    if (forked()) return false;
+    base::guard lock(state_->mutex);
+    if (state_->closed || state_->queue.size() >= state_->most.queued) return false;
+    const auto now = boot_clock::now();
+    state_->queue.push_back({std::move(c), now});
+    if (state_->idle > 0) state_->changed.notify_one();
+    if (!std::exchange(state_->looking, true)) look_at(state_, now + state_->slow_after);
     return true;
 }
 
-// While calls run somebody must notice one that does not end; while none run nobody wakes.
-void notifier::look_later(std::uint64_t ended_then) {
-    timers_.at(boot_clock::now() + slow_after_, [this, ended_then, s = state_] {
-        bool slow = false;
-        std::uint64_t ended = 0;
-        {
-            base::guard lock(s->mutex);
-            if (s->stopping || (s->busy == 0 && s->queue.empty())) {
-                s->looking = false;
-                return;
-            }
-            ended = s->calls_ended;
-            slow = s->busy > 0 && ended == ended_then;
-            if (slow && s->threads < most_threads && !s->queue.empty()) start_thread(s);
+void notifier::finish(time_point until) {
+    if (forked()) return;
+    std::deque<waiting> dropped;
+    base::guard lock(state_->mutex);
+    state_->closed = true;
+    // There is no time to find out who is slow.
+    for (auto helped = state_->idle; helped < state_->queue.size() && state_->threads < state_->most.threads;
+         ++helped)
+        if (!try_start(state_)) break;
+    state_->changed.notify_all();
+    while (state_->threads > threads_to_wait_for()) {
+        const auto left = until - boot_clock::now();
+        if (left <= boot_clock::duration::zero()) break;
+        state_->changed.wait_for(state_->mutex, left);
+    }
+    state_->over = true;
+    dropped.swap(state_->queue);
+    lock.unlock();
+}
+
+void notifier::stop() {
+    if (forked()) return;
+    std::deque<waiting> dropped;
+    base::guard lock(state_->mutex);
+    state_->closed = state_->over = true;
+    dropped.swap(state_->queue);
+    state_->changed.notify_all();
+    if (state_->threads > threads_to_wait_for()) {
+        const void* const me = runs_for;  // null: not inside a callback
+        if (me == nullptr || all_waits().begin(me, state_.get())) {
+            while (state_->threads > threads_to_wait_for()) state_->changed.wait(state_->mutex);
+            if (me != nullptr) all_waits().end(me, state_.get());
         }
-        if (slow) on_slow_();
-        look_later(ended);
-    });
+    }
+    lock.unlock();
 }
 
-void notifier::start_thread(const std::shared_ptr<shared_state>& s) {
+std::size_t notifier::threads_to_wait_for() const noexcept { return runs_for == state_.get() ? 1 : 0; }
+
+void notifier::start(const state_ptr& s) {
+    start_thread("holdfast-notify", [s] { run(s); });
     ++s->threads;
-    // Signals are for the program's own threads.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    std::thread thread([s] { run(s); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    pthread_setname_np(thread.native_handle(), "holdfast-notify");
-    thread.detach();
 }
 
-void notifier::run(const std::shared_ptr<shared_state>& s) {
+bool notifier::try_start(const state_ptr& s) noexcept try {
+    start(s);
+    return true;
+} catch (const std::exception&) {
+    return false;
+}
+
+void notifier::run(const state_ptr& s) {
+    runs_for = s.get();
     base::guard lock(s->mutex);
     for (;;) {
-        while (s->queue.empty() && !s->stopping) s->changed.wait(s->mutex);
-        if (s->queue.empty()) break;
-        auto next = std::move(s->queue.front());
+        // One that waits for work is enough.
+        if (s->queue.empty() && (s->closed || s->idle > 0)) break;
+        if (s->queue.empty()) {
+            ++s->idle;
+            s->changed.wait(s->mutex);
+            --s->idle;
+            continue;
+        }
+        auto next = std::move(s->queue.front().what);
         s->queue.pop_front();
-        ++s->busy;
+        running me{boot_clock::now()};
+        s->busy.push_back(&me);
         lock.unlock();
         try {
             next();
@@ -87,11 +151,46 @@ void notifier::run(const std::shared_ptr<shared_state>& s) {
         }
         next = nullptr;
         lock.lock();
-        --s->busy;
-        ++s->calls_ended;
+        std::erase(s->busy, &me);
     }
     --s->threads;
     s->changed.notify_all();
+}
+
+// While callbacks run somebody must notice one that does not end; while none run nobody wakes.
+void notifier::look_at(const state_ptr& s, time_point when) {
+    s->timers.at(when, [s] { look(s); });
+}
+
+void notifier::look(const state_ptr& s) {
+    std::size_t slow = 0;
+    {
+        base::guard lock(s->mutex);
+        if (s->closed || (s->queue.empty() && s->busy.empty())) {
+            s->looking = false;
+            return;
+        }
+        const auto now = boot_clock::now();
+        auto next = now + s->slow_after;
+        for (auto* const one : s->busy) {
+            if (one->slow) continue;
+            one->slow = one->since + s->slow_after <= now;
+            slow += one->slow ? 1 : 0;
+            if (!one->slow) next = std::min(next, one->since + s->slow_after);
+        }
+        auto helped = s->idle;
+        for (const auto& w : s->queue) {
+            if (w.since + s->slow_after > now) {
+                next = std::min(next, w.since + s->slow_after);
+                break;
+            }
+            if (helped++ < s->idle) continue;
+            // Where the system has no thread left now it may have one at the next look.
+            if (s->threads >= s->most.threads || !try_start(s)) break;
+        }
+        look_at(s, next);
+    }
+    for (; slow > 0; --slow) s->on_slow();
 }
 
 }  // namespace holdfast::io

@@ -1,70 +1,100 @@
-// The thread on which the user's callbacks run, so that none of them can hold up a renewal.
-// If one runs long, a second thread takes over the queue meanwhile.
+// The threads on which the user's callbacks run, so that none of them can hold up a renewal.
 #pragma once
 
 #include "base/annotations.hpp"
+#include "base/fork.hpp"
 
 #include <holdfast/callback.hpp>
 #include <holdfast/types.hpp>
 
 #include <condition_variable>
-#include <cstdint>
+#include <cstddef>
 #include <deque>
 #include <functional>
-#include <thread>
+#include <memory>
 #include <vector>
 
 namespace holdfast::io {
 
 class reactor;
 
-// Thread-safe. Calls run one after another, but for those that overtake a slow one.
+// A queue of callbacks and the threads that run them. With one thread they run one after another, in the
+// order of the posts. With more, a callback that has waited for `slow_after` gets a thread of its own; while
+// all threads are busy the next one waits until one of them is done.
+//
+// Thread-safe. In a forked child all functions do nothing.
 class notifier {
   public:
     using call = callback<void()>;
 
-    // `on_slow` is told on the reactor thread, once for each slow call. No thread is started before the first
-    // post.
-    notifier(reactor& timers, std::chrono::milliseconds slow_after, std::function<void()> on_slow);
+    struct limits {
+        std::size_t threads;
+        std::size_t queued;  // callbacks that wait
+    };
+
+    // Starts the first thread: std::system_error if there is none. `on_slow` is called on the reactor thread,
+    // once for each callback that runs longer than `slow_after`. The reactor outlives finish() or stop().
+    notifier(reactor& timers, std::chrono::milliseconds slow_after, std::function<void()> on_slow,
+             limits most);
     notifier(const notifier&) = delete;
     notifier& operator=(const notifier&) = delete;
-    ~notifier() { stop(); }
+    // No callback starts any more. Does not wait.
+    ~notifier();
 
-    // Runs what is queued and ends. Waits at most a second: a call that never returns keeps its thread and
-    // its own state. Nothing is posted afterwards.
-    void stop();
-
-    // False if the queue is full (65,536 calls) and the call was dropped.
+    // False if it was dropped: the queue is full, or has ended.
     bool post(call c);
 
-    // In a forked child: nothing runs, nothing is joined.
-    void abandon() noexcept { abandoned_ = true; }
+    // Accepts nothing more, and returns when all that was posted has run, or at `until`. No callback starts
+    // afterwards. The one that this is called from is not waited for.
+    void finish(boot_clock::time_point until);
+    // No callback starts any more. Waits for those that run, but for the one that this is called from and for
+    // those that wait, in a stop() of theirs, for that one to end.
+    void stop();
 
   private:
-    static constexpr std::size_t most_queued = 65'536;
-    static constexpr std::size_t most_threads = 2;
+    using time_point = boot_clock::time_point;
+
+    struct waiting {
+        call what;
+        time_point since;
+    };
+    struct running {
+        time_point since;
+        bool slow = false;  // and that was reported
+    };
 
     // Shared with the threads, so that one stuck in a callback does not need the notifier any more.
     struct shared_state {
+        shared_state(reactor& r, std::chrono::milliseconds after, std::function<void()> tell, limits l)
+            : timers(r), slow_after(after), on_slow(std::move(tell)), most(l) {}
+
+        reactor& timers;  // used under the mutex while `closed` is false
+        const std::chrono::milliseconds slow_after;
+        const std::function<void()> on_slow;
+        const limits most;
+
         base::mutex mutex;
         std::condition_variable_any changed;
-        std::deque<call> queue GUARDED_BY(mutex);
+        std::deque<waiting> queue GUARDED_BY(mutex);
+        std::vector<running*> busy GUARDED_BY(mutex);
         std::size_t threads GUARDED_BY(mutex) = 0;
-        std::size_t busy GUARDED_BY(mutex) = 0;
-        std::uint64_t calls_ended GUARDED_BY(mutex) = 0;
-        bool stopping GUARDED_BY(mutex) = false;
-        bool looking GUARDED_BY(mutex) = false;  // a timer looks for slow calls
+        std::size_t idle GUARDED_BY(mutex) = 0;  // of them
+        bool closed GUARDED_BY(mutex) = false;   // nothing is accepted
+        bool over GUARDED_BY(mutex) = false;     // nothing starts
+        bool looking GUARDED_BY(mutex) = false;  // a timer looks for slow callbacks
     };
+    using state_ptr = std::shared_ptr<shared_state>;
 
-    static void run(const std::shared_ptr<shared_state>& s);
-    static void start_thread(const std::shared_ptr<shared_state>& s) REQUIRES(s->mutex);
-    void look_later(std::uint64_t ended_then);
+    static void start(const state_ptr& s) REQUIRES(s->mutex);
+    static bool try_start(const state_ptr& s) noexcept REQUIRES(s->mutex);
+    static void run(const state_ptr& s);
+    static void look_at(const state_ptr& s, time_point when) REQUIRES(s->mutex);
+    static void look(const state_ptr& s);
+    [[nodiscard]] std::size_t threads_to_wait_for() const noexcept;
+    [[nodiscard]] bool forked() const noexcept { return forked_ != base::fork_generation(); }
 
-    reactor& timers_;
-    const std::chrono::milliseconds slow_after_;
-    const std::function<void()> on_slow_;
-    const std::shared_ptr<shared_state> state_ = std::make_shared<shared_state>();
-    bool abandoned_ = false;
+    const std::uint64_t forked_ = base::fork_generation();
+    const state_ptr state_;
 };
 
 }  // namespace holdfast::io

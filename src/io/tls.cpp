@@ -43,12 +43,13 @@ class certificate_category final : public std::error_category {
     std::string message(int value) const override { return X509_verify_cert_error_string(value); }
 };
 
+// Never destroyed: static clients may outlive other statics.
 const std::error_category& of_tls() noexcept {
-    static const tls_category it;
+    static const auto& it = *new tls_category;
     return it;
 }
 const std::error_category& of_certificates() noexcept {
-    static const certificate_category it;
+    static const auto& it = *new certificate_category;
     return it;
 }
 

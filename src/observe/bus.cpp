@@ -1,53 +1,111 @@
 #include "observe/bus.hpp"
 
+#include <string>
 #include <utility>
 
 namespace holdfast::observe {
 
-// What one listener throws is no concern of the others.
-void bus::listener::call(const event& e) noexcept try {
-    base::guard lock(mutex);
-    if (tell) tell(e);
-} catch (...) {
-}
+class bus::listener {
+  public:
+    using event_ptr = std::shared_ptr<const event>;
+    using function = std::function<void(const event&)>;
 
-event_subscription bus::listen(std::function<void(const event&)> tell, std::vector<event> so_far) {
-    const auto mine = std::make_shared<listener>();
-    {
-        base::guard lock(mine->mutex);
-        mine->tell = std::move(tell);
+    listener(function tell, io::reactor& timers, std::chrono::milliseconds slow_after,
+             const std::function<void()>& on_slow)
+        : calls_(timers, slow_after, on_slow, {1, most_queued}),
+          tell_(std::make_shared<const function>(std::move(tell))) {}
+    listener(const listener&) = delete;
+    listener& operator=(const listener&) = delete;
+    ~listener() = default;
+
+    // False if the event was dropped. What is missed is reported before the next event that is not.
+    bool receive(const event_ptr& e) {
+        base::guard lock(mutex_);
+        if (!tell_) return true;
+        if (missed_ > 0 && post(report())) missed_ = 0;
+        if (missed_ == 0 && post(e)) return true;
+        ++missed_;
+        return false;
     }
+    void finish(boot_clock::time_point until) { calls_.finish(until); }
+    // What the function keeps is destroyed here, or at the end of the call that this is called from.
+    void leave() {
+        if (forked_ != base::fork_generation()) return;
+        calls_.stop();
+        std::shared_ptr<const function> dropped;
+        base::guard lock(mutex_);
+        dropped.swap(tell_);
+        lock.unlock();
+    }
+
+  private:
+    // The call has the function of its own: it may go on when the listener has left.
+    bool post(const event_ptr& e) REQUIRES(mutex_) {
+        return calls_.post([tell = tell_, e] { (*tell)(*e); });
+    }
+    [[nodiscard]] event_ptr report() const REQUIRES(mutex_) {
+        auto text = "this listener was too slow: " + std::to_string(missed_) + " events were dropped";
+        return std::make_shared<const event>(
+            event{event_kind::events_dropped, {}, std::move(text), {}, fence::none, boot_clock::now()});
+    }
+
+    const std::uint64_t forked_ = base::fork_generation();
+    io::notifier calls_;
+    base::mutex mutex_;
+    std::shared_ptr<const function> tell_ GUARDED_BY(mutex_);
+    std::uint64_t missed_ GUARDED_BY(mutex_) = 0;
+};
+
+bus::bus(io::reactor& timers, std::chrono::milliseconds slow_after, std::function<void()> on_slow)
+    : timers_(timers), slow_after_(slow_after), on_slow_(std::move(on_slow)) {}
+
+event_subscription bus::listen(std::function<void(const event&)> tell, const std::vector<event>& so_far) {
+    const auto mine = std::make_shared<listener>(std::move(tell), timers_, slow_after_, on_slow_);
     {
         base::guard lock(roster_->mutex);
-        std::erase_if(roster_->listeners, [](const auto& l) { return l.expired(); });
-        roster_->listeners.push_back(mine);
+        if (!roster_->finished) {
+            for (const auto& e : so_far) (void)mine->receive(std::make_shared<const event>(e));
+            std::erase_if(roster_->listeners, [](const auto& l) { return l.expired(); });
+            roster_->listeners.push_back(mine);
+        }
     }
     roster_->count.fetch_add(1, std::memory_order_relaxed);
-    if (!so_far.empty()) {
-        on_.post([mine, so_far = std::move(so_far)] {
-            for (const auto& e : so_far) mine->call(e);
-        });
-    }
-    // What the user holds: when it goes, it waits for a call under way and lets no other begin.
     return {static_cast<void*>(mine.get()), [mine, roster = roster_](void*) {
                 roster->count.fetch_sub(1, std::memory_order_relaxed);
-                base::guard lock(mine->mutex);
-                mine->tell = nullptr;
+                mine->leave();
             }};
 }
 
-bool bus::emit(event e) {
-    if (!anybody()) return true;
-    return on_.post([roster = roster_, e = std::move(e)] {
-        std::vector<std::shared_ptr<listener>> now;
-        {
-            base::guard lock(roster->mutex);
-            for (const auto& weak : roster->listeners) {
-                if (auto l = weak.lock()) now.push_back(std::move(l));
-            }
-        }
-        for (const auto& l : now) l->call(e);
-    });
+std::vector<std::shared_ptr<bus::listener>> bus::roster::present() const {
+    std::vector<std::shared_ptr<listener>> now;
+    if (finished) return now;
+    for (const auto& weak : listeners) {
+        if (auto l = weak.lock()) now.push_back(std::move(l));
+    }
+    return now;
+}
+
+std::size_t bus::emit(event e) {
+    if (!anybody()) return 0;
+    const auto shared = std::make_shared<const event>(std::move(e));
+    std::vector<std::shared_ptr<listener>> now;
+    {
+        base::guard lock(roster_->mutex);
+        now = roster_->present();
+    }
+    std::size_t dropped = 0;
+    for (const auto& l : now) dropped += l->receive(shared) ? 0 : 1;
+    return dropped;
+}
+
+void bus::finish(boot_clock::time_point until) {
+    std::vector<std::shared_ptr<listener>> now;
+    {
+        base::guard lock(roster_->mutex);
+        now = roster_->present();
+        roster_->finished = true;
+    }
+    for (const auto& l : now) l->finish(until);
 }
 
 }  // namespace holdfast::observe

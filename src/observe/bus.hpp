@@ -1,4 +1,4 @@
-// Events from where they happen to whoever listens.
+// Events from where they happen to those who listen.
 #pragma once
 
 #include "base/annotations.hpp"
@@ -13,35 +13,41 @@
 
 namespace holdfast::observe {
 
-// Thread-safe. Listeners are called on the notifier's thread.
+// Thread-safe. Each listener has a queue and a thread of its own, so a slow one delays nobody else.
 class bus {
   public:
-    explicit bus(io::notifier& on) : on_(on) {}
+    static constexpr std::size_t most_queued = 65'536;
 
-    // `so_far` is what the newcomer alone is told first.
+    // As io::notifier's.
+    bus(io::reactor& timers, std::chrono::milliseconds slow_after, std::function<void()> on_slow);
+
+    // `so_far` is what the newcomer alone is told first. Throws std::system_error if there is no thread for
+    // it.
     [[nodiscard]] event_subscription listen(std::function<void(const event&)> tell,
-                                            std::vector<event> so_far = {});
+                                            const std::vector<event>& so_far = {});
     // Cheap when nobody listens: ask first, then make the event.
     [[nodiscard]] bool anybody() const noexcept { return roster_->count.load(std::memory_order_relaxed) > 0; }
-    // False if the event was dropped because callbacks are too slow.
-    bool emit(event e);
+    // How many listeners it was dropped for, because they are too slow.
+    std::size_t emit(event e);
+    // As io::notifier::finish, for all listeners. Those that come later receive nothing.
+    void finish(boot_clock::time_point until);
 
   private:
-    struct listener {
-        base::mutex mutex;
-        std::function<void(const event&)> tell GUARDED_BY(mutex);
+    class listener;
 
-        void call(const event& e) noexcept;
-    };
-
-    // Shared with the calls under way, which may outlive the bus.
+    // Shared with the subscriptions, which may outlive the bus.
     struct roster {
         std::atomic<int> count{0};
         base::mutex mutex;
         std::vector<std::weak_ptr<listener>> listeners GUARDED_BY(mutex);
+        bool finished GUARDED_BY(mutex) = false;
+
+        [[nodiscard]] std::vector<std::shared_ptr<listener>> present() const REQUIRES(mutex);
     };
 
-    io::notifier& on_;
+    io::reactor& timers_;
+    const std::chrono::milliseconds slow_after_;
+    const std::function<void()> on_slow_;
     const std::shared_ptr<roster> roster_ = std::make_shared<roster>();
 };
 

@@ -14,6 +14,7 @@ std::string_view to_string(event_kind k) noexcept {
         case event_kind::release_failed: return "release_failed";
         case event_kind::holder_gone: return "holder_gone";
         case event_kind::slow_callback: return "slow_callback";
+        case event_kind::events_dropped: return "events_dropped";
         case event_kind::store_up: return "store_up";
         case event_kind::store_down: return "store_down";
         case event_kind::store_restarted: return "store_restarted";

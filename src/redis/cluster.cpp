@@ -3,6 +3,8 @@
 #include "base/parker.hpp"
 #include "redis/cluster_core.hpp"
 
+#include <holdfast/error.hpp>
+
 #include <utility>
 
 namespace holdfast::redis {
@@ -92,7 +94,7 @@ void cluster::command_at(const std::string& server, std::span<const std::string_
     core_->submit_at(server, command_request(args, deadline, std::move(done)));
 }
 
-void cluster::drive(backend::parker& me, time_point until) {
+void cluster::drive(base::parker& me, time_point until) {
     if (const auto here = core_->driven_here()) return here->drive(me, until);
     me.park_until(until);
 }

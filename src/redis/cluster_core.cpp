@@ -87,9 +87,8 @@ void cluster_core::abandon() noexcept {
 // --- servers ----------------------------------------------------------------------------------------
 
 cluster_core::member& cluster_core::member_at(const endpoint& at) {
-    auto& m = members_[at];
-    if (m.server) return m;
-    m.server = std::make_shared<node>(
+    if (const auto known = members_.find(at); known != members_.end()) return known->second;
+    auto server = std::make_shared<node>(
         node_config_of(config_, at), reactor_,
         [weak = weak_from_this(), at](const node_event& e) {
             if (const auto self = weak.lock()) self->on_member_event(at, e);
@@ -98,6 +97,9 @@ cluster_core::member& cluster_core::member_at(const endpoint& at) {
             const auto self = weak.lock();
             return self && self->redirect(at, r, o);
         });
+    // Only now: a member without a server would be used.
+    auto& m = members_[at];
+    m.server = std::move(server);
     return m;
 }
 

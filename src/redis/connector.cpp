@@ -2,13 +2,15 @@
 
 #include "base/annotations.hpp"
 #include "base/text.hpp"
+#include "io/thread.hpp"
 #include "redis/endpoint_source.hpp"
 #include "redis/tls_failure.hpp"
 
 #include <holdfast/error.hpp>
 
 #include <array>
-#include <thread>
+#include <new>
+#include <system_error>
 
 #include <sys/epoll.h>
 
@@ -84,15 +86,29 @@ void connector::look_up() {
         self->timer_ = {};
         self->on_resolved({}, "no answer within " + base::to_text(self->config_.connect_timeout));
     });
-    std::thread([shared = lookup_, to = endpoint_, weak = weak_from_this()] {
-        std::string why;
-        auto found = io::resolve(to, why);
-        base::guard hold{shared->mutex};
-        if (shared->told == nullptr) return;
-        shared->told->post([weak, found = std::move(found), why = std::move(why)] {
-            if (const auto self = weak.lock()) self->on_resolved(found, why);
+    const auto ask = [shared = lookup_, to = endpoint_, weak = weak_from_this()] {
+        try {
+            std::string why;
+            auto found = io::resolve(to, why);
+            base::guard hold{shared->mutex};
+            if (shared->told == nullptr) return;
+            shared->told->post([weak, found = std::move(found), why = std::move(why)] {
+                if (const auto self = weak.lock()) self->on_resolved(found, why);
+            });
+        } catch (const std::bad_alloc&) {
+            // No memory to find it out or to tell. The timer reports that there was no answer.
+        }
+    };
+    try {
+        io::start_thread("holdfast-names", ask);
+    } catch (const std::system_error& no_thread) {
+        // Through the reactor, as above.
+        reactor_.post([weak = weak_from_this(), why = no_thread.code().message()] {
+            if (const auto self = weak.lock()) self->on_resolved({}, "no thread for it: " + why);
         });
-    }).detach();
+    } catch (const std::bad_alloc&) {
+        // Likewise.
+    }
 }
 
 void connector::on_resolved(std::vector<io::address> found, const std::string& why) {

@@ -5,7 +5,6 @@
 #include "redis/script.hpp"
 #include "redis/subscriber.hpp"
 
-#include <holdfast/backend.hpp>
 #include <holdfast/replication.hpp>
 
 #include <atomic>
@@ -17,6 +16,10 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace holdfast::base {
+class parker;
+}
 
 namespace holdfast::redis {
 
@@ -83,7 +86,7 @@ class database {
     // come. May also return for no reason (somebody else left and this thread is to take over), so always:
     //     while (!answered) { db.drive(me, until); me.consume(); }   // with a look at the clock
     // Check the answer *after* consume. Must not be called from a handler.
-    virtual void drive(backend::parker& me, time_point until) = 0;
+    virtual void drive(base::parker& me, time_point until) = 0;
 
     [[nodiscard]] virtual std::uint64_t commands_sent() const noexcept = 0;
     // Exponential average (1/8) of send-to-reply times; zero before the first reply.

@@ -38,14 +38,15 @@ constexpr std::array rows{
 // the slot goes.
 constexpr std::string_view torn_script = "Script attempted to access a non local key";
 
-// Sentences of older servers, which had no word for it, and of scripts in Redis 7, whose ACL errors
-// come without one.
-constexpr std::array<std::pair<std::string_view, errc>, 7> sentences{{
+// Sentences of older servers, which had no word for it, and of scripts in Redis 7.0, and in 7.2 and Valkey,
+// whose ACL errors come without one.
+constexpr std::array<std::pair<std::string_view, errc>, 8> sentences{{
     {"invalid password", errc::no_permission},
     {"invalid username-password", errc::no_permission},
     {"without any password configured", errc::no_permission},
     {"no password is set", errc::no_permission},
     {"The user executing the script can't", errc::no_permission},
+    {"ACL failure in script", errc::no_permission},
     {torn_script, errc::unknown_outcome},
     {"while the cluster is down", errc::busy_server},
 }};
@@ -64,7 +65,8 @@ std::string_view first_word(std::string_view text) noexcept {
 std::string_view error_word(std::string_view text) noexcept {
     if (text.starts_with('-')) text.remove_prefix(1);
     const auto word = first_word(text);
-    if (word != "ERR") return word;
+    // What a script has caught and returned begins with where it was, before Redis 7.
+    if (word != "ERR" && !text.starts_with("@user_script")) return word;
     // An error inside a script, wrapped by a server before 7: "...: @user_script:1: -OOM ..." or, raised by
     // the script itself, "...: @user_script: 1: OOM ...". Only there: elsewhere the words may be a caller's.
     // Errors of nested calls are wrapped more than once; the innermost tells.
@@ -88,13 +90,15 @@ std::error_code classify(std::string_view text) noexcept {
         if (r.word == word) return r.code;
     for (const auto& [sentence, code] : sentences)
         if (text.find(sentence) != std::string_view::npos) return code;
-    return errc::bad_reply;
+    return is_unknown_command(text) ? errc::invalid_argument : errc::bad_reply;
 }
 
 bool is_noscript(std::string_view text) noexcept { return text.starts_with("NOSCRIPT"); }
 
 bool is_unknown_command(std::string_view text) noexcept {
-    return text.find("unknown command") != std::string_view::npos;
+    constexpr std::array words{"unknown command", "Unknown Redis command", "Unknown command"};
+    return std::any_of(words.begin(), words.end(),
+                       [&](const auto* w) { return text.find(w) != std::string_view::npos; });
 }
 
 bool is_tryagain(std::string_view text) noexcept { return text.starts_with("TRYAGAIN"); }

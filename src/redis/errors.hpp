@@ -12,12 +12,14 @@ namespace holdfast::redis {
 [[nodiscard]] std::string_view error_word(std::string_view text) noexcept;
 
 // By group: errc::busy_server (the server answers, but not now; nothing was changed), out_of_memory,
-// no_permission, wrong_kind, unknown_outcome (see is_torn), and bad_reply for all others.
+// no_permission, wrong_kind, unknown_outcome (see is_torn), invalid_argument (see is_unknown_command: the URL
+// is that of a server that cannot serve this), and bad_reply for all others.
 [[nodiscard]] std::error_code classify(std::string_view error_text) noexcept;
 
 // The server lacks the script; nothing was run.
 [[nodiscard]] bool is_noscript(std::string_view error_text) noexcept;
-// Not of a script: what was asked is not to be had on a server of this sort.
+// What was asked, or a script has called, is not to be had on a server of this sort: it is too old, or a
+// proxy, or somebody has taken the command away. Of a script some may have been done.
 [[nodiscard]] bool is_unknown_command(std::string_view error_text) noexcept;
 // In a cluster: some of the keys are on another server already, as their slot moves; nothing was run.
 [[nodiscard]] bool is_tryagain(std::string_view error_text) noexcept;

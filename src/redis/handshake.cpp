@@ -116,6 +116,7 @@ handshake::state handshake::resume(const reply& r) {
                 if (!sentinel_ && info_field(r.text(), "redis_mode") == "sentinel") return refuse_sentinel();
                 info_.run_id = info_field(r.text(), "run_id");
                 info_.version = info_field(r.text(), "redis_version");
+                info_.valkey = info_field(r.text(), "valkey_version");
                 const auto uptime = info_field(r.text(), "uptime_in_seconds");
                 std::int64_t seconds = 0;
                 std::from_chars(uptime.data(), uptime.data() + uptime.size(), seconds);

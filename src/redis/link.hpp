@@ -2,18 +2,18 @@
 #pragma once
 
 #include "base/annotations.hpp"
+#include "base/wake_fd.hpp"
 #include "io/drivable.hpp"
 #include "io/reactor.hpp"
 #include "redis/dialer.hpp"
 #include "redis/operation.hpp"
-
-#include <holdfast/backend.hpp>
 
 #include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
 #include <span>
+#include <system_error>
 #include <vector>
 
 namespace holdfast::redis {
@@ -74,7 +74,7 @@ class link : public io::drivable, public std::enable_shared_from_this<link> {
     // This thread's latest command that it means to drive went here.
     [[nodiscard]] bool sent_on_last() const noexcept;
     // See node::drive.
-    void drive(backend::parker& me, time_point until) EXCLUDES(mutex_, pump_mutex_);
+    void drive(base::parker& me, time_point until) EXCLUDES(mutex_, pump_mutex_);
 
     // --- as io::drivable
     [[nodiscard]] part begin_turn(io::parked_caller& me) override EXCLUDES(mutex_);
@@ -136,13 +136,13 @@ class link : public io::drivable, public std::enable_shared_from_this<link> {
     void sweep(time_point now) REQUIRES(mutex_);
 
     // --- link_drive.cpp: who reads
-    void lead(backend::parker& me, time_point until, time_point now) REQUIRES(mutex_);
-    void wait(backend::parker& me, time_point until) REQUIRES(mutex_);
+    void lead(base::parker& me, time_point until, time_point now) REQUIRES(mutex_);
+    void wait(base::parker& me, time_point until) REQUIRES(mutex_);
     void hand_on(bool leaver_gave_up) REQUIRES(mutex_);
     void let_reactor_read() REQUIRES(mutex_);
     void set_interest(std::uint32_t epoll_events) REQUIRES(mutex_);
     bool step_in(const connection_ptr&) EXCLUDES(mutex_, pump_mutex_);
-    pumped wait_and_pump(const connection_ptr&, backend::parker& me, std::chrono::nanoseconds at_most,
+    pumped wait_and_pump(const connection_ptr&, base::parker& me, std::chrono::nanoseconds at_most,
                          short poll_events) EXCLUDES(mutex_, pump_mutex_);
     void poke_driver() const;
     void on_ready(std::uint32_t events);
@@ -151,6 +151,7 @@ class link : public io::drivable, public std::enable_shared_from_this<link> {
 
     // --- link_life.cpp: connections come and go
     void connect();
+    [[nodiscard]] std::error_code make_wake() EXCLUDES(mutex_);
     void on_connected(connected);
     void on_connect_failed(const connect_failure&);
     void on_moved(const host_port& to);
@@ -165,7 +166,8 @@ class link : public io::drivable, public std::enable_shared_from_this<link> {
     const node_config config_;
     const redirector redirect_;
     io::reactor& reactor_;
-    int wake_ = -1;  // eventfd that the driving caller polls besides the socket
+    // The driving caller polls it besides the socket. Made with the first connection, before conn_ is set.
+    std::shared_ptr<const base::wake_fd> wake_;
 
     base::mutex pump_mutex_;
 

@@ -22,7 +22,7 @@ constexpr std::uint32_t ended = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 
 }  // namespace
 
-void link::drive(backend::parker& me, time_point until) {
+void link::drive(base::parker& me, time_point until) {
     mutex_.lock();
     while (!me.unparked()) {
         const auto now = boot_clock::now();
@@ -38,7 +38,7 @@ void link::drive(backend::parker& me, time_point until) {
     mutex_.unlock();
 }
 
-void link::lead(backend::parker& me, time_point until, time_point now) {
+void link::lead(base::parker& me, time_point until, time_point now) {
     role_ = role::caller;
     bool gave_up = false;
     while (state_ == state::up) {
@@ -82,9 +82,9 @@ void link::lead(backend::parker& me, time_point until, time_point now) {
     hand_on(gave_up);
 }
 
-link::pumped link::wait_and_pump(const connection_ptr& c, backend::parker& me,
-                                 std::chrono::nanoseconds at_most, short poll_events) {
-    pollfd fds[2] = {{c->stream->fd(), poll_events, 0}, {wake_, POLLIN, 0}};
+link::pumped link::wait_and_pump(const connection_ptr& c, base::parker& me, std::chrono::nanoseconds at_most,
+                                 short poll_events) {
+    pollfd fds[2] = {{c->stream->fd(), poll_events, 0}, {wake_->get(), POLLIN, 0}};
     timespec timeout{};
     const bool timed = at_most != std::chrono::nanoseconds::max();
     if (timed)
@@ -96,7 +96,7 @@ link::pumped link::wait_and_pump(const connection_ptr& c, backend::parker& me,
     if (n <= 0) return pumped::nothing;
     if (fds[1].revents != 0) {
         std::uint64_t count = 0;
-        [[maybe_unused]] const auto r = ::read(wake_, &count, sizeof count);
+        [[maybe_unused]] const auto r = ::read(wake_->get(), &count, sizeof count);
     }
     if ((fds[0].revents & ~POLLOUT) == 0) return pumped::nothing;
     base::guard pumping{pump_mutex_};
@@ -106,11 +106,11 @@ link::pumped link::wait_and_pump(const connection_ptr& c, backend::parker& me,
 // Ends its poll, so that it looks at everything again.
 void link::poke_driver() const {
     const std::uint64_t one = 1;
-    [[maybe_unused]] const auto n = ::write(wake_, &one, sizeof one);
+    [[maybe_unused]] const auto n = ::write(wake_->get(), &one, sizeof one);
 }
 
 // Another thread reads, or there is nothing to read.
-void link::wait(backend::parker& me, time_point until) {
+void link::wait(base::parker& me, time_point until) {
     if (conn_ && conn_->in_flight.size() >= eager_depth) {
         // So many replies come together that ours is likely among the next; a futex costs more than a look.
         mutex_.unlock();

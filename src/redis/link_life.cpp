@@ -8,7 +8,6 @@
 #include <system_error>
 
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 namespace holdfast::redis {
@@ -21,15 +20,13 @@ link::link(const node_config& config, io::reactor& r, std::function<void(const l
       address_(address_text(config)),
       on_event_(std::move(on_event)),
       dialer_(config_, purpose::commands, r) {
-    wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (wake_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
     // A Redis without TLS waits in silence for the end of the greeting's line, which would not be told before
     // the first callers have given up.
     last_fault_ = {errc::unavailable,
                    "not connected to " + address_ + " yet" + (config.tls ? "; does it speak TLS?" : "")};
 }
 
-link::~link() { ::close(wake_); }
+link::~link() = default;
 
 void link::start() {
     reactor_.post([weak = weak_from_this()] {
@@ -43,7 +40,24 @@ void link::connect() {
                                      [this](const host_port& to) { on_moved(to); }});
 }
 
+// Here and not in the constructor, which runs wherever a server of a cluster or a replica is first needed:
+// with no descriptor left the connection is as good as not made.
+std::error_code link::make_wake() try {
+    base::guard hold{mutex_};
+    if (!wake_) wake_ = std::make_shared<const base::wake_fd>();
+    return {};
+} catch (const std::system_error& none_left) {
+    return none_left.code();
+}
+
 void link::on_connected(connected made) {
+    if (const auto no_descriptor = make_wake()) {
+        on_connect_failed({connect_failure::what::unreachable,
+                           {errc::unavailable, "cannot use the connection to " + made.info.address + ": " +
+                                                   no_descriptor.message()}});
+        dialer_.lost();
+        return;
+    }
     told_down_ = told_refused_ = false;
     {
         base::guard hold{mutex_};

@@ -21,9 +21,9 @@ link::interest link::poll_for() {
     base::guard hold{mutex_};
     if (state_ == state::up && has_unwritten() && !conn_->writing) write_out();
     polled_ = conn_;
-    if (!polled_) return {-1, 0, wake_};
+    if (!polled_) return {-1, 0, &wake_};
     const bool want_room = !polled_->writing && polled_->outbox_begin < polled_->outbox.size();
-    return {polled_->stream->fd(), static_cast<short>(want_room ? POLLIN | POLLOUT : POLLIN), wake_};
+    return {polled_->stream->fd(), static_cast<short>(want_room ? POLLIN | POLLOUT : POLLIN), &wake_};
 }
 
 void link::read_some() {

@@ -11,7 +11,6 @@
 #include "io/drivable.hpp"
 #include "io/reactor.hpp"
 
-#include <holdfast/backend.hpp>
 #include <holdfast/replication.hpp>
 
 #include <cstdint>
@@ -98,7 +97,7 @@ class node final : public database {
                             std::function<void(std::vector<server_outcome>)> done) override;
     void command_at(const std::string& server, std::span<const std::string_view> args, time_point deadline,
                     reply_handler) override;
-    void drive(backend::parker& me, time_point until) override;
+    void drive(base::parker& me, time_point until) override;
     [[nodiscard]] std::uint64_t commands_sent() const noexcept override;
     [[nodiscard]] std::chrono::nanoseconds smoothed_rtt() const noexcept override;
     void abandon() noexcept override;

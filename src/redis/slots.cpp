@@ -39,8 +39,10 @@ std::string_view hash_tag(std::string_view key) noexcept {
 std::uint16_t slot_of(std::string_view key) noexcept { return crc16(hash_tag(key)) % slots; }
 
 const std::string& tag_of(std::uint16_t slot) {
-    static const std::vector<std::string> tags = [] {
-        std::vector<std::string> found(slots);
+    // Never destroyed: static clients may outlive other statics.
+    static const auto& tags = *[] {
+        auto* const all = new std::vector<std::string>(slots);
+        auto& found = *all;
         std::size_t missing = slots;
         for (unsigned n = 0; missing > 0; ++n) {
             auto text = std::to_string(n);
@@ -49,7 +51,7 @@ const std::string& tag_of(std::uint16_t slot) {
             place = std::move(text);
             --missing;
         }
-        return found;
+        return all;
     }();
     return tags[slot];
 }

@@ -91,15 +91,15 @@ adjust_answer adjust(core& c, const adjust_request& what) {
     const core::call here(c);
     if (auto no = c.objection_to(what.key.name)) return refused{*std::move(no)};
     attempts tries(c.settings.answer_timeout);
-    parker pause;
+    base::parker pause;
     for (;;) {
         const auto now = boot_clock::now();
         const auto until = tries.sent(now);
-        auto answer = ask<adjust_answer>(c.store(), until, [&](auto handler) {
+        auto answer = ask<adjust_answer>(c, until, [&](auto handler) {
                           c.store().adjust(what, c.send_by(now, until), std::move(handler));
                       }).value_or(silence());
         const auto at = tries.judge(answer, boot_clock::now());
-        if (!at) return answer;
+        if (!at || boot_clock::now() >= c.waits_until()) return answer;
         pause.park_until(*at);
     }
 }

@@ -2,9 +2,11 @@
 #pragma once
 
 #include "base/parker.hpp"
+#include "session/core.hpp"
 
 #include <holdfast/backend.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -12,12 +14,16 @@
 
 namespace holdfast::session {
 
-// `send` gets a handler to pass to a verb. Blocks until it is called or `until`; then the answer is empty.
+// How often a thread that waits for an answer looks whether its client is being closed.
+inline constexpr std::chrono::milliseconds look_again{100};
+
+// `send` gets a handler to pass to a verb. Blocks until it is called or `until`, or until the client that is
+// being closed has no more time (core::waits_until); then the answer is empty.
 template <class Answer, class Send>
-std::optional<Answer> ask(backend::store& store, boot_clock::time_point until, Send&& send) {
+std::optional<Answer> ask(core& of, boot_clock::time_point until, Send&& send) {
     // Shared: a late answer must find a place to go to.
     struct box {
-        backend::parker parker;
+        base::parker parker;
         std::optional<Answer> answer;
         std::atomic<bool> there{false};
     };
@@ -28,10 +34,12 @@ std::optional<Answer> ask(backend::store& store, boot_clock::time_point until, S
         b->parker.unpark();
     });
     for (;;) {
-        store.lend(b->parker, until);
+        const auto last = std::min(until, of.waits_until());
+        const auto now = boot_clock::now();
+        if (now >= last) return std::nullopt;
+        of.store().lend(b->parker, std::min(last, now + look_again));
         b->parker.consume();
         if (b->there.load(std::memory_order_acquire)) return std::move(b->answer);
-        if (boot_clock::now() >= until) return std::nullopt;
     }
 }
 

@@ -56,21 +56,40 @@ void background_acquire::drive() {
 
 background_release::background_release(std::shared_ptr<cell> of, std::shared_ptr<tenancy> t,
                                        callback<void(release_result)> done)
-    : cell_(std::move(of)),
-      core_(cell_->client()),
-      of_(std::move(t)),
-      machine_(cell_->releasing(*of_, boot_clock::now())),
-      done_(std::move(done)) {}
+    : cell_(std::move(of)), core_(cell_->client()), of_(std::move(t)), done_(std::move(done)) {}
 
 background_release::~background_release() {
-    if (!ended_) finish({release_outcome::unknown_until, cell_->frees_at(*of_, boot_clock::now())});
+    if (!ended_) finish({release_outcome::unknown_until, core_.store_frees(*of_, boot_clock::now())});
 }
 
 void background_release::begin(std::shared_ptr<cell> of, std::shared_ptr<tenancy> t,
                                callback<void(release_result)> done) {
     auto& c = of->client();
     auto b = std::make_shared<background_release>(std::move(of), std::move(t), std::move(done));
-    c.reactor().post([b = std::move(b)] { b->obey(b->machine_.begin(boot_clock::now())); });
+    c.reactor().post([b = std::move(b)] { b->send(); });
+}
+
+void background_release::ask_and_begin(std::shared_ptr<cell> of, std::shared_ptr<tenancy> t,
+                                       callback<void(release_result)> done) {
+    auto& c = of->client();
+    auto b = std::make_shared<background_release>(std::move(of), std::move(t), std::move(done));
+    c.reactor().post([b = std::move(b)] { b->ask_first(); });
+}
+
+void background_release::ask_first() {
+    if (!core_.has_store()) return;
+    const auto now = boot_clock::now();
+    core_.confirm(of_, cell_->word_until(now), [b = shared_from_this(), now](bool held) {
+        const auto of_store = held ? cell::word::still_held : cell::word::none;
+        if (const auto end = b->cell_->let_go(b->of_, of_store, now)) return b->finish(*end);
+        b->core_.reactor().post([b] { b->send(); });
+    });
+}
+
+void background_release::send() {
+    const auto now = boot_clock::now();
+    machine_.emplace(cell_->releasing(*of_));
+    obey(machine_->begin(now));
 }
 
 void background_release::obey(engine::release_action action) {
@@ -80,13 +99,13 @@ void background_release::obey(engine::release_action action) {
     if (!core_.has_store()) return;
     if (const auto* retry = std::get_if<engine::retry_release>(&action)) {
         core_.reactor().at(retry->at,
-                           [b = shared_from_this()] { b->obey(b->machine_.begin(boot_clock::now())); });
+                           [b = shared_from_this()] { b->obey(b->machine_->begin(boot_clock::now())); });
         return;
     }
     const auto until = std::get<engine::send_release>(action).until;
     core_.store().release({of_->key, of_->owner, false}, core_.send_by(boot_clock::now(), until),
                           [b = shared_from_this()](const backend::release_answer& a) {
-                              b->obey(b->machine_.on_answer(a, boot_clock::now()));
+                              b->obey(b->machine_->on_answer(a, boot_clock::now()));
                           });
 }
 

@@ -48,6 +48,9 @@ class background_release : public std::enable_shared_from_this<background_releas
   public:
     static void begin(std::shared_ptr<cell> of, std::shared_ptr<tenancy> t,
                       callback<void(release_result)> done);
+    // First whether it still has it: then it may be another thread's turn.
+    static void ask_and_begin(std::shared_ptr<cell> of, std::shared_ptr<tenancy> t,
+                              callback<void(release_result)> done);
     background_release(std::shared_ptr<cell> of, std::shared_ptr<tenancy> t,
                        callback<void(release_result)> done);
     background_release(const background_release&) = delete;
@@ -55,13 +58,15 @@ class background_release : public std::enable_shared_from_this<background_releas
     ~background_release();
 
   private:
+    void ask_first();
+    void send();
     void obey(engine::release_action action);
     void finish(release_result r);
 
     const std::shared_ptr<cell> cell_;
     core& core_;
     const std::shared_ptr<tenancy> of_;
-    engine::release machine_;
+    std::optional<engine::release> machine_;  // since it was sent
     callback<void(release_result)> done_;
     bool ended_ = false;
 };

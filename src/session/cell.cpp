@@ -1,5 +1,6 @@
 #include "session/cell.hpp"
 
+#include "base/misuse.hpp"
 #include "base/random.hpp"
 #include "base/text.hpp"
 #include "session/adjusting.hpp"
@@ -19,6 +20,21 @@ namespace {
 constexpr milliseconds longest_lease = std::chrono::hours{24} * 365;
 
 }  // namespace
+
+cell::~cell() {
+    if (!core_->usable()) return;
+    for (const auto& left : threads_) {
+        const auto& t = left.lease;
+        // The end of a thread that holds it is another story, and is told.
+        if (!t->valid() || !t->thread->alive.load(std::memory_order_acquire)) continue;
+        core_->let_expire(t);
+        core_->tell(
+            event_kind::release_failed, &name(),
+            "the lock object was destroyed while a thread held it by lock(); it is not renewed any more",
+            errc::not_owner, t->token);
+        base::misuse("a lock object was destroyed while a thread held it by lock()");
+    }
+}
 
 cell::outcome cell::acquire(const acquisition& how) {
     const core::call here(*core_);
@@ -151,8 +167,8 @@ std::optional<cell::outcome> cell::enter_again(const acquisition& how) {
     ++now->holds;
     core_->counts.reentered.add();
     const auto wants = terms_of(how);
-    if (wants.renewed && !t->renewed()) core_->keep_renewed(t, wants.lease);
-    core_->renew_now(t, now->holds);
+    if (wants.renewed && (!t->renewed() || wants.lease > t->lease())) core_->keep_renewed(t, wants.lease);
+    core_->renew_now(t, now->holds, wants.lease);
     return std::make_shared<hold_of_one>(shared_from_this(), t);
 }
 
@@ -194,6 +210,7 @@ void cell::unlock() noexcept {
     } else {
         core_->tell(event_kind::release_failed, &name(), "unlock() by a thread that does not hold it",
                     errc::not_owner);
+        base::misuse("unlock() by a thread that does not hold the lock");
     }
 }
 
@@ -207,11 +224,18 @@ release_result cell::release(hold_of_one& h) noexcept {
 release_result cell::end_hold(const std::shared_ptr<tenancy>& t) {
     const core::call here(*core_);
     auto now = boot_clock::now();
-    if (const auto at_once = let_go(t, now)) return *at_once;
-    auto& store = core_->store();
-    auto machine = releasing(*t, now);
+    auto of_store = word::none;
+    if (wants_word(t, now)) {
+        const auto until = word_until(now);
+        const auto held =
+            ask<bool>(*core_, until, [&](auto handler) { core_->confirm(t, until, std::move(handler)); });
+        if (held == true) of_store = word::still_held;
+    }
+    if (const auto at_once = let_go(t, of_store, now)) return *at_once;
+    now = boot_clock::now();
+    auto machine = releasing(*t);
     auto action = machine.begin(now);
-    backend::parker pause;
+    base::parker pause;
     while (!std::holds_alternative<engine::release_done>(action)) {
         if (const auto* retry = std::get_if<engine::retry_release>(&action)) {
             pause.park_until(retry->at);
@@ -220,10 +244,12 @@ release_result cell::end_hold(const std::shared_ptr<tenancy>& t) {
             continue;
         }
         const auto until = std::get<engine::send_release>(action).until;
-        const auto answer = ask<backend::release_answer>(store, until, [&](auto handler) {
-            store.release({key_, t->owner, false}, core_->send_by(now, until), std::move(handler));
+        const auto answer = ask<backend::release_answer>(*core_, until, [&](auto handler) {
+            core_->store().release({key_, t->owner, false}, core_->send_by(now, until), std::move(handler));
         });
         now = boot_clock::now();
+        if (!answer && now >= core_->waits_until())
+            return released(t, {{release_outcome::unknown_until, {}}, {}, {make_error_code(errc::closed)}});
         action = answer ? machine.on_answer(*answer, now) : machine.on_elapsed(now);
     }
     return released(t, std::get<engine::release_done>(action));
@@ -234,14 +260,28 @@ void cell::release_later(const std::shared_ptr<hold_of_one>& h, callback<void(re
     if (!h->result && core_->forked()) h->result = release_result{release_outcome::already_lost, {}};
     if (!h->result) {
         core_->begin_errand();
-        h->result = let_go(h->of, boot_clock::now());
+        const auto now = boot_clock::now();
+        if (wants_word(h->of, now))
+            return background_release::ask_and_begin(shared_from_this(), h->of, std::move(done));
+        h->result = let_go(h->of, word::none, now);
         if (!h->result) return background_release::begin(shared_from_this(), h->of, std::move(done));
         core_->end_errand();
     }
     if (done) done(*h->result);
 }
 
-std::optional<release_result> cell::let_go(const std::shared_ptr<tenancy>& t, time_point now) {
+bool cell::wants_word(const std::shared_ptr<tenancy>& t, time_point now) {
+    if (!engine::rules_of(key_.of).taken_by_force || !core_->usable()) return false;
+    base::guard lock(mutex_);
+    const auto* const here = occupied_by(t);
+    return here != nullptr && here->holds == 1 && t->valid() && heir_of(*here, now) != nullptr;
+}
+
+// It only saves something. Without a soon answer the lock is released, and that waits for its own.
+time_point cell::word_until(time_point now) const { return now + core_->settings.answer_timeout / 4; }
+
+// `now` is when the store was asked, if it was: that the answer takes long keeps nobody from passing it on.
+std::optional<release_result> cell::let_go(const std::shared_ptr<tenancy>& t, word of_store, time_point now) {
     if (!core_->usable()) {
         // close() gives back what is held; it does not wait for a call that began after it.
         core_->lose(t, "the client was closed");
@@ -254,7 +294,7 @@ std::optional<release_result> cell::let_go(const std::shared_ptr<tenancy>& t, ti
                 core_->renew_now(t, --here->holds);
                 return release_result{release_outcome::released, {}};
             }
-            if (const auto next = pass_on(*here, now)) {
+            if (const auto next = pass_on(*here, of_store, now)) {
                 lock.unlock();
                 next->call();
                 return release_result{release_outcome::released, {}};
@@ -269,20 +309,28 @@ std::optional<release_result> cell::let_go(const std::shared_ptr<tenancy>& t, ti
     // It is over, or just about: if the store does not know yet, that frees it earlier.
     core_->lose(t, "its time was over when it was released");
     on_lost(t);  // if another thread tells the loss just now, it may not be there yet
-    core_->undo(key_, t->owner, t->lease(), false);
+    core_->undo(key_, t->owner, t->lease(), t->stray);
     return release_result{release_outcome::already_lost, {}};
 }
 
-// The next thread in line has the lock from now on, with what is left of the lease; the store hears nothing.
-// Returns that thread, which is to be called; empty if it must be released.
-std::shared_ptr<waiter> cell::pass_on(occupancy& from, time_point now) {
+// The next thread in line, if the lock may be passed on to it.
+std::shared_ptr<waiter> cell::heir_of(const occupancy& from, time_point now) {
     auto next = gate_.next();
-    tenancy& t = *from.lease;
+    const tenancy& t = *from.lease;
     // The reader beside it is to be the only one inside, or one of the readers.
     if (!next || t.state() != lease_state::held || t.read_beside ||
         !engine::may_pass_on(t.grant, t.terms(), next->wants, t.deadline(), core_->settings.local_turns, now))
         return nullptr;
-    if (!t.move_to(lease_state::released)) return nullptr;
+    return next;
+}
+
+// The next thread in line has the lock from now on, with what is left of the lease; the store is not told.
+// Returns that thread, which is to be called; empty if it must be released.
+std::shared_ptr<waiter> cell::pass_on(occupancy& from, word of_store, time_point now) {
+    if (engine::rules_of(key_.of).taken_by_force && of_store == word::none) return nullptr;
+    auto next = heir_of(from, now);
+    tenancy& t = *from.lease;
+    if (!next || !t.move_to(lease_state::released)) return nullptr;
     // The store gives fences in steps that leave room for these.
     const auto token = t.token == fence::none ? t.token : static_cast<fence>(to_number(t.token) + 1);
     const auto successor = std::make_shared<tenancy>(key_, t.owner, t.terms(), token, t.deadline(), now);
@@ -318,14 +366,15 @@ backend::adjust_answer cell::disown(hold_of_one& h) {
     return answer;
 }
 
-engine::release cell::releasing(const tenancy& t, time_point now) const {
-    return engine::release{{t.deadline(), frees_at(t, now), core_->settings.answer_timeout}};
+engine::release cell::releasing(const tenancy& t) const {
+    return engine::release{{t.deadline(), core_->settings.answer_timeout}};
 }
 
 // What follows the store's last word.
-release_result cell::released(const std::shared_ptr<tenancy>& t, const engine::release_done& done) {
+release_result cell::released(const std::shared_ptr<tenancy>& t, engine::release_done done) {
     t->watch.reset();
     const auto end = done.result.outcome;
+    if (end == release_outcome::unknown_until) done.result.until = core_->store_frees(*t, boot_clock::now());
     if (end == release_outcome::unknown_until || t->stray) core_->undo(key_, t->owner, t->lease(), true);
     if (end == release_outcome::released) {
         core_->counts.released.add();
@@ -434,12 +483,6 @@ std::shared_ptr<tenancy> cell::own_lease() const {
     return nullptr;
 }
 
-// A renewal may have been sent just now, and be carried out as late as we would wait for its answer.
-time_point cell::frees_at(const tenancy& t, time_point now) const {
-    const auto slack = std::chrono::duration_cast<milliseconds>(t.lease() * core_->settings.drift);
-    return engine::later(engine::later(now, t.lease()), core_->settings.answer_timeout + slack);
-}
-
 std::string cell::called() const {
     const auto quoted = " \"" + name().printable() + "\"";
     if (key_.of == backend::kind::latch) return "the latch" + quoted;
@@ -451,11 +494,15 @@ failed cell::describe(const backend::failure& why, const std::string& holder) co
     std::string sentence = called() + (waits_only ? " could not be waited for" : " could not be acquired");
     if (why.code == errc::timed_out) sentence = called() + " is held by somebody else";
     if (why.code == errc::timed_out && !holder.empty()) sentence += " (" + base::printable(holder) + ")";
-    if (why.code == errc::wrong_kind)
+    if (why.code == errc::wrong_kind && why.text.empty())
         sentence =
             "the key \"" + name().printable() + "\" holds something else than " +
             (waits_only || engine::rules_of(key_.of).most_permits > 1 ? "a count" : "this kind of lock");
-    if (!why.text.empty()) sentence += " (" + base::printable(why.text) + ")";
+    const bool says_why = why.code == errc::timed_out || why.code == errc::wrong_kind;
+    if (!why.text.empty())
+        sentence += " (" + base::printable(why.text) + ")";
+    else if (!says_why)
+        sentence += ": " + why.code.message();
     return {why.code, std::move(sentence), why.server_text};
 }
 

@@ -29,6 +29,10 @@ class cell final : public lockable, public std::enable_shared_from_this<cell> {
   public:
     cell(std::shared_ptr<core> of, backend::lock_key key)
         : core_(std::move(of)), key_(std::move(key)), gate_(engine::rules_of(key_.of).threads) {}
+    cell(const cell&) = delete;
+    cell& operator=(const cell&) = delete;
+    // Reports what a thread still holds by lock(): nothing can unlock it any more.
+    ~cell() override;
 
     const lock_name& name() const noexcept override { return key_.name; }
     void check_usable() const override;
@@ -87,18 +91,25 @@ class cell final : public lockable, public std::enable_shared_from_this<cell> {
     [[nodiscard]] std::shared_ptr<cell> other_side() const;
     [[nodiscard]] std::optional<failed> refuse(const acquisition& how) const;
     [[nodiscard]] engine::lease_terms terms_of(const acquisition& how) const;
-    // What ends without a word to the store: passed on, still held by others, or lost before.
-    [[nodiscard]] std::optional<release_result> let_go(const std::shared_ptr<tenancy>& t, time_point now);
-    [[nodiscard]] std::shared_ptr<waiter> pass_on(occupancy& from, time_point now) REQUIRES(mutex_);
-    [[nodiscard]] engine::release releasing(const tenancy& t, time_point now) const;
-    release_result released(const std::shared_ptr<tenancy>& t, const engine::release_done& done);
+    // Whether the store has been asked just now and still has the lease.
+    enum class word { none, still_held };
+    // Its next holder is another thread of this client if the store says that it still has it; so ask.
+    [[nodiscard]] bool wants_word(const std::shared_ptr<tenancy>& t, time_point now);
+    [[nodiscard]] time_point word_until(time_point now) const;
+    // What ends without a release at the store: passed on, still held by others, or lost before.
+    [[nodiscard]] std::optional<release_result> let_go(const std::shared_ptr<tenancy>& t, word of_store,
+                                                       time_point now);
+    [[nodiscard]] std::shared_ptr<waiter> heir_of(const occupancy& from, time_point now) REQUIRES(mutex_);
+    [[nodiscard]] std::shared_ptr<waiter> pass_on(occupancy& from, word of_store, time_point now)
+        REQUIRES(mutex_);
+    [[nodiscard]] engine::release releasing(const tenancy& t) const;
+    release_result released(const std::shared_ptr<tenancy>& t, engine::release_done done);
     release_result end_hold(const std::shared_ptr<tenancy>& t);
     void leave(const std::shared_ptr<waiter>& me);
     // What an attempt was answered says something to those who stand behind it.
     void heard(const backend::attempt_answer& answer);
     // What is told to who gives up behind them: "no" is the store's word, and they may have had no answer.
     [[nodiscard]] failed not_had() const REQUIRES(mutex_);
-    [[nodiscard]] time_point frees_at(const tenancy& t, time_point now) const;
     // "the latch \"ready\"": what it is to people.
     [[nodiscard]] std::string called() const;
     [[nodiscard]] failed describe(const backend::failure& why, const std::string& holder) const;

@@ -1,10 +1,13 @@
 #include "session/core.hpp"
 
 #include "base/parker.hpp"
+#include "base/text.hpp"
 #include "engine/resend.hpp"
 #include "session/cell.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -12,9 +15,12 @@ namespace holdfast::session {
 
 namespace {
 
-// What a script renews without holding up the server's other clients, and how many of them are under way.
-constexpr std::size_t renewals_at_a_time = 100;
-constexpr int renewals_in_flight = 4;
+// A lease that is held for so long may be asked for: then its client listens.
+constexpr milliseconds heard_after{50};
+
+// Each lease is lost once, so what waits is bounded by what is held; a loss is never dropped.
+constexpr io::notifier::limits for_losses{16, std::numeric_limits<std::size_t>::max()};
+constexpr io::notifier::limits for_other_calls{1, observe::bus::most_queued};
 
 }  // namespace
 
@@ -28,12 +34,9 @@ core::core(config s)
     : settings(std::move(s)),
       trust{settings.drift, settings.margin},
       reactor_(std::make_unique<io::reactor>()),
-      notifier_(*reactor_, settings.slow_callback,
-                [this] {
-                    tell(event_kind::slow_callback, nullptr,
-                         "a callback runs longer than config::slow_callback; others go on beside it");
-                }),
-      events_(notifier_),
+      losses_(
+          *reactor_, settings.slow_callback, [this] { tell_slow(); }, for_losses),
+      events_(*reactor_, settings.slow_callback, [this] { tell_slow(); }),
       timetable_(settings.renew_after) {}
 
 core::~core() {
@@ -42,11 +45,12 @@ core::~core() {
 
 void core::close() {
     if (closed_.exchange(true)) return;
+    const auto enough = engine::later(boot_clock::now(), settings.close_timeout);
+    waits_until_.store(enough);
     if (forked()) {
         // Locks of the parent's other threads may be held for ever here: leave everything as it is.
         store_->abandon();
         reactor_->abandon();
-        notifier_.abandon();
         new std::shared_ptr<core>(shared_from_this());
         return;
     }
@@ -60,8 +64,7 @@ void core::close() {
         undo(t->key, t->owner, t->lease(), false);
         lose(t, "the client was closed");
     }
-    backend::parker me;
-    const auto enough = boot_clock::now() + settings.close_timeout;
+    base::parker me;
     for (;;) {
         {
             base::guard lock(mutex_);
@@ -71,12 +74,23 @@ void core::close() {
         if (now >= enough) break;
         me.park_until(std::min(enough, now + milliseconds{1}));
     }
-    notifier_.stop();
+    finish_callbacks(enough);
     // What is posted or timed and still to come leaves the store alone; what is running now is waited for.
     store_gone_.store(true);
     reactor_->run_and_wait([] {});
     store_.reset();
     reactor_.reset();
+}
+
+void core::finish_callbacks(time_point until) {
+    losses_.finish(until);
+    std::shared_ptr<io::notifier> others;
+    {
+        base::guard lock(mutex_);
+        others = other_calls_;
+    }
+    if (others) others->finish(until);
+    events_.finish(until);
 }
 
 void core::turn_callers_away() {
@@ -88,7 +102,7 @@ void core::turn_callers_away() {
         }
     }
     for (const auto& c : open) c->turn_away();
-    backend::parker me;
+    base::parker me;
     while (calls_.load() > 0) me.park_until(boot_clock::now() + milliseconds{1});
 }
 
@@ -128,6 +142,7 @@ void core::began(const std::shared_ptr<tenancy>& t, boot_clock::duration waited)
         base::guard lock(mutex_);
         begin_renewal(t);
     }
+    hear_requests_soon();
     if (events_.anybody()) tell(event_kind::acquired, &t->key.name, {}, {}, t->token);
 }
 
@@ -138,7 +153,7 @@ void core::begin_renewal(const std::shared_ptr<tenancy>& t) {
     arm();
 }
 
-void core::passed_on(const tenancy& t, const std::shared_ptr<tenancy>& next, boot_clock::duration waited) {
+void core::passed_on(tenancy& t, const std::shared_ptr<tenancy>& next, boot_clock::duration waited) {
     counts.released.add();
     counts.hold.add(next->since - t.since);
     counts.acquired.add();
@@ -147,8 +162,13 @@ void core::passed_on(const tenancy& t, const std::shared_ptr<tenancy>& next, boo
         base::guard lock(mutex_);
         timetable_.remove(t.id);
         leases_.erase(t.id);
+        t.heir = next;
+        // The store answered "lost" before the heir was linked: the next thread goes back into the line.
+        if (t.disowned) next->expire();
+        next->kept = std::move(t.kept);
         begin_renewal(next);
     }
+    hear_requests_soon();
     if (!events_.anybody()) return;
     tell(event_kind::released, &t.key.name, {}, {}, t.token);
     tell(event_kind::acquired, &next->key.name, {}, {}, next->token);
@@ -162,163 +182,67 @@ void core::ended(const tenancy& t, time_point now) {
     leases_.erase(t.id);
 }
 
-void core::renew_now(const std::shared_ptr<tenancy>& t, std::uint32_t holds) {
-    reactor_->post([this, t, holds] {
-        if (!has_store()) return;
-        const auto sent = boot_clock::now();
-        const backend::renew_request r{t->key, t->owner, t->lease(), holds, t->replicas};
-        store_->renew({&r, 1}, sent + settings.answer_timeout, [this, t, sent](const auto& answers) {
-            if (answers.size() == 1) on_renewed(t, answers[0], sent);
-        });
-    });
-}
-
-void core::keep_renewed(const std::shared_ptr<tenancy>& t, milliseconds lease) {
-    t->keep_renewed(lease);
-    base::guard lock(mutex_);
-    if (!leases_.contains(t->id)) return;  // lost meanwhile
-    timetable_.add(t->id, t->deadline(), t->lease(), true, boot_clock::now());
-    arm();
-}
-
-void core::renew_once_more(const std::shared_ptr<tenancy>& t) {
-    t->renew_no_more();
-    {
-        base::guard lock(mutex_);
-        if (!leases_.contains(t->id)) return;
-        timetable_.add(t->id, t->deadline(), t->lease(), false, boot_clock::now());
-        arm();
-    }
-    renew_now(t, 0);
-}
-
-void core::arm() {
-    const auto next = timetable_.next();
-    if (next >= armed_for_) return;
-    reactor_->cancel(timer_);
-    armed_for_ = next;
-    timer_ = reactor_->at(next, [this] { tick(); });
-}
-
-void core::tick() {
-    std::vector<std::shared_ptr<tenancy>> due;
-    std::vector<std::shared_ptr<tenancy>> late;
-    std::vector<std::shared_ptr<tenancy>> over;
-    std::vector<std::shared_ptr<tenancy>> gone;
-    {
-        base::guard lock(mutex_);
-        const auto work = timetable_.due(boot_clock::now());
-        const auto find = [&](engine::lease_id id) REQUIRES(mutex_) { return leases_.at(id); };
-        for (const auto id : work.lost) over.push_back(find(id));
-        for (const auto id : work.overdue) late.push_back(find(id));
-        for (const auto id : work.renew) {
-            auto t = find(id);
-            if (t->thread == nullptr || t->thread->alive.load(std::memory_order_acquire)) {
-                due.push_back(std::move(t));
-            } else {
-                // Its unlock() can never come. It is not renewed, and so it ends.
-                timetable_.add(id, t->deadline(), t->lease(), false, boot_clock::now());
-                gone.push_back(std::move(t));
-            }
-        }
-        armed_for_ = time_point::max();
-        arm();
-    }
-    for (const auto& t : over) lose(t, "it could not be renewed in time, or was not to be renewed");
-    for (const auto& t : gone) {
-        tell(event_kind::holder_gone, &t->key.name,
-             "the thread that locked it has ended; it is not renewed any more");
-    }
-    for (const auto& t : late) on_renewed(t, backend::renew_answer::unknown, {});
-    if (!due.empty()) renew(std::move(due));
-}
-
-// Leases that are due together, asked for a script's worth at a time: the server's other clients get their
-// turn in between.
-struct core::renewal_round {
-    std::vector<std::shared_ptr<tenancy>> due;
-    std::size_t sent = 0;
-};
-
-void core::renew(std::vector<std::shared_ptr<tenancy>> due) {
-    if (!has_store()) return;
-    // What is in one place must not wait for the answers of another, which may be out of reach.
-    std::map<std::uint32_t, std::shared_ptr<renewal_round>> rounds;
-    for (auto& t : due) {
-        auto& round = rounds[store_->place_of(t->key)];
-        if (!round) round = std::make_shared<renewal_round>();
-        round->due.push_back(std::move(t));
-    }
-    for (const auto& [place, round] : rounds) {
-        for (int i = 0; i < renewals_in_flight; ++i) renew_some(round);
-    }
-}
-
-void core::renew_some(const std::shared_ptr<renewal_round>& all) {
-    if (!has_store() || all->sent == all->due.size()) return;
-    const auto from = all->sent;
-    const auto to = std::min(from + renewals_at_a_time, all->due.size());
-    all->sent = to;
-    std::vector<backend::renew_request> requests;
-    requests.reserve(to - from);
-    for (auto i = from; i < to; ++i) {
-        const auto& t = all->due[i];
-        requests.push_back({t->key, t->owner, t->lease(), 0, t->replicas});
-    }
-    const auto now = boot_clock::now();
-    store_->renew(requests, now + settings.answer_timeout, [this, all, from, to, now](const auto& answers) {
-        for (std::size_t i = 0; i < std::min(answers.size(), to - from); ++i)
-            on_renewed(all->due[from + i], answers[i], now);
-        if (all->due.size() > renewals_in_flight * renewals_at_a_time)
-            reactor_->post([this, all] { renew_some(all); });
-    });
-}
-
-void core::on_renewed(const std::shared_ptr<tenancy>& t, backend::renew_answer answer, time_point sent) {
-    if (t->state() == lease_state::released) return;  // "not held" is what our own release leaves behind
-    const auto now = boot_clock::now();
-    switch (answer) {
-        case backend::renew_answer::renewed: {
-            counts.renewals.add();
-            if (!t->extend(trust.deadline(sent, t->lease()), now)) return;
-            if (t->move_to(lease_state::held)) {
-                tell(event_kind::renewed, &t->key.name, "renewal works again", {}, t->token);
-            }
-            base::guard lock(mutex_);
-            timetable_.renewed(t->id, t->deadline(), now);
-            arm();
-            return;
-        }
-        case backend::renew_answer::lost:
-            counts.renewals_failed.add();
-            return lose(t, "the store says that it is not held any more");
-        case backend::renew_answer::unknown: {
-            counts.renewals_failed.add();
-            // One that was sent later has been answered: all is well.
-            if (sent != time_point{} && trust.deadline(sent, t->lease()) <= t->deadline()) return;
-            if (t->move_to(lease_state::jeopardy)) {
-                tell(event_kind::jeopardy, &t->key.name, "it cannot be renewed just now; time is left",
-                     errc::unavailable, t->token);
-            }
-            // An answer says when to try again; silence (`sent` is empty) was planned for by the timetable.
-            if (sent == time_point{}) return;
-            base::guard lock(mutex_);
-            timetable_.not_answered(t->id, now);
-            arm();
-            return;
-        }
-    }
-}
-
-void core::lose(const std::shared_ptr<tenancy>& t, const std::string& why) {
-    if (!t->move_to(lease_state::lost)) return;
+bool core::lose(const std::shared_ptr<tenancy>& t, const std::string& why) {
+    if (!t->move_to(lease_state::lost)) return false;
     counts.lost.add();
     ended(*t, boot_clock::now());
     t->watch.reset();
     // First the way for others is free, then it is told: who hears of the loss may try at once.
     if (const auto c = t->home.lock()) c->on_lost(t);
-    notifier_.post([t] { t->tell_lost(); });
+    if (auto asked = t->end_lost(); asked.stop_possible())
+        losses_.post([asked = std::move(asked)]() mutable { asked.request_stop(); });
     tell(event_kind::lost, &t->key.name, why, errc::lost, t->token);
+    return true;
+}
+
+bool core::give_up(const owner_id& owner, const std::string& why, const std::function<void()>& say_so) {
+    std::vector<std::shared_ptr<tenancy>> held;  // a writer that reads as well has two
+    {
+        base::guard lock(mutex_);
+        for (const auto& [id, t] : leases_) {
+            if (t->owner == owner || t->owner.str().starts_with(owner.str() + '*')) held.push_back(t);
+        }
+    }
+    const auto found = held.size();
+    std::erase_if(held, [&](const auto& t) { return !lose(t, why); });
+    // One that has just passed to another thread of ours is that thread's now, by the same owner.
+    const bool all = found > 0 && held.size() == found;
+    if (all && say_so) say_so();
+    for (const auto& t : held) undo(t->key, t->owner, t->lease(), t->stray);
+    return all;
+}
+
+// Leases that are held for long enough to be asked for: not every short one is worth a connection that
+// listens.
+void core::hear_requests() {
+    if (!has_store()) return;
+    std::vector<std::shared_ptr<tenancy>> held;
+    {
+        base::guard lock(mutex_);
+        for (const auto& [id, t] : leases_) held.push_back(t);
+    }
+    const auto now = boot_clock::now();
+    bool all = false, too_young = false;
+    for (const auto& t : held) {
+        if (all) break;
+        if (now - t->since < heard_after)
+            too_young = true;
+        else
+            all = store_->hear_requests_for(t->key.name);
+    }
+    if (all) return;
+    hears_requests_.store(false);
+    if (too_young) hear_requests_soon();
+}
+
+void core::hear_requests_soon() {
+    if (hears_requests_.load(std::memory_order_relaxed) || hears_requests_.exchange(true)) return;
+    reactor_->at(boot_clock::now() + heard_after, [this] { hear_requests(); });
+}
+
+time_point core::store_frees(const tenancy& t, time_point now) {
+    base::guard lock(mutex_);
+    return std::max(now, t.kept.until(trust));
 }
 
 time_point core::send_by(time_point now, time_point until) const {
@@ -364,23 +288,45 @@ void core::send_undo(const backend::release_request& r, milliseconds lease, bool
 
 // --- events ---------------------------------------------------------------------------------------
 
-void core::tell(event_kind kind, const lock_name* lock, std::string detail, std::error_code reason,
-                fence token) {
+void core::tell(event_kind kind, const lock_name* lock, const std::string& detail, std::error_code reason,
+                fence token) noexcept try {
     if (!events_.anybody()) return;
     event e{kind,
             lock != nullptr ? lock->printable() : std::string{},
-            std::move(detail),
+            base::without_controls(detail),
             reason,
             token,
             boot_clock::now()};
-    if (!events_.emit(std::move(e))) counts.events_dropped.add();
+    if (const auto dropped = events_.emit(std::move(e)); dropped > 0) counts.events_dropped.add(dropped);
+} catch (const std::exception&) {  // no memory for it
+    counts.events_dropped.add();
+}
+
+void core::tell_slow() {
+    tell(event_kind::slow_callback, nullptr,
+         "a callback runs longer than config::slow_callback; others go on beside it");
+}
+
+void core::call_user(callback<void()> f) noexcept try {
+    std::shared_ptr<io::notifier> by;
+    {
+        base::guard lock(mutex_);
+        if (closed_.load()) return;
+        if (!other_calls_)
+            other_calls_ = std::make_shared<io::notifier>(
+                *reactor_, settings.slow_callback, [this] { tell_slow(); }, for_other_calls);
+        by = other_calls_;
+    }
+    by->post(std::move(f));
+} catch (const std::exception&) {  // no thread or no memory for it
 }
 
 void core::stands(event_kind kind, const std::string& detail, std::error_code reason, event_kind no_more) {
     // Until it is told too: who begins to listen meanwhile would hear it neither as old nor as new.
     base::guard lock(mutex_);
     standing_.erase(no_more);
-    standing_.insert_or_assign(kind, event{kind, {}, detail, reason, fence::none, boot_clock::now()});
+    standing_.insert_or_assign(
+        kind, event{kind, {}, base::without_controls(detail), reason, fence::none, boot_clock::now()});
     tell(kind, nullptr, detail, reason);
 }
 
@@ -393,7 +339,7 @@ event_subscription core::listen(std::function<void(const event&)> tell) {
     base::guard lock(mutex_);
     std::vector<event> so_far;
     for (const auto& [kind, e] : standing_) so_far.push_back(e);
-    return events_.listen(std::move(tell), std::move(so_far));
+    return events_.listen(std::move(tell), so_far);
 }
 
 void core::on_notice(const backend::notice& n) {
@@ -430,17 +376,7 @@ void core::on_notice(const backend::notice& n) {
         case change::quorum_even:
             stands(event_kind::quorum_even, n.detail, {}, event_kind::quorum_even);
             break;
-        case change::evicted: {
-            std::shared_ptr<tenancy> evicted;
-            {
-                base::guard lock(mutex_);
-                for (const auto& [id, t] : leases_) {
-                    if (t->owner == n.owner) evicted = t;
-                }
-            }
-            if (evicted) lose(evicted, "it was evicted " + n.detail);
-            break;
-        }
+        case change::evicted: give_up(n.owner, "it was evicted " + n.detail, n.say_so); break;
     }
 }
 

@@ -16,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 
@@ -33,7 +34,8 @@ class core : public std::enable_shared_from_this<core> {
     core& operator=(const core&) = delete;
     ~core();
 
-    // Gives back what is held, waits at most config::close_timeout for it, and ends all threads.
+    // Gives back what is held, runs the callbacks that are due, and ends all threads but one that is stuck in
+    // a callback. All of that takes at most config::close_timeout.
     void close();
 
     const config settings;
@@ -47,6 +49,8 @@ class core : public std::enable_shared_from_this<core> {
     void check_usable() const;
     [[nodiscard]] bool usable() const noexcept;
     [[nodiscard]] bool forked() const noexcept { return forked_ != base::fork_generation(); }
+    // When close() has no more time for threads that wait for an answer; time_point::max() before it.
+    [[nodiscard]] time_point waits_until() const noexcept { return waits_until_.load(); }
 
     // Why no lock may have this name; empty if it may. While a `call` keeps the store, or its owner does.
     [[nodiscard]] std::optional<backend::failure> objection_to(const lock_name& name) const;
@@ -68,18 +72,38 @@ class core : public std::enable_shared_from_this<core> {
     // --- leases -------------------------------------------------------------------------------
     void began(const std::shared_ptr<tenancy>& t, boot_clock::duration waited);
     // `next` takes the place of `t`, which was released; the store knows nothing of it.
-    void passed_on(const tenancy& t, const std::shared_ptr<tenancy>& next, boot_clock::duration waited);
+    void passed_on(tenancy& t, const std::shared_ptr<tenancy>& next, boot_clock::duration waited);
     // No renewal is sent and no loss is told from here on. Counts the hold.
     void ended(const tenancy& t, time_point now);
-    // The lease is over and its holder is told. Once; not after ended().
-    void lose(const std::shared_ptr<tenancy>& t, const std::string& why);
-    // Renews now, and goes on as planned: after a hand-over, and to show a new hold count (0: none).
-    void renew_now(const std::shared_ptr<tenancy>& t, std::uint32_t holds);
+    // The lease is over and its holder is told. Once; not after ended(). False if it had ended before.
+    bool lose(const std::shared_ptr<tenancy>& t, const std::string& why);
+    // An operator wants what `owner` holds: the lease is over at once, then `say_so` is called, and then the
+    // lock is released. False if there is no such lease, or something of it has ended meanwhile in another
+    // way: then `say_so` is not called.
+    bool give_up(const owner_id& owner, const std::string& why, const std::function<void()>& say_so = {});
+    // Renews now, and goes on as planned: after a hand-over, and to show a new hold count (0: none). This
+    // once for no less than `at_least`.
+    void renew_now(const std::shared_ptr<tenancy>& t, std::uint32_t holds, milliseconds at_least = {});
+    // Renews now, and says whether the store still has it. A lease that it does not know any more is lost by
+    // then. A verb of the store: the calling thread lends itself to the answer.
+    void confirm(const std::shared_ptr<tenancy>& t, time_point until, std::function<void(bool)> still_held);
+    // A message that comes to the holder may mean that somebody has taken the lock away by force: asks the
+    // store, which a lease that it does not know any more is lost by. However many messages come, one
+    // question is under way and one more follows it. Only of kinds that are taken by force.
+    void ask_whether_held(const std::shared_ptr<tenancy>& t);
+    // Asks the store about the leases on this name, for at most one answer's time. Those that it does not
+    // know any more are lost when it returns.
+    void look_for_losses(const lock_name& name);
 
     // A lease that was to end by itself is renewed from now on, for no less than `lease` at a time.
     void keep_renewed(const std::shared_ptr<tenancy>& t, milliseconds lease);
+    // It is not renewed any more, and so it ends.
+    void let_expire(const std::shared_ptr<tenancy>& t);
     // One that was renewed is so now for the last time.
     void renew_once_more(const std::shared_ptr<tenancy>& t);
+
+    // The store has freed it by then, whatever is still on its way to it.
+    [[nodiscard]] time_point store_frees(const tenancy& t, time_point now);
 
     // What could not be sent by then never will be, and the store says so before the caller stops waiting at
     // `until`: "not sent" is a better answer than none.
@@ -97,12 +121,13 @@ class core : public std::enable_shared_from_this<core> {
                                                   milliseconds lease, bool insist);
 
     // --- events -------------------------------------------------------------------------------
-    void tell(event_kind kind, const lock_name* lock, std::string detail, std::error_code reason = {},
-              fence token = fence::none);
+    void tell(event_kind kind, const lock_name* lock, const std::string& detail, std::error_code reason = {},
+              fence token = fence::none) noexcept;
     // What the store says of itself.
     void on_notice(const backend::notice& n);
-    // On the thread of the user's callbacks; what it throws has nobody to tell.
-    void call_user(callback<void()> f) { notifier_.post(std::move(f)); }
+    // On a thread of the user's callbacks; what it throws has nobody to tell. Dropped if too many wait, or if
+    // there is no thread for it.
+    void call_user(callback<void()> f) noexcept;
     // The newcomer is first told how things stand with the store, whenever that was found out.
     [[nodiscard]] event_subscription listen(std::function<void(const event&)> tell);
 
@@ -110,28 +135,47 @@ class core : public std::enable_shared_from_this<core> {
     explicit core(config s);
 
     void turn_callers_away();
+    void finish_callbacks(time_point until);
+    void tell_slow();
     void begin_renewal(const std::shared_ptr<tenancy>&) REQUIRES(mutex_);
     void tick();
     void arm() REQUIRES(mutex_);
     struct renewal_round;
+    struct sent_renewal;
     void renew(std::vector<std::shared_ptr<tenancy>> due);
     void renew_some(const std::shared_ptr<renewal_round>& all);
-    void on_renewed(const std::shared_ptr<tenancy>& t, backend::renew_answer answer, time_point sent);
+    // What is to be renewed: for how long, and which hold count is to be shown.
+    struct renewal_terms {
+        std::optional<milliseconds> lease{};  // empty: the lease's own
+        std::uint32_t holds = 0;
+    };
+    using renew_answers = std::vector<backend::renew_answer>;
+    // `answered` gets the answers to those that still were to be renewed.
+    void send_renewals(std::span<const std::shared_ptr<tenancy>> of, renewal_terms how, time_point until,
+                       std::function<void(const renew_answers&)> answered);
+    void put_question(const std::shared_ptr<tenancy>& t);
+    void on_renewed(const sent_renewal& sent, backend::renew_answer answer) EXCLUDES(mutex_);
+    void endanger(const std::shared_ptr<tenancy>& t);
+    void hear_requests();
+    void hear_requests_soon();
     void stands(event_kind kind, const std::string& detail, std::error_code reason, event_kind no_more);
     void forget(event_kind kind);  // it does not stand any more
     void send_undo(const backend::release_request& r, milliseconds lease, bool insist, unsigned round);
 
     const std::uint64_t forked_ = base::fork_generation();
+    std::atomic<bool> hears_requests_{false};  // or is about to see to it
     std::atomic<bool> closed_{false};
+    std::atomic<time_point> waits_until_{time_point::max()};
     std::atomic<std::size_t> calls_{0};
     std::atomic<bool> store_gone_{
         false};  // read on the reactor thread, by all that begins there and uses the store
     std::unique_ptr<io::reactor> reactor_;
-    io::notifier notifier_;
+    io::notifier losses_;  // nothing else, so that no other callback is in their way
     observe::bus events_;
     std::unique_ptr<backend::store> store_;
 
     base::mutex mutex_;
+    std::shared_ptr<io::notifier> other_calls_ GUARDED_BY(mutex_);  // made when first needed
     engine::watchdog timetable_ GUARDED_BY(mutex_);
     std::unordered_map<engine::lease_id, std::shared_ptr<tenancy>> leases_ GUARDED_BY(mutex_);
     engine::lease_id next_id_ GUARDED_BY(mutex_) = 1;

@@ -43,6 +43,8 @@ std::optional<pursuit::outcome> pursuit::advance() {
     auto end = go_on(boot_clock::now());
     if (!end) return end;
     const bool stood = std::exchange(stage_, stage::over) != stage::outside;
+    me_->close();
+    contest_.reset();
     if (const auto* no = std::get_if<failed>(&*end)) {
         if (stood) cell_->leave(me_);
         if (!core_.usable()) return closed();
@@ -97,7 +99,7 @@ std::optional<pursuit::outcome> pursuit::stand_in_line(time_point now) {
         lock.unlock();
         core_.lose(t, "its time was over before the thread that it was passed on to ran");
         cell_->on_lost(t);
-        if (core_.usable()) core_.undo(t->key, t->owner, t->lease(), false);
+        if (core_.usable()) core_.undo(t->key, t->owner, t->lease(), t->stray);
         lock.lock();
         stage_ = stage::outside;
         if (!core_.usable()) return closed();
@@ -204,9 +206,11 @@ std::optional<pursuit::outcome> pursuit::obey(engine::acquire_action action, tim
     } else if (const auto* l = std::get_if<engine::listen>(&action)) {
         until_ = l->until;
         at.asking = false;
-        at.watch = store.watch(at.request.key, at.request.owner, [me = me_](backend::watch_event e) {
-            me->push(engine::watched{std::move(e)});
-        });
+        at.watch = store.watch(at.request.key, at.request.owner,
+                               [me = me_, client = &core_](backend::watch_event e) {
+                                   if (const auto held = me->watched(std::move(e)))
+                                       client->ask_whether_held(held);
+                               });
     } else if (const auto* w = std::get_if<engine::wait>(&action)) {
         until_ = w->until;
     } else if (const auto* got = std::get_if<engine::hold_it>(&action)) {
@@ -229,6 +233,7 @@ std::shared_ptr<hold> pursuit::settle(const engine::hold_it& grant, time_point n
     const auto t = std::make_shared<tenancy>(cell_->key_, std::move(contest_->request.owner), me_->wants,
                                              grant.token, grant.deadline, now);
     t->acks = grant.acks;
+    t->kept.at_least_until(grant.kept_until);
     t->grant = {now, grant.deadline};
     t->stray = grant.stray;
     t->home = cell_;
@@ -245,6 +250,7 @@ std::shared_ptr<hold> pursuit::settle(const engine::hold_it& grant, time_point n
     }
     if (next) next->call();
     core_.began(t, now - me_->called_at);
+    if (me_->close_with(t) || grant.in_doubt) core_.ask_whether_held(t);
     // The timetable sees to those that are renewed.
     if (grant.claim && !me_->wants.renewed) core_.renew_now(t, 0);
     return h;

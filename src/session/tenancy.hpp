@@ -3,7 +3,9 @@
 
 #include "base/annotations.hpp"
 #include "base/fork.hpp"
+#include "engine/kept.hpp"
 #include "engine/local_turns.hpp"
+#include "engine/validity.hpp"
 
 #include <holdfast/backend.hpp>
 #include <holdfast/lease.hpp>
@@ -57,6 +59,12 @@ class tenancy {
     std::shared_ptr<thread_mark> thread;  // held by lock(); empty for leases; set likewise
     std::weak_ptr<cell> home;             // set likewise
     bool read_beside = false;             // of a writer: it reads as well; guarded by the cell
+    bool disowned = false;                // the store says that it is not held any more; guarded by the core
+    std::shared_ptr<tenancy> heir;        // it was passed on to; guarded by the core
+    // Of the store, whether it is still held; guarded by the core.
+    enum class question { none, once, once_more /* after the one that is under way */ };
+    question asked = question::none;
+    engine::kept kept;                             // by the store; passes to the heir; guarded by the core
     std::unique_ptr<backend::watch_handle> watch;  // set likewise; dropped by whoever ends the tenancy
 
     // What is asked of the store at a time, and whether it is asked again before that is over.
@@ -87,8 +95,12 @@ class tenancy {
         return (s == lease_state::held || s == lease_state::jeopardy) && in_time();
     }
 
-    // A renewal was answered. False if the deadline had passed before: then nothing revives the lease.
-    bool extend(time_point until, time_point now) noexcept {
+    // Ends the lease before any thread has looked at it.
+    void expire() noexcept { deadline_.store(count(since), std::memory_order_release); }
+
+    // This renewal has worked. False if the deadline had passed before: then nothing revives the lease.
+    bool extend(const engine::lease_request& worked, const engine::validity& trust, time_point now) noexcept {
+        const auto until = worked.deadline(trust);
         auto old = deadline_.load(std::memory_order_acquire);
         do {
             if (old <= count(now)) return false;
@@ -107,7 +119,7 @@ class tenancy {
         return true;
     }
 
-    // Asked to stop by tell_lost().
+    // The function that ends the tenancy asks it to stop, by end_lost().
     [[nodiscard]] std::stop_token lost() {
         base::guard lock(mutex_);
         if (!lost_.stop_possible()) {
@@ -116,13 +128,12 @@ class tenancy {
         }
         return lost_.get_token();
     }
-    // Runs the callbacks of those tokens.
-    void tell_lost() {
+    // What is to be asked to stop, if anybody has asked for such a token: request_stop() runs the user's
+    // callbacks. Tokens that are asked for later are stopped already.
+    [[nodiscard]] std::stop_source end_lost() {
         base::guard lock(mutex_);
         told_ = true;
-        auto asked = lost_;
-        lock.unlock();
-        asked.request_stop();
+        return lost_;
     }
 
   private:

@@ -10,6 +10,7 @@
 #include <holdfast/backend.hpp>
 #include <holdfast/callback.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <optional>
@@ -35,9 +36,21 @@ class waiter {
     void push(engine::acquire_event e) {
         {
             base::guard lock(mutex_);
+            if (closed_) return;
             add(std::move(e));
         }
         wake();
+    }
+    // What the watch of the owner tells. While that holds the lock by what it waited for: a message is about
+    // that lease, which is returned.
+    [[nodiscard]] std::shared_ptr<tenancy> watched(backend::watch_event e) {
+        {
+            base::guard lock(mutex_);
+            if (closed_) return is_message(e) ? got_.lock() : nullptr;
+            add(engine::watched{std::move(e)});
+        }
+        wake();
+        return nullptr;
     }
     // A question is about to be sent; `answered` brings the answer, whatever it is.
     void asks() {
@@ -48,7 +61,7 @@ class waiter {
         std::function<void()> then;
         {
             base::guard lock(mutex_);
-            add(std::move(answer));
+            if (!closed_) add(std::move(answer));
             if (--answers_due_ == 0) then = std::exchange(then_, nullptr);
         }
         wake();
@@ -88,6 +101,24 @@ class waiter {
         }
         return e;
     }
+    // The owner reads no more. A watch may stay open for as long as the lock is held: see `watched`.
+    void close() {
+        base::guard lock(mutex_);
+        end();
+    }
+    // The same, with what it waited for. True if a message came that it has not read.
+    [[nodiscard]] bool close_with(const std::shared_ptr<tenancy>& got) {
+        base::guard lock(mutex_);
+        const auto message = [](const engine::acquire_event& e) {
+            const auto* const w = std::get_if<engine::watched>(&e);
+            return w != nullptr && is_message(w->event);
+        };
+        const bool unread =
+            (first_ && message(*first_)) || std::any_of(others_.begin(), others_.end(), message);
+        got_ = got;
+        end();
+        return unread;
+    }
     // Before the owner looks at what there is: what comes from here on ends the next `wait`.
     void look() { parker_.consume(); }
     // Until something came since `look`, or `until`. With a store, this thread lends itself to its I/O.
@@ -99,6 +130,14 @@ class waiter {
     }
 
   private:
+    static bool is_message(const backend::watch_event& e) {
+        return e.what == backend::watch_event::change::woken;
+    }
+    void end() REQUIRES(mutex_) {
+        closed_ = true;
+        first_.reset();
+        others_ = {};
+    }
     void wake() {
         if (poke_)
             poke_();
@@ -113,12 +152,14 @@ class waiter {
     }
 
     callback<void()> poke_;
-    backend::parker parker_;
+    base::parker parker_;
     std::atomic<bool> turn_{false};
     base::mutex mutex_;
     // Seldom is there more than one.
     std::optional<engine::acquire_event> first_ GUARDED_BY(mutex_);
     std::vector<engine::acquire_event> others_ GUARDED_BY(mutex_);
+    bool closed_ GUARDED_BY(mutex_) = false;
+    std::weak_ptr<tenancy> got_ GUARDED_BY(mutex_);
     unsigned answers_due_ GUARDED_BY(mutex_) = 0;
     std::function<void()> then_ GUARDED_BY(mutex_);
 };

@@ -6,6 +6,7 @@
 #include "base/random.hpp"
 
 #include <atomic>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -33,7 +34,15 @@ class watch_entry final : public watch_handle {
 class local_store final : public store {
   public:
     explicit local_store(const backends::services& given)
-        : id_(given.id.base64url()), tell_(given.tell), space_(space::named(given.settings.url.substr(6))) {}
+        : id_(given.id.base64url()),
+          space_(space::named(given.settings.url.substr(6))),
+          member_(std::in_place, space_,
+                  [tell = given.tell](const owner_id& owner, const std::function<void()>& say_so) {
+                      tell({.what = notice::change::evicted,
+                            .detail = "by an operator",
+                            .owner = owner,
+                            .say_so = say_so});
+                  }) {}
 
     const capabilities& has() const noexcept override { return what_we_have; }
     traffic seen() const noexcept override { return {requests_.load(std::memory_order_relaxed), {}}; }
@@ -72,23 +81,27 @@ class local_store final : public store {
     void inspect(const lock_name& name, time_point, handler<result<lock_info>> done) override {
         done(space_->inspect(name));
     }
-    void list(const std::string& glob, time_point, handler<result<std::vector<lock_info>>> done) override {
+    void list(const std::string& glob, listed, time_point,
+              handler<result<std::vector<lock_info>>> done) override {
         done(space_->list(glob));
     }
-    void evict(const lock_name& name, time_point, handler<result<bool>> done) override {
-        const auto holders = space_->evict(name);
-        for (const auto& h : holders) tell_({notice::change::evicted, "by an operator", h});
-        done(!holders.empty());
+    void ask_to_give_up(const lock_name& name, const holder_info& of, time_point,
+                        handler<result<asked>> done) override {
+        done(space_->ask_to_give_up(name, of.owner));
     }
-    void lend(parker& me, time_point until) override { me.park_until(until); }
+    void evict(const lock_name& name, const std::vector<std::string>& owners, time_point,
+               handler<result<std::vector<evicted>>> done) override {
+        done(space_->evict(name, owners));
+    }
+    void lend(base::parker& me, time_point until) override { me.park_until(until); }
     void abandon() noexcept override {}
 
   private:
     void count() { requests_.fetch_add(1, std::memory_order_relaxed); }
 
     const std::string id_;
-    const std::function<void(const notice&)> tell_;
     const std::shared_ptr<space> space_;
+    std::optional<space::member> member_;
     std::atomic<std::int64_t> serial_{0};
     std::atomic<std::uint64_t> requests_{0};
 };

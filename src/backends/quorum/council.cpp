@@ -128,7 +128,8 @@ void council::on_notice(std::size_t i, const notice& n) {
         case change::restarted:
         case change::failed_over:
         case change::eviction_risk:
-        case change::evicted: return tell_({n.what, of_member(), n.owner});
+        case change::evicted:
+            return tell_({.what = n.what, .detail = of_member(), .owner = n.owner, .say_so = n.say_so});
         case change::no_channel_right:  // nobody listens
         case change::quorum_weak:
         case change::quorum_whole:

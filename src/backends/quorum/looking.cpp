@@ -102,6 +102,20 @@ struct sight {
     std::size_t server;
 };
 
+// Redisson's RedLock and MultiLock use a Redisson client of its own for each member, so each member knows an
+// owner of its own, where ours has one for all. These owners may hold one lock together, or be different
+// holders: the store cannot tell. Returns how many members are held so; 0 if that is fewer than `needed` or
+// one of the owners is ours.
+std::size_t held_by_an_owner_each(const std::vector<sight>& seen, std::size_t needed) {
+    engine::member_set held;
+    for (const auto& [info, server] : seen) {
+        if (info.layout == "free") continue;
+        if (info.layout != "recursive_mutex" || info.ours || info.holders.size() != 1) return 0;
+        held.set(server);
+    }
+    return held.count() < needed ? 0 : held.count();
+}
+
 // What all say but so many servers; who knows nothing of the lock may be left out of `seen`.
 lock_info joined(const lock_name& name, std::vector<sight> seen, std::size_t unheard, std::size_t members) {
     const auto needed = engine::majority_of(members);
@@ -111,6 +125,7 @@ lock_info joined(const lock_name& name, std::vector<sight> seen, std::size_t unh
         for (const auto& h : info.holders) best = std::max(best, votes[h.owner].set(server).count());
     }
     const auto without = best + unheard >= needed ? of_unheard : of_no_majority;
+    const auto together = best == 1 && needed > 1 ? held_by_an_owner_each(seen, needed) : 0;
     lock_info all{name, "free"};
     bool settled = false;
     for (auto& one : seen) {
@@ -125,7 +140,11 @@ lock_info joined(const lock_name& name, std::vector<sight> seen, std::size_t unh
             all.last_fence = std::max(fence, all.last_fence);
             all.queue.clear();
             all.more_waiting = 0;
-            if (!most && (all.layout == "mutex" || all.layout == "recursive_mutex")) all.layout += without;
+            if (together > 0)
+                all.layout += ", an owner each on " + std::to_string(together) + " of " +
+                              std::to_string(members) + " members";
+            else if (!most && (all.layout == "mutex" || all.layout == "recursive_mutex"))
+                all.layout += without;
             settled = most;
         } else {
             all.holders.insert(all.holders.end(), info.holders.begin(), info.holders.end());
@@ -157,7 +176,7 @@ void inspect(const std::shared_ptr<council>& c, const lock_name& name, time_poin
         [&](std::size_t i, auto hear) { c->store(i).inspect(name, until, std::move(hear)); });
 }
 
-void list(const std::shared_ptr<council>& c, const std::string& glob, time_point deadline,
+void list(const std::shared_ptr<council>& c, const std::string& glob, listed which, time_point deadline,
           handler<result<std::vector<lock_info>>> done) {
     using infos = std::vector<lock_info>;
     const auto until = soon(*c, deadline);
@@ -169,6 +188,7 @@ void list(const std::shared_ptr<council>& c, const std::string& glob, time_point
             for (std::size_t i = 0; i < said.of.size(); ++i) {
                 if (!said.of[i]) continue;
                 for (auto& info : *said.of[i]) {
+                    if (info.layout == "free") continue;  // with a line: no lock of a redlock has one
                     auto& seen = by_name[info.name];
                     seen.push_back({std::move(info), said.servers[i]});
                 }
@@ -178,19 +198,42 @@ void list(const std::shared_ptr<council>& c, const std::string& glob, time_point
                 all.push_back(joined(name, std::move(seen), unheard, said.of.size()));
             return all;
         },
-        [&](std::size_t i, auto hear) { c->store(i).list(glob, until, std::move(hear)); });
+        [&](std::size_t i, auto hear) { c->store(i).list(glob, which, until, std::move(hear)); });
 }
 
-void evict(const std::shared_ptr<council>& c, const lock_name& name, time_point deadline,
-           handler<result<bool>> done) {
+void ask_to_give_up(const std::shared_ptr<council>& c, const lock_name& name, const holder_info& of,
+                    time_point deadline, handler<result<asked>> done) {
     const auto until = soon(*c, deadline);
-    gather<bool>(
+    gather<asked>(
         c, std::move(done),
-        [](const answers<bool>& said) {
-            return std::any_of(said.of.begin(), said.of.end(),
-                               [](const auto& s) { return s.value_or(false); });
+        [](const answers<asked>& said) {
+            asked all{false, 0, milliseconds{0}};
+            for (const auto& one : said.of) {
+                all.gave_up = all.gave_up || (one && one->gave_up);
+                if (!one || !one->holds) continue;
+                all.holds = true;
+                all.listeners = std::max(all.listeners, one->listeners);
+                // Empty stands for a lease without an end, which is the longest.
+                all.left = all.left && one->left ? std::max(all.left, one->left) : std::nullopt;
+            }
+            return all;
         },
-        [&](std::size_t i, auto hear) { c->store(i).evict(name, until, std::move(hear)); });
+        [&](std::size_t i, auto hear) { c->store(i).ask_to_give_up(name, of, until, std::move(hear)); });
+}
+
+void evict(const std::shared_ptr<council>& c, const lock_name& name, const std::vector<std::string>& owners,
+           time_point deadline, handler<result<std::vector<evicted>>> done) {
+    using all_of = std::vector<evicted>;
+    const auto until = soon(*c, deadline);
+    gather<all_of>(
+        c, std::move(done),
+        [](const answers<all_of>& said) {
+            all_of all;
+            for (const auto& one : said.of)
+                if (one) all.insert(all.end(), one->begin(), one->end());
+            return all;
+        },
+        [&](std::size_t i, auto hear) { c->store(i).evict(name, owners, until, std::move(hear)); });
 }
 
 }  // namespace holdfast::quorum_backend

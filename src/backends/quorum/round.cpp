@@ -66,8 +66,9 @@ void round::ask_all(time_point now) {
         if (stage_ != stage::waiting) return;
         stage_ = stage::asking;
         sent_ = now;
-        ballot_.emplace(engine::ballot_settings{members_->size(), what_.lease, members_->trust,
-                                                what_.key.of == kind::native_fenced, now, give_up_at});
+        ballot_.emplace(engine::ballot_settings{members_->size(), engine::lease_request{now, what_.lease},
+                                                members_->trust, what_.key.of == kind::native_fenced,
+                                                give_up_at});
         if (until_) docket_.leave(*this, *until_);
         until_ = give_up_at;
         docket_.enter(shared_from_this(), give_up_at);

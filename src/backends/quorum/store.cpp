@@ -153,12 +153,21 @@ class quorum_store final : public store {
     void inspect(const lock_name& name, time_point deadline, handler<result<lock_info>> done) override {
         quorum_backend::inspect(members_, name, deadline, std::move(done));
     }
-    void list(const std::string& glob, time_point deadline,
+    void list(const std::string& glob, listed which, time_point deadline,
               handler<result<std::vector<lock_info>>> done) override {
-        quorum_backend::list(members_, glob, deadline, std::move(done));
+        quorum_backend::list(members_, glob, which, deadline, std::move(done));
     }
-    void evict(const lock_name& name, time_point deadline, handler<result<bool>> done) override {
-        quorum_backend::evict(members_, name, deadline, std::move(done));
+    bool hear_requests_for(const lock_name& name) override {
+        for (std::size_t i = 0; i < members_->size(); ++i) (void)members_->store(i).hear_requests_for(name);
+        return true;
+    }
+    void ask_to_give_up(const lock_name& name, const holder_info& of, time_point deadline,
+                        handler<result<asked>> done) override {
+        quorum_backend::ask_to_give_up(members_, name, of, deadline, std::move(done));
+    }
+    void evict(const lock_name& name, const std::vector<std::string>& owners, time_point deadline,
+               handler<result<std::vector<evicted>>> done) override {
+        quorum_backend::evict(members_, name, owners, deadline, std::move(done));
     }
 
     void examine(const examine_request& wanted, time_point deadline,
@@ -168,7 +177,7 @@ class quorum_store final : public store {
 
     bool has_errands() const noexcept override { return members_->has_errands(); }
 
-    void lend(parker& me, time_point until) override {
+    void lend(base::parker& me, time_point until) override {
         io::drive_together(members_->connections(), me, until);
     }
     void abandon() noexcept override { members_->abandon(); }

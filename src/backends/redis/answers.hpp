@@ -21,6 +21,11 @@ namespace holdfast::redis_backend {
     auto ours = missing_right_of(error_text);
     if (word == "MOVED" || word == "ASK")
         ours = "the server is part of a Redis Cluster, whose URL begins with redis+cluster://";
+    if (redis::is_unknown_command(error_text))
+        ours =
+            "the server lacks a command that this needs, which Redis 6.2 or later and Valkey have; holdfast "
+            "doctor "
+            "tells which";
     if (word == "READONLY")
         ours =
             "the server is a replica, which grants no locks; if no failover is under way, the URL of its "
@@ -44,6 +49,18 @@ template <class Answer>
     return refusal(reply.text());
 }
 
+// Of an attempt. A client that waits goes on waiting where the server has no memory for its place in line or
+// for its grant: memory may come back, and a lock that somebody holds would be busy anyway.
+[[nodiscard]] inline std::optional<backend::attempt_answer> no_grant(const redis::outcome& o,
+                                                                     backend::intent want) {
+    auto no = without_reply<backend::attempt_answer>(o);
+    if (no && want == backend::intent::queue) {
+        const auto* const refusal = std::get_if<backend::refused>(&*no);
+        if (refusal != nullptr && refusal->code == errc::out_of_memory) return backend::busy{};
+    }
+    return no;
+}
+
 // The same of a question that changes nothing, where "no answer" is as good as "not sent".
 [[nodiscard]] inline std::optional<backend::failure> failed(const redis::outcome& o) {
     const auto no = without_reply<backend::release_answer>(o);
@@ -57,12 +74,22 @@ template <class Answer>
     return {{make_error_code(errc::bad_reply), "a reply of an unexpected shape"}};
 }
 
-// An integer: the number that was asked for. A text: the key holds no number.
+// A fence counter that nobody can count on from: what it holds is kept, and the lock is not taken.
+[[nodiscard]] inline backend::refused bad_fence_counter(std::string_view key) {
+    return {{errc::wrong_kind,
+             "its fence counter, the key \"" + std::string{key} +
+                 "\", does not hold a whole number below 2^53, so no greater fence can be given"}};
+}
+
+// An integer: the number that was asked for. "much": it would be too large. Another text: the key holds no
+// number.
 inline void answer_adjust(const redis::outcome& o, const backend::handler<backend::adjust_answer>& done) {
     using namespace backend;
     if (auto no = without_reply<adjust_answer>(o)) return done(*std::move(no));
     const auto& reply = std::get<redis::reply>(o);
     if (reply.is_integer()) return done(adjusted{reply.integer()});
+    if (reply.is_text() && reply.text() == "much")
+        return done(refused{{errc::invalid_argument, "counts go from -2^53 to 2^53"}});
     if (reply.is_text()) return done(refused{{errc::wrong_kind}});
     done(nonsense());
 }

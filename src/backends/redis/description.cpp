@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <span>
 #include <utility>
 
@@ -89,12 +90,14 @@ holder_info holder_of(std::string owner, const std::optional<maker>& by, const c
     if (!by) return h;
     if (by->serial && is_time(*by->serial)) {
         h.since = std::chrono::system_clock::time_point{std::chrono::microseconds{*by->serial}};
+        h.ask_at = by->short_id;
     }
     if (const auto it = connected.known.lower_bound(by->short_id);
         it != connected.known.end() && it->first.starts_with(by->short_id)) {
         h.host = it->second.host;
         h.pid = it->second.pid;
         h.client = presence::connected;
+        if (h.since) h.ask_at = it->first;  // a permit's id has only the beginning
     } else if (connected.all && h.since) {
         h.client = presence::gone;
     }
@@ -153,6 +156,7 @@ lock_info describe(lock_name name, const redis::reply& seen, const clients& conn
         const auto by = maker_of_token(token);
         info.ours = by.has_value();
         info.layout = by ? "mutex" : "foreign string";
+        if (!by) info.bytes = static_cast<std::uint64_t>(parts[4].integer());
         info.holders.push_back(holder_of(token, by, connected));
         return info;
     }
@@ -210,6 +214,18 @@ bool is_helper(std::string_view key) {
     return is_helper_key(key) ||
            std::any_of(prefixes.begin(), prefixes.end(), [&](auto p) { return key.starts_with(p); }) ||
            key.find(":rwlock_timeout:") != std::string_view::npos;
+}
+
+bool may_be_foreign_lock(const lock_info& info) {
+    if (info.layout != "foreign string" || !info.ttl || info.holders.size() != 1) return false;
+    const auto& text = info.holders.front().owner;
+    if (info.bytes < 16 || info.bytes > 64) return false;
+    // redis-py writes the 16 bytes of a UUID where nobody tells it otherwise.
+    const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) {
+        return std::isalnum(c) != 0 ||
+               std::string_view{"-_+/=:|.@"}.find(static_cast<char>(c)) != std::string_view::npos;
+    });
+    return plain || info.bytes == 16;
 }
 
 bool is_lock(const lock_info& info) { return kind_shown_as(info.layout) && info.layout != "foreign string"; }

@@ -58,6 +58,10 @@ struct maker {
 // Keys that stand beside locks. A lock may be named so all the same; `inspect` finds it.
 [[nodiscard]] bool is_helper(std::string_view key);
 [[nodiscard]] bool is_lock(const backend::lock_info& info);
+// A string that expires and whose text looks like the token of another client's lock: redis-py, redsync,
+// python-redis-lock, node-redlock and others write 16 to 64 letters, digits and signs without a space. It may
+// be something else, such as the id of a session.
+[[nodiscard]] bool may_be_foreign_lock(const backend::lock_info& info);
 
 // What may be taken from its holders: lock_info::layout as a kind. Empty for what is no lock.
 [[nodiscard]] std::optional<backend::kind> kind_shown_as(std::string_view layout);

@@ -22,17 +22,19 @@ class fair final : public redisson_layout {
             ref(redis_scripts::fair_acquire), of.keys(),
             std::array<std::string_view, 7>{r.owner.str(), lease, r.want == intent::queue ? "1" : "0",
                                             of.channel, liveness, of.absent, around_.publish()},
-            deadline, [done = std::move(done)](const redis::outcome& o) { answer_attempt(o, done); });
+            deadline, [want = r.want, done = std::move(done)](const redis::outcome& o) {
+                answer_attempt(o, want, done);
+            });
     }
 
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
         const names of(r.key.name.str());
         const auto liveness = std::to_string(around_.fair_liveness.count());
-        around_.db.eval(ref(redis_scripts::fair_release), of.keys(),
-                        std::array<std::string_view, 5>{r.owner.str(), r.undo ? "1" : "0", of.channel,
-                                                        liveness, around_.publish()},
-                        deadline,
-                        [done = std::move(done)](const redis::outcome& o) { answer_release(o, done); });
+        send_release(around_, {redis_scripts::fair_release, redis_scripts::fair_release_evicting}, r,
+                     of.keys(),
+                     std::array<std::string_view, 5>{r.owner.str(), r.undo ? "1" : "0", of.channel, liveness,
+                                                     around_.publish()},
+                     deadline, std::move(done), &answer_release);
     }
 
   private:

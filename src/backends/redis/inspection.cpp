@@ -2,6 +2,7 @@
 
 #include "backends/redis/answers.hpp"
 #include "backends/redis/description.hpp"
+#include "backends/redis/fair_line.hpp"
 #include "backends/redis/keys.hpp"
 #include "base/clock.hpp"
 
@@ -47,17 +48,29 @@ void ask_for_clients(surroundings& around, time_point until, std::function<void(
         });
 }
 
+void peek_at(surroundings& around, const lock_name& name, holders_shown most, time_point until,
+             redis::reply_handler done) {
+    const auto beside = keys_beside(name.str());
+    std::vector<std::string_view> args(beside.begin(), beside.end());
+    if (most == holders_shown::all) args.emplace_back("10000");
+    around.db.eval(ref(redis_scripts::peek), std::array<std::string_view, 1>{name.str()}, args, until,
+                   std::move(done));
+}
+
 // One question after another to the server; each step is sent when the one before is answered.
 struct inspection : std::enable_shared_from_this<inspection> {
     surroundings& around;
     lock_name name;
+    holders_shown most;
     time_point deadline;
     handler<result<lock_info>> done;
     clients connected;
     lock_info info;
 
-    inspection(surroundings& s, const lock_name& n, time_point d, handler<result<lock_info>> h)
-        : around(s), name(n), deadline(d), done(std::move(h)), info{n, "free", false, {}, {}, {}, {}, {}} {}
+    inspection(surroundings& s, const lock_name& n, holders_shown m, time_point d,
+               handler<result<lock_info>> h)
+        : around(s), name(n), most(m), deadline(d), done(std::move(h)), info{n,  "free", false, {},
+                                                                             {}, {},     {},    {}} {}
 
     // A server that is not there is told after the time of one answer, however many there may be.
     [[nodiscard]] time_point soon() const {
@@ -74,16 +87,12 @@ struct inspection : std::enable_shared_from_this<inspection> {
     }
 
     void peek() {
-        const auto beside = keys_beside(name.str());
-        const std::vector<std::string_view> args(beside.begin(), beside.end());
-        around.db.eval(ref(redis_scripts::peek), std::array<std::string_view, 1>{name.str()}, args, soon(),
-                       [self = shared_from_this()](const redis::outcome& o) {
-                           if (auto no = failed(o)) return self->done(*std::move(no));
-                           const auto items = std::get<redis::reply>(o).items();
-                           if (items.size() == 1)
-                               self->info = describe(self->name, items[0], self->connected);
-                           self->queue();
-                       });
+        peek_at(around, name, most, soon(), [self = shared_from_this()](const redis::outcome& o) {
+            if (auto no = failed(o)) return self->done(*std::move(no));
+            const auto items = std::get<redis::reply>(o).items();
+            if (items.size() == 1) self->info = describe(self->name, items[0], self->connected);
+            self->queue();
+        });
     }
 
     void queue() {
@@ -100,8 +109,20 @@ struct inspection : std::enable_shared_from_this<inspection> {
         around.db.command({"LRANGE", key, "0", last_shown}, soon(),
                           [self = shared_from_this(), key](const redis::outcome& o) {
                               if (const auto* r = std::get_if<redis::reply>(&o)) self->read_line(r->items());
-                              self->count_waiters("LLEN", key, [self] { self->token(); });
+                              self->count_waiters("LLEN", key, [self] { self->dead_head(); });
                           });
+    }
+
+    // Who is next although the lock is free?
+    void dead_head() {
+        if (info.layout != "free" || info.queue.empty()) return token();
+        const auto question = std::make_shared<line_question>(around, name.str());
+        const auto call = question->call();
+        around.db.eval(call.script, call.keys, call.args, soon(),
+                       [self = shared_from_this(), question](const redis::outcome& o) {
+                           line_question::read(o, self->info);
+                           self->token();
+                       });
     }
 
     // How many there are, if not all of them are known.
@@ -165,21 +186,29 @@ struct inspection : std::enable_shared_from_this<inspection> {
 // SCAN of one server after another, then a look at the keys of each page.
 struct listing : std::enable_shared_from_this<listing> {
     surroundings& around;
-    std::string pattern;
+    std::vector<std::string> patterns;  // of locks, and of the lines of fair ones
+    std::size_t pattern = 0;
+    listed which;
     time_point deadline;
     handler<result<std::vector<lock_info>>> done;
     clients connected;
     std::vector<std::string> servers;  // not yet scanned to the end; the last is under way
     std::string cursor = "0";
     std::vector<lock_info> found;
+    std::vector<std::shared_ptr<line_question>> lines;
 
-    listing(surroundings& s, const std::string& glob, time_point d, handler<result<std::vector<lock_info>>> h)
-        : around(s), deadline(d), done(std::move(h)) {
+    listing(surroundings& s, const std::string& glob, listed w, time_point d,
+            handler<result<std::vector<lock_info>>> h)
+        : around(s), which(w), deadline(d), done(std::move(h)) {
         // Redis knows [sets] and \escapes as well; ours does not.
+        std::string names;
         for (const char c : glob) {
-            if (c == '[' || c == ']' || c == '\\' || c == '^') pattern += '\\';
-            pattern += c;
+            if (c == '[' || c == ']' || c == '\\' || c == '^') names += '\\';
+            names += c;
         }
+        patterns.push_back(names);
+        // A free lock has no key but its line, which "*" finds as well.
+        if (glob != "*") patterns.push_back(redisson_prefixed("redisson_lock_queue", names));
     }
 
     [[nodiscard]] time_point soon() const {
@@ -198,7 +227,8 @@ struct listing : std::enable_shared_from_this<listing> {
 
     void page() {
         around.db.command_at(
-            servers.back(), std::array<std::string_view, 6>{"SCAN", cursor, "MATCH", pattern, "COUNT", "100"},
+            servers.back(),
+            std::array<std::string_view, 6>{"SCAN", cursor, "MATCH", patterns[pattern], "COUNT", "100"},
             soon(), [self = shared_from_this()](const redis::outcome& o) { self->on_page(o); });
     }
 
@@ -210,10 +240,12 @@ struct listing : std::enable_shared_from_this<listing> {
         std::map<std::uint16_t, looked_at> by_slot;
         for (const auto& key : items[1].items()) {
             const auto& text = key.text();
+            if (auto of = lock_of_line(text); !of.empty())
+                lines.push_back(std::make_shared<line_question>(around, std::move(of)));
             if (!is_helper(text) && !text.empty() && text.size() <= lock_name::max_size)
                 by_slot[around.db.slot_of(text)].names.push_back(text);
         }
-        if (by_slot.empty()) return next();
+        if (by_slot.empty()) return look_at_lines();
         std::vector<looked_at> looks;
         for (auto& [slot, names] : by_slot) looks.push_back(std::move(names));
         std::vector<redis::database::eval_call> calls;
@@ -246,14 +278,35 @@ struct listing : std::enable_shared_from_this<listing> {
             const auto& names = looks[l].names;
             for (std::size_t i = 0; i < std::min(seen.size(), names.size()); ++i) {
                 auto info = describe(lock_name{names[i]}, seen[i], connected);
-                if (is_lock(info)) found.push_back(std::move(info));
+                const bool foreign = which == listed::foreign_texts && may_be_foreign_lock(info);
+                if (is_lock(info) || foreign) found.push_back(std::move(info));
             }
         }
-        next();
+        look_at_lines();
+    }
+
+    // Asks about the lines on this page. A line adds nothing to a lock that is held.
+    void look_at_lines() {
+        if (lines.empty()) return next();
+        std::vector<redis::database::eval_call> calls;
+        for (const auto& line : lines) calls.push_back(line->call());
+        around.db.evals(calls, soon(),
+                        [self = shared_from_this()](const std::vector<redis::outcome>& answers) {
+                            for (std::size_t i = 0; i < std::min(answers.size(), self->lines.size()); ++i) {
+                                lock_info info{lock_name{self->lines[i]->name()}, "free"};
+                                line_question::read(answers[i], info);
+                                if (info.dead_waiters > 0) self->found.push_back(std::move(info));
+                            }
+                            self->lines.clear();
+                            self->next();
+                        });
     }
 
     void next() {
-        if (cursor == "0") servers.pop_back();
+        if (cursor == "0" && ++pattern == patterns.size()) {
+            servers.pop_back();
+            pattern = 0;
+        }
         if (!servers.empty()) return page();
         // SCAN may name a key twice, and two servers may, as its slot moves.
         std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
@@ -266,14 +319,24 @@ struct listing : std::enable_shared_from_this<listing> {
 
 }  // namespace
 
-void inspect(surroundings& around, const lock_name& name, time_point deadline,
+void inspect(surroundings& around, const lock_name& name, holders_shown most, time_point deadline,
              handler<result<lock_info>> done) {
-    std::make_shared<inspection>(around, name, deadline, std::move(done))->start();
+    std::make_shared<inspection>(around, name, most, deadline, std::move(done))->start();
 }
 
-void list(surroundings& around, const std::string& glob, time_point deadline,
+void look(surroundings& around, const lock_name& name, time_point deadline, handler<result<lock_info>> done) {
+    peek_at(around, name, holders_shown::some, deadline,
+            [name, done = std::move(done)](const redis::outcome& o) {
+                if (auto no = failed(o)) return done(*std::move(no));
+                const auto items = std::get<redis::reply>(o).items();
+                if (items.size() != 1) return done(failure{nonsense()});
+                done(describe(name, items[0], {}));
+            });
+}
+
+void list(surroundings& around, const std::string& glob, listed which, time_point deadline,
           handler<result<std::vector<lock_info>>> done) {
-    std::make_shared<listing>(around, glob, deadline, std::move(done))->start();
+    std::make_shared<listing>(around, glob, which, deadline, std::move(done))->start();
 }
 
 std::string connection_name(std::string_view short_id, std::string_view program) {

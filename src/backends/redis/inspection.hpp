@@ -9,9 +9,18 @@
 
 namespace holdfast::redis_backend {
 
-void inspect(surroundings&, const lock_name&, time_point deadline,
+// How much peek.lua reads of a string. A longer string may be data and is evicted by force only; evict
+// compares a shorter one as a whole.
+inline constexpr std::size_t shown_of_a_string = 512;
+
+// 32, or as many as one answer holds.
+enum class holders_shown { some, all };
+
+void inspect(surroundings&, const lock_name&, holders_shown, time_point deadline,
              handler<backend::result<backend::lock_info>>);
-void list(surroundings&, const std::string& glob, time_point deadline,
+// The lock itself, without those who wait and without what CLIENT LIST says: one round trip.
+void look(surroundings&, const lock_name&, time_point deadline, handler<backend::result<backend::lock_info>>);
+void list(surroundings&, const std::string& glob, backend::listed which, time_point deadline,
           handler<backend::result<std::vector<backend::lock_info>>>);
 
 // The name under which a connection of ours is shown by CLIENT LIST: where inspect finds host and pid.

@@ -39,7 +39,9 @@ class latch final : public redisson_layout {
         const auto channel = channel_of(r.key, r.owner);
         const auto amount = std::to_string(r.amount);
         around_.db.eval(ref(redis_scripts::latch), std::array<std::string_view, 2>{r.key.name.str(), once},
-                        std::array<std::string_view, 4>{verb, channel, amount, around_.publish()}, deadline,
+                        std::array<std::string_view, 5>{verb, channel, amount, around_.publish(),
+                                                        around_.operations_kept},
+                        deadline,
                         [done = std::move(done)](const redis::outcome& o) { answer_adjust(o, done); });
     }
 

@@ -23,6 +23,7 @@ struct surroundings {
     const std::string short_id;  // 22 characters
     const std::string uuid;      // the same 128 bits, as Redisson writes them
     std::chrono::milliseconds answer_timeout;
+    std::string operations_kept;  // how long a result is kept for an operation that is sent again, in ms
     std::chrono::milliseconds fair_liveness;  // see config
     std::function<void(const backend::notice&)> tell;
     std::function<std::int64_t()> next_serial;  // microseconds since 1970, made to grow

@@ -47,7 +47,8 @@ std::string command_in(std::string_view text) {
 }  // namespace
 
 std::string missing_right_of(std::string_view text) {
-    const bool of_rights = has(text, "NOPERM") || has(text, "The user executing the script can't");
+    const bool of_rights = has(text, "NOPERM") || has(text, "The user executing the script can't") ||
+                           has(text, "ACL failure in script");
     if (!of_rights) return {};
     std::string missing;
     if (has(text, "can't run") || has(text, "to run the")) {

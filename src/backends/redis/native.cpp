@@ -3,6 +3,8 @@
 #include "backends/redis/answers.hpp"
 #include "backends/redis/keys.hpp"
 #include "backends/redis/layout.hpp"
+#include "backends/redis/refused_queues.hpp"
+#include "backends/redis/releasing.hpp"
 #include "backends/redis/wake_boards.hpp"
 #include "base/random.hpp"
 
@@ -61,6 +63,18 @@ bool half_moved(const redis::outcome& o) {
     return reply != nullptr && reply->is_error() && redis::is_tryagain(reply->text());
 }
 
+// A server before Redis 7, which knows NX and GET and not both together. It has done nothing.
+bool refuses_set_with_get(const redis::outcome& o) {
+    const auto* reply = std::get_if<redis::reply>(&o);
+    return reply != nullptr && reply->is_error() && reply->text().starts_with("ERR syntax error");
+}
+
+// The script found something else than a fence where the last one is kept.
+bool says_fence(const redis::outcome& o) {
+    const auto* reply = std::get_if<redis::reply>(&o);
+    return reply != nullptr && reply->is_text() && reply->text() == "fence";
+}
+
 enum class then_look { at_leisure, often };
 
 class native final : public layout {
@@ -77,30 +91,32 @@ class native final : public layout {
 
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
         // Without a right to the queue key the queue is none of ours: look instead, and often.
-        if (r.want == intent::queue && !no_queue_.load(std::memory_order_relaxed))
-            return bid(r, deadline, std::move(done));
-        if (fenced_) return fenced_try(r, may_take::yes, deadline, std::move(done));
-        plain_try(r, deadline, std::move(done));
+        const bool queues = r.want == intent::queue;
+        if (queues && !without_queue(r.key)) return bid(r, deadline, std::move(done));
+        const auto then = queues ? then_look::often : then_look::at_leisure;
+        if (fenced_) return fenced_try(r, may_take::yes, deadline, std::move(done), then);
+        plain_try(r, deadline, std::move(done), then);
     }
 
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
-        if (no_queue_.load(std::memory_order_relaxed)) return drop(r, deadline, std::move(done));
+        if (without_queue(r.key)) return drop(r, deadline, std::move(done));
         const auto& name = r.key.name.str();
         const auto queue = helper_key('q', name);
         const auto wakes = boards_->channels_of(name);
-        around_.db.eval(ref(redis_scripts::native_leave), std::array<std::string_view, 2>{name, queue},
-                        std::array<std::string_view, 5>{r.owner.str(), handed_lease_text, wakes.prefix,
-                                                        r.undo ? "1" : "0", wakes.publish},
-                        deadline,
-                        [this, r = r, deadline, done = std::move(done)](const redis::outcome& o) mutable {
-                            if (no_right(o)) no_queue_.store(true, std::memory_order_relaxed);
-                            if (no_right(o) || half_moved(o)) return drop(r, deadline, std::move(done));
-                            if (auto no = without_reply<release_answer>(o)) return done(*std::move(no));
-                            const auto& reply = std::get<redis::reply>(o);
-                            if (!reply.is_integer()) return done(nonsense());
-                            if (reply.integer() == 0) return done(not_held{});
-                            done(released{0, reply.integer() == 2});
-                        });
+        send_release(around_, {redis_scripts::native_leave, redis_scripts::native_leave_evicting}, r,
+                     std::array<std::string_view, 2>{name, queue},
+                     std::array<std::string_view, 5>{r.owner.str(), handed_lease_text, wakes.prefix,
+                                                     r.undo ? "1" : "0", wakes.publish},
+                     deadline, std::move(done),
+                     [this, r = r, deadline](const redis::outcome& o, handler<release_answer> then) {
+                         if (no_right(o)) no_queue_.add(r.key.name.str(), boot_clock::now());
+                         if (no_right(o) || half_moved(o)) return drop(r, deadline, std::move(then));
+                         if (auto no = without_reply<release_answer>(o)) return then(*std::move(no));
+                         const auto& reply = std::get<redis::reply>(o);
+                         if (!reply.is_integer()) return then(nonsense());
+                         if (reply.integer() == 0) return then(not_held{});
+                         then(released{0, reply.integer() == 2});
+                     });
     }
 
     void adjust(const adjust_request& r, time_point deadline, handler<adjust_answer> done) override {
@@ -111,7 +127,10 @@ class native final : public layout {
         const decimal unit((r.amount + fences_a_unit - 1) / fences_a_unit);
         around_.db.eval(ref(redis_scripts::native_raise), std::array<std::string_view, 2>{name, fences},
                         std::array<std::string_view, 3>{r.owner.str(), unit.text(), fence_ttl}, deadline,
-                        [done = std::move(done)](const redis::outcome& o) { answer_adjust(o, done); });
+                        [fences, done = std::move(done)](const redis::outcome& o) {
+                            if (says_fence(o)) return done(bad_fence_counter(fences));
+                            answer_adjust(o, done);
+                        });
     }
 
     std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& token,
@@ -133,19 +152,31 @@ class native final : public layout {
 
   private:
     void plain_try(const attempt_request& r, time_point deadline, handler<attempt_answer> done,
-                   then_look then = then_look::at_leisure) {
+                   then_look then) {
         const decimal lease(r.lease.count());
-        around_.db.command({"SET", r.key.name.str(), r.owner.str(), "NX", "GET", "PX", lease.text()},
-                           deadline,
-                           [this, r = r, deadline, then, done = std::move(done)](redis::outcome&& o) mutable {
-                               if (auto no = without_reply<attempt_answer>(o)) return done(*std::move(no));
-                               auto& reply = std::get<redis::reply>(o);
-                               if (reply.is_nil()) return done(granted{});
-                               if (!reply.is_text()) return done(nonsense());
-                               if (reply.text() == r.owner.str())
-                                   return lengthen(r, deadline, std::move(done));
-                               done(held_by(std::move(reply).text(), then));
-                           });
+        const auto& name = r.key.name.str();
+        const bool by_script = takes_by_script_.load(std::memory_order_relaxed);
+        auto answered = [this, r = r, deadline, then, by_script,
+                         done = std::move(done)](redis::outcome&& o) mutable {
+            if (!by_script && refuses_set_with_get(o)) {
+                takes_by_script_.store(true, std::memory_order_relaxed);
+                return plain_try(r, deadline, std::move(done), then);
+            }
+            if (auto no = no_grant(o, r.want)) return done(*std::move(no));
+            auto& reply = std::get<redis::reply>(o);
+            if (reply.is_nil()) return done(granted{});
+            if (!reply.is_text()) return done(nonsense());
+            if (reply.text() == r.owner.str()) return lengthen(r, deadline, std::move(done));
+            done(held_by(std::move(reply).text(), then));
+        };
+        if (by_script) {
+            around_.db.eval(ref(redis_scripts::native_take), std::array<std::string_view, 1>{name},
+                            std::array<std::string_view, 2>{r.owner.str(), lease.text()}, deadline,
+                            std::move(answered));
+        } else {
+            around_.db.command({"SET", name, r.owner.str(), "NX", "GET", "PX", lease.text()}, deadline,
+                               std::move(answered));
+        }
     }
 
     // Ours already: an earlier send has taken it, or somebody has handed it over, and that is for a shorter
@@ -164,26 +195,30 @@ class native final : public layout {
                 if (const auto& lost = std::get<redis::reply>(o); !lost.is_array() || !lost.items().empty())
                     return done(unknown{{make_error_code(errc::unknown_outcome),
                                          "it was over before it could be made longer"}});
-                done(granted{.repeated = true});
+                done(granted{.repeated = true, .kept_for = handed_lease});
             });
     }
 
     enum class may_take { no, yes };
 
     void fenced_try(const attempt_request& r, may_take take, time_point deadline,
-                    handler<attempt_answer> done) {
+                    handler<attempt_answer> done, then_look then) {
         const auto& name = r.key.name.str();
         const auto fences = helper_key('f', name);
         const decimal lease(r.lease.count());
         around_.db.eval(ref(redis_scripts::native_try), std::array<std::string_view, 2>{name, fences},
                         std::array<std::string_view, 4>{r.owner.str(), lease.text(), fence_ttl,
                                                         take == may_take::yes ? "1" : "0"},
-                        deadline, [this, done = std::move(done)](const redis::outcome& o) {
-                            if (auto no = without_reply<attempt_answer>(o)) return done(*std::move(no));
+                        deadline,
+                        [fences, then, want = r.want, done = std::move(done)](const redis::outcome& o) {
+                            if (auto no = no_grant(o, want)) return done(*std::move(no));
+                            if (says_fence(o)) return done(bad_fence_counter(fences));
                             const auto items = std::get<redis::reply>(o).items();
                             if (items.size() != 2) return done(nonsense());
-                            if (items[0].integer() == 0) return done(held_by(items[1].text()));
-                            done(granted{static_cast<fence>(to_number(items[1].text()) * fences_a_unit)});
+                            if (items[0].integer() == 0) return done(held_by(items[1].text(), then));
+                            granted yes{static_cast<fence>(to_number(items[1].text()) * fences_a_unit)};
+                            if (want == intent::queue) yes.kept_for = handed_lease;
+                            done(yes);
                         });
     }
 
@@ -198,27 +233,21 @@ class native final : public layout {
                                             queue_ttl, wakes.publish},
             deadline, [this, r = r, deadline, done = std::move(done)](const redis::outcome& o) mutable {
                 if (no_right(o)) {
-                    no_queue_.store(true, std::memory_order_relaxed);
+                    no_queue_.add(r.key.name.str(), boot_clock::now());
                     return attempt(r, deadline, std::move(done));
                 }
                 // Without the line, then, and asking often: nobody will call. A fence is a second key, and
                 // its owner has to wait.
                 if (!fenced_ && half_moved(o))
                     return plain_try(r, deadline, std::move(done), then_look::often);
-                if (auto no = without_reply<attempt_answer>(o)) {
-                    // No memory for the queue: not a reason to stop waiting, polls get in as
-                    // well.
-                    if (const auto* oom = std::get_if<refused>(&*no);
-                        oom != nullptr && oom->code == errc::out_of_memory) {
-                        return done(busy{});
-                    }
-                    return done(*std::move(no));
-                }
+                if (auto no = no_grant(o, r.want)) return done(*std::move(no));
                 const auto& reply = std::get<redis::reply>(o);
                 // Whoever bid may have given up and left meanwhile: a free lock must not be
                 // taken for them.
                 if (reply.is_integer())
-                    return fenced_ ? fenced_try(r, may_take::no, deadline, std::move(done)) : done(granted{});
+                    return fenced_
+                               ? fenced_try(r, may_take::no, deadline, std::move(done), then_look::at_leisure)
+                               : done(granted{.kept_for = handed_lease});
                 const auto items = reply.items();
                 if (items.size() != 4) return done(nonsense());
                 busy answer{items[2].text(), std::nullopt, fenced_ ? std::string{} : items[0].text(),
@@ -233,19 +262,21 @@ class native final : public layout {
     }
 
     void drop(const release_request& r, time_point deadline, handler<release_answer> done) {
-        around_.db.eval(ref(redis_scripts::native_drop), std::array<std::string_view, 1>{r.key.name.str()},
-                        std::array<std::string_view, 1>{r.owner.str()}, deadline,
-                        [done = std::move(done)](const redis::outcome& o) {
-                            if (auto no = without_reply<release_answer>(o)) return done(*std::move(no));
-                            if (std::get<redis::reply>(o).integer() == 0) return done(not_held{});
-                            done(released{});
-                        });
+        send_release(around_, {redis_scripts::native_drop, redis_scripts::native_drop_evicting}, r,
+                     std::array<std::string_view, 1>{r.key.name.str()},
+                     std::array<std::string_view, 1>{r.owner.str()}, deadline, std::move(done),
+                     [](const redis::outcome& o, handler<release_answer> then) {
+                         if (auto no = without_reply<release_answer>(o)) return then(*std::move(no));
+                         if (std::get<redis::reply>(o).integer() == 0) return then(not_held{});
+                         then(released{});
+                     });
     }
 
-    busy held_by(std::string holder, then_look then = then_look::at_leisure) const {
+    bool without_queue(const lock_key& key) { return no_queue_.has(key.name.str(), boot_clock::now()); }
+
+    static busy held_by(std::string holder, then_look then) {
         busy answer{std::move(holder), std::nullopt, {}, {}};
-        if (then == then_look::often || no_queue_.load(std::memory_order_relaxed))
-            answer.look_again = often();
+        if (then == then_look::often) answer.look_again = often();
         if (answer.holder.empty()) answer.look_again = milliseconds{1};  // it is free again
         return answer;
     }
@@ -256,7 +287,8 @@ class native final : public layout {
     surroundings& around_;
     const bool fenced_;
     const std::shared_ptr<wake_boards> boards_;
-    std::atomic<bool> no_queue_{false};  // the user has no right to the queue key
+    refused_queues no_queue_;
+    std::atomic<bool> takes_by_script_{false};  // one of the servers refuses SET with NX and GET
 };
 
 }  // namespace

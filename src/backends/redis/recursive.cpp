@@ -24,17 +24,22 @@ class recursive final : public redisson_layout {
         const auto lease = std::to_string(r.lease.count());
         around_.db.eval(ref(redis_scripts::recursive_acquire), std::span{keys}.first(fenced_ ? 2 : 1),
                         std::array<std::string_view, 3>{r.owner.str(), lease, tokens_a_grant}, deadline,
-                        [done = std::move(done)](const redis::outcome& o) { answer_attempt(o, done); });
+                        [counter, want = r.want, done = std::move(done)](const redis::outcome& o) {
+                            const auto* const reply = std::get_if<redis::reply>(&o);
+                            if (reply != nullptr && reply->is_text() && reply->text() == "fence")
+                                return done(bad_fence_counter(counter));
+                            answer_attempt(o, want, done);
+                        });
     }
 
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
         // Not among the keys, as in Redisson's script: a user with rights to the lock alone could not give it
         // back.
         const auto channel = redisson_channel(r.key.name.str());
-        around_.db.eval(ref(redis_scripts::recursive_release),
-                        std::array<std::string_view, 1>{r.key.name.str()},
-                        std::array<std::string_view, 3>{r.owner.str(), channel, around_.publish()}, deadline,
-                        [done = std::move(done)](const redis::outcome& o) { answer_release(o, done); });
+        send_release(around_, {redis_scripts::recursive_release, redis_scripts::recursive_release_evicting},
+                     r, std::array<std::string_view, 1>{r.key.name.str()},
+                     std::array<std::string_view, 3>{r.owner.str(), channel, around_.publish()}, deadline,
+                     std::move(done), &answer_release);
     }
 
   private:

@@ -5,6 +5,7 @@
 #include "backends/redis/channel_watch.hpp"
 #include "backends/redis/keys.hpp"
 #include "backends/redis/layout.hpp"
+#include "backends/redis/releasing.hpp"
 
 #include <string>
 #include <utility>
@@ -44,9 +45,10 @@ class redisson_layout : public layout {
     [[nodiscard]] virtual std::string field_of(const owner_id& owner) const { return owner.str(); }
 
     // An integer: taken, and it is the fence. A text: some other kind of lock. Else {PTTL, who holds it}.
-    static void answer_attempt(const redis::outcome& o, const handler<backend::attempt_answer>& done) {
+    static void answer_attempt(const redis::outcome& o, backend::intent want,
+                               const handler<backend::attempt_answer>& done) {
         using namespace backend;
-        if (auto no = without_reply<attempt_answer>(o)) return done(*std::move(no));
+        if (auto no = no_grant(o, want)) return done(*std::move(no));
         const auto& reply = std::get<redis::reply>(o);
         if (reply.is_integer()) return done(granted{static_cast<fence>(reply.integer())});
         if (reply.is_text()) return done(refused{{errc::wrong_kind}});
@@ -58,7 +60,7 @@ class redisson_layout : public layout {
     }
 
     // -1: it was not held. Else how many were told.
-    static void answer_release(const redis::outcome& o, const handler<backend::release_answer>& done) {
+    static void answer_release(const redis::outcome& o, handler<backend::release_answer> done) {
         using namespace backend;
         if (auto no = without_reply<release_answer>(o)) return done(*std::move(no));
         const auto& reply = std::get<redis::reply>(o);

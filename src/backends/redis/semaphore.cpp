@@ -23,12 +23,15 @@ class semaphore : public redisson_layout {
         const auto total = r.total ? std::to_string(*r.total) : std::string{};
         words.insert(words.begin(), {std::to_string(r.lease.count()), total});
         call("take", r.key, {}, words, deadline,
-             [done = std::move(done)](const redis::outcome& o) { answer_attempt(o, done); });
+             [want = r.want, done = std::move(done)](const redis::outcome& o) {
+                 answer_attempt(o, want, done);
+             });
     }
 
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
-        call("give", r.key, {}, members_of(r.owner), deadline,
-             [done = std::move(done)](const redis::outcome& o) { answer_release(o, done); });
+        const call_words of("give", *this, r.key, {}, members_of(r.owner));
+        send_release(around_, {redis_scripts::semaphore, redis_scripts::semaphore_evicting}, r, of.keys(),
+                     of.args(), deadline, std::move(done), &answer_release);
     }
 
     void adjust(const adjust_request& r, time_point deadline, handler<adjust_answer> done) override {
@@ -55,7 +58,7 @@ class semaphore : public redisson_layout {
   protected:
     // Whose permits are out.
     [[nodiscard]] virtual std::string zset_of(const lock_key& key) const = 0;
-    // What stands in it for an owner. Nothing for the owner of no bytes, who is everybody (see store::evict).
+    // What stands in it for an owner.
     [[nodiscard]] virtual std::vector<std::string> members_of(const owner_id& owner) const = 0;
     // A member names the number of its permits; else each stands for one.
     [[nodiscard]] virtual bool weighted() const = 0;
@@ -79,15 +82,36 @@ class semaphore : public redisson_layout {
         return {};
     }
 
+    // Of a call of semaphore.lua; to stay where it was made.
+    class call_words {
+      public:
+        call_words(std::string_view verb, const semaphore& of, const lock_key& key, const std::string& once,
+                   const std::vector<std::string>& more)
+            : zset_(of.zset_of(key)),
+              channel_(of.channel_of(key, {})),
+              more_(more),
+              keys_{key.name.str(), zset_, once},
+              args_{verb, channel_, of.weighted() ? "1" : "0", of.around_.publish(),
+                    of.around_.operations_kept} {
+            if (once.empty()) keys_.pop_back();
+            args_.insert(args_.end(), more_.begin(), more_.end());
+        }
+        call_words(const call_words&) = delete;
+        call_words& operator=(const call_words&) = delete;
+
+        [[nodiscard]] const std::vector<std::string_view>& keys() const { return keys_; }
+        [[nodiscard]] const std::vector<std::string_view>& args() const { return args_; }
+
+      private:
+        const std::string zset_, channel_;
+        const std::vector<std::string> more_;
+        std::vector<std::string_view> keys_, args_;
+    };
+
     void call(std::string_view verb, const lock_key& key, const std::string& once,
-              const std::vector<std::string>& words, time_point deadline, redis::reply_handler done) {
-        const auto zset = zset_of(key);
-        const auto channel = channel_of(key, {});
-        const std::array<std::string_view, 3> keys{key.name.str(), zset, once};
-        std::vector<std::string_view> args{verb, channel, weighted() ? "1" : "0", around_.publish()};
-        args.insert(args.end(), words.begin(), words.end());
-        around_.db.eval(ref(redis_scripts::semaphore), std::span{keys}.first(once.empty() ? 2 : 3), args,
-                        deadline, std::move(done));
+              const std::vector<std::string>& more, time_point deadline, redis::reply_handler done) {
+        const call_words of(verb, *this, key, once, more);
+        around_.db.eval(ref(redis_scripts::semaphore), of.keys(), of.args(), deadline, std::move(done));
     }
 };
 
@@ -102,10 +126,7 @@ class counting final : public semaphore {
 
   private:
     std::string zset_of(const lock_key& key) const override { return helper_key('p', key.name.str()); }
-    std::vector<std::string> members_of(const owner_id& owner) const override {
-        if (owner.empty()) return {};
-        return {owner.str()};
-    }
+    std::vector<std::string> members_of(const owner_id& owner) const override { return {owner.str()}; }
     bool weighted() const override { return true; }
 };
 

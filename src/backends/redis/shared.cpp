@@ -19,7 +19,7 @@ std::string mark_of(const lock_key& key, const owner_id& reader) {
     return redisson_suffixed(key.name.str(), reader.str()).append(mark).append("1");
 }
 
-// Empty for an owner of no bytes, who is everybody (see store::evict) or nobody.
+// Empty for an owner of no bytes, who is nobody.
 std::string writers_field(const owner_id& owner) {
     return owner.empty() ? std::string{} : owner.str() + ":write";
 }
@@ -33,17 +33,20 @@ class side : public redisson_layout {
         return redisson_prefixed("redisson_rwlock", key.name.str());
     }
 
-    void enter(words keys, words args, time_point deadline, handler<attempt_answer> done) {
+    void enter(const attempt_request& r, words keys, words args, time_point deadline,
+               handler<attempt_answer> done) {
         around_.db.eval(ref(redis_scripts::shared_acquire), keys, args, deadline,
-                        [done = std::move(done)](const redis::outcome& o) { answer_attempt(o, done); });
+                        [want = r.want, done = std::move(done)](const redis::outcome& o) {
+                            answer_attempt(o, want, done);
+                        });
     }
     void leave(const release_request& r, words keys, time_point deadline, handler<release_answer> done) {
         const auto before_owner = redisson_suffixed(r.key.name.str(), {});
-        around_.db.eval(ref(redis_scripts::shared_release), keys,
-                        std::array<std::string_view, 5>{field_of(r.owner), channel_of(r.key, r.owner),
-                                                        before_owner, mark, around_.publish()},
-                        deadline,
-                        [done = std::move(done)](const redis::outcome& o) { answer_release(o, done); });
+        send_release(around_, {redis_scripts::shared_release, redis_scripts::shared_release_evicting}, r,
+                     keys,
+                     std::array<std::string_view, 5>{field_of(r.owner), channel_of(r.key, r.owner),
+                                                     before_owner, mark, around_.publish()},
+                     deadline, std::move(done), &answer_release);
     }
 };
 
@@ -53,7 +56,7 @@ class readers final : public side {
 
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
         const auto lease = std::to_string(r.lease.count());
-        enter(std::array<std::string_view, 2>{r.key.name.str(), mark_of(r.key, r.owner)},
+        enter(r, std::array<std::string_view, 2>{r.key.name.str(), mark_of(r.key, r.owner)},
               std::array<std::string_view, 3>{r.owner.str(), lease, writers_field(r.beside)}, deadline,
               std::move(done));
     }
@@ -77,7 +80,7 @@ class writer final : public side {
 
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
         const auto lease = std::to_string(r.lease.count());
-        enter(std::array<std::string_view, 1>{r.key.name.str()},
+        enter(r, std::array<std::string_view, 1>{r.key.name.str()},
               std::array<std::string_view, 2>{field_of(r.owner), lease}, deadline, std::move(done));
     }
 

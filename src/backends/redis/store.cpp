@@ -4,6 +4,7 @@
 #include "backends/redis/description.hpp"
 #include "backends/redis/doctor/catalogue.hpp"
 #include "backends/redis/doctor/doctor.hpp"
+#include "backends/redis/eviction.hpp"
 #include "backends/redis/gate.hpp"
 #include "backends/redis/inspection.hpp"
 #include "backends/redis/keys.hpp"
@@ -12,6 +13,7 @@
 #include "backends/redis/wake_boards.hpp"
 #include "base/clock.hpp"
 #include "base/text.hpp"
+#include "engine/resend.hpp"
 #include "io/drivable.hpp"
 #include "io/reactor.hpp"
 #include "redis/cluster.hpp"
@@ -64,6 +66,8 @@ std::unique_ptr<gate> gate_at(const location& where) {
     return std::make_unique<gate>(one->quarantine);
 }
 
+constexpr std::string_view server_too_old =
+    "the server is older than Redis 5.0; holdfast needs Redis 6.2 or later, or Valkey";
 constexpr std::string_view does_not_fit =
     "in a Redis Cluster the keys and channels that Redisson makes of this name lie in different slots, so no "
     "client can serve such a lock there; use a name without braces, or one with a whole {tag}";
@@ -79,16 +83,22 @@ class redis_store final : public store, public io::driven_store {
                   given.id.base64url(),
                   given.id.uuid(),
                   given.settings.answer_timeout,
+                  std::to_string(engine::resend::remembered_for(given.settings.answer_timeout).count()),
                   std::max(given.settings.fair_liveness, 2 * given.settings.poll_gap),
                   given.tell,
                   [this] { return next_serial(); }},
           boards_(std::make_shared<wake_boards>(
               *db_, around_.short_id,
-              wake_boards::told{
+              wake_board::told{
                   [this](std::string_view token, std::string_view name) { give_back(token, name); },
-                  [this](std::string_view token) {
-                      tell_({notice::change::evicted, "by an operator", owner_id{std::string{token}}});
+                  [this](std::string_view owner, std::string_view asker, std::string_view name) {
+                      tell_({.what = notice::change::evicted,
+                             .detail = "by an operator",
+                             .owner = owner_id{std::string{owner}},
+                             .say_so = [this, owner = std::string{owner}, asker = std::string{asker},
+                                        name = std::string{name}] { acknowledge(owner, asker, name); }});
                   },
+                  [this](std::string_view owner) { gave_up_.came(owner); },
                   [this](std::string_view why) {
                       tell_({notice::change::no_channel_right,
                              "waiters have to poll, messages are refused: " + refusal(why).in_one(),
@@ -118,7 +128,7 @@ class redis_store final : public store, public io::driven_store {
 
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
         if (too_old_.load(std::memory_order_relaxed)) {
-            return done(refused{{make_error_code(errc::unavailable), "the server is older than Redis 7.0"}});
+            return done(refused{{make_error_code(errc::invalid_argument), std::string{server_too_old}}});
         }
         if (auto no = misfit(r.key)) return done(*std::move(no));
         if (gate_) {
@@ -160,13 +170,18 @@ class redis_store final : public store, public io::driven_store {
 
     void inspect(const lock_name& name, time_point deadline, handler<result<lock_info>> done) override {
         const driven_here here(reactor_);
-        redis_backend::inspect(around_, name, deadline, std::move(done));
+        redis_backend::inspect(around_, name, holders_shown::some, deadline, std::move(done));
     }
 
-    void list(const std::string& glob, time_point deadline,
+    void inspect_all(const lock_name& name, time_point deadline, handler<result<lock_info>> done) override {
+        const driven_here here(reactor_);
+        redis_backend::inspect(around_, name, holders_shown::all, deadline, std::move(done));
+    }
+
+    void list(const std::string& glob, listed which, time_point deadline,
               handler<result<std::vector<lock_info>>> done) override {
         const driven_here here(reactor_);
-        redis_backend::list(around_, glob, deadline, std::move(done));
+        redis_backend::list(around_, glob, which, deadline, std::move(done));
     }
 
     void read_owner(const lock_name& name, time_point deadline, handler<result<std::string>> done) override {
@@ -178,25 +193,32 @@ class redis_store final : public store, public io::driven_store {
         });
     }
 
-    void evict(const lock_name& name, time_point deadline, handler<result<bool>> done) override {
+    void ask_to_give_up(const lock_name& name, const holder_info& of, time_point deadline,
+                        handler<result<asked>> done) override {
         const driven_here here(reactor_);
-        // An owner of no bytes is nobody's, and to the release scripts it is everybody.
-        redis_backend::inspect(
-            around_, name, deadline, [this, name, deadline, done = std::move(done)](auto seen) mutable {
-                if (auto* no = std::get_if<failure>(&seen)) return done(*no);
-                const auto& layout = std::get<lock_info>(seen).layout;
-                if (layout == "free") return done(false);
-                const auto of = kind_shown_as(layout);
-                if (!of) return done(failure{make_error_code(errc::wrong_kind), "the key holds a " + layout});
-                if (auto no = misfit({*of, name})) return done(no->why());
-                layout_of(*of).release({{*of, name}, owner_id{}, false}, deadline,
-                                       [done = std::move(done)](const release_answer& a) {
-                                           if (const auto* no = std::get_if<refused>(&a))
-                                               return done(no->why());
-                                           if (const auto* no = std::get_if<unknown>(&a)) return done(*no);
-                                           done(std::holds_alternative<released>(a));
-                                       });
-            });
+        redis_backend::ask_to_give_up(around_, *boards_, gave_up_, name, of, deadline, std::move(done));
+    }
+
+    void evict(const lock_name& name, const std::vector<std::string>& owners, time_point deadline,
+               handler<result<std::vector<evicted>>> done) override {
+        const driven_here here(reactor_);
+        const auto release = [this](const lock_key& key, const std::string& owner, time_point until,
+                                    handler<release_answer> then) {
+            if (auto no = misfit(key)) return then(*std::move(no));
+            layout_of(key.of).release({key, owner_id{owner}, false, true}, until, std::move(then));
+        };
+        redis_backend::evict(around_, release, name, owners, deadline, std::move(done));
+    }
+
+    void clear_line(const lock_name& name, const std::vector<std::string>& absent, time_point deadline,
+                    handler<result<std::vector<std::string>>> done) override {
+        const driven_here here(reactor_);
+        redis_backend::clear_line(around_, name, absent, deadline, std::move(done));
+    }
+
+    bool hear_requests_for(const lock_name& name) override {
+        boards_->listen(name.str());
+        return !db_->is_cluster();
     }
 
     void examine(const examine_request& wanted, time_point deadline,
@@ -213,7 +235,7 @@ class redis_store final : public store, public io::driven_store {
         ask_note(which, leave == note::left ? promotion_mark_ttl : "0", deadline, std::move(done));
     }
 
-    void lend(parker& me, time_point until) override { db_->drive(me, until); }
+    void lend(base::parker& me, time_point until) override { db_->drive(me, until); }
 
     void abandon() noexcept override {
         doctor_.abandon();
@@ -396,6 +418,15 @@ class redis_store final : public store, public io::driven_store {
         to.findings.push_back(r.findings().front());
     }
 
+    // To the client that asked for the lock: the lease has ended.
+    void acknowledge(const std::string& owner, const std::string& asker, const std::string& name) {
+        const auto to = boards_->channels_of(name);
+        const auto channel = to.prefix + asker;
+        const auto text = owner + " gave_up " + name;
+        db_->command({to.publish, channel, text}, boot_clock::now() + around_.answer_timeout,
+                     [](const redis::outcome&) {});
+    }
+
     // A grant that nobody waits for: the waiter gave up while it was on its way.
     void give_back(std::string_view token, std::string_view name) {
         if (name.empty() || name.size() > lock_name::max_size) return;
@@ -411,7 +442,7 @@ class redis_store final : public store, public io::driven_store {
             case what::up: {
                 if (gate_) gate_->up(e, boot_clock::now());
                 const auto major = e.server.version.substr(0, e.server.version.find('.'));
-                too_old_.store(!major.empty() && major.size() == 1 && major < "7", std::memory_order_relaxed);
+                too_old_.store(!major.empty() && major.size() == 1 && major < "5", std::memory_order_relaxed);
                 if (e.restarted) tell_({change::restarted, "the server was started anew", {}});
                 if (!e.moved_from.empty())
                     tell_({change::failed_over,
@@ -424,7 +455,7 @@ class redis_store final : public store, public io::driven_store {
                            {}});
                 }
                 tell_({change::link_up,
-                       "Redis " + e.server.version + (e.address.empty() ? "" : " at " + e.address) +
+                       e.server.product() + (e.address.empty() ? "" : " at " + e.address) +
                            (e.server.follows.empty()
                                 ? std::string{}
                                 : ", a replica of " + e.server.follows +
@@ -454,6 +485,7 @@ class redis_store final : public store, public io::driven_store {
     const std::unique_ptr<gate> gate_;  // null: whatever a server says counts
     std::unique_ptr<redis::database> db_;
     surroundings around_;
+    acknowledgements gave_up_;
     std::shared_ptr<wake_boards> boards_;
     const std::array<std::unique_ptr<layout>, kinds> layouts_;
     const renewals renewals_;

@@ -21,41 +21,48 @@ class wake_board::entry final : public backend::watch_handle {
     std::string token_;
 };
 
-wake_board::wake_board(redis::database& db, std::string channel, redis::pubsub how, orphan_handler orphan,
-                       eviction_handler evicted, std::function<void(std::string_view)> no_right)
-    : db_(db),
-      channel_(std::move(channel)),
-      how_(how),
-      orphan_(std::move(orphan)),
-      evicted_(std::move(evicted)),
-      no_right_(std::move(no_right)) {}
+wake_board::wake_board(redis::database& db, std::string channel, redis::pubsub how, told to)
+    : db_(db), channel_(std::move(channel)), how_(how), to_(std::move(to)) {}
 
 std::unique_ptr<backend::watch_handle> wake_board::watch(const owner_id& token, handler tell) {
     const auto shared = std::make_shared<handler>(std::move(tell));
-    bool subscribe = false;
+    bool first = false;
     auto known = change::watching;
+    std::optional<std::string> refusal;
     {
         base::guard lock(mutex_);
         watching_.emplace(token.str(), shared);
-        if (state_ == state::unasked) {
-            state_ = state::asked;
-            subscribe = true;
-        }
+        first = state_ == state::unasked;
+        if (first) state_ = state::asked;
         if (state_ == state::refused) known = change::refused;
         if (state_ == state::asked) known = change::broken;  // not yet: on_event will tell
+        refusal = std::exchange(refusal_, std::nullopt);
     }
-    if (subscribe) {
-        auto s = db_.subscribe(
-            channel_,
-            [weak = weak_from_this()](const redis::sub_event& e) {
-                if (const auto self = weak.lock()) self->on_event(e);
-            },
-            how_);
-        base::guard lock(mutex_);
-        subscription_ = std::move(s);
-    }
+    if (first) subscribe();
+    if (refusal) to_.no_right(*refusal);
     if (known != change::broken) (*shared)({known, {}});
     return std::make_unique<entry>(shared_from_this(), token.str());
+}
+
+bool wake_board::listen() {
+    {
+        base::guard lock(mutex_);
+        if (state_ != state::unasked) return state_ != state::asked;
+        state_ = state::asked;
+    }
+    subscribe();
+    return false;
+}
+
+void wake_board::subscribe() {
+    auto s = db_.subscribe(
+        channel_,
+        [weak = weak_from_this()](const redis::sub_event& e) {
+            if (const auto self = weak.lock()) self->on_event(e);
+        },
+        how_);
+    base::guard lock(mutex_);
+    subscription_ = std::move(s);
 }
 
 void wake_board::close() {
@@ -71,7 +78,16 @@ void wake_board::on_event(const redis::sub_event& e) {
     switch (e.kind) {
         case what::subscribed: return tell_all(change::watching);
         case what::broken: return tell_all(change::broken);
-        case what::refused: no_right_(e.text); return tell_all(change::refused);
+        case what::refused: {
+            bool matters = false;
+            {
+                base::guard lock(mutex_);
+                matters = !watching_.empty();
+                if (!matters) refusal_.emplace(e.text);
+            }
+            if (matters) to_.no_right(e.text);
+            return tell_all(change::refused);
+        }
         case what::message: return on_message(e.text);
     }
 }
@@ -82,7 +98,13 @@ void wake_board::on_message(std::string_view text) {
     if (second == std::string_view::npos) return;  // somebody else's idea of a message
     const auto token = text.substr(0, first);
     const auto score = text.substr(first + 1, second - first - 1);
-    if (score == "evicted") return evicted_(token);
+    const auto name = text.substr(second + 1);
+    if (score == "evicted") {
+        const auto third = name.find(' ');
+        if (third == std::string_view::npos) return;
+        return to_.evicted(token, name.substr(0, third), name.substr(third + 1));
+    }
+    if (score == "gave_up") return to_.gave_up(token);
 
     std::shared_ptr<handler> waiting;
     {
@@ -92,7 +114,7 @@ void wake_board::on_message(std::string_view text) {
     if (waiting)
         (*waiting)({change::woken, {std::string{score}}});
     else
-        orphan_(token, text.substr(second + 1));
+        to_.orphan(token, name);
 }
 
 void wake_board::tell_all(change what) {

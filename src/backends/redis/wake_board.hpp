@@ -3,6 +3,11 @@
 // A message is "<token> <score> <name>": the lock <name> was handed to <token>. If a watch is open for the
 // token it is told; if not, the waiter is gone and the lock is given back at once. A watch stays open until
 // the release of its token was sent, so that a message read late is not mistaken for an unwanted grant.
+//
+// "<owner> evicted <client> <name>" asks for the lock back: whatever the owner holds is to be given up. The
+// client hears of it if it has ever waited, or has begun to listen for that. When the lease has ended it
+// sends
+// "<owner> gave_up <name>" to the client that has asked.
 #pragma once
 
 #include "base/annotations.hpp"
@@ -12,6 +17,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -22,15 +28,24 @@ namespace holdfast::redis_backend {
 class wake_board : public std::enable_shared_from_this<wake_board> {
   public:
     using handler = backend::handler<backend::watch_event>;
-    // Called for a grant that nobody waits for, and for an eviction.
-    using orphan_handler = std::function<void(std::string_view token, std::string_view name)>;
-    using eviction_handler = std::function<void(std::string_view token)>;
+    // What it tells the store.
+    struct told {
+        // A grant that nobody waits for.
+        std::function<void(std::string_view token, std::string_view name)> orphan;
+        // The client `asker` asks for what the owner holds.
+        std::function<void(std::string_view owner, std::string_view asker, std::string_view name)> evicted;
+        // The owner's client has ended its lease, because it was asked.
+        std::function<void(std::string_view owner)> gave_up;
+        std::function<void(std::string_view why)> no_right;
+    };
 
-    wake_board(redis::database& db, std::string channel, redis::pubsub how, orphan_handler orphan,
-               eviction_handler evicted, std::function<void(std::string_view)> no_right);
+    wake_board(redis::database& db, std::string channel, redis::pubsub how, told to);
 
     // The first watch subscribes, and the subscription stays for as long as the board lives.
     [[nodiscard]] std::unique_ptr<backend::watch_handle> watch(const owner_id& token, handler tell);
+    // Subscribes, for messages that ask for a lock. Whether that is refused matters to waiters only. True:
+    // the server has answered, so what is sent from now on arrives, or never will.
+    bool listen();
 
     // Ends the subscription. To be called before the database goes.
     void close();
@@ -39,6 +54,7 @@ class wake_board : public std::enable_shared_from_this<wake_board> {
     class entry;
     enum class state { unasked, asked, listening, refused };
 
+    void subscribe();
     void on_event(const redis::sub_event& e);
     void on_message(std::string_view text);
     void tell_all(backend::watch_event::change what);
@@ -46,12 +62,11 @@ class wake_board : public std::enable_shared_from_this<wake_board> {
     redis::database& db_;
     const std::string channel_;
     const redis::pubsub how_;
-    const orphan_handler orphan_;
-    const eviction_handler evicted_;
-    const std::function<void(std::string_view)> no_right_;
+    const told to_;
 
     base::mutex mutex_;
     state state_ GUARDED_BY(mutex_) = state::unasked;
+    std::optional<std::string> refusal_ GUARDED_BY(mutex_);  // not told yet: nobody waits
     std::unordered_map<std::string, std::shared_ptr<handler>> watching_ GUARDED_BY(mutex_);
     std::unique_ptr<redis::subscription> subscription_ GUARDED_BY(mutex_);
 };

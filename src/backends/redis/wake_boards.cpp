@@ -15,7 +15,7 @@ constexpr std::size_t kept = 64;
 
 }  // namespace
 
-wake_boards::wake_boards(redis::database& db, std::string client, told to)
+wake_boards::wake_boards(redis::database& db, std::string client, wake_board::told to)
     : db_(db), client_(std::move(client)), to_(std::move(to)) {}
 
 wake_boards::channels wake_boards::channels_of(std::string_view lock) const {
@@ -42,10 +42,18 @@ std::shared_ptr<wake_board> wake_boards::board_of(std::string_view lock) {
     if (!board)
         board = std::make_shared<wake_board>(db_, channels_of(lock).prefix + client_,
                                              db_.is_cluster() ? redis::pubsub::sharded : redis::pubsub::plain,
-                                             to_.orphan, to_.evicted, to_.no_right);
+                                             to_);
     auto found = board;
     hold.unlock();
     return found;
+}
+
+void wake_boards::listen(std::string_view lock) {
+    if (db_.is_cluster()) {
+        base::guard hold{mutex_};
+        if (boards_.size() >= kept && !boards_.contains(db_.slot_of(lock))) return;
+    }
+    board_of(lock)->listen();
 }
 
 void wake_boards::close() {

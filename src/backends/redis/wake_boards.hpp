@@ -16,12 +16,7 @@ inline constexpr std::string_view wake_prefix = "holdfast:wake:";
 // Thread-safe.
 class wake_boards {
   public:
-    struct told {
-        wake_board::orphan_handler orphan;
-        wake_board::eviction_handler evicted;
-        std::function<void(std::string_view)> no_right;
-    };
-    wake_boards(redis::database& db, std::string client, told to);
+    wake_boards(redis::database& db, std::string client, wake_board::told to);
 
     // For scripts on the lock: a client's channel is the prefix and the client.
     struct channels {
@@ -32,13 +27,17 @@ class wake_boards {
 
     [[nodiscard]] std::shared_ptr<wake_board> board_of(std::string_view lock);
 
+    // From now on messages that ask for this lock are heard, as long as few slots of a cluster have such
+    // locks.
+    void listen(std::string_view lock);
+
     // See wake_board::close.
     void close();
 
   private:
     redis::database& db_;
     const std::string client_;
-    const told to_;
+    const wake_board::told to_;
 
     base::mutex mutex_;
     std::unordered_map<std::uint16_t, std::shared_ptr<wake_board>> boards_ GUARDED_BY(mutex_);

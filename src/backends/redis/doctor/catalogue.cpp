@@ -14,10 +14,9 @@ namespace {
 constexpr std::array entries{
     // --- the server
     entry{"version", promise::live,
-          "holdfast takes a mutex with SET NX GET, and its scripts lengthen leases with PEXPIRE GT: both "
-          "came with "
-          "Redis 7.0. An older server is refused.",
-          "Move to Redis 7.0 or later, or to Valkey."},
+          "The scripts of several kinds use HRANDFIELD and ZADD GT, which came with Redis 6.2. From 5.0 on a "
+          "mutex and a recursive_mutex work without them; a server before 5.0 is refused.",
+          "Move to Redis 6.2 or later, or to Valkey."},
     entry{"role", promise::live, "Only a master grants locks. A replica answers READONLY.",
           "Give the URL of the master; behind Sentinel redis+sentinel:// with its name, and not an address."},
     entry{

@@ -21,6 +21,9 @@ void check_room(const survey& s, report& r) {
     if (!most || !used)
         return r.unknown("memory-headroom", s.why_no_field(most ? "used_memory" : "maxmemory"));
     if (*most == 0) return r.ok("memory-headroom", "maxmemory is not set");
+    if (s.field("loading") == "1")
+        return r.unknown("memory-headroom",
+                         "the server is still reading its data, and needs more when it has");
     const auto percent =
         static_cast<std::int64_t>(100.0 * static_cast<double>(*used) / static_cast<double>(*most));
     const auto found = std::to_string(percent) + " % of maxmemory are used";
@@ -49,7 +52,19 @@ void check_persistence(const survey& s, report& r) {
     check_failing(s, r);
     const auto appends = s.field("aof_enabled");
     if (!appends) return r.unknown("persistence", s.why_no_field("aof_enabled"));
-    if (*appends == "1") {
+    auto writes = *appends == "1";
+    if (!writes && s.field("loading") == "1") {
+        // INFO says 0 for as long as the file is read, whatever is configured.
+        const auto configured = s.setting("appendonly");
+        if (!configured)
+            return r.unknown(
+                "persistence",
+                "the server is still reading its data, and tells what it writes only when it has "
+                "(" +
+                    s.why_no_setting("appendonly") + ")");
+        writes = *configured == "yes";
+    }
+    if (writes) {
         const auto sync = s.setting("appendfsync");
         if (!sync)
             return r.unknown("persistence", "appendonly is yes, but " + s.why_no_setting("appendfsync"));

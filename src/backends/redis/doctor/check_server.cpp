@@ -18,7 +18,9 @@ void check_version(const survey& s, report& r) {
     auto found = "Redis " + std::string{*version};
     if (const auto valkey = s.field("valkey_version"))
         found = "Valkey " + std::string{*valkey} + ", which speaks as " + found;
-    if (*major < 7) return r.danger("version", found + " is older than 7.0");
+    const auto rest = version->substr(version->find('.') + 1);
+    const auto minor = whole(rest.substr(0, rest.find('.'))).value_or(0);
+    if (*major < 6 || (*major == 6 && minor < 2)) return r.danger("version", found + " is older than 6.2");
     r.ok("version", found);
 }
 
@@ -91,7 +93,7 @@ void check_scripts(const survey& s, report& r) {
 
 void check_debug(const survey& s, report& r) {
     const auto value = s.setting("enable-debug-command");
-    if (!value) return;  // older servers have it always, and those are refused
+    if (!value) return;  // before Redis 7 the command is always there
     if (*value != "no") return r.note("debug-command", "enable-debug-command is " + *value);
     r.ok("debug-command", "enable-debug-command is no");
 }
@@ -101,7 +103,12 @@ void check_debug(const survey& s, report& r) {
 void check_server(const survey& s, report& r) {
     check_version(s, r);
     check_role(s, r);
-    if (s.field("loading") == "1") r.warning("loading", "it is still reading its data");
+    if (s.field("loading") == "1") {
+        const auto percent = s.field("loading_loaded_perc");
+        r.warning("loading", "it is still reading its data" +
+                                 (percent ? ", " + std::string{*percent} + " % so far" : std::string{}) +
+                                 "; memory and rights cannot be judged before it has");
+    }
     check_clients(s, r);
     check_idle(s, r);
     check_keepalive(s, r);

@@ -100,10 +100,13 @@ std::vector<needs> needs_of_all_kinds(const std::string& name) {
     const auto operation = beginning(operation_key(name, ""), "");
     const auto freed = announced(redisson_prefixed("redisson_sc", name));
     std::vector<needs> all;
-    all.push_back(
-        made(kind::native, "mutex",
-             {{s::native_bid, helps}, {s::native_leave, helps}, {s::native_drop}, {s::native_renew}},
-             {"SET", "GET"}, {lock, queue}, wake));
+    all.push_back(made(kind::native, "mutex",
+                       {{s::native_take},
+                        {s::native_bid, helps},
+                        {s::native_leave, helps},
+                        {s::native_drop},
+                        {s::native_renew}},
+                       {"SET", "GET"}, {lock, queue}, wake));
     all.push_back(made(kind::native_fenced, "mutex with fences",
                        {{s::native_try},
                         {s::native_bid, helps},

@@ -70,6 +70,7 @@ std::vector<std::string> example_of(std::string_view command, const std::string&
         {"HSET", {"f", "v"}},
         {"HSETNX", {"f", "v"}},
         {"HSTRLEN", {"f"}},
+        {"STRLEN", {}},
         {"LINDEX", {"0"}},
         {"LPOP", {}},
         {"LPOS", {"e"}},

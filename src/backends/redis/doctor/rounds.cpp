@@ -13,6 +13,7 @@ examined_server server_of(const survey& s) {
     examined_server server;
     server.address = s.address();
     server.version = s.field("redis_version").value_or("");
+    if (const auto valkey = s.field("valkey_version")) server.version = "Valkey " + std::string{*valkey};
     server.role = s.as == part::sentinel ? "sentinel" : std::string{s.field("role").value_or("")};
     server.run_id = s.field("run_id").value_or("");
     if (const auto clock = s.best_clock()) {

@@ -62,6 +62,7 @@ struct clock_sample {
 
 // What CONFIG GET is asked for, one by one: servers before 7 take no more at a time.
 inline constexpr std::array settings_asked{
+    std::string_view{"appendonly"},
     std::string_view{"appendfsync"},
     std::string_view{"save"},
     std::string_view{"min-replicas-to-write"},

@@ -4,11 +4,14 @@
 -- someone in line is absent (hash, only ours; no key of the call, since there may be no right to it), PUBLISH or SPUBLISH
 -- Returns 0 taken, 'kind' when N is some other hash, else {ms until it is worth asking again (-1: unknown), holder or head}.
 --
--- Absent is: for whom no client of the server listens; and one of ours whose turn it is and who does not ask. Who is
--- absent for `liveness` is dead, whatever its limit. A limit is an upper bound: who does not listen behind it is dead.
--- Redisson's clients never move theirs on, count 300 s for each owner before them and take off as much when it enters; ours
--- are renewed by each question. The limit of one who is absent stays as it is: a client of Java's asks first and listens
--- then, and with a shorter limit others of Java's would throw it out later.
+-- Absent is: an owner for whom no client of the server listens; and one of ours whose turn it is and who does not ask. An
+-- owner that is absent for `liveness` is dead, whatever its limit. A limit is an upper bound: an owner that does not listen
+-- behind it is dead.
+--
+-- Redisson's clients set their limit once: the limit of the owner before them, plus a wait of their own. They take that
+-- wait off all limits behind them when they enter or leave. So the difference to the limit before is what an owner adds, and
+-- must not change: whenever a script of ours moves or removes a limit, it moves all limits behind it by as much. Otherwise
+-- something is left over in the limits behind for good, and a dead owner of Java's keeps Java out for hours.
 local N, Q, T, D = KEYS[1], KEYS[2], KEYS[3], ARGV[6]
 local me, lease, channel, liveness, publish = ARGV[1], ARGV[2], ARGV[4], tonumber(ARGV[5]), ARGV[7]
 local call, pcall = redis.call, redis.pcall
@@ -24,35 +27,49 @@ for _, field in ipairs(holders) do
   if not string.find(field, ':%-?%d+$') then return 'kind' end
 end
 
+call('ZSCORE', T, me)  -- limits of another type are refused before anything is written
 local time = call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local function listened_for(owner)
   local seen = pcall('PUBSUB', publish == 'PUBLISH' and 'NUMSUB' or 'SHARDNUMSUB', channel .. owner)
   return not seen[2] or seen[2] > 0
 end
--- Foreign is who has no serial of microseconds.
-local function is_ours(owner) return string.find(owner, ':%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d$') end
+-- An owner of ours ends in a serial of microseconds: ':' and 16 digits.
+local function is_ours(owner) return string.byte(owner, -17) == 58 and string.byte(owner, -16) ~= 45 end
 local function prolonged(owner) return owner .. ' prolonged' end
+local function limit_of(owner) return tonumber(call('ZSCORE', T, owner) or nil) end
+local function shift(owners, by)
+  for _, owner in ipairs(owners) do call('ZADD', T, 'XX', 'INCR', by, owner) end
+end
+local too_long = 0  -- what dead owners, passed over before their limits, have left in the limits behind them
 local function will_not_come(head)
   local absent = tonumber(pcall('HGET', D, head) or nil)
   if absent and absent + liveness <= now and (is_ours(head) or not listened_for(head)) then return true end
-  local limit = tonumber(call('ZSCORE', T, head) or nil)
-  return limit and limit <= now and (not listened_for(head) or pcall('HEXISTS', D, prolonged(head)) == 1)
+  local limit = limit_of(head)
+  return limit and limit - too_long <= now and (not listened_for(head) or pcall('HEXISTS', D, prolonged(head)) == 1)
 end
 -- It is somebody's turn who has not come yet. All who are absent are given their time at once.
 local function look_along_the_line()
   local looked = pcall('HGET', D, 'looked')
   if type(looked) == 'table' or (tonumber(looked or nil) or 0) + look_gap > now then return end
   pcall('HSET', D, 'looked', now)
+  local more = 0  -- for clients of Java's behind one that was given more time; ours behind it have the reserve of `needed`
   for i, owner in ipairs(call('LRANGE', Q, 0, 499)) do
-    if not listened_for(owner) or i == 1 and is_ours(owner) then
-      pcall('HSETNX', D, owner, now)
-    else
+    local listens = listened_for(owner)
+    if listens and not (i == 1 and is_ours(owner)) then
       pcall('HDEL', D, owner)
+    else
+      pcall('HSETNX', D, owner, now)
+    end
+    if is_ours(owner) then
+      more = 0
+    else
+      local limit = limit_of(owner)
       -- It listens, so it may go on for longer than its limit: once.
-      if not is_ours(owner) and tonumber(call('ZSCORE', T, owner) or 0) <= now and pcall('HSETNX', D, prolonged(owner), 1) == 1 then
-        call('ZADD', T, now + foreign_wait, owner)
+      if listens and limit and limit + more <= now and pcall('HSETNX', D, prolonged(owner), 1) == 1 then
+        more = now + foreign_wait - limit
       end
+      if more > 0 then call('ZADD', T, 'XX', 'INCR', more, owner) end
     end
   end
   pcall('PEXPIRE', D, liveness + 1000)
@@ -62,40 +79,65 @@ local head = call('LINDEX', Q, 0)
 if #holders == 0 then
   if head then pcall('HDEL', D, me) end
   while head and head ~= me and will_not_come(head) do
+    local limit, follower = limit_of(head), call('LINDEX', Q, 1)
+    too_long = limit and math.max(limit - now, 0) or too_long
     call('LPOP', Q)
     call('ZREM', T, head)
-    head = call('LINDEX', Q, 0)
+    head = follower
     -- The release told one who was dead; a client of Java's would sleep until the TTL that it saw is over.
     if head and head ~= me then pcall(publish, channel .. head, '0') end
   end
   if not head or head == me then
     -- Written first, these let the rest pass where memory is short: it was promised. A newcomer needs some.
     if head then
+      local limit, behind = limit_of(me), call('LRANGE', Q, 1, -1)
       call('LPOP', Q)
       call('ZREM', T, me)
       pcall('DEL', D)
+      shift(behind, limit and now - limit or -too_long)
     end
-    for _, other in ipairs(call('ZRANGE', T, 0, -1)) do call('ZINCRBY', T, -liveness, other) end
     call('HSET', N, me, 1)
     local expires = redis.pcall('PEXPIRE', N, lease)
     if type(expires) == 'table' then call('DEL', N) return expires end  -- refused: the key would stay for ever
     return 0
   end
+  if too_long > 0 then shift(call('LRANGE', Q, 0, -1), -too_long) end
   look_along_the_line()
+end
+
+-- The limit that an owner of ours needs at a place of the line, lest a client of Java's take it for dead when all before it
+-- have entered (what the head takes off then is not known); and the first place from which limits of ours are too low.
+local function needed(place)
+  local from = math.max(0, place - 30)
+  local before = place > 0 and call('LRANGE', Q, from, place - 1) or {}
+  local need, previous, low = now, nil, place
+  for i, owner in ipairs(before) do
+    local limit = limit_of(owner)
+    local adds = is_ours(owner) and liveness or previous and limit and limit - previous or foreign_wait
+    need = need + math.min(math.max(adds, 0), foreign_wait)
+    if i == 1 and from > 0 and limit then need = math.max(need, limit) end
+    local lacks = low == place and is_ours(owner) and limit and limit < need - liveness / 4
+    if lacks and listened_for(owner) then low = from + i - 1 end
+    previous = limit
+  end
+  return math.max(need, previous or 0) + liveness, low
 end
 
 local ttl = call('PTTL', N)
 local place = call('LPOS', Q, me)
 if ARGV[3] == '1' then
-  local limit = now + math.max(ttl, 0) + liveness
-  if not place then place = call('RPUSH', Q, me) - 1 end
-  if place > 0 then
-    -- Whoever is before us takes its wait off our limit when it enters, so that is added.
-    local before = call('LINDEX', Q, place - 1)
-    local wait = is_ours(before) and liveness or foreign_wait
-    limit = math.max(limit, tonumber(call('ZSCORE', T, before) or 0) + wait, now + liveness + wait)
+  place = place or call('RPUSH', Q, me) - 1
+  local limit = limit_of(me)
+  if not limit then
+    limit = liveness + (place > 0 and limit_of(call('LINDEX', Q, place - 1)) or now)
+    call('ZADD', T, limit, me)
   end
-  call('ZADD', T, limit, me)
+  local need, low = needed(place)
+  if limit < need - liveness / 4 then
+    shift(call('LRANGE', Q, low, -1), need - limit)
+  elseif limit > need + liveness then
+    shift(call('LRANGE', Q, place, -1), need - limit)
+  end
 end
 if #holders > 0 then return {ttl, holders[1]} end
 -- The next few watch the head, and whoever is next is told. Those behind them would only keep the server busy.

@@ -1,21 +1,33 @@
 -- All that is done to a Redisson RCountDownLatch, but for waiting.
--- KEYS: N the count, O where the result is kept for a while: nothing is to be done twice       ARGV: verb, channel, amount,
--- PUBLISH or SPUBLISH
+-- KEYS: N the count, O where the result is kept: nothing is to be done twice
+-- ARGV: verb, channel, amount, PUBLISH or SPUBLISH, how long the result is kept in ms
 --   set: count     1, or 0 if there is a count already
 --   down: by       what is left
 --   read           what is left
 --   erase          1, or 0 if there was none
--- Returns what stands behind the verb; 'kind' when N holds no number.
+-- Returns what stands behind the verb; 'kind' when N holds no count: a whole number, at most 2^53.
 local N, O, channel, call = KEYS[1], KEYS[2], ARGV[2], redis.call
+-- Lua counts in doubles, which are exact up to here.
+local function is_count(text)
+  local n = tonumber(text)
+  return n and n >= -2^53 and n <= 2^53 and string.format('%.0f', n) == text
+end
 local done = call('GET', O)
-if done then return tonumber(done) end
+if done then return is_count(done) and tonumber(done) or 'kind' end
 local count = call('GET', N)
-if count and (not string.find(count, '^%-?%d+$') or #count > 17) then return 'kind' end
+if count and not is_count(count) then return 'kind' end
 local verb, left = ARGV[1], tonumber(count or 0)
 if verb == 'read' then return left end
--- What changes nothing is not kept. A count of 0, which Java may set, is none.
-if (verb == 'set') == (left > 0) then return 0 end
+-- A count of 0, which Java may set, is none.
+local nothing_to_do = (verb == 'set') == (left > 0)
 
+-- Changes nothing: after a write that needs no memory Redis refuses none that does. To set a count needs some.
+if verb ~= 'set' or nothing_to_do then call('DEL', O) end
+-- The answer is kept as well: an earlier send that arrives later must not find something to do.
+if nothing_to_do then
+  call('SET', O, 0, 'PX', ARGV[5])
+  return 0
+end
 -- Redisson's clients go on at '0' and at nothing else, so that is said of an erased latch too.
 local result, message = 1, '0'
 if verb == 'set' then
@@ -27,6 +39,6 @@ else
   call('DEL', N)
   if verb == 'down' then result = 0 end
 end
-call('SET', O, result, 'PX', 10000)
+call('SET', O, result, 'PX', ARGV[5])
 if message then redis.pcall(ARGV[4], channel, message) end
 return result

@@ -1,27 +1,28 @@
 -- Looks at keys without changing them, to tell what kind of lock each is.
 -- KEYS: the keys       ARGV: of each the keys that would stand beside it: permits of a counting_semaphore, of a
--- permit_semaphore, the line of a fair_mutex, the token of a fenced_mutex
--- Returns for each {type, PTTL, content, beside, more}. Content: a string's first 64 bytes and, if that is a number,
+-- permit_semaphore, the line of a fair_mutex, the token of a fenced_mutex; then, if it is not 32, how many owners are told
+-- Returns for each {type, PTTL, content, beside, more}. Content: a string's first 512 bytes and, if that is a number,
 -- of both kinds {how many permits are out, up to 32 of them, those that have run out}; of a hash whose fields are owners
 -- up to 32 of them with their values, and `mode`; else nothing. Beside: 'line', 'token' or nothing. More: how many owners
--- of the hash were left out.
+-- of the hash were left out; of a string, its size.
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local from = '(' .. now
+local most = tonumber(ARGV[4 * #KEYS + 1] or 32)
 local function permits(Z)
   local out = redis.pcall('ZCOUNT', Z, from, '+inf')
   if type(out) ~= 'number' then return {0, {}, {}} end
-  return {out, redis.call('ZRANGEBYSCORE', Z, from, '+inf', 'LIMIT', 0, 32),
+  return {out, redis.call('ZRANGEBYSCORE', Z, from, '+inf', 'LIMIT', 0, most),
     redis.call('ZRANGEBYSCORE', Z, 0, now, 'LIMIT', 0, 1000)}
 end
 -- Of a hash that is no lock nothing is read but names of fields: it may be large.
 local function owners(N)
-  local fields, content = redis.call('HRANDFIELD', N, 33), {}
+  local fields, content = redis.call('HRANDFIELD', N, most + 1), {}
   local mode = redis.call('HGET', N, 'mode')
   if mode then content = {'mode', string.sub(mode, 1, 8)} end
   local kept = 0
   for _, field in ipairs(fields) do
-    if field ~= 'mode' and kept < 32 then
+    if field ~= 'mode' and kept < most then
       if #field > 128 or not string.find(field, ':%-?%d+$') and not string.find(field, ':write$') then return {}, 0 end
       kept = kept + 1
       content[#content + 1] = field
@@ -36,7 +37,7 @@ for i, N in ipairs(KEYS) do
   local kind = redis.call('TYPE', N).ok
   local content, found, more = {}, '', 0
   if kind == 'string' then
-    content = {redis.call('GETRANGE', N, 0, 63)}
+    content, more = {redis.call('GETRANGE', N, 0, 511)}, redis.call('STRLEN', N)
     if string.find(content[1], '^%-?%d+$') then
       for which = 1, 2 do content[1 + which] = permits(beside(which)) end
     end

@@ -4,7 +4,7 @@
 -- Returns the places of those of which not all permits were there.
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-local lease, lost = ARGV[1], {}
+local lease, lost, written = ARGV[1], {}, false
 for i = 1, #KEYS do
   local Z, size, all = unpack(ARGV, 3 * i - 1, 3 * i + 1)
   local members, there = {}, true
@@ -16,6 +16,8 @@ for i = 1, #KEYS do
     if type(score) ~= 'string' then there = false end
   end
   if there then
+    -- Changes nothing: after a write that needs no memory Redis refuses none that does.
+    if not written then written = redis.call('ZREM', Z, '') end
     for _, member in ipairs(members) do redis.call('ZADD', Z, 'XX', 'GT', now + lease, member) end
   else
     lost[#lost + 1] = i

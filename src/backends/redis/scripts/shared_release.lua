@@ -1,9 +1,10 @@
 -- A reader or the writer of a Redisson RReadWriteLock leaves. Readers that are still there stay; with the last the lock is
 -- free.
 -- KEYS: N the lock, of a reader also the mark of its hold
--- ARGV: the reader's or writer's field ('' evicts all), the lock's channel, marks of any owner: what stands before the owner,
+-- ARGV: the reader's or writer's field, the lock's channel, marks of any owner: what stands before the owner,
 -- and what behind it, PUBLISH or SPUBLISH
 -- Returns -1 not held by it, else how many listeners were told.
+-- Also made: shared_release_evicting, by evicting.lua.in.
 local N, me, channel, call = KEYS[1], ARGV[1], ARGV[2], redis.call
 local reads = KEYS[2]
 
@@ -23,20 +24,15 @@ local function read_for()
 end
 
 if reads then call('DEL', reads) end
-local left = -2
-if me == '' then
-  if call('DEL', N) == 0 then return -1 end
+if call('HDEL', N, me) == 0 then return -1 end
+if reads and call('HGET', N, 'mode') == 'write' then return 0 end
+local left = read_for()
+if left > 0 then
+  call('PEXPIRE', N, left)
+  if reads then return 0 end
+  call('HSET', N, 'mode', 'read')
 else
-  if call('HDEL', N, me) == 0 then return -1 end
-  if reads and call('HGET', N, 'mode') == 'write' then return 0 end
-  left = read_for()
-  if left > 0 then
-    call('PEXPIRE', N, left)
-    if reads then return 0 end
-    call('HSET', N, 'mode', 'read')
-  else
-    call('DEL', N)
-  end
+  call('DEL', N)
 end
 
 -- Where a writer leaves all may come in, though readers are there. Redisson says nothing to those who wait when a writer

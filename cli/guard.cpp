@@ -1,0 +1,217 @@
+#include "cli/guard.hpp"
+
+#include "cli/descendants.hpp"
+#include "cli/exit_codes.hpp"
+#include "cli/guard_plan.hpp"
+#include "cli/owed_reports.hpp"
+#include "cli/unique_fd.hpp"
+#include "cli/waking.hpp"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <string_view>
+
+namespace holdfast::cli {
+
+namespace {
+
+constexpr std::string_view title_begin = "holdfast: guard of ";
+constexpr std::string_view title_end = ", which ends it without the lock: pid";
+
+// After construction nothing allocates.
+class guard_process {
+  public:
+    explicit guard_process(pid_t command) : command_(command) {
+        sigset_t all;
+        ::sigfillset(&all);
+        ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+        sigset_t child;
+        ::sigemptyset(&child);
+        ::sigaddset(&child, SIGCHLD);
+        children_ = unique_fd{::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK)};
+    }
+
+    int run() noexcept {
+        std::array<pollfd, 3> all{pollfd{guard_link_fd, POLLIN, 0}, pollfd{children_.get(), POLLIN, 0},
+                                  pollfd{alarm_.fd(), POLLIN, 0}};
+        hear_orders(all[0]);  // the first is there
+        [[maybe_unused]] const auto n = ::write(guard_ready_fd, "!", 1);
+        ::close(guard_ready_fd);
+        // run may stand still, or not have read yet: it is told as soon as it reads.
+        while (!over_ || !owed_.empty()) {
+            all[0].events = static_cast<short>(POLLIN | (link_is_full_ ? POLLOUT : 0));
+            ::poll(all.data(), all.size(), longest_wait_ms());
+            alarm_.quiet();
+            drain_signals();
+            hear_children();
+            hear_orders(all[0]);
+            feed(noticed{});
+            if (ended_ && !over_ && plan_.ends_the_command() && nobody_is_left()) feed(nobody_left{});
+            send_owed();
+        }
+        reap_all();
+        return exit_code::ok;
+    }
+
+  private:
+    void drain_signals() noexcept {
+        signalfd_siginfo about{};
+        while (::read(children_.get(), &about, sizeof about) > 0) {
+        }
+    }
+
+    [[nodiscard]] int longest_wait_ms() const noexcept {
+        constexpr int until_there_is_memory_ms = 100;
+        if (more_children_) return 0;
+        return owed_.empty() || link_is_full_ ? -1 : until_there_is_memory_ms;
+    }
+
+    // The command stays a zombie until the end: until then its number cannot become another process's, and
+    // run may send signals to it. What it started and left behind may end faster than it can be reaped: that
+    // must not keep us from the deadlines.
+    void hear_children() noexcept {
+        constexpr int at_a_time = 256;
+        siginfo_t about{};
+        more_children_ = false;
+        for (int i = 0; !ended_; ++i) {
+            if (i == at_a_time) {
+                more_children_ = true;
+                return;
+            }
+            about = {};
+            if (::waitid(P_PID, static_cast<id_t>(command_), &about, WSTOPPED | WNOHANG) == 0 &&
+                about.si_pid == command_) {
+                tell({.what = guard_report::news::stopped, .by_signal = about.si_status});
+                continue;
+            }
+            about = {};
+            if (::waitid(P_ALL, 0, &about, WEXITED | WNOHANG | WNOWAIT) != 0 || about.si_pid == 0) return;
+            if (about.si_pid == command_) {
+                ended_ = true;
+                const bool exited = about.si_code == CLD_EXITED;
+                tell({.what = guard_report::news::ended,
+                      .status = exited ? about.si_status : 0,
+                      .by_signal = exited ? 0 : about.si_status,
+                      .at = boot_clock::now()});
+                feed(command_ended{});
+            } else {
+                ::waitpid(about.si_pid, nullptr, 0);
+            }
+        }
+    }
+
+    void hear_orders(pollfd& link) noexcept {
+        while (link.fd >= 0) {
+            guard_order order;
+            switch (receive(link.fd, order)) {
+                case received::nothing_yet: return;
+                case received::message: feed(ordered{order}); break;
+                case received::closed:
+                    link.fd = -1;
+                    owed_.drop_all();
+                    feed(link_broken{});
+                    break;
+            }
+        }
+    }
+
+    void feed(const guard_event& what) noexcept {
+        using signal = guard_action::signal;
+        const auto todo = plan_.resume(what, boot_clock::now());
+        switch (todo.send) {
+            case signal::none: break;
+            case signal::term:
+                ::kill(-command_, SIGTERM);
+                ::kill(-command_, SIGCONT);  // a stopped process does not see TERM
+                [[fallthrough]];
+            case signal::term_others: found_.term(command_, todo.kill_at); break;
+            case signal::kill:
+                ::kill(-command_, SIGKILL);
+                killed_ = found_.kill(command_);
+                break;
+        }
+        if (todo.tell_that_it_ends) tell({.what = guard_report::news::began_to_end, .at = boot_clock::now()});
+        if (todo.tell_that_none_is_left)
+            tell({.what = guard_report::news::nothing_left, .count = killed_.refused, .seen = found_.seen()});
+        if (todo.exit) {
+            tell({.what = guard_report::news::left_alone, .count = found_.count()});
+            over_ = true;
+        }
+        alarm_.set(todo.look_again);
+    }
+
+    // While it kills: nobody but those that it may not kill.
+    bool nobody_is_left() noexcept { return plan_.kills() ? killed_.signalled == 0 : found_.count() == 0; }
+
+    void tell(const guard_report& what) noexcept {
+        owed_.add(what);
+        send_owed();
+    }
+    void send_owed() noexcept {
+        link_is_full_ = false;
+        while (!owed_.empty()) {
+            const auto& next = owed_.first();
+            if (::send(guard_link_fd, &next, sizeof next, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
+                owed_.drop_first();
+            } else if (errno == EPIPE || errno == ECONNRESET) {
+                owed_.drop_all();  // nobody will read it
+            } else if (errno != EINTR) {
+                link_is_full_ = errno == EAGAIN;
+                return;
+            }
+        }
+    }
+    static void reap_all() noexcept {
+        while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+        }
+    }
+
+    const pid_t command_;
+    unique_fd children_;
+    alarm_clock alarm_;
+    descendants found_;
+    guard_plan plan_;
+    descendants::reached killed_;  // by the last sweep
+    owed_reports owed_;
+    bool link_is_full_ = false;
+    bool more_children_ = false;
+    bool ended_ = false;
+    bool over_ = false;
+};
+
+}  // namespace
+
+std::string guard_title(const std::string& lock_names) {
+    return std::string{title_begin} + lock_names + std::string{title_end};
+}
+
+std::optional<pid_t> command_to_guard(const std::vector<std::string>& words) {
+    if (words.size() != 2 || !words.front().starts_with(title_begin) || !words.front().ends_with(title_end))
+        return std::nullopt;
+    const auto& number = words.back();
+    pid_t pid = 0;
+    const auto [end, ec] = std::from_chars(number.data(), number.data() + number.size(), pid);
+    if (ec != std::errc{} || end != number.data() + number.size() || pid <= 1) return std::nullopt;
+    return pid;
+}
+
+int guard(pid_t command) {
+    // What `ps -e` and killall call it: somebody who kills all processes named holdfast must not leave the
+    // commands behind.
+    ::prctl(PR_SET_NAME, "lock-guard");
+    // A reader at the other end of some pipe of the user's must not have to wait for the guard.
+    ::syscall(SYS_close_range, guard_ready_fd + 1, ~0U, 0);
+    return guard_process{command}.run();
+}
+
+}  // namespace holdfast::cli

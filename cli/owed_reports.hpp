@@ -1,0 +1,37 @@
+// What the guard has to tell `holdfast run` and could not send yet.
+#pragma once
+
+#include "cli/guard_link.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+namespace holdfast::cli {
+
+// First in, first out, and never full: all but `stopped` is told once in a command's life, and of stops that
+// follow each other only the last one counts. Does not allocate.
+class owed_reports {
+  public:
+    [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+    [[nodiscard]] const guard_report& first() const noexcept { return owed_.front(); }
+
+    void add(const guard_report& what) noexcept {
+        using news = guard_report::news;
+        if (count_ > 0 && what.what == news::stopped && owed_[count_ - 1].what == news::stopped) --count_;
+        if (count_ < owed_.size()) owed_[count_++] = what;
+    }
+    void drop_first() noexcept {
+        std::ranges::copy(owed_.begin() + 1, owed_.begin() + static_cast<std::ptrdiff_t>(count_),
+                          owed_.begin());
+        --count_;
+    }
+    void drop_all() noexcept { count_ = 0; }
+
+  private:
+    // began_to_end, ended, nothing_left, left_alone, and a stop before each that the command can outlive.
+    std::array<guard_report, 8> owed_{};
+    std::size_t count_ = 0;
+};
+
+}  // namespace holdfast::cli

@@ -1,0 +1,133 @@
+#include "cli/run_report.hpp"
+
+#include "base/text.hpp"
+#include "cli/output.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <utility>
+
+namespace holdfast::cli {
+
+namespace {
+
+std::string processes(int count) { return count == 1 ? "1 process" : fmt::format("{} processes", count); }
+
+}  // namespace
+
+std::string in_quotes(const std::string& name) { return fmt::format("\"{}\"", base::printable(name)); }
+
+std::string in_quotes(const std::vector<std::string>& names) {
+    std::string all;
+    for (const auto& name : names) all.append(all.empty() ? "" : " and ").append(in_quotes(name));
+    return all;
+}
+
+void run_report::taken(const std::deque<held_lock>& locks) {
+    for (const auto& one : locks) {
+        nlohmann::ordered_json fields{{"name", json_text(one.name)},
+                                      {"owner", json_text(one.hold.owner().str())}};
+        if (one.hold.fence() != fence::none) fields["fence"] = to_number(one.hold.fence());
+        fields["waited_ms"] = one.waited.count();
+        journal_.tell("acquired", fields);
+        journal_.mention(fmt::format("got {} after {}", in_quotes(one.name), rough(one.waited)));
+    }
+}
+
+// Why a lock was lost is always told: what we say ourselves is only that it was. The rest is for --verbose.
+void run_report::events(const std::vector<event>& seen) {
+    for (const auto& e : seen) {
+        switch (e.kind) {
+            case event_kind::lost: journal_.say(fmt::format("\"{}\": {}", e.lock, e.detail)); break;
+            case event_kind::store_down: was_down_ = true; [[fallthrough]];
+            case event_kind::jeopardy:
+            case event_kind::renewed:
+            case event_kind::store_restarted:
+            case event_kind::failed_over:
+            case event_kind::eviction_risk:
+            case event_kind::no_channel_right:
+            case event_kind::quorum_weak:
+            case event_kind::quorum_whole:
+            case event_kind::quorum_double:
+            case event_kind::quorum_even:
+                journal_.mention(e.lock.empty() ? e.detail : fmt::format("\"{}\": {}", e.lock, e.detail));
+                break;
+            case event_kind::store_up:
+                if (std::exchange(was_down_, false)) journal_.mention("the store answers again");
+                break;
+            case event_kind::acquired:
+            case event_kind::released:
+            case event_kind::release_failed:
+            case event_kind::holder_gone:
+            case event_kind::events_dropped:
+            case event_kind::slow_callback: break;  // told in our own words, or not about us
+        }
+    }
+}
+
+std::string run_report::what_becomes_of_it(why_ended why, const std::optional<child_ended>& end) const {
+    const bool spared = wanted_.rules.policy == on_loss::ignore;
+    if (!end)
+        return spared ? "the command goes on without it (--on-loss ignore)" : "the command is being ended";
+    if (why == why_ended::late) return "the command was ended";
+    return end->by_signal != 0 ? "the command was ended by the signal " + signal_text(end->by_signal)
+                               : fmt::format("the command ended with {}", end->status);
+}
+
+void run_report::end_of_command(why_ended why, const std::optional<child_ended>& end) {
+    const auto names = in_quotes(wanted_.names);
+    const std::string done = what_becomes_of_it(why, end);
+    switch (why) {
+        case why_ended::not_yet:
+            journal_.tell("lost", {{"why", "expiring"}});
+            journal_.say(fmt::format("the lock {} cannot be renewed and is about to be lost", names));
+            break;
+        case why_ended::late:
+            journal_.tell("lost", {{"why", "late"}});
+            journal_.say(fmt::format(
+                "the lock {} was not renewed in time, because this process stood still; {}", names, done));
+            break;
+        case why_ended::lost:
+            journal_.tell("lost", {{"why", "lost"}});
+            journal_.say(fmt::format("the lock {} was lost; {}", names, done));
+            break;
+        case why_ended::expiring:
+            journal_.tell("lost", {{"why", "expiring"}});
+            journal_.say(
+                fmt::format("the lock {} cannot be renewed and is about to be lost; {}", names, done));
+            break;
+        case why_ended::max_hold:
+            journal_.tell("lost", {{"why", "max_hold"}});
+            journal_.say(fmt::format("the time of --max-hold for {} is over; {}", names, done));
+            break;
+    }
+}
+
+void run_report::what_may_go_on(const nothing_left& how) {
+    if (how.refused > 0) {
+        journal_.say(
+            fmt::format("{} of another user that the command started cannot be ended and {} without the lock",
+                        processes(how.refused), how.refused == 1 ? "goes on" : "go on"));
+    }
+    switch (how.seen) {
+        case sight::whole: break;
+        case sight::own:
+            journal_.say(
+                "/proc hides processes of other users; one that the command started may go on without the "
+                "lock");
+            break;
+        case sight::none:
+            journal_.say(
+                "/proc cannot be read; what the command started and has left its process group may go on "
+                "without the lock");
+            break;
+    }
+}
+
+void run_report::left_alone(int left) {
+    journal_.say(fmt::format("{} that the command started {} still running, without the lock",
+                             processes(left), left == 1 ? "is" : "are"));
+}
+
+}  // namespace holdfast::cli

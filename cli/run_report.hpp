@@ -1,0 +1,42 @@
+// What `holdfast run` says of its locks and its command, in sentences and in JSON. It decides nothing.
+#pragma once
+
+#include "cli/acquisition.hpp"
+#include "cli/child.hpp"
+#include "cli/journal.hpp"
+#include "cli/supervisor.hpp"
+#include "cli/under_lock.hpp"
+
+#include <holdfast/event.hpp>
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace holdfast::cli {
+
+[[nodiscard]] std::string in_quotes(const std::string& name);
+[[nodiscard]] std::string in_quotes(const std::vector<std::string>& names);
+
+// Thread safety: none. Refers to both of its arguments.
+class run_report {
+  public:
+    run_report(journal& to, const run_request& wanted) : journal_(to), wanted_(wanted) {}
+
+    void taken(const std::deque<held_lock>& locks);
+    void events(const std::vector<event>& seen);
+    // Why it is being ended, or was: `end` says how it ended, if it has.
+    void end_of_command(why_ended why, const std::optional<child_ended>& end);
+    void what_may_go_on(const nothing_left& how);
+    void left_alone(int processes);
+
+  private:
+    [[nodiscard]] std::string what_becomes_of_it(why_ended why, const std::optional<child_ended>& end) const;
+
+    journal& journal_;
+    const run_request& wanted_;
+    bool was_down_ = false;
+};
+
+}  // namespace holdfast::cli

@@ -1,0 +1,209 @@
+#include "api/look.hpp"
+#include "base/parker.hpp"
+
+#include <holdfast/admin.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace holdfast {
+
+namespace {
+
+using backend::time_point;
+using std::chrono::milliseconds;
+
+// What all holders that are asked have, together, to give the lock up. A thread that is not stopped needs a
+// few round trips.
+constexpr milliseconds time_to_give_up{1000};
+// They are asked again meanwhile: an acquisition may have been under way, or have passed to another thread,
+// or its client was not listening yet.
+constexpr milliseconds first_pause{5};
+constexpr milliseconds longest_pause{100};
+// As long as those that were seen have ended by themselves.
+constexpr int rounds = 100;
+
+class evicting {
+  public:
+    evicting(session::core& core, const lock_name& name, const evict_options& options)
+        : core_(core), name_(name), options_(options) {}
+
+    eviction run() {
+        if (const auto no = core_.objection_to(name_)) throw error(no->code, failed() + ": " + no->text);
+        for (int round = 0; round < rounds && result_.from.empty(); ++round) {
+            const auto seen = inspect();
+            if (seen.layout == "free") {
+                if (seen.dead_waiters > 0) clear_line();
+                break;
+            }
+            refuse_what_is_no_lock(seen);
+            auto holders = holders_to_evict(seen);
+            if (holders.empty()) break;
+            take_from(std::move(holders));
+        }
+        // A lease of this client must not look valid when this returns.
+        if (!result_.from.empty()) core_.look_for_losses(name_);
+        return std::move(result_);
+    }
+
+  private:
+    struct open_holder {
+        holder_info who;
+        bool told = false;     // its client has got the message
+        bool gave_up = false;  // its client has said that its lease has ended
+        bool holds = true;
+
+        // It may answer yet, or its release may come.
+        [[nodiscard]] bool may_end() const {
+            if (!holds) return told && !gave_up;
+            return told || gave_up || (!who.ask_at.empty() && who.client != backend::presence::gone);
+        }
+    };
+
+    [[nodiscard]] std::string failed() const { return "evicting \"" + name_.printable() + "\" failed"; }
+
+    template <class T, class Send>
+    T look(Send send) {
+        return detail::look<T>(core_, detail::answers_to_inspect, failed(), std::move(send));
+    }
+
+    lock_info inspect() {
+        return look<lock_info>(
+            [&](auto& store, auto until, auto done) { store.inspect_all(name_, until, std::move(done)); });
+    }
+
+    std::vector<std::string> line(const std::vector<std::string>& absent) {
+        return look<std::vector<std::string>>([&](auto& store, auto until, auto done) {
+            store.clear_line(name_, absent, until, std::move(done));
+        });
+    }
+
+    // A client that has lost its connection is back soon: dead are those that stay away.
+    void clear_line() {
+        auto absent = line({});
+        if (!options_.owners.empty()) std::erase_if(absent, [&](const auto& owner) { return !named(owner); });
+        if (absent.empty()) return;
+        base::parker pause;
+        const auto until = time_is_up();
+        while (boot_clock::now() < until) pause.park_until(until);
+        result_.dead_waiters = line(absent).size();
+        result_.waiters_back = absent.size() - result_.dead_waiters;
+    }
+
+    [[nodiscard]] bool named(const std::string& owner) const {
+        return std::find(options_.owners.begin(), options_.owners.end(), owner) != options_.owners.end();
+    }
+
+    // For all that are asked, in all rounds.
+    time_point time_is_up() {
+        if (!time_is_up_) time_is_up_ = boot_clock::now() + time_to_give_up;
+        return *time_is_up_;
+    }
+
+    void refuse_what_is_no_lock(const lock_info& seen) const {
+        if (seen.holders.empty())
+            throw error(errc::wrong_kind, failed() + ": the key holds a " + seen.layout);
+        if (!seen.may_be_data() || options_.force) return;
+        throw error(errc::wrong_kind,
+                    failed() + ": the key holds a string of " + std::to_string(seen.bytes) + " bytes that " +
+                        (seen.ttl ? "is longer than the token of a lock" : "does not expire, as locks do") +
+                        "; it is removed by force only");
+    }
+
+    // Sets `other` if somebody else has the lock.
+    std::vector<open_holder> holders_to_evict(const lock_info& seen) {
+        std::vector<open_holder> found;
+        result_.other.reset();
+        result_.not_shown = seen.more_holders;
+        for (const auto& h : seen.holders) {
+            if (options_.owners.empty() || named(h.owner)) {
+                found.push_back({h});
+                continue;
+            }
+            if (!result_.other) result_.other = h;
+            ++result_.not_shown;
+        }
+        return found;
+    }
+
+    void ask(open_holder& h) {
+        if (h.who.ask_at.empty()) return;
+        try {
+            const auto said = look<backend::asked>([&](auto& store, auto until, auto done) {
+                store.ask_to_give_up(name_, h.who, until, std::move(done));
+            });
+            h.told = h.told || said.listeners > 0;
+            h.gave_up = h.gave_up || said.gave_up;
+            h.holds = said.holds;
+        } catch (const error& e) {
+            // The user may not send messages, say. Removing it will tell whether anything works.
+            if (e.code() != condition::misuse) throw;
+        }
+    }
+
+    void take_from(std::vector<open_holder> open) {
+        // Without a message: this client knows at once.
+        for (auto& h : open)
+            h.gave_up = core_.give_up(owner_id{h.who.owner}, "it was evicted by an operator");
+        base::parker pause;
+        const auto enough = time_is_up();
+        const auto may_end = [](const open_holder& h) { return h.may_end(); };
+        for (auto wait = first_pause;; wait = std::min(2 * wait, longest_pause)) {
+            for (auto& h : open) {
+                if (h.may_end() && boot_clock::now() < enough) ask(h);
+            }
+            const auto now = boot_clock::now();
+            if (now >= enough || std::none_of(open.begin(), open.end(), may_end)) break;
+            pause.park_until(std::min(enough, now + wait));
+        }
+        const auto taken = remove(open);
+        for (auto& h : open) {
+            if (h.told && !h.gave_up) ask(h);  // its answer may have come meanwhile
+            end(h, taken);
+        }
+    }
+
+    std::vector<backend::evicted> remove(const std::vector<open_holder>& open) {
+        std::vector<std::string> owners;
+        for (const auto& h : open)
+            if (h.holds) owners.push_back(h.who.owner);
+        if (owners.empty()) return {};
+        return look<std::vector<backend::evicted>>(
+            [&](auto& store, auto until, auto done) { store.evict(name_, owners, until, std::move(done)); });
+    }
+
+    // A holder that nobody told and that did not have to be removed has ended by itself.
+    void end(const open_holder& h, const std::vector<backend::evicted>& taken) {
+        using way = evicted_holder::way;
+        if (h.gave_up) return result_.from.push_back({h.who, way::gave_up, {}});
+        bool removed = false;
+        std::optional<milliseconds> left{0};
+        for (const auto& t : taken) {
+            if (t.owner != h.who.owner) continue;
+            removed = true;
+            // Of several servers; empty stands for a lease without an end, which is the longest.
+            left = left && t.left ? std::max(left, t.left) : std::nullopt;
+        }
+        if (removed)
+            result_.from.push_back({h.who, h.told ? way::silent : way::unreachable, left});
+        else if (h.told)
+            result_.from.push_back({h.who, way::gone, {}});
+    }
+
+    session::core& core_;
+    const lock_name& name_;
+    const evict_options& options_;
+    eviction result_;
+    std::optional<time_point> time_is_up_;
+};
+
+}  // namespace
+
+eviction evict(client& on, const lock_name& name, const evict_options& options) {
+    auto& core = *on.session();
+    core.check_usable();
+    return evicting{core, name, options}.run();
+}
+
+}  // namespace holdfast

@@ -1,0 +1,37 @@
+// A question of an operator to the store, answered or thrown.
+#pragma once
+
+#include "base/text.hpp"
+#include "session/ask.hpp"
+#include "session/core.hpp"
+
+#include <holdfast/backend.hpp>
+#include <holdfast/error.hpp>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace holdfast::detail {
+
+// Looking takes several round trips; it is given the time of so many answers.
+inline constexpr int answers_to_inspect = 4;
+
+// `send` gets the store, the time until which it waits, and a handler. `failed` begins the sentence of an
+// error.
+template <class T, class Send>
+T look(session::core& core, int answers, const std::string& failed, Send send) {
+    core.check_usable();
+    const auto until = boot_clock::now() + core.settings.answer_timeout * answers;
+    auto got = session::ask<backend::result<T>>(
+        core, until, [&](auto handler) { send(core.store(), until, std::move(handler)); });
+    if (!got) throw error(errc::unavailable, failed + ": no answer came");
+    if (const auto* no = std::get_if<backend::failure>(&*got)) {
+        const auto why = no->text.empty() ? no->code.message() : base::printable(no->text);
+        throw error(no->code, failed + ": " + why, no->server_text);
+    }
+    return std::get<T>(std::move(*got));
+}
+
+}  // namespace holdfast::detail

@@ -1,0 +1,161 @@
+#include "backends/redis/eviction.hpp"
+
+#include "backends/redis/answers.hpp"
+#include "backends/redis/description.hpp"
+#include "backends/redis/fair_line.hpp"
+#include "backends/redis/inspection.hpp"
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace holdfast::redis_backend {
+
+namespace {
+
+using namespace backend;
+
+// Releases for one owner after another.
+struct removal : std::enable_shared_from_this<removal> {
+    surroundings& around;
+    const release_verb release;
+    const lock_name name;
+    std::vector<std::string> open;  // not yet looked at
+    const time_point deadline;
+    handler<result<std::vector<evicted>>> done;
+    std::vector<std::pair<kind, std::string>> holding;
+    std::vector<evicted> taken_from;
+
+    removal(surroundings& s, release_verb r, const lock_name& n, std::vector<std::string> owners,
+            time_point d, handler<result<std::vector<evicted>>> h)
+        : around(s),
+          release(std::move(r)),
+          name(n),
+          open(std::move(owners)),
+          deadline(d),
+          done(std::move(h)) {}
+
+    // A lock is released by the verb of its kind, which only its content tells.
+    void start() {
+        look(around, name, deadline, [self = shared_from_this()](result<lock_info> seen) {
+            if (auto* no = std::get_if<failure>(&seen)) return self->done(std::move(*no));
+            const auto& info = std::get<lock_info>(seen);
+            if (info.layout == "free") return self->done(std::vector<evicted>{});
+            const auto of = kind_shown_as(info.layout);
+            if (!of)
+                return self->done(
+                    failure{make_error_code(errc::wrong_kind), "the key holds a " + info.layout});
+            if (of == kind::native) return self->read_text();
+            for (const auto& owner : self->open) {
+                if (of != kind::shared_write) {
+                    self->holding.emplace_back(*of, owner);
+                    continue;
+                }
+                // The writer may be one of the readers too.
+                const auto holds = [&](bool writes) {
+                    return std::any_of(info.holders.begin(), info.holders.end(),
+                                       [&](const auto& h) { return h.owner == owner && h.writes == writes; });
+                };
+                if (holds(true)) self->holding.emplace_back(kind::shared_write, owner);
+                if (holds(false) || !holds(true)) self->holding.emplace_back(kind::shared_read, owner);
+            }
+            self->next();
+        });
+    }
+
+    // What is shown of a text may be its beginning only; a release compares all of it.
+    void read_text() {
+        around.db.command(
+            {"GET", name.str()}, deadline, [self = shared_from_this()](const redis::outcome& o) {
+                if (auto no = failed(o)) return self->done(*std::move(no));
+                const auto& reply = std::get<redis::reply>(o);
+                const auto text = reply.is_text() ? reply.text() : std::string{};
+                const bool named = std::find(self->open.begin(), self->open.end(),
+                                             text.substr(0, shown_of_a_string)) != self->open.end();
+                if (named && reply.is_text()) self->holding.emplace_back(kind::native, text);
+                self->next();
+            });
+    }
+
+    void next() {
+        if (holding.empty()) return done(std::move(taken_from));
+        auto [of, owner] = std::move(holding.back());
+        holding.pop_back();
+        const auto shown = of == kind::native ? owner.substr(0, shown_of_a_string) : owner;
+        release({of, name}, owner, deadline, [self = shared_from_this(), shown](const release_answer& a) {
+            if (const auto* no = std::get_if<refused>(&a)) return self->done(no->why());
+            if (const auto* no = std::get_if<unknown>(&a)) return self->done(*no);
+            if (const auto* yes = std::get_if<released>(&a)) self->taken_from.push_back({shown, yes->left});
+            self->next();
+        });
+    }
+};
+
+}  // namespace
+
+void acknowledgements::expect(const std::string& owner) {
+    constexpr std::size_t most = 20'000;  // of evictions that are long over
+    base::guard lock(mutex_);
+    if (of_.size() >= most) of_.clear();
+    of_.try_emplace(owner, false);
+}
+
+void acknowledgements::came(std::string_view owner) {
+    base::guard lock(mutex_);
+    if (const auto it = of_.find(owner); it != of_.end()) it->second = true;
+}
+
+bool acknowledgements::has(const std::string& owner) {
+    base::guard lock(mutex_);
+    const auto it = of_.find(owner);
+    return it != of_.end() && it->second;
+}
+
+void ask_to_give_up(surroundings& around, wake_boards& boards, acknowledgements& said_so,
+                    const lock_name& name, const holder_info& of, time_point deadline,
+                    handler<result<asked>> done) {
+    const auto to = boards.channels_of(name.str());
+    // A holder must not be asked before its answer can be received.
+    const bool hears = !of.ask_at.empty() && boards.board_of(name.str())->listen();
+    const auto channel = hears ? to.prefix + of.ask_at : std::string{};
+    if (hears) said_so.expect(of.owner);
+    const auto beside = keys_beside(name.str());
+    const auto permit = base::from_hex(of.owner);
+    around.db.eval(ref(redis_scripts::evict_ask), std::array<std::string_view, 1>{name.str()},
+                   std::array<std::string_view, 7>{of.owner, channel, to.publish, beside[0], beside[1],
+                                                   permit, around.short_id},
+                   deadline, [&said_so, owner = of.owner, done = std::move(done)](const redis::outcome& o) {
+                       if (auto no = failed(o)) return done(*std::move(no));
+                       const auto said = std::get<redis::reply>(o).items();
+                       if (said.size() != 3) return done(failure{nonsense()});
+                       asked answer{said[0].integer() == 1,
+                                    static_cast<std::uint32_t>(said[1].integer()),
+                                    {},
+                                    said_so.has(owner)};
+                       if (said[2].integer() >= 0) answer.left = milliseconds{said[2].integer()};
+                       done(answer);
+                   });
+}
+
+void evict(surroundings& around, release_verb release, const lock_name& name,
+           const std::vector<std::string>& owners, time_point deadline,
+           handler<result<std::vector<evicted>>> done) {
+    std::make_shared<removal>(around, std::move(release), name, owners, deadline, std::move(done))->start();
+}
+
+void clear_line(surroundings& around, const lock_name& name, const std::vector<std::string>& absent,
+                time_point deadline, handler<result<std::vector<std::string>>> done) {
+    auto question =
+        absent.empty() ? line_question{around, name.str()} : line_question{around, name.str(), absent};
+    const auto call = question.call();
+    around.db.eval(call.script, call.keys, call.args, deadline,
+                   [done = std::move(done)](const redis::outcome& o) {
+                       if (auto no = failed(o)) return done(*std::move(no));
+                       done(line_question::owners(o));
+                   });
+}
+
+}  // namespace holdfast::redis_backend

@@ -1,0 +1,48 @@
+// Takes locks from their holders: first by asking their clients, then by releasing in their name.
+#pragma once
+
+#include "backends/redis/layout.hpp"
+#include "backends/redis/wake_boards.hpp"
+#include "base/annotations.hpp"
+
+#include <holdfast/backend.hpp>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace holdfast::redis_backend {
+
+// Owners that this client has asked, and which of them have said that they gave up. Thread-safe.
+class acknowledgements {
+  public:
+    void expect(const std::string& owner);
+    void came(std::string_view owner);
+    [[nodiscard]] bool has(const std::string& owner);
+
+  private:
+    base::mutex mutex_;
+    std::map<std::string, bool, std::less<>> of_ GUARDED_BY(mutex_);
+};
+
+// See store::ask_to_give_up. The message goes to the wake channel of the holder's client, which answers on
+// ours; docs/wire/mutex.md.
+void ask_to_give_up(surroundings&, wake_boards&, acknowledgements&, const lock_name&,
+                    const backend::holder_info&, time_point deadline,
+                    handler<backend::result<backend::asked>>);
+
+// How a layout releases a lock for an owner: compared with the holder on the server, in one step.
+using release_verb = std::function<void(const backend::lock_key&, const std::string& owner,
+                                        time_point deadline, handler<backend::release_answer>)>;
+
+// See store::evict.
+void evict(surroundings&, release_verb, const lock_name&, const std::vector<std::string>& owners,
+           time_point deadline, handler<backend::result<std::vector<backend::evicted>>>);
+
+// See store::clear_line.
+void clear_line(surroundings&, const lock_name&, const std::vector<std::string>& absent, time_point deadline,
+                handler<backend::result<std::vector<std::string>>>);
+
+}  // namespace holdfast::redis_backend

@@ -1,0 +1,46 @@
+// Until when the store may keep a lease, by all that was asked of it for one owner.
+#pragma once
+
+#include "engine/resend.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace holdfast::engine {
+
+// A request that has an answer was carried out before the answer came. One that has none may lie in the
+// network or before a stopped server, and be carried out as late as longest_on_its_way.
+// Not thread-safe; its owner keeps it under a lock.
+class kept {
+  public:
+    // Whatever else is asked.
+    void at_least_until(time_point end) { until_ = std::max(until_, end); }
+
+    void sent(const lease_request& r) { open_.push_back(r); }
+    void carried_out(const lease_request& r, const validity& trust, time_point now) {
+        close(r);
+        at_least_until(lease_request{now, r.lease()}.kept_until(trust, milliseconds{0}));
+    }
+    void not_answered(const lease_request& r, const validity& trust) {
+        close(r);
+        at_least_until(r.kept_until(trust, longest_on_its_way));
+    }
+
+    // What has no answer yet counts as if it had none.
+    [[nodiscard]] time_point until(const validity& trust) const {
+        auto end = until_;
+        for (const auto& r : open_) end = std::max(end, r.kept_until(trust, longest_on_its_way));
+        return end;
+    }
+
+  private:
+    // Two equal requests are the same to us.
+    void close(const lease_request& r) {
+        if (const auto it = std::find(open_.begin(), open_.end(), r); it != open_.end()) open_.erase(it);
+    }
+
+    time_point until_{};
+    std::vector<lease_request> open_;
+};
+
+}  // namespace holdfast::engine

@@ -1,0 +1,275 @@
+// The renewals of a client: when they are due, what is asked of the store, and what its answers mean.
+#include "engine/kinds.hpp"
+#include "session/ask.hpp"
+#include "session/core.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace holdfast::session {
+
+namespace {
+
+// What a script renews without holding up the server's other clients, and how many of them are under way.
+constexpr std::size_t renewals_at_a_time = 100;
+constexpr int renewals_in_flight = 4;
+
+// A renewal for so short a time only asks: a lease that is not to be renewed ends when it would have.
+constexpr milliseconds lengthens_nothing{1};
+
+// The store has one owner for all threads that a lease was passed on to: what it says is about the last of
+// them. Under the mutex of the core.
+std::shared_ptr<tenancy> last_heir(std::shared_ptr<tenancy> t) {
+    while (t->heir) t = t->heir;
+    return t;
+}
+
+}  // namespace
+
+void core::renew_now(const std::shared_ptr<tenancy>& t, std::uint32_t holds, milliseconds at_least) {
+    reactor_->post([this, t, holds, at_least] {
+        if (!has_store()) return;
+        send_renewals({&t, 1}, {std::max(t->lease(), at_least), holds},
+                      boot_clock::now() + settings.answer_timeout, {});
+    });
+}
+
+void core::confirm(const std::shared_ptr<tenancy>& t, time_point until,
+                   std::function<void(bool)> still_held) {
+    send_renewals({&t, 1}, {}, until, [done = std::move(still_held)](const renew_answers& answers) {
+        done(answers.size() == 1 && answers[0] == backend::renew_answer::renewed);
+    });
+}
+
+void core::ask_whether_held(const std::shared_ptr<tenancy>& t) {
+    if (!engine::rules_of(t->key.of).taken_by_force) return;
+    std::shared_ptr<tenancy> holder;
+    {
+        base::guard lock(mutex_);
+        holder = last_heir(t);
+        if (!leases_.contains(holder->id)) return;  // it is given back: the message may be our own release's
+        const bool under_way = holder->asked != tenancy::question::none;
+        holder->asked = under_way ? tenancy::question::once_more : tenancy::question::once;
+        if (under_way) return;
+    }
+    reactor_->post([this, holder] { put_question(holder); });
+}
+
+void core::put_question(const std::shared_ptr<tenancy>& t) {
+    if (!has_store()) return;
+    renewal_terms how;
+    if (!t->renewed()) how.lease = lengthens_nothing;
+    send_renewals({&t, 1}, how, boot_clock::now() + settings.answer_timeout, [this, t](const renew_answers&) {
+        {
+            base::guard lock(mutex_);
+            const bool again = t->asked == tenancy::question::once_more && leases_.contains(t->id);
+            t->asked = again ? tenancy::question::once : tenancy::question::none;
+            if (!again) return;
+        }
+        reactor_->post([this, t] { put_question(t); });
+    });
+}
+
+void core::look_for_losses(const lock_name& name) {
+    const call here(*this);
+    std::vector<std::shared_ptr<tenancy>> ours;
+    {
+        base::guard lock(mutex_);
+        for (const auto& [id, t] : leases_) {
+            if (t->key.name == name) ours.push_back(t);
+        }
+    }
+    if (ours.empty() || !usable()) return;
+    const auto until = boot_clock::now() + settings.answer_timeout;
+    (void)ask<bool>(*this, until, [&](auto handler) {
+        send_renewals(ours, {.lease = lengthens_nothing}, until,
+                      [handler](const renew_answers&) { handler(true); });
+    });
+}
+
+void core::keep_renewed(const std::shared_ptr<tenancy>& t, milliseconds lease) {
+    t->keep_renewed(lease);
+    base::guard lock(mutex_);
+    if (!leases_.contains(t->id)) return;  // lost meanwhile
+    timetable_.add(t->id, t->deadline(), t->lease(), true, boot_clock::now());
+    arm();
+}
+
+void core::let_expire(const std::shared_ptr<tenancy>& t) {
+    t->renew_no_more();
+    base::guard lock(mutex_);
+    if (!leases_.contains(t->id)) return;
+    timetable_.add(t->id, t->deadline(), t->lease(), false, boot_clock::now());
+    arm();
+}
+
+void core::renew_once_more(const std::shared_ptr<tenancy>& t) {
+    let_expire(t);
+    renew_now(t, 0);
+}
+
+void core::arm() {
+    const auto next = timetable_.next();
+    if (next >= armed_for_) return;
+    reactor_->cancel(timer_);
+    armed_for_ = next;
+    timer_ = reactor_->at(next, [this] { tick(); });
+}
+
+void core::tick() {
+    std::vector<std::shared_ptr<tenancy>> due;
+    std::vector<std::shared_ptr<tenancy>> late;
+    std::vector<std::shared_ptr<tenancy>> over;
+    std::vector<std::shared_ptr<tenancy>> gone;
+    {
+        base::guard lock(mutex_);
+        const auto work = timetable_.due(boot_clock::now());
+        const auto find = [&](engine::lease_id id) REQUIRES(mutex_) { return leases_.at(id); };
+        for (const auto id : work.lost) over.push_back(find(id));
+        for (const auto id : work.overdue) late.push_back(find(id));
+        for (const auto id : work.renew) {
+            auto t = find(id);
+            if (t->thread == nullptr || t->thread->alive.load(std::memory_order_acquire)) {
+                due.push_back(std::move(t));
+            } else {
+                // Its unlock() can never come. It is not renewed, and so it ends.
+                timetable_.add(id, t->deadline(), t->lease(), false, boot_clock::now());
+                gone.push_back(std::move(t));
+            }
+        }
+        armed_for_ = time_point::max();
+        arm();
+    }
+    for (const auto& t : over) lose(t, "it could not be renewed in time, or was not to be renewed");
+    for (const auto& t : gone) {
+        tell(event_kind::holder_gone, &t->key.name,
+             "the thread that locked it has ended; it is not renewed any more");
+    }
+    for (const auto& t : late) {
+        counts.renewals_failed.add();
+        endanger(t);
+    }
+    if (!due.empty()) renew(std::move(due));
+}
+
+// Leases that are due together, asked for a script's worth at a time: the server's other clients get their
+// turn in between.
+struct core::renewal_round {
+    std::vector<std::shared_ptr<tenancy>> due;
+    std::size_t sent = 0;
+};
+
+void core::renew(std::vector<std::shared_ptr<tenancy>> due) {
+    if (!has_store()) return;
+    // What is in one place must not wait for the answers of another, which may be out of reach.
+    std::map<std::uint32_t, std::shared_ptr<renewal_round>> rounds;
+    for (auto& t : due) {
+        auto& round = rounds[store_->place_of(t->key)];
+        if (!round) round = std::make_shared<renewal_round>();
+        round->due.push_back(std::move(t));
+    }
+    for (const auto& [place, round] : rounds) {
+        for (int i = 0; i < renewals_in_flight; ++i) renew_some(round);
+    }
+}
+
+void core::renew_some(const std::shared_ptr<renewal_round>& all) {
+    if (!has_store() || all->sent == all->due.size()) return;
+    const auto from = all->sent;
+    const auto to = std::min(from + renewals_at_a_time, all->due.size());
+    all->sent = to;
+    send_renewals({all->due.data() + from, to - from}, {}, boot_clock::now() + settings.answer_timeout,
+                  [this, all](const renew_answers&) {
+                      if (all->due.size() > renewals_in_flight * renewals_at_a_time)
+                          reactor_->post([this, all] { renew_some(all); });
+                  });
+}
+
+// Made when it is sent, from what is wanted then; handed back with its answer. Meanwhile another lease may be
+// wanted, and another thread have the lock.
+struct core::sent_renewal {
+    std::shared_ptr<tenancy> of;
+    engine::lease_request asked;
+    std::uint32_t holds;
+
+    [[nodiscard]] backend::renew_request to_store() const {
+        return {of->key, of->owner, asked.lease(), holds, of->replicas};
+    }
+};
+
+void core::send_renewals(std::span<const std::shared_ptr<tenancy>> of, renewal_terms how, time_point until,
+                         std::function<void(const renew_answers&)> answered) {
+    const auto now = boot_clock::now();
+    std::vector<sent_renewal> sent;
+    std::vector<backend::renew_request> requests;
+    sent.reserve(of.size());
+    requests.reserve(of.size());
+    {
+        base::guard lock(mutex_);
+        for (const auto& t : of) {
+            const auto holder = last_heir(t);
+            if (!holder->valid()) continue;
+            sent.push_back({holder, {now, how.lease.value_or(holder->lease())}, how.holds});
+            requests.push_back(sent.back().to_store());
+            holder->kept.sent(sent.back().asked);
+        }
+    }
+    auto take = [this, sent = std::move(sent), answered = std::move(answered)](const renew_answers& answers) {
+        for (std::size_t i = 0; i < std::min(answers.size(), sent.size()); ++i)
+            on_renewed(sent[i], answers[i]);
+        if (answered) answered(answers);
+    };
+    if (requests.empty()) return take({});
+    store_->renew(requests, until, std::move(take));
+}
+
+void core::on_renewed(const sent_renewal& sent, backend::renew_answer answer) {
+    const auto now = boot_clock::now();
+    const auto t = [&] {
+        base::guard lock(mutex_);
+        auto holder = last_heir(sent.of);
+        if (answer == backend::renew_answer::lost) holder->disowned = true;
+        if (answer == backend::renew_answer::unknown)
+            holder->kept.not_answered(sent.asked, trust);
+        else
+            holder->kept.carried_out(sent.asked, trust, now);
+        return holder;
+    }();
+    if (t->state() == lease_state::released) return;  // "not held" is what our own release leaves behind
+    switch (answer) {
+        case backend::renew_answer::renewed: {
+            counts.renewals.add();
+            if (!t->extend(sent.asked, trust, now)) return;
+            if (t->move_to(lease_state::held)) {
+                tell(event_kind::renewed, &t->key.name, "renewal works again", {}, t->token);
+            }
+            base::guard lock(mutex_);
+            timetable_.renewed(t->id, t->deadline(), now);
+            arm();
+            return;
+        }
+        case backend::renew_answer::lost:
+            counts.renewals_failed.add();
+            (void)lose(t, "the store says that it is not held any more");
+            return;
+        case backend::renew_answer::unknown: {
+            counts.renewals_failed.add();
+            if (sent.asked.deadline(trust) <= t->deadline()) return;  // another has worked: all is well
+            endanger(t);
+            base::guard lock(mutex_);
+            timetable_.not_answered(t->id, now);
+            arm();
+            return;
+        }
+    }
+}
+
+void core::endanger(const std::shared_ptr<tenancy>& t) {
+    if (!t->move_to(lease_state::jeopardy)) return;
+    tell(event_kind::jeopardy, &t->key.name, "it cannot be renewed just now; time is left", errc::unavailable,
+         t->token);
+}
+
+}  // namespace holdfast::session
