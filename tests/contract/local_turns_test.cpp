@@ -1,11 +1,11 @@
-// A lock that goes from thread to thread of one client without a word to the store (engine/local_turns.hpp).
+// A lock that goes from thread to thread of one client by one grant of the store (engine/local_turns.hpp).
 #include "contract/lock_contract.hpp"
 
 #include <random>
 
 namespace holdfast::contract {
 
-TEST_P(turns_contract, passes_between_the_threads_of_a_client_without_asking_the_store) {
+TEST_P(turns_contract, passes_between_the_threads_of_a_client_by_one_grant) {
     constexpr unsigned threads = 4;
     const auto of_a = lock_of(a());
     // Until threads have met in line often enough: on a busy machine one may run through alone.

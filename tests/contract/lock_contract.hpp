@@ -31,6 +31,7 @@ using namespace std::string_literals;
 using std::chrono::milliseconds;
 using test::eventually;
 using test::in_background;
+using test::patience;
 
 enum class store_kind { redis, cluster, redlock, local };
 enum class lock_kind {
@@ -63,9 +64,6 @@ struct subject {
 [[nodiscard]] std::vector<subject> subjects_anywhere(std::initializer_list<lock_kind> kinds);
 // A cluster is Redis with its keys in several places: one kind of each sort shows what that changes.
 [[nodiscard]] std::vector<subject> in_a_cluster(std::initializer_list<lock_kind> kinds);
-
-// Long enough for a sanitizer on a busy machine. Only a failing test waits for it to pass.
-constexpr milliseconds patience = 10s;
 
 struct lock_options {
     std::optional<milliseconds> ttl{};

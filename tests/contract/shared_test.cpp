@@ -163,17 +163,17 @@ TEST_P(shared_contract, a_writer_may_read_several_times_and_each_reads_on_alone)
 
 TEST_P(shared_contract, is_free_when_the_writer_leaves_and_what_it_read_is_over) {
     auto writing = of_a->acquire();
-    auto reading = of_a->acquire_shared(writing, {.ttl = 200ms});
+    auto reading = of_a->acquire_shared(writing, {.ttl = 1s});
     ASSERT_TRUE(eventually(patience, [&] { return reading.state() == lease_state::lost; }));
     EXPECT_EQ(writing.release(), release_outcome::released);
     // Its own client counts a little less than the store does.
-    EXPECT_TRUE(of_b->try_acquire_for(5s));
+    EXPECT_TRUE(of_b->try_acquire_for(patience));
 }
 
 TEST_P(shared_contract, others_may_read_when_a_writer_that_reads_is_over) {
-    auto writing = of_a->acquire({.ttl = 200ms});
+    auto writing = of_a->acquire({.ttl = 2s});
     auto reading = of_a->acquire_shared(writing);
-    EXPECT_TRUE(of_b->try_acquire_shared_for(5s));
+    EXPECT_TRUE(of_b->try_acquire_shared_for(patience));
     EXPECT_EQ(writing.state(), lease_state::lost);
     EXPECT_TRUE(reading.valid());
     EXPECT_FALSE(of_b->try_acquire());
@@ -214,19 +214,19 @@ TEST_P(shared_contract, only_a_lease_of_this_writer_is_a_way_to_read) {
 
 TEST_P(shared_contract, a_reader_that_is_gone_ends_alone) {
     auto stays = of_a->acquire_shared();
-    auto goes = of_b->acquire_shared({.ttl = 250ms});
+    auto goes = of_b->acquire_shared({.ttl = 1s});
     EXPECT_TRUE(eventually(patience, [&] { return goes.state() == lease_state::lost; }));
     EXPECT_TRUE(stays.valid());
     EXPECT_FALSE(of_b->try_acquire());
     EXPECT_EQ(stays.release(), release_outcome::released);
     // Its own client counts a little less than the store does.
-    EXPECT_TRUE(of_b->try_acquire_for(5s));
+    EXPECT_TRUE(of_b->try_acquire_for(patience));
 }
 
 TEST_P(shared_contract, a_reader_with_a_short_lease_never_shortens_the_lease_of_another) {
     auto lasting = of_a->acquire_shared({.ttl = 60s});
     {
-        auto brief = of_b->acquire_shared({.ttl = 300ms, .renew = true});
+        auto brief = of_b->acquire_shared({.ttl = 3s, .renew = true});
         const auto renewals = b().stats().renewals;
         EXPECT_TRUE(eventually(patience, [&] { return b().stats().renewals > renewals; }));
         EXPECT_TRUE(brief.valid());

@@ -26,12 +26,12 @@ TEST_P(lock_contract, tells_nobody_who_has_stopped_listening) {
     diary still{a()};
     (void)lock_of(a())->acquire();
     ASSERT_TRUE(still.next(event_kind::released));
+    ASSERT_TRUE(eventually(patience, [&] { return *heard >= 1; }));  // each listener has a thread of its own
     listening.reset();
     const int before = *heard;
     (void)lock_of(a())->acquire();
     ASSERT_TRUE(still.next(event_kind::released));
     EXPECT_EQ(*heard, before);
-    EXPECT_GE(before, 1);
 }
 
 TEST_P(lock_contract, a_listener_that_throws_harms_nobody) {
@@ -163,7 +163,7 @@ TEST_P(lock_contract, an_evicted_holder_is_told_at_the_latest_when_it_renews) {
     EXPECT_TRUE(of_c->try_acquire());
 }
 
-TEST_P(mutex_contract, a_holder_that_is_evicted_by_its_own_client_is_told_at_once_if_it_has_waited) {
+TEST_P(mutex_contract, a_holder_that_is_evicted_by_its_own_client_is_told_at_once) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     auto first = of_b->acquire();
@@ -172,7 +172,7 @@ TEST_P(mutex_contract, a_holder_that_is_evicted_by_its_own_client_is_told_at_onc
     first.release();
     const auto held = waiting.get();
     EXPECT_TRUE(evict(a(), stock));
-    EXPECT_TRUE(eventually(2s, [&] { return !held.valid(); })) << "long before its next renewal";
+    EXPECT_FALSE(held.valid());
 }
 
 TEST_P(lock_contract, evicting_lets_the_next_waiter_in) {

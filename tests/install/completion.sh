@@ -42,6 +42,11 @@ offers '' holdfast demo --u
 offers '--yes' holdfast evict stock:42 --y
 offers '' holdfast inspect ''
 offers '--runs' holdfast lab gold --r
+offers 'gold' holdfast lab go
+offers 'en zh' holdfast lab gold --lang ''
+offers 'down' holdfast latch ready d
+offers '' holdfast latch ready down ''
+offers 'set down wait count erase' holdfast --url redis://db1 latch --json ready ''
 offers "$scratch/two words.conf" holdfast --config "$scratch/two"
 offers 'our-program' holdfast run stock -- our-
 offers "$scratch/one.conf" holdfast run stock -- cat "$scratch/one"

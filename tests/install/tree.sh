@@ -22,7 +22,9 @@ lib/libholdfast.so.0
 lib/libholdfast.so.0.1.0
 lib/pkgconfig/holdfast.pc
 share/bash-completion/completions/holdfast
+share/fish/vendor_completions.d/holdfast.fish
 share/man/man1/holdfast.1
+share/zsh/site-functions/_holdfast
 END
 } | sort > "$scratch/wanted"
 diff "$scratch/wanted" "$scratch/found" || fail "the installed files are not the wanted ones"

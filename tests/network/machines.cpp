@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 // What it says if it fails; empty: it did not.
 std::string complaint_of(const std::vector<std::string>& command) {
     child_process program{command};
-    const auto code = program.wait(20s);
+    const auto code = program.wait(patience);
     if (code == 0) return {};
     std::string all;
     for (const auto& word : command) all += word + " ";
@@ -52,9 +52,9 @@ std::vector<std::string> lose_no_more_to(const std::string& address, const std::
 
 // The kernel drops what is sent over a cable that was just plugged in, for up to a second.
 void await_up(std::vector<std::string> show) {
-    const bool up = eventually(20s, [&] {
+    const bool up = eventually(patience, [&] {
         child_process program{show};
-        return program.wait(20s) == 0 && program.output().find("state UP") != std::string::npos;
+        return program.wait(patience) == 0 && program.output().find("state UP") != std::string::npos;
     });
     if (!up) throw std::runtime_error{"a cable that was plugged in does not come up"};
 }
@@ -96,7 +96,7 @@ machine::machine(const body& runs, std::size_t cables)
           for (std::size_t c = 0; c < cables_.size(); ++c) addresses.push_back(here(c));
           return runs(parent, addresses);
       })) {
-    if (!process_.wait_for_output("moved\n", 20s))
+    if (!process_.wait_for_output("moved\n", patience))
         throw std::runtime_error{"a machine does not come up: " + process_.errors()};
     for (std::size_t c = 0; c < cables_.size(); ++c) lay(c);
     process_.write("there are cables\n");

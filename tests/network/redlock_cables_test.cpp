@@ -49,7 +49,7 @@ class five_cables : public machines_with_clients {
     }
     // How long it took until it was said what came of it.
     static milliseconds ask(machine& m, const std::string& expected) {
-        tell(m, "ask");
+        tell(m, "try");
         const auto asked = said(m, "asked");
         return std::chrono::ceil<milliseconds>(said(m, expected) - asked);
     }

@@ -49,10 +49,10 @@ int client_machine(const parent_link& parent, const config& how) {
         if (line == "acquire") {
             held = acquired(stock);
             parent.report("got " + now_in_words());
-        } else if (line == "ask" || line == "try") {
+        } else if (line == "try") {
             std::error_code ec;
             parent.report("asked " + now_in_words());
-            held = line == "ask" ? stock.acquire(ec) : stock.try_acquire(ec);
+            held = stock.try_acquire(ec);
             parent.report(what_came_of_it(held, ec) + " " + now_in_words());
         } else if (line == "lose") {
             until_lost(held);
@@ -98,7 +98,7 @@ machine machines_with_clients::client_on_a_machine(const std::function<std::stri
         how.lease = lease;
         how.poll_gap = poll_gap;
         how.answer_timeout = silence;
-        how.patience = 60s;
+        how.patience = patience;
         return client_machine(parent, how);
     };
     return machine{body, cables};

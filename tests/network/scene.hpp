@@ -27,7 +27,6 @@ inline constexpr int slower = 5;
 inline constexpr int slower = 1;
 #endif
 inline constexpr milliseconds slack = 900ms * slower;
-inline constexpr milliseconds patience = 30s;
 inline constexpr milliseconds lease_length = 2s * slower;
 inline constexpr milliseconds poll_gap = 500ms;
 // docs/safety.md: what a waiter costs that was given the lock and did not hear of it.

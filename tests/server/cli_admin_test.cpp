@@ -34,6 +34,36 @@ TEST_F(admin_command, ls_lists_held_locks_sorted) {
     EXPECT_EQ(std::ranges::count(some, '\n'), 2) << some;
 }
 
+TEST_F(admin_command, ls_of_an_exact_name_lists_it_whatever_it_holds) {
+    hold_as_another_client("theirs");
+    server.command({"RPUSH", "list", "x"});
+    EXPECT_EQ(run({"ls"}).output, "");
+    EXPECT_TRUE(run({"ls", "theirs"}).output.starts_with("theirs\tforeign string\tanother client\t"));
+    EXPECT_TRUE(run({"ls", "list"}).output.starts_with("list\tforeign list\t-\t"));
+    EXPECT_EQ(run({"ls", "nothing"}).output, "");
+}
+
+TEST_F(admin_command, ls_foreign_lists_what_looks_like_the_tokens_of_other_clients) {
+    for (const auto& [name, token] :
+         {std::pair<std::string, std::string>{"redis-py", "9d4f0c6c3a6a11ef8d3a0242ac120002"},
+          {"redsync", "Q2h1Y2sgTm9ycmlzIHdhcw=="},
+          {"lock:python", "aGVsbG8gd29ybGQgYWdhaW4h"},
+          {"node-redlock", "f3b0c44298fc1c149afbf4c8996fb924"},
+          {"spring", "3f333df6-90a4-4fda-8dd3-9485d27cee36"}})
+        server.command({"SET", name, token, "PX", "60000"});
+    server.command({"SET", "no expiry", "9d4f0c6c3a6a11ef8d3a0242ac120002"});
+    server.command({"SET", "sentence", "this is a text of somebody", "PX", "60000"});
+    server.command({"SET", "json", "{\"cart\":[1,2,3,4,5]}", "PX", "60000"});
+    server.command({"SET", "flag", "1", "PX", "60000"});
+    auto holder = holder_of({"ours"});
+    const auto all = nlohmann::json::parse(run({"ls", "--foreign", "--json"}).output);
+    words names;
+    for (const auto& lock : all) names.push_back(lock["name"]);
+    EXPECT_EQ(names, (words{"lock:python", "node-redlock", "ours", "redis-py", "redsync", "spring"}));
+    EXPECT_TRUE(run({"ls"}).output.starts_with("ours\t"));
+    EXPECT_NE(run({"ls", "--help"}).output.find("Left out"), std::string::npos);
+}
+
 TEST_F(admin_command, ls_of_nothing_is_no_error) {
     const auto none = run({"ls"});
     EXPECT_EQ(none.code, 0);
@@ -54,6 +84,22 @@ TEST_F(admin_command, names_do_not_reach_the_terminal_as_they_are) {
     auto holder = holder_of({"a\x1b[2Jb"});
     EXPECT_TRUE(run({"ls"}).output.starts_with("a\\x1b[2Jb\t"));
     EXPECT_TRUE(run({"inspect", "a\x1b[2Jb"}).output.starts_with("lock     a\\x1b[2Jb\n"));
+}
+
+TEST_F(admin_command, a_name_that_turns_text_around_is_shown_as_bytes) {
+    const std::string name = "pay\u202elruc\u200b";
+    const std::string shown = R"(pay\xe2\x80\xaelruc\xe2\x80\x8b)";
+    auto holder = holder_of({name});
+    EXPECT_TRUE(run({"ls"}).output.starts_with(shown + "\t"));
+    EXPECT_TRUE(run({"inspect", name}).output.starts_with("lock     " + shown + "\n"));
+    EXPECT_EQ(run({"ls", "--json"}).output.find('\xe2'), std::string::npos);
+    server.command({"HSET", "\u2066" + name, "some", "data"});
+    EXPECT_NE(run({"evict", "--yes", "\u2066" + name}).errors.find(R"("\xe2\x81\xa6)" + shown),
+              std::string::npos);
+    const auto unknown = run({"l\u202es"});
+    EXPECT_EQ(unknown.errors.find('\xe2'), std::string::npos) << unknown.errors;
+    const auto no_option = run({"ls", "--\u202ex"});
+    EXPECT_EQ(no_option.errors.find('\xe2'), std::string::npos) << no_option.errors;
 }
 
 TEST_F(admin_command, inspect_knows_a_holder_of_our_own) {
@@ -104,7 +150,38 @@ TEST_F(admin_command, evict_needs_a_yes) {
     EXPECT_EQ(run({"evict", "--yes", "a"}).code, 0);
     EXPECT_FALSE(is_held("a"));
     EXPECT_EQ(run({"evict", "--yes", "a"}).code, 1);
-    EXPECT_EQ(run({"evict", "--yes", "--json", "a"}).output, "{\"name\":\"a\",\"evicted\":false}\n");
+    EXPECT_EQ(run({"evict", "--yes", "--json", "a"}).output,
+              "{\"name\":\"a\",\"evicted\":false,\"from\":[],\"held_by\":null,\"not_shown\":0,\"dead_"
+              "waiters\":0,\"waiters_back\":0}\n");
+}
+
+// As a client of Java's that was killed leaves it: the lock has no key, and Redisson's clients wait for the
+// limit.
+TEST_F(admin_command, a_dead_waiter_that_blocks_a_free_lock_is_shown_and_removed) {
+    const std::string line = "redisson_lock_queue:{job}";
+    const auto now = std::stoll(server.command({"TIME"}).items[0].text) * 1000;
+    server.command({"RPUSH", line, "0d2b3c47-0c5e-4a45-9f9e-000000000000:41"});
+    server.command({"ZADD", "redisson_lock_timeout:{job}", std::to_string(now + 26'020'000),
+                    "0d2b3c47-0c5e-4a45-9f9e-000000000000:41"});
+    const auto shown = run({"inspect", "job"}).output;
+    EXPECT_NE(shown.find("free, but 1 dead waiter in line blocks it for 7h13m\n"), std::string::npos)
+        << shown;
+    EXPECT_NE(shown.find("another client, owner 0d2b3c47-0c5e-4a45-9f9e-000000000000:41\n"),
+              std::string::npos)
+        << shown;
+    const auto json = nlohmann::json::parse(run({"inspect", "job", "--json"}).output);
+    EXPECT_EQ(json["held"], false);
+    EXPECT_EQ(json["dead_waiters"], 1);
+    EXPECT_GT(json["blocked_ms"], 25'000'000);
+    for (const words& all : {words{"ls"}, words{"ls", "jo*"}, words{"ls", "--kind", "fair_mutex"}}) {
+        const auto listed = run(all).output;
+        EXPECT_EQ(listed, "job\tfree\tnobody, but 1 dead waiter in line blocks it for 7h13m\tnone\n")
+            << listed;
+    }
+    EXPECT_EQ(run({"evict", "--yes", "job"}).code, 0);
+    EXPECT_FALSE(exists(server, line));
+    EXPECT_EQ(run({"ls"}).output, "");
+    EXPECT_EQ(run({"evict", "--yes", "job"}).code, 1);
 }
 
 TEST_F(admin_command, evict_passes_the_lock_to_who_waits) {

@@ -25,7 +25,7 @@ void expect_the_story(const std::string& kind) {
     const show_place place;
     child_process run{demo({"--requests", "4000", "--stock", "2400", "--json", "--kind", kind}),
                       place.environment()};
-    const auto code = run.wait(show_limit);
+    const auto code = run.wait(patience);
     ASSERT_EQ(code, 0) << run.errors() << run.output();
     EXPECT_EQ(run.errors(), "");
 
@@ -63,7 +63,7 @@ TEST(cli_demo, only_the_shared_recursive_mutex_sells_what_there_is) { expect_the
 TEST(cli_demo, tells_in_plain_lines_when_nobody_watches_a_terminal) {
     const show_place place;
     child_process run{demo({"--requests", "2000", "--stock", "1200"}), place.environment()};
-    ASSERT_EQ(run.wait(show_limit), 0) << run.errors() << run.output();
+    ASSERT_EQ(run.wait(patience), 0) << run.errors() << run.output();
     EXPECT_EQ(run.output().find('\x1b'), std::string::npos);
     EXPECT_EQ(run.output().find('\r'), std::string::npos);
     EXPECT_NE(run.output().find("1,200 sold, 800 refused"), std::string::npos) << run.output();
@@ -75,7 +75,7 @@ TEST(cli_demo, says_which_round_did_not_go_as_it_should) {
     const show_place place;
     child_process run{demo({"--requests", "1000", "--stock", "600", "--processes", "1", "--json"}),
                       place.environment()};
-    ASSERT_EQ(run.wait(show_limit), 1) << run.errors() << run.output();
+    ASSERT_EQ(run.wait(patience), 1) << run.errors() << run.output();
     EXPECT_NE(run.errors().find("round 2"), std::string::npos) << run.errors();
     EXPECT_EQ(nlohmann::json::parse(run.output())["rounds"][1]["lost_updates"], 0);
 }
@@ -85,7 +85,7 @@ TEST(cli_demo, names_the_package_when_there_is_no_redis_server) {
     auto without = place.environment();
     without.emplace_back("PATH", place.path());
     child_process run{demo(), without};
-    EXPECT_EQ(run.wait(show_limit), 69);
+    EXPECT_EQ(run.wait(patience), 69);
     EXPECT_NE(run.errors().find("apt-get install redis-server"), std::string::npos) << run.errors();
     EXPECT_TRUE(place.empty());
 }
@@ -94,7 +94,7 @@ TEST(cli_demo, names_the_package_when_there_is_no_redis_server) {
 class demo_in_progress : public ::testing::Test {
   protected:
     demo_in_progress() : run_{demo({"--requests", "2000000", "--stock", "1000000"}), place_.environment()} {
-        started_ = eventually(20s, [this] {
+        started_ = eventually(patience, [this] {
             children_ = children_of(run_.pid());
             return children_.size() == 5;
         });
@@ -109,7 +109,7 @@ class demo_in_progress : public ::testing::Test {
 TEST_F(demo_in_progress, leaves_nothing_behind_when_interrupted) {
     ASSERT_TRUE(started_) << run_.errors() << run_.output();
     run_.signal(SIGINT);
-    EXPECT_EQ(run_.wait(10s), 128 + SIGINT);
+    EXPECT_EQ(run_.wait(patience), 128 + SIGINT);
     EXPECT_TRUE(all_gone(children_));
     EXPECT_TRUE(place_.empty());
     EXPECT_TRUE(processes_that_mention(place_.path()).empty());
@@ -118,14 +118,14 @@ TEST_F(demo_in_progress, leaves_nothing_behind_when_interrupted) {
 TEST_F(demo_in_progress, takes_its_processes_along_when_killed) {
     ASSERT_TRUE(started_) << run_.errors() << run_.output();
     run_.kill();
-    EXPECT_TRUE(eventually(10s, [this] { return all_gone(children_); }));
+    EXPECT_TRUE(eventually(patience, [this] { return all_gone(children_); }));
     EXPECT_TRUE(processes_that_mention(place_.path()).empty());
 }
 
 TEST_F(demo_in_progress, ends_with_a_sentence_when_a_service_dies) {
     ASSERT_TRUE(started_) << run_.errors() << run_.output();
     ::kill(children_.back(), SIGKILL);
-    EXPECT_EQ(run_.wait(20s), 70);
+    EXPECT_EQ(run_.wait(patience), 70);
     EXPECT_NE(run_.errors().find("was killed by signal 9"), std::string::npos) << run_.errors();
     EXPECT_TRUE(all_gone(children_));
     EXPECT_TRUE(place_.empty());

@@ -22,7 +22,7 @@ std::vector<std::string> lab(const std::vector<std::string>& more = {}) {
 void expect_as_predicted(const std::string& rung) {
     const show_place place;
     child_process run{lab({rung, "--json"}), place.environment()};
-    const auto code = run.wait(show_limit);
+    const auto code = run.wait(patience);
     ASSERT_EQ(code, 0) << run.errors() << run.output();
     // Sanitizers tell of the stack that bronze is meant to run out of.
     if (run.errors().find("stack-overflow") == std::string::npos) {
@@ -63,7 +63,7 @@ TEST(cli_lab, holdfast_goes_as_predicted) { expect_as_predicted("holdfast"); }
 TEST(cli_lab, lists_the_rungs) {
     const show_place place;
     child_process run{lab(), place.environment()};
-    ASSERT_EQ(run.wait(show_limit), 0);
+    ASSERT_EQ(run.wait(patience), 0);
     for (const auto* const name : {"bronze", "silver", "gold", "platinum", "diamond", "counter", "redisson",
                                    "multilock", "redlock", "fallback", "table", "holdfast"})
         EXPECT_NE(("\n" + run.output()).find("\n" + std::string{name} + " "), std::string::npos)
@@ -73,7 +73,7 @@ TEST(cli_lab, lists_the_rungs) {
 TEST(cli_lab, lists_the_rungs_for_machines) {
     const show_place place;
     child_process run{lab({"--json"}), place.environment()};
-    ASSERT_EQ(run.wait(show_limit), 0);
+    ASSERT_EQ(run.wait(patience), 0);
     EXPECT_EQ(nlohmann::json::parse(run.output()).at("rungs").at(0).at("rung"), "bronze");
 }
 
@@ -87,7 +87,7 @@ TEST(cli_lab, writes_a_page_that_needs_nothing_else) {
     const temp_dir out;
     const auto file = (out.path() / "a page.html").string();
     child_process run{lab({"gold", "--html", file}), place.environment()};
-    ASSERT_EQ(run.wait(show_limit), 0) << run.errors();
+    ASSERT_EQ(run.wait(patience), 0) << run.errors();
     EXPECT_NE(run.output().find(file), std::string::npos) << run.output();
     const auto page = content_of(file);
     EXPECT_TRUE(page.starts_with("<!doctype html>"));
@@ -101,7 +101,7 @@ TEST(cli_lab, writes_a_page_that_needs_nothing_else) {
 TEST(cli_lab, gives_the_page_to_standard_output) {
     const show_place place;
     child_process run{lab({"gold", "--html", "-", "--lang", "zh"}), place.environment()};
-    ASSERT_EQ(run.wait(show_limit), 0) << run.errors();
+    ASSERT_EQ(run.wait(patience), 0) << run.errors();
     EXPECT_TRUE(run.output().starts_with("<!doctype html>")) << run.output().substr(0, 200);
     EXPECT_NE(run.output().find("lang=\"zh-CN\""), std::string::npos);
 }
@@ -109,7 +109,7 @@ TEST(cli_lab, gives_the_page_to_standard_output) {
 TEST(cli_lab, says_before_it_plays_that_a_file_cannot_be_written) {
     const show_place place;
     child_process run{lab({"--all", "--html", "/nonexistent/page.html"}), place.environment()};
-    EXPECT_EQ(run.wait(10s), 64);
+    EXPECT_EQ(run.wait(patience), 64);
     EXPECT_NE(run.errors().find("/nonexistent/page.html"), std::string::npos) << run.errors();
 }
 
@@ -118,7 +118,7 @@ TEST(cli_lab, a_full_disk_is_told) {
     for (const auto* const what : {"lab", "lab --json", "lab gold", "--help"}) {
         child_process run{{"sh", "-c", std::string{"exec \"$0\" "} + what + " > /dev/full", HOLDFAST_COMMAND},
                           place.environment()};
-        EXPECT_EQ(run.wait(show_limit), 74) << what;
+        EXPECT_EQ(run.wait(patience), 74) << what;
         EXPECT_NE(run.errors().find("cannot be written"), std::string::npos) << what << run.errors();
     }
     EXPECT_TRUE(place.empty());
@@ -127,14 +127,14 @@ TEST(cli_lab, a_full_disk_is_told) {
 TEST(cli_lab, a_page_wants_something_played) {
     const show_place place;
     child_process run{lab({"--html", "page.html"}), place.environment()};
-    EXPECT_EQ(run.wait(10s), 64);
+    EXPECT_EQ(run.wait(patience), 64);
     EXPECT_NE(run.errors().find("--all"), std::string::npos) << run.errors();
 }
 
 TEST(cli_lab, tells_in_plain_lines_when_nobody_watches_a_terminal) {
     const show_place place;
     child_process run{lab({"platinum"}), place.environment()};
-    ASSERT_EQ(run.wait(show_limit), 0) << run.errors();
+    ASSERT_EQ(run.wait(patience), 0) << run.errors();
     for (const char c : {'\x1b', '\r', '\x80', '\xe2'}) EXPECT_EQ(run.output().find(c), std::string::npos);
     EXPECT_NE(run.output().find("Flaw seen."), std::string::npos) << run.output();
     EXPECT_NE(run.output().find("Cured."), std::string::npos) << run.output();
@@ -145,14 +145,14 @@ TEST(cli_lab, says_so_when_a_flaw_does_not_show) {
     // Diamond has what gold lacks, so gold's schedule must not succeed on it.
     const show_place place;
     child_process run{lab({"gold", "--on", "diamond"}), place.environment()};
-    EXPECT_EQ(run.wait(show_limit), 0) << run.errors();
+    EXPECT_EQ(run.wait(patience), 0) << run.errors();
     EXPECT_NE(run.output().find("The flaw is not seen."), std::string::npos) << run.output();
 }
 
 TEST(cli_lab, plays_on_any_scheme_and_says_what_cannot_be_played) {
     const show_place place;
     child_process run{lab({"counter_lua", "--on", "table_clock", "--json"}), place.environment()};
-    EXPECT_EQ(run.wait(show_limit), 0) << run.errors();
+    EXPECT_EQ(run.wait(patience), 0) << run.errors();
     const auto told = nlohmann::json::parse(run.output())["rungs"][0]["schedules"];
     EXPECT_FALSE(told[0]["plays"][0].contains("broken")) << told[0];
     EXPECT_NE(told[1]["plays"][0]["broken"].get<std::string>().find("no Redis"), std::string::npos)
@@ -164,7 +164,7 @@ TEST(cli_lab, plays_on_any_scheme_and_says_what_cannot_be_played) {
 TEST(cli_lab, draws_nothing_from_processes_that_fail) {
     const show_place place;
     child_process run{lab({"--all", "--on", "nothing", "--json"}), place.environment()};
-    EXPECT_EQ(run.wait(show_limit), 0) << run.errors();
+    EXPECT_EQ(run.wait(patience), 0) << run.errors();
     const auto told = nlohmann::json::parse(run.output());
     for (const auto& rung : told["rungs"]) {
         for (const auto& schedule : rung["schedules"]) {
@@ -177,6 +177,15 @@ TEST(cli_lab, draws_nothing_from_processes_that_fail) {
     }
 }
 
+TEST(cli_lab, tells_below_the_table_in_chinese_what_could_not_be_played) {
+    const show_place place;
+    child_process run{lab({"--all", "--on", "nothing", "--lang", "zh"}), place.environment()};
+    EXPECT_EQ(run.wait(patience), 0) << run.errors();
+    EXPECT_EQ(run.output().find("as predicted"), std::string::npos) << run.output();
+    EXPECT_NE(run.output().find("\u65e0\u6cd5\u8fd9\u6837\u6f14\u793a\uff1a"), std::string::npos)
+        << run.output();
+}
+
 TEST(cli_lab, plays_in_a_folder_with_an_odd_name) {
     const show_place place;
     const temp_dir around;
@@ -185,7 +194,7 @@ TEST(cli_lab, plays_in_a_folder_with_an_odd_name) {
     const child_process::environment there{{"TMPDIR", odd.string()}, {"NO_COLOR", "1"}};
     for (const auto* const rung : {"redlock", "replica"}) {
         child_process run{lab({rung}), there};
-        EXPECT_EQ(run.wait(show_limit), 0) << run.output() << run.errors();
+        EXPECT_EQ(run.wait(patience), 0) << run.output() << run.errors();
     }
     EXPECT_TRUE(fs::is_empty(odd));
 }
@@ -199,9 +208,9 @@ TEST(cli_lab, can_be_interrupted_while_a_server_starts) {
     auto with = place.environment();
     with.emplace_back("PATH", programs.path().string() + ":/usr/bin:/bin");
     child_process run{lab({"gold"}), with};
-    ASSERT_TRUE(eventually(20s, [&] { return !children_of(run.pid()).empty(); }));
+    ASSERT_TRUE(eventually(patience, [&] { return !children_of(run.pid()).empty(); }));
     run.signal(SIGINT);
-    EXPECT_EQ(run.wait(10s), 128 + SIGINT) << run.errors();
+    EXPECT_EQ(run.wait(patience), 128 + SIGINT) << run.errors();
     EXPECT_TRUE(place.empty());
 }
 
@@ -209,21 +218,21 @@ TEST(cli_lab, plays_a_schedule_on_any_scheme) {
     // Bronze never sets a TTL, so it shows silver's flaw too.
     const show_place place;
     child_process run{lab({"silver", "--on", "bronze", "--json"}), place.environment()};
-    EXPECT_EQ(run.wait(show_limit), 0) << run.errors();
+    EXPECT_EQ(run.wait(patience), 0) << run.errors();
     EXPECT_EQ(nlohmann::json::parse(run.output())["rungs"][0]["schedules"][0]["plays"][0]["flaw_seen"], true);
 }
 
 TEST(cli_lab, names_the_rungs_when_there_is_none_of_that_name) {
     const show_place place;
     child_process run{lab({"wood"}), place.environment()};
-    EXPECT_EQ(run.wait(show_limit), 64);
+    EXPECT_EQ(run.wait(patience), 64);
     EXPECT_NE(run.errors().find("bronze, silver, gold"), std::string::npos) << run.errors();
 }
 
 TEST(cli_lab, names_the_schemes_when_there_is_none_of_that_name) {
     const show_place place;
     child_process run{lab({"gold", "--on", "wood"}), place.environment()};
-    EXPECT_EQ(run.wait(show_limit), 64);
+    EXPECT_EQ(run.wait(patience), 64);
     EXPECT_NE(run.errors().find("counter_lua, redisson"), std::string::npos) << run.errors();
 }
 
@@ -232,7 +241,7 @@ TEST(cli_lab, names_the_package_when_there_is_no_redis_server) {
     auto without = place.environment();
     without.emplace_back("PATH", place.path());
     child_process run{lab({"gold"}), without};
-    EXPECT_EQ(run.wait(show_limit), 69);
+    EXPECT_EQ(run.wait(patience), 69);
     EXPECT_NE(run.errors().find("apt-get install redis-server"), std::string::npos) << run.errors();
     EXPECT_TRUE(place.empty());
 }
@@ -241,8 +250,8 @@ TEST(cli_lab, several_run_at_once) {
     const show_place place;
     child_process one{lab({"gold", "--json"}), place.environment()};
     child_process other{lab({"gold", "--json"}), place.environment()};
-    EXPECT_EQ(one.wait(show_limit), 0) << one.errors();
-    EXPECT_EQ(other.wait(show_limit), 0) << other.errors();
+    EXPECT_EQ(one.wait(patience), 0) << one.errors();
+    EXPECT_EQ(other.wait(patience), 0) << other.errors();
     EXPECT_TRUE(place.empty());
 }
 
@@ -250,7 +259,7 @@ TEST(cli_lab, several_run_at_once) {
 class lab_in_progress : public ::testing::Test {
   protected:
     lab_in_progress() : run_{lab({"gold", "--runs", "1000", "--html", page_}), place_.environment()} {
-        started_ = eventually(20s, [this] {
+        started_ = eventually(patience, [this] {
             children_ = children_of(run_.pid());
             return children_.size() >= 3;
         });
@@ -267,7 +276,7 @@ class lab_in_progress : public ::testing::Test {
 TEST_F(lab_in_progress, leaves_nothing_behind_when_interrupted) {
     ASSERT_TRUE(started_) << run_.errors() << run_.output();
     run_.signal(SIGINT);
-    EXPECT_EQ(run_.wait(10s), 128 + SIGINT);
+    EXPECT_EQ(run_.wait(patience), 128 + SIGINT);
     EXPECT_TRUE(all_gone(children_));
     EXPECT_TRUE(place_.empty());
     EXPECT_FALSE(fs::exists(page_));
@@ -277,7 +286,7 @@ TEST_F(lab_in_progress, leaves_nothing_behind_when_interrupted) {
 TEST_F(lab_in_progress, takes_its_processes_along_when_killed) {
     ASSERT_TRUE(started_) << run_.errors() << run_.output();
     run_.kill();
-    EXPECT_TRUE(eventually(10s, [this] { return all_gone(children_); }));
+    EXPECT_TRUE(eventually(patience, [this] { return all_gone(children_); }));
     EXPECT_TRUE(processes_that_mention(place_.path()).empty());
 }
 

@@ -1,5 +1,6 @@
 // `holdfast run` and a lock that is lost, or held too long or not long enough.
 #include "server/cli_scene.hpp"
+#include "support/stalls.hpp"
 
 namespace holdfast::test::cli {
 namespace {
@@ -46,7 +47,8 @@ TEST_F(lost_lock, frozen_store_ends_the_command_before_another_can_have_the_lock
     server.pause();
     ASSERT_TRUE(command.wait_for_output("told", patience));
     ASSERT_TRUE(eventually(patience, [&] { return is_dead(pid); }));
-    EXPECT_LT(std::chrono::steady_clock::now() - before, left);
+    // The guard ends it in time; a test that the machine has stopped meanwhile sees it late.
+    EXPECT_LT(std::chrono::steady_clock::now() - before, left + taken_by_the_machine());
     EXPECT_EQ(outcome_of(command).code, 75);
     server.resume();
 }
@@ -61,17 +63,15 @@ TEST_F(lost_lock, what_the_command_started_is_ended_with_it) {
     EXPECT_TRUE(eventually(patience, [&] { return is_dead(grandchild); }));
 }
 
-TEST_F(lost_lock, holdfast_that_was_stopped_too_long_kills_at_once) {
-    auto command = start({"run", "--ttl", "1s", "a", "--", "sh", "-c", deaf});
+TEST_F(lost_lock, command_of_a_holdfast_that_is_stopped_is_ended_before_the_lock_is_free) {
+    auto command = start({"run", "--ttl", "2s", "a", "--", "sh", "-c", deaf});
     const auto pid = pid_told(command, "pid");
     ASSERT_NE(pid, 0);
     command.pause();
     ASSERT_TRUE(eventually(patience, [&] { return !is_held("a"); }));
+    EXPECT_TRUE(is_dead(pid));
     command.resume();
-    EXPECT_TRUE(eventually(patience, [&] { return is_dead(pid); }));
-    const auto ended = outcome_of(command);
-    EXPECT_EQ(ended.code, 75);
-    EXPECT_EQ(ended.output.find("told"), std::string::npos) << "there was no time for TERM";
+    EXPECT_EQ(outcome_of(command).code, 75);
 }
 
 TEST_F(lost_lock, policy_kill_does_not_ask) {
@@ -95,21 +95,35 @@ TEST_F(lost_lock, policy_ignore_tells_by_the_pipe) {
 
 TEST_F(lost_lock, max_hold_ends_the_command) {
     const auto begun = std::chrono::steady_clock::now();
-    auto command = start({"run", "--max-hold", "300ms", "--grace", "200ms", "a", "--", "sh", "-c", deaf});
+    auto command = start({"run", "--max-hold", "3s", "--grace", "1s", "a", "--", "sh", "-c", deaf});
     const auto ended = outcome_of(command);
     EXPECT_EQ(ended.code, 75);
-    EXPECT_GE(std::chrono::steady_clock::now() - begun, 500ms);
+    EXPECT_GE(std::chrono::steady_clock::now() - begun, 4s);
     EXPECT_NE(ended.output.find("told"), std::string::npos);
     EXPECT_FALSE(is_held("a"));
 }
 
+TEST_F(lost_lock, second_term_while_it_is_being_ended_is_handed_on_and_told_once) {
+    auto command = start({"run", "--max-hold", "300ms", "--grace", "8s", "a", "--", "sh", "-c",
+                          "n=0; trap 'n=$((n+1)); echo told=$n; [ $n -lt 2 ] || exit 0' TERM; echo ready; "
+                          "while :; do sleep 0.02; done"});
+    ASSERT_TRUE(command.wait_for_output("told=1", patience));
+    command.signal(SIGTERM);
+    const auto ended = outcome_of(command);
+    EXPECT_EQ(ended.code, 75);
+    EXPECT_EQ(ended.output, "ready\ntold=1\ntold=2\n");
+    const auto first = ended.errors.find("holdfast: the time of --max-hold for \"a\" is over");
+    EXPECT_NE(first, std::string::npos) << ended.errors;
+    EXPECT_EQ(ended.errors.find("holdfast: ", first + 1), std::string::npos) << ended.errors;
+}
+
 TEST_F(lost_lock, at_least_keeps_others_out_after_a_short_command) {
-    auto command = start({"run", "--json-fd", "1", "--at-least", "1s", "a", "--", "sh", "-c", "exit 4"});
     const auto begun = std::chrono::steady_clock::now();
+    auto command = start({"run", "--json-fd", "1", "--at-least", "5s", "a", "--", "sh", "-c", "exit 4"});
     ASSERT_TRUE(command.wait_for_output("\"exited\"", patience));
     EXPECT_EQ(run({"run", "-n", "a", "--", "true"}).code, 1);
     EXPECT_EQ(outcome_of(command).code, 4);
-    EXPECT_GE(std::chrono::steady_clock::now() - begun, 900ms);
+    EXPECT_GE(std::chrono::steady_clock::now() - begun, 5s);
     EXPECT_EQ(run({"run", "-n", "a", "--", "true"}).code, 0);
 }
 
@@ -122,7 +136,7 @@ TEST_F(lost_lock, signal_ends_at_least) {
 }
 
 TEST_F(lost_lock, lock_is_renewed_whatever_the_ttl_is) {
-    auto command = start({"run", "--ttl", "300ms", "a", "--", "sleep", "1.5"});
+    auto command = start({"run", "--ttl", "3s", "a", "--", "sleep", "5"});
     EXPECT_EQ(outcome_of(command).code, 0);
 }
 

@@ -73,11 +73,37 @@ TEST_F(run_command, wait_is_over_in_time) {
 TEST_F(run_command, store_that_cannot_be_reached_is_69) {
     const auto url = "redis://127.0.0.1:" + std::to_string(server.port());
     server.stop();
-    auto command = start_command({"--url", url, "run", "a", "--", "true"});
+    auto command = start_command({"--url", url, "run", "-n", "a", "--", "true"});
     const auto refused = outcome_of(command);
     EXPECT_EQ(refused.code, 69);
     EXPECT_NE(refused.errors.find("is the server running"), std::string::npos) << refused.errors;
     EXPECT_EQ(std::ranges::count(refused.errors, '\n'), 1) << "one sentence";
+}
+
+TEST_F(run_command, wait_that_begins_in_an_outage_says_so_once_and_gets_the_lock_when_it_is_over) {
+    const std::string url = server.url();
+    server.stop();
+    auto command = start_command({"--url", url, "run", "-w", "1m", "a", "--", "echo", "in"});
+    ASSERT_TRUE(command.wait_for_output("holdfast: waiting: ", patience));
+    server.start();
+    const auto ended = outcome_of(command);
+    EXPECT_EQ(ended.code, 0);
+    EXPECT_EQ(ended.output, "in\n");
+    EXPECT_EQ(std::ranges::count(ended.errors, '\n'), 1) << ended.errors;
+}
+
+TEST_F(run_command, outage_that_outlasts_the_wait_is_69) {
+    const std::string url = server.url();
+    server.stop();
+    for (const std::string wait : {"300ms", "3s"}) {
+        auto command = start_command({"--url", url, "run", "-w", wait, "a", "--", "true"});
+        EXPECT_EQ(outcome_of(command).code, 69);
+    }
+    const temp_dir folder;
+    const auto file = (folder.path() / "holdfast.conf").string();
+    std::ofstream{file} << "patience = 300ms\n";
+    auto command = start_command({"--url", url, "--config", file, "run", "a", "--", "true"});
+    EXPECT_EQ(outcome_of(command).code, 69) << "without a limit of its own it waits as long as the patience";
 }
 
 TEST(run_command_with_password, wrong_password_is_69_and_is_not_shown) {
@@ -361,7 +387,7 @@ TEST_F(run_command, waiter_enters_soon_after_a_foreign_release) {
         best = std::min(best, std::chrono::steady_clock::now() - freed);
         EXPECT_EQ(outcome_of(command).code, 0);
     }
-    EXPECT_LE(best, 100ms);
+    EXPECT_LE(best, 100ms * slower);
 }
 
 TEST_F(run_command, waiter_is_woken_by_the_release_of_another_run) {
@@ -400,8 +426,8 @@ TEST_F(run_command, short_wait_is_told_of_where_answers_are_quick) {
     hold_as_another_client("a");
     const test::temp_dir folder;
     const auto file = (folder.path() / "holdfast.conf").string();
-    std::ofstream{file} << "answer_timeout = 200ms\n";
-    const auto waited = run({"--config", file, "run", "--json-fd", "1", "-w", "1s", "a", "--", "true"});
+    std::ofstream{file} << "answer_timeout = 700ms\n";
+    const auto waited = run({"--config", file, "run", "--json-fd", "1", "-w", "2s", "a", "--", "true"});
     EXPECT_EQ(waited.code, 1);
     EXPECT_NE(waited.output.find("\"waiting\""), std::string::npos) << waited.output << waited.errors;
     EXPECT_EQ(run({"run", "--json-fd", "1", "-w", "1s", "a", "--", "true"}).output.find("\"waiting\""),
@@ -448,6 +474,20 @@ TEST_F(run_command, any_bytes_are_a_name) {
         EXPECT_TRUE(is_held(name)) << name;
         (void)outcome_of(command);
         EXPECT_FALSE(is_held(name)) << name;
+    }
+}
+
+TEST_F(run_command, names_between_two_pairs_of_dashes_may_begin_with_one) {
+    EXPECT_EQ(run({"run", "-n", "--", "-dash", "--", "sh", "-c", "echo \"$HOLDFAST_LOCK\""}).output,
+              "-dash\n");
+    EXPECT_EQ(run({"run", "--", "--help", "-n", "--", "sh", "-c", "echo \"$HOLDFAST_LOCK\""}).output,
+              "--help\n-n\n");
+    EXPECT_EQ(run({"run", "a", "--", "echo", "--", "-b"}).output, "-- -b\n") << "a name is there already";
+    for (const auto& wrong : {words{"run", "--", "-dash", "--"}, words{"run", "--", "--", "true"},
+                              words{"run", "--", "-dash", "true"}, words{"run", "-n", "--"}}) {
+        const auto refused = run(wrong);
+        EXPECT_EQ(refused.code, 64) << refused.errors;
+        EXPECT_EQ(std::ranges::count(refused.errors, '\n'), 1) << refused.errors;
     }
 }
 

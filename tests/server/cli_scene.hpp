@@ -19,9 +19,6 @@ namespace holdfast::test::cli {
 using namespace std::chrono_literals;
 using words = std::vector<std::string>;
 
-// Waiting longer than this is a failure, on the slowest machine.
-inline constexpr auto patience = 20s;
-
 struct outcome {
     int code = -1;
     std::string output;

@@ -19,8 +19,6 @@ namespace holdfast::test::cli {
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-inline constexpr auto show_limit = 120s;
-
 // The command lines of all processes that mention `text`, as a demo's server does its folder. Zombies have
 // none.
 inline std::vector<std::string> processes_that_mention(const std::string& text) {

@@ -17,7 +17,9 @@ namespace {
 // A person at an interactive shell: types, and reads what the terminal shows.
 class person {
   public:
-    explicit person(const std::string& url) {
+    // Without job control the shell neither stops its jobs nor gives the terminal to anybody.
+    enum class job_control { yes, no };
+    explicit person(const std::string& url, job_control jobs = job_control::yes) {
         int master = -1;
         const pid_t parent = ::getpid();
         shell_ = ::forkpty(&master, nullptr, nullptr, nullptr);
@@ -27,6 +29,7 @@ class person {
             ::setenv("HOLDFAST_URL", url.c_str(), 1);
             ::setenv("HOLDFAST", HOLDFAST_COMMAND, 1);
             ::setenv("PS1", "", 1);
+            if (jobs == job_control::no) ::execlp("sh", "sh", nullptr);
             // -m: job control. No prompt and no editing, so that only what is typed and printed is on the
             // screen.
             ::execlp("bash", "bash", "--norc", "--noprofile", "--noediting", "-i", nullptr);
@@ -135,14 +138,52 @@ TEST_F(on_a_terminal, background_job_that_reads_stops_until_it_is_brought_to_the
     EXPECT_TRUE(someone.sees("<words>")) << someone.screen();
 }
 
-TEST_F(on_a_terminal, lock_lost_while_stopped_ends_the_command_when_it_is_continued) {
+// The shell's group is orphaned, and so nothing in it can be stopped by a key.
+class without_job_control : public command_test {
+  protected:
+    void SetUp() override {
+        someone.types("set +m; PS1=; stty -echo\n\"$HOLDFAST\" --version\n");
+        ASSERT_TRUE(someone.sees("holdfast 0")) << someone.screen();
+    }
+    person someone{server.url(), person::job_control::no};
+};
+
+TEST_F(without_job_control, key_that_stops_does_nothing) {
+    someone.types("\"$HOLDFAST\" run a -- sh -c 'echo ready; read x; echo \"<$x>\"'\n");
+    ASSERT_TRUE(someone.sees("ready"));
+    someone.presses('Z');
+    someone.types("words\n");
+    EXPECT_TRUE(someone.sees("<words>")) << someone.screen();
+    someone.types("echo code=$?\n");
+    EXPECT_TRUE(someone.sees("code=0")) << someone.screen();
+}
+
+TEST_F(without_job_control, terminal_comes_back_from_a_job_of_a_killed_command) {
+    someone.types("\"$HOLDFAST\" run a -- bash --norc -mc \"sh -c 'echo ready; exec sleep 100'; :\"\n");
+    ASSERT_TRUE(someone.sees("ready"));
+    free_as_another_client("a");
+    ASSERT_TRUE(someone.sees("the lock \"a\" was lost")) << someone.screen();
+    someone.types("echo code=$?\n");
+    EXPECT_TRUE(someone.sees("code=75")) << someone.screen();
+}
+
+TEST_F(on_a_terminal, interrupt_ends_at_least_when_the_command_that_had_the_keys_has_ended) {
+    someone.types("\"$HOLDFAST\" run --json-fd 2 --at-least 1h a -- true\n");
+    ASSERT_TRUE(someone.sees("\"exited\""));
+    someone.presses('C');
+    someone.types("echo code=$?\n");
+    EXPECT_TRUE(someone.sees("code=130")) << someone.screen();
+}
+
+TEST_F(on_a_terminal, lock_lost_while_stopped_has_ended_the_command_when_it_is_continued) {
     someone.types("\"$HOLDFAST\" run --ttl 1s a -- sh -c 'echo rea''dy; read x; echo still''here'\n");
     ASSERT_TRUE(someone.sees("ready"));
     someone.presses('Z');
     ASSERT_TRUE(someone.sees("Stopped"));
     ASSERT_TRUE(eventually(patience, [&] { return !is_held("a"); }));
     someone.types("fg\n");
-    ASSERT_TRUE(someone.sees("was lost"));
+    // "not renewed in time", or "lost" if the client says so before the guard does.
+    ASSERT_TRUE(someone.sees("holdfast: the lock \"a\" was ")) << someone.screen();
     someone.types("echo code=$?\n");
     EXPECT_TRUE(someone.sees("code=75")) << someone.screen();
     EXPECT_EQ(someone.screen().find("stillhere"), std::string::npos);
@@ -177,6 +218,16 @@ TEST_F(on_a_terminal, evict_asks) {
     someone.types("y\n");
     EXPECT_TRUE(someone.sees("evicted \"a\""));
     EXPECT_FALSE(is_held("a"));
+}
+
+TEST_F(on_a_terminal, evict_leaves_a_holder_that_came_while_it_asked) {
+    hold_as_another_client("a");
+    someone.types("\"$HOLDFAST\" evict a\n");
+    ASSERT_TRUE(someone.sees("[y/N] "));
+    server.command({"SET", "a", "somebody else", "PX", "60000"});
+    someone.types("y\n");
+    EXPECT_TRUE(someone.sees("another client came meanwhile and holds \"a\"; nothing was evicted"));
+    EXPECT_EQ(server.command({"GET", "a"}).text, "somebody else");
 }
 
 TEST_F(on_a_terminal, ls_shows_a_table) {

@@ -89,7 +89,7 @@ TEST_P(cluster_failover, leaves_the_other_servers_alone) {
     EXPECT_TRUE(held.valid());
     EXPECT_EQ(held.release(), release_outcome::released);
     ASSERT_TRUE(eventually(patience, [&] { return scene().is_well(); }));
-    EXPECT_TRUE(lock.try_lock());
+    EXPECT_TRUE(lock.try_acquire());
     mend(lost);
 }
 

@@ -284,15 +284,22 @@ TEST_F(a_user_with_few_rights, the_error_of_who_locks_names_it_and_points_to_the
         recursive_mutex m{c, "job"};
         (void)m.try_acquire();
     };
-    const auto has = [](const std::string& text, const std::string& part) {
-        return text.find(part) != std::string::npos && text.find("holdfast doctor") != std::string::npos;
+    const auto lower = [](std::string text) {
+        for (char& c : text)
+            if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+        return text;
+    };
+    const auto has = [&](const std::string& text, const std::string& part) {
+        // Valkey spells the commands of scripts in small letters.
+        return lower(text).find(lower(part)) != std::string::npos &&
+               text.find("holdfast doctor") != std::string::npos;
     };
     let("~* &* +@all -set");
     EXPECT_TRUE(has(told(lock), "the right to run set")) << told(lock);
     let("~other &* +@all");
     EXPECT_TRUE(has(told(lock), "the right to a key")) << told(lock);
     let("~* &* +@all -hkeys");
-    EXPECT_TRUE(has(told(lock_recursive), "the right to run HKEYS")) << told(lock_recursive);
+    EXPECT_TRUE(has(told(lock_recursive), "the right to run hkeys")) << told(lock_recursive);
 
     // Who may not listen polls, and an event says so.
     let("~* resetchannels +@all");

@@ -158,6 +158,25 @@ TEST_F(doctor_of_a_cluster, looks_at_every_node) {
     EXPECT_EQ(said(examined(scene().server(0).url()), "cluster-client"), severity::warning);
 }
 
+// Rights are each server's own.
+TEST_F(doctor_of_a_cluster, finds_a_right_that_the_user_lacks_on_one_server) {
+    const auto odd = scene().masters().front();
+    for (std::size_t i = 0; i < scene().size(); ++i) {
+        ASSERT_EQ(scene()
+                      .server(i)
+                      .command(split("ACL SETUSER guest reset on >word ~* &* +@all" +
+                                     std::string{i == odd ? " -zpopmin" : ""}))
+                      .text,
+                  "OK");
+    }
+    const auto all = examined(scene().url("guest:word@"), {.name = lock_name{"job"}, .kind = {}});
+    const auto some = missing(all);
+    ASSERT_EQ(some.size(), 1U) << all_of(all);
+    EXPECT_EQ(some[0].subject, "127.0.0.1:" + std::to_string(scene().server(odd).port()));
+    EXPECT_EQ(some[0].mending, "ACL SETUSER guest +zpopmin");
+    for (std::size_t i = 0; i < scene().size(); ++i) scene().server(i).command({"ACL", "DELUSER", "guest"});
+}
+
 TEST_F(doctor_of_a_cluster, says_that_a_lock_cannot_have_this_name) {
     for (const std::string name : {"a{b", "{tag}x"}) {
         for (const auto of : {backend::kind::fair, backend::kind::native}) {

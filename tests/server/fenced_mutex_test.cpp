@@ -38,18 +38,19 @@ TEST(a_fenced_mutex, is_given_back_for_a_waiter_that_left_while_its_bid_was_answ
         (void)wanted.acquire(ec, {.stop = stop.get_token()});
         return ec;
     });
-    ASSERT_TRUE(test::eventually(10s, [&] { return inspect(holders, "ledger").queue.size() == 1; }));
+    ASSERT_TRUE(
+        test::eventually(test::patience, [&] { return inspect(holders, "ledger").queue.size() == 1; }));
 
     // The lock is handed over, the waiter asks for its fence, and is called off before it has heard anything.
     proxy.hold_reply_of(bid);
     first.release();
-    ASSERT_TRUE(test::eventually(10s, [&] { return proxy.count().replies_held == 1; }));
+    ASSERT_TRUE(test::eventually(test::patience, [&] { return proxy.count().replies_held == 1; }));
     const auto asked_before = proxy.count_of(take_fence);
     stop.request_stop();
     EXPECT_EQ(waiting.get(), errc::cancelled);
 
     proxy.release_replies();
-    ASSERT_TRUE(test::eventually(10s, [&] { return proxy.count_of(take_fence) > asked_before; }));
+    ASSERT_TRUE(test::eventually(test::patience, [&] { return proxy.count_of(take_fence) > asked_before; }));
     EXPECT_TRUE(held_first.try_acquire_for(2s)) << "taken for nobody, until the lease runs out";
 }
 

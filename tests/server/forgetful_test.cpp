@@ -9,7 +9,7 @@
 namespace holdfast::test {
 namespace {
 
-// With room for a machine that is busy. Two of them fit into `patience`.
+// With room for a machine that is busy.
 constexpr milliseconds longest = slower > 1 ? 8s : 4s;
 
 std::string quarantine(const std::string& what) {

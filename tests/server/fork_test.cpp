@@ -12,7 +12,7 @@ class forked : public ::testing::Test {
   protected:
     using lock_type = std::remove_reference_t<decltype(Kind::make(std::declval<client&>(), ""))>;
     redis_server server;
-    std::unique_ptr<client> c = std::make_unique<client>(settings(server.url(), 1s));
+    std::unique_ptr<client> c = std::make_unique<client>(settings(server.url(), 4s));
     std::unique_ptr<lock_type> lock{new lock_type(Kind::make(*c, "job"))};
 };
 TYPED_TEST_SUITE(forked, all_kinds, kind_names);
@@ -47,7 +47,7 @@ TYPED_TEST(forked, child_holds_nothing_and_its_end_releases_nothing) {
     EXPECT_EQ(TypeParam::holder(this->server, "job"), held.owner().str());
     // The connection is as good as before: renewals go on beyond the lease.
     const auto renewals = this->c->stats().renewals;
-    EXPECT_TRUE(eventually(patience, [&] { return this->c->stats().renewals >= renewals + 8; }));
+    EXPECT_TRUE(eventually(patience, [&] { return this->c->stats().renewals >= renewals + 7; }));
     EXPECT_EQ(this->c->stats().renewals_failed, 0U);
     EXPECT_TRUE(held.valid());
     EXPECT_EQ(held.release(), release_outcome::released);

@@ -81,6 +81,25 @@ TYPED_TEST(full_memory, keeps_nobody_out_who_comes_when_there_is_room_again) {
     EXPECT_TRUE(waiter.get().valid());
 }
 
+// A client that has its place in line already is refused when it asks again: memory may come back.
+TYPED_TEST(full_memory, does_not_end_a_wait_that_is_longer_than_an_outage_is_sat_out) {
+    auto how = settings(this->server.url(), 600ms);
+    how.patience = 100ms;
+    how.poll_gap = 20ms;
+    client e{how};
+    auto theirs = TypeParam::make(e, "job");
+    lease held = this->lock.acquire();
+    auto waiter = waiter_for(theirs);
+    ASSERT_TRUE(waits<TypeParam>(this->server, "job"));
+    this->fill();
+    const auto asked = e.stats().commands_sent;
+    EXPECT_TRUE(eventually(patience, [&] { return ready(waiter) || e.stats().commands_sent >= asked + 30; }));
+    EXPECT_FALSE(ready(waiter));
+    this->make_room();
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_TRUE(waiter.get().valid());
+}
+
 TEST(eviction, is_a_risk_that_the_client_is_told_of) {
     redis_server server{{.config = {"maxmemory-policy volatile-lru"}}};
     client c{server.url()};

@@ -4,7 +4,7 @@
 namespace holdfast::test {
 namespace {
 
-constexpr milliseconds lease_time = 500ms;
+constexpr milliseconds lease_time = 2s;
 
 // Holds "job" and says so; then looks at its lease when it is told to, and reports what it sees.
 template <class Kind>
@@ -16,7 +16,8 @@ child_process owner_process(const std::string& url) {
         parent.report("held");
         (void)parent.await_line();
         parent.report(held.valid() ? "valid" : "not valid");
-        parent.report(eventually(5s, [&] { return held.lost().stop_requested(); }) ? "lost" : "not lost");
+        parent.report(eventually(patience, [&] { return held.lost().stop_requested(); }) ? "lost"
+                                                                                         : "not lost");
         parent.report(held.release() == release_outcome::already_lost ? "already lost" : "another outcome");
         return 0;
     });
@@ -42,13 +43,13 @@ TYPED_TEST(owner_process_test, killed_while_holding_frees_the_lock_within_its_le
     this->owner.kill();
     const lease got = waiter.get();
     EXPECT_TRUE(got.valid());
-    EXPECT_LT(since_death.took(), lease_time + 1s);
+    EXPECT_LT(since_death.took(), lease_time + 1s + slack);  // a poll gap
 }
 
 TYPED_TEST(owner_process_test, killed_while_holding_leaves_a_lock_that_runs_out_by_itself) {
     this->owner.kill();
-    EXPECT_GT(pttl(this->server, "job"), 0ms);
-    EXPECT_TRUE(eventually(lease_time + slack, [&] { return !exists(this->server, "job"); }));
+    EXPECT_NE(pttl(this->server, "job"), -1ms) << "it has no end";
+    EXPECT_TRUE(eventually(patience, [&] { return !exists(this->server, "job"); }));
 }
 
 TYPED_TEST(owner_process_test, stopped_beyond_its_lease_knows_at_once_and_harms_nobody) {

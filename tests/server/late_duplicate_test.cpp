@@ -7,7 +7,7 @@ namespace {
 template <class Kind>
 class late_duplicate : public ::testing::Test {
   protected:
-    void SetUp() override { ASSERT_TRUE(lock.acquire().release()); }
+    void SetUp() override { ASSERT_TRUE(used_once(lock)); }
 
     static config impatient(const std::string& url) {
         config c = settings(url);
@@ -53,7 +53,7 @@ TYPED_TEST(late_duplicate, of_a_try_without_answer_is_undone) {
 }
 
 TYPED_TEST(late_duplicate, over_a_connection_that_was_given_up_is_undone) {
-    ASSERT_TRUE(this->lock_cut_off.acquire().release());
+    ASSERT_TRUE(used_once(this->lock_cut_off));
     diary events{this->hasty_and_cut_off};
     const auto before = this->grants();
     this->server.pause();

@@ -77,7 +77,7 @@ TEST_F(a_redlock_in_trouble, with_three_members_dead_is_unavailable_soon_and_lea
     for (int i = 0; i < 3; ++i) {
         stopwatch since;
         try {
-            (void)m.acquire();
+            (void)m.try_acquire();
             ADD_FAILURE() << "acquired";
         } catch (const error& e) {
             EXPECT_EQ(e.code(), errc::unavailable) << e.what();
@@ -90,6 +90,17 @@ TEST_F(a_redlock_in_trouble, with_three_members_dead_is_unavailable_soon_and_lea
     }
     for (const auto i : {3U, 4U})
         EXPECT_TRUE(eventually(patience, [&] { return servers[i].command({"EXISTS", "job"}).number == 0; }));
+}
+
+TEST_F(a_redlock_in_trouble, wait_goes_on_until_a_majority_answers_again) {
+    client c{settings(net_url(strict))};
+    mutex m{c, "job"};
+    ready(c);
+    for (const auto i : {0U, 1U, 2U}) servers[i].pause();
+    auto waiter = in_background([&] { return m.try_acquire_for(patience); });
+    EXPECT_FALSE(test::ready(waiter, 10 * node_timeout));
+    for (const auto i : {0U, 1U, 2U}) servers[i].resume();
+    EXPECT_TRUE(waiter.get().valid());
 }
 
 // The commands were on their way when they were given up, and are carried out much later.
@@ -132,7 +143,7 @@ class that_is_answered_late : public a_redlock_in_trouble {
 };
 
 TEST_F(that_is_answered_late, is_deleted_there_too_after_a_release) {
-    begin_with(patience);
+    begin_with(1min);  // the longest there is
     {
         auto held = mutex(*user, "job").acquire();
         EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == n; }));
@@ -143,7 +154,7 @@ TEST_F(that_is_answered_late, is_deleted_there_too_after_a_release) {
 }
 
 TEST_F(that_is_answered_late, is_deleted_there_too_if_it_was_not_granted) {
-    begin_with(patience);
+    begin_with(1min);  // the longest there is
     block({0, 1, 2}, "job");
     EXPECT_FALSE(mutex(*user, "job").try_acquire());
     is_destroyed_before_the_late_one_answers();
@@ -179,7 +190,7 @@ TEST_F(a_redlock_in_trouble, whose_majority_answers_when_the_lease_is_over_is_no
 }
 
 TEST_F(a_redlock_in_trouble, is_renewed_with_two_members_dead_and_lost_with_three) {
-    const auto lease_time = 1s * slower;
+    const auto lease_time = 4s * slower;
     client c{settings(net_url(strict), lease_time)};
     mutex m{c, "job"};
     ready(c);
@@ -187,7 +198,7 @@ TEST_F(a_redlock_in_trouble, is_renewed_with_two_members_dead_and_lost_with_thre
     servers[0].stop();
     servers[1].stop();
     const auto renewals = c.stats().renewals;
-    EXPECT_TRUE(eventually(patience, [&] { return c.stats().renewals >= renewals + 4; }));
+    EXPECT_TRUE(eventually(patience, [&] { return c.stats().renewals >= renewals + 3; }));
     EXPECT_TRUE(held.valid());
     EXPECT_EQ(held.state(), lease_state::held);
     std::atomic<bool> told{false};
@@ -198,11 +209,11 @@ TEST_F(a_redlock_in_trouble, is_renewed_with_two_members_dead_and_lost_with_thre
 }
 
 TEST_F(a_redlock_in_trouble, outlives_a_member_that_comes_and_goes) {
-    client c{settings(net_url(strict), 1s * slower)};
+    client c{settings(net_url(strict), 4s * slower)};
     mutex m{c, "job"};
     ready(c);
     auto held = m.acquire();
-    for (int i = 0; i < 5; ++i) {
+    for (int i = 0; i < 4; ++i) {
         for (const auto j : {1U, 2U}) nets[j].cut_all();
         const auto renewals = c.stats().renewals;
         EXPECT_TRUE(eventually(patience, [&] { return c.stats().renewals > renewals; }));

@@ -166,6 +166,19 @@ TEST_F(a_recursive_redlock, is_inspected_listed_and_evicted_on_all_members) {
     EXPECT_EQ(inspect(c, "job").layout, "recursive_mutex without a majority");
 }
 
+// Redisson's RedLock has a client for each member, and so an owner for each.
+TEST_F(a_recursive_redlock, with_an_owner_each_on_its_members_is_not_said_to_have_no_majority) {
+    client c{with()};
+    for (std::size_t i = 0; i < 3; ++i) {
+        servers[i].command(
+            {"HSET", "job", "0d2b3c47-0c5e-4a45-9f9e-00000000000" + std::to_string(i) + ":41", "1"});
+        servers[i].command({"PEXPIRE", "job", "60000"});
+    }
+    EXPECT_EQ(inspect(c, "job").layout, "recursive_mutex, an owner each on 3 of 5 members");
+    servers[2].command({"DEL", "job"});
+    EXPECT_EQ(inspect(c, "job").layout, "recursive_mutex without a majority");
+}
+
 TEST_F(a_recursive_redlock, is_no_mutex_and_says_so) {
     client c{with()};
     {

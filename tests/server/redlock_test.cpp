@@ -345,7 +345,8 @@ TEST_F(a_redlock, is_used_by_the_command) {
     servers[0].stop();
     EXPECT_EQ(run({"run", "job", "--", "true"}).first, 0);
     for (const auto i : {1U, 2U}) servers[i].stop();
-    EXPECT_EQ(run({"run", "job", "--", "true"}).first, 69);
+    EXPECT_EQ(run({"run", "-n", "job", "--", "true"}).first, 69);
+    EXPECT_EQ(run({"run", "-w", "3s", "job", "--", "true"}).first, 69) << "and not: somebody else has it";
 }
 #endif
 

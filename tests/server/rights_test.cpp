@@ -15,9 +15,13 @@ redis_server::options with_users() {
         "elsewhere on >pw ~other* &* +@all",
         "plain on >pw ~* &* +@all",
         "eternal on >pw ~* &* +@all -pexpire",
-        "partial on >pw ~job ~other ~holdfast:*{job}* &* +@all",  // no line for the other
+        "partial on >pw ~job ~other ~holdfast:* &* +@all",
         "unlisting on >pw ~* &* +@all -zadd",
         "uncounting on >pw ~* &* +@all -incrby",
+        "unmarking on >pw ~job %R~{job}* &* +@all",
+        "unlengthening on >pw ~* &* +@all -pexpire",
+        "unsetting on >pw ~* &* +@all -set",
+        "unwriting on >pw ~* &* +@all -hsetnx -hset",
         "blind on >pw ~* &* +@all -client|list",
     };
     return o;
@@ -137,8 +141,8 @@ TEST(messages, refused_for_a_while_are_heard_again_afterwards) {
     diary events{d};
     auto waiter = waiter_for(others);
     ASSERT_TRUE(waits<plain>(server, "job"));
-    const auto listening = [&] {
-        return server.command({"PUBSUB", "CHANNELS", "holdfast:wake:*"}).items.size() == 1;
+    const auto listening = [&] {  // the waiter, and the holder, who can be asked for the lock
+        return server.command({"PUBSUB", "CHANNELS", "holdfast:wake:*"}).items.size() == 2;
     };
     ASSERT_TRUE(eventually(patience, listening));
 
@@ -234,27 +238,83 @@ TYPED_TEST(rights_of_semaphores, who_may_not_do_all_of_it_costs_no_permits) {
     EXPECT_TRUE(eventually(patience, [&] { return permits.available_permits() == 5; }));
 }
 
-// It stands in the line of one lock when it learns that it may not stand in that of another, and asks for
-// both without a line from then on. What it is handed is for 3 s.
-class a_lock_that_was_handed_over : public rights {};
+// A reader joins others: its field and its mark are there both, or neither is.
+TEST_F(rights, a_reader_who_may_not_do_all_of_it_leaves_no_trace_among_the_readers) {
+    client everything{server.url()};
+    shared_mutex first{everything, "job"};
+    const lease reading = first.try_acquire_shared({.ttl = 5s});
+    ASSERT_TRUE(reading);
+    const auto before = server.keys();
+    const auto fields = server.command({"HGETALL", "job"});
+    for (const auto* user : {"unmarking", "unlengthening", "unsetting", "unwriting"}) {
+        SCOPED_TRACE(user);
+        client limited{url_of(user)};
+        shared_mutex theirs{limited, "job"};
+        EXPECT_EQ(code_of([&] { (void)theirs.try_acquire_shared(); }), errc::no_permission);
+        EXPECT_EQ(server.command({"HGETALL", "job"}), fields);
+        EXPECT_EQ(server.keys(), before);
+    }
+}
 
-TEST_F(a_lock_that_was_handed_over,
-       to_a_client_that_has_left_its_line_is_held_for_as_long_as_it_is_believed) {
+// A right may be taken from one queue, and given back: the others go on with theirs.
+class a_right_to_a_queue : public rights {
+  protected:
+    void take_queue_away() { set({"resetkeys", "~job", "~other", "~holdfast:*{other}*"}); }
+    void give_queue_back() { set({"resetkeys", "~job", "~other", "~holdfast:*"}); }
+    // It asks by SET, once for each poll.
+    bool polls() {
+        server.command({"CONFIG", "RESETSTAT"});
+        return eventually(patience, [&] {
+            return server.command({"INFO", "commandstats"}).text.find("cmdstat_set:") != std::string::npos;
+        });
+    }
     client everything{server.url()};
     client partial{url_of("partial")};
+
+  private:
+    void set(const std::vector<std::string>& rules) {
+        std::vector<std::string> all{"ACL", "SETUSER", "partial"};
+        all.insert(all.end(), rules.begin(), rules.end());
+        ASSERT_EQ(server.command(all).text, "OK");
+    }
+};
+
+TEST_F(a_right_to_a_queue, that_is_missing_for_one_name_is_used_for_the_others) {
+    take_queue_away();
+    lease job = mutex(everything, "job").acquire();
+    lease other = mutex(everything, "other").acquire();
+    mutex job_wanted{partial, "job"}, other_wanted{partial, "other"};
+    EXPECT_FALSE(job_wanted.try_acquire_for(100ms));
+    auto waiter = waiter_for(other_wanted);
+    EXPECT_TRUE(waits<plain>(server, "other"));
+    EXPECT_EQ(other.release(), release_outcome::released);
+    EXPECT_TRUE(waiter.get().valid());
+}
+
+TEST_F(a_right_to_a_queue, that_is_given_later_is_used) {
+    take_queue_away();
+    lease job = mutex(everything, "job").acquire();
+    mutex wanted{partial, "job"};
+    auto waiter = waiter_for(wanted);
+    ASSERT_TRUE(polls());
+    EXPECT_EQ(queued(server, "job"), 0);
+    give_queue_back();
+    EXPECT_TRUE(waits<plain>(server, "job"));
+    EXPECT_EQ(job.release(), release_outcome::released);
+    EXPECT_TRUE(waiter.get().valid());
+}
+
+// It is in line when the right is taken away, and polls from then on. What it is handed is for 3 s.
+TEST_F(a_right_to_a_queue,
+       that_ends_while_a_client_is_in_line_does_not_make_it_believe_a_hand_over_for_longer_than_it_lasts) {
     mutex job{everything, "job"};
     mutex theirs{partial, "job"};
     lease held = job.acquire();
     auto waiter = waiter_for(theirs);
-    ASSERT_TRUE(eventually(patience, [&] { return queued(server, "job") == 1; }));
-    lease other = mutex(everything, "other").acquire();
-    mutex others{partial, "other"};
-    EXPECT_FALSE(others.try_acquire_for(100ms));
+    ASSERT_TRUE(waits<plain>(server, "job"));
+    take_queue_away();
     // It has asked once more since, and not for its place.
-    server.command({"CONFIG", "RESETSTAT"});
-    ASSERT_TRUE(eventually(patience, [&] {
-        return server.command({"INFO", "commandstats"}).text.find("cmdstat_set:") != std::string::npos;
-    }));
+    ASSERT_TRUE(polls());
     EXPECT_EQ(held.release(), release_outcome::released);
     const auto got = waiter.get();
     ASSERT_TRUE(got.valid());

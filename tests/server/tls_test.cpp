@@ -179,6 +179,8 @@ TEST_F(tls, a_forked_child_leaves_the_connection_as_it_is) {
     auto c = std::make_unique<client>(settings(url(), 1s));
     auto lock = std::make_unique<mutex>(*c, "job");
     lease held = lock->acquire();
+    // From its first renewal on it listens for messages, too.
+    ASSERT_TRUE(eventually(patience, [&] { return c->stats().renewals >= 1 && between.sent().size() == 2; }));
     const auto sent_before = between.sent().size();
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);

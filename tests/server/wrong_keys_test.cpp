@@ -78,6 +78,7 @@ TYPED_TEST(wrong_key, of_the_line_is_an_error_and_left_alone) {
         client other{this->server.url()};
         auto first = TypeParam::make(other, "job");
         ASSERT_TRUE(first.try_lock());
+        const std::lock_guard hold{first, std::adopt_lock};
         EXPECT_EQ(code_of([&] { (void)this->lock.try_lock_for(5s); }), errc::wrong_kind);
         EXPECT_EQ(this->server.command({"LLEN", queue_of("job")}).number, 1);
     }

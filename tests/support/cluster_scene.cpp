@@ -1,7 +1,5 @@
 #include "support/cluster_scene.hpp"
 
-#include "support/loopback.hpp"
-
 #include <chrono>
 #include <sstream>
 #include <stdexcept>
@@ -12,9 +10,6 @@ namespace holdfast::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-// A cluster is set up by gossip, once a second and more seldom on a busy machine.
-constexpr auto patience = 60s;
 
 // "name:value\r\n" of INFO and CLUSTER INFO.
 std::string field(const std::string& text, const std::string& name) {
@@ -64,30 +59,22 @@ void cluster_scene::introduce() {
             next = std::chrono::steady_clock::now() + enough;
             for (std::size_t i = 1; i < size(); ++i)
                 must(0, {"CLUSTER", "MEET", "127.0.0.1", std::to_string(server_port(i)),
-                         std::to_string(bus_ports_[i])});
+                         std::to_string(bus_ports_[i].number())});
             return false;
         }))
         throw std::runtime_error{"the servers of the cluster do not meet each other"};
 }
 
 void cluster_scene::add_server(const options& wanted) {
-    for (int attempt = 0;; ++attempt) {
-        const auto bus = free_port();
-        redis_server::options o;
-        o.users = wanted.users;
-        o.config = {"cluster-enabled yes",        "cluster-port " + std::to_string(bus),
-                    "cluster-node-timeout 1000",  "cluster-replica-validity-factor 0",
-                    "repl-diskless-sync-delay 0", "repl-ping-replica-period 1"};
-        o.secured = wanted.secured;
-        if (secured_) o.config.insert(o.config.end(), {"tls-cluster yes", "tls-replication yes"});
-        try {
-            servers_.push_back(std::make_unique<redis_server>(std::move(o)));
-            bus_ports_.push_back(bus);
-            break;
-        } catch (const std::runtime_error&) {
-            if (attempt == 5) throw;  // somebody else took the bus' port, but not six times
-        }
-    }
+    const auto& bus = bus_ports_.emplace_back();
+    redis_server::options o;
+    o.users = wanted.users;
+    o.config = {"cluster-enabled yes",        "cluster-port " + std::to_string(bus.number()),
+                "cluster-node-timeout 1000",  "cluster-replica-validity-factor 0",
+                "repl-diskless-sync-delay 0", "repl-ping-replica-period 1"};
+    o.secured = wanted.secured;
+    if (secured_) o.config.insert(o.config.end(), {"tls-cluster yes", "tls-replication yes"});
+    servers_.push_back(std::make_unique<redis_server>(std::move(o)));
     if (!wanted.wires) return;
     wires_.push_back(std::make_unique<wire>(servers_.back()->port(), wire::memory::none));
     announce(size() - 1);

@@ -100,7 +100,7 @@ class cluster_scene {
 
     std::vector<std::unique_ptr<redis_server>> servers_;
     std::vector<std::unique_ptr<wire>> wires_;  // none, or one of each
-    std::vector<std::uint16_t> bus_ports_;
+    std::vector<reserved_port> bus_ports_;
     std::optional<redis_server::tls> secured_;
     bool replicas_ = true;
     std::set<std::size_t> gone_;

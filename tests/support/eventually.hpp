@@ -9,9 +9,14 @@
 
 namespace holdfast::test {
 
+// The limit for everything that must happen, in fixtures and tests alike. It is far beyond what the slowest
+// machine needs, so a test that reaches it has found a fault. A test that wants something to happen soon
+// states its own, shorter limit and why.
+inline constexpr std::chrono::milliseconds patience{180'000};
+
 // Asks `predicate` until it says yes; false if it never did within `limit`. The only place in the tests that
-// sleeps: where an event can be waited for, wait for the event. Give a generous limit, since only a failing
-// test ever waits for it to pass.
+// sleeps: where an event can be waited for, wait for the event. The limit is `patience`, unless the test is
+// about time.
 template <class Predicate>
 [[nodiscard]] bool eventually(std::chrono::milliseconds limit, Predicate&& predicate) {
     const auto deadline = std::chrono::steady_clock::now() + limit;

@@ -102,11 +102,9 @@ fault_proxy::fault_proxy(const redis_server& server, memory keeps)
     : server_port_(server.port()),
       password_(server.password()),
       keeps_(keeps),
-      port_(0),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (!wake_) throw std::system_error{errno, std::generic_category(), "eventfd"};
-    listener_ = listen_on(0);
-    port_ = port_of(listener_);
+    listener_ = listen_on(port());
     thread_ = std::thread{[this] { run(); }};
 }
 
@@ -121,7 +119,7 @@ fault_proxy::~fault_proxy() {
 
 std::string fault_proxy::url() const {
     const std::string user = password_.empty() ? "" : ":" + password_ + "@";
-    return "redis://" + user + "127.0.0.1:" + std::to_string(port_);
+    return "redis://" + user + "127.0.0.1:" + std::to_string(port());
 }
 
 // --- what tests ask for -----------------------------------------------------------------------------
@@ -186,16 +184,11 @@ void fault_proxy::refuse_new(bool refuse) {
     if (refuse == refusing_) return;
     refusing_ = refuse;
     if (refuse) {
-        // Bound but not listening: the kernel refuses, and nobody else can take the port. The old socket
-        // would go on listening after its close for as long as the thread's poll refers to it, so end that
-        // first.
+        // It would go on listening after its close for as long as the thread's poll refers to it.
         ::shutdown(listener_.get(), SHUT_RDWR);
         listener_.reset();
-        listener_ = bound_socket(port_);
     } else {
-        make_nonblocking(listener_);
-        if (::listen(listener_.get(), 128) != 0)
-            throw std::system_error{errno, std::generic_category(), "listen"};
+        listener_ = listen_on(port());
     }
     changed();
 }
@@ -210,10 +203,32 @@ void fault_proxy::delay(std::chrono::milliseconds by) {
     delay_ = by;
 }
 
+void fault_proxy::hold_commands_after(std::chrono::milliseconds lag) {
+    const std::lock_guard lock{mutex_};
+    hold_commands_at_ = clock::now() + 3 * lag;
+    bool chosen = false;
+    for (auto& c : connections_) {
+        if (!c.subscriber && (chosen = !chosen)) c.lag = lag;
+    }
+    changed();
+}
+
+void fault_proxy::pass_held_commands() {
+    const std::lock_guard lock{mutex_};
+    hold_commands_at_ = clock::time_point::max();
+    for (auto& c : connections_) {
+        c.lag = std::chrono::milliseconds{0};
+        c.commands_held = false;
+    }
+    changed();
+}
+
 fault_proxy::counts fault_proxy::count() const {
     const std::lock_guard lock{mutex_};
     counts now = counts_;
     now.open = connections_.size();
+    now.commands_held =
+        std::ranges::count_if(connections_, [](const connection& c) { return c.commands_held; });
     return now;
 }
 
@@ -240,18 +255,22 @@ void fault_proxy::run() {
     while (!stopping_) {
         fds.assign(1, {wake_.get(), POLLIN, 0});
         fds.push_back({stalled_ || refusing_ ? -1 : listener_.get(), POLLIN, 0});
-        auto next_due = clock::time_point::max();
+        if (clock::now() >= hold_commands_at_) {
+            hold_commands_at_ = clock::time_point::max();
+            for (auto& c : connections_) c.commands_held = c.lag > std::chrono::milliseconds{0};
+        }
+        auto next_due = hold_commands_at_;
         for (const auto& c : connections_) {
             const bool parcel_due = !c.to_client.empty() && c.to_client.front().due <= clock::now();
             if (!c.to_client.empty() && !parcel_due) next_due = std::min(next_due, c.to_client.front().due);
-            const auto watch = [&](const unique_fd& side, bool writes) {
-                const int events = (c.cut_when_sent ? 0 : POLLIN) | (writes ? POLLOUT : 0);
+            const auto watch = [&](const unique_fd& side, bool reads, bool writes) {
+                const int events = (reads && !c.cut_when_sent ? POLLIN : 0) | (writes ? POLLOUT : 0);
                 // A descriptor of which nothing is wanted would still report that its peer has gone, without
                 // end.
                 fds.push_back({stalled_ || events == 0 ? -1 : side.get(), static_cast<short>(events), 0});
             };
-            watch(c.client, parcel_due);
-            watch(c.server, !c.cut_when_sent && !c.to_server.empty());
+            watch(c.client, !c.commands_held, parcel_due);
+            watch(c.server, true, !c.cut_when_sent && !c.to_server.empty());
         }
         int timeout = -1;
         if (!stalled_ && next_due != clock::time_point::max()) {
@@ -299,7 +318,7 @@ void fault_proxy::accept_one() {
 void fault_proxy::serve(connection& c, short client_events, short server_events) {
     if (!c.cut_when_sent) {
         try {
-            if (client_events != 0) read_client(c);
+            if ((client_events & ~POLLOUT) != 0) read_client(c);
             if (server_events != 0 && !c.dead) read_server(c);
         } catch (const std::runtime_error&) {
             c.dead = true;  // not RESP2: a client that sends it sees its connection close, as from a server
@@ -377,7 +396,7 @@ void fault_proxy::pass_replies(connection& c) {
             c.cut_when_sent = !deliver;
             if (deliver) ++counts_.replies;
         }
-        if (deliver) c.to_client.push_back({clock::now() + delay_, std::string{message}});
+        if (deliver) c.to_client.push_back({clock::now() + delay_ + c.lag, std::string{message}});
         rest.remove_prefix(*size);
     }
     c.from_server.erase(0, c.from_server.size() - rest.size());

@@ -2,6 +2,7 @@
 // end.
 #pragma once
 
+#include "support/loopback.hpp"
 #include "support/unique_fd.hpp"
 
 #include <chrono>
@@ -44,7 +45,7 @@ class fault_proxy {
     fault_proxy& operator=(const fault_proxy&) = delete;
     ~fault_proxy();
 
-    [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+    [[nodiscard]] std::uint16_t port() const noexcept { return port_.number(); }
     // As redis_server::url, through the proxy.
     [[nodiscard]] std::string url() const;
 
@@ -72,6 +73,12 @@ class fault_proxy {
     void swallow_messages(bool swallow);
     // Replies and messages arrive this much later, from now on.
     void delay(std::chrono::milliseconds by);
+    // On every other connection, those of subscribers not counted: replies arrive this much later from now
+    // on, and after three times as long commands stay where they are, while the replies under way still
+    // arrive.
+    void hold_commands_after(std::chrono::milliseconds lag);
+    // All goes on as before, and what was held back goes first.
+    void pass_held_commands();
 
     // --- what has passed so far ---------------------------------------------------------------------
     struct counts {
@@ -83,6 +90,7 @@ class fault_proxy {
         std::size_t rules_fired = 0;
         std::size_t replies_held = 0;  // rules of hold_reply_of whose reply is waiting now
         std::size_t messages_swallowed = 0;
+        std::size_t commands_held = 0;  // connections whose commands are held back now
     };
     [[nodiscard]] counts count() const;
     [[nodiscard]] std::size_t count_of(const command_predicate& which) const;
@@ -113,7 +121,9 @@ class fault_proxy {
         std::deque<fate> replies_due;  // of the commands that the server has not answered yet
         bool subscriber = false;
         bool held = false;
-        bool cut_when_sent = false;  // nothing more is read; what is in to_client still goes out
+        std::chrono::milliseconds lag{0};  // of replies, beside `delay_`
+        bool commands_held = false;        // nothing is read from the client
+        bool cut_when_sent = false;        // nothing more is read; what is in to_client still goes out
         bool dead = false;
     };
 
@@ -134,7 +144,7 @@ class fault_proxy {
     std::uint16_t server_port_;
     std::string password_;
     const memory keeps_;
-    std::uint16_t port_;
+    reserved_port port_;
     unique_fd wake_;  // eventfd that ends the poll
 
     mutable std::mutex mutex_;  // guards everything below; the thread holds it but for its poll
@@ -144,6 +154,7 @@ class fault_proxy {
     std::vector<std::vector<std::string>> commands_;
     counts counts_;
     std::chrono::milliseconds delay_{0};
+    clock::time_point hold_commands_at_ = clock::time_point::max();
     bool stalled_ = false;
     bool refusing_ = false;
     bool swallowing_ = false;

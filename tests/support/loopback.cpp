@@ -50,8 +50,6 @@ std::uint16_t port_of(const unique_fd& socket) {
     return ntohs(address.sin_port);
 }
 
-std::uint16_t free_port() { return port_of(bound_socket(0)); }
-
 unique_fd connect_to(std::uint16_t port) {
     unique_fd fd = tcp_socket();
     const sockaddr_in address = loopback(port);

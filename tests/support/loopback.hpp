@@ -11,8 +11,18 @@ namespace holdfast::test {
 [[nodiscard]] unique_fd bound_socket(std::uint16_t port);
 [[nodiscard]] std::uint16_t port_of(const unique_fd& socket);
 
-// A port that was free a moment ago. Somebody else may take it before you do: be ready to ask for another.
-[[nodiscard]] std::uint16_t free_port();
+// A port that the kernel gives to nobody else while this object lives. A server that sets SO_REUSEADDR, as
+// redis-server does, can listen there, and again after each of its ends. Meanwhile connections are refused.
+class reserved_port {
+  public:
+    reserved_port() : held_(bound_socket(0)), number_(port_of(held_)) {}
+
+    [[nodiscard]] std::uint16_t number() const noexcept { return number_; }
+
+  private:
+    unique_fd held_;
+    std::uint16_t number_;
+};
 
 // Connected to 127.0.0.1:`port`; empty if nobody listens there.
 [[nodiscard]] unique_fd connect_to(std::uint16_t port);

@@ -7,9 +7,6 @@ namespace holdfast::test {
 
 namespace {
 
-// Java on a busy machine takes its time. Only a failing test waits for so long.
-constexpr std::chrono::milliseconds peer_patience{30'000};
-
 // Where fetch.sh puts them, and what it makes them from.
 const std::string fetched = std::string{HOLDFAST_INTEROP_FETCHED} + "/";
 const std::string sources = std::string{HOLDFAST_INTEROP_SOURCES} + "/";
@@ -50,7 +47,7 @@ const std::string* peer::find(const std::string& id, milliseconds limit) {
 bool peer::request::ready(milliseconds limit) { return of_->find(id_, limit) != nullptr; }
 
 std::string peer::request::answer() {
-    if (const auto* said = of_->find(id_, peer_patience)) return *said;
+    if (const auto* said = of_->find(id_, patience)) return *said;
     throw std::runtime_error{"the other client does not answer request " + id_ + ". Its errors:\n" +
                              of_->process_.errors()};
 }

@@ -1,9 +1,11 @@
-// A real redis-server of the test's own, and what it answers.
+// A real redis-server of the test's own, and what it answers. HOLDFAST_REDIS_SERVER in the environment names
+// the program to run in its place.
 #pragma once
 
 #include "support/certificates.hpp"
 #include "support/child_process.hpp"
 #include "support/eventually.hpp"
+#include "support/loopback.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -36,8 +38,9 @@ struct redis_reply {
 };
 
 // Starts in the constructor, which returns when the server answers, and is killed in the destructor or when
-// the thread that started it ends. Listens on a free port of 127.0.0.1 and on a unix socket. Not thread-safe.
-// Throws std::runtime_error, with the server's log, when something does not work that a test relies on.
+// the thread that started it ends. Listens on a port of 127.0.0.1, which is its own until the destructor, and
+// on a unix socket. Not thread-safe. Throws std::runtime_error, with the server's log, when something does
+// not work that a test relies on.
 class redis_server {
   public:
     enum class persistence {
@@ -71,23 +74,24 @@ class redis_server {
     redis_server& operator=(const redis_server&) = delete;
     ~redis_server();
 
-    [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+    [[nodiscard]] std::uint16_t port() const noexcept { return port_.number(); }
     [[nodiscard]] std::string socket_path() const;
     [[nodiscard]] const std::string& password() const noexcept { return options_.password; }
     [[nodiscard]] pid_t pid() const noexcept { return process_->pid(); }
     // redis://[:password@]127.0.0.1:port
     [[nodiscard]] std::string url() const;
-    [[nodiscard]] std::uint16_t tls_port() const noexcept { return tls_port_; }
+    [[nodiscard]] std::uint16_t tls_port() const noexcept { return tls_port_.number(); }
 
-    // Over a connection of the fixture's own, which is made anew when it was lost. An error of the server is
-    // a reply. A lost answer is an exception after five seconds and never a second try: the command may have
-    // run.
+    // Over a connection of the fixture's own, which is made anew when it was lost. Waits for the reply while
+    // the connection lives, which ends with the server's process. An error of the server is a reply. A lost
+    // reply is an exception and never a second try: the command may have run.
     redis_reply command(const std::vector<std::string>& words);
     // All keys, sorted.
     [[nodiscard]] std::vector<std::string> keys();
 
-    // SIGKILL, as a crash. The port stays this server's for `start`.
+    // SIGKILL, as a crash.
     void stop();
+    // Returns when the server answers, however long that takes; throws if its process ends instead.
     void start();
     [[nodiscard]] bool running() { return process_ && process_->running(); }
     // SIGSTOP: connections stay open, and nothing answers.
@@ -98,14 +102,15 @@ class redis_server {
 
   private:
     void write_config() const;
-    [[nodiscard]] bool try_start();
+    // What is missing until the server answers; empty: it does.
+    [[nodiscard]] std::string not_ready_because();
     void ensure_connected();
     [[nodiscard]] std::string log() const;
 
     options options_;
     temp_dir directory_;
-    std::uint16_t port_ = 0;
-    std::uint16_t tls_port_ = 0;
+    reserved_port port_;
+    reserved_port tls_port_;
     std::optional<child_process> process_;
     std::unique_ptr<redisContext, void (*)(redisContext*)> connection_;
 };

@@ -54,20 +54,20 @@ class sentinel_scene {
     void cut_replicas();
     void let_replicas_hear();
 
-    // As an operator would: the master lives, and somebody else becomes it.
+    // As an operator would: the master lives, and another server becomes it.
     void fail_over();
-    // The same, and does not wait for it: see await_failover.
+    // The same in two parts. The end leaves the former master in place if the sentinels have given up.
     void begin_fail_over();
+    void end_fail_over();
     // Another server than the present one becomes the master, which was killed, stopped or cut off; returns
     // when all sentinels say so.
     void await_failover();
-    // Whoever the sentinels name is the master, however that came about. Waits until they agree.
-    void find_master();
     // A server that was killed, stopped or cut off is there again, and takes itself for what it was.
     void bring_back(std::size_t i);
     // It becomes a replica now, and closes no connection over that. The sentinels do it too, seconds later.
     void follow_master(std::size_t i);
-    // All run, all wires pass, the master has two replicas that are in step, and the sentinels know.
+    // All run, all wires pass, the master has two replicas that are in step, and the sentinels know. The
+    // master is the server that the sentinels name, which may be another one than before.
     void heal();
 
     static constexpr auto user = "app";
@@ -87,7 +87,11 @@ class sentinel_scene {
     };
 
     void announce(std::size_t i);
-    [[nodiscard]] bool sentinels_name(std::size_t i);
+    [[nodiscard]] bool takes_itself_for_master(std::size_t i);
+    [[nodiscard]] std::size_t sentinels_that_name(std::size_t i);
+    [[nodiscard]] bool no_failover_goes_on();
+    // Sets master_ to the server that most sentinels name, if that server says the same.
+    [[nodiscard]] bool find_master();
     [[nodiscard]] bool in_step();
     [[nodiscard]] bool known_to_sentinels();
     [[nodiscard]] std::string report();

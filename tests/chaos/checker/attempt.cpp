@@ -59,6 +59,9 @@ void add(attempt& a, const event& e) {
                 if (e.phase == phase::fail) told_over(a, e.t);
             }
             break;
+        case action::told:
+            if (e.phase == phase::fail) a.untold = e.t;
+            break;
         case action::write:
         case action::set:  // of latches, which nobody holds
         case action::down:

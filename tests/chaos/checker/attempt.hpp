@@ -35,6 +35,8 @@ struct attempt {
     // It was told that the lease had ended, before the time that it had been promised. never: it was not.
     time_ns lost = never;
     time_ns promised = long_ago;  // that time
+    // Its lease was over, and by this time lost() had not said so. never: it had.
+    time_ns untold = never;
 
     [[nodiscard]] bool held() const noexcept { return answer == phase::ok; }
 };

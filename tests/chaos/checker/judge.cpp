@@ -54,10 +54,12 @@ violations judge(const history& h, const judgement_settings& how) {
         if (e.action == action::write) writes.at(e.lock).push_back(e);
     }
     std::vector<std::vector<span_of_time>> strikes(h.locks.size());
+    std::vector<std::vector<fault>> evictions(h.locks.size());
     std::set<std::uint32_t> killed;
     const auto forgetting = forgetting_of(h);
     for (const auto& f : h.faults) {
         if (f.killed != 0) killed.insert(f.killed);
+        if (f.evicts >= 0) evictions.at(static_cast<std::size_t>(f.evicts)).push_back(f);
         if (f.struck >= 0) strikes.at(static_cast<std::size_t>(f.struck)).push_back({f.from, f.to});
     }
 
@@ -73,13 +75,20 @@ violations judge(const history& h, const judgement_settings& how) {
         }
         auto all = attempts_of(events[i]);
         append(found, check_strikes(all, events[i], strikes[i]));
+        append(found, check_evictions(all, events[i], evictions[i]));
         if (!lock.best_effort) {
             append(found, check_holders(all, lock));
             if (!lock.by_votes) append(found, check_losses(all));
         }
+        append(found, check_told(all));
         std::vector<attempt> outer;
         std::copy_if(all.begin(), all.end(), std::back_inserter(outer), outermost);
-        if (!lock.dead_stay_in_line) append(found, check_refusals(outer, lock, h.faults, how.others));
+        if (!lock.dead_stay_in_line) {
+            // A nested hold may be the last that its owner gives back.
+            std::vector<attempt> owners;
+            (void)check_nesting(all, owners);
+            append(found, check_refusals(owners, lock, h.faults, how.others));
+        }
         if (lock.fenced) {
             const auto before = how.fences_before.find(i);
             append(found, check_fences(outer, before == how.fences_before.end() ? 0 : before->second));

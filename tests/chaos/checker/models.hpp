@@ -32,10 +32,16 @@ using violations = std::vector<violation>;
 // --- what is said ---------------------------------------------------------------------------------------
 // A lease that ended before the time that it was promised.
 [[nodiscard]] violations check_losses(std::span<const attempt> attempts);
+// A lease that ended, and lost() did not tell its holder in time.
+[[nodiscard]] violations check_told(std::span<const attempt> attempts);
 
 // The key of a lock was deleted behind its back: who had it is promised nothing from then on, which is taken
 // out of `attempts`. Found here: its lease was renewed all the same. A renewal makes no key anew, and takes
 // none from another.
+// A holder that has said that it gave up believes no more when the operator is told so; one that was removed
+// not for longer than was said. Nothing more is promised to those who were evicted.
+[[nodiscard]] violations check_evictions(std::vector<attempt>& attempts, std::span<const event> events,
+                                         std::span<const fault> evictions);
 [[nodiscard]] violations check_strikes(std::vector<attempt>& attempts, std::span<const event> events,
                                        std::span<const span_of_time> strikes);
 

@@ -31,6 +31,7 @@ enum class action : std::uint8_t {
     acquire,
     release,
     look,   // valid()
+    told,   // of the loss, through lost()
     write,  // to the resource that checks fences
     // Of a latch.
     set,    // its count
@@ -92,6 +93,15 @@ struct lock_row {
     friend bool operator==(const lock_row&, const lock_row&) = default;
 };
 
+// What an operator was told of a holder that it evicted.
+struct evicted_hold {
+    std::uint64_t token = 0;  // as of event
+    bool gave_up = false;
+    time_ns may_go_on = never;  // never: nothing was said of that
+
+    friend bool operator==(const evicted_hold&, const evicted_hold&) = default;
+};
+
 // Something that was done to the clients, the network or the servers.
 struct fault {
     time_ns from = 0;
@@ -103,6 +113,9 @@ struct fault {
     std::int32_t struck = -1;
     // Others may serve from then on that have not heard of all that was acknowledged.
     bool forgets = false;
+    // An operator has evicted those who held this lock. -1: none did.
+    std::int32_t evicts = -1;
+    std::vector<evicted_hold> evicted{};
 
     friend bool operator==(const fault&, const fault&) = default;
 };

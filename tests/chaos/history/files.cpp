@@ -13,7 +13,7 @@ namespace holdfast::chaos {
 
 namespace {
 
-constexpr std::string_view saved_magic = "holdfast history 3\n";
+constexpr std::string_view saved_magic = "holdfast history 4\n";
 
 [[noreturn]] void no_history(const std::filesystem::path& file, const std::string& why) {
     throw std::runtime_error{file.string() + " is no history: " + why};
@@ -125,6 +125,9 @@ void save(const history& h, const std::filesystem::path& file) {
         out.put(f.killed);
         out.put(f.struck);
         out.put(f.forgets);
+        out.put(f.evicts);
+        out.put(f.evicted.size());
+        for (const auto& e : f.evicted) out.put(e);
     }
     out.put(h.calm.size());
     for (const auto& c : h.calm) out.put(c);
@@ -157,6 +160,8 @@ history load(const std::filesystem::path& file) {
         f.killed = in.get<std::uint32_t>();
         f.struck = in.get<std::int32_t>();
         f.forgets = in.get<bool>();
+        f.evicts = in.get<std::int32_t>();
+        for (auto e = in.count(); e > 0; --e) f.evicted.push_back(in.get<evicted_hold>());
     }
     for (auto n = in.count(); n > 0; --n) h.calm.push_back(in.get<span_of_time>());
     for (auto n = in.count(); n > 0; --n) h.events.push_back(in.get<event>());

@@ -62,8 +62,8 @@ shape shape_of(const campaign_settings& how, const topology_row& row) {
         const bool to_client = kind_of(t) == target_kind::client;
         if (to_client || to_string(t).find(how.only) != std::string_view::npos) s.troubles.push_back(t);
     }
-    const bool keys =
-        std::find(s.troubles.begin(), s.troubles.end(), trouble::key_deleted) != s.troubles.end();
+    const bool keys = std::any_of(s.troubles.begin(), s.troubles.end(),
+                                  [](trouble t) { return kind_of(t) == target_kind::lock; });
     s.locks = keys ? locks_that_may_be_struck(locks_of(how.subject, row.name)) : 0;
     if (s.troubles.empty())
         throw std::runtime_error{"nothing that goes wrong is called \"" + how.only + "\""};
@@ -78,6 +78,7 @@ class campaign {
           lease_(or_else(how.lease, row_.lease)),
           locks_(locks_of(how.subject, row_.name)),
           servers_(row_.make(how.care)) {
+        (void)places_of(locks_, how.locks);
         for (const auto& l : locks_) {
             rows_.push_back(l.row);
             keys_.push_back(l.row.name);
@@ -106,6 +107,7 @@ class campaign {
         c.locks.lease = lease_;
         c.seed = how_.seed;
         c.threads = how_.threads;
+        c.only_locks = how_.locks;
         c.resource = (folder_.path() / "resource").string();
         return c;
     }
@@ -167,7 +169,7 @@ class campaign {
     void finish(crew& clients) {
         if (interrupted()) return;
         const history none;
-        for (const auto& what : clients.dismiss(10s * slow_down)) complain(what, none);
+        for (const auto& what : clients.dismiss(test::patience)) complain(what, none);
         if (broken_) return;
         for (const auto& what : survey_channels(*servers_)) complain("leftover: " + what, none);
     }

@@ -25,6 +25,8 @@ struct campaign_settings {
     precautions care = precautions::taken;
     // Of what is done to links, servers and locks only that whose description has this in it.
     std::string only;
+    // Only locks whose name has this in it are used.
+    std::string locks;
     // Where a history goes in which something is wrong.
     std::filesystem::path keep = ".";
     // The first violation ends the run, and there must be one.

@@ -13,7 +13,8 @@ struct client_settings {
     std::uint32_t process = 0;
     std::uint64_t seed = 0;
     unsigned threads = 4;
-    std::string resource;  // a file
+    std::string resource;    // a file
+    std::string only_locks;  // of those whose name has this in it
 };
 
 // Lines on standard input: "round FILE" begins to record into a new file; "drain" lets the threads end what

@@ -104,7 +104,7 @@ class sharded final : public topology {
     // Its own write, for WAIT waits for what its connection has written.
     void await_replica_of_moved_keys() {
         const std::string written = "{" + name_ + "}moved";
-        const bool there = test::eventually(60s, [&] {
+        const bool there = test::eventually(test::patience, [&] {
             auto& owner = scene_.master_of(written);
             return owner.command({"SET", written, "1", "PX", "1"}).text == "OK" &&
                    owner.command({"WAIT", "1", "2000"}).number >= 1;

@@ -48,7 +48,9 @@ crew::member crew::start() {
                                           "--threads",
                                           std::to_string(how_.threads),
                                           "--resource",
-                                          how_.resource}}};
+                                          how_.resource,
+                                          "--locks",
+                                          how_.only_locks}}};
 }
 
 void crew::send_round(member& m) {

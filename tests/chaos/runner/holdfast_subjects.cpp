@@ -3,7 +3,10 @@
 
 #include <holdfast/holdfast.hpp>
 
+#include <atomic>
 #include <functional>
+#include <stop_token>
+#include <thread>
 
 namespace holdfast::chaos {
 
@@ -14,7 +17,7 @@ using nesting = std::function<lease(const lease&)>;
 
 class leased final : public grant {
   public:
-    explicit leased(lease l) : held(std::move(l)) {}
+    explicit leased(lease l) : held(std::move(l)), lost_(held.lost()) {}
 
     [[nodiscard]] bool valid() const override { return held.valid(); }
     [[nodiscard]] time_ns deadline() const override { return held.deadline().time_since_epoch().count(); }
@@ -27,8 +30,12 @@ class leased final : public grant {
         if (end == release_outcome::released) return phase::ok;
         return end == release_outcome::already_lost ? phase::fail : phase::info;
     }
+    [[nodiscard]] std::optional<bool> told() const override { return lost_.stop_requested(); }
 
     lease held;
+
+  private:
+    std::stop_token lost_;
 };
 
 // Whichever kind the lock is of, and whoever acquires it, a lease is asked for in the same way.
@@ -79,6 +86,63 @@ class plain_leasing final : public leasing {
     }
 
     Lock lock_;
+};
+
+class held_by_thread final : public grant {
+  public:
+    held_by_thread(recursive_mutex& lock, unsigned so_deep) : depth(so_deep), lock_(lock) {}
+
+    [[nodiscard]] bool valid() const override { return lock_.valid(); }
+    // unlock() tells nobody what came of it.
+    phase release() override {
+        lock_.unlock();
+        return phase::info;
+    }
+
+    const unsigned depth;
+
+  private:
+    recursive_mutex& lock_;
+};
+
+// The outermost hold and the one in it have a short lease that is not renewed; a hold further in makes the
+// lease longer and has it renewed.
+class changing_lease final : public subject {
+  public:
+    changing_lease(client& c, const std::string& name, milliseconds lease, const replication& replicas)
+        : brief_(c, name, {.ttl = lease / 2, .replicas = replicas}),
+          renewed_(c, name, {.replicas = replicas}) {}
+
+    answer acquire(const request& how) override {
+        return told_by([&]() -> std::unique_ptr<grant> {
+            if (how.wait == never)
+                brief_.lock();
+            else if (!brief_.try_lock_for(std::chrono::nanoseconds{how.wait}))
+                return nullptr;
+            return std::make_unique<held_by_thread>(brief_, 1);
+        });
+    }
+    answer nest(grant& outer) override {
+        const auto depth = static_cast<held_by_thread&>(outer).depth + 1;
+        auto& lock = depth == 2 ? brief_ : renewed_;
+        return told_by([&] {
+            lock.lock();
+            return std::make_unique<held_by_thread>(lock, depth);
+        });
+    }
+
+  private:
+    template <class Fn>
+    static answer told_by(Fn hold) {
+        try {
+            auto held = hold();
+            return {held ? phase::ok : phase::busy, std::move(held), 0};
+        } catch (const error& e) {
+            return {phase::fail, nullptr, e.code().value()};
+        }
+    }
+
+    recursive_mutex brief_, renewed_;
 };
 
 class shared_leasing final : public leasing {
@@ -149,7 +213,7 @@ class task_leasing final : public subject {
     test::task_mutex lock_;
 };
 
-std::unique_ptr<subject> make(client& c, const run_lock& l, replication replicas) {
+std::unique_ptr<subject> make(client& c, const run_lock& l, replication replicas, milliseconds lease) {
     const auto& name = l.row.name;
     if (l.row.best_effort) replicas = {};
     switch (l.kind) {
@@ -161,6 +225,7 @@ std::unique_ptr<subject> make(client& c, const run_lock& l, replication replicas
         case lock_kind::recursive:
             return std::make_unique<plain_leasing<recursive_mutex>>(c, name,
                                                                     recursive_options{.replicas = replicas});
+        case lock_kind::changing: return std::make_unique<changing_lease>(c, name, lease, replicas);
         case lock_kind::redisson_fenced:
             return std::make_unique<plain_leasing<fenced_mutex>>(c, name,
                                                                  fenced_options{.replicas = replicas});
@@ -191,18 +256,27 @@ config settings_of(const setting& how) {
     c.answer_timeout = milliseconds{500};
     c.patience = milliseconds{5'000};
     c.fair_liveness = milliseconds{1'000};
+    c.slow_callback = milliseconds{200};
     c.program = "chaos";
     return c;
+}
+
+// A program that is careless with its callbacks, in every other process.
+bool has_slow_listener(const setting& how) { return std::hash<std::string>{}(how.who) % 2 == 0; }
+void listen_slowly(const holdfast::event&) {
+    static std::atomic<unsigned> heard{0};
+    if (++heard % 50 == 0) std::this_thread::sleep_for(std::chrono::seconds{5});
 }
 
 class holdfast_workshop final : public workshop {
   public:
     explicit holdfast_workshop(const setting& how) : client_(settings_of(how)) {
+        if (has_slow_listener(how)) slow_listener_ = client_.on_event(listen_slowly);
         // As much as the shortest lease of a run allows: less than a third of it.
         const replication replicas{how.replicas, how.lease / 7};
         for (const auto& l : locks_of("holdfast", how.topology)) {
             const bool latch = l.kind == lock_kind::latch;
-            locks_.push_back(latch ? nullptr : make(client_, l, replicas));
+            locks_.push_back(latch ? nullptr : make(client_, l, replicas, how.lease));
             latches_.push_back(latch ? std::make_unique<counting>(client_, l.row.name) : nullptr);
         }
     }
@@ -211,6 +285,7 @@ class holdfast_workshop final : public workshop {
 
   private:
     client client_;
+    event_subscription slow_listener_;
     std::vector<std::unique_ptr<subject>> locks_;
     std::vector<std::unique_ptr<counting>> latches_;
 };

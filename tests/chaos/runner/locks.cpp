@@ -1,6 +1,7 @@
 #include "chaos/runner/locks.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace holdfast::chaos {
 
@@ -17,6 +18,8 @@ std::vector<run_lock> locks_of(std::string_view subject, std::string_view topolo
     // Of one name on several servers there is the mutex alone.
     if (topology != "quorum") {
         add({recursive, {"recursive0", model::reentrant}});
+        for (const auto* name : {"changing0", "changing1", "changing2"})
+            add({changing, {name, model::reentrant}});
         add({redisson_fenced,
              {"redisson_fenced0", model::reentrant, true},
              {"redisson_lock_token:{redisson_fenced0}"}});
@@ -37,6 +40,16 @@ std::vector<run_lock> locks_of(std::string_view subject, std::string_view topolo
     // Where servers fail over: one that does without their replicas, and with the fences alone.
     if (topology != "single") add({fenced, {"besteffort0", model::exclusive, true, 1, false, true}});
     return all;
+}
+
+std::vector<std::size_t> places_of(const std::vector<run_lock>& locks, std::string_view text) {
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < locks.size(); ++i) {
+        if (locks[i].row.name.find(text) != std::string::npos) places.push_back(i);
+    }
+    if (places.empty())
+        throw std::runtime_error{"there is no lock whose name has \"" + std::string{text} + "\" in it"};
+    return places;
 }
 
 unsigned locks_that_may_be_struck(const std::vector<run_lock>& locks) {

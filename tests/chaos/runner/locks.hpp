@@ -13,6 +13,7 @@ enum class lock_kind : std::uint8_t {
     mutex,
     fenced,  // mutex with .fenced
     recursive,
+    changing,         // recursive_mutex that is held by lock(), without a renewal at first and with one later
     redisson_fenced,  // fenced_mutex
     fair,
     shared,
@@ -41,6 +42,9 @@ struct run_lock {
 
 // Of holdfast, or of a scheme of the lab by its name: those that the topology serves.
 [[nodiscard]] std::vector<run_lock> locks_of(std::string_view subject, std::string_view topology);
+
+// Where those are whose name has `text` in it. Throws std::runtime_error if there is none.
+[[nodiscard]] std::vector<std::size_t> places_of(const std::vector<run_lock>& locks, std::string_view text);
 
 // The first so many. Only where there is one server to delete them on.
 [[nodiscard]] unsigned locks_that_may_be_struck(const std::vector<run_lock>& locks);

@@ -59,6 +59,7 @@ int play(int argc, char** argv) {
     app.add_option(
         "--only", how.only,
         "of what is done to servers and their links only that whose name has this in it (see --plan)");
+    app.add_option("--locks", how.locks, "only locks whose name has this in it");
     app.add_option("--keep", how.keep, "folder for a history in which something is wrong");
     app.add_option("--judge", judged, "judge the history of an earlier run");
     app.add_option("--plan", planned_rounds, "print the schedule of so many rounds, and do nothing")
@@ -87,6 +88,7 @@ int play(int argc, char** argv) {
         client.locks.who = "p" + std::to_string(client.process);
         client.seed = how.seed;
         client.threads = how.threads;
+        client.only_locks = how.locks;
         return run_client(client);
     }
     if (!judged.empty()) return judge_file(judged);

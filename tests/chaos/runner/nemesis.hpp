@@ -30,6 +30,7 @@ class nemesis {
     [[nodiscard]] bool possible(const planned& p) const;
     void begin(const planned& p, fault& f);
     void end(const planned& p);
+    void evict_from(unsigned lock, fault& f);
     // What is done to single servers and to their wires ends before anything is done to all of them: that may
     // wait until they have found to each other.
     void end_all_that_is_in_the_way(const std::vector<planned>& all);

@@ -24,6 +24,7 @@ enum class trouble : std::uint8_t {
     reply_lost,     // executed; the answer is lost with its connection
     command_lost,   // not executed; its connection ends
     messages_lost,  // what is published reaches nobody
+    commands_held,  // of half the connections, while answers to earlier ones are still on their way
     // servers
     server_stops,      // SIGSTOP
     server_killed,     // SIGKILL, and started with all its data
@@ -39,6 +40,7 @@ enum class trouble : std::uint8_t {
     wire_cut_soon,  // in the middle of an answer
     // locks
     key_deleted,
+    holder_evicted,  // by an operator, who is told what became of it
     // all servers together, one thing at a time; how it is done is the topology's affair
     failover,                // as an operator asks for it: the former master lives
     master_killed,           // and somebody else becomes the master; it comes back

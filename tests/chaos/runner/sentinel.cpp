@@ -30,8 +30,7 @@ class watched final : public topology {
     // One failover after the other: a second one before all have what the first left behind may lose it.
     void begin(const planned& p) override {
         using enum trouble;
-        look_for_master();
-        scene_.heal();
+        mend_and_look_for_master();
         const auto master = scene_.master_index();
         if (p.what == failover) {
             scene_.begin_fail_over();
@@ -52,22 +51,25 @@ class watched final : public topology {
         }
     }
     void end(const planned&) override {
-        scene_.await_failover();
-        if (lost_) scene_.bring_back(*lost_);
-        lost_.reset();
+        if (lost_) {
+            scene_.await_failover();
+            scene_.bring_back(*lost_);
+            lost_.reset();
+        } else {
+            scene_.end_fail_over();
+        }
         master_ = scene_.master_index();
     }
     void mend() override {
-        look_for_master();
-        scene_.heal();
+        mend_and_look_for_master();
         for (auto* s : servers()) order(*s, {"CONFIG", "SET", "maxmemory", "0"});
     }
 
     [[nodiscard]] bool had_a_failover_of_its_own() override { return std::exchange(surprised_, false); }
 
   private:
-    void look_for_master() {
-        scene_.find_master();
+    void mend_and_look_for_master() {
+        scene_.heal();
         surprised_ = surprised_ || scene_.master_index() != master_;
         master_ = scene_.master_index();
     }

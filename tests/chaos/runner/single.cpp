@@ -24,10 +24,11 @@ std::unique_ptr<topology> make_single(precautions) { return std::make_unique<sin
 
 std::span<const trouble> troubles_of_single() {
     using enum trouble;
-    static constexpr trouble all[] = {
-        client_stops,    client_killed,    link_cut,      link_stalls,     link_slow,     link_refuses,
-        reply_lost,      command_lost,     messages_lost, server_stops,    server_killed, clients_paused,
-        scripts_flushed, connections_shut, memory_full,   channels_denied, key_deleted};
+    static constexpr trouble all[] = {client_stops,    client_killed,   link_cut,         link_stalls,
+                                      link_slow,       link_refuses,    reply_lost,       command_lost,
+                                      messages_lost,   commands_held,   server_stops,     server_killed,
+                                      clients_paused,  scripts_flushed, connections_shut, memory_full,
+                                      channels_denied, key_deleted,     holder_evicted};
     return all;
 }
 

@@ -26,6 +26,8 @@ class grant {
     [[nodiscard]] virtual time_ns deadline() const { return 0; }
     [[nodiscard]] virtual std::uint64_t fence() const { return 0; }
     [[nodiscard]] virtual std::uint64_t token() const { return 0; }
+    // A lease that is over says so through lost(): whether it has. Empty: this one has no such thing.
+    [[nodiscard]] virtual std::optional<bool> told() const { return std::nullopt; }
     // ok, fail: it was over before, info: no answer.
     virtual phase release() = 0;
 };

@@ -87,7 +87,7 @@ std::vector<std::string> survey_channels(topology& servers) {
             return names;
         };
         // The server learns of closed connections when it looks.
-        if (!test::eventually(std::chrono::seconds{5}, [&] { return listened_to().empty(); })) {
+        if (!test::eventually(test::patience, [&] { return listened_to().empty(); })) {
             for (const auto& name : listened_to()) wrong.push_back("somebody still listens to " + name);
         }
     }

@@ -10,6 +10,15 @@ using std::chrono::milliseconds;
 
 // --- stage ----------------------------------------------------------------------------------------------
 
+stage::stage(workshop& all_tools, std::vector<run_lock> all, resource& guards, std::uint32_t number,
+             std::chrono::milliseconds one_lease, const std::string& only)
+    : tools(all_tools),
+      locks(std::move(all)),
+      used(places_of(locks, only)),
+      guarded(guards),
+      process(number),
+      lease(one_lease) {}
+
 void stage::open(const std::filesystem::path& file) {
     auto book = std::make_unique<recorder>(file);
     const std::lock_guard hold{mutex_};
@@ -61,7 +70,7 @@ void worker::run() {
 }
 
 void worker::one_operation() {
-    const auto lock = chance_.below(on_.locks.size());
+    const auto lock = on_.used[chance_.below(on_.used.size())];
     if (on_.locks[lock].row.model == model::latch) {
         // Several, for each is short: else no answer that is lost would ever be one of these.
         for (auto n = chance_.below(40); n > 0 && !on_.closing(); --n) one_use_of_latch(lock);
@@ -74,7 +83,11 @@ void worker::one_operation() {
         pause(milliseconds{4});
         return;
     }
-    stay(lock, all.front());
+    if (on_.locks[lock].kind == lock_kind::changing) {
+        change_the_lease(lock, all);
+    } else {
+        stay(lock, all.front());
+    }
     if (on_.locks[lock].row.model == model::reentrant) {
         while (all.size() < 3 && chance_.percent(30)) nest(lock, all);
     }
@@ -204,8 +217,20 @@ void worker::nest(std::size_t lock, std::vector<held>& all) {
     on_.write(e);
     h.by = std::move(got.held);
     if (!h.by) return;
-    stay(lock, h);
+    if (on_.locks[lock].kind != lock_kind::changing) stay(lock, h);
     all.push_back(std::move(h));
+}
+
+// What the outer holds have asked for is under way, or answered, when the innermost asks for more.
+void worker::change_the_lease(std::size_t lock, std::vector<held>& all) {
+    while (all.size() < 3) {
+        if (all.size() == 2) std::this_thread::sleep_for(chance_.between(milliseconds{40}, milliseconds{70}));
+        const auto before = all.size();
+        nest(lock, all);
+        if (all.size() == before) return;
+    }
+    const auto until = boot_time() + in_ns(on_.lease * 3 / 4);
+    while (boot_time() < until && !on_.closing() && look(all.back())) pause(milliseconds{10});
 }
 
 // Most work is short; some of it takes longer than the lease.
@@ -236,7 +261,19 @@ bool worker::look(const held& one) {
         return true;
     }
     note(one, action::look, phase::fail, boot_time());
+    await_the_news(one);
     return false;
+}
+
+// Counts the time for which this process runs: it may be stopped meanwhile.
+void worker::await_the_news(const held& one) {
+    if (!one.by->told()) return;
+    constexpr int most_looks = 300;
+    for (int n = 0; n < most_looks; ++n) {
+        if (*one.by->told()) return;
+        std::this_thread::sleep_for(milliseconds{10});
+    }
+    note(one, action::told, phase::fail, boot_time());
 }
 
 void worker::write(std::size_t lock, const held& one) {

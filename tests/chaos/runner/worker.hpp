@@ -16,9 +16,10 @@ namespace holdfast::chaos {
 // What the threads of a process share, and when they play. Thread-safe.
 class stage {
   public:
+    // `only`: of the locks those are used whose name has this in it. Throws std::runtime_error if there is
+    // none.
     stage(workshop& all_tools, std::vector<run_lock> all, resource& guards, std::uint32_t number,
-          std::chrono::milliseconds one_lease)
-        : tools(all_tools), locks(std::move(all)), guarded(guards), process(number), lease(one_lease) {}
+          std::chrono::milliseconds one_lease, const std::string& only);
 
     // A new round, recorded into `file`.
     void open(const std::filesystem::path& file);
@@ -38,6 +39,7 @@ class stage {
 
     workshop& tools;
     const std::vector<run_lock> locks;
+    const std::vector<std::size_t> used;  // places in `locks`
     resource& guarded;
     const std::uint32_t process;
     const std::chrono::milliseconds lease;
@@ -74,8 +76,10 @@ class worker {
     [[nodiscard]] request draw_request(const run_lock& lock);
     [[nodiscard]] held acquire(std::size_t lock, const request& how);
     void nest(std::size_t lock, std::vector<held>& all);
+    void change_the_lease(std::size_t lock, std::vector<held>& all);
     void stay(std::size_t lock, const held& one);
     bool look(const held& one);
+    void await_the_news(const held& one);
     void write(std::size_t lock, const held& one);
     void release(held& one);
     void pause(std::chrono::microseconds longest);

@@ -110,16 +110,10 @@ TEST(a_schedule, does_one_thing_at_a_time_to_each_and_all_in_the_end) {
     of.locks = 2;
     std::map<trouble, int> seen;
     for (std::uint64_t round = 0; round < 100; ++round) {
-        std::map<std::pair<int, unsigned>, milliseconds> busy_until;
+        std::map<std::pair<target_kind, unsigned>, milliseconds> busy_until;
         for (const auto& p : plan(1, round, of)) {
             ++seen[p.what];
-            const int whom = p.what <= trouble::client_killed    ? 0
-                             : p.what <= trouble::messages_lost  ? 1
-                             : p.what <= trouble::server_emptied ? 2
-                             : p.what <= trouble::wire_cut_soon  ? 3
-                             : p.what == trouble::key_deleted    ? 4
-                                                                 : 5;
-            auto& until = busy_until[{whom, p.target}];
+            auto& until = busy_until[{kind_of(p.what), p.target}];
             EXPECT_GE(p.from, until);
             EXPECT_GE(p.from, of.peace);
             EXPECT_LE(p.to, of.length);

@@ -82,6 +82,18 @@ TEST(a_loss, before_the_deadline_is_one_that_nobody_may_have_told) {
     EXPECT_TRUE(check_losses(attempts_of(events)).empty());
 }
 
+TEST(a_loss, that_lost_does_not_report_is_found) {
+    auto events = events_of({holding(1, 10, 50)});
+    EXPECT_TRUE(check_told(attempts_of(events)).empty());
+    event untold = events.front();
+    untold.action = action::told;
+    untold.phase = phase::fail;
+    untold.t = 60;
+    events.push_back(untold);
+    EXPECT_EQ(rules(check_told(attempts_of(events))), names{"untold"});
+    EXPECT_EQ(judge({{{"lock"}}, events, {}, {}}).back().rule, "untold");
+}
+
 // The published history of etcd's locks has no two holders that overlap; its holds ended behind their back.
 TEST(a_loss, is_found_where_no_two_holds_overlap) {
     auto events = events_of({holding(1, 10, 50), holding(2, 60, 90, 2)});
@@ -143,6 +155,27 @@ TEST_F(a_deleted_key, is_not_renewed) {
     EXPECT_TRUE(judge(h).empty());
 }
 
+TEST(an_eviction, ends_a_lease_by_when_it_said) {
+    auto believer = holding(1, 10, 500);
+    believer.token = 7;
+    event look;
+    look.action = action::look;
+    look.phase = phase::ok;
+    look.hold = 1;
+    look.t = 40;
+    const auto said = [&](time_ns to, bool gave_up, time_ns may_go_on, std::uint64_t token = 7) {
+        std::vector<attempt> all{believer};
+        const fault evicted{
+            .from = 20, .to = to, .what = "evicted", .evicted = {{token, gave_up, may_go_on}}};
+        return rules(check_evictions(all, std::vector{look}, std::vector{evicted}));
+    };
+    EXPECT_EQ(said(30, true, never), names{"evicted_believes"});
+    EXPECT_EQ(said(45, true, never), names{}) << "it looked before the operator was told";
+    EXPECT_EQ(said(30, false, 5), names{"evicted_believes"});
+    EXPECT_EQ(said(30, false, 15), names{});
+    EXPECT_EQ(said(30, true, never, 8), names{}) << "another holder";
+}
+
 TEST(a_lock_without_replicas, is_judged_by_its_fences_alone) {
     history h;
     h.locks = {{"it", model::exclusive, false, 1, false, true}};
@@ -171,6 +204,18 @@ TEST(a_no, may_be_due_to_the_dead_where_they_stay_in_line) {
     EXPECT_EQ(rules(judge(h)), names{"spurious_no"});
     h.locks[0].dead_stay_in_line = true;
     EXPECT_TRUE(judge(h).empty());
+}
+
+TEST(a_no, may_be_due_to_a_nested_hold_that_is_given_back_last) {
+    history h;
+    h.locks = {{"it", model::reentrant}};
+    auto inner = holding(2, 20, 100);
+    inner.outer = 1;
+    inner.depth = 2;
+    h.events = events_of({holding(1, 10, 50), inner, refused(3, 60, 65, 2)});
+    EXPECT_TRUE(judge(h).empty());
+    h.events = events_of({holding(1, 10, 50), inner, refused(3, 110, 115, 2)});
+    EXPECT_EQ(rules(judge(h)), names{"spurious_no"});
 }
 
 // "One asks for all": a try beside another thread of its client that is just asking is told no without the

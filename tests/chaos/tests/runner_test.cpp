@@ -32,13 +32,13 @@ TEST(the_runner, takes_its_clients_and_servers_along_when_it_is_interrupted) {
     child_process chaos{{HOLDFAST_CHAOS, "--topology", "single", "--seconds", "60", "--seed", "1", "--keep",
                          folder.path().string()}};
     std::vector<pid_t> children;
-    ASSERT_TRUE(eventually(30s, [&] {
+    ASSERT_TRUE(eventually(test::patience, [&] {
         children = children_of(chaos.pid());
         return children.size() == 5;  // a server, and four clients
     }));
     chaos.signal(SIGINT);
-    EXPECT_EQ(chaos.wait(60s), 130) << chaos.output() << chaos.errors();
-    EXPECT_TRUE(eventually(10s, [&] {
+    EXPECT_EQ(chaos.wait(test::patience), 130) << chaos.output() << chaos.errors();
+    EXPECT_TRUE(eventually(test::patience, [&] {
         return std::none_of(children.begin(), children.end(),
                             [](pid_t p) { return std::filesystem::exists("/proc/" + std::to_string(p)); });
     }));
@@ -47,7 +47,7 @@ TEST(the_runner, takes_its_clients_and_servers_along_when_it_is_interrupted) {
 TEST(the_runner, names_what_it_does_not_know) {
     for (const auto* wrong : {"--topology", "--subject"}) {
         child_process chaos{{HOLDFAST_CHAOS, wrong, "nonsense", "--seconds", "1"}};
-        const auto code = chaos.wait(60s);
+        const auto code = chaos.wait(test::patience);
         ASSERT_TRUE(code.has_value());
         EXPECT_EQ(*code, 2);
         EXPECT_NE((chaos.output() + chaos.errors()).find("\"nonsense\""), std::string::npos)
@@ -73,17 +73,17 @@ TEST(the_runner, takes_no_number_for_another) {
                                                           {"--clients", "0"},
                                                           {"--threads", "-1"}}) {
         child_process chaos{{HOLDFAST_CHAOS, "--topology", "single", "--plan", "1", option, number}};
-        EXPECT_EQ(chaos.wait(60s), 2) << option << ' ' << number << '\n' << chaos.output();
+        EXPECT_EQ(chaos.wait(test::patience), 2) << option << ' ' << number << '\n' << chaos.output();
         EXPECT_NE(chaos.errors().find(option), std::string::npos) << chaos.errors();
     }
     child_process largest{
         {HOLDFAST_CHAOS, "--topology", "single", "--plan", "1", "--seed", "18446744073709551615"}};
-    EXPECT_EQ(largest.wait(60s), 0) << largest.errors();
+    EXPECT_EQ(largest.wait(test::patience), 0) << largest.errors();
 }
 
 TEST(the_runner, looks_where_it_shall_keep_what_it_finds_before_it_begins) {
     child_process chaos{{HOLDFAST_CHAOS, "--topology", "single", "--seconds", "60", "--keep", "/proc/nope"}};
-    EXPECT_EQ(chaos.wait(30s), 2) << chaos.output();
+    EXPECT_EQ(chaos.wait(test::patience), 2) << chaos.output();
     EXPECT_NE(chaos.errors().find("\"/proc/nope\""), std::string::npos) << chaos.errors();
 }
 
@@ -91,7 +91,7 @@ TEST(the_runner, says_that_it_has_found_nothing_where_it_should_have) {
     const test::temp_dir folder;
     child_process chaos{{HOLDFAST_CHAOS, "--topology", "single", "--seconds", "1", "--expect-violation",
                          "--keep", folder.path().string()}};
-    EXPECT_EQ(chaos.wait(120s), 1) << chaos.output() << chaos.errors();
+    EXPECT_EQ(chaos.wait(test::patience), 1) << chaos.output() << chaos.errors();
     EXPECT_NE(chaos.output().find("there had to be a violation"), std::string::npos) << chaos.output();
 }
 

@@ -34,8 +34,10 @@ TEST(doctor, judges_what_info_says) {
         severity wanted;
     } table[] = {
         {"redis_version", "7.2.4", "version", severity::ok},
-        {"redis_version", "6.2.14", "version", severity::danger},
-        {"redis_version", "6.3.4", "version", severity::danger},  // KeyDB
+        {"redis_version", "6.2.14", "version", severity::ok},
+        {"redis_version", "6.3.4", "version", severity::ok},  // KeyDB
+        {"redis_version", "6.0.20", "version", severity::danger},
+        {"redis_version", "5.0.14", "version", severity::danger},
         {"redis_version", "255.255.255", "version", severity::ok},
         {"redis_version", "unstable", "version", severity::unknown},
         {"redis_version", std::nullopt, "version", severity::unknown},
@@ -100,6 +102,25 @@ TEST(doctor, eviction_is_a_danger_where_memory_is_limited) {
     EXPECT_EQ(said(s, "eviction-policy"), severity::danger);
     EXPECT_EQ(the(s, "eviction-policy").falls, promise::timed);
     EXPECT_NE(the(s, "eviction-policy").mending.find("noeviction"), std::string::npos);
+}
+
+// INFO says aof_enabled:0 as long as the file is read.
+TEST(doctor, a_server_that_reads_its_file_is_not_said_to_write_none) {
+    auto s = healthy();
+    s.info =
+        of("redis_version:7.0.15\r\nloading:1\r\nloading_loaded_perc:42.50\r\naof_enabled:0\r\n"
+           "maxmemory:100\r\nused_memory:99\r\n");
+    s.settings["save"] = setting("save", "");
+    s.settings["appendfsync"] = setting("appendfsync", "always");
+    s.settings["appendonly"] = setting("appendonly", "yes");
+    EXPECT_EQ(said(s, "persistence"), severity::ok);
+    EXPECT_EQ(said(s, "memory-headroom"), severity::unknown);
+    EXPECT_EQ(said(s, "loading"), severity::warning);
+    EXPECT_NE(the(s, "loading").found.find("42.50 % so far"), std::string::npos);
+    s.settings["appendonly"] = refused("NOPERM this user may not run 'config|get'");
+    EXPECT_EQ(said(s, "persistence"), severity::unknown);
+    s.settings["appendonly"] = setting("appendonly", "no");
+    EXPECT_EQ(said(s, "persistence"), severity::danger);
 }
 
 TEST(doctor, snapshots_are_better_than_nothing) {

@@ -219,7 +219,7 @@ TEST(doctor_of_several, what_is_wrong_with_a_replica_is_felt_when_it_takes_over)
     EXPECT_EQ(said(s, "role"), severity::ok);
     EXPECT_EQ(said(s, "pattern-subscribers"), std::nullopt);
     s.info =
-        of("redis_version:6.2.1\r\nrole:slave\r\nmaster_link_status:down\r\nmaxmemory:1\r\n"
+        of("redis_version:6.0.1\r\nrole:slave\r\nmaster_link_status:down\r\nmaxmemory:1\r\n"
            "maxmemory_policy:allkeys-lru\r\n");
     for (const auto* id : {"version", "eviction-policy", "replica-lag"})
         EXPECT_EQ(said(s, id), severity::warning) << id;

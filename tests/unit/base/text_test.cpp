@@ -46,6 +46,32 @@ TEST(printable, escapes_bytes_that_are_no_utf8) {
     EXPECT_EQ(printable("\xe2\x82z"), R"(\xe2\x82z)");
 }
 
+TEST(printable, escapes_what_nobody_sees_and_what_turns_text_around) {
+    EXPECT_EQ(printable("pay\xe2\x80\xae"
+                        "lruc"),
+              R"(pay\xe2\x80\xaelruc)");              // RIGHT-TO-LEFT OVERRIDE
+    EXPECT_EQ(printable("\xc2\xad"), R"(\xc2\xad)");  // SOFT HYPHEN
+    for (const char32_t c : {0x61c, 0x180e, 0x200b, 0x200f, 0x2028, 0x2029, 0x202a, 0x202e, 0x2060, 0x2064,
+                             0x2066, 0x2069, 0xfeff, 0xfff9, 0x110bd, 0x1d173, 0xe0001, 0xe007f}) {
+        EXPECT_TRUE(is_invisible(c)) << std::hex << static_cast<unsigned>(c);
+    }
+    for (const char32_t c :
+         {0x20, 0xa0, 0xac, 0xae, 0x200a, 0x2010, 0x2027, 0x202f, 0x205f, 0x2070, 0xfefe, 0xff00, 0x1f600})
+        EXPECT_FALSE(is_invisible(c)) << std::hex << static_cast<unsigned>(c);
+}
+
+TEST(without_controls, keeps_a_sentence_that_is_printable_already) {
+    EXPECT_EQ(without_controls("\"" + printable("a\\b\x1b\xe2\x80\xae") + "\""), R"("a\\b\x1b\xe2\x80\xae")");
+    EXPECT_EQ(without_controls("prüfung \\ \x1b[2J\n"), R"(prüfung \ \x1b[2J\x0a)");
+    const auto once = without_controls("\xe2\x80\xae\xff\\");
+    EXPECT_EQ(without_controls(once), once);
+}
+
+TEST(json_without_controls, means_the_same_to_a_program) {
+    EXPECT_EQ(json_without_controls("[\"a\xe2\x80\xae\xc2\x9b\x7f\xf3\xa0\x81\x81é\"]\n"),
+              "[\"a\\u202e\\u009b\\u007f\\udb40\\udc41é\"]\n");
+}
+
 TEST(printable, of_any_bytes_is_safe_for_a_terminal) {
     std::mt19937 random{1};
     for (int round = 0; round < 5'000; ++round) {

@@ -57,10 +57,12 @@ TEST(Output, describes_a_held_lock) {
 TEST(Output, says_what_it_does_not_know_of_a_foreign_lock) {
     auto lock = lock_with("job", "foreign string");
     lock.holders.push_back(holder_with("\x1b[2Jtoken"));
+    lock.bytes = 9;
     EXPECT_EQ(described(lock, noon),
               "lock     job\n"
               "kind     foreign string\n"
               "         foreign: written by another client, which does not say who it is or since when\n"
+              "         a string of 9 bytes that does not expire: it may be data and no lock\n"
               "holder   another client\n"
               "owner    \\x1b[2Jtoken\n"
               "ttl      none: it does not expire\n");
@@ -111,8 +113,47 @@ TEST(Output, a_number_is_not_said_to_be_foreign) {
     EXPECT_EQ(described(number, noon).find("foreign"), std::string::npos);
 }
 
+TEST(Output, a_number_may_be_a_semaphore_whose_permits_are_out) {
+    auto number = lock_with("render", "counter");
+    number.count = 3;
+    const auto text = described(number, noon);
+    EXPECT_EQ(text.find("nobody has a permit"), std::string::npos);
+    EXPECT_NE(text.find("a semaphore none of whose permits has an owner written down"), std::string::npos)
+        << text;
+}
+
+TEST(Output, a_foreign_waiter_is_shown_by_its_owner) {
+    auto lock = held_by_web_3();
+    lock.queue.push_back(
+        {.owner = "0d2b3c47-0c5e-4a45-9f9e-000000000000:41", .host = {}, .pid = 0, .waiting = {}});
+    EXPECT_NE(described(lock, noon)
+                  .find("     1.  another client, owner 0d2b3c47-0c5e-4a45-9f9e-000000000000:41\n"),
+              std::string::npos);
+}
+
+TEST(Output, a_lock_with_an_owner_each_may_be_held_as_a_whole) {
+    const auto lock = lock_with("job", "recursive_mutex, an owner each on 3 of 3 members");
+    EXPECT_NE(
+        described(lock, noon).find("a RedissonRedLock or MultiLock of Java's, which is held as a whole"),
+        std::string::npos);
+}
+
 TEST(Output, describes_a_free_lock) {
     EXPECT_EQ(described(lock_with("job", "free"), noon), "lock     job\nkind     free: nobody holds it\n");
+}
+
+TEST(Output, says_when_dead_waiters_block_a_free_lock) {
+    auto lock = lock_with("job", "free");
+    lock.dead_waiters = 1;
+    lock.blocked_for = 26'000s;
+    EXPECT_TRUE(
+        described(lock, noon)
+            .starts_with("lock     job\nkind     free, but 1 dead waiter in line blocks it for 7h13m\n"));
+    EXPECT_EQ(to_json(lock)["dead_waiters"], 1);
+    EXPECT_EQ(to_json(lock)["blocked_ms"], 26'000'000);
+    lock.dead_waiters = 2;
+    lock.blocked_for.reset();
+    EXPECT_EQ(holder_text(lock), "nobody, but 2 dead waiters in line block it for ever");
 }
 
 TEST(Output, a_clock_that_is_ahead_gives_no_negative_age) {
@@ -125,7 +166,7 @@ TEST(Output, json_has_every_field_always) {
         one_line(json),
         R"({"name":"stock:42","kind":"mutex","held":true,"ours":true,"holders":[{"owner":"abc|7","holds":1,)"
         R"("host":"web-3","pid":4242,"since":"2026-03-01T12:00:00.000Z","connected":true}],"more_holders":0,"ttl_ms":28300,)"
-        R"("count":null,"queue":[],"more_waiting":0,"last_fence":null})");
+        R"("count":null,"queue":[],"more_waiting":0,"dead_waiters":0,"blocked_ms":null,"bytes":null,"last_fence":null})");
 }
 
 TEST(Output, json_takes_bytes_that_are_not_utf8) {
@@ -143,6 +184,19 @@ TEST(Output, json_gives_other_names_as_they_are) {
     lock.name = lock_name{"a\n\\\"\u00e9"};
     const auto json = nlohmann::json::parse(one_line(to_json(lock)));
     EXPECT_EQ(json["name"], "a\n\\\"\u00e9");
+    EXPECT_FALSE(json.contains("name_is_escaped"));
+}
+
+TEST(Output, json_says_what_turns_text_around_in_ascii) {
+    auto lock = held_by_web_3();
+    lock.name = lock_name{"pay\u202elruc"};
+    lock.holders[0].host = "web\u200b-3";
+    const auto line = one_line(to_json(lock));
+    EXPECT_EQ(line.find("\u202e"), std::string::npos) << "raw to a terminal";
+    EXPECT_EQ(line.find("\u200b"), std::string::npos) << "raw to a terminal";
+    const auto json = nlohmann::json::parse(line);
+    EXPECT_EQ(json["name"], "pay\u202elruc");
+    EXPECT_EQ(json["holders"][0]["host"], "web\u200b-3");
     EXPECT_FALSE(json.contains("name_is_escaped"));
 }
 

@@ -3,6 +3,7 @@
 #include "cli/completion.hpp"
 #include "cli/manual.hpp"
 #include "cli/program.hpp"
+#include "lab/ladder.hpp"
 
 #include <gtest/gtest.h>
 #include <CLI/CLI.hpp>
@@ -162,10 +163,10 @@ TEST_F(pages, what_stands_in_columns_becomes_tagged_paragraphs) {
 }
 
 TEST_F(pages, completion_has_every_command_and_option_of_the_help) {
-    const auto script = bash_completion(program);
+    const auto script = completion(program, shell::bash);
     const auto words_of = [&](const std::string& command) {
         const auto line = between(script, "        '" + command + " ') [[", "        ");
-        std::istringstream offered{line.substr(line.find("words='") + 7)};
+        std::istringstream offered{line.substr(line.find("offered='") + 9)};
         std::set<std::string> found;
         for (std::string word; offered >> word;) {
             found.insert(word.substr(0, word.find('\'')));
@@ -183,16 +184,47 @@ TEST_F(pages, completion_has_every_command_and_option_of_the_help) {
     }
 }
 
+TEST_F(pages, completions_for_zsh_and_fish_come_from_the_same_table) {
+    const auto zsh = completion(program, shell::zsh);
+    const auto fish = completion(program, shell::fish);
+    std::istringstream lines{completion(program, shell::bash)};
+    for (std::string line; std::getline(lines, line);) {
+        if (line.find(") offered=") != std::string::npos || line.find("&& offered=") != std::string::npos) {
+            EXPECT_NE(zsh.find(line), std::string::npos) << line;
+        }
+    }
+    for (const auto& command : commands()) {
+        for (const auto& option : options_in(program.get_subcommand(command)->help())) {
+            const auto begin = "complete -c holdfast -n '__holdfast_in " + command + "'";
+            const auto given =
+                option.starts_with("--") ? " -l " + option.substr(2) : " -s " + option.substr(1);
+            std::istringstream fish_lines{fish};
+            bool found = false;
+            for (std::string line; std::getline(fish_lines, line);)
+                found = found || (line.starts_with(begin) && line.find(given + ' ') != std::string::npos);
+            EXPECT_TRUE(found) << command << ' ' << option;
+        }
+    }
+    for (const auto& rung : lab::ladder()) EXPECT_NE(fish.find(rung.name), std::string::npos) << rung.name;
+}
+
 TEST_F(pages, completion_knows_fixed_sets_of_values) {
-    const auto script = bash_completion(program);
-    EXPECT_NE(script.find("'run --kind') words='mutex recursive fair fenced shared semaphore permits'"),
+    const auto script = completion(program, shell::bash);
+    EXPECT_NE(script.find("'run --kind') offered='mutex recursive fair fenced shared semaphore permits'"),
               std::string::npos);
-    EXPECT_NE(script.find("'run --on-loss') words='term kill ignore'"), std::string::npos);
-    EXPECT_NE(script.find("'demo --kind') words='mutex recursive'"), std::string::npos);
+    EXPECT_NE(script.find("'run --on-loss') offered='term kill ignore'"), std::string::npos);
+    EXPECT_NE(script.find("'demo --kind') offered='mutex recursive'"), std::string::npos);
+    EXPECT_NE(script.find("'lab --lang') offered='en zh'"), std::string::npos);
+    EXPECT_NE(script.find("'latch 1') offered='set down wait count erase'"), std::string::npos);
+    for (const auto& rung : lab::ladder())
+        EXPECT_TRUE(std::regex_search(
+            script, std::regex{"'lab 0'\\) offered='[^']*\\b" + std::string{rung.name} + "\\b"}))
+            << rung.name;
 }
 
 TEST_F(pages, what_is_hidden_in_the_help_stays_hidden) {
-    for (const auto& text : {manual(program), bash_completion(program)}) {
+    for (const auto& text : {manual(program), completion(program, shell::bash),
+                             completion(program, shell::zsh), completion(program, shell::fish)}) {
         EXPECT_EQ(without_roff(text).find("--serve"), std::string::npos);
         EXPECT_EQ(without_roff(text).find("--print-"), std::string::npos);
     }

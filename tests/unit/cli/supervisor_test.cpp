@@ -55,7 +55,7 @@ TEST_F(SupervisorTest, lets_a_renewed_command_run_and_gives_its_exit_code) {
         ASSERT_FALSE(todo.warn);
         renew();
     }
-    const auto todo = tell(ended{3});
+    const auto todo = tell(ended{3, now_});
     EXPECT_TRUE(todo.give_back);
     EXPECT_EQ(todo.signal, 0) << "what the command left behind is not our business";
     watch_.gave_back(false);
@@ -74,16 +74,19 @@ TEST_F(SupervisorTest, ends_a_command_in_jeopardy_by_term_and_kill_before_the_le
     EXPECT_EQ(todo.signal, SIGKILL);
     EXPECT_FALSE(todo.warn) << "was told already";
     EXPECT_EQ(after(1s).signal, 0) << "once is enough";
-    EXPECT_TRUE(tell(ended{exit_code::by_signal(SIGKILL)}).give_back);
+    EXPECT_FALSE(tell(ended{exit_code::by_signal(SIGKILL), now_}).give_back);
+    EXPECT_TRUE(tell(all_ended{}).give_back);
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
 }
 
 TEST_F(SupervisorTest, exit_code_is_never_0_when_the_command_was_ended_for_its_lock) {
     renewal_fails();
     ASSERT_EQ(after(8s).signal, SIGTERM);
-    const auto todo = tell(ended{0});
-    EXPECT_TRUE(todo.give_back);
+    const auto todo = tell(ended{0, now_});
+    EXPECT_FALSE(todo.give_back);
     EXPECT_EQ(todo.signal, SIGKILL) << "its children may be deaf to TERM";
+    EXPECT_FALSE(after(1ms).give_back);
+    EXPECT_TRUE(tell(all_ended{}).give_back);
     watch_.gave_back(false);
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
 }
@@ -183,7 +186,7 @@ TEST_F(SupervisorTest, policy_ignore_warns_while_there_is_time_and_lets_the_comm
     EXPECT_TRUE(todo.warn) << "now it is certain";
     EXPECT_EQ(todo.signal, 0);
     EXPECT_EQ(tell(told{SIGUSR1}).forward, SIGUSR1);
-    todo = tell(ended{0});
+    todo = tell(ended{0, now_});
     EXPECT_EQ(todo.signal, 0);
     EXPECT_TRUE(todo.give_back);
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
@@ -195,7 +198,7 @@ TEST_F(SupervisorTest, policy_ignore_forgets_a_jeopardy_that_passed) {
     ASSERT_TRUE(after(8s).warn);
     renew();
     ASSERT_FALSE(after(1s).warn);
-    (void)tell(ended{0});
+    (void)tell(ended{0, now_});
     watch_.gave_back(false);
     EXPECT_EQ(watch_.exit_code(), 0);
 }
@@ -212,7 +215,7 @@ TEST_F(SupervisorTest, max_hold_ends_a_command_whose_lock_is_well) {
     EXPECT_EQ(watch_.why(), why_ended::max_hold);
     renew();
     EXPECT_EQ(after(2s).signal, SIGKILL);
-    (void)tell(ended{0});
+    (void)tell(ended{0, now_});
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
 }
 
@@ -221,7 +224,7 @@ TEST_F(SupervisorTest, at_least_keeps_the_lock_after_a_short_command) {
     rules.at_least = 20s;
     under(rules);
     now_ += 1s;
-    const auto todo = tell(ended{7});
+    const auto todo = tell(ended{7, now_});
     EXPECT_FALSE(todo.give_back);
     EXPECT_EQ(todo.look_again, start_ + 20s);
     renew();
@@ -237,7 +240,7 @@ TEST_F(SupervisorTest, a_signal_ends_the_rest) {
     auto rules = usual;
     rules.at_least = 20s;
     under(rules);
-    ASSERT_FALSE(tell(ended{0}).give_back);
+    ASSERT_FALSE(tell(ended{0, now_}).give_back);
     EXPECT_FALSE(tell(told{SIGUSR1}).give_back);
     EXPECT_TRUE(tell(told{SIGTERM}).give_back);
     EXPECT_EQ(watch_.exit_code(), exit_code::by_signal(SIGTERM));
@@ -247,11 +250,22 @@ TEST_F(SupervisorTest, a_lock_lost_in_the_rest_is_given_back_at_once) {
     auto rules = usual;
     rules.at_least = 20s;
     under(rules);
-    ASSERT_FALSE(tell(ended{0}).give_back);
+    ASSERT_FALSE(tell(ended{0, now_}).give_back);
     lose();
     EXPECT_TRUE(after(1s).give_back);
     watch_.gave_back(true);
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
+}
+
+TEST_F(SupervisorTest, a_loss_in_the_rest_does_not_hide_how_the_command_failed) {
+    auto rules = usual;
+    rules.at_least = 20s;
+    under(rules);
+    ASSERT_FALSE(tell(ended{7, now_}).give_back);
+    lose();
+    EXPECT_TRUE(after(1s).give_back);
+    watch_.gave_back(true);
+    EXPECT_EQ(watch_.exit_code(), 7);
 }
 
 TEST_F(SupervisorTest, hands_signals_on_while_the_command_runs) {
@@ -271,18 +285,82 @@ TEST_F(SupervisorTest, stops_with_the_command_but_not_while_it_is_being_ended) {
 }
 
 TEST_F(SupervisorTest, a_loss_that_only_the_release_finds_is_a_loss) {
-    ASSERT_TRUE(tell(ended{0}).give_back);
+    ASSERT_TRUE(tell(ended{0, now_}).give_back);
     watch_.gave_back(true);
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
 }
 
-TEST_F(SupervisorTest, a_lease_that_ended_with_the_command_is_a_loss) {
+TEST_F(SupervisorTest, a_lease_that_ended_before_the_command_is_a_loss) {
+    (void)tell(looked{});
     now_ += 11s;
     lose();
-    const auto todo = tell(ended{0});
-    EXPECT_TRUE(todo.give_back);
+    const auto todo = tell(ended{7, now_});
+    EXPECT_EQ(todo.signal, SIGKILL);
     EXPECT_TRUE(todo.warn);
+    EXPECT_TRUE(tell(all_ended{}).give_back);
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
+}
+
+TEST_F(SupervisorTest, failure_of_a_command_that_ended_in_time_is_passed_on_though_the_lease_ran_out_since) {
+    (void)tell(looked{});
+    now_ += 9s;
+    const auto end = now_;
+    now_ += 10s;
+    lose();
+    const auto todo = tell(ended{7, end});
+    EXPECT_TRUE(todo.give_back);
+    EXPECT_FALSE(todo.warn);
+    EXPECT_EQ(todo.signal, 0);
+    EXPECT_TRUE(watch_.lost_later());
+    watch_.gave_back(true);
+    EXPECT_EQ(watch_.exit_code(), 7);
+}
+
+TEST_F(SupervisorTest, success_of_a_command_that_ended_in_time_needs_the_word_of_the_store) {
+    (void)tell(looked{});
+    now_ += 11s;
+    lose();
+    EXPECT_TRUE(tell(ended{0, start_ + 9s}).give_back);
+    watch_.gave_back(true);
+    EXPECT_EQ(watch_.exit_code(), exit_code::lost);
+}
+
+TEST_F(SupervisorTest, a_lease_that_was_taken_away_may_have_been_lost_before_the_command_ended) {
+    (void)tell(looked{});
+    now_ += 5s;
+    lose();
+    EXPECT_EQ(tell(ended{7, start_ + 4s}).signal, SIGKILL);
+    EXPECT_EQ(watch_.exit_code(), exit_code::lost);
+}
+
+TEST_F(SupervisorTest, sends_no_second_term_when_the_guard_has_begun) {
+    const auto todo = tell(ended_by_guard{});
+    EXPECT_EQ(todo.signal, 0);
+    EXPECT_TRUE(todo.warn);
+    EXPECT_EQ(watch_.why(), why_ended::late);
+    EXPECT_EQ(after(2s).signal, SIGKILL);
+    (void)tell(ended{0, now_});
+    EXPECT_TRUE(tell(all_ended{}).give_back);
+    EXPECT_EQ(watch_.exit_code(), exit_code::lost);
+}
+
+TEST_F(SupervisorTest, guard_comes_after_us_and_before_the_end_of_the_lease) {
+    renewal_fails();
+    (void)tell(looked{});
+    const auto limits = watch_.limits_for_guard(now_);
+    EXPECT_EQ(limits.kill_by, start_ + 9500ms);
+    EXPECT_EQ(limits.term_by, start_ + 8500ms);
+    EXPECT_EQ(after(7500ms).signal, SIGTERM);
+}
+
+TEST_F(SupervisorTest, guard_leaves_most_of_a_lease_that_was_handed_over_to_the_first_renewal) {
+    lease_.deadline = now_ + 2500ms;
+    (void)tell(looked{});
+    const auto limits = watch_.limits_for_guard(now_);
+    EXPECT_EQ(limits.kill_by, start_ + 2s);
+    EXPECT_EQ(limits.term_by, start_ + 1500ms);
+    ASSERT_EQ(after(999ms).signal, 0);
+    EXPECT_EQ(after(1ms).signal, SIGTERM) << "earlier than the guard";
 }
 
 TEST_F(SupervisorTest, a_command_that_never_ran_lost_nothing) {

@@ -58,7 +58,7 @@ TEST_F(acquiring, a_later_send_that_won_counts_from_its_own_send) {
     const auto sent = now;
     later_by(3ms);
     store_grants();
-    EXPECT_EQ(granted().deadline, how.trust.deadline(sent, how.lease));
+    EXPECT_EQ(granted().deadline, (lease_request{sent, how.lease}.deadline(how.trust)));
     EXPECT_TRUE(granted().stray);
 }
 
@@ -82,7 +82,7 @@ TEST_F(acquiring, the_right_ticket_grants_from_the_send_of_the_answered_bid) {
     store_queues_us("t1");
     later_by(500ms);
     woken_with("t1");
-    EXPECT_EQ(granted().deadline, how.trust.deadline(bid_sent, 3s));
+    EXPECT_EQ(granted().deadline, (lease_request{bid_sent, 3s}.deadline(how.trust)));
     EXPECT_TRUE(granted().claim);
 }
 
@@ -95,7 +95,7 @@ TEST_F(acquiring, a_hand_over_for_longer_than_the_lease_is_for_the_lease) {
     store_queues_us("t1");
     later_by(50ms);
     woken_with("t1");
-    EXPECT_EQ(granted().deadline, how.trust.deadline(bid_sent, 200ms));
+    EXPECT_EQ(granted().deadline, (lease_request{bid_sent, 200ms}.deadline(how.trust)));
 }
 
 // Safety: an old wake read after a pause made two holders valid (reference/native-mutex.md).
@@ -141,7 +141,7 @@ TEST_F(acquiring, an_early_wake_waits_for_the_reply_of_the_bid) {
     EXPECT_FALSE(holds());
     later_by(1ms);
     store_queues_us("t1");
-    EXPECT_EQ(granted().deadline, how.trust.deadline(bid_sent, 3s));
+    EXPECT_EQ(granted().deadline, (lease_request{bid_sent, 3s}.deadline(how.trust)));
     EXPECT_TRUE(granted().claim);
 }
 
@@ -165,7 +165,7 @@ TEST_F(acquiring, a_wake_after_an_unanswered_bid_counts_from_the_answered_one) {
     answer_is_lost();
     ASSERT_TRUE(is_waiting());
     woken_with("t1");
-    EXPECT_EQ(granted().deadline, how.trust.deadline(answered_bid, 3s));
+    EXPECT_EQ(granted().deadline, (lease_request{answered_bid, 3s}.deadline(how.trust)));
     EXPECT_TRUE(granted().stray);
 }
 
@@ -218,7 +218,7 @@ TEST_F(acquiring, a_late_grant_of_an_attempt_given_up_for_lost_is_ignored) {
     late_answer(lost, backend::granted{});
     EXPECT_FALSE(holds());
     store_grants();
-    EXPECT_EQ(granted().deadline, how.trust.deadline(now, how.lease));
+    EXPECT_EQ(granted().deadline, (lease_request{now, how.lease}.deadline(how.trust)));
 }
 
 TEST_F(acquiring, an_answer_while_nothing_is_asked_is_ignored) {
@@ -280,6 +280,32 @@ TEST_F(acquiring, a_ticket_is_not_slept_over) {
     store_queues_us("t1");
     woken_with("t1");
     EXPECT_TRUE(holds());
+}
+
+// --- for how long the store may keep it -------------------------------------------------------------
+
+TEST_F(acquiring, what_was_handed_over_may_be_kept_for_longer_than_was_asked_for) {
+    how.lease = 200ms;
+    wait_in_line_with("7");
+    woken_with("7");
+    EXPECT_LT(granted().deadline, now + 200ms);
+    EXPECT_GE(granted().kept_until, now + 3s);
+}
+
+TEST_F(acquiring, an_answer_that_finds_it_handed_over_may_mean_that_it_is_kept_for_longer) {
+    how.lease = 200ms;
+    begin();
+    late_answer(1, backend::granted{.kept_for = 3s});
+    EXPECT_GE(granted().kept_until, now + 3s);
+}
+
+TEST_F(acquiring, an_attempt_that_has_no_answer_may_arrive_late) {
+    begin();
+    answer_is_lost();
+    time_comes();
+    const auto sent = now;
+    store_grants();
+    EXPECT_GE(granted().kept_until, sent + longest_on_its_way + how.lease);
 }
 
 }  // namespace

@@ -146,7 +146,8 @@ TEST_F(acquiring, no_answer_is_asked_again_and_never_taken_for_no) {
     EXPECT_EQ(until(), now + 40ms);  // backs off
 }
 
-TEST_F(acquiring, who_is_never_answered_gives_up_after_one_answer_time_and_insists) {
+TEST_F(acquiring, one_try_that_is_never_answered_gives_up_after_one_answer_time_and_insists) {
+    how.once = true;
     begin();
     for (int step = 0; step < 100 && !stopped(); ++step) time_comes();
     EXPECT_EQ(gave_up().why.code, errc::unknown_outcome);
@@ -154,12 +155,60 @@ TEST_F(acquiring, who_is_never_answered_gives_up_after_one_answer_time_and_insis
     EXPECT_LE(now, start + 2 * how.answer_timeout);
 }
 
-TEST_F(acquiring, an_unreachable_store_is_told_at_once_to_who_was_never_answered) {
+TEST_F(acquiring, one_try_is_told_at_once_that_the_store_is_unreachable) {
+    how.once = true;
     begin();
     store_refuses(errc::unavailable);
     EXPECT_EQ(gave_up().why.code, errc::unavailable);
     EXPECT_EQ(gave_up().why.text, "server text");
     EXPECT_EQ(gave_up().cleanup, undo::none);
+}
+
+TEST_F(acquiring, wait_that_begins_in_an_outage_is_served_when_it_is_over) {
+    for (const auto why : {errc::unavailable, errc::busy_server}) {
+        now = start;
+        how.give_up_at = start + 1min;
+        begin();
+        while (now < start + 50s) {
+            store_refuses(why);
+            ASSERT_TRUE(is_waiting()) << "longer than the patience, which is for waits without a limit";
+            time_comes();
+            ASSERT_TRUE(is_asking(intent::look));
+        }
+        store_grants();
+        EXPECT_TRUE(holds());
+    }
+}
+
+TEST_F(acquiring, wait_that_begins_in_an_outage_and_ends_in_it_tells_the_outage) {
+    how.give_up_at = start + 1s;
+    begin();
+    while (is_asking(intent::look)) {
+        store_refuses(errc::unavailable);
+        if (is_waiting()) time_comes();
+    }
+    EXPECT_EQ(gave_up().why.code, errc::unavailable);
+    EXPECT_EQ(now, how.give_up_at);
+}
+
+TEST_F(acquiring, wait_without_a_limit_that_begins_in_an_outage_sits_it_out_for_the_patience) {
+    begin();
+    while (is_asking(intent::look)) {
+        store_refuses(errc::unavailable);
+        if (is_waiting()) time_comes();
+    }
+    EXPECT_EQ(gave_up().why.code, errc::unavailable);
+    EXPECT_GE(now, start + how.patience);
+    EXPECT_LE(now, start + how.patience + how.poll_gap);
+}
+
+TEST_F(acquiring, wait_at_a_store_that_never_answers_lasts_for_the_patience_and_insists_on_its_undo) {
+    begin();
+    for (int step = 0; step < 100 && !stopped(); ++step) time_comes();
+    EXPECT_EQ(gave_up().why.code, errc::unknown_outcome);
+    EXPECT_EQ(gave_up().cleanup, undo::insist);
+    EXPECT_GE(now, start + how.patience);
+    EXPECT_LE(now, start + how.patience + 2 * how.answer_timeout);
 }
 
 TEST_F(acquiring, who_stands_in_line_sits_an_outage_out) {
@@ -237,7 +286,8 @@ TEST_F(acquiring, what_passes_is_waited_for_with_a_look_now_and_then) {
         if (now < over) store_will_be_able_in(std::chrono::ceil<milliseconds>(over - now));
     }
     store_grants();
-    EXPECT_EQ(granted().deadline, how.trust.deadline(over, how.lease)) << "counted from the last question";
+    EXPECT_EQ(granted().deadline, (lease_request{over, how.lease}.deadline(how.trust)))
+        << "counted from the last question";
 }
 
 TEST_F(acquiring, what_does_not_pass_in_time_is_told_in_the_end_or_to_who_does_not_wait_at_once) {

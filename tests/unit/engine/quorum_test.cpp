@@ -20,7 +20,7 @@ TEST(majorities, of_any_number_have_a_member_in_common) {
 class an_attempt : public ::testing::Test {
   protected:
     const time_point sent{1h};
-    ballot_settings how{5, 10s, {}, false, sent, sent + 50ms};
+    ballot_settings how{5, {sent, 10s}, {}, false, sent + 50ms};
     std::optional<ballot> one{how};
     ballot::action last;
     member_set undone;
@@ -237,14 +237,11 @@ TEST(attempts, in_any_order_of_events_keep_what_they_promise) {
     std::mt19937 chance{7};
     const auto pick = [&](int n) { return static_cast<int>(chance() % static_cast<unsigned>(n)); };
     for (int run = 0; run < 20'000; ++run) {
-        ballot_settings how{static_cast<std::size_t>(3 + pick(5)),
-                            100ms,
-                            {},
-                            pick(2) == 0,
-                            time_point{1h},
-                            time_point{1h} + 80ms};
+        const time_point sent{1h};
+        ballot_settings how{
+            static_cast<std::size_t>(3 + pick(5)), {sent, 100ms}, {}, pick(2) == 0, sent + 80ms};
         ballot one{how};
-        auto now = how.sent;
+        auto now = sent;
         member_set answered, ours, counted, tainted, undone, written;
         std::optional<outcome> end;
         const auto obey = [&](const ballot::action& a) {
@@ -254,7 +251,7 @@ TEST(attempts, in_any_order_of_events_keep_what_they_promise) {
             end = a.end;
             if (*end == outcome::granted) {
                 ASSERT_GE((how.fenced ? counted & written : counted).count(), majority_of(how.members));
-                ASSERT_LT(now, how.sent + 97ms);
+                ASSERT_LT(now, sent + 97ms);
                 ASSERT_TRUE(how.fenced || now < how.give_up_at);
             }
         };

@@ -7,6 +7,39 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// Whatever the pauses and answers: no send of a request is carried out when the store has forgotten the
+// first.
+TEST(a_request, is_never_carried_out_after_it_was_forgotten) {
+    for (const milliseconds answer_timeout : {10ms, 2'000ms, 10'000ms, 60'000ms}) {
+        for (const milliseconds each_answer_takes : {0ms, 1ms, 700ms, 9'999ms, 59'000ms}) {
+            const time_point begin{1h};
+            resend sends{answer_timeout};
+            auto now = begin;
+            auto last = now;
+            for (;;) {
+                last = now;
+                const auto until = sends.sent(now);
+                EXPECT_LE(until - begin, answer_timeout);
+                const auto again = sends.again(now + each_answer_takes);
+                if (!again) break;
+                ASSERT_GT(*again, now);
+                ASSERT_LT(*again, until);
+                now = *again;
+            }
+            EXPECT_LT(last + longest_on_its_way, begin + resend::remembered_for(answer_timeout));
+        }
+    }
+}
+
+// The thread that would send it again stood still meanwhile: its deadline is over, so it is not sent.
+TEST(a_request, that_is_to_be_sent_again_too_late_has_no_time_left) {
+    resend sends{2s};
+    const time_point begin{1h};
+    (void)sends.sent(begin);
+    ASSERT_TRUE(sends.again(begin + 1s));
+    EXPECT_LT(sends.sent(begin + 1h), begin + 1h);
+}
+
 TEST(an_undo, is_sent_at_once_after_short_pauses_and_when_the_lease_is_over) {
     EXPECT_EQ(pause_before_undo(0, 30s), 0ms);
     EXPECT_EQ(pause_before_undo(1, 30s), 100ms);

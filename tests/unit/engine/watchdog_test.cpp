@@ -89,6 +89,35 @@ TEST_F(a_watchdog, keeps_the_pause_between_tries_within_bounds) {
     EXPECT_EQ(now, second + 1s);
 }
 
+TEST_F(a_watchdog, tries_more_often_the_less_time_is_left) {
+    for (const milliseconds lease : {500ms, 5'000ms, 30'000ms, 3'600'000ms}) {
+        watchdog one{1.0 / 3};
+        const auto end = start + lease;
+        one.add(1, end, lease, true, start);
+        int tries = 0;
+        for (now = one.next(); now < end; now = one.next()) {
+            (void)one.due(now);
+            one.not_answered(1, now);
+            const auto left = end - now;
+            const auto pause = one.next() - now;
+            EXPECT_GE(pause, std::min<boot_clock::duration>(left, 10ms));
+            EXPECT_LE(pause, std::max<boot_clock::duration>(left / 4, 10ms) + 1ms);
+            ++tries;
+        }
+        EXPECT_LE(tries, 30 + lease / 1s);
+    }
+}
+
+TEST_F(a_watchdog, tries_at_the_planned_time_whatever_comes_late_of_earlier_tries) {
+    hold(1, 30s);
+    (void)next_work();
+    (void)next_work();
+    now = start + 11'900ms;
+    dog.not_answered(1, now);
+    EXPECT_EQ(next_work().renew, ids{1});
+    EXPECT_EQ(now, start + 12s);
+}
+
 TEST_F(a_watchdog, goes_back_to_its_rhythm_after_trouble) {
     hold(1, 30s);
     (void)next_work();
@@ -132,6 +161,13 @@ TEST_F(a_watchdog, never_shortens_a_lease) {
     dog.renewed(1, now + 1s, now);
     now = start + 29s;
     EXPECT_TRUE(dog.due(now).lost.empty());
+}
+
+TEST_F(a_watchdog, renews_soon_what_was_renewed_for_much_less_than_its_lease) {
+    dog.add(1, now + 3s, 30s, true, now);
+    EXPECT_EQ(next_work().renew, ids{1});
+    dog.renewed(1, start + 3s, now);
+    EXPECT_EQ(dog.next(), now + 100ms);
 }
 
 TEST_F(a_watchdog, forgets_what_was_removed) {

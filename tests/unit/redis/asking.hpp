@@ -21,7 +21,7 @@ inline time_point in(boot_clock::duration d) { return boot_clock::now() + d; }
 
 // The answer to one command, which may come after its asker has gone.
 struct answer {
-    backend::parker asker;
+    base::parker asker;
     std::atomic<int> times{0};
     outcome value;
 
@@ -52,9 +52,9 @@ inline reply_handler into(const answer_ptr& a) {
 
 // Sends and does not wait; the reactor reads the reply.
 inline answer_ptr send(node& n, std::initializer_list<std::string_view> args,
-                       boot_clock::duration patience = 10s) {
+                       boot_clock::duration limit = test::patience) {
     const auto a = std::make_shared<answer>();
-    n.command(args, in(patience), into(a));
+    n.command(args, in(limit), into(a));
     return a;
 }
 
@@ -68,10 +68,10 @@ inline bool drive_until_here(node& n, answer& a, time_point until) {
 
 // Sends and reads the reply on this thread.
 inline answer_ptr ask(node& n, std::initializer_list<std::string_view> args,
-                      boot_clock::duration patience = 10s) {
+                      boot_clock::duration limit = test::patience) {
     const will_drive here;
     const auto a = std::make_shared<answer>();
-    const auto until = in(patience);
+    const auto until = in(limit);
     n.command(args, until, into(a));
     drive_until_here(n, *a, until);
     return a;
@@ -92,7 +92,7 @@ class told {
             std::count_if(events_.begin(), events_.end(), [&](const auto& e) { return e.kind == kind; }));
     }
     [[nodiscard]] bool soon(node_event::what kind, std::size_t times = 1) const {
-        return test::eventually(10s, [&] { return count(kind) >= times; });
+        return test::eventually(test::patience, [&] { return count(kind) >= times; });
     }
     [[nodiscard]] node_event last(node_event::what kind) const {
         const std::lock_guard hold{mutex_};
@@ -108,6 +108,7 @@ class told {
 
 inline node_config config_for(std::uint16_t port) {
     node_config c;
+    c.command_timeout = test::patience;  // not given up while a test keeps answers back
     c.port = port;
     c.client_name = "node-test";
     return c;

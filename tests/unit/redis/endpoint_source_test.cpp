@@ -74,6 +74,7 @@ class following : public testing::Test {
         config.source = source;
         config.master_only = true;
         config.client_name = "node-test";
+        config.command_timeout = test::patience;  // not given up while a test keeps answers back
         source->is(first.port());
     }
     void demote(redis_server& server, const redis_server& master) {
@@ -100,7 +101,7 @@ TEST_F(following, connections_go_where_they_are_told_and_say_from_where) {
     ASSERT_TRUE(events.soon(what::up, 2));
     EXPECT_EQ(events.last(what::up).moved_from, "127.0.0.1:" + std::to_string(first.port()));
     EXPECT_FALSE(events.last(what::up).restarted) << "it is another server";
-    EXPECT_TRUE(eventually(10s, [&] { return !has_client(first); }));
+    EXPECT_TRUE(eventually(test::patience, [&] { return !has_client(first); }));
 }
 
 TEST_F(following, each_connection_is_asked_for) {
@@ -109,19 +110,19 @@ TEST_F(following, each_connection_is_asked_for) {
     source->is(second.port(), told_place::followers::left_alone);
     EXPECT_EQ(ask(n, {"GET", "k"})->text(), "1") << "what works is left alone";
     first.command({"CLIENT", "KILL", "TYPE", "normal"});
-    EXPECT_TRUE(eventually(10s, [&] { return has_client(second); }));
+    EXPECT_TRUE(eventually(test::patience, [&] { return has_client(second); }));
 }
 
 TEST_F(following, commands_wait_until_somebody_knows) {
     source->is_unknown();
     node n{config, reactor, events.listener()};
     const auto in_vain = ask(n, {"PING"}, 50ms);
-    drive_until_here(n, *in_vain, in(10s));
+    drive_until_here(n, *in_vain, in(test::patience));
     EXPECT_EQ(in_vain->text(), "not sent: nobody knows");
     const auto patient = send(n, {"SET", "k", "1"});
-    EXPECT_TRUE(eventually(10s, [&] { return source->asked() > 2; }));
+    EXPECT_TRUE(eventually(test::patience, [&] { return source->asked() > 2; }));
     source->is(second.port());
-    EXPECT_TRUE(eventually(10s, [&] { return patient->here(); }));
+    EXPECT_TRUE(eventually(test::patience, [&] { return patient->here(); }));
     EXPECT_EQ(patient->text(), "OK");
 }
 
@@ -148,7 +149,7 @@ TEST_F(following, what_a_demoted_server_refuses_is_asked_of_the_next_in_order) {
     std::string expected;
     for (int i = 1; i <= many; ++i) {
         const auto& one = all[static_cast<std::size_t>(i) - 1];
-        ASSERT_TRUE(eventually(10s, [&] { return one->here(); }));
+        ASSERT_TRUE(eventually(test::patience, [&] { return one->here(); }));
         expected += std::to_string(i) + ",";
         EXPECT_EQ(one->text(), std::to_string(expected.size())) << i;
     }
@@ -173,14 +174,14 @@ TEST_F(following, what_waited_behind_a_refused_command_stays_behind_it) {
     for (const auto* word : {"a", "b"}) all.push_back(send(n, {"APPEND", "line", word}));
     // The first is refused, so nothing more is sent; the second is still to be answered.
     std::uint64_t sent = 0;
-    ASSERT_TRUE(eventually(10s, [&] {
+    ASSERT_TRUE(eventually(test::patience, [&] {
         sent = n.commands_sent();
         all.push_back(send(n, {"PING"}));
         return n.commands_sent() == sent;
     }));
     all.push_back(send(n, {"APPEND", "line", "c"}));
     between.release_replies();
-    for (const auto& one : all) EXPECT_TRUE(eventually(10s, [&] { return one->here(); }));
+    for (const auto& one : all) EXPECT_TRUE(eventually(test::patience, [&] { return one->here(); }));
     EXPECT_EQ(second.command({"GET", "line"}).text, "abc");
 }
 
@@ -189,7 +190,7 @@ TEST_F(following, what_is_refused_everywhere_ends_with_its_deadline) {
     ASSERT_EQ(ask(n, {"SET", "k", "0"})->text(), "OK");
     demote(first, second);
     const auto vain = send(n, {"SET", "k", "1"}, 300ms);
-    ASSERT_TRUE(eventually(10s, [&] { return vain->here(); }));
+    ASSERT_TRUE(eventually(test::patience, [&] { return vain->here(); }));
     ASSERT_NE(vain->as_not_sent(), nullptr) << vain->text();
     EXPECT_EQ(vain->as_not_sent()->code, make_error_code(errc::unavailable));
     EXPECT_NE(vain->text().find("master"), std::string::npos) << vain->text();
@@ -202,9 +203,9 @@ TEST_F(following, what_is_under_way_when_the_place_changes_has_no_answer) {
     ASSERT_EQ(ask(n, {"SET", "k", "0"})->text(), "OK");
     between.stall(true);
     const auto lost = send(n, {"SET", "k", "1"});
-    ASSERT_TRUE(eventually(10s, [&] { return n.commands_sent() == 2; }));
+    ASSERT_TRUE(eventually(test::patience, [&] { return n.commands_sent() == 2; }));
     source->is(second.port());
-    ASSERT_TRUE(eventually(10s, [&] { return lost->here(); }));
+    ASSERT_TRUE(eventually(test::patience, [&] { return lost->here(); }));
     ASSERT_NE(lost->as_no_answer(), nullptr) << lost->text();
     EXPECT_EQ(ask(n, {"SET", "k", "2"})->text(), "OK");
     EXPECT_EQ(second.command({"GET", "k"}).text, "2");
@@ -217,9 +218,9 @@ TEST_F(following, who_connects_to_a_place_that_hangs_turns_round) {
     config.connect_timeout = 60s;
     node n{config, reactor, events.listener()};
     const auto waits = send(n, {"SET", "k", "1"});
-    ASSERT_TRUE(eventually(10s, [&] { return source->asked() > 0; }));
+    ASSERT_TRUE(eventually(test::patience, [&] { return source->asked() > 0; }));
     source->is(second.port());
-    ASSERT_TRUE(eventually(10s, [&] { return waits->here(); }));
+    ASSERT_TRUE(eventually(test::patience, [&] { return waits->here(); }));
     EXPECT_EQ(second.command({"GET", "k"}).text, "1");
 }
 
@@ -233,13 +234,15 @@ TEST_F(following, subscriptions_move_along) {
         broken += e.kind == sub_event::what::broken;
         messages += e.kind == sub_event::what::message;
     });
-    ASSERT_TRUE(eventually(10s, [&] { return subscribed == 1; }));
+    ASSERT_TRUE(eventually(test::patience, [&] { return subscribed == 1; }));
     source->is(second.port());
-    ASSERT_TRUE(eventually(10s, [&] { return subscribed == 2; }));
+    ASSERT_TRUE(eventually(test::patience, [&] { return subscribed == 2; }));
     EXPECT_EQ(broken, 1);
     EXPECT_EQ(second.command({"PUBLISH", "ch", "x"}).number, 1);
-    EXPECT_TRUE(eventually(10s, [&] { return first.command({"PUBLISH", "ch", "x"}).number == 0; }));
-    EXPECT_TRUE(eventually(10s, [&] { return messages == 1; }));
+    EXPECT_TRUE(eventually(test::patience, [&] {
+        return first.command({"PUBLISH", "ch", "x"}).number == 0;
+    }));
+    EXPECT_TRUE(eventually(test::patience, [&] { return messages == 1; }));
 }
 
 TEST_F(following, subscriptions_take_no_replica_either) {
@@ -248,10 +251,10 @@ TEST_F(following, subscriptions_take_no_replica_either) {
     node n{config, reactor, events.listener()};
     const auto token =
         n.subscribe("ch", [&](const sub_event& e) { subscribed += e.kind == sub_event::what::subscribed; });
-    ASSERT_TRUE(eventually(10s, [&] { return source->asked() > 6; }));
+    ASSERT_TRUE(eventually(test::patience, [&] { return source->asked() > 6; }));
     EXPECT_EQ(subscribed, 0);
     source->is(second.port());
-    EXPECT_TRUE(eventually(10s, [&] { return subscribed == 1; }));
+    EXPECT_TRUE(eventually(test::patience, [&] { return subscribed == 1; }));
 }
 
 }  // namespace

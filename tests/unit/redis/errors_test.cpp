@@ -51,7 +51,19 @@ TEST(errors, every_text_of_a_server_has_its_group) {
         {"WRONGTYPE Operation against a key holding the wrong kind of value", errc::wrong_kind},
         {"WRONGTYPE Operation against a key holding the wrong kind of value script: 1f, on @user_script:1.",
          errc::wrong_kind},
-        {"ERR unknown command 'FOO'", errc::bad_reply},
+        {"ERR ACL failure in script: User t has no permissions to run the 'time' command script: 1f, on "
+         "@user_script:1.",
+         errc::no_permission},
+        {"ERR ACL failure in script: No permissions to access a key script: 1f, on @user_script:1.",
+         errc::no_permission},
+        {"@user_script: 18: -OOM command not allowed when used memory > 'maxmemory'.", errc::out_of_memory},
+        {"ERR unknown command 'FOO'", errc::invalid_argument},
+        {"ERR Error running script (call to f_1): @user_script:1: @user_script: 1: Unknown Redis command "
+         "called "
+         "from Lua script",
+         errc::invalid_argument},
+        {"ERR Unknown Redis command called from script script: 1f, on @user_script:1.",
+         errc::invalid_argument},
         {"ERR value is OOM or not an integer", errc::bad_reply},
         {"BUSYGROUP Consumer Group name already exists", errc::bad_reply},
         {"", errc::bad_reply},

@@ -49,9 +49,9 @@ TEST(node, the_reactor_reads_for_a_driver_that_does_not_get_to_run) {
         drivers_id = ::gettid();
         drivers = ask(n, {"ECHO", "driver"}, 30s);
     }};
-    ASSERT_TRUE(eventually(10s, [&] { return proxy.count().replies_held == 1; }));
+    ASSERT_TRUE(eventually(test::patience, [&] { return proxy.count().replies_held == 1; }));
     // In poll(): a signal a moment earlier could stop it while it holds a mutex, which is another story.
-    ASSERT_TRUE(eventually(10s, [&] {
+    ASSERT_TRUE(eventually(test::patience, [&] {
         std::ifstream stat{"/proc/self/task/" + std::to_string(drivers_id) + "/stat"};
         std::string line;
         std::getline(stat, line);
@@ -62,7 +62,7 @@ TEST(node, the_reactor_reads_for_a_driver_that_does_not_get_to_run) {
     in_handler.acquire();
     proxy.release_replies();
     const auto a = send(n, {"PING"});
-    EXPECT_TRUE(eventually(5s, [&] { return a->here(); })) << "the reactor stepped in";
+    EXPECT_TRUE(eventually(test::patience, [&] { return a->here(); })) << "the reactor stepped in";
     let_go.release();
     driver.join();
     EXPECT_EQ(drivers->text(), "driver");
@@ -87,21 +87,22 @@ TEST(node, an_unparked_thread_leaves_and_others_are_still_served) {
             first->asker.consume();
         }
     }};
-    ASSERT_TRUE(eventually(10s, [&] { return proxy.count().replies_held == 1; }));
+    ASSERT_TRUE(eventually(test::patience, [&] { return proxy.count().replies_held == 1; }));
     std::vector<std::thread> others;
     std::atomic<int> served{0};
     for (int i = 0; i < 4; ++i)
         others.emplace_back([&, i] {
             if (ask(n, {"ECHO", std::to_string(i)}, 20s)->text() == std::to_string(i)) ++served;
         });
-    ASSERT_TRUE(eventually(10s, [&] { return proxy.count_of(test::named("ECHO")) == 5; }));
+    ASSERT_TRUE(eventually(test::patience, [&] { return proxy.count_of(test::named("ECHO")) == 5; }));
     cancelled = true;
     first->asker.unpark();
     leaver.join();
     proxy.release_replies();
     for (auto& t : others) t.join();
     EXPECT_EQ(served, 4);
-    EXPECT_TRUE(eventually(10s, [&] { return first->here(); })) << "somebody reads what was left behind";
+    EXPECT_TRUE(eventually(test::patience, [&] { return first->here(); }))
+        << "somebody reads what was left behind";
 }
 
 TEST(node, a_driver_leaves_at_its_time) {
@@ -125,7 +126,7 @@ TEST(node, a_driver_leaves_at_its_time) {
 answer_ptr ask_and_confirm(node& n, const std::string& text) {
     const will_drive here;
     const auto a = std::make_shared<answer>();
-    const auto until = in(10s);
+    const auto until = in(test::patience);
     n.command({"ECHO", text}, until, [&n, a, until](outcome&& echoed) {
         const auto got = std::get<reply>(echoed).text();
         const std::string_view args[] = {got};
@@ -145,7 +146,7 @@ TEST(node, confirmations_reach_those_who_asked_whoever_reads_them) {
     redis_server::options of_replica;
     of_replica.config = {"replicaof 127.0.0.1 " + std::to_string(server.port())};
     redis_server replica{of_replica};
-    ASSERT_TRUE(eventually(10s, [&] { return server.command({"WAIT", "1", "100"}).number == 1; }));
+    ASSERT_TRUE(eventually(test::patience, [&] { return server.command({"WAIT", "1", "100"}).number == 1; }));
     io::reactor reactor;
     node n{config_for(server.port()), reactor, {}};
     std::atomic<int> right{0};

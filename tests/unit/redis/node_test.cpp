@@ -35,7 +35,7 @@ TEST(node, answers_a_sender_that_does_not_drive) {
     node n{config_for(server.port()), reactor, {}};
     for (int i = 0; i < 100; ++i) {
         const auto a = send(n, {"ECHO", std::to_string(i)});
-        ASSERT_TRUE(eventually(10s, [&] { return a->here(); }));
+        ASSERT_TRUE(eventually(test::patience, [&] { return a->here(); }));
         EXPECT_EQ(a->text(), std::to_string(i));
     }
 }
@@ -93,7 +93,7 @@ TEST(node, never_misroutes_a_reply_between_threads) {
                 const auto payload = std::to_string(t) + ":" + std::to_string(i);
                 // Some do not drive, so that the reactor and the callers take turns.
                 const auto a = t % 8 == 7 ? send(n, {"ECHO", payload}) : ask(n, {"ECHO", payload});
-                if (t % 8 == 7) drive_until_here(n, *a, in(10s));
+                if (t % 8 == 7) drive_until_here(n, *a, in(test::patience));
                 (a->text() == payload && a->times == 1 ? right : wrong)++;
             }
         });
@@ -111,7 +111,7 @@ TEST(node, answers_a_deep_pipeline_of_one_sender) {
     const std::string big(2000, 'x');  // together more than the socket's buffers
     for (int i = 0; i < 20'000; ++i) all.push_back(send(n, {"ECHO", big + std::to_string(i)}, 60s));
     for (std::size_t i = 0; i < all.size(); ++i) {
-        ASSERT_TRUE(eventually(30s, [&] { return all[i]->here(); })) << i;
+        ASSERT_TRUE(eventually(test::patience, [&] { return all[i]->here(); })) << i;
         ASSERT_EQ(all[i]->text(), big + std::to_string(i));
     }
 }
@@ -135,8 +135,8 @@ TEST(node, loads_a_script_that_the_server_has_forgotten) {
     for (int round = 0; round < 2; ++round) {
         for (int i = 0; i < 2; ++i) {
             const auto a = std::make_shared<answer>();
-            n.eval(script, {}, args, in(10s), into(a));
-            ASSERT_TRUE(eventually(10s, [&] { return a->here(); }));
+            n.eval(script, {}, args, in(test::patience), into(a));
+            ASSERT_TRUE(eventually(test::patience, [&] { return a->here(); }));
             EXPECT_EQ(a->text(), "hello");
             EXPECT_EQ(a->times, 1);
         }
@@ -154,11 +154,11 @@ TEST(node, runs_several_scripts_in_order) {
     for (int round = 0; round < 2; ++round) {
         std::atomic<bool> done{false};
         std::vector<outcome> got;
-        n.evals(calls, in(10s), [&](std::vector<outcome> all) {
+        n.evals(calls, in(test::patience), [&](std::vector<outcome> all) {
             got = std::move(all);
             done = true;
         });
-        ASSERT_TRUE(eventually(10s, [&] { return done.load(); }));
+        ASSERT_TRUE(eventually(test::patience, [&] { return done.load(); }));
         ASSERT_EQ(got.size(), 3u);
         EXPECT_EQ(std::get<reply>(got[0]).text(), "a");
         EXPECT_EQ(std::get<reply>(got[1]).text(), "b");
@@ -213,10 +213,10 @@ TEST(node, handlers_may_submit) {
     node n{config_for(server.port()), reactor, {}};
     std::atomic<int> left{1000};
     std::function<void(outcome)> again = [&](outcome o) {
-        if (std::get_if<reply>(&o) != nullptr && --left > 0) n.command({"PING"}, in(10s), again);
+        if (std::get_if<reply>(&o) != nullptr && --left > 0) n.command({"PING"}, in(test::patience), again);
     };
-    n.command({"PING"}, in(10s), again);
-    EXPECT_TRUE(eventually(20s, [&] { return left == 0; }));
+    n.command({"PING"}, in(test::patience), again);
+    EXPECT_TRUE(eventually(test::patience, [&] { return left == 0; }));
 }
 
 TEST(node, leaves_no_descriptor_and_no_thread_behind) {
@@ -229,8 +229,8 @@ TEST(node, leaves_no_descriptor_and_no_thread_behind) {
         node n{config_for(server.port()), reactor, {}};
         EXPECT_EQ(ask(n, {"PING"})->text(), "PONG");
     }
-    EXPECT_TRUE(
-        eventually(5s, [&] { return test::count_open_fds() == fds && test::count_threads() <= threads; }));
+    EXPECT_TRUE(eventually(
+        test::patience, [&] { return test::count_open_fds() == fds && test::count_threads() <= threads; }));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <future>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 namespace holdfast::redis {
 namespace {
@@ -28,7 +29,7 @@ TEST(node, a_command_that_nobody_could_take_is_not_sent) {
     told events;
     node n{config_for(port), reactor, events.listener()};
     const auto a = ask(n, {"PING"}, 200ms);
-    ASSERT_TRUE(eventually(10s, [&] { return a->here(); }));
+    ASSERT_TRUE(eventually(test::patience, [&] { return a->here(); }));
     ASSERT_NE(a->as_not_sent(), nullptr) << a->text();
     EXPECT_EQ(a->as_not_sent()->code, make_error_code(errc::unavailable));
     EXPECT_EQ(a->as_not_sent()->text, "connection refused by 127.0.0.1:" + std::to_string(port));
@@ -37,7 +38,7 @@ TEST(node, a_command_that_nobody_could_take_is_not_sent) {
 
     const auto waits = send(n, {"PING"}, 20s);
     server.start();
-    ASSERT_TRUE(eventually(15s, [&] { return waits->here(); }));
+    ASSERT_TRUE(eventually(test::patience, [&] { return waits->here(); }));
     EXPECT_EQ(waits->text(), "PONG");
 }
 
@@ -77,6 +78,107 @@ TEST(node, what_a_server_said_before_it_broke_the_connection_is_told) {
     EXPECT_NE(why.find("takes no more clients"), std::string::npos) << why;
 }
 
+// --- a reactor that does not get to run ------------------------------------------------------------
+
+// The reactor stands still from construction until `go_on`, or destruction.
+class standstill {
+  public:
+    explicit standstill(io::reactor& of) {
+        std::promise<void> there;
+        auto stands = there.get_future();
+        of.post([there = std::move(there), over = over_.get_future()]() mutable {
+            there.set_value();
+            over.wait();
+        });
+        stands.wait();
+    }
+    standstill(const standstill&) = delete;
+    standstill& operator=(const standstill&) = delete;
+    ~standstill() { go_on(); }
+    void go_on() {
+        if (!std::exchange(gone_on_, true)) over_.set_value();
+    }
+
+  private:
+    std::promise<void> over_;
+    bool gone_on_ = false;
+};
+
+void until_passed(time_point deadline) {
+    ASSERT_TRUE(eventually(test::patience, [&] { return boot_clock::now() > deadline; }));
+}
+
+TEST(node, sends_nothing_whose_deadline_passed_while_it_was_to_connect) {
+    redis_server server;
+    io::reactor reactor;
+    node n{config_for(server.port()), reactor, {}};
+    standstill now{reactor};
+    const auto late = send(n, {"SET", "late", "1"}, 50ms);
+    const auto in_time = send(n, {"SET", "in time", "1"});
+    until_passed(in(50ms));
+    now.go_on();
+    ASSERT_TRUE(eventually(test::patience, [&] { return late->here() && in_time->here(); }));
+    ASSERT_NE(late->as_not_sent(), nullptr) << late->text();
+    EXPECT_EQ(in_time->text(), "OK");
+    EXPECT_EQ(server.command({"EXISTS", "late"}).number, 0);
+    EXPECT_EQ(late->times, 1);
+}
+
+// The connection is lost, which the thread that reads notices and the reactor is to mend.
+TEST(node, sends_nothing_on_the_next_connection_whose_deadline_passed_before_that_was_made) {
+    redis_server server;
+    fault_proxy net{server};
+    io::reactor reactor;
+    node n{config_for(net.port()), reactor, {}};
+    ASSERT_EQ(ask(n, {"PING"})->text(), "PONG");
+    standstill now{reactor};
+    net.cut_all();
+    std::vector<answer_ptr> late;
+    for (int i = 0; i < 20; ++i) {
+        late.push_back(ask(n, {"SET", "late " + std::to_string(i), "1"}, 10ms));
+        late.push_back(send(n, {"SET", "too late " + std::to_string(i), "1"}, 10ms));
+    }
+    until_passed(in(20ms));
+    now.go_on();
+    for (const auto& a : late) {
+        ASSERT_TRUE(eventually(test::patience, [&] { return a->here(); }));
+        EXPECT_EQ(a->as_reply(), nullptr) << a->text();
+        EXPECT_EQ(a->times, 1);
+    }
+    ASSERT_EQ(ask(n, {"PING"})->text(), "PONG");
+    EXPECT_EQ(server.command({"DBSIZE"}).number, 0);
+}
+
+// The socket is full, so what comes now has to wait; it is there that it gets too late.
+TEST(node, says_not_sent_of_nothing_that_is_sent_when_there_is_room_again) {
+    redis_server server;
+    fault_proxy net{server};
+    io::reactor reactor;
+    auto how = config_for(net.port());
+    how.command_timeout = test::patience;
+    node n{how, reactor, {}};
+    ASSERT_EQ(ask(n, {"PING"})->text(), "PONG");
+    net.stall();
+    const std::string large(1 << 20, 'x');
+    std::vector<answer_ptr> before;
+    for (int i = 0; i < 16; ++i) before.push_back(send(n, {"ECHO", large}));
+    std::vector<answer_ptr> late;
+    {
+        standstill now{reactor};
+        for (int i = 0; i < 20; ++i) late.push_back(send(n, {"SET", "late " + std::to_string(i), "1"}, 10ms));
+        until_passed(in(10ms));
+        net.resume();
+    }
+    std::int64_t done = 0;
+    for (const auto& a : late) {
+        ASSERT_TRUE(eventually(test::patience, [&] { return a->here(); }));
+        done += a->as_reply() != nullptr ? 1 : 0;
+        EXPECT_TRUE(a->as_reply() != nullptr || a->as_not_sent() != nullptr) << a->text();
+    }
+    ASSERT_TRUE(eventually(test::patience, [&] { return before.back()->here(); }));
+    EXPECT_EQ(server.command({"DBSIZE"}).number, done);
+}
+
 TEST(node, a_killed_server_leaves_sent_commands_without_answer) {
     redis_server server;
     io::reactor reactor;
@@ -86,14 +188,14 @@ TEST(node, a_killed_server_leaves_sent_commands_without_answer) {
     server.pause();
     const auto sent = send(n, {"SET", "a", "1"});
     server.stop();
-    ASSERT_TRUE(eventually(10s, [&] { return sent->here(); }));
+    ASSERT_TRUE(eventually(test::patience, [&] { return sent->here(); }));
     ASSERT_NE(sent->as_no_answer(), nullptr) << sent->text();
     EXPECT_EQ(sent->as_no_answer()->code, make_error_code(errc::unknown_outcome));
     ASSERT_TRUE(events.soon(what::down));
 
     const auto queued = send(n, {"SET", "b", "2"}, 30s);
     server.start();
-    ASSERT_TRUE(eventually(20s, [&] { return queued->here(); }));
+    ASSERT_TRUE(eventually(test::patience, [&] { return queued->here(); }));
     EXPECT_EQ(queued->text(), "OK");
     EXPECT_EQ(sent->times, 1);
 }
@@ -122,7 +224,7 @@ TEST(node, threads_survive_connections_that_are_killed) {
     }
     for (int kills = 0; kills < 20; ++kills) {
         const int before = answered;
-        ASSERT_TRUE(eventually(20s, [&] { return answered > before + 50; }));
+        ASSERT_TRUE(eventually(test::patience, [&] { return answered > before + 50; }));
         server.command({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
     }
     stop = true;
@@ -160,7 +262,7 @@ TEST(node, a_half_open_connection_is_noticed_without_a_driver) {
     ASSERT_EQ(ask(n, {"PING"})->text(), "PONG");
     proxy.stall();
     const auto a = send(n, {"PING"});
-    ASSERT_TRUE(eventually(10s, [&] { return a->here(); }));
+    ASSERT_TRUE(eventually(test::patience, [&] { return a->here(); }));
     EXPECT_NE(a->as_no_answer(), nullptr) << a->text();
     ASSERT_TRUE(events.soon(what::down));
     proxy.resume();
@@ -178,7 +280,7 @@ TEST(node, a_late_reply_does_not_hurt_the_next_command) {
     EXPECT_FALSE(slow->here()) << "its asker gave up";
     const auto next = send(n, {"ECHO", "next"});
     proxy.release_replies();
-    ASSERT_TRUE(eventually(10s, [&] { return next->here() && slow->here(); }));
+    ASSERT_TRUE(eventually(test::patience, [&] { return next->here() && slow->here(); }));
     EXPECT_EQ(slow->text(), "slow");
     EXPECT_EQ(next->text(), "next");
 }

@@ -30,7 +30,7 @@ class ear {
             std::count_if(heard_.begin(), heard_.end(), [&](const auto& h) { return h.first == kind; }));
     }
     [[nodiscard]] bool soon(sub_what kind, std::size_t times = 1) const {
-        return eventually(15s, [&] { return count(kind) >= times; });
+        return eventually(test::patience, [&] { return count(kind) >= times; });
     }
     [[nodiscard]] std::vector<std::string> messages() const {
         const std::lock_guard hold{mutex_};
@@ -101,7 +101,7 @@ TEST(subscriber, handlers_of_one_channel_share_a_subscription) {
     ASSERT_TRUE(b.soon(sub_what::message, 2));
     EXPECT_EQ(a.count(sub_what::message), 1u);
     second.reset();
-    EXPECT_TRUE(eventually(10s, [&] { return listeners_of(server, "ch") == 0; }));
+    EXPECT_TRUE(eventually(test::patience, [&] { return listeners_of(server, "ch") == 0; }));
 }
 
 TEST(subscriber, subscribes_again_after_its_connection_was_killed) {
@@ -184,7 +184,7 @@ TEST(subscriber, no_handler_runs_after_its_token_is_gone) {
         const auto alive = std::make_unique<std::atomic<int>>(0);  // sanitizers see a call after the end
         auto token = n.subscribe("ch", [&calls = *alive](const sub_event&) { ++calls; });
         if (i % 3 != 0) {
-            EXPECT_TRUE(eventually(10s, [&] { return *alive > 1; }));
+            EXPECT_TRUE(eventually(test::patience, [&] { return *alive > 1; }));
         }
         token.reset();
     }
@@ -226,8 +226,8 @@ TEST(subscriber, a_handler_may_end_its_own_subscription) {
             token.reset();
         });
     }
-    ASSERT_TRUE(eventually(10s, [&] { return calls == 1; }));
-    EXPECT_TRUE(eventually(10s, [&] { return listeners_of(server, "ch") == 0; }));
+    ASSERT_TRUE(eventually(test::patience, [&] { return calls == 1; }));
+    EXPECT_TRUE(eventually(test::patience, [&] { return listeners_of(server, "ch") == 0; }));
     EXPECT_EQ(calls, 1);
 }
 
@@ -237,9 +237,11 @@ TEST(subscriber, coming_and_going_leaves_nothing_behind) {
     node n{config_for(server.port()), reactor, {}};
     ear e;
     for (int i = 0; i < 100'000; ++i) (void)n.subscribe("ch" + std::to_string(i % 1000), e.handler()).reset();
-    EXPECT_TRUE(eventually(20s, [&] { return server.command({"PUBSUB", "CHANNELS"}).items.empty(); }));
+    EXPECT_TRUE(eventually(test::patience, [&] {
+        return server.command({"PUBSUB", "CHANNELS"}).items.empty();
+    }));
     const auto token = n.subscribe("ch1", e.handler());
-    ASSERT_TRUE(eventually(10s, [&] { return listeners_of(server, "ch1") == 1; }));
+    ASSERT_TRUE(eventually(test::patience, [&] { return listeners_of(server, "ch1") == 1; }));
 }
 
 TEST(subscriber, threads_come_and_go_on_the_same_channels) {
@@ -259,7 +261,9 @@ TEST(subscriber, threads_come_and_go_on_the_same_channels) {
     }
     for (auto& t : threads) t.join();
     EXPECT_EQ(missed, 0);
-    EXPECT_TRUE(eventually(10s, [&] { return server.command({"PUBSUB", "CHANNELS"}).items.empty(); }));
+    EXPECT_TRUE(eventually(test::patience, [&] {
+        return server.command({"PUBSUB", "CHANNELS"}).items.empty();
+    }));
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ TEST_F(tls_node, passes_values_of_many_records_both_ways) {
         EXPECT_EQ(ask(n, {"SET", "k", value})->text(), "OK");
         EXPECT_EQ(ask(n, {"GET", "k"})->text(), value);
         const auto undriven = send(n, {"GET", "k"});
-        ASSERT_TRUE(eventually(10s, [&] { return undriven->here(); }));
+        ASSERT_TRUE(eventually(test::patience, [&] { return undriven->here(); }));
         EXPECT_EQ(undriven->text(), value);
     }
 }
@@ -57,7 +57,7 @@ TEST_F(tls_node, goes_on_where_it_stopped_when_the_socket_was_full) {
         all.push_back(send(n, {"RPUSH", "k", std::to_string(i) + ":" + std::string(100'000, 'x')}, 20s));
     between.hold_back(false);
     for (int i = 0; i < 200; ++i) {
-        ASSERT_TRUE(eventually(20s, [&] { return all[static_cast<std::size_t>(i)]->here(); }));
+        ASSERT_TRUE(eventually(test::patience, [&] { return all[static_cast<std::size_t>(i)]->here(); }));
         EXPECT_EQ(all[static_cast<std::size_t>(i)]->text(), std::to_string(i + 1));
     }
 }
@@ -82,7 +82,7 @@ TEST_F(tls_node, sends_nothing_twice_when_connections_are_cut_with_a_full_socket
                 n, {"RPUSH", "k", std::to_string(all.size()) + ":" + std::string(20'000 + i, 'x')}, 20s));
         between.cut_all();
         between.hold_back(false);
-        ASSERT_TRUE(eventually(20s, [&] {
+        ASSERT_TRUE(eventually(test::patience, [&] {
             return std::all_of(all.begin(), all.end(), [](const auto& a) { return a->here(); });
         }));
     }

@@ -1,9 +1,14 @@
 // An acquisition between the threads that tell it something, with a store that says when.
 #include "session/cell.hpp"
 #include "session/core.hpp"
+#include "session/waiter.hpp"
+#include "unit/session/told_store.hpp"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
+#include <future>
+#include <string>
 #include <utility>
 
 namespace holdfast::session {
@@ -54,9 +59,12 @@ class halting final : public store {
     }
     void adjust(const adjust_request&, time_point, handler<adjust_answer>) override {}
     void inspect(const lock_name&, time_point, handler<result<lock_info>>) override {}
-    void list(const std::string&, time_point, handler<result<std::vector<lock_info>>>) override {}
-    void evict(const lock_name&, time_point, handler<result<bool>>) override {}
-    void lend(parker& me, time_point until) override { me.park_until(until); }
+    void list(const std::string&, listed, time_point, handler<result<std::vector<lock_info>>>) override {}
+    void ask_to_give_up(const lock_name&, const holder_info&, time_point,
+                        handler<result<backend::asked>>) override {}
+    void evict(const lock_name&, const std::vector<std::string>&, time_point,
+               handler<result<std::vector<evicted>>>) override {}
+    void lend(base::parker& me, time_point until) override { me.park_until(until); }
     void abandon() noexcept override {}
 
   private:
@@ -77,6 +85,58 @@ TEST(a_pursuit, believes_no_grant_that_was_over_before_it_looked) {
     EXPECT_EQ(at->asked, 3) << "a grant of the past was returned";
     (*held)->release();
     client->close();
+}
+
+// --- what comes when it is over ---------------------------------------------------------------------
+
+TEST(a_waiter, keeps_nothing_that_comes_after_its_owner_has_gone_on) {
+    int poked = 0;
+    waiter w({}, nullptr, boot_clock::now(), [&] { ++poked; });
+    w.push(engine::watched{});
+    w.push(engine::watched{});
+    w.close();
+    EXPECT_FALSE(w.has_event());
+    poked = 0;
+    w.push(engine::watched{});
+    EXPECT_FALSE(w.has_event());
+    EXPECT_EQ(poked, 0);
+}
+
+TEST(a_waiter, does_what_was_to_follow_the_last_answer_though_nobody_reads_it) {
+    waiter w({}, nullptr, boot_clock::now(), {});
+    w.asks();
+    bool done = false;
+    w.once_answered([&] { done = true; });
+    w.close();
+    w.answered({1, granted{}});
+    EXPECT_TRUE(done);
+}
+
+class a_watch : public with_told_store {};
+
+TEST_F(a_watch, of_a_holder_takes_no_memory_for_messages_to_others) {
+    for (const auto kind : {kind::semaphore, kind::recursive}) {
+        store->will_answer(busy{"other", std::nullopt, {}, {}});
+        const auto got =
+            client->cell_of({kind, lock_name{"stock"}})->acquire({.give_up_at = time_point::max()});
+        ASSERT_TRUE(std::holds_alternative<std::shared_ptr<hold>>(got));
+        const auto before = ::mallinfo2().uordblks;
+        for (int i = 0; i < 10'000; ++i) store->wake(std::string(1'000, 'x'));
+        EXPECT_LT(::mallinfo2().uordblks, before + 1'000'000);
+    }
+}
+
+TEST_F(a_watch, ends_with_an_acquisition_that_gave_up) {
+    store->will_answer(busy{"other", std::nullopt, {}, {}});
+    store->will_answer(busy{"other", std::nullopt, {}, {}});
+    std::promise<void> ended;
+    const auto kept =
+        lock_of(kind::recursive)->acquire_later({.give_up_at = boot_clock::now() + 20ms}, [&](const auto&) {
+            ended.set_value();
+        });
+    ended.get_future().wait();
+    client->reactor().run_and_wait([] {});
+    EXPECT_EQ(store->watches(), 0);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ using namespace std::chrono_literals;
 
 class a_tenancy : public ::testing::Test {
   protected:
+    static constexpr engine::validity exactly{0, 0ms};
     const time_point now = boot_clock::now();
 
     [[nodiscard]] std::unique_ptr<tenancy> until(time_point deadline) const {
@@ -33,16 +34,16 @@ TEST_F(a_tenancy, is_over_before_anybody_has_said_so) {
 
 TEST_F(a_tenancy, is_lengthened_and_never_shortened) {
     const auto t = until(now + 1h);
-    EXPECT_TRUE(t->extend(now + 2h, now));
+    EXPECT_TRUE(t->extend({now, 2h}, exactly, now));
     EXPECT_EQ(t->deadline(), now + 2h);
-    EXPECT_TRUE(t->extend(now + 90min, now));
+    EXPECT_TRUE(t->extend({now, 90min}, exactly, now));
     EXPECT_EQ(t->deadline(), now + 2h);
 }
 
 // Safety: others may have held the lock in between.
 TEST_F(a_tenancy, is_not_revived_once_its_deadline_has_passed) {
     const auto t = until(now + 1s);
-    EXPECT_FALSE(t->extend(now + 1h, now + 1s));
+    EXPECT_FALSE(t->extend({now, 1h}, exactly, now + 1s));
     EXPECT_EQ(t->deadline(), now + 1s);
 }
 

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 TEST(eventually, ends_as_soon_as_the_predicate_holds) {
     int calls = 0;
-    EXPECT_TRUE(eventually(10s, [&] { return ++calls == 3; }));
+    EXPECT_TRUE(eventually(patience, [&] { return ++calls == 3; }));
     EXPECT_EQ(calls, 3);
 }
 

@@ -1,5 +1,6 @@
 #include "support/fault_proxy.hpp"
 
+#include "support/eventually.hpp"
 #include "support/redis_server.hpp"
 #include "support/resp.hpp"
 
@@ -75,6 +76,23 @@ TEST_F(fault_proxy_test, drops_a_reply_after_the_server_has_executed) {
     EXPECT_EQ(again.ask("SET k w"), "OK");
 }
 
+TEST_F(fault_proxy_test, holds_back_the_commands_of_every_other_connection_while_its_replies_arrive) {
+    client held{proxy};
+    client other{proxy};
+    ASSERT_EQ(held.ask("PING"), "PONG");
+    ASSERT_EQ(other.ask("PING"), "PONG");
+    proxy.hold_commands_after(100ms);
+    held.send("SET k before");
+    EXPECT_EQ(held.receive(), "OK");
+    // Held back from here on; how soon depends on nothing else than the proxy's clock.
+    ASSERT_TRUE(eventually(10s, [&] { return proxy.count().commands_held > 0; }));
+    held.send("SET k held");
+    EXPECT_EQ(other.ask("GET k"), "before");
+    proxy.pass_held_commands();
+    EXPECT_EQ(held.receive(), "OK");
+    EXPECT_EQ(other.ask("GET k"), "held");
+}
+
 TEST_F(fault_proxy_test, drops_the_nth_and_delivers_what_was_answered_before) {
     proxy.drop_reply_of(named("incr"), 2);
     client c{proxy};
@@ -99,7 +117,7 @@ TEST_F(fault_proxy_test, holds_a_reply_until_it_is_released) {
     proxy.hold_reply_of(named("set"));
     client c{proxy};
     c.send("SET k v");
-    EXPECT_TRUE(eventually(10s, [&] { return proxy.count().replies_held == 1; }));
+    EXPECT_TRUE(eventually(patience, [&] { return proxy.count().replies_held == 1; }));
     EXPECT_EQ(server.command({"GET", "k"}).text, "v");
     proxy.release_replies();
     EXPECT_EQ(c.receive(), "OK");
@@ -154,7 +172,7 @@ TEST_F(fault_proxy_test, swallows_published_messages_and_nothing_else) {
     EXPECT_EQ(subscriber.receive(), "subscribe");
     proxy.swallow_messages(true);
     server.command({"PUBLISH", "a", "lost"});
-    EXPECT_TRUE(eventually(10s, [&] { return proxy.count().messages_swallowed == 1; }));
+    EXPECT_TRUE(eventually(patience, [&] { return proxy.count().messages_swallowed == 1; }));
     EXPECT_EQ(subscriber.ask("SUBSCRIBE c"), "subscribe");
     proxy.swallow_messages(false);
     server.command({"PUBLISH", "c", "heard"});
@@ -187,7 +205,7 @@ TEST_F(fault_proxy_test, leaves_no_thread_and_no_descriptor_behind) {
         const fault_proxy another{server};
         const client c{another};
     }
-    EXPECT_TRUE(eventually(10s, [&] { return count_threads() == threads; }));
+    EXPECT_TRUE(eventually(patience, [&] { return count_threads() == threads; }));
     EXPECT_EQ(count_open_fds(), fds);
 }
 

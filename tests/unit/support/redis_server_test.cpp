@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 #include <hiredis/hiredis.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <sstream>
 #include <stdexcept>
@@ -70,6 +72,31 @@ TEST(redis_server, listens_on_its_unix_socket) {
     const std::unique_ptr<redisContext, void (*)(redisContext*)> c{
         redisConnectUnix(server.socket_path().c_str()), &redisFree};
     EXPECT_EQ(c->err, 0) << c->errstr;
+}
+
+TEST(redis_server, keeps_its_port_while_it_is_stopped) {
+    redis_server server;
+    server.stop();
+    // Without SO_REUSEADDR, as a stranger would.
+    const unique_fd stranger{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(server.port());
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_NE(::bind(stranger.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    server.start();
+    EXPECT_EQ(server.command({"PING"}).text, "PONG");
+}
+
+TEST(redis_server, a_process_that_ends_while_it_starts_is_reported_with_its_words) {
+    try {
+        const redis_server server{{.config = {"no-such-directive yes"}}};
+        FAIL() << "it starts";
+    } catch (const std::runtime_error& e) {
+        const std::string why{e.what()};
+        EXPECT_NE(why.find("ended while it started"), std::string::npos) << why;
+        EXPECT_NE(why.find("no-such-directive"), std::string::npos) << why;
+    }
 }
 
 TEST(redis_server, restart_keeps_data_and_port) {

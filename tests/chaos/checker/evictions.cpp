@@ -1,0 +1,51 @@
+#include "chaos/checker/models.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace holdfast::chaos {
+
+namespace {
+
+// The latest look of each hold at which it was valid; the time was taken before the look.
+std::unordered_map<std::uint64_t, time_ns> last_looks(std::span<const event> events) {
+    std::unordered_map<std::uint64_t, time_ns> all;
+    for (const auto& e : events) {
+        if (e.action != action::look || e.phase != phase::ok) continue;
+        auto& last = all.try_emplace(e.hold, long_ago).first->second;
+        last = std::max(last, e.t);
+    }
+    return all;
+}
+
+}  // namespace
+
+violations check_evictions(std::vector<attempt>& attempts, std::span<const event> events,
+                           std::span<const fault> evictions) {
+    violations found;
+    if (evictions.empty()) return found;
+    const auto looks = last_looks(events);
+    for (const auto& f : evictions) {
+        for (const auto& one : f.evicted) {
+            for (auto& a : attempts) {
+                if (!a.held() || a.token != one.token || a.asked > f.to) continue;
+                const auto seen = looks.find(a.id);
+                const auto last = seen == looks.end() ? long_ago : seen->second;
+                const auto until = one.gave_up ? f.to : one.may_go_on == never ? never : f.to + one.may_go_on;
+                if (last > until)
+                    found.push_back({"evicted_believes",
+                                     one.gave_up
+                                         ? "a lease was valid after its holder was said to have given it up"
+                                         : "a lease was valid for longer than an eviction had said",
+                                     a.lock,
+                                     {a.id},
+                                     last});
+                a.believed = std::min(a.believed, one.gave_up ? std::max(f.from, last) : f.from);
+                a.lost = never;
+            }
+        }
+    }
+    return found;
+}
+
+}  // namespace holdfast::chaos

@@ -1,0 +1,185 @@
+// The time limits in a fair lock's line, which real Java and ours write together. An owner adds its own wait
+// to the limit before it, and must take it along when it leaves: what is left over keeps Java out behind a
+// dead waiter. See fair_acquire.lua; server/fair_limits_test.cpp plays every mix of arrivals and deaths.
+#include "interop/java_scene.hpp"
+
+#include <holdfast/admin.hpp>
+
+#include <atomic>
+
+namespace holdfast::test {
+namespace {
+
+class limits_of_a_mixed_line : public java_scene {
+  protected:
+    // Each neighbourhood of an owner of Java's and one of ours once left 300 s for good. This is the most
+    // that a line of five adds up to: the rest of a lease, 300 s for a head of Java's of which nothing is
+    // known, and 300 s for each owner, which is what ours count for one of Java's.
+    static constexpr milliseconds bound = 30s + 300s + 5 * 300s;
+
+    // Each of Java's threads tries with this time limit, and gives the lock back.
+    void java_tries(const std::string& thread, long wait, int times) {
+        for (int i = 0; i < times; ++i) {
+            tries_.push_back(java.ask(thread, "try", "fair", name, {wait}));
+            unlocks_.push_back(java.ask(thread, "unlock", "fair", name));
+        }
+    }
+    // One of ours does so until Java has done all.
+    [[nodiscard]] std::future<int> we_try(milliseconds wait) {
+        return in_background([this, wait] {
+            fair_mutex lock{c, name};
+            int turns = 0;
+            while (!java_is_done_) {
+                if (auto got = lock.try_acquire_for(wait); got && got.release()) ++turns;
+            }
+            return turns;
+        });
+    }
+    // The longest limit that is seen, from its time on, until Java's threads have done all.
+    [[nodiscard]] milliseconds longest_limit_meanwhile() {
+        milliseconds longest{0};
+        for (auto& one : unlocks_)
+            while (!one.ready(1ms)) longest = std::max(longest, longest_limit());
+        java_is_done_ = true;
+        return longest;
+    }
+    [[nodiscard]] int turns_of_java() {
+        int turns = 0;
+        for (auto& one : tries_) turns += one.get() == "true" ? 1 : 0;
+        return turns;
+    }
+    [[nodiscard]] milliseconds longest_limit() {
+        const auto last = server.command({"ZRANGE", limits, "-1", "-1", "WITHSCORES"}).items;
+        if (last.size() < 2) return 0ms;
+        const auto now = std::stoll(server.command({"TIME"}).items.at(0).text) * 1000;
+        return milliseconds{static_cast<std::int64_t>(std::stod(last[1].text)) - now};
+    }
+
+    const std::string limits = "redisson_lock_timeout:{" + name + "}";
+
+  private:
+    std::atomic<bool> java_is_done_{false};
+    std::vector<peer::request> tries_;
+    std::vector<peer::request> unlocks_;
+};
+
+TEST_P(limits_of_a_mixed_line, stay_bounded_when_five_alternate) {
+    constexpr int times = 50;
+    // Some give up while they wait, others do not.
+    java_tries("a", 10'000, times);
+    java_tries("b", 5, times);
+    java_tries("c", 10'000, times);
+    auto ours = we_try(10s);
+    auto impatient = we_try(5ms);
+    EXPECT_LT(longest_limit_meanwhile(), bound);
+    EXPECT_GT(turns_of_java(), 0);
+    EXPECT_GT(ours.get(), 0);
+    (void)impatient.get();
+    EXPECT_TRUE(fair_shared.waits(name, 0));
+}
+
+TEST_P(limits_of_a_mixed_line, stay_bounded_when_all_try_for_ten_seconds_again_and_again) {
+    constexpr int times = 80;
+    for (const auto* thread : {"a", "b", "c"}) java_tries(thread, 10'000, times);
+    auto ours = we_try(10s);
+    auto others = we_try(10s);
+    EXPECT_LT(longest_limit_meanwhile(), bound);
+    EXPECT_GT(turns_of_java(), 0);
+    EXPECT_GT(ours.get() + others.get(), 0);
+}
+
+class a_line_that_ours_have_left : public limits_of_a_mixed_line {
+  protected:
+    // Ours and Java have taken turns, and the line was never empty meanwhile. Now one of Java's holds the
+    // lock, nobody of ours is there any more, and another of Java's was killed in line, after it had asked
+    // `verb`. One more is behind it.
+    void java_dies_in_line(std::string_view verb, const std::vector<long>& arguments) {
+        fair_mutex first{e, name};
+        fair_mutex second{d, name};
+        lease held = first.acquire();
+        auto a = ask_java("a", "lock", "fair");
+        ASSERT_TRUE(fair_shared.waits(name, 1));
+        auto waiter = waiter_for(second);
+        ASSERT_TRUE(fair_shared.waits(name, 2));
+        auto b = ask_java("b", "lock", "fair");
+        ASSERT_TRUE(fair_shared.waits(name, 3));
+        for (int round = 0; round < 8; ++round) {
+            held.release();
+            a.get();
+            auto next = waiter_for(first);
+            ASSERT_TRUE(fair_shared.waits(name, 3));
+            tell_java("a", "unlock", "fair");
+            lease got = waiter.get();
+            a = ask_java("a", "lock", "fair");
+            ASSERT_TRUE(fair_shared.waits(name, 3));
+            got.release();
+            b.get();
+            waiter = waiter_for(second);
+            ASSERT_TRUE(fair_shared.waits(name, 3));
+            tell_java("b", "unlock", "fair");
+            held = next.get();
+            b = ask_java("b", "lock", "fair");
+            ASSERT_TRUE(fair_shared.waits(name, 3));
+        }
+        const auto doomed = start_redisson(server, GetParam());
+        (void)doomed->ask("x", verb, "fair", name, arguments);
+        ASSERT_TRUE(fair_shared.waits(name, 4));
+        last_ = ask_java("last", "lock", "fair");
+        ASSERT_TRUE(fair_shared.waits(name, 5));
+        held.release();
+        a.get();
+        tell_java("a", "unlock", "fair");
+        waiter.get().release();
+        b.get();
+        doomed->process().kill();
+        ASSERT_TRUE(eventually(patience, [&] { return listeners_of(head_of_the_line()) == 0; }));
+    }
+    void java_unlocks() { tell_java("b", "unlock", "fair"); }
+
+    static constexpr milliseconds lease_of_ours = 10s;
+    client d{without_polls(lease_of_ours)};
+    client e{without_polls(lease_of_ours)};
+    std::optional<peer::request> last_;
+
+  private:
+    [[nodiscard]] std::string head_of_the_line() {
+        return server.command({"LINDEX", "redisson_lock_queue:{" + name + "}", "0"}).text;
+    }
+    [[nodiscard]] std::int64_t listeners_of(const std::string& owner) {
+        return server.command({"PUBSUB", "NUMSUB", channel_of(name) + ":" + owner}).items.at(1).number;
+    }
+};
+
+TEST_P(a_line_that_ours_have_left, shows_its_dead_waiter_who_can_be_evicted) {
+    ASSERT_NO_FATAL_FAILURE(java_dies_in_line("lock", {}));
+    java_unlocks();
+    const auto shown = inspect(c, lock_name{name});
+    EXPECT_EQ(shown.layout, "free");
+    EXPECT_EQ(shown.dead_waiters, 1U);
+    ASSERT_TRUE(shown.blocked_for);
+    EXPECT_LT(*shown.blocked_for, 400s);  // Redisson alone has 300 s and the rest of a lease
+    const auto listed = list(c, name);
+    ASSERT_EQ(listed.size(), 1U);
+    EXPECT_EQ(listed[0].dead_waiters, 1U);
+    EXPECT_EQ(tell_java("other", "try", "fair"), "false");
+    EXPECT_FALSE(last_->ready());
+    EXPECT_EQ(evict(c, lock_name{name}).dead_waiters, 1U);
+    last_->get();
+    tell_java("last", "unlock", "fair");
+    EXPECT_EQ(inspect(c, lock_name{name}).dead_waiters, 0U);
+    EXPECT_TRUE(list(c, name).empty());
+}
+
+TEST_P(a_line_that_ours_have_left, goes_on_when_the_limit_of_its_dead_waiter_has_passed) {
+    ASSERT_NO_FATAL_FAILURE(java_dies_in_line("try", {3'000}));
+    java_unlocks();
+    // The rest of a lease and three seconds, not the hours that were left over before.
+    ASSERT_TRUE(last_->ready(patience));
+    tell_java("last", "unlock", "fair");
+}
+
+INSTANTIATE_TEST_SUITE_P(, a_line_that_ours_have_left, both_redissons(), version_name);
+INSTANTIATE_TEST_SUITE_P(, limits_of_a_mixed_line, both_redissons(), version_name);
+
+}  // namespace
+}  // namespace holdfast::test

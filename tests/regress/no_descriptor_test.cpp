@@ -1,0 +1,118 @@
+// All descriptors of the process are in use: a lock that needs another one answers with an error.
+#include "server/cluster_world.hpp"
+#include "server/scene.hpp"
+
+#include <cerrno>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+// Undefined-behaviour sanitizer finds out with a pipe whether it may look at an object: without a descriptor
+// it takes sound objects for broken ones.
+#if !defined(__SANITIZE_ADDRESS__)
+
+namespace holdfast::test {
+namespace {
+
+// While it lives, this process gets no new descriptor.
+class no_descriptor_is_left {
+  public:
+    no_descriptor_is_left() {
+        ::getrlimit(RLIMIT_NOFILE, &before_);
+        auto fewer = before_;
+        fewer.rlim_cur = 512;
+        ::setrlimit(RLIMIT_NOFILE, &fewer);
+        for (;;) {
+            unique_fd one{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
+            if (!one) break;
+            taken_.push_back(std::move(one));
+        }
+        EXPECT_EQ(errno, EMFILE);
+    }
+    no_descriptor_is_left(const no_descriptor_is_left&) = delete;
+    no_descriptor_is_left& operator=(const no_descriptor_is_left&) = delete;
+    ~no_descriptor_is_left() {
+        taken_.clear();
+        ::setrlimit(RLIMIT_NOFILE, &before_);
+    }
+
+  private:
+    rlimit before_{};
+    std::vector<unique_fd> taken_;
+};
+
+// Later, when there are descriptors again.
+bool works_again(mutex& m) {
+    return eventually(patience, [&] {
+        std::error_code ec;
+        return static_cast<bool>(m.try_acquire(ec));
+    });
+}
+
+TEST(no_descriptor_is_left_for, the_connection_that_waits_for_replicas) {
+    redis_server server;
+    auto how = settings(server.url());
+    how.answer_timeout = 500ms * slower;
+    client c{how};
+    mutex plain{c, "plain"};
+    ASSERT_TRUE(plain.try_acquire_for(patience));
+    mutex replicated{c, "replicated", {.replicas = {.at_least = 1, .within = 50ms}}};
+    {
+        const no_descriptor_is_left now;
+        EXPECT_EQ(code_of([&] { (void)replicated.try_acquire(); }), condition::try_later);
+        EXPECT_TRUE(plain.try_acquire()) << "what has its connection goes on";
+    }
+    EXPECT_TRUE(works_again(plain));
+}
+
+TEST(no_descriptor_is_left_for, a_client_of_a_redlock) {
+    redis_server one;
+    redis_server two;
+    redis_server three;
+    auto how = settings(
+        redlock_url({one.url(), two.url(), three.url()}, {.restarts = redlock_options::restarts::trusted}));
+    how.answer_timeout = 500ms * slower;
+    std::optional<client> c;
+    {
+        const no_descriptor_is_left now;
+        EXPECT_THROW(c.emplace(how), std::system_error);
+    }
+    c.emplace(how);
+    mutex m{*c, "job"};
+    EXPECT_TRUE(works_again(m));
+}
+
+class no_descriptor_is_left_in_a_cluster : public cluster_world {};
+
+TEST_F(no_descriptor_is_left_in_a_cluster, for_the_connection_to_another_master) {
+    auto how = usual();
+    how.answer_timeout = 500ms * slower;
+    client c{how};
+    const auto known = scene().slot_of("known");
+    mutex near{c, "known"};
+    ASSERT_TRUE(near.try_acquire_for(patience));
+    std::vector<std::unique_ptr<mutex>> far;
+    for (const auto n : scene().masters())
+        if (n != scene().owner_of(known)) far.push_back(std::make_unique<mutex>(c, scene().key_on(n, "far")));
+    ASSERT_FALSE(far.empty());
+    {
+        const no_descriptor_is_left now;
+        int refused = 0;
+        for (auto& m : far) {
+            // The first server that is asked for the map has its connection too.
+            const auto said = code_of([&] { (void)m->try_acquire(); });
+            if (said) {
+                EXPECT_EQ(said, errc::unavailable);
+                ++refused;
+            }
+        }
+        EXPECT_GE(refused, 1);
+    }
+    for (auto& m : far) EXPECT_TRUE(works_again(*m));
+}
+
+}  // namespace
+}  // namespace holdfast::test
+
+#endif

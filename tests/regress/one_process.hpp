@@ -1,0 +1,65 @@
+// What the tests need that look at one process: a store inside it, and a callback that blocks until it may go
+// on.
+#pragma once
+
+#include <holdfast/config.hpp>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+namespace holdfast::test {
+
+inline config in_this_process() {
+    config c;
+    c.url = "local:one process";
+    return c;
+}
+
+// Thread-safe.
+class gate {
+  public:
+    gate() = default;
+    gate(const gate&) = delete;
+    gate& operator=(const gate&) = delete;
+
+    // Opens the gate at the end of a test that fails too. Make it after whatever waits for the callback.
+    class opened_at_last {
+      public:
+        explicit opened_at_last(gate& g) : gate_(g) {}
+        opened_at_last(const opened_at_last&) = delete;
+        opened_at_last& operator=(const opened_at_last&) = delete;
+        ~opened_at_last() { gate_.open(); }
+
+      private:
+        gate& gate_;
+    };
+
+    void wait() {
+        std::unique_lock hold{mutex_};
+        ++waiting_;
+        changed_.notify_all();
+        changed_.wait(hold, [&] { return open_; });
+        --waiting_;
+        changed_.notify_all();
+    }
+    void open() {
+        std::unique_lock hold{mutex_};
+        open_ = true;
+        changed_.notify_all();
+        changed_.wait(hold, [&] { return waiting_ == 0; });
+    }
+    // So many callers block in wait().
+    [[nodiscard]] bool blocks(int callers, std::chrono::milliseconds limit) {
+        std::unique_lock hold{mutex_};
+        return changed_.wait_for(hold, limit, [&] { return waiting_ >= callers; });
+    }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    int waiting_ = 0;
+    bool open_ = false;
+};
+
+}  // namespace holdfast::test

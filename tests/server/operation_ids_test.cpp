@@ -1,0 +1,114 @@
+// An operation on a count that is sent again: the server remembers the first send for longer than any other
+// can come.
+#include "engine/resend.hpp"
+#include "server/scene.hpp"
+
+namespace holdfast::test {
+namespace {
+
+class an_operation_that_is_sent_again : public ::testing::Test {
+  protected:
+    // For how long its result is kept yet, of the only operation there is.
+    milliseconds kept() {
+        for (const auto& key : server.keys())
+            if (key.starts_with("holdfast:o")) return pttl(server, key);
+        return milliseconds{-2};
+    }
+    // The first reply is lost, and the connection with it.
+    template <class Count>
+    void expect_once(const redis_scripts::script& script, Count&& count, std::int64_t result) {
+        net.drop_reply_of(runs(script));
+        EXPECT_EQ(count(), result);
+        EXPECT_GE(net.count_of(runs(script)), 2U);
+        // Well beyond any resend, also where the server is slow.
+        EXPECT_GT(kept(), patient.answer_timeout);
+        EXPECT_LE(kept(), engine::resend::remembered_for(patient.answer_timeout));
+    }
+    static config waiting_for_long(const std::string& url) {
+        auto how = settings(url);
+        how.answer_timeout = 45s;
+        return how;
+    }
+
+    redis_server server;
+    fault_proxy net{server};
+    const config patient = waiting_for_long(net.url());
+    client c{patient};
+};
+
+TEST_F(an_operation_that_is_sent_again, counts_a_latch_down_once_however_late_it_may_be_sent_again) {
+    latch gate{c, "job"};
+    server.command({"SET", "job", "3"});
+    expect_once(
+        redis_scripts::latch, [&] { return gate.count_down(); }, 2);
+    EXPECT_EQ(server.command({"GET", "job"}).text, "2");
+}
+
+TEST_F(an_operation_that_is_sent_again, adds_permits_once_however_late_it_may_be_sent_again) {
+    counting_semaphore permits{c, "job"};
+    server.command({"SET", "job", "3"});
+    expect_once(
+        redis_scripts::semaphore, [&] { return permits.add_permits(2); }, 5);
+    EXPECT_EQ(server.command({"GET", "job"}).text, "5");
+}
+
+// The server keeps the answer of an operation that found nothing to do: its first send may arrive when there
+// is something.
+class a_count_with_nothing_to_do : public ::testing::Test {
+  protected:
+    using text = std::string;
+
+    void latch(const text& verb, const text& amount) {
+        words_ = {"EVAL",      text{redis_scripts::latch.text},
+                  "2",         "job",
+                  "operation", verb,
+                  "channel",   amount,
+                  "PUBLISH",   "60000"};
+        EXPECT_EQ(server.command(words_).number, 0);
+    }
+    void permits(const text& verb, const text& amount) {
+        words_ = {"EVAL",   text{redis_scripts::semaphore.text},
+                  "3",      "job",
+                  "owners", "operation",
+                  verb,     "channel",
+                  "0",      "PUBLISH",
+                  "60000",  amount};
+        EXPECT_EQ(server.command(words_).number, 0);
+    }
+    // The same operation arrives again after `meanwhile` and leaves the counter as it is.
+    void changes_nothing_after(const std::vector<text>& meanwhile) {
+        server.command(meanwhile);
+        const auto before = server.command({"GET", "job"}).text;
+        EXPECT_EQ(server.command(words_).number, 0);
+        EXPECT_EQ(server.command({"GET", "job"}).text, before);
+    }
+    redis_server server;
+
+  private:
+    std::vector<text> words_;
+};
+
+TEST_F(a_count_with_nothing_to_do, of_a_latch_is_not_counted_down_later) {
+    latch("down", "1");
+    changes_nothing_after({"SET", "job", "1"});
+}
+
+TEST_F(a_count_with_nothing_to_do, of_a_latch_is_not_set_later) {
+    server.command({"SET", "job", "1"});
+    latch("set", "5");
+    changes_nothing_after({"DEL", "job"});
+}
+
+TEST_F(a_count_with_nothing_to_do, of_a_semaphore_is_not_drained_later) {
+    permits("drain", "0");
+    changes_nothing_after({"SET", "job", "5"});
+}
+
+TEST_F(a_count_with_nothing_to_do, of_a_semaphore_is_not_set_later) {
+    server.command({"SET", "job", "1"});
+    permits("set", "5");
+    changes_nothing_after({"DEL", "job"});
+}
+
+}  // namespace
+}  // namespace holdfast::test

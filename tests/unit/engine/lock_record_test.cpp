@@ -1,0 +1,329 @@
+// One record, and what requests make of it.
+#include "engine/lock_record.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+
+namespace holdfast::engine {
+namespace {
+
+using namespace backend;
+using namespace std::chrono_literals;
+
+class a_lock_record : public ::testing::Test {
+  protected:
+    [[nodiscard]] circumstances here() {
+        return {now, ++tickets, static_cast<fence>(fences += 16), {}, remembers};
+    }
+    [[nodiscard]] static lock_key key(kind k) { return {k, "job"}; }
+
+    applied<attempt_answer> attempt(kind k, const char* owner, std::uint32_t permits = 1,
+                                    intent want = intent::queue) {
+        return apply(record, attempt_request{key(k), owner_id{owner}, 10s, want, permits}, here());
+    }
+    applied<release_answer> release(kind k, const char* owner) {
+        return apply(record, release_request{key(k), owner_id{owner}}, here());
+    }
+    std::int64_t adjust(kind k, adjustment what, std::int64_t amount, const char* operation,
+                        const char* owner = "") {
+        const auto a =
+            apply(record, adjust_request{key(k), what, amount, owner_id{operation}, owner_id{owner}}, here());
+        return std::get<adjusted>(a.answer).value;
+    }
+    template <class Answer, class Alternatives>
+    static bool is(const applied<Alternatives>& a) {
+        return std::holds_alternative<Answer>(a.answer);
+    }
+
+    lock_record record;
+    store_time now{1h};
+    std::uint64_t tickets = 0;
+    std::uint64_t fences = 0;
+    milliseconds remembers{0};
+};
+
+TEST_F(a_lock_record, is_free_again_when_the_lease_is_over) {
+    EXPECT_TRUE(is<granted>(attempt(kind::recursive, "a")));
+    now += 10s - 1ns;
+    EXPECT_TRUE(is<busy>(attempt(kind::recursive, "b")));
+    now += 1ns;
+    EXPECT_TRUE(is<granted>(attempt(kind::recursive, "b")));
+    EXPECT_EQ(apply(record, renew_request{key(kind::recursive), owner_id{"a"}, 10s}, here()).answer,
+              renew_answer::lost);
+}
+
+TEST_F(a_lock_record, names_the_moment_after_which_it_is_free) {
+    (void)attempt(kind::recursive, "a");
+    now += 4s;
+    const auto answer = attempt(kind::recursive, "b").answer;
+    const auto& no = std::get<busy>(answer);
+    EXPECT_EQ(no.holder, "a");
+    EXPECT_EQ(no.look_again, 6001ms);
+}
+
+TEST_F(a_lock_record, needs_no_write_for_a_refused_attempt) {
+    (void)attempt(kind::shared_write, "a");
+    const auto before = record;
+    EXPECT_TRUE(is<busy>(attempt(kind::shared_read, "b")));
+    EXPECT_TRUE(is<refused>(attempt(kind::semaphore, "b")));
+    EXPECT_EQ(record, before);
+}
+
+TEST_F(a_lock_record, is_handed_to_the_first_in_line_that_messages_reach) {
+    (void)attempt(kind::native, "a");
+    (void)attempt(kind::native, "deaf");
+    const auto no = attempt(kind::native, "b").answer;
+    (void)attempt(kind::native, "c");
+    auto where = here();
+    where.reaches = [](kind, const owner_id& o) { return o.str() != "deaf"; };
+    const auto done = apply(record, release_request{key(kind::native), owner_id{"a"}}, where);
+    EXPECT_TRUE(std::get<released>(done.answer).handed_over);
+    ASSERT_EQ(done.tell.handed.size(), 1U);
+    EXPECT_EQ(done.tell.handed[0].owner.str(), "b");
+    EXPECT_EQ(done.tell.handed[0].ticket, std::get<busy>(no).ticket);
+    ASSERT_EQ(record.holders.size(), 1U);
+    EXPECT_EQ(record.holders[0].expires, now + handed_lease);
+    EXPECT_EQ(record.line.size(), 1U);
+}
+
+TEST_F(a_lock_record, passes_over_a_waiter_that_has_stopped_asking) {
+    (void)attempt(kind::native, "a");
+    (void)attempt(kind::native, "b");
+    now += 5s;
+    (void)apply(record, renew_request{key(kind::native), owner_id{"a"}, 1h}, here());
+    now += line_patience;
+    (void)attempt(kind::native, "c");
+    const auto done = release(kind::native, "a");
+    ASSERT_EQ(done.tell.handed.size(), 1U);
+    EXPECT_EQ(done.tell.handed[0].owner.str(), "c");
+}
+
+TEST_F(a_lock_record, gives_a_newer_fence_with_each_grant) {
+    std::set<std::uint64_t> seen;
+    std::uint64_t last = 0;
+    for (const auto* owner : {"a", "b", "c"}) {
+        const auto answer = attempt(kind::recursive_fenced, owner).answer;
+        const auto got = to_number(std::get<granted>(answer).token);
+        EXPECT_GT(got, last);
+        EXPECT_EQ(record.last_fence, got);
+        last = got;
+        (void)release(kind::recursive_fenced, owner);
+    }
+}
+
+TEST_F(a_lock_record, lets_readers_in_together_and_its_writer_read) {
+    EXPECT_TRUE(is<granted>(attempt(kind::shared_write, "w")));
+    EXPECT_TRUE(is<busy>(attempt(kind::shared_read, "r")));
+    attempt_request beside{key(kind::shared_read), owner_id{"w"}, 10s};
+    beside.beside = owner_id{"w"};
+    EXPECT_TRUE(is<granted>(apply(record, beside, here())));
+    const auto done = release(kind::shared_write, "w");
+    EXPECT_TRUE(done.tell.all);
+    EXPECT_TRUE(is<granted>(attempt(kind::shared_read, "r")));
+    EXPECT_TRUE(is<busy>(attempt(kind::shared_write, "w2")));
+}
+
+TEST_F(a_lock_record, gets_permits_back_from_releases_expiry_and_give_back_but_not_from_the_disowned) {
+    const auto k = kind::semaphore;
+    EXPECT_EQ(adjust(k, adjustment::set_if_unset, 10, "1"), 1);
+    EXPECT_EQ(adjust(k, adjustment::set_if_unset, 20, "2"), 0);
+    EXPECT_TRUE(is<granted>(attempt(k, "a", 2)));
+    EXPECT_TRUE(is<granted>(attempt(k, "b", 3)));
+    EXPECT_TRUE(is<granted>(attempt(k, "c", 4)));
+    EXPECT_TRUE(is<busy>(attempt(k, "d", 2)));
+    EXPECT_EQ(adjust(k, adjustment::read, 0, "3"), 1);
+    EXPECT_TRUE(is<released>(release(k, "a")));
+    EXPECT_EQ(adjust(k, adjustment::give_back, 0, "4", "b"), 0);
+    EXPECT_EQ(adjust(k, adjustment::give_back, 0, "5", "b"), -1);
+    EXPECT_EQ(adjust(k, adjustment::read, 0, "6"), 6);
+    EXPECT_EQ(adjust(k, adjustment::disown, 0, "7", "c"), 1);
+    EXPECT_EQ(adjust(k, adjustment::read, 0, "8"), 6);
+    EXPECT_TRUE(is<granted>(attempt(k, "e", 6)));
+    now += 10s;
+    EXPECT_EQ(adjust(k, adjustment::read, 0, "9"), 6);
+}
+
+TEST_F(a_lock_record, counts_a_repeated_adjustment_once_for_as_long_as_it_remembers) {
+    remembers = 1min;
+    const auto k = kind::semaphore;
+    EXPECT_EQ(adjust(k, adjustment::add, 5, "x"), 5);
+    EXPECT_EQ(adjust(k, adjustment::add, 1, "y"), 6);
+    EXPECT_EQ(adjust(k, adjustment::add, 5, "x"), 5) << "the answer that was missed";
+    now += 1min - 1ns;
+    EXPECT_EQ(adjust(k, adjustment::add, 5, "x"), 5);
+    EXPECT_EQ(adjust(k, adjustment::read, 0, "z"), 6);
+    now += 1ns;
+    EXPECT_EQ(adjust(k, adjustment::add, 5, "x"), 11);
+}
+
+TEST_F(a_lock_record, opens_a_latch_for_all_at_zero) {
+    EXPECT_EQ(adjust(kind::latch, adjustment::set_if_unset, 2, "1"), 1);
+    EXPECT_TRUE(is<busy>(attempt(kind::latch, "a")));
+    EXPECT_EQ(adjust(kind::latch, adjustment::count_down, 1, "2"), 1);
+    const auto last =
+        apply(record, adjust_request{key(kind::latch), adjustment::count_down, 5, owner_id{"3"}, {}}, here());
+    EXPECT_TRUE(last.tell.all);
+    EXPECT_TRUE(is<granted>(attempt(kind::latch, "a")));
+    EXPECT_TRUE(record.idle());
+}
+
+// Random requests of few owners at random times. What must hold after each is checked against the record
+// alone, and grants against a list of leases that were promised.
+TEST_F(a_lock_record, keeps_its_promises_whatever_is_asked_of_it) {
+    for (unsigned seed = 0; seed < 300; ++seed) {
+        std::mt19937 random{seed};
+        const auto pick = [&](int least, int most) {
+            return std::uniform_int_distribution{least, most}(random);
+        };
+        record = {};
+        remembers = pick(0, 1) == 0 ? 0ms : 10s;
+        const std::vector<std::vector<kind>> families{{kind::native, kind::native_fenced},
+                                                      {kind::recursive, kind::recursive_fenced, kind::fair},
+                                                      {kind::shared_read, kind::shared_write},
+                                                      {kind::semaphore, kind::permit_semaphore}};
+        const auto& kinds = families[static_cast<std::size_t>(pick(0, 3))];
+        const bool permits = kinds[0] == kind::semaphore;
+        constexpr std::int64_t total = 5;
+        if (permits) (void)adjust(kinds[0], adjustment::set_if_unset, total, "total");
+        std::uint64_t last_fence = 0;
+        std::map<std::pair<kind, std::string>, store_time> promised;
+        for (int step = 0; step < 200; ++step) {
+            now += milliseconds{pick(0, 3) == 0 ? pick(0, 12'000) : pick(0, 200)};
+            const auto k = kinds[static_cast<std::size_t>(pick(0, static_cast<int>(kinds.size()) - 1))];
+            const auto owner = std::string(1, static_cast<char>('a' + pick(0, 5)));
+            std::string granted_now;
+            switch (pick(0, 3)) {
+                case 0:
+                case 1: {
+                    const auto n = permits ? static_cast<std::uint32_t>(pick(1, 3)) : 1U;
+                    const auto done =
+                        attempt(k, owner.c_str(), n, pick(0, 1) == 0 ? intent::look : intent::queue);
+                    if (const auto* yes = std::get_if<granted>(&done.answer)) {
+                        const auto held =
+                            std::find_if(record.holders.begin(), record.holders.end(),
+                                         [&](auto& h) { return h.of == k && h.owner.str() == owner; });
+                        ASSERT_NE(held, record.holders.end());
+                        ASSERT_GE(held->expires, now + 10s);
+                        ASSERT_GE(yes->kept_for, 10s);
+                        auto& until = promised[{k, owner}];
+                        until = std::max(until, now + 10s);
+                        granted_now = owner;
+                        if (yes->token != fence::none) {
+                            ASSERT_GT(to_number(yes->token), last_fence);
+                            last_fence = to_number(yes->token);
+                        }
+                    }
+                    break;
+                }
+                case 2:
+                    (void)release(k, owner.c_str());
+                    promised.erase({k, owner});
+                    break;
+                default: {
+                    const milliseconds lease{pick(1, 20'000)};
+                    const auto done =
+                        apply(record, renew_request{{k, "job"}, owner_id{owner}, lease}, here());
+                    if (done.answer == renew_answer::renewed) {
+                        auto& until = promised[{k, owner}];
+                        until = std::max(until, now + lease);
+                    }
+                }
+            }
+            // Nobody that is in the record twice, and nobody beside an exclusive holder.
+            std::set<std::pair<kind, std::string>> holders;
+            std::size_t writers = 0;
+            std::int64_t out = 0;
+            for (const auto& h : record.holders) {
+                ASSERT_TRUE(holders.emplace(h.of, h.owner.str()).second) << "seed " << seed;
+                writers += static_cast<std::size_t>(!permits && h.of != kind::shared_read);
+                out += h.holds;
+            }
+            if (permits) {
+                ASSERT_EQ(record.count.value_or(lock_record::counter{}).value + out, total)
+                    << "seed " << seed;
+                ASSERT_LE(out, total);
+            } else {
+                ASSERT_LE(writers, 1U) << "seed " << seed;
+                ASSERT_TRUE(writers == 0 || record.holders.size() == 1) << "seed " << seed;
+            }
+            std::set<std::string> line;
+            for (const auto& w : record.line) {
+                ASSERT_TRUE(line.insert(w.owner.str()).second) << "seed " << seed;
+                ASSERT_FALSE(granted_now == w.owner.str()) << "seed " << seed;
+            }
+            // A lease that was promised is not made shorter.
+            for (const auto& [whose, until] : promised) {
+                if (until <= now) continue;
+                const auto held = std::find_if(record.holders.begin(), record.holders.end(), [&](auto& h) {
+                    return h.of == whose.first && h.owner.str() == whose.second;
+                });
+                ASSERT_NE(held, record.holders.end()) << "seed " << seed;
+                ASSERT_GE(held->expires, until) << "seed " << seed;
+            }
+            ASSERT_EQ(from_bytes(to_bytes(record)), record) << "seed " << seed;
+        }
+    }
+}
+
+// --- the bytes -------------------------------------------------------------------------------------------
+
+class a_lock_record_as_bytes : public a_lock_record {
+  protected:
+    void SetUp() override {
+        remembers = 1min;
+        (void)attempt(kind::native_fenced, "a\n\0b");
+        (void)attempt(kind::native, "b");
+        (void)attempt(kind::native, "c");
+        record.count = {kind::latch, -3};
+        record.operations.push_back({owner_id{"x"}, -1, now});
+        bytes = to_bytes(record);
+    }
+
+    std::string bytes;
+};
+
+TEST_F(a_lock_record_as_bytes, is_the_same_record_when_read) { EXPECT_EQ(from_bytes(bytes), record); }
+
+TEST_F(a_lock_record_as_bytes, is_a_free_lock_in_a_few) {
+    EXPECT_EQ(from_bytes(to_bytes(lock_record{})), lock_record{});
+    EXPECT_LT(to_bytes(lock_record{}).size(), 32U);
+}
+
+TEST_F(a_lock_record_as_bytes, is_none_when_anything_is_missing_or_follows) {
+    for (std::size_t n = 0; n < bytes.size(); ++n) EXPECT_FALSE(from_bytes(bytes.substr(0, n))) << n;
+    EXPECT_FALSE(from_bytes(bytes + '\0'));
+}
+
+TEST_F(a_lock_record_as_bytes, is_none_of_another_version) {
+    auto newer = bytes;
+    ++newer[0];
+    EXPECT_FALSE(from_bytes(newer));
+}
+
+// A format that changes must get a new version: records live longer than programs.
+TEST_F(a_lock_record_as_bytes, has_not_changed) {
+    record = {};
+    record.holders.push_back({kind::recursive, owner_id{"me"}, store_time{1s}, 2});
+    record.last_fence = 48;
+    const std::string written{
+        "\x01"
+        "\x01\0\0\0"
+        "\x02"
+        "\x02\0\0\0me"
+        "\0\xCA\x9A\x3B\0\0\0\0"
+        "\x02\0\0\0"
+        "\0\0\0\0"
+        "\x30\0\0\0\0\0\0\0"
+        "\0\0\0\0"
+        "\0",
+        1 + 4 + 1 + 6 + 8 + 4 + 4 + 8 + 4 + 1};
+    EXPECT_EQ(to_bytes(record), written);
+}
+
+}  // namespace
+}  // namespace holdfast::engine

@@ -1,0 +1,188 @@
+// A store that answers when a test says so, and what it says.
+#pragma once
+
+#include "base/parker.hpp"
+#include "session/cell.hpp"
+#include "session/core.hpp"
+
+#include <holdfast/backend.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace holdfast::session {
+
+using namespace std::chrono_literals;
+
+class told_store final : public backend::store {
+  public:
+    // An attempt is answered by the first of these, and granted where there is none.
+    void will_answer(backend::attempt_answer a) {
+        const std::lock_guard hold{mutex_};
+        attempts_.push_back(std::move(a));
+    }
+    // A message for whoever began to watch last.
+    void wake(std::string ticket = {}) {
+        const auto tell = [&] {
+            const std::lock_guard hold{mutex_};
+            return watching_;
+        }();
+        (*tell)({backend::watch_event::change::woken, {std::move(ticket)}});
+    }
+
+    // The nth renewal, which has been sent or is sent soon. It is answered by `answer`.
+    [[nodiscard]] backend::renew_request renewal(std::size_t n) {
+        std::unique_lock hold{mutex_};
+        if (!changed_.wait_for(hold, patience, [&] { return renewals_.size() > n; }))
+            throw std::runtime_error("renewal " + std::to_string(n) + " was not sent");
+        return renewals_[n].what;
+    }
+    void answer(std::size_t n, backend::renew_answer a) {
+        backend::handler<std::vector<backend::renew_answer>> done;
+        {
+            const std::lock_guard hold{mutex_};
+            done = std::exchange(renewals_.at(n).done, nullptr);
+        }
+        done({a});
+    }
+    // Each renewal is answered so, at once. Empty: by `answer`.
+    void answers_renewals(std::optional<backend::renew_answer> a) {
+        const std::lock_guard hold{mutex_};
+        always_ = a;
+    }
+    [[nodiscard]] std::size_t renewals() {
+        const std::lock_guard hold{mutex_};
+        return renewals_.size();
+    }
+    // That are open.
+    [[nodiscard]] int watches() const noexcept { return watches_; }
+    // From now on no release is answered.
+    void is_silent_to_releases() {
+        const std::lock_guard hold{mutex_};
+        silent_ = true;
+    }
+
+    const backend::capabilities& has() const noexcept override {
+        static constexpr backend::capabilities ours{.name = "told", .hands_over = true};
+        return ours;
+    }
+    backend::traffic seen() const noexcept override { return {}; }
+    owner_id new_owner(backend::kind, std::uint32_t) override {
+        const std::lock_guard hold{mutex_};
+        return owner_id{"me|" + std::to_string(++serial_)};
+    }
+    void attempt(const backend::attempt_request&, backend::time_point,
+                 backend::handler<backend::attempt_answer> done) override {
+        backend::attempt_answer a = backend::granted{};
+        {
+            const std::lock_guard hold{mutex_};
+            if (!attempts_.empty()) {
+                a = std::move(attempts_.front());
+                attempts_.pop_front();
+            }
+        }
+        done(std::move(a));
+    }
+    void renew(std::span<const backend::renew_request> all, backend::time_point,
+               backend::handler<std::vector<backend::renew_answer>> done) override {
+        std::optional<backend::renew_answer> at_once;
+        {
+            const std::lock_guard hold{mutex_};
+            at_once = always_;
+            renewals_.push_back({all.front(), at_once ? nullptr : std::move(done)});
+        }
+        changed_.notify_all();
+        if (at_once) done({*at_once});
+    }
+    void release(const backend::release_request&, backend::time_point,
+                 backend::handler<backend::release_answer> done) override {
+        {
+            const std::lock_guard hold{mutex_};
+            if (silent_) return unanswered_.push_back(std::move(done));
+        }
+        done(backend::released{});
+    }
+    void adjust(const backend::adjust_request&, backend::time_point,
+                backend::handler<backend::adjust_answer>) override {}
+    std::unique_ptr<backend::watch_handle> watch(const backend::lock_key&, const owner_id&,
+                                                 backend::handler<backend::watch_event> tell) override {
+        const auto kept = std::make_shared<backend::handler<backend::watch_event>>(std::move(tell));
+        {
+            const std::lock_guard hold{mutex_};
+            watching_ = kept;
+        }
+        (*kept)({backend::watch_event::change::watching, {}});
+        return std::make_unique<counted>(watches_);
+    }
+    void inspect(const lock_name&, backend::time_point,
+                 backend::handler<backend::result<backend::lock_info>>) override {}
+    void list(const std::string&, backend::listed, backend::time_point,
+              backend::handler<backend::result<std::vector<backend::lock_info>>>) override {}
+    void ask_to_give_up(const lock_name&, const backend::holder_info&, backend::time_point,
+                        backend::handler<backend::result<backend::asked>>) override {}
+    void evict(const lock_name&, const std::vector<std::string>&, backend::time_point,
+               backend::handler<backend::result<std::vector<backend::evicted>>>) override {}
+    void lend(base::parker& me, backend::time_point until) override { me.park_until(until); }
+    void abandon() noexcept override {}
+
+  private:
+    static constexpr auto patience = 20s;
+
+    struct counted final : backend::watch_handle {
+        explicit counted(std::atomic<int>& of) : all(of) { ++all; }
+        ~counted() override { --all; }
+        std::atomic<int>& all;
+    };
+    struct sent {
+        backend::renew_request what;
+        backend::handler<std::vector<backend::renew_answer>> done;
+    };
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<backend::attempt_answer> attempts_;
+    std::vector<sent> renewals_;
+    std::optional<backend::renew_answer> always_;
+    bool silent_ = false;
+    std::vector<backend::handler<backend::release_answer>> unanswered_;
+    std::shared_ptr<backend::handler<backend::watch_event>> watching_;
+    std::atomic<int> watches_{0};
+    std::int64_t serial_ = 0;
+};
+
+// A client of such a store.
+class with_told_store : public ::testing::Test {
+  protected:
+    explicit with_told_store(config settings = {})
+        : client(core::open(std::move(settings), [this](core&) {
+              auto made = std::make_unique<told_store>();
+              store = made.get();
+              return made;
+          })) {}
+    // Closes the client before the locks of the test are destroyed.
+    void TearDown() override { client->close(); }
+
+    [[nodiscard]] std::shared_ptr<cell> lock_of(backend::kind k) {
+        return client->cell_of({k, lock_name{"stock"}});
+    }
+    // By the calling thread, as lock() does it.
+    static void lock(cell& on, std::optional<milliseconds> ttl = {}) {
+        const auto got = on.acquire({.give_up_at = time_point::max(), .ttl = ttl, .by_thread = true});
+        EXPECT_TRUE(std::holds_alternative<std::shared_ptr<hold>>(got));
+    }
+
+    told_store* store = nullptr;
+    const std::shared_ptr<core> client;
+};
+
+}  // namespace holdfast::session

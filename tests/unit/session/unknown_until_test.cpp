@@ -1,0 +1,108 @@
+// Until when the store may keep a lock whose release has no answer.
+#include "unit/session/told_store.hpp"
+
+#include <future>
+
+namespace holdfast::session {
+namespace {
+
+using namespace backend;
+
+class a_release_without_answer : public with_told_store {
+  protected:
+    using outcome = cell::outcome;
+
+    a_release_without_answer() : with_told_store({.answer_timeout = 50ms}) { store->is_silent_to_releases(); }
+
+    static time_point end_of(const outcome& got) {
+        const auto end = std::get<std::shared_ptr<hold>>(got)->release();
+        EXPECT_EQ(end, release_outcome::unknown_until);
+        return end.until;
+    }
+    static std::shared_ptr<tenancy> of(const outcome& got) {
+        return std::static_pointer_cast<hold_of_one>(std::get<std::shared_ptr<hold>>(got))->of;
+    }
+    // The renewal is under way when this returns. Returns when it was not sent yet.
+    time_point renew_for(milliseconds lease, const outcome& got) {
+        client->keep_renewed(of(got), lease);
+        const auto before = boot_clock::now();
+        client->renew_now(of(got), 0);
+        (void)store->renewal(0);
+        return before;
+    }
+    // The wake that hands the lock over, for 3 s, to somebody who wants it for 2 s.
+    outcome handed_over() {
+        store->will_answer(busy{"other", std::nullopt, {}, {}});
+        store->will_answer(busy{"other", std::nullopt, "ticket", 3s});
+        std::promise<outcome> got;
+        mine->acquire_later({.give_up_at = time_point::max(), .ttl = 2s},
+                            [&](outcome o) { got.set_value(std::move(o)); });
+        client->reactor().run_and_wait([] {});
+        woken = boot_clock::now();
+        store->wake("ticket");
+        return got.get_future().get();
+    }
+
+    const std::shared_ptr<cell> mine = lock_of(kind::native);
+    time_point woken;
+};
+
+TEST_F(a_release_without_answer, of_what_was_handed_over_counts_from_the_hand_over) {
+    const auto until = end_of(handed_over());
+    EXPECT_GE(until, woken + 3s);
+}
+
+// The request may lie in the network until the connection is given up everywhere.
+TEST_F(a_release_without_answer, counts_a_renewal_without_answer_from_its_latest_arrival) {
+    const auto got = mine->acquire({.ttl = 2s});
+    const auto sent = renew_for(10s, got);
+    EXPECT_GE(end_of(got), sent + engine::longest_on_its_way + 10s);
+}
+
+TEST_F(a_release_without_answer, counts_a_renewal_that_was_given_up_likewise) {
+    const auto got = mine->acquire({.ttl = 2s});
+    const auto sent = renew_for(10s, got);
+    store->answer(0, renew_answer::unknown);
+    EXPECT_GE(end_of(got), sent + engine::longest_on_its_way + 10s);
+}
+
+TEST_F(a_release_without_answer, counts_a_renewal_that_was_answered_from_the_answer) {
+    const auto got = mine->acquire({.ttl = 2s});
+    (void)renew_for(10s, got);
+    const auto before = boot_clock::now();
+    store->answer(0, renew_answer::renewed);
+    const auto after = boot_clock::now();
+    const auto until = end_of(got);
+    EXPECT_GE(until, before + 10s);
+    EXPECT_LE(until, after + 10s + 200ms);
+}
+
+TEST_F(a_release_without_answer, counts_an_attempt_that_had_no_answer_from_its_latest_arrival) {
+    store->will_answer(unknown{{make_error_code(errc::unknown_outcome), {}}});
+    const auto sent = boot_clock::now();
+    const auto got = mine->acquire({.give_up_at = time_point::max(), .ttl = 2s});
+    EXPECT_GE(end_of(got), sent + engine::longest_on_its_way + 2s);
+}
+
+TEST_F(a_release_without_answer, of_a_lease_that_was_passed_on_counts_the_renewals_of_its_first_holder) {
+    const auto got = mine->acquire({});
+    const auto first = of(got);
+    const auto sent = renew_for(40s, got);
+    const auto next = std::make_shared<tenancy>(first->key, first->owner, first->terms(), first->token,
+                                                first->deadline(), boot_clock::now());
+    ASSERT_TRUE(first->move_to(lease_state::released));
+    client->passed_on(*first, next, {});
+    EXPECT_GE(client->store_frees(*next, boot_clock::now()), sent + engine::longest_on_its_way + 40s);
+    store->answer(0, renew_answer::renewed);
+    EXPECT_LE(client->store_frees(*next, boot_clock::now()), boot_clock::now() + 41s);
+    client->ended(*next, boot_clock::now());
+}
+
+TEST_F(a_release_without_answer, counts_no_lease_that_was_never_asked_for) {
+    const auto got = mine->acquire({.ttl = 2s});
+    const auto until = end_of(got);
+    EXPECT_LE(until, boot_clock::now() + 2s + 100ms);
+}
+
+}  // namespace
+}  // namespace holdfast::session
