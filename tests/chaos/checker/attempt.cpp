@@ -92,11 +92,15 @@ std::vector<attempt> attempts_of(std::span<const event> events) {
     return all;
 }
 
+void end_firm_part(attempt& a, time_ns t) {
+    a.believed = t < a.answered ? long_ago : std::min(a.believed, t);
+}
+
 std::vector<firm_part> firm_parts(std::span<const attempt> attempts) {
     std::vector<firm_part> parts;
     parts.reserve(attempts.size());
     for (const auto& a : attempts) {
-        if (!a.held()) continue;
+        if (!a.held() || a.believed == long_ago) continue;
         const time_ns to = std::min(a.given_up, a.believed);
         parts.push_back({std::min(a.answered, to), to, &a});
     }

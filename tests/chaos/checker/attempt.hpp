@@ -27,7 +27,7 @@ struct attempt {
     std::uint64_t fence = 0;
     std::uint64_t token = 0;
     // The latest time for which it is known that the holder was told "yours": a deadline it was given, or a
-    // look at which it was valid.
+    // look at which it was valid. long_ago: nothing is known for sure.
     time_ns believed = long_ago;
     time_ns given_up = never;  // it began to release
     time_ns gone = never;      // and was answered
@@ -40,6 +40,10 @@ struct attempt {
 
     [[nodiscard]] bool held() const noexcept { return answer == phase::ok; }
 };
+
+// Somebody took it away, at `t` at the earliest. If that was before its answer came it may have been over by
+// then, and nothing of it is firm.
+void end_firm_part(attempt& a, time_ns t);
 
 // In the order in which they asked.
 [[nodiscard]] std::vector<attempt> attempts_of(std::span<const event> events);

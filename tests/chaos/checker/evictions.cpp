@@ -40,7 +40,7 @@ violations check_evictions(std::vector<attempt>& attempts, std::span<const event
                                      a.lock,
                                      {a.id},
                                      last});
-                a.believed = std::min(a.believed, one.gave_up ? std::max(f.from, last) : f.from);
+                end_firm_part(a, one.gave_up ? std::max(f.from, last) : f.from);
                 a.lost = never;
             }
         }

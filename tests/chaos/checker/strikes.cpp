@@ -88,7 +88,7 @@ violations check_strikes(std::vector<attempt>& attempts, std::span<const event> 
             if (!struck.contains(a)) continue;
             if (const auto s = seen.find(a.id); s != seen.end() && once.insert(a.id).second)
                 check_revival(a, s->second, when, found);
-            a.believed = std::min(a.believed, when.from);
+            end_firm_part(a, when.from);
             a.lost = never;
         }
     }

@@ -176,6 +176,27 @@ TEST(an_eviction, ends_a_lease_by_when_it_said) {
     EXPECT_EQ(said(30, true, never, 8), names{}) << "another holder";
 }
 
+TEST(an_eviction, of_a_holder_whose_answer_is_on_its_way_leaves_nothing_firm) {
+    auto late = holding(2, 60, 90, 2);
+    late.asked = 45;
+    late.token = 7;
+    std::vector<attempt> all{holding(1, 10, 50), late};
+    // It began when the first holder was there, and struck the second.
+    const fault evicted{.from = 48, .to = 70, .what = "evicted", .evicted = {{7, false, 100}}};
+    EXPECT_TRUE(check_evictions(all, {}, std::vector{evicted}).empty());
+    EXPECT_TRUE(check_exclusive(all).empty());
+}
+
+TEST_F(a_deleted_key, of_a_holder_whose_answer_is_on_its_way_leaves_nothing_firm) {
+    auto late = holding(2, 60, 90, 2);
+    late.asked = 45;
+    std::vector<attempt> all{holding(1, 10, 49), late};
+    const span_of_time when{47, 62};
+    EXPECT_TRUE(check_strikes(all, {}, std::vector{when}).empty());
+    all.front().believed = 49;  // it looked, and had it still
+    EXPECT_TRUE(check_exclusive(all).empty());
+}
+
 TEST(a_lock_without_replicas, is_judged_by_its_fences_alone) {
     history h;
     h.locks = {{"it", model::exclusive, false, 1, false, true}};
