@@ -1,6 +1,6 @@
 # The limit of each ctest entry, in seconds. Only a test that hangs reaches it: main() of the test binaries ends such a
 # test earlier and names it (tests/support/main.cpp).
-set(HOLDFAST_TEST_TIMEOUT 1800)
+set(HOLDFAST_TEST_TIMEOUT 1200)
 
 # holdfast_test(<name> [SHARDS <n>]): the folder this is called in, with its subfolders, becomes the
 # test binary <name>_tests, and one ctest entry with the label <name>; none while the folder is empty.

@@ -1,7 +1,7 @@
 // The life of a client: its end, and fork().
 #include "contract/lock_contract.hpp"
+#include "support/forked.hpp"
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace holdfast::contract {
@@ -95,23 +95,6 @@ TEST_P(lock_contract, stores_of_other_names_have_other_locks) {
 
 // --- fork -------------------------------------------------------------------------------------------
 
-// Runs `in_child` in a forked copy of this process and gives its answer back. Nothing of gtest is used there.
-int forked(const std::function<int()>& in_child) {
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-        ::alarm(20);  // a child that hangs must not outlive its test
-        int code = 99;
-        try {
-            code = in_child();
-        } catch (...) {
-        }
-        ::_exit(code);
-    }
-    int status = 0;
-    ::waitpid(pid, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 TEST_P(lock_contract, in_a_forked_child_the_client_is_dead_and_the_parent_still_holds) {
     const auto of_a = lock_of(a());
     auto held = std::make_unique<lease>(of_a->acquire());
@@ -119,7 +102,7 @@ TEST_P(lock_contract, in_a_forked_child_the_client_is_dead_and_the_parent_still_
     guarded->lock();
     ASSERT_TRUE(held->valid());
 
-    const int said = forked([&] {
+    const int said = in_forked_child([&] {
         if (held->valid() || held->remaining() != 0ns || held->state() != lease_state::lost) return 1;
         if (guarded->valid()) return 2;
         try {

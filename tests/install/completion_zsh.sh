@@ -71,7 +71,7 @@ offers 'set down wait count erase' 'holdfast --url redis://db1 latch --json read
 offers 'one.conf' "holdfast --config $scratch/files/on"
 offers 'our-program' 'holdfast run stock -- our-'
 offers 'one.conf' "holdfast run stock -- cat $scratch/files/on"
-printf '%s\n' "${lines[@]}" | zsh -f "$scratch/typist" "$scratch/prefix" "$scratch/programs" > "$scratch/said"
+printf '%s\n' "${lines[@]}" | timeout -k 5 120 zsh -f "$scratch/typist" "$scratch/prefix" "$scratch/programs" > "$scratch/said"
 mapfile -t said < "$scratch/said"
 for i in "${!lines[@]}"; do
     [[ ${said[i]-} == "${wanted[i]}" ]] || fail "${lines[i]}: offers \"${said[i]-}\" and not \"${wanted[i]}\""

@@ -9,7 +9,9 @@ trap 'kill "$server" 2> /dev/null || true; rm -rf -- "$scratch"' EXIT
 
 # eventually PATTERN FILE: waits while the server lives
 eventually() {
-    while kill -0 "$server"; do
+    local tries
+    for ((tries = 0; tries < 2400; ++tries)); do
+        kill -0 "$server" || break
         if grep -q "$1" "$2"; then return; fi
         sleep 0.05
     done
@@ -23,7 +25,7 @@ answers() {
     local said fd
     exec {fd}<> "/dev/tcp/127.0.0.1/$port"
     printf '%b\n' "$2" >&"$fd"
-    read -r said <&"$fd" || fail "no answer to \"$2\": $(cat "$scratch/complaints")"
+    read -r -t 120 said <&"$fd" || fail "no answer to \"$2\": $(cat "$scratch/complaints")"
     exec {fd}>&-
     [[ $said == "$1" ]] || fail "the answer to \"$2\" is \"$said\" and not \"$1\""
 }

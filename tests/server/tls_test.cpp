@@ -3,6 +3,7 @@
 #include "server/cli_scene.hpp"
 #include "server/scene.hpp"
 #include "support/certificates.hpp"
+#include "support/forked.hpp"
 #include "support/loopback.hpp"
 #include "support/wire.hpp"
 
@@ -12,7 +13,6 @@
 #include <atomic>
 
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace holdfast::test {
@@ -182,18 +182,14 @@ TEST_F(tls, a_forked_child_leaves_the_connection_as_it_is) {
     // From its first renewal on it listens for messages, too.
     ASSERT_TRUE(eventually(patience, [&] { return c->stats().renewals >= 1 && between.sent().size() == 2; }));
     const auto sent_before = between.sent().size();
-    const pid_t child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
+    const int wrong = in_forked_child([&] {
         const bool dead = !held.valid() && held.release() == release_outcome::already_lost;
         held = lease{};
         lock.reset();
         c.reset();
-        ::_exit(dead ? 0 : 1);
-    }
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_EQ(WEXITSTATUS(status), 0);
+        return dead ? 0 : 1;
+    });
+    EXPECT_EQ(wrong, 0);
     const auto renewals = c->stats().renewals;
     EXPECT_TRUE(eventually(patience, [&] { return c->stats().renewals >= renewals + 3; }));
     EXPECT_EQ(c->stats().renewals_failed, 0U);

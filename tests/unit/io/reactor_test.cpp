@@ -1,6 +1,7 @@
 #include "io/reactor.hpp"
 
 #include "support/eventually.hpp"
+#include "support/forked.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +15,6 @@
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace holdfast::io {
@@ -172,15 +172,12 @@ TEST(reactor, stops_with_work_left_and_leaves_no_descriptor) {
 #if !defined(__SANITIZE_THREAD__)  // it starts a thread of its own in the child
 TEST(reactor, an_abandoned_one_dies_quietly_in_a_forked_child) {
     auto r = std::make_unique<reactor>();
-    const pid_t child = ::fork();
-    if (child == 0) {
+    const int end = test::in_forked_child([&] {
         r->abandon();
         r.reset();
-        ::_exit(7);
-    }
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_EQ(WEXITSTATUS(status), 7);
+        return 7;
+    });
+    EXPECT_EQ(end, 7);
     on(*r, [] {});
 }
 #endif

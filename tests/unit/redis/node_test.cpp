@@ -2,12 +2,12 @@
 #include "asking.hpp"
 
 #include "support/fault_proxy.hpp"
+#include "support/forked.hpp"
 
 #include <holdfast/error.hpp>
 
 #include <thread>
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace holdfast::redis {
@@ -173,17 +173,14 @@ TEST(node, an_abandoned_one_dies_quietly_in_a_forked_child) {
     auto n = std::make_unique<node>(config_for(server.port()), *reactor, nullptr);
     auto token = n->subscribe("ch", [](const sub_event&) {});
     ASSERT_EQ(ask(*n, {"PING"})->text(), "PONG");
-    const pid_t child = ::fork();
-    if (child == 0) {
+    const int end = test::in_forked_child([&] {
         reactor->abandon();
         n->abandon();
         n.reset();
         reactor.reset();
-        ::_exit(7);
-    }
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_EQ(WEXITSTATUS(status), 7);
+        return 7;
+    });
+    EXPECT_EQ(end, 7);
     EXPECT_EQ(ask(*n, {"PING"})->text(), "PONG") << "the parent goes on";
     token.reset();
 }
