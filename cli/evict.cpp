@@ -25,8 +25,8 @@ namespace holdfast::cli {
 namespace {
 
 constexpr auto evict_examples =
-    R"(A holder that listens is asked first: its lease ends at once, it says so, a command under `holdfast run` is ended, and the
-holder releases the lock itself. After a second without that, and where a holder cannot be asked, the lock is removed: until the
+    R"(A holder that listens is asked first: its lease ends at once, it says so and releases the lock itself; a command under
+`holdfast run` is ended before that. After a second without that, and where a holder cannot be asked, the lock is removed: until the
 holder learns of it, for the rest of its lease at most, it goes on beside the next one. The output says which it was: only a
 holder that has said so "gave it up".
 The next waiter gets the lock. What was confirmed is what is evicted: a holder that comes meanwhile keeps the lock.

@@ -58,10 +58,16 @@ class lost_pipe {
     unique_fd ours_;
 };
 
+// An evicted command is ended before the lock is free.
+config with_time_to_end(config settings) {
+    settings.keep_evicted = true;
+    return settings;
+}
+
 class guarded_run {
   public:
     guarded_run(const config& settings, const run_request& wanted)
-        : wanted_(wanted), journal_(wanted.json_fd, wanted.verbose), client_(settings) {}
+        : wanted_(wanted), journal_(wanted.json_fd, wanted.verbose), client_(with_time_to_end(settings)) {}
 
     int run() {
         if (const auto code = wait_for_locks()) return *code;

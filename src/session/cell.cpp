@@ -306,10 +306,9 @@ std::optional<release_result> cell::let_go(const std::shared_ptr<tenancy>& t, wo
         core_->ended(*t, now);
         return std::nullopt;
     }
-    // It is over, or just about: if the store does not know yet, that frees it earlier.
     core_->lose(t, "its time was over when it was released");
     on_lost(t);  // if another thread tells the loss just now, it may not be there yet
-    core_->undo(key_, t->owner, t->lease(), t->stray);
+    core_->free_what_is_over(t);
     return release_result{release_outcome::already_lost, {}};
 }
 

@@ -202,14 +202,28 @@ bool core::give_up(const owner_id& owner, const std::string& why, const std::fun
         for (const auto& [id, t] : leases_) {
             if (t->owner == owner || t->owner.str().starts_with(owner.str() + '*')) held.push_back(t);
         }
+        // Before it is lost: who hears of that may release it at once.
+        if (settings.keep_evicted && say_so && held.size() == 1 && !held.front()->thread)
+            held.front()->tell_operator = say_so;
     }
     const auto found = held.size();
     std::erase_if(held, [&](const auto& t) { return !lose(t, why); });
     // One that has just passed to another thread of ours is that thread's now, by the same owner.
     const bool all = found > 0 && held.size() == found;
+    if (settings.keep_evicted && all && say_so && found == 1 && !held.front()->thread) return true;
     if (all && say_so) say_so();
     for (const auto& t : held) undo(t->key, t->owner, t->lease(), t->stray);
     return all;
+}
+
+void core::free_what_is_over(const std::shared_ptr<tenancy>& t) {
+    std::function<void()> tell_operator;
+    {
+        base::guard lock(mutex_);
+        tell_operator = std::exchange(t->tell_operator, {});
+    }
+    if (tell_operator) tell_operator();
+    undo(t->key, t->owner, t->lease(), t->stray);
 }
 
 // Leases that are held for long enough to be asked for: not every short one is worth a connection that

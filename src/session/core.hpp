@@ -78,9 +78,11 @@ class core : public std::enable_shared_from_this<core> {
     // The lease is over and its holder is told. Once; not after ended(). False if it had ended before.
     bool lose(const std::shared_ptr<tenancy>& t, const std::string& why);
     // An operator wants what `owner` holds: the lease is over at once, then `say_so` is called, and then the
-    // lock is released. False if there is no such lease, or something of it has ended meanwhile in another
-    // way: then `say_so` is not called.
+    // lock is released; with config::keep_evicted the last two by free_what_is_over. False if there is no
+    // such lease, or something of it has ended meanwhile in another way: then `say_so` is not called.
     bool give_up(const owner_id& owner, const std::string& why, const std::function<void()>& say_so = {});
+    // A lease that is over is released: if the store does not know yet, that frees it earlier.
+    void free_what_is_over(const std::shared_ptr<tenancy>& t);
     // Renews now, and goes on as planned: after a hand-over, and to show a new hold count (0: none). This
     // once for no less than `at_least`.
     void renew_now(const std::shared_ptr<tenancy>& t, std::uint32_t holds, milliseconds at_least = {});

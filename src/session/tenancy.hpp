@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <stop_token>
 
@@ -64,6 +65,8 @@ class tenancy {
     // Of the store, whether it is still held; guarded by the core.
     enum class question { none, once, once_more /* after the one that is under way */ };
     question asked = question::none;
+    // An operator has ended it, and is told when it is released; guarded by the core.
+    std::function<void()> tell_operator;
     engine::kept kept;                             // by the store; passes to the heir; guarded by the core
     std::unique_ptr<backend::watch_handle> watch;  // set likewise; dropped by whoever ends the tenancy
 

@@ -5,8 +5,12 @@
 #include <hiredis/hiredis.h>
 #include <nlohmann/json.hpp>
 
+#include <cstdio>
+#include <fstream>
 #include <iterator>
 #include <sstream>
+
+#include <unistd.h>
 
 namespace holdfast::test {
 namespace {
@@ -127,6 +131,44 @@ TYPED_TEST(evict_of, a_holder_of_its_own_client_is_over_at_once) {
     ASSERT_EQ(end.from.size(), 1U);
     EXPECT_EQ(end.from[0].how, way::gave_up);
     EXPECT_FALSE(exists(this->server, "job"));
+}
+
+TYPED_TEST(evict_of, a_holder_that_keeps_evicted_locks_stops_before_the_lock_is_free) {
+    client slow{[this] {
+        auto s = settings(this->server.url());
+        s.keep_evicted = true;
+        return s;
+    }()};
+    this->make_listen(slow);
+    auto lock = TypeParam::make(slow, "job");
+    lease held = lock.acquire();
+    auto end = in_background([&] { return evict(this->operators, "job"); });
+    ASSERT_TRUE(eventually(patience, [&] { return held.lost().stop_requested(); }));
+    EXPECT_FALSE(held.valid());
+    EXPECT_TRUE(exists(this->server, "job")) << "it is still at work";
+    EXPECT_EQ(held.release(), release_outcome::already_lost);
+    EXPECT_EQ(end.get().from.at(0).how, way::gave_up);
+    EXPECT_TRUE(TypeParam::make(this->operators, "job").try_acquire());
+}
+
+TYPED_TEST(evict_of, a_holder_that_keeps_evicted_locks_for_too_long_is_removed) {
+    client slow{[this] {
+        auto s = settings(this->server.url());
+        s.keep_evicted = true;
+        return s;
+    }()};
+    this->make_listen(slow);
+    auto lock = TypeParam::make(slow, "job");
+    lease held = lock.acquire();
+    const auto end = evict(this->operators, "job");
+    EXPECT_FALSE(held.valid());
+    ASSERT_EQ(end.from.size(), 1U);
+    EXPECT_EQ(end.from[0].how, way::silent);
+    EXPECT_GT(end.from[0].may_go_on, 0ms);
+    EXPECT_FALSE(exists(this->server, "job"));
+    auto other = TypeParam::make(this->operators, "job").try_acquire();
+    EXPECT_EQ(held.release(), release_outcome::already_lost);
+    EXPECT_TRUE(other.valid()) << "a late release takes it from nobody";
 }
 
 TYPED_TEST(evict_of, a_holder_gives_way_to_who_waits) {
@@ -491,11 +533,26 @@ TEST(evict_local, holder_of_another_client_is_over_at_once) {
     EXPECT_TRUE(mutex(two, "job").try_acquire());
 }
 
+TEST(evict_local, holder_that_keeps_evicted_locks_stops_before_the_lock_is_free) {
+    auto slowly = settings("local:evict");
+    slowly.keep_evicted = true;
+    client one{slowly};
+    client two{settings("local:evict")};
+    mutex lock{one, "job"};
+    lease held = lock.acquire();
+    auto end = in_background([&] { return evict(two, "job"); });
+    ASSERT_TRUE(eventually(patience, [&] { return held.lost().stop_requested(); }));
+    EXPECT_FALSE(mutex(two, "job").try_acquire());
+    held.release();
+    EXPECT_EQ(end.get().from.at(0).how, way::gave_up);
+    EXPECT_TRUE(mutex(two, "job").try_acquire());
+}
+
 TEST(evict_redlock, holder_that_listens_gives_the_lock_up_on_all_members) {
     redis_server one;
     redis_server two;
     redis_server three;
-    const auto url = "redlock:" + one.url() + "," + two.url() + "," + three.url();
+    const auto url = "redlock:restarts=trusted," + one.url() + "," + two.url() + "," + three.url();
     client holders{settings(url, 3s)};
     client operators{settings(url)};
     mutex lock{holders, "job"};
@@ -540,6 +597,25 @@ TEST_F(evict_command, says_that_the_holder_gave_it_up) {
     EXPECT_NE(end.output.find(":" + std::to_string(one.pid()) + " gave it up\n"), std::string::npos)
         << end.output;
     EXPECT_EQ(outcome_of(one).code, 75);
+}
+
+TEST_F(evict_command, ends_a_command_before_the_next_one_begins) {
+    const auto log = testing::TempDir() + "evicted-" + std::to_string(::getpid());
+    std::ofstream{log};
+    auto one = start({"run", "a", "--", "sh", "-c",
+                      "trap 'sleep 0.3; echo ended >> " + log + "; exit 0' TERM; echo began >> " + log +
+                          "; echo held; while :; do sleep 0.02; done"});
+    ASSERT_TRUE(one.wait_for_output("held", patience));
+    ASSERT_TRUE(somebody_listens());
+    auto next = start({"run", "a", "--", "sh", "-c", "echo next >> " + log});
+    ASSERT_TRUE(eventually(patience, [&] { return queued(server, "a") == 1; }));
+    const auto end = run({"evict", "--yes", "a"});
+    EXPECT_NE(end.output.find(" gave it up\n"), std::string::npos) << end.output;
+    EXPECT_EQ(outcome_of(next).code, 0);
+    EXPECT_EQ(outcome_of(one).code, 75);
+    std::ifstream in{log};
+    EXPECT_EQ((std::string{std::istreambuf_iterator<char>{in}, {}}), "began\nended\nnext\n");
+    std::remove(log.c_str());
 }
 
 TEST_F(evict_command, says_for_how_long_a_holder_that_did_not_answer_may_go_on) {

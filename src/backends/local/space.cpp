@@ -176,11 +176,26 @@ asked space::ask_to_give_up(const lock_name& name, const std::string& owner) {
             found.left = std::chrono::floor<milliseconds>(h.expires - now);
         }
     }
-    if (!found.holds) return found;
-    base::guard lock(members_mutex_);
-    for (auto* const m : members_) m->give_up_(owner_id{owner}, [&] { found.gave_up = true; });
-    found.listeners = static_cast<std::uint32_t>(members_.size());
+    if (found.holds) {
+        base::guard lock(members_mutex_);
+        for (auto* const m : members_)
+            m->give_up_(owner_id{owner}, [self = shared_from_this(), owner] { self->gave_up(owner); });
+        found.listeners = static_cast<std::uint32_t>(members_.size());
+    }
+    found.gave_up = has_given_up(owner);
     return found;
+}
+
+void space::gave_up(const std::string& owner) {
+    constexpr std::size_t most = 20'000;  // of evictions that are long over
+    base::guard lock(gave_up_mutex_);
+    if (gave_up_.size() >= most) gave_up_.clear();
+    gave_up_.insert(owner);
+}
+
+bool space::has_given_up(const std::string& owner) {
+    base::guard lock(gave_up_mutex_);
+    return gave_up_.contains(owner);
 }
 
 space::member::member(std::shared_ptr<space> of, request tell)

@@ -21,7 +21,7 @@ using watch_handler = backend::handler<backend::watch_event>;
 
 // Thread-safe. Each member does its work at one instant, as a script on a server does, and calls watch
 // handlers after it.
-class space {
+class space : public std::enable_shared_from_this<space> {
   public:
     [[nodiscard]] static std::shared_ptr<space> named(const std::string& name);
 
@@ -33,7 +33,8 @@ class space {
     std::vector<backend::lock_info> list(const std::string& glob);
     // Those of `owners` from whom it was taken.
     std::vector<backend::evicted> evict(const lock_name& name, const std::vector<std::string>& owners);
-    // Asks whichever client of the space has a lease of `owner` to give it up, if it holds the lock still.
+    // Asks whichever client of the space has a lease of `owner` to give it up, if it holds the lock still,
+    // and says whether one has answered that it has.
     backend::asked ask_to_give_up(const lock_name& name, const std::string& owner);
 
     // A client of this space, which is told what an operator wants while this lives. Destroyed before what
@@ -41,7 +42,7 @@ class space {
     class member {
       public:
         // Told the owner, and what to call when its lease has ended.
-        using request = std::function<void(const owner_id&, const std::function<void()>& say_so)>;
+        using request = std::function<void(const owner_id&, std::function<void()> say_so)>;
         member(std::shared_ptr<space> of, request tell);
         member(const member&) = delete;
         member& operator=(const member&) = delete;
@@ -66,6 +67,9 @@ class space {
     };
     using calls = std::vector<std::function<void()>>;
 
+    void gave_up(const std::string& owner);
+    [[nodiscard]] bool has_given_up(const std::string& owner);
+
     template <class Request>
     auto act(const lock_name& name, const Request& request);
     // Applies `request` to the record of `name` and collects the calls that tell of it.
@@ -78,6 +82,9 @@ class space {
 
     base::mutex members_mutex_;  // held during the calls; before mutex_
     std::set<member*> members_ GUARDED_BY(members_mutex_);
+
+    base::mutex gave_up_mutex_;                                 // after the others
+    std::set<std::string> gave_up_ GUARDED_BY(gave_up_mutex_);  // owners whose clients have said so
 
     base::mutex mutex_;
     std::map<lock_name, engine::lock_record> records_ GUARDED_BY(mutex_);

@@ -37,11 +37,11 @@ class local_store final : public store {
         : id_(given.id.base64url()),
           space_(space::named(given.settings.url.substr(6))),
           member_(std::in_place, space_,
-                  [tell = given.tell](const owner_id& owner, const std::function<void()>& say_so) {
+                  [tell = given.tell](const owner_id& owner, std::function<void()> say_so) {
                       tell({.what = notice::change::evicted,
                             .detail = "by an operator",
                             .owner = owner,
-                            .say_so = say_so});
+                            .say_so = std::move(say_so)});
                   }) {}
 
     const capabilities& has() const noexcept override { return what_we_have; }
