@@ -102,7 +102,7 @@ TEST_P(lock_contract, in_a_forked_child_the_client_is_dead_and_the_parent_still_
     guarded->lock();
     ASSERT_TRUE(held->valid());
 
-    const int said = in_forked_child([&] {
+    const int said = test::in_forked_child([&] {
         if (held->valid() || held->remaining() != 0ns || held->state() != lease_state::lost) return 1;
         if (guarded->valid()) return 2;
         try {

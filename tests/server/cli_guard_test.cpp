@@ -213,8 +213,7 @@ std::vector<pid_t> alive_with(const std::string& mark) {
     for (const auto& entry : std::filesystem::directory_iterator{"/proc"}) {
         const auto pid = std::atoi(entry.path().filename().c_str());
         if (pid == 0 || is_dead(pid)) continue;
-        std::ifstream about{entry.path() / "cmdline"};
-        const std::string line{std::istreambuf_iterator<char>{about}, {}};
+        const auto line = command_line_of(pid);
         if (line.find(mark) != std::string::npos && line.find(HOLDFAST_COMMAND) == std::string::npos &&
             !line.starts_with("holdfast: guard of"))
             found.push_back(pid);
@@ -223,15 +222,10 @@ std::vector<pid_t> alive_with(const std::string& mark) {
 }
 
 // A command that is deaf to TERM, and of which one process after the other goes to a session of its own,
-// starts the next and ends.
+// starts the next and ends. Nobody can end it by hand, so it ends with its file, or after some minutes: a
+// test that failed must not leave it behind.
 class storm {
   public:
-    // A test that failed must not leave it behind.
-    ~storm() {
-        for (int i = 0; i < 1000; ++i) {
-            for (const auto pid : alive_with(mark())) ::kill(pid, SIGKILL);
-        }
-    }
     [[nodiscard]] std::string mark() const { return (folder_.path() / "storm").string(); }
     // Seldom is one of them seen in between two others.
     [[nodiscard]] bool is_over() const {
@@ -241,11 +235,15 @@ class storm {
         return true;
     }
     [[nodiscard]] words command() const {
-        std::ofstream{mark()} << "import os\nwhile True:\n  if os.fork(): os._exit(0)\n  os.setsid()\n";
-        return {
-            "sh", "-c",
-            "trap '' TERM; python3 \"$0\" >/dev/null 2>&1 & echo \"pid: $$\"; while :; do sleep 0.02; done",
-            mark()};
+        std::ofstream{mark()} << "import os, sys, time\n"
+                                 "end = time.time() + 300\n"
+                                 "while os.path.exists(sys.argv[0]) and time.time() < end:\n"
+                                 "  if os.fork(): os._exit(0)\n"
+                                 "  os.setsid()\n";
+        return {"sh", "-c",
+                "trap '' TERM; python3 \"$0\" >/dev/null 2>&1 & echo \"pid: $$\"; "
+                "while test -e \"$0\"; do sleep 0.02; done",
+                mark()};
     }
 
   private:

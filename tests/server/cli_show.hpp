@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -24,8 +25,7 @@ namespace fs = std::filesystem;
 inline std::vector<std::string> processes_that_mention(const std::string& text) {
     std::vector<std::string> found;
     for (const auto& entry : fs::directory_iterator{"/proc"}) {
-        std::ifstream file{entry.path() / "cmdline"};
-        std::string line{std::istreambuf_iterator<char>{file}, {}};
+        auto line = command_line_of(std::atoi(entry.path().filename().c_str()));
         if (line.find(text) == std::string::npos) continue;
         std::ranges::replace(line, '\0', ' ');
         found.push_back(std::move(line));

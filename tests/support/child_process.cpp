@@ -13,6 +13,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <fstream>
+#include <sstream>
 #include <system_error>
 
 namespace holdfast::test {
@@ -250,6 +252,13 @@ void child_process::kill() {
     reap(status);
     out_.drain();
     err_.drain();
+}
+
+std::string command_line_of(pid_t pid) {
+    std::ifstream about{"/proc/" + std::to_string(pid) + "/cmdline"};
+    std::ostringstream line;
+    line << about.rdbuf();  // an iterator would throw what a read of one that has ended fails with
+    return line.str();
 }
 
 }  // namespace holdfast::test

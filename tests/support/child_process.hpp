@@ -102,4 +102,7 @@ class child_process {
     capture err_;
 };
 
+// The words of any process; empty if it has ended. Does not throw if it ends meanwhile.
+[[nodiscard]] std::string command_line_of(pid_t pid);
+
 }  // namespace holdfast::test
