@@ -176,7 +176,7 @@ TEST_F(tls, a_list_that_fills_many_records_arrives) {
 }
 
 TEST_F(tls, a_forked_child_leaves_the_connection_as_it_is) {
-    auto c = std::make_unique<client>(settings(url(), 1s));
+    auto c = std::make_unique<client>(settings(url(), 4s));
     auto lock = std::make_unique<mutex>(*c, "job");
     lease held = lock->acquire();
     // From its first renewal on it listens for messages, too.

@@ -165,17 +165,8 @@ std::vector<evicted> space::evict(const lock_name& name, const std::vector<std::
 
 asked space::ask_to_give_up(const lock_name& name, const std::string& owner) {
     asked found;
-    {
-        base::guard lock(mutex_);
-        const auto it = records_.find(name);
-        if (it == records_.end()) return found;
-        const auto now = clock_now();
-        for (const auto& h : it->second.holders) {
-            if (h.owner.str() != owner || h.expires <= now) continue;
-            found.holds = true;
-            found.left = std::chrono::floor<milliseconds>(h.expires - now);
-        }
-    }
+    found.left = left_of(name, owner);
+    found.holds = found.left.has_value();
     if (found.holds) {
         base::guard lock(members_mutex_);
         for (auto* const m : members_)
@@ -184,6 +175,19 @@ asked space::ask_to_give_up(const lock_name& name, const std::string& owner) {
     }
     found.gave_up = has_given_up(owner);
     return found;
+}
+
+std::optional<milliseconds> space::left_of(const lock_name& name, const std::string& owner) {
+    base::guard lock(mutex_);
+    const auto it = records_.find(name);
+    if (it == records_.end()) return std::nullopt;
+    const auto now = clock_now();
+    std::optional<milliseconds> left;
+    for (const auto& h : it->second.holders) {
+        if (h.owner.str() == owner && h.expires > now)
+            left = std::chrono::floor<milliseconds>(h.expires - now);
+    }
+    return left;
 }
 
 void space::gave_up(const std::string& owner) {

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -67,6 +68,8 @@ class space : public std::enable_shared_from_this<space> {
     };
     using calls = std::vector<std::function<void()>>;
 
+    // What the lease of `owner` has left; empty if it does not hold the lock.
+    std::optional<backend::milliseconds> left_of(const lock_name& name, const std::string& owner);
     void gave_up(const std::string& owner);
     [[nodiscard]] bool has_given_up(const std::string& owner);
 
