@@ -60,10 +60,9 @@ void core::close() {
         base::guard lock(mutex_);
         for (const auto& [id, t] : leases_) open.push_back(t);
     }
-    for (const auto& t : open) {
-        undo(t->key, t->owner, t->lease(), false);
-        lose(t, "the client was closed");
-    }
+    // No lease may look valid when its release reaches the store: somebody else may be granted the lock then.
+    for (const auto& t : open) lose(t, "the client was closed");
+    for (const auto& t : open) undo(t->key, t->owner, t->lease(), false);
     base::parker me;
     for (;;) {
         {
