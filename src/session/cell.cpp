@@ -341,7 +341,10 @@ std::shared_ptr<waiter> cell::pass_on(occupancy& from, word of_store, time_point
     successor->home = weak_from_this();
     successor->watch = std::move(t.watch);
     successor->thread = next->thread;
+    successor->hears = t.hears;
     core_->passed_on(t, successor, now - next->called_at);
+    // The first holder may be gone soon. A message that comes before this finds the heir by it.
+    if (successor->hears) successor->hears->passed_on_to(successor);
     (void)gate_.leave(from.place);
     from = {successor, 1, next};
     next->passed_on = successor;

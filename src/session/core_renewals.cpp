@@ -62,13 +62,11 @@ void core::put_question(const std::shared_ptr<tenancy>& t) {
     renewal_terms how;
     if (!t->renewed()) how.lease = lengthens_nothing;
     send_renewals({&t, 1}, how, boot_clock::now() + settings.answer_timeout, [this, t](const renew_answers&) {
-        {
+        const bool again = [&] {
             base::guard lock(mutex_);
-            const bool again = t->asked == tenancy::question::once_more && leases_.contains(t->id);
-            t->asked = again ? tenancy::question::once : tenancy::question::none;
-            if (!again) return;
-        }
-        reactor_->post([this, t] { put_question(t); });
+            return std::exchange(t->asked, tenancy::question::none) == tenancy::question::once_more;
+        }();
+        if (again) ask_whether_held(t);  // or whether its heir does
     });
 }
 
