@@ -59,8 +59,9 @@ struct evicted_holder {
 
 struct eviction {
     std::vector<evicted_holder> from;  // empty: nothing was changed
-    std::optional<holder_info> other;  // holds the lock and is none of evict_options::owners
-    // Other holders: none of evict_options::owners, or too many to be told at a time.
+    // Holds the lock, and is none of evict_options::owners or came after this had begun.
+    std::optional<holder_info> other;
+    // All holders like that one, and those that are too many to be listed at a time.
     std::uint64_t not_shown = 0;
     std::uint64_t dead_waiters = 0;  // removed from the line of a fair mutex that is free
     std::uint64_t waiters_back = 0;  // had looked dead, and were back within a second: still in line

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace holdfast {
@@ -37,7 +39,10 @@ class evicting {
                 if (seen.dead_waiters > 0) clear_line();
                 break;
             }
-            refuse_what_is_no_lock(seen);
+            if (round == 0) {
+                refuse_what_is_no_lock(seen);
+                for (const auto& h : seen.holders) shown_.insert(h.owner);
+            }
             auto holders = holders_to_evict(seen);
             if (holders.empty()) break;
             take_from(std::move(holders));
@@ -117,7 +122,8 @@ class evicting {
         result_.other.reset();
         result_.not_shown = seen.more_holders;
         for (const auto& h : seen.holders) {
-            if (options_.owners.empty() || named(h.owner)) {
+            // Whoever has come since the first look keeps the lock, and so does a holder that nobody named.
+            if (shown_.contains(h.owner) && (options_.owners.empty() || named(h.owner))) {
                 found.push_back({h});
                 continue;
             }
@@ -195,6 +201,7 @@ class evicting {
     const lock_name& name_;
     const evict_options& options_;
     eviction result_;
+    std::set<std::string> shown_;  // who held it when this began
     std::optional<time_point> time_is_up_;
 };
 

@@ -13,6 +13,13 @@ namespace {
 
 using way = evicted_holder::way;
 
+// The holders have been read by then.
+command_predicate last_question_of_a_look(const std::string& name) {
+    return [key = "holdfast:f1:{" + name + "}"](const auto& words) {
+        return words[0] == "GET" && words.at(1) == key;
+    };
+}
+
 template <class Kind>
 class evict_of : public ::testing::Test {
   protected:
@@ -73,6 +80,27 @@ TYPED_TEST(evict_of, a_holder_that_came_meanwhile_keeps_the_lock) {
     EXPECT_EQ(end.other->owner, second.owner().str());
     EXPECT_TRUE(second.valid());
     EXPECT_EQ(TypeParam::holder(this->server, "job"), second.owner().str());
+    EXPECT_EQ(second.release(), release_outcome::released);
+}
+
+TYPED_TEST(evict_of, a_holder_that_came_after_it_had_begun_keeps_the_lock) {
+    auto lock = TypeParam::make(this->holders, "job");
+    lease first = lock.acquire();
+    fault_proxy net{this->server};
+    client far{settings(net.url())};
+    net.hold_reply_of(last_question_of_a_look("job"));
+    auto evicting = in_background([&] { return evict(far, "job"); });
+    ASSERT_TRUE(eventually(patience, [&] { return net.count().replies_held == 1; }));
+    ASSERT_TRUE(first.release());
+    client later{settings(this->server.url())};
+    auto other_lock = TypeParam::make(later, "job");
+    lease second = other_lock.acquire();
+    net.release_replies();
+
+    const auto end = evicting.get();
+    EXPECT_FALSE(end);
+    ASSERT_TRUE(end.other);
+    EXPECT_EQ(end.other->owner, second.owner().str());
     EXPECT_EQ(second.release(), release_outcome::released);
 }
 
@@ -251,6 +279,23 @@ TEST_F(evict_from, those_who_had_permits_when_it_began_and_nobody_else) {
     EXPECT_EQ(end.from.size(), held.size());
     for (const auto& h : held) EXPECT_FALSE(h.valid());
     for (auto& w : waiting) EXPECT_TRUE(w.get().valid());
+}
+
+TEST_F(evict_from, a_semaphore_whose_last_permit_has_just_come_back) {
+    const std::string java = "0123456789abcdef";
+    server.command({"SET", "slots", "4"});
+    server.command({"ZADD", "{slots}:timeout", "4000000000000", java});
+    ASSERT_EQ(inspect(operators, "slots").holders.size(), 1U);
+    fault_proxy net{server};
+    client far{settings(net.url())};
+    net.hold_reply_of(last_question_of_a_look("slots"));
+    auto evicting = in_background([&] { return evict(far, "slots"); });
+    ASSERT_TRUE(eventually(patience, [&] { return net.count().replies_held == 1; }));
+    server.command({"ZREM", "{slots}:timeout", java});
+    server.command({"INCRBY", "slots", "1"});
+    net.release_replies();
+    EXPECT_FALSE(evicting.get());
+    EXPECT_EQ(inspect(operators, "slots").count, 5);
 }
 
 TEST_F(evict_from, a_writer_that_reads_as_well_ends_both) {
