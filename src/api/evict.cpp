@@ -19,6 +19,9 @@ using std::chrono::milliseconds;
 // What all holders that are asked have, together, to give the lock up. A thread that is not stopped needs a
 // few round trips.
 constexpr milliseconds time_to_give_up{1000};
+// For how long a waiter that nobody listens for may stay away before it counts as dead. Whoever holds the
+// lock may have used up all of the other second.
+constexpr milliseconds time_to_come_back{1000};
 // They are asked again meanwhile: an acquisition may have been under way, or have passed to another thread,
 // or its client was not listening yet.
 constexpr milliseconds first_pause{5};
@@ -90,7 +93,7 @@ class evicting {
         if (!options_.owners.empty()) std::erase_if(absent, [&](const auto& owner) { return !named(owner); });
         if (absent.empty()) return;
         base::parker pause;
-        const auto until = time_is_up();
+        const auto until = boot_clock::now() + time_to_come_back;
         while (boot_clock::now() < until) pause.park_until(until);
         result_.dead_waiters = line(absent).size();
         result_.waiters_back = absent.size() - result_.dead_waiters;
