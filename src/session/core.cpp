@@ -215,6 +215,8 @@ bool core::give_up(const owner_id& owner, const std::string& why, const std::fun
 // listens.
 void core::hear_requests() {
     if (!has_store()) return;
+    // Before it looks: a lease that begins from here on, which it may not see, arms the timer again.
+    hears_requests_.store(false);
     std::vector<std::shared_ptr<tenancy>> held;
     {
         base::guard lock(mutex_);
@@ -229,9 +231,10 @@ void core::hear_requests() {
         else
             all = store_->hear_requests_for(t->key.name);
     }
-    if (all) return;
-    hears_requests_.store(false);
-    if (too_young) hear_requests_soon();
+    if (all)
+        hears_requests_.store(true);
+    else if (too_young)
+        hear_requests_soon();
 }
 
 void core::hear_requests_soon() {

@@ -72,6 +72,11 @@ class told_store final : public backend::store {
         const std::lock_guard hold{mutex_};
         on_release_ = std::move(call);
     }
+    // Called when messages that ask for this lock are to be heard. Those of other locks are not by then.
+    void on_hear_requests(std::function<void(const lock_name&)> call) {
+        const std::lock_guard hold{mutex_};
+        on_hear_requests_ = std::move(call);
+    }
     // From now on no release is answered.
     void is_silent_to_releases() {
         const std::lock_guard hold{mutex_};
@@ -133,6 +138,16 @@ class told_store final : public backend::store {
         (*kept)({backend::watch_event::change::watching, {}});
         return std::make_unique<counted>(watches_);
     }
+    bool hear_requests_for(const lock_name& name) override {
+        std::function<void(const lock_name&)> seen;
+        {
+            const std::lock_guard hold{mutex_};
+            seen = on_hear_requests_;
+        }
+        if (!seen) return true;
+        seen(name);
+        return false;
+    }
     void inspect(const lock_name&, backend::time_point,
                  backend::handler<backend::result<backend::lock_info>>) override {}
     void list(const std::string&, backend::listed, backend::time_point,
@@ -163,6 +178,7 @@ class told_store final : public backend::store {
     std::vector<sent> renewals_;
     std::optional<backend::renew_answer> always_;
     std::function<void()> on_release_;
+    std::function<void(const lock_name&)> on_hear_requests_;
     bool silent_ = false;
     std::vector<backend::handler<backend::release_answer>> unanswered_;
     std::shared_ptr<backend::handler<backend::watch_event>> watching_;
