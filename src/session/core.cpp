@@ -244,7 +244,7 @@ void core::hear_requests_soon() {
 
 time_point core::store_frees(const tenancy& t, time_point now) {
     base::guard lock(mutex_);
-    return std::max(now, t.kept.until(trust));
+    return std::max(now, t.kept.until(trust, settings.answer_timeout));
 }
 
 time_point core::send_by(time_point now, time_point until) const {

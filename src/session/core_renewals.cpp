@@ -230,7 +230,7 @@ void core::on_renewed(const sent_renewal& sent, backend::renew_answer answer) {
         auto holder = last_heir(sent.of);
         if (answer == backend::renew_answer::lost) holder->disowned = true;
         if (answer == backend::renew_answer::unknown)
-            holder->kept.not_answered(sent.asked, trust);
+            holder->kept.not_answered(sent.asked, trust, settings.answer_timeout);
         else
             holder->kept.carried_out(sent.asked, trust, now);
         return holder;
