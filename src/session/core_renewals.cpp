@@ -239,13 +239,15 @@ void core::on_renewed(const sent_renewal& sent, backend::renew_answer answer) {
     switch (answer) {
         case backend::renew_answer::renewed: {
             counts.renewals.add();
-            if (!t->extend(sent.asked, trust, now)) return;
-            if (t->move_to(lease_state::held)) {
-                tell(event_kind::renewed, &t->key.name, "renewal works again", {}, t->token);
+            {
+                // Together: a tick in between would end by the timetable what has just been renewed.
+                base::guard lock(mutex_);
+                if (!t->extend(sent.asked, trust, boot_clock::now())) return;
+                timetable_.renewed(t->id, t->deadline(), now);
+                arm();
             }
-            base::guard lock(mutex_);
-            timetable_.renewed(t->id, t->deadline(), now);
-            arm();
+            if (t->move_to(lease_state::held))
+                tell(event_kind::renewed, &t->key.name, "renewal works again", {}, t->token);
             return;
         }
         case backend::renew_answer::lost:
