@@ -152,9 +152,14 @@ class evicting {
     }
 
     void take_from(std::vector<open_holder> open) {
-        // Without a message: this client knows at once.
-        for (auto& h : open)
-            h.gave_up = core_.give_up(owner_id{h.who.owner}, "it was evicted by an operator");
+        // Without a message: this client knows at once. Permits that were acquired together end together.
+        std::set<std::string> ended;
+        for (auto& h : open) {
+            const auto& lease = h.who.lease.empty() ? h.who.owner : h.who.lease;
+            h.gave_up =
+                ended.contains(lease) || core_.give_up(owner_id{lease}, "it was evicted by an operator");
+            if (h.gave_up) ended.insert(lease);
+        }
         base::parker pause;
         const auto enough = time_is_up();
         const auto may_end = [](const open_holder& h) { return h.may_end(); };

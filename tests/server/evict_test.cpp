@@ -217,10 +217,36 @@ TEST_F(evict_from, permits_in_two_ways_that_are_asked_for) {
     for (const auto* const name : {"seats", "slots"}) {
         const auto end = evict(operators, name);
         ASSERT_FALSE(end.from.empty()) << name;
-        for (const auto& h : end.from) EXPECT_NE(h.how, way::unreachable) << name;
+        for (const auto& h : end.from) EXPECT_EQ(h.how, way::gave_up) << name;
         EXPECT_EQ(inspect(operators, name).count, 5) << name;
     }
     EXPECT_FALSE(counted.valid());
+    EXPECT_FALSE(several.valid());
+}
+
+TEST_F(evict_from, permits_of_one_lease_by_the_id_of_any) {
+    make_listen(holders);
+    permit_semaphore slots{holders, "slots"};
+    slots.try_set_permits(5);
+    for (std::size_t which = 0; which < 3; ++which) {
+        const lease several = slots.acquire({.permits = 3});
+        const auto shown = inspect(operators, "slots").holders;
+        ASSERT_EQ(shown.size(), 3U);
+        const auto end = evict(operators, "slots", {.owners = {shown[which].owner}});
+        ASSERT_EQ(end.from.size(), 1U);
+        EXPECT_EQ(end.from[0].how, way::gave_up);
+        EXPECT_FALSE(several.valid());
+        EXPECT_TRUE(eventually(patience, [&] { return inspect(operators, "slots").count == 5; }));
+    }
+}
+
+TEST_F(evict_from, permits_of_one_lease_of_its_own_client) {
+    permit_semaphore slots{holders, "slots"};
+    slots.try_set_permits(5);
+    const lease several = slots.acquire({.permits = 3});
+    const auto end = evict(holders, "slots");
+    ASSERT_EQ(end.from.size(), 3U);
+    for (const auto& h : end.from) EXPECT_EQ(h.how, way::gave_up);
     EXPECT_FALSE(several.valid());
 }
 
