@@ -59,8 +59,9 @@ struct evicted_holder {
 
 struct eviction {
     std::vector<evicted_holder> from;  // empty: nothing was changed
-    std::optional<holder_info> other;  // holds the lock and is none of evict_options::owners
-    // Other holders: none of evict_options::owners, or too many to be told at a time.
+    // Holds the lock, and is none of evict_options::owners or came after this had begun.
+    std::optional<holder_info> other;
+    // All holders like that one, and those that are too many to be listed at a time.
     std::uint64_t not_shown = 0;
     std::uint64_t dead_waiters = 0;  // removed from the line of a fair mutex that is free
     std::uint64_t waiters_back = 0;  // had looked dead, and were back within a second: still in line
@@ -73,9 +74,10 @@ struct eviction {
 // listens (it has waited once, or has held a lock for 50 ms) is asked first: its lease ends at once, it says
 // so, and it releases the lock itself (with config::keep_evicted when its work has stopped). Holders have a
 // second for that, all together; then the lock is removed: until such a holder learns of it, two may believe
-// to hold the lock. Blocks for a second more than the other calls at most. Of a fair mutex that is free the
-// dead waiters at the head of the line are removed: those for whom nobody listens, a second later still. Of a
-// semaphore all permits with an owner come back; a number without any is errc::wrong_kind.
+// to hold the lock. Of a fair mutex that is free the dead waiters at the head of the line are removed: those
+// for whom nobody listens, a second later still. Blocks for a second more than the other calls at most, and
+// for two where both happens. Of a semaphore all permits with an owner come back; a number without any is
+// errc::wrong_kind.
 HOLDFAST_API eviction evict(client& on, const lock_name& name, const evict_options& options = {});
 
 struct examine_options {

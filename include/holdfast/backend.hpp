@@ -218,6 +218,9 @@ struct holder_info {
     std::optional<std::chrono::system_clock::time_point> since;  // when the holder asked for it, by its clock
     presence client = presence::unknown;
     std::string ask_at{};  // where store::ask_to_give_up finds the holder's client; empty: nowhere
+    // Of a permit that was acquired together with others: the first of them, by whose id their client knows
+    // the lease. Empty: `owner`.
+    std::string lease{};
 };
 struct waiter_info {
     std::string owner;

@@ -42,9 +42,10 @@ enum class release_outcome {
     released,      // nobody else had it before we gave it back
     already_lost,  // the lease had ended; somebody else may have held it meanwhile
     // No answer. The store frees it at `until` at the latest, never later: `until` counts each request of
-    // this client that has no answer as if it arrived a minute after it was sent, which is how long a
-    // connection that is given up, or a server that stands still, may keep it. So `until` may be later than
-    // the end of the lease by a minute. Usually the store frees it when the lease is over.
+    // this client that has no answer as if it waited config::answer_timeout for a connection and arrived a
+    // minute after that, which is how long a connection that is given up, or a server that stands still, may
+    // keep it. So `until` may be later than the end of the lease by a minute and answer_timeout. Usually the
+    // store frees it when the lease is over.
     unknown_until,
 };
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace holdfast {
@@ -17,6 +19,9 @@ using std::chrono::milliseconds;
 // What all holders that are asked have, together, to give the lock up. A thread that is not stopped needs a
 // few round trips.
 constexpr milliseconds time_to_give_up{1000};
+// For how long a waiter that nobody listens for may stay away before it counts as dead. Whoever holds the
+// lock may have used up all of the other second.
+constexpr milliseconds time_to_come_back{1000};
 // They are asked again meanwhile: an acquisition may have been under way, or have passed to another thread,
 // or its client was not listening yet.
 constexpr milliseconds first_pause{5};
@@ -37,7 +42,10 @@ class evicting {
                 if (seen.dead_waiters > 0) clear_line();
                 break;
             }
-            refuse_what_is_no_lock(seen);
+            if (round == 0) {
+                refuse_what_is_no_lock(seen);
+                for (const auto& h : seen.holders) shown_.insert(h.owner);
+            }
             auto holders = holders_to_evict(seen);
             if (holders.empty()) break;
             take_from(std::move(holders));
@@ -85,7 +93,7 @@ class evicting {
         if (!options_.owners.empty()) std::erase_if(absent, [&](const auto& owner) { return !named(owner); });
         if (absent.empty()) return;
         base::parker pause;
-        const auto until = time_is_up();
+        const auto until = boot_clock::now() + time_to_come_back;
         while (boot_clock::now() < until) pause.park_until(until);
         result_.dead_waiters = line(absent).size();
         result_.waiters_back = absent.size() - result_.dead_waiters;
@@ -117,7 +125,8 @@ class evicting {
         result_.other.reset();
         result_.not_shown = seen.more_holders;
         for (const auto& h : seen.holders) {
-            if (options_.owners.empty() || named(h.owner)) {
+            // Whoever has come since the first look keeps the lock, and so does a holder that nobody named.
+            if (shown_.contains(h.owner) && (options_.owners.empty() || named(h.owner))) {
                 found.push_back({h});
                 continue;
             }
@@ -143,9 +152,14 @@ class evicting {
     }
 
     void take_from(std::vector<open_holder> open) {
-        // Without a message: this client knows at once.
-        for (auto& h : open)
-            h.gave_up = core_.give_up(owner_id{h.who.owner}, "it was evicted by an operator");
+        // Without a message: this client knows at once. Permits that were acquired together end together.
+        std::set<std::string> ended;
+        for (auto& h : open) {
+            const auto& lease = h.who.lease.empty() ? h.who.owner : h.who.lease;
+            h.gave_up =
+                ended.contains(lease) || core_.give_up(owner_id{lease}, "it was evicted by an operator");
+            if (h.gave_up) ended.insert(lease);
+        }
         base::parker pause;
         const auto enough = time_is_up();
         const auto may_end = [](const open_holder& h) { return h.may_end(); };
@@ -195,6 +209,7 @@ class evicting {
     const lock_name& name_;
     const evict_options& options_;
     eviction result_;
+    std::set<std::string> shown_;  // who held it when this began
     std::optional<time_point> time_is_up_;
 };
 

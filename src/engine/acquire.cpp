@@ -181,7 +181,8 @@ acquire_action acquire::grant(hold_it what, milliseconds kept_for, time_point no
     // It may be carried out yet, and be handed the lock as this one was.
     if (const auto& r = uncertain_) {
         const lease_request longest{r->sent(), std::max(r->lease(), kept_for)};
-        what.kept_until = std::max(what.kept_until, longest.kept_until(how_.trust, longest_on_its_way));
+        const auto late = carried_out_within(how_.answer_timeout);
+        what.kept_until = std::max(what.kept_until, longest.kept_until(how_.trust, late));
     }
     return what;
 }

@@ -8,8 +8,9 @@
 
 namespace holdfast::engine {
 
-// A request that has an answer was carried out before the answer came. One that has none may lie in the
-// network or before a stopped server, and be carried out as late as longest_on_its_way.
+// A request that has an answer was carried out before the answer came. One that has none may wait in the
+// client for a connection, lie in the network or before a stopped server, and be carried out as late as
+// carried_out_within.
 // Not thread-safe; its owner keeps it under a lock.
 class kept {
   public:
@@ -21,15 +22,16 @@ class kept {
         close(r);
         at_least_until(lease_request{now, r.lease()}.kept_until(trust, milliseconds{0}));
     }
-    void not_answered(const lease_request& r, const validity& trust) {
+    void not_answered(const lease_request& r, const validity& trust, milliseconds answer_timeout) {
         close(r);
-        at_least_until(r.kept_until(trust, longest_on_its_way));
+        at_least_until(r.kept_until(trust, carried_out_within(answer_timeout)));
     }
 
     // What has no answer yet counts as if it had none.
-    [[nodiscard]] time_point until(const validity& trust) const {
+    [[nodiscard]] time_point until(const validity& trust, milliseconds answer_timeout) const {
+        const auto late = carried_out_within(answer_timeout);
         auto end = until_;
-        for (const auto& r : open_) end = std::max(end, r.kept_until(trust, longest_on_its_way));
+        for (const auto& r : open_) end = std::max(end, r.kept_until(trust, late));
         return end;
     }
 

@@ -12,6 +12,12 @@ namespace holdfast::engine {
 // buffers of a connection that died. What is on its way for longer is lost.
 inline constexpr milliseconds longest_on_its_way{60'000};
 
+// Counted from when a verb is called, its request may be carried out as late as this: without a connection it
+// waits in the client until its answer is waited for no more, and only then may it be on its way.
+[[nodiscard]] constexpr milliseconds carried_out_within(milliseconds answer_timeout) noexcept {
+    return answer_timeout + longest_on_its_way;
+}
+
 // After a pause that grows, for as long as one answer is waited for. All sends together take no longer.
 class resend {
   public:
@@ -33,7 +39,7 @@ class resend {
     // counts: the last of them leaves before answer_timeout is over, and is carried out or lost before
     // longest_on_its_way is.
     [[nodiscard]] static constexpr milliseconds remembered_for(milliseconds answer_timeout) noexcept {
-        return answer_timeout + longest_on_its_way;
+        return carried_out_within(answer_timeout);
     }
 
   private:

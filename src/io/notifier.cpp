@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <exception>
 #include <map>
+#include <new>
 #include <utility>
 
 namespace holdfast::io {
@@ -81,9 +82,17 @@ void notifier::finish(time_point until) {
     std::deque<waiting> dropped;
     base::guard lock(state_->mutex);
     state_->closed = true;
-    // There is no time to find out who is slow.
-    for (auto helped = state_->idle; helped < state_->queue.size() && state_->threads < state_->most.threads;
-         ++helped)
+    // There is no time to find out who is slow, and those that are busy may never be done: each of them gets
+    // a substitute. One thread alone has none, for the sake of the order.
+    auto most = state_->most.threads;
+    if (most > 1) {
+        try {
+            state_->busy.reserve(most + state_->busy.size());
+            most += state_->busy.size();
+        } catch (const std::bad_alloc&) {
+        }
+    }
+    for (auto helped = state_->idle; helped < state_->queue.size() && state_->threads < most; ++helped)
         if (!try_start(state_)) break;
     state_->changed.notify_all();
     while (state_->threads > threads_to_wait_for()) {

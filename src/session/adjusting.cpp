@@ -1,6 +1,5 @@
 #include "session/adjusting.hpp"
 
-#include "base/parker.hpp"
 #include "session/ask.hpp"
 
 #include <optional>
@@ -91,7 +90,6 @@ adjust_answer adjust(core& c, const adjust_request& what) {
     const core::call here(c);
     if (auto no = c.objection_to(what.key.name)) return refused{*std::move(no)};
     attempts tries(c.settings.answer_timeout);
-    base::parker pause;
     for (;;) {
         const auto now = boot_clock::now();
         const auto until = tries.sent(now);
@@ -99,8 +97,7 @@ adjust_answer adjust(core& c, const adjust_request& what) {
                           c.store().adjust(what, c.send_by(now, until), std::move(handler));
                       }).value_or(silence());
         const auto at = tries.judge(answer, boot_clock::now());
-        if (!at || boot_clock::now() >= c.waits_until()) return answer;
-        pause.park_until(*at);
+        if (!at || !pause(c, *at)) return answer;
     }
 }
 

@@ -1,4 +1,5 @@
-// One question to the store and its answer, for a thread that waits for nothing else.
+// One question to the store and its answer, for a thread that waits for nothing else; and the pause before it
+// asks once more.
 #pragma once
 
 #include "base/parker.hpp"
@@ -14,7 +15,7 @@
 
 namespace holdfast::session {
 
-// How often a thread that waits for an answer looks whether its client is being closed.
+// How often a thread that waits looks whether its client is being closed.
 inline constexpr std::chrono::milliseconds look_again{100};
 
 // `send` gets a handler to pass to a verb. Blocks until it is called or `until`, or until the client that is
@@ -40,6 +41,18 @@ std::optional<Answer> ask(core& of, boot_clock::time_point until, Send&& send) {
         of.store().lend(b->parker, std::min(last, now + look_again));
         b->parker.consume();
         if (b->there.load(std::memory_order_acquire)) return std::move(b->answer);
+    }
+}
+
+// Blocks until `until`. False if the client that is being closed has no more time; then it returns earlier.
+[[nodiscard]] inline bool pause(core& of, boot_clock::time_point until) {
+    base::parker nobody_ends_it;
+    for (;;) {
+        const auto now = boot_clock::now();
+        const auto enough = of.waits_until();
+        if (now >= enough) return false;
+        if (now >= until) return true;
+        nobody_ends_it.park_until(std::min({until, enough, now + look_again}));
     }
 }
 

@@ -235,10 +235,12 @@ release_result cell::end_hold(const std::shared_ptr<tenancy>& t) {
     now = boot_clock::now();
     auto machine = releasing(*t);
     auto action = machine.begin(now);
-    base::parker pause;
+    const auto without_answer = [&] {
+        return released(t, {{release_outcome::unknown_until, {}}, {}, {make_error_code(errc::closed)}});
+    };
     while (!std::holds_alternative<engine::release_done>(action)) {
         if (const auto* retry = std::get_if<engine::retry_release>(&action)) {
-            pause.park_until(retry->at);
+            if (!pause(*core_, retry->at)) return without_answer();
             now = boot_clock::now();
             action = machine.begin(now);
             continue;
@@ -248,8 +250,7 @@ release_result cell::end_hold(const std::shared_ptr<tenancy>& t) {
             core_->store().release({key_, t->owner, false}, core_->send_by(now, until), std::move(handler));
         });
         now = boot_clock::now();
-        if (!answer && now >= core_->waits_until())
-            return released(t, {{release_outcome::unknown_until, {}}, {}, {make_error_code(errc::closed)}});
+        if (!answer && now >= core_->waits_until()) return without_answer();
         action = answer ? machine.on_answer(*answer, now) : machine.on_elapsed(now);
     }
     return released(t, std::get<engine::release_done>(action));
@@ -340,7 +341,10 @@ std::shared_ptr<waiter> cell::pass_on(occupancy& from, word of_store, time_point
     successor->home = weak_from_this();
     successor->watch = std::move(t.watch);
     successor->thread = next->thread;
+    successor->hears = t.hears;
     core_->passed_on(t, successor, now - next->called_at);
+    // The first holder may be gone soon. A message that comes before this finds the heir by it.
+    if (successor->hears) successor->hears->passed_on_to(successor);
     (void)gate_.leave(from.place);
     from = {successor, 1, next};
     next->passed_on = successor;

@@ -60,10 +60,9 @@ void core::close() {
         base::guard lock(mutex_);
         for (const auto& [id, t] : leases_) open.push_back(t);
     }
-    for (const auto& t : open) {
-        undo(t->key, t->owner, t->lease(), false);
-        lose(t, "the client was closed");
-    }
+    // No lease may look valid when its release reaches the store: somebody else may be granted the lock then.
+    for (const auto& t : open) lose(t, "the client was closed");
+    for (const auto& t : open) undo(t->key, t->owner, t->lease(), false);
     base::parker me;
     for (;;) {
         {
@@ -230,6 +229,8 @@ void core::free_what_is_over(const std::shared_ptr<tenancy>& t) {
 // listens.
 void core::hear_requests() {
     if (!has_store()) return;
+    // Before it looks: a lease that begins from here on, which it may not see, arms the timer again.
+    hears_requests_.store(false);
     std::vector<std::shared_ptr<tenancy>> held;
     {
         base::guard lock(mutex_);
@@ -244,9 +245,10 @@ void core::hear_requests() {
         else
             all = store_->hear_requests_for(t->key.name);
     }
-    if (all) return;
-    hears_requests_.store(false);
-    if (too_young) hear_requests_soon();
+    if (all)
+        hears_requests_.store(true);
+    else if (too_young)
+        hear_requests_soon();
 }
 
 void core::hear_requests_soon() {
@@ -256,7 +258,7 @@ void core::hear_requests_soon() {
 
 time_point core::store_frees(const tenancy& t, time_point now) {
     base::guard lock(mutex_);
-    return std::max(now, t.kept.until(trust));
+    return std::max(now, t.kept.until(trust, settings.answer_timeout));
 }
 
 time_point core::send_by(time_point now, time_point until) const {

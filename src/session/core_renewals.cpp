@@ -62,13 +62,11 @@ void core::put_question(const std::shared_ptr<tenancy>& t) {
     renewal_terms how;
     if (!t->renewed()) how.lease = lengthens_nothing;
     send_renewals({&t, 1}, how, boot_clock::now() + settings.answer_timeout, [this, t](const renew_answers&) {
-        {
+        const bool again = [&] {
             base::guard lock(mutex_);
-            const bool again = t->asked == tenancy::question::once_more && leases_.contains(t->id);
-            t->asked = again ? tenancy::question::once : tenancy::question::none;
-            if (!again) return;
-        }
-        reactor_->post([this, t] { put_question(t); });
+            return std::exchange(t->asked, tenancy::question::none) == tenancy::question::once_more;
+        }();
+        if (again) ask_whether_held(t);  // or whether its heir does
     });
 }
 
@@ -232,7 +230,7 @@ void core::on_renewed(const sent_renewal& sent, backend::renew_answer answer) {
         auto holder = last_heir(sent.of);
         if (answer == backend::renew_answer::lost) holder->disowned = true;
         if (answer == backend::renew_answer::unknown)
-            holder->kept.not_answered(sent.asked, trust);
+            holder->kept.not_answered(sent.asked, trust, settings.answer_timeout);
         else
             holder->kept.carried_out(sent.asked, trust, now);
         return holder;
@@ -241,13 +239,15 @@ void core::on_renewed(const sent_renewal& sent, backend::renew_answer answer) {
     switch (answer) {
         case backend::renew_answer::renewed: {
             counts.renewals.add();
-            if (!t->extend(sent.asked, trust, now)) return;
-            if (t->move_to(lease_state::held)) {
-                tell(event_kind::renewed, &t->key.name, "renewal works again", {}, t->token);
+            {
+                // Together: a tick in between would end by the timetable what has just been renewed.
+                base::guard lock(mutex_);
+                if (!t->extend(sent.asked, trust, boot_clock::now())) return;
+                timetable_.renewed(t->id, t->deadline(), now);
+                arm();
             }
-            base::guard lock(mutex_);
-            timetable_.renewed(t->id, t->deadline(), now);
-            arm();
+            if (t->move_to(lease_state::held))
+                tell(event_kind::renewed, &t->key.name, "renewal works again", {}, t->token);
             return;
         }
         case backend::renew_answer::lost:

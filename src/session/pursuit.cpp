@@ -238,6 +238,7 @@ std::shared_ptr<hold> pursuit::settle(const engine::hold_it& grant, time_point n
     t->stray = grant.stray;
     t->home = cell_;
     t->watch = std::move(contest_->watch);
+    if (t->watch) t->hears = me_;
     t->thread = me_->thread;
     std::shared_ptr<hold> h;
     std::shared_ptr<waiter> next;

@@ -20,6 +20,7 @@
 namespace holdfast::session {
 
 class cell;
+class waiter;
 
 using backend::time_point;
 using std::chrono::milliseconds;
@@ -69,6 +70,7 @@ class tenancy {
     std::function<void()> tell_operator;
     engine::kept kept;                             // by the store; passes to the heir; guarded by the core
     std::unique_ptr<backend::watch_handle> watch;  // set likewise; dropped by whoever ends the tenancy
+    std::shared_ptr<waiter> hears;                 // what the watch is told; set likewise, passes to the heir
 
     // What is asked of the store at a time, and whether it is asked again before that is over.
     [[nodiscard]] engine::lease_terms terms() const noexcept { return {lease(), renewed(), replicas}; }

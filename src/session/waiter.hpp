@@ -46,7 +46,7 @@ class waiter {
     [[nodiscard]] std::shared_ptr<tenancy> watched(backend::watch_event e) {
         {
             base::guard lock(mutex_);
-            if (closed_) return is_message(e) ? got_.lock() : nullptr;
+            if (closed_) return is_message(e) ? holder_.lock() : nullptr;
             add(engine::watched{std::move(e)});
         }
         wake();
@@ -115,9 +115,14 @@ class waiter {
         };
         const bool unread =
             (first_ && message(*first_)) || std::any_of(others_.begin(), others_.end(), message);
-        got_ = got;
+        holder_ = got;
         end();
         return unread;
+    }
+    // The lease was passed on to `next`, and the watch with it.
+    void passed_on_to(const std::shared_ptr<tenancy>& next) {
+        base::guard lock(mutex_);
+        holder_ = next;
     }
     // Before the owner looks at what there is: what comes from here on ends the next `wait`.
     void look() { parker_.consume(); }
@@ -159,7 +164,7 @@ class waiter {
     std::optional<engine::acquire_event> first_ GUARDED_BY(mutex_);
     std::vector<engine::acquire_event> others_ GUARDED_BY(mutex_);
     bool closed_ GUARDED_BY(mutex_) = false;
-    std::weak_ptr<tenancy> got_ GUARDED_BY(mutex_);
+    std::weak_ptr<tenancy> holder_ GUARDED_BY(mutex_);  // by what it waited for
     unsigned answers_due_ GUARDED_BY(mutex_) = 0;
     std::function<void()> then_ GUARDED_BY(mutex_);
 };

@@ -255,6 +255,29 @@ TEST(end_of_a_client, keeps_to_close_timeout_while_callbacks_block) {
     EXPECT_LT(watch.took(), 20ms + slack);
 }
 
+TEST(end_of_a_client, stops_the_token_of_a_loss_while_all_threads_for_losses_block) {
+    constexpr int threads = 16;
+    gate closed;
+    auto how = quick_to_help();
+    how.close_timeout = 1s;
+    auto c = std::make_unique<client>(how);
+    std::vector<std::unique_ptr<mutex>> locks;
+    std::vector<lease> held;
+    std::vector<std::unique_ptr<on_loss>> stuck;
+    for (int i = 0; i < threads; ++i) {
+        locks.push_back(std::make_unique<mutex>(*c, "stuck " + std::to_string(i)));
+        held.push_back(brief(*locks.back()));
+        stuck.push_back(std::make_unique<on_loss>(held.back().lost(), [&] { closed.wait(); }));
+    }
+    const gate::opened_at_last opening{closed};
+    ASSERT_TRUE(closed.blocks(threads, patience));
+    mutex other{*c, "other"};
+    const auto next = other.acquire();
+    const auto lost = next.lost();
+    c.reset();
+    EXPECT_TRUE(lost.stop_requested());
+}
+
 TEST(end_of_a_client, is_the_last_moment_in_which_a_callback_starts) {
     const auto threads = count_threads();
     gate closed;

@@ -162,6 +162,32 @@ TEST(messages, refused_for_a_while_are_heard_again_afterwards) {
     EXPECT_TRUE(waiter.get().valid());
 }
 
+TEST(messages, refused_before_anybody_waited_are_not_reported_once_they_are_allowed) {
+    redis_server server{{.users = {"eve on >pw ~* resetchannels +@all"}}};
+    client c{server.url()};
+    client d{"redis://eve:pw@127.0.0.1:" + std::to_string(server.port())};
+    const lease held = mutex(d, "job").acquire();
+    // Its client wants to hear who asks for it.
+    ASSERT_TRUE(eventually(patience, [&] { return !server.command({"ACL", "LOG"}).items.empty(); }));
+    ASSERT_EQ(server.command({"ACL", "SETUSER", "eve", "allchannels"}).text, "OK");
+    const auto listens = [&] {
+        server.command({"CLIENT", "KILL", "TYPE", "normal"});
+        return eventually(500ms, [&] {
+            return server.command({"PUBSUB", "CHANNELS", "holdfast:wake:*"}).items.size() == 1;
+        });
+    };
+    ASSERT_TRUE(eventually(patience, listens));
+
+    const diary events{d};
+    mutex others{c, "other"}, wanted{d, "other"};
+    lease other = others.acquire();
+    auto waiter = waiter_for(wanted);
+    ASSERT_TRUE(waits<plain>(server, "other"));
+    EXPECT_TRUE(other.release());
+    EXPECT_TRUE(waiter.get().valid());
+    EXPECT_EQ(events.count(event_kind::no_channel_right), 0U);
+}
+
 TYPED_TEST(rights_of, a_user_without_scripts_is_told_in_the_words_of_the_server) {
     client c{this->url_of("unscripted")};
     diary events{c};

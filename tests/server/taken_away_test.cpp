@@ -120,6 +120,37 @@ TYPED_TEST(taken_away, is_told_to_a_holder_that_listens_long_before_its_next_ren
     this->java_gives_it_back();
 }
 
+TYPED_TEST(taken_away, is_told_to_a_thread_that_has_it_from_one_that_is_gone) {
+    client rare{settings(this->server.url(), 10min)};
+    auto mine = TypeParam::make(rare, "job");
+    lease held;
+    std::string first_owner;
+    // A busy machine may be too late to pass it on.
+    ASSERT_TRUE(eventually(patience, [&] {
+        (void)held.release();
+        auto before = this->lock.acquire();
+        std::atomic<bool> taken{false};
+        const auto turn = [&] {
+            lease got = mine.try_acquire_for(patience);
+            if (taken.exchange(true)) return got;
+            first_owner = got.owner().str();
+            return lease{};  // and the first one is gone
+        };
+        auto one = in_background(turn);
+        auto other = in_background(turn);
+        EXPECT_TRUE(eventually(patience, [&] { return TypeParam::waiters(this->server, "job") > 0; }));
+        before.release();
+        lease got_by_one = one.get(), got_by_other = other.get();
+        held = got_by_one ? std::move(got_by_one) : std::move(got_by_other);
+        return held.owner().str() == first_owner;
+    }));
+    EXPECT_TRUE(held.valid());
+    this->java_takes_it();
+    EXPECT_TRUE(eventually(patience, [&] { return held.lost().stop_requested(); }));
+    EXPECT_FALSE(held.valid());
+    this->java_gives_it_back();
+}
+
 // Each release is such a message too. It comes before the grant that follows it, and asks for nothing.
 TYPED_TEST(taken_away, costs_those_nothing_who_give_it_to_each_other) {
     client d{this->server.url()};

@@ -121,7 +121,8 @@ bool describe_permits(lock_info& info, std::span<const redis::reply> content, co
     }
     for (const auto& id : with_ids.shown) {
         const auto by = maker_of_permit(id.text());
-        info.holders.push_back(holder_of(base::to_hex(id.text()), by, connected));
+        auto& holder = info.holders.emplace_back(holder_of(base::to_hex(id.text()), by, connected));
+        if (by) holder.lease = base::to_hex(permit_id::read(id.text())->bytes());
         info.layout = "permit_semaphore";
         info.ours = info.ours || by;
     }

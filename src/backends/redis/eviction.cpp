@@ -45,9 +45,8 @@ struct removal : std::enable_shared_from_this<removal> {
             const auto& info = std::get<lock_info>(seen);
             if (info.layout == "free") return self->done(std::vector<evicted>{});
             const auto of = kind_shown_as(info.layout);
-            if (!of)
-                return self->done(
-                    failure{make_error_code(errc::wrong_kind), "the key holds a " + info.layout});
+            // They have ended by themselves, and something else is there now: a number of permits, say.
+            if (!of) return self->done(std::vector<evicted>{});
             if (of == kind::native) return self->read_text();
             for (const auto& owner : self->open) {
                 if (of != kind::shared_write) {
@@ -121,20 +120,22 @@ void ask_to_give_up(surroundings& around, wake_boards& boards, acknowledgements&
     // A holder must not be asked before its answer can be received.
     const bool hears = !of.ask_at.empty() && boards.board_of(name.str())->listen();
     const auto channel = hears ? to.prefix + of.ask_at : std::string{};
-    if (hears) said_so.expect(of.owner);
+    // All permits of a lease are given up together, and the client says so once.
+    const auto& lease = of.lease.empty() ? of.owner : of.lease;
+    if (hears) said_so.expect(lease);
     const auto beside = keys_beside(name.str());
     const auto permit = base::from_hex(of.owner);
     around.db.eval(ref(redis_scripts::evict_ask), std::array<std::string_view, 1>{name.str()},
-                   std::array<std::string_view, 7>{of.owner, channel, to.publish, beside[0], beside[1],
-                                                   permit, around.short_id},
-                   deadline, [&said_so, owner = of.owner, done = std::move(done)](const redis::outcome& o) {
+                   std::array<std::string_view, 8>{of.owner, channel, to.publish, beside[0], beside[1],
+                                                   permit, around.short_id, lease},
+                   deadline, [&said_so, lease, done = std::move(done)](const redis::outcome& o) {
                        if (auto no = failed(o)) return done(*std::move(no));
                        const auto said = std::get<redis::reply>(o).items();
                        if (said.size() != 3) return done(failure{nonsense()});
                        asked answer{said[0].integer() == 1,
                                     static_cast<std::uint32_t>(said[1].integer()),
                                     {},
-                                    said_so.has(owner)};
+                                    said_so.has(lease)};
                        if (said[2].integer() >= 0) answer.left = milliseconds{said[2].integer()};
                        done(answer);
                    });

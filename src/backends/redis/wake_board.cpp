@@ -121,9 +121,10 @@ void wake_board::tell_all(change what) {
     std::vector<std::shared_ptr<handler>> all;
     {
         base::guard lock(mutex_);
-        if (what == change::watching)
+        if (what == change::watching) {
             state_ = state::listening;
-        else if (what == change::refused)
+            refusal_.reset();  // nobody has to be told any more
+        } else if (what == change::refused)
             state_ = state::refused;
         else
             state_ = state::asked;

@@ -1,7 +1,9 @@
 // What a message means that comes to a holder: somebody may have taken the lock away.
 #include "unit/session/told_store.hpp"
 
+#include <functional>
 #include <future>
+#include <stdexcept>
 
 namespace holdfast::session {
 namespace {
@@ -40,7 +42,41 @@ class a_holder_that_listens : public with_told_store {
         return store->renewals() - answered;
     }
 
+    // One that has it from a holder who has waited; that one is gone when this returns. `meanwhile` runs
+    // before it is passed on, which a busy machine may be too late for.
+    std::shared_ptr<hold_of_one> passed_on(
+        kind k, const std::function<void()>& meanwhile = [] {}) {
+        const auto give_up_at = boot_clock::now() + 20s;
+        for (;;) {
+            auto first = waited_for(k);
+            const auto owner = first->owner();
+            std::promise<std::shared_ptr<hold>> next;
+            lock_of(k)->acquire_later({.give_up_at = time_point::max()}, [&](const cell::outcome& o) {
+                next.set_value(std::get<std::shared_ptr<hold>>(o));
+            });
+            settle();
+            meanwhile();
+            const auto open = store->renewals();
+            store->answers_renewals(renew_answer::renewed);  // first it is asked for
+            EXPECT_EQ(first->release(), release_outcome::released);
+            first.reset();
+            auto heir = std::static_pointer_cast<hold_of_one>(next.get_future().get());
+            settle();
+            store->answers_renewals({});
+            if (heir->owner() == owner) {
+                by_itself = store->renewals() - open;
+                return heir;
+            }
+            for (; answered < open; ++answered) store->answer(answered, renew_answer::renewed);
+            heir->release();
+            settle();
+            answered = store->renewals();
+            if (boot_clock::now() >= give_up_at) throw std::runtime_error("it is never passed on");
+        }
+    }
+
     std::size_t answered = 0;
+    std::size_t by_itself = 0;  // of the renewals: answered at once
 };
 
 TEST_F(a_holder_that_listens, asks_the_store_when_a_message_comes) {
@@ -86,6 +122,30 @@ TEST_F(a_holder_that_listens, asks_nothing_once_it_has_given_it_back) {
     held->release_later({});
     store->wake();
     EXPECT_EQ(asked(), 0U);
+}
+
+TEST_F(a_holder_that_listens, asks_too_if_it_has_the_lock_from_a_thread_that_is_gone) {
+    const auto heir = passed_on(kind::recursive);
+    answered += by_itself;
+    EXPECT_EQ(asked(), 0U);
+    store->wake();
+    EXPECT_EQ(asked(), 1U);
+    answer(renew_answer::lost);
+    EXPECT_FALSE(heir->valid());
+}
+
+// The second message may be of somebody who took the lock away after the first question was answered.
+TEST_F(a_holder_that_listens, asks_for_a_message_that_came_while_its_predecessor_asked) {
+    const auto heir = passed_on(kind::recursive, [&] {
+        store->wake();
+        settle();
+        store->wake();
+    });
+    answer(renew_answer::renewed);
+    answered += by_itself;
+    EXPECT_EQ(asked(), 1U);
+    answer(renew_answer::lost);
+    EXPECT_FALSE(heir->valid());
 }
 
 // Nobody takes it away but by an eviction, which says whom it means.

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -66,6 +67,16 @@ class told_store final : public backend::store {
     }
     // That are open.
     [[nodiscard]] int watches() const noexcept { return watches_; }
+    // Called on the thread that sends it.
+    void on_release(std::function<void()> call) {
+        const std::lock_guard hold{mutex_};
+        on_release_ = std::move(call);
+    }
+    // Called when messages that ask for this lock are to be heard. Those of other locks are not by then.
+    void on_hear_requests(std::function<void(const lock_name&)> call) {
+        const std::lock_guard hold{mutex_};
+        on_hear_requests_ = std::move(call);
+    }
     // From now on no release is answered.
     void is_silent_to_releases() {
         const std::lock_guard hold{mutex_};
@@ -106,10 +117,13 @@ class told_store final : public backend::store {
     }
     void release(const backend::release_request&, backend::time_point,
                  backend::handler<backend::release_answer> done) override {
+        std::function<void()> seen;
         {
             const std::lock_guard hold{mutex_};
             if (silent_) return unanswered_.push_back(std::move(done));
+            seen = on_release_;
         }
+        if (seen) seen();
         done(backend::released{});
     }
     void adjust(const backend::adjust_request&, backend::time_point,
@@ -123,6 +137,16 @@ class told_store final : public backend::store {
         }
         (*kept)({backend::watch_event::change::watching, {}});
         return std::make_unique<counted>(watches_);
+    }
+    bool hear_requests_for(const lock_name& name) override {
+        std::function<void(const lock_name&)> seen;
+        {
+            const std::lock_guard hold{mutex_};
+            seen = on_hear_requests_;
+        }
+        if (!seen) return true;
+        seen(name);
+        return false;
     }
     void inspect(const lock_name&, backend::time_point,
                  backend::handler<backend::result<backend::lock_info>>) override {}
@@ -153,6 +177,8 @@ class told_store final : public backend::store {
     std::deque<backend::attempt_answer> attempts_;
     std::vector<sent> renewals_;
     std::optional<backend::renew_answer> always_;
+    std::function<void()> on_release_;
+    std::function<void(const lock_name&)> on_hear_requests_;
     bool silent_ = false;
     std::vector<backend::handler<backend::release_answer>> unanswered_;
     std::shared_ptr<backend::handler<backend::watch_event>> watching_;
@@ -172,8 +198,8 @@ class with_told_store : public ::testing::Test {
     // Closes the client before the locks of the test are destroyed.
     void TearDown() override { client->close(); }
 
-    [[nodiscard]] std::shared_ptr<cell> lock_of(backend::kind k) {
-        return client->cell_of({k, lock_name{"stock"}});
+    [[nodiscard]] std::shared_ptr<cell> lock_of(backend::kind k, const std::string& name = "stock") {
+        return client->cell_of({k, lock_name{name}});
     }
     // By the calling thread, as lock() does it.
     static void lock(cell& on, std::optional<milliseconds> ttl = {}) {

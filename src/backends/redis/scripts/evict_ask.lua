@@ -1,7 +1,8 @@
 -- Asks the client of a lock's holder to give the lock up, if the holder holds it still. Changes nothing.
 -- KEYS: N the lock
 -- ARGV: owner, the wake channel of its client ('' unknown), PUBLISH or SPUBLISH, where the owners of permits are (a zset of a
--- counting_semaphore, one of a permit_semaphore), the id of a permit ('' the owner is none), the client that asks
+-- counting_semaphore, one of a permit_semaphore), the id of a permit ('' the owner is none), the client that asks,
+-- by what the holder's client knows the lease: the owner, or the first permit of those that were acquired together
 -- Returns {1 if the owner holds the lock, how many clients got the message, ms that the lease has left (-1: no expiry)}.
 local N, owner, channel, pcall = KEYS[1], ARGV[1], ARGV[2], redis.pcall
 local kind = redis.call('TYPE', N).ok
@@ -20,5 +21,5 @@ elseif kind == 'string' then
   end
 end
 if not holds then return {0, 0, 0} end
-local told = channel ~= '' and pcall(ARGV[3], channel, owner .. ' evicted ' .. ARGV[7] .. ' ' .. N)
+local told = channel ~= '' and pcall(ARGV[3], channel, ARGV[8] .. ' evicted ' .. ARGV[7] .. ' ' .. N)
 return {1, type(told) == 'number' and told or 0, math.max(left, -1)}

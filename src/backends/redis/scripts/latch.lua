@@ -21,24 +21,27 @@ if verb == 'read' then return left end
 -- A count of 0, which Java may set, is none.
 local nothing_to_do = (verb == 'set') == (left > 0)
 
+-- What is to be done, and what it returns. Redisson's clients go on at '0' and at nothing else, so that is said of an erased
+-- latch too.
+local result, message, write = 1, '0', {'DEL', N}
+if nothing_to_do then
+  result, message, write = 0, nil, nil
+elseif verb == 'set' then
+  message, write = '1', {'SET', N, ARGV[3]}
+elseif verb == 'down' and left > tonumber(ARGV[3]) then
+  result, message, write = left - tonumber(ARGV[3]), nil, {'DECRBY', N, ARGV[3]}
+elseif verb == 'down' then
+  result = 0
+end
 -- Changes nothing: after a write that needs no memory Redis refuses none that does. To set a count needs some.
 if verb ~= 'set' or nothing_to_do then call('DEL', O) end
--- The answer is kept as well: an earlier send that arrives later must not find something to do.
-if nothing_to_do then
-  call('SET', O, 0, 'PX', ARGV[5])
-  return 0
-end
--- Redisson's clients go on at '0' and at nothing else, so that is said of an erased latch too.
-local result, message = 1, '0'
-if verb == 'set' then
-  call('SET', N, ARGV[3])
-  message = '1'
-elseif verb == 'down' and left > tonumber(ARGV[3]) then
-  result, message = call('DECRBY', N, ARGV[3]), nil
-else
-  call('DEL', N)
-  if verb == 'down' then result = 0 end
-end
+-- The result is kept first: where that is refused (ACL), nothing has been counted. And also where there is nothing to do: an
+-- earlier send that arrives later must not find something.
 call('SET', O, result, 'PX', ARGV[5])
+local said = write and redis.pcall(unpack(write))
+if type(said) == 'table' and said.err then
+  redis.pcall('DEL', O)
+  return said
+end
 if message then redis.pcall(ARGV[4], channel, message) end
 return result

@@ -43,96 +43,104 @@ local function or_undo(undo, ...)
   refused = refused or said
 end
 local function weight(member) return weighted and tonumber(string.match(member, '|(%d+)$')) or 1 end
--- Returns how many permits they had, and until when each.
-local function remove(members)
-  -- First looked at, then removed: with the last of them Z is gone, and in a cluster whose slot moves a script that speaks
-  -- of a key that is gone ends there and then.
+-- Of these those that are there, until when each, and how many permits they have.
+local function find(members)
   local there, permits = {}, 0
-  for _, member in ipairs(members) do there[member] = call('ZSCORE', Z, member) or nil end
-  for member in pairs(there) do
-    call('ZREM', Z, member)
-    permits = permits + weight(member)
+  for _, member in ipairs(members) do
+    there[member] = call('ZSCORE', Z, member) or nil
+    if there[member] then permits = permits + weight(member) end
   end
-  return permits, there
+  return there, permits
+end
+-- First looked at, then removed: with the last of them Z is gone, and in a cluster whose slot moves a script that speaks of a
+-- key that is gone ends there and then.
+local function remove(there, undo)
+  for member in pairs(there) do or_undo(undo, 'ZREM', Z, member) end
 end
 local function add(permits, undo)
   free = or_undo(undo, 'INCRBY', N, permits) or free
   grew = grew or permits > 0
 end
-local function come_back(members)
-  local permits, there = remove(members)
+local function come_back(there, permits, undo)
+  remove(there, undo)
   -- The permits of a semaphore that was deleted are gone with it.
-  if permits > 0 and free then
-    add(permits, function()
-      for member, score in pairs(there) do redis.pcall('ZADD', Z, score, member) end
-    end)
-  end
-  return permits
+  if permits == 0 or not free or refused then return end
+  add(permits, function()
+    undo()
+    for member, score in pairs(there) do redis.pcall('ZADD', Z, score, member) end
+  end)
 end
 -- Permits that are out of one that was there before are none of this one's.
-local function begin() if not free then call('DEL', Z) end end
-local function set(permits)
-  begin()
-  call('SET', N, permits)
+local function begin(undo) if not free then or_undo(undo, 'DEL', Z) end end
+local function set(permits, undo)
+  begin(undo)
+  if refused then return end
+  or_undo(undo, 'SET', N, permits)
   free, grew = permits, true
 end
+-- The result of what must not be done twice is kept first: where that is refused (ACL), nothing has been done. DEL changes
+-- nothing: after a write that needs no memory Redis refuses none that does, and permits must come back.
+local function keep(result)
+  if not O then return end
+  call('DEL', O)
+  call('SET', O, result, 'PX', ARGV[5])
+end
+local function forget() if O then redis.pcall('DEL', O) end end
+local function nothing() end
 local function members(from) return {unpack(ARGV, from)} end
 
-come_back(call('ZRANGEBYSCORE', Z, 0, now, 'LIMIT', 0, 1000))
+local back, permits_back = find(call('ZRANGEBYSCORE', Z, 0, now, 'LIMIT', 0, 1000))
+come_back(back, permits_back, nothing)
 if refused then return refused end
 local result, changed
 if verb == 'take' then
-  if not free and ARGV[7] ~= '' then set(ARGV[7]) end
-  local missing, mine = 0, members(8)
+  local ttl = call('PTTL', N)
+  if not free and ARGV[7] ~= '' then set(ARGV[7], nothing) end
+  if refused then return refused end
+  local missing, new, mine = 0, {}, members(8)
   for _, member in ipairs(mine) do
-    if not call('ZSCORE', Z, member) then missing = missing + weight(member) end
+    if not call('ZSCORE', Z, member) then
+      missing = missing + weight(member)
+      new[#new + 1] = member
+    end
   end
   if missing == 0 or free and tonumber(free) >= missing then
     if missing > 0 then free = call('DECRBY', N, missing) end
     local function undo()
       if missing > 0 then redis.pcall('INCRBY', N, missing) end
+      for _, member in ipairs(new) do redis.pcall('ZREM', Z, member) end
     end
     for _, member in ipairs(mine) do or_undo(undo, 'ZADD', Z, 'GT', now + ARGV[6], member) end
-    if refused then return refused end
-    local ttl = call('PTTL', N)
-    if ttl > 0 then call('PEXPIRE', Z, ttl) end
+    if ttl > 0 and not refused then or_undo(undo, 'PEXPIRE', Z, ttl) end
     result = 0
   else
     local first = tonumber(call('ZRANGE', Z, 0, 0, 'WITHSCORES')[2] or nil)
     -- This score is Redisson's "never".
     result = {first and first < 922337203685477 and math.max(first - now, 0) or -1, ''}
   end
-elseif verb == 'give' then
-  changed = come_back(members(6)) > 0
-  result = changed and 0 or -1
-elseif verb == 'disown' then
-  changed = remove(members(6)) > 0
-  result = changed and 1 or 0
-elseif verb == 'set' then
-  changed = not free
-  result = free and 0 or 1
-  if not free then set(ARGV[6]) end
+elseif verb == 'give' or verb == 'disown' then
+  local there, permits = find(members(6))
+  changed = permits > 0
+  if verb == 'give' then result = changed and 0 or -1 else result = changed and 1 or 0 end
+  if changed then keep(result) end
+  if verb == 'give' then come_back(there, permits, forget) else remove(there, forget) end
 elseif verb == 'add' then
-  -- Changes nothing: after a write that needs no memory Redis refuses none that does, and permits must come back.
-  call('DEL', O)
-  begin()
-  add(tonumber(ARGV[6]), function() end)
-  changed, result = true, free
+  result = tonumber(free or 0) + tonumber(ARGV[6])
+  keep(result)
+  begin(forget)
+  if not refused then add(tonumber(ARGV[6]), forget) end
 else
+  -- Kept also where there is nothing to do: an earlier send that arrives later must not find something.
   result = tonumber(free or 0)
-  changed = verb == 'drain' and result ~= 0
-  if changed then
-    call('SET', N, 0, 'KEEPTTL')
+  if verb == 'set' then result = free and 0 or 1 end
+  if verb ~= 'read' then keep(result) end
+  if verb == 'set' and result == 1 then set(ARGV[6], forget) end
+  if verb == 'drain' and result ~= 0 then
+    or_undo(forget, 'SET', N, 0, 'KEEPTTL')
     free = 0
   end
 end
 if refused then return refused end
--- The answer is kept also where there was nothing to do: an earlier send that arrives later must not find something.
-if O and not changed and (verb == 'set' or verb == 'drain') then
-  call('DEL', O)  -- needs no memory, and then the next write is not refused for want of it
-  changed = true
-end
-if O and changed then call('SET', O, result, 'PX', ARGV[5]) end
 if grew and tonumber(free) > 0 then
   local told = redis.pcall(ARGV[4], channel, free)
   if verb == 'give' and changed and type(told) == 'number' then result = told end

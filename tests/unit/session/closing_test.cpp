@@ -1,0 +1,31 @@
+// What a client that ends does with the leases that it holds.
+#include "unit/session/told_store.hpp"
+
+#include <algorithm>
+
+namespace holdfast::session {
+namespace {
+
+class a_client_that_ends : public with_told_store {};
+
+TEST_F(a_client_that_ends, gives_no_lock_back_while_a_lease_looks_valid) {
+    constexpr int leases = 2'000;
+    std::vector<std::shared_ptr<hold>> held;
+    held.reserve(leases);
+    for (int i = 0; i < leases; ++i) {
+        const auto got = lock_of(backend::kind::native, std::to_string(i))->acquire({});
+        held.push_back(std::get<std::shared_ptr<hold>>(got));
+    }
+    std::atomic<int> releases{0};
+    std::atomic<std::ptrdiff_t> valid_then{0};
+    store->on_release([&] {
+        if (releases++ > 0) return;
+        valid_then = std::ranges::count_if(held, [](const auto& h) { return h->valid(); });
+    });
+    client->close();
+    EXPECT_GT(releases, 0);
+    EXPECT_EQ(valid_then, 0);
+}
+
+}  // namespace
+}  // namespace holdfast::session
