@@ -30,8 +30,10 @@ struct process {
     char state = '?';
     pid_t parent = 0;
     pid_t group = 0;
+    int threads = 0;
     std::uint64_t started = 0;  // in the kernel's ticks
-    [[nodiscard]] bool alive() const noexcept { return state != 'Z' && state != 'X'; }
+    // Where only the main thread has ended, the state is that of a zombie, too.
+    [[nodiscard]] bool alive() const noexcept { return (state != 'Z' && state != 'X') || threads > 1; }
 };
 
 template <class Number = pid_t>
@@ -42,6 +44,16 @@ Number number_at(std::string_view& text) noexcept {
     text.remove_prefix(static_cast<std::size_t>(end - text.data()));
     if (!text.empty()) text.remove_prefix(1);
     return value;
+}
+
+// Leaves out as many fields; false if there are fewer.
+bool skip(std::string_view& text, int fields) noexcept {
+    for (int i = 0; i < fields; ++i) {
+        const auto space = text.find(' ');
+        if (space == std::string_view::npos) return false;
+        text.remove_prefix(space + 1);
+    }
+    return true;
 }
 
 std::optional<process> look_at(int proc, pid_t pid) noexcept {
@@ -63,12 +75,12 @@ std::optional<process> look_at(int proc, pid_t pid) noexcept {
     line.remove_prefix(name_end + 4);
     found.parent = number_at(line);
     found.group = number_at(line);
-    constexpr int between_group_and_start = 16;  // see proc(5)
-    for (int i = 0; i < between_group_and_start; ++i) {
-        const auto space = line.find(' ');
-        if (space == std::string_view::npos) return std::nullopt;
-        line.remove_prefix(space + 1);
-    }
+    // See proc(5).
+    constexpr int between_group_and_threads = 14;
+    if (!skip(line, between_group_and_threads)) return std::nullopt;
+    found.threads = number_at(line);
+    constexpr int between_threads_and_start = 1;
+    if (!skip(line, between_threads_and_start)) return std::nullopt;
     found.started = number_at<std::uint64_t>(line);
     return found;
 }

@@ -241,7 +241,9 @@ class storm {
         return true;
     }
     [[nodiscard]] words command() const {
-        std::ofstream{mark()} << "import os\nwhile True:\n  if os.fork(): os._exit(0)\n  os.setsid()\n";
+        std::ofstream{mark()} << "import os, time\nend = time.monotonic() + 600\n"
+                                 "while time.monotonic() < end:\n"
+                                 "  if os.fork(): os._exit(0)\n  os.setsid()\n";
         return {
             "sh", "-c",
             "trap '' TERM; python3 \"$0\" >/dev/null 2>&1 & echo \"pid: $$\"; while :; do sleep 0.02; done",
@@ -293,6 +295,22 @@ TEST_F(guarded_command, what_another_of_its_threads_has_started_is_ended_too) {
 
 bool can_unshare() {
     return child_process{{"unshare", "--pid", "--mount", "--fork", "true"}}.wait(patience) == 0;
+}
+
+TEST_F(guarded_command, what_goes_on_after_its_main_thread_has_ended_is_ended_too) {
+    auto command = start({"run", "--max-hold", "2s", "--grace", "100ms", "a", "--", "python3", "-c",
+                          "import ctypes, os, threading, time\n"
+                          "if os.fork(): time.sleep(100)\n"
+                          "os.setsid()\n"
+                          "def work():\n"
+                          "  while open('/proc/self/stat').read().rsplit(')')[1][1] != 'Z': pass\n"
+                          "  print('pid: %d' % os.getpid(), flush=True)\n"
+                          "  time.sleep(100)\n"
+                          "threading.Thread(target=work).start()\n"
+                          "ctypes.CDLL(None).pthread_exit(None)\n"});
+    const auto pid = told(command, "pid");
+    EXPECT_EQ(outcome_of(command).code, 75);
+    EXPECT_TRUE(is_dead(pid));
 }
 
 // In a namespace of its own, to which the numbers of /proc mean nothing.
