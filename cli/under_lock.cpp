@@ -356,7 +356,11 @@ void guarded_run::watch_over(supervisor& watch) {
 
 void guarded_run::hear_signals(supervisor& watch) {
     while (const auto signal = signals_.next()) {
-        if (*signal != SIGCHLD) feed_last(watch, told{*signal});  // the guard tells of the command's end
+        if (*signal == SIGCHLD) {
+            child_->tend();  // the guard tells of the command's end
+        } else {
+            feed_last(watch, told{*signal});
+        }
         if (over_) return;
     }
 }
@@ -374,6 +378,8 @@ void guarded_run::hear_child(supervisor& watch) {
                        [&](const child_stopped& e) { command_stopped(watch, e.signal); },
                        [&](const child_ended& e) { command_ended(watch, e); },
                        [&](const guard_began&) { feed(watch, ended_by_guard{}); },
+                       [&](const guard_kills&) { feed(watch, guard_kills_it{}); },
+                       [&](const cannot_end& e) { report_.waits_for(e); },
                        [&](const nothing_left& e) {
                            report_.what_may_go_on(e);
                            feed(watch, all_ended{});
@@ -442,6 +448,10 @@ void guarded_run::feed(supervisor& watch, const run_event& what, const lease_vie
     // The guard needs the next deadline long before the last one is near.
     if (watch.phase() == run_phase::guarded && seen.valid)
         todo.look_again = std::min(todo.look_again, now + (seen.deadline - now) / 2);
+    if (child_) {
+        if (const auto again = child_->replace_late_guard(now))
+            todo.look_again = std::min(todo.look_again, *again);
+    }
     obey(watch, todo);
     if (child_) instruct_guard(watch);
 }
@@ -473,6 +483,7 @@ void guarded_run::obey(supervisor& watch, const run_action& todo) {
         if (ends || todo.forward == SIGCONT) stopped_by_ = 0;
         journal_.tell("signal", {{"signal", signal_text(todo.forward)}});
     }
+    if (todo.replace_guard) child_->replace_guard();
     stop_now_ = stop_now_ || todo.stop_with_it;
     alarm_.set(todo.look_again);
     over_ = todo.give_back;

@@ -2,7 +2,13 @@
 // killed or stopped.
 #include "server/cli_scene.hpp"
 
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 
@@ -313,6 +319,48 @@ TEST_F(guarded_command, what_goes_on_after_its_main_thread_has_ended_is_ended_to
     EXPECT_TRUE(is_dead(pid));
 }
 
+// How often it went to sleep.
+long rests_of(pid_t pid) { return std::atol(line_of(pid, "voluntary_ctxt_switches:").c_str()); }
+
+TEST_F(guarded_command, is_not_taken_for_dead_by_a_guard_that_cannot_look_for_it) {
+    auto command = start(
+        {"run", "a", "--", "sh", "-c", "setsid sleep 100 & echo \"session: $!\"; echo \"main: $$\"; wait"});
+    const auto pids = all_told(command, {"session", "main"});
+    const auto guard = parent_of(pids.back());
+    rlimit before{};
+    ASSERT_EQ(::prlimit(guard, RLIMIT_NOFILE, nullptr, &before), 0);
+    const rlimit none{.rlim_cur = 4, .rlim_max = before.rlim_max};  // poll() wants some
+    ASSERT_EQ(::prlimit(guard, RLIMIT_NOFILE, &none, nullptr), 0);
+    free_as_another_client("a");
+    EXPECT_TRUE(eventually(patience, [&] { return is_dead(pids.back()); }));
+    const auto looks = rests_of(guard);
+    EXPECT_TRUE(eventually(patience, [&] { return is_dead(guard) || rests_of(guard) > looks + 20; }));
+    EXPECT_TRUE(command.running());
+    EXPECT_EQ(::prlimit(guard, RLIMIT_NOFILE, &before, nullptr), 0);
+    EXPECT_EQ(outcome_of(command).code, 75);
+    EXPECT_TRUE(all_dead(pids));
+}
+
+// A program that may take the rights of another user, as sudo may.
+constexpr auto as_another_user =
+    "cp \"$(command -v setpriv)\" \"$1/other\" && chmod 4755 \"$1/other\" && chmod 711 \"$1\" && "
+    "exec setpriv --reuid 65533 --clear-groups \"$0\" run --max-hold 1s --grace 100ms a -- "
+    "\"$1/other\" --reuid 65532 sh -c 'echo \"pid: $$\"; exec sleep 100'";
+
+TEST_F(guarded_command, of_another_user_is_waited_for_and_that_is_said) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs the right to become another user";
+    const temp_dir folder;
+    child_process command{{"sh", "-c", as_another_user, HOLDFAST_COMMAND, folder.path().string()},
+                          {{"HOLDFAST_URL", server.url()}}};
+    const auto pid = told(command, "pid");
+    EXPECT_TRUE(
+        command.wait_for_output("1 process of another user cannot be ended, and is waited for", patience))
+        << command.errors();
+    EXPECT_TRUE(is_held("a"));
+    ::kill(pid, SIGKILL);
+    EXPECT_EQ(outcome_of(command).code, 75);
+}
+
 // In a namespace of its own, to which the numbers of /proc mean nothing.
 TEST_F(guarded_command, is_ended_with_its_group_where_proc_is_not_its_own_and_that_is_said) {
     if (!can_unshare()) GTEST_SKIP() << "needs the right to make namespaces";
@@ -344,6 +392,80 @@ TEST_F(guarded_command, is_guarded_where_proc_is_not_mounted) {
     EXPECT_TRUE(eventually(patience, [&] { return is_dead(pid) && is_dead(plain); }));
 }
 #endif
+
+// --- a guard that stands still -----------------------------------------------------------------
+
+TEST_F(guarded_command, passes_its_status_on_though_somebody_stops_its_guard) {
+    auto command = start({"run", "a", "--", "sh", "-c", "echo \"pid: $$\"; read x; exit 5"});
+    const auto guard = parent_of(told(command, "pid"));
+    ::kill(guard, SIGSTOP);
+    command.write("\n");
+    EXPECT_EQ(outcome_of(command).code, 5);
+    EXPECT_TRUE(is_dead(guard));
+}
+
+TEST_F(guarded_command, is_ended_with_all_that_it_started_though_somebody_stops_its_guard) {
+    auto command = start({"run", "--ttl", "3s", "a", "--", "sh", "-c", family});
+    const auto pids = all_told(command, members);
+    ::kill(parent_of(pids.front()), SIGSTOP);
+    free_as_another_client("a");
+    EXPECT_EQ(outcome_of(command).code, 75);
+    EXPECT_TRUE(all_dead(pids));
+}
+
+// Stands still as under a debugger, of which its parent learns nothing, until the end of this object.
+class held_up {
+  public:
+    explicit held_up(pid_t process) : process_(process) {
+        EXPECT_EQ(::ptrace(PTRACE_SEIZE, process, nullptr, nullptr), 0);
+        EXPECT_EQ(::ptrace(PTRACE_INTERRUPT, process, nullptr, nullptr), 0);
+        int status = 0;
+        EXPECT_EQ(::waitpid(process, &status, __WALL), process);
+        EXPECT_TRUE(WIFSTOPPED(status));
+    }
+    held_up(const held_up&) = delete;
+    held_up& operator=(const held_up&) = delete;
+    ~held_up() { ::ptrace(PTRACE_DETACH, process_, nullptr, nullptr); }
+    // Its parent learns of the end only then.
+    [[nodiscard]] bool is_killed() const {
+        int status = 0;
+        return eventually(patience,
+                          [&] { return ::waitpid(process_, &status, __WALL | WNOHANG) == process_; }) &&
+               WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+    }
+
+  private:
+    pid_t process_;
+};
+
+TEST_F(guarded_command, is_ended_with_all_that_it_started_by_run_in_place_of_a_guard_that_stands_still) {
+    auto command = start({"run", "--ttl", "3s", "a", "--", "sh", "-c", family});
+    const auto pids = all_told(command, members);
+    const held_up guard{parent_of(pids.front())};
+    free_as_another_client("a");
+    EXPECT_TRUE(guard.is_killed());
+    EXPECT_EQ(outcome_of(command).code, 75);
+    EXPECT_TRUE(all_dead(pids));
+}
+
+TEST_F(guarded_command, passes_its_status_on_though_its_guard_stands_still) {
+    auto command = start({"run", "--ttl", "3s", "a", "--", "sh", "-c", "echo \"pid: $$\"; read x; exit 5"});
+    const held_up guard{parent_of(told(command, "pid"))};
+    command.write("\n");
+    EXPECT_TRUE(guard.is_killed());
+    EXPECT_EQ(outcome_of(command).code, 5);
+}
+
+TEST_F(guarded_command, goes_on_when_its_guard_wakes_after_a_deadline_that_was_moved_meanwhile) {
+    auto command = start({"run", "--ttl", "2s", "a", "--", "sh", "-c", "echo \"pid: $$\"; read x; exit 5"});
+    {
+        const held_up guard{parent_of(told(command, "pid"))};
+        for (int i = 0; i < 8; ++i) ASSERT_TRUE(is_renewed());
+    }
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(is_renewed());
+    command.write("\n");
+    EXPECT_EQ(outcome_of(command).code, 5);
+}
 
 // --- a guard that cannot be started -------------------------------------------------------------
 
