@@ -216,7 +216,7 @@ std::variant<child, start_failure> child::start(const launch& what, const signal
     ready_in.reset();
     ready_out.reset();
     guards_link.reset();
-    start_failure why;
+    start_failure why{start_failure::part::guard, 0};  // where it was killed before it could say anything
     // The other ends close when both programs run.
     const bool runs = ::read(report_in.get(), &why, sizeof why) != static_cast<ssize_t>(sizeof why);
     guard_report born;
