@@ -48,8 +48,8 @@ Number number_at(std::string_view& text) noexcept {
 }
 
 // Leaves out as many fields; false if there are fewer.
-bool skip(std::string_view& text, int fields) noexcept {
-    for (int i = 0; i < fields; ++i) {
+bool skip(std::string_view& text, int count) noexcept {
+    for (int i = 0; i < count; ++i) {
         const auto space = text.find(' ');
         if (space == std::string_view::npos) return false;
         text.remove_prefix(space + 1);
@@ -167,6 +167,14 @@ bool descendants::has_ended(pid_t process) noexcept {
     return about && !about->alive();
 }
 
+bool descendants::is_older_group(pid_t group) noexcept {
+    if (first_ == 0) return false;
+    if (group == ::getpgrp()) return true;
+    bool could_look = true;
+    const auto leader = look_at(proc_.get(), group, spare_, could_look);
+    return leader && leader->started < since_;
+}
+
 void descendants::forget() noexcept {
     known.reset();
     known.set(static_cast<std::size_t>(::getpid()));
@@ -213,7 +221,7 @@ descendants::scanned descendants::scan(boot_clock::time_point until, Act&& act) 
             // believed if that one is ours.
             const unique_fd pidfd{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
             const auto now = look_at(proc_.get(), pid, spare_, could_look);
-            if (!is_ours(now)) continue;
+            if (!is_ours(now) || is_older_group(now->group)) continue;
             known.set(static_cast<std::size_t>(pid));
             ++met.found;
             act(pidfd.get(), pid, *now);
@@ -245,6 +253,13 @@ void descendants::term(pid_t outside_of_group, boot_clock::time_point until) noe
     int found = scan(until, end).found;
     const auto stop_at = std::min(until, boot_clock::now() + long_enough);
     while (found > 0 && boot_clock::now() < stop_at) found = scan(stop_at, end).found;
+}
+
+void descendants::reap(pid_t unreaped) noexcept {
+    forget();
+    unreaped_ = unreaped;
+    scan(boot_clock::time_point::max(), [](int, pid_t, const auto&) {});
+    unreaped_ = 0;
 }
 
 descendants::reached descendants::kill(pid_t unreaped) noexcept {

@@ -37,8 +37,9 @@ class descendants {
     descendants& operator=(const descendants&) = delete;
 
     [[nodiscard]] sight seen() const noexcept { return seen_; }
-    // From here on, only what begins later than `first` or together with it is looked for: `first` is a child
-    // of this process, which may have had others before. False if it cannot be seen.
+    // From here on, only what begins later than `first` or together with it is looked for, and only in
+    // process groups that did: `first` is a child of this process, which may have had others before, and what
+    // those have started and left is adopted as well. False if it cannot be seen.
     bool begin_with(pid_t first) noexcept;
 
     // True for a zombie that is seen as one. Any process of this user may be asked about.
@@ -59,6 +60,8 @@ class descendants {
     // KILL to each, and reaps the dead that are children of this process, all but `unreaped`; none if that is
     // 0. A descendant that was started meanwhile may be missed: see sweeps.hpp.
     reached kill(pid_t unreaped) noexcept;
+    // Reaps as kill() does, and signals nobody.
+    void reap(pid_t unreaped) noexcept;
     // False: no child of this process is alive, and so no descendant if it is their subreaper. Believe it
     // rather than a sweep: the kernel looks at all of them at once, and needs neither /proc nor a descriptor.
     [[nodiscard]] static bool any_is_alive() noexcept;
@@ -73,6 +76,8 @@ class descendants {
     template <class Act>
     scanned scan(boot_clock::time_point until, Act&& act) noexcept;
     void forget() noexcept;
+    // Than begin_with() allows.
+    [[nodiscard]] bool is_older_group(pid_t group) noexcept;
 
     unique_fd proc_;
     spare_descriptors spare_;

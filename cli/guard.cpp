@@ -20,6 +20,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <csignal>
 #include <exception>
 #include <optional>
@@ -33,6 +34,8 @@ namespace {
 
 constexpr std::string_view title_begin = "holdfast: guard of ";
 constexpr std::string_view title_end = ", which ends it without the lock: pid";
+
+constexpr std::chrono::seconds between_reaps{1};
 
 // After construction nothing allocates.
 class guard_process {
@@ -63,6 +66,7 @@ class guard_process {
             hear_children();
             hear_orders(all[0]);
             feed(noticed{});
+            reap_now_and_then();
             if (ended_ && !over_ && plan_.ends_the_command() && nobody_is_left()) feed(nobody_left{});
             send_owed();
         }
@@ -73,8 +77,18 @@ class guard_process {
   private:
     void drain_signals() noexcept {
         signalfd_siginfo about{};
-        while (::read(children_.get(), &about, sizeof about) > 0) {
-        }
+        while (::read(children_.get(), &about, sizeof about) > 0) some_ended_ = true;
+    }
+
+    // After the command's own end waitid() shows nothing but that: who is left behind is looked for in /proc,
+    // but not for each one that ends. Sweeps reap by themselves.
+    void reap_now_and_then() noexcept {
+        if (!ended_ || over_ || !some_ended_ || plan_.kills()) return;
+        const auto now = boot_clock::now();
+        if (now < reap_at_) return alarm_.set(std::min(look_again_, reap_at_));
+        found_.reap(command_);
+        some_ended_ = false;
+        reap_at_ = now + between_reaps;
     }
 
     [[nodiscard]] int longest_wait_ms() const noexcept {
@@ -105,6 +119,7 @@ class guard_process {
             if (::waitid(P_ALL, 0, &about, WEXITED | WNOHANG | WNOWAIT) != 0 || about.si_pid == 0) return;
             if (about.si_pid == command_) {
                 ended_ = true;
+                reap_at_ = boot_clock::now() + between_reaps;  // run says first what is to be done
                 const bool exited = about.si_code == CLD_EXITED;
                 tell({.what = guard_report::news::ended,
                       .status = exited ? about.si_status : 0,
@@ -161,7 +176,8 @@ class guard_process {
             tell({.what = guard_report::news::left_alone, .count = found_.count()});
             over_ = true;
         }
-        alarm_.set(todo.look_again);
+        look_again_ = todo.look_again;
+        alarm_.set(look_again_);
     }
 
     void sweep() noexcept {
@@ -207,6 +223,9 @@ class guard_process {
     guard_plan plan_;
     sweeps sweeps_;
     owed_reports owed_;
+    boot_clock::time_point look_again_ = boot_clock::time_point::max();
+    boot_clock::time_point reap_at_{};
+    bool some_ended_ = false;  // and are perhaps not reaped
     bool link_is_full_ = false;
     bool more_children_ = false;
     bool told_that_it_kills_ = false;
