@@ -18,15 +18,18 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/uio.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <stop_token>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -75,6 +78,7 @@ class guarded_run {
     void write_whom_we_wait_for(const std::string& name);
 
     int run_the_command();
+    [[noreturn]] static void give_up(std::string_view why) noexcept;
     void start(supervisor& watch);
     void watch_over(supervisor& watch);
     void hear_signals(supervisor& watch);
@@ -221,15 +225,15 @@ void guarded_run::write_whom_we_wait_for(const std::string& name) {
         // Then it is not known by whom.
     }
     if (!waiting_) return;
-    const auto line = fmt::format("holdfast: waiting for {}{}\n", in_quotes(name), holder);
-    [[maybe_unused]] const auto n = ::write(STDERR_FILENO, line.data(), line.size());
+    // Not the journal, which is the main thread's. A reader who does not read must not hold up the end.
+    line_sink{STDERR_FILENO}.put(fmt::format("holdfast: waiting for {}{}", in_quotes(name), holder));
 }
 
 // --- during ------------------------------------------------------------------------------------
 
 int guarded_run::run_the_command() {
     supervisor watch{wanted_.rules, boot_clock::now(), look_at_leases().deadline};
-    {
+    try {
         std::vector<std::unique_ptr<std::stop_callback<std::function<void()>>>> listeners;
         for (const auto& one : locks_->locks()) {
             listeners.push_back(std::make_unique<std::stop_callback<std::function<void()>>>(
@@ -237,11 +241,30 @@ int guarded_run::run_the_command() {
         }
         start(watch);
         while (!over_) watch_over(watch);
+    } catch (const std::exception& e) {
+        if (child_ && !over_) give_up(e.what());
+        throw;
     }
     if (child_) terminal_.take_back_from(child_->pid());
     give_back(watch);
     if (child_) leave_child(watch);
     return watch.exit_code();
+}
+
+// The command runs: if the locks were given back on the way out, the next holder would begin beside it. They
+// run out by themselves, and the guard ends the command before that. There may be no memory to say so with.
+void guarded_run::give_up(std::string_view why) noexcept {
+    constexpr std::string_view before = "holdfast: ";
+    constexpr std::string_view after = ": the command is left to its guard, and the lock runs out\n";
+    const auto part = [](std::string_view text) {
+        return iovec{const_cast<char*>(text.data()), text.size()};
+    };
+    const std::array<iovec, 3> line{part(before), part(why), part(after)};
+    pollfd people{STDERR_FILENO, POLLOUT, 0};
+    if (::poll(&people, 1, 0) > 0) {
+        [[maybe_unused]] const auto n = ::writev(STDERR_FILENO, line.data(), line.size());
+    }
+    ::_exit(exit_code::internal);
 }
 
 void guarded_run::start(supervisor& watch) {

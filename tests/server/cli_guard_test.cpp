@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 
 namespace holdfast::test::cli {
@@ -209,6 +211,32 @@ TEST_F(guarded_command, without_its_guard_leaves_alone_what_run_had_started_as_a
     EXPECT_EQ(outcome_of(command).code, 128 + SIGKILL);
     EXPECT_TRUE(is_dead(pid));
     EXPECT_FALSE(is_dead(before));
+}
+
+TEST_F(guarded_command, without_its_guard_leaves_alone_what_another_child_of_run_has_left_behind) {
+    auto command = start_shell(
+        "exec 3<&0; (read x <&3; sleep 100 >/dev/null 2>&1 & echo \"later: $!\") & "
+        "exec \"$0\" run a -- sh -c 'echo \"pid: $$\"; exec sleep 100'");
+    const auto pid = told(command, "pid");
+    command.write("\n");
+    const auto later = told(command, "later");
+    EXPECT_TRUE(eventually(patience, [&] { return parent_of(later) == command.pid(); }));
+    ::kill(parent_of(pid), SIGKILL);
+    EXPECT_EQ(outcome_of(command).code, 128 + SIGKILL);
+    EXPECT_TRUE(is_dead(pid));
+    EXPECT_FALSE(is_dead(later));
+}
+
+TEST_F(guarded_command, that_has_ended_leaves_no_zombies_while_run_still_holds_its_lock) {
+    auto command = start({"run", "--at-least", "10m", "a", "--", "sh", "-c",
+                          "exec 3<&0; (read x <&3) >/dev/null 2>&1 & echo \"left: $!\"; echo \"pid: $$\""});
+    const auto left = told(command, "left");
+    const auto pid = told(command, "pid");
+    EXPECT_TRUE(eventually(patience, [&] { return is_dead(pid); }));
+    command.write("\n");
+    EXPECT_TRUE(eventually(patience, [&] { return ::kill(left, 0) != 0 && errno == ESRCH; }));
+    command.signal(SIGTERM);
+    EXPECT_EQ(outcome_of(command).code, 128 + SIGTERM);
 }
 
 // --- what is hard to find -----------------------------------------------------------------------
@@ -468,6 +496,61 @@ TEST_F(guarded_command, goes_on_when_its_guard_wakes_after_a_deadline_that_was_m
 }
 
 // --- a guard that cannot be started -------------------------------------------------------------
+
+// The next process that this one forks is killed before it does anything.
+bool kill_next_fork_of(pid_t process, const std::function<void()>& make_it_fork) {
+    constexpr auto options = static_cast<long>(PTRACE_O_TRACEFORK);
+    if (::ptrace(PTRACE_SEIZE, process, nullptr, options) != 0) return false;
+    make_it_fork();
+    int status = 0;
+    const auto forks = [&] { return status >> 8 == (SIGTRAP | (PTRACE_EVENT_FORK << 8)); };
+    while (!forks()) {
+        const auto changes = [&] { return ::waitpid(process, &status, __WALL | WNOHANG) == process; };
+        if (!eventually(patience, changes) || !WIFSTOPPED(status)) return false;
+        if (!forks()) ::ptrace(PTRACE_CONT, process, nullptr, nullptr);
+    }
+    unsigned long forked = 0;
+    ::ptrace(PTRACE_GETEVENTMSG, process, nullptr, &forked);
+    ::kill(static_cast<pid_t>(forked), SIGKILL);
+    while (::waitpid(static_cast<pid_t>(forked), &status, __WALL) > 0 && !WIFSIGNALED(status)) {
+    }
+    return ::ptrace(PTRACE_DETACH, process, nullptr, nullptr) == 0;
+}
+
+TEST_F(guarded_command, does_not_begin_if_its_guard_is_killed_at_birth_and_that_is_said) {
+    hold_as_another_client("a");
+    auto command = start({"run", "-v", "a", "--", "true"});
+    ASSERT_TRUE(command.wait_for_output("waiting for", patience)) << command.errors();
+    ASSERT_TRUE(kill_next_fork_of(command.pid(), [&] { free_as_another_client("a"); }));
+    const auto ended = outcome_of(command);
+    EXPECT_EQ(ended.code, 70);
+    EXPECT_NE(
+        ended.errors.find("the guard of the command, without which it must not run, cannot be started\n"),
+        std::string::npos)
+        << ended.errors;
+    EXPECT_FALSE(is_held("a"));
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they do not live with so little memory
+TEST_F(guarded_command, keeps_its_lock_when_run_cannot_go_on_for_want_of_memory) {
+    auto command = start({"run", "--ttl", "10m", "--grace", "1m", "a", "--", "sh", "-c",
+                          "trap '' TERM; echo \"pid: $$\"; while :; do sleep 0.1; done"},
+                         // Each piece of memory is asked for anew, none is kept.
+                         {{"GLIBC_TUNABLES",
+                           "glibc.malloc.mmap_threshold=1:glibc.malloc.arena_max=1:"
+                           "glibc.malloc.tcache_count=0"}});
+    const auto pid = told(command, "pid");
+    const rlimit none{.rlim_cur = 0, .rlim_max = RLIM_INFINITY};
+    ASSERT_EQ(::prlimit(command.pid(), RLIMIT_AS, &none, nullptr), 0);
+    command.signal(SIGCONT);  // to have something to do
+    const auto ended = outcome_of(command);
+    EXPECT_EQ(ended.code, 70);
+    EXPECT_EQ(ended.errors,
+              "holdfast: std::bad_alloc: the command is left to its guard, and the lock runs out\n");
+    EXPECT_TRUE(is_held("a"));
+    EXPECT_FALSE(is_dead(pid));
+}
+#endif
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need descriptors of their own
 TEST_F(guarded_command, does_not_begin_where_descriptors_are_missing_for_its_guard_and_one_line_says_so) {
