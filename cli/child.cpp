@@ -216,7 +216,7 @@ std::variant<child, start_failure> child::start(const launch& what, const signal
     ready_in.reset();
     ready_out.reset();
     guards_link.reset();
-    start_failure why;
+    start_failure why{start_failure::part::guard, 0};  // where it was killed before it could say anything
     // The other ends close when both programs run.
     const bool runs = ::read(report_in.get(), &why, sizeof why) != static_cast<ssize_t>(sizeof why);
     guard_report born;
@@ -250,6 +250,8 @@ std::optional<child_change> child::next_change() noexcept {
             case news::stopped: return child_stopped{about.by_signal};
             case news::ended: ended_ = true; return child_ended{about.status, about.by_signal, about.at};
             case news::began_to_end: return guard_began{};
+            case news::kills: return guard_kills{};
+            case news::cannot_end: return cannot_end{about.count, about.status};
             case news::nothing_left: return nothing_left{about.count, about.seen};
             case news::started:
             case news::left_alone: break;
@@ -258,18 +260,46 @@ std::optional<child_change> child::next_change() noexcept {
     return kill_without_guard();
 }
 
+void child::tend() noexcept {
+    siginfo_t about{};
+    if (::waitid(P_PID, static_cast<id_t>(guard_), &about, WSTOPPED | WNOHANG) == 0 && about.si_pid == guard_)
+        ::kill(guard_, SIGCONT);
+    while (true) {
+        about = {};
+        if (::waitid(P_ALL, 0, &about, WEXITED | WNOHANG | WNOWAIT) != 0 || about.si_pid == 0) return;
+        if (about.si_pid == guard_ || about.si_pid == pid_) return;
+        ::waitpid(about.si_pid, nullptr, 0);
+    }
+}
+
+std::optional<boot_clock::time_point> child::replace_late_guard(boot_clock::time_point now) noexcept {
+    constexpr std::chrono::seconds long_enough{5};
+    if (ended_ || without_guard_ || !for_guard_->found.has_ended(pid_)) {
+        zombie_since_.reset();
+        return std::nullopt;
+    }
+    if (!zombie_since_) zombie_since_ = now;
+    if (now - *zombie_since_ < long_enough) return *zombie_since_ + long_enough;
+    replace_guard();
+    return std::nullopt;
+}
+
+void child::replace_guard() noexcept { ::kill(guard_, SIGKILL); }
+
 void child::end_without_guard() noexcept {
     kills_ = true;
     for_guard_->look_again.set({});
 }
 
 std::optional<child_change> child::kill_without_guard() noexcept {
-    constexpr std::chrono::milliseconds between_kills{10};
     if (!kills_) return std::nullopt;
     for_guard_->look_again.quiet();
     signal(SIGKILL);
-    const auto killed = for_guard_->found.kill(0);
-    for_guard_->look_again.set(boot_clock::now() + between_kills);
+    auto& killed = for_guard_->killed;
+    killed.add(for_guard_->found.kill(0));
+    for_guard_->look_again.set(boot_clock::now() + killed.pause());
+    if (killed.get_nowhere() && !std::exchange(told_that_it_cannot_, true))
+        return cannot_end{killed.refused(), killed.signalled()};
     if (!guard_is_dead()) return std::nullopt;
     if (!ended_) {
         siginfo_t about{};
@@ -283,10 +313,10 @@ std::optional<child_change> child::kill_without_guard() noexcept {
                                   : SIGKILL,
                            boot_clock::now()};
     }
-    if (killed.signalled > 0) return std::nullopt;
+    if (descendants::any_is_alive() && !killed.nothing_left()) return std::nullopt;
     kills_ = false;
     for_guard_->look_again.set(boot_clock::time_point::max());
-    return nothing_left{killed.refused, for_guard_->found.seen()};
+    return nothing_left{killed.refused(), for_guard_->found.seen()};
 }
 
 // Until then its children are not ours.

@@ -5,6 +5,7 @@
 #include "cli/descendants.hpp"
 #include "cli/guard_link.hpp"
 #include "cli/signals.hpp"
+#include "cli/sweeps.hpp"
 #include "cli/unique_fd.hpp"
 #include "cli/waking.hpp"
 
@@ -48,6 +49,13 @@ struct child_ended {
 };
 // The guard has begun to end it, because no order with a later deadline had come.
 struct guard_began {};
+// The guard has got the order to kill.
+struct guard_kills {};
+// For about a second, KILL has met the same processes again and again. The end is waited for.
+struct cannot_end {
+    int refused = 0;  // of other users
+    int killed = 0;   // which the kernel has not ended yet
+};
 // All that was ordered, or begun by the guard, is done: nothing of the command lives, except processes of
 // other users.
 struct nothing_left {
@@ -57,7 +65,8 @@ struct nothing_left {
 // Somebody has killed the guard, and the kernel kills the command then. What the guard looked after falls to
 // this process: see end_without_guard().
 struct guard_died {};
-using child_change = std::variant<child_stopped, child_ended, guard_began, nothing_left, guard_died>;
+using child_change =
+    std::variant<child_stopped, child_ended, guard_began, guard_kills, cannot_end, nothing_left, guard_died>;
 
 class child {
   public:
@@ -77,6 +86,14 @@ class child {
     bool order(const guard_order& what) const noexcept;
     // What happened since the last call. Does not block.
     [[nodiscard]] std::optional<child_change> next_change() noexcept;
+    // Continues a guard that was stopped, and reaps what is neither the guard nor the command. Call it when
+    // CHLD has come.
+    void tend() noexcept;
+    // Kills a guard that has not told of the command's end for some seconds, because it stands still. Returns
+    // when to ask again; empty: when there is a reason to.
+    std::optional<boot_clock::time_point> replace_late_guard(boot_clock::time_point now) noexcept;
+    // Kills it: guard_died follows.
+    void replace_guard() noexcept;
     // After guard_died: kills the command and all that it started, while next_change() is called.
     // child_ended, if that was not told before, and nothing_left follow.
     void end_without_guard() noexcept;
@@ -88,6 +105,7 @@ class child {
     // What this process needs to do the guard's work, made while there is memory and there are descriptors.
     struct stand_in {
         descendants found;
+        sweeps killed;
         alarm_clock look_again;
     };
 
@@ -102,7 +120,9 @@ class child {
     unique_fd link_;
     std::unique_ptr<stand_in> for_guard_;
     bool without_guard_ = false;
+    std::optional<boot_clock::time_point> zombie_since_;  // the command, of which the guard has told nothing
     bool kills_ = false;
+    bool told_that_it_cannot_ = false;
     bool ended_ = false;  // child_ended was told
 };
 

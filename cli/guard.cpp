@@ -4,6 +4,7 @@
 #include "cli/exit_codes.hpp"
 #include "cli/guard_plan.hpp"
 #include "cli/owed_reports.hpp"
+#include "cli/sweeps.hpp"
 #include "cli/unique_fd.hpp"
 #include "cli/waking.hpp"
 
@@ -15,11 +16,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <csignal>
+#include <exception>
+#include <optional>
 #include <string_view>
+#include <system_error>
+#include <utility>
 
 namespace holdfast::cli {
 
@@ -27,6 +34,8 @@ namespace {
 
 constexpr std::string_view title_begin = "holdfast: guard of ";
 constexpr std::string_view title_end = ", which ends it without the lock: pid";
+
+constexpr std::chrono::seconds between_reaps{1};
 
 // After construction nothing allocates.
 class guard_process {
@@ -39,6 +48,7 @@ class guard_process {
         ::sigemptyset(&child);
         ::sigaddset(&child, SIGCHLD);
         children_ = unique_fd{::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK)};
+        if (!children_) throw std::system_error(errno, std::generic_category(), "signalfd");
     }
 
     int run() noexcept {
@@ -56,6 +66,7 @@ class guard_process {
             hear_children();
             hear_orders(all[0]);
             feed(noticed{});
+            reap_now_and_then();
             if (ended_ && !over_ && plan_.ends_the_command() && nobody_is_left()) feed(nobody_left{});
             send_owed();
         }
@@ -66,8 +77,18 @@ class guard_process {
   private:
     void drain_signals() noexcept {
         signalfd_siginfo about{};
-        while (::read(children_.get(), &about, sizeof about) > 0) {
-        }
+        while (::read(children_.get(), &about, sizeof about) > 0) some_ended_ = true;
+    }
+
+    // After the command's own end waitid() shows nothing but that: who is left behind is looked for in /proc,
+    // but not for each one that ends. Sweeps reap by themselves.
+    void reap_now_and_then() noexcept {
+        if (!ended_ || over_ || !some_ended_ || plan_.kills()) return;
+        const auto now = boot_clock::now();
+        if (now < reap_at_) return alarm_.set(std::min(look_again_, reap_at_));
+        found_.reap(command_);
+        some_ended_ = false;
+        reap_at_ = now + between_reaps;
     }
 
     [[nodiscard]] int longest_wait_ms() const noexcept {
@@ -98,6 +119,7 @@ class guard_process {
             if (::waitid(P_ALL, 0, &about, WEXITED | WNOHANG | WNOWAIT) != 0 || about.si_pid == 0) return;
             if (about.si_pid == command_) {
                 ended_ = true;
+                reap_at_ = boot_clock::now() + between_reaps;  // run says first what is to be done
                 const bool exited = about.si_code == CLD_EXITED;
                 tell({.what = guard_report::news::ended,
                       .status = exited ? about.si_status : 0,
@@ -110,24 +132,28 @@ class guard_process {
         }
     }
 
+    // Only the last one counts: where the guard is late, an older deadline may be over that a newer order has
+    // moved.
     void hear_orders(pollfd& link) noexcept {
-        while (link.fd >= 0) {
-            guard_order order;
-            switch (receive(link.fd, order)) {
-                case received::nothing_yet: return;
-                case received::message: feed(ordered{order}); break;
-                case received::closed:
-                    link.fd = -1;
-                    owed_.drop_all();
-                    feed(link_broken{});
-                    break;
-            }
+        if (link.fd < 0) return;
+        std::optional<guard_order> last;
+        guard_order order;
+        auto got = receive(link.fd, order);
+        for (; got == received::message; got = receive(link.fd, order)) last = order;
+        if (last) {
+            if (last->what == guard_order::task::kill && !std::exchange(told_that_it_kills_, true))
+                tell({.what = guard_report::news::kills});
+            feed(ordered{*last});
         }
+        if (got != received::closed) return;
+        link.fd = -1;
+        owed_.drop_all();
+        feed(link_broken{});
     }
 
     void feed(const guard_event& what) noexcept {
         using signal = guard_action::signal;
-        const auto todo = plan_.resume(what, boot_clock::now());
+        auto todo = plan_.resume(what, boot_clock::now());
         switch (todo.send) {
             case signal::none: break;
             case signal::term:
@@ -137,21 +163,35 @@ class guard_process {
             case signal::term_others: found_.term(command_, todo.kill_at); break;
             case signal::kill:
                 ::kill(-command_, SIGKILL);
-                killed_ = found_.kill(command_);
+                sweep();
+                todo.look_again = std::max(todo.look_again, boot_clock::now() + sweeps_.pause());
                 break;
         }
         if (todo.tell_that_it_ends) tell({.what = guard_report::news::began_to_end, .at = boot_clock::now()});
         if (todo.tell_that_none_is_left)
-            tell({.what = guard_report::news::nothing_left, .count = killed_.refused, .seen = found_.seen()});
+            tell({.what = guard_report::news::nothing_left,
+                  .count = sweeps_.refused(),
+                  .seen = found_.seen()});
         if (todo.exit) {
             tell({.what = guard_report::news::left_alone, .count = found_.count()});
             over_ = true;
         }
-        alarm_.set(todo.look_again);
+        look_again_ = todo.look_again;
+        alarm_.set(look_again_);
+    }
+
+    void sweep() noexcept {
+        sweeps_.add(found_.kill(command_));
+        if (!sweeps_.get_nowhere() || std::exchange(told_that_it_cannot_, true)) return;
+        tell({.what = guard_report::news::cannot_end,
+              .status = sweeps_.signalled(),
+              .count = sweeps_.refused()});
     }
 
     // While it kills: nobody but those that it may not kill.
-    bool nobody_is_left() noexcept { return plan_.kills() ? killed_.signalled == 0 : found_.count() == 0; }
+    [[nodiscard]] bool nobody_is_left() const noexcept {
+        return !descendants::any_is_alive() || (plan_.kills() && sweeps_.nothing_left());
+    }
 
     void tell(const guard_report& what) noexcept {
         owed_.add(what);
@@ -181,10 +221,15 @@ class guard_process {
     alarm_clock alarm_;
     descendants found_;
     guard_plan plan_;
-    descendants::reached killed_;  // by the last sweep
+    sweeps sweeps_;
     owed_reports owed_;
+    boot_clock::time_point look_again_ = boot_clock::time_point::max();
+    boot_clock::time_point reap_at_{};
+    bool some_ended_ = false;  // and are perhaps not reaped
     bool link_is_full_ = false;
     bool more_children_ = false;
+    bool told_that_it_kills_ = false;
+    bool told_that_it_cannot_ = false;
     bool ended_ = false;
     bool over_ = false;
 };
@@ -211,7 +256,11 @@ int guard(pid_t command) {
     ::prctl(PR_SET_NAME, "lock-guard");
     // A reader at the other end of some pipe of the user's must not have to wait for the guard.
     ::syscall(SYS_close_range, guard_ready_fd + 1, ~0U, 0);
-    return guard_process{command}.run();
+    try {
+        return guard_process{command}.run();
+    } catch (const std::exception&) {
+        return exit_code::internal;  // before it was ready: the command does not begin
+    }
 }
 
 }  // namespace holdfast::cli

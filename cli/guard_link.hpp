@@ -38,6 +38,8 @@ struct guard_report {
         stopped,       // by_signal
         ended,         // by_signal, or status; at
         began_to_end,  // the guard has sent TERM or KILL by itself: a later deadline did not come in time
+        kills,         // an order to kill has come
+        cannot_end,    // count: processes of other users; status: others, which were killed and live on
         nothing_left,  // count: processes of other users that could not be killed
         left_alone,    // count: descendants that live on
     };

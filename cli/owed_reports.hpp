@@ -29,8 +29,9 @@ class owed_reports {
     void drop_all() noexcept { count_ = 0; }
 
   private:
-    // began_to_end, ended, nothing_left, left_alone, and a stop before each that the command can outlive.
-    std::array<guard_report, 8> owed_{};
+    // began_to_end, kills, cannot_end, ended, nothing_left, left_alone, and a stop before each that the
+    // command can outlive.
+    std::array<guard_report, 12> owed_{};
     std::size_t count_ = 0;
 };
 

@@ -104,6 +104,18 @@ void run_report::end_of_command(why_ended why, const std::optional<child_ended>&
     }
 }
 
+void run_report::waits_for(const cannot_end& those) {
+    if (those.refused > 0) {
+        journal_.say(fmt::format("{} of another user cannot be ended, and {} waited for",
+                                 processes(those.refused), those.refused == 1 ? "is" : "are"));
+    }
+    if (those.killed > 0) {
+        journal_.say(fmt::format("{} {} killed but {} not ended yet, and {} waited for",
+                                 processes(those.killed), those.killed == 1 ? "was" : "were",
+                                 those.killed == 1 ? "has" : "have", those.killed == 1 ? "is" : "are"));
+    }
+}
+
 void run_report::what_may_go_on(const nothing_left& how) {
     if (how.refused > 0) {
         journal_.say(

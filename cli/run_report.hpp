@@ -28,6 +28,7 @@ class run_report {
     void events(const std::vector<event>& seen);
     // Why it is being ended, or was: `end` says how it ended, if it has.
     void end_of_command(why_ended why, const std::optional<child_ended>& end);
+    void waits_for(const cannot_end& those);
     void what_may_go_on(const nothing_left& how);
     void left_alone(int processes);
 

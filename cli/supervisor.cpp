@@ -12,6 +12,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
+// A guard that stands still is of no use: this process can do its work, too.
+constexpr milliseconds guard_answers_within{1000};
+
 // A process that slept for most of its lease wakes up with little of it left and with a renewal that is sent
 // at this very moment: it gets this long before we end a command that need not end.
 milliseconds benefit_of_the_doubt(milliseconds grace) { return std::min(milliseconds{100}, grace / 4); }
@@ -44,9 +47,10 @@ run_action supervisor::resume(const run_event& what, const lease_view& seen, tim
                        if (phase_ != run_phase::guarded && phase_ != run_phase::unguarded &&
                            phase_ != run_phase::ending)
                            return;
-                       phase_ = run_phase::killed;
-                       todo.signal = SIGKILL;
+                       kill_it(now, todo);
+                       guard_answers_by_ = time_point::max();
                    },
+                   [&](const guard_kills_it&) { guard_answers_by_ = time_point::max(); },
                    [&](const all_ended&) {
                        if (phase_ != run_phase::clearing) return;
                        phase_ = run_phase::over;
@@ -79,8 +83,8 @@ void supervisor::look(const lease_view& seen, time_point now, run_action& todo) 
         case run_phase::guarded: look_while_guarded(seen, now, todo); break;
         case run_phase::ending:
             if (now >= kill_at()) {
-                phase_ = run_phase::killed;
-                todo.signal = SIGKILL;
+                kill_it(now, todo);
+                todo.look_again = guard_answers_by_;
             } else {
                 todo.look_again = kill_at();
             }
@@ -94,9 +98,13 @@ void supervisor::look(const lease_view& seen, time_point now, run_action& todo) 
                 todo.look_again = held_since_ + rules_.at_least;
             }
             break;
-        case run_phase::unguarded:
         case run_phase::killed:
         case run_phase::clearing:
+            todo.replace_guard = now >= guard_answers_by_;
+            if (todo.replace_guard) guard_answers_by_ = time_point::max();
+            todo.look_again = guard_answers_by_;
+            break;
+        case run_phase::unguarded:
         case run_phase::over: break;
     }
 }
@@ -143,13 +151,19 @@ void supervisor::end_it(why_ended why, time_point now, run_action& todo) {
     }
     term_at_ = now;
     if (rules_.policy == on_loss::kill || now >= kill_at()) {
-        phase_ = run_phase::killed;
-        todo.signal = SIGKILL;
+        kill_it(now, todo);
+        todo.look_again = guard_answers_by_;
         return;
     }
     phase_ = run_phase::ending;
     todo.signal = SIGTERM;
     todo.look_again = kill_at();
+}
+
+void supervisor::kill_it(time_point now, run_action& todo) {
+    phase_ = run_phase::killed;
+    todo.signal = SIGKILL;
+    guard_answers_by_ = now + guard_answers_within;
 }
 
 // The lease's own end is the limit even for a lease that was taken from us before it: who took it knows no
@@ -202,6 +216,7 @@ void supervisor::command_ended(const ended& how, const lease_view& seen, time_po
     }
     const bool rest = why_ == why_ended::not_yet && now < held_since_ + rules_.at_least;
     if (todo.signal == SIGKILL) {
+        if (phase_ != run_phase::killed) guard_answers_by_ = now + guard_answers_within;
         phase_ = run_phase::clearing;
     } else {
         phase_ = rest ? run_phase::resting : run_phase::over;

@@ -54,13 +54,14 @@ struct ended {      // the command ended; as a shell counts it: its code, or 128
     boot_clock::time_point at{};
 };
 struct ended_by_guard {};  // the guard has begun to end it, because this process was late
+struct guard_kills_it {};  // the guard has got the order to kill
 struct guard_lost {};      // somebody has killed the guard: without one the command must not go on
 struct all_ended {};       // after KILL: what the command started is gone, too
 struct not_started {
     int code = 0;
 };
-using run_event =
-    std::variant<looked, told, stopped, ended, ended_by_guard, guard_lost, all_ended, not_started>;
+using run_event = std::variant<looked, told, stopped, ended, ended_by_guard, guard_kills_it, guard_lost,
+                               all_ended, not_started>;
 
 enum class why_ended {
     not_yet,
@@ -72,11 +73,12 @@ enum class why_ended {
 
 // What is to be done now, in this order.
 struct run_action {
-    int signal = 0;             // TERM or KILL for the command's process group; 0: none
-    bool warn = false;          // ring the command's pipe and tell the user why (see supervisor::why())
-    int forward = 0;            // a signal to hand on to the group; 0: none
-    bool stop_with_it = false;  // stop this process, too
-    bool give_back = false;     // nothing runs under the locks any more: release them and exit
+    int signal = 0;              // TERM or KILL for the command's process group; 0: none
+    bool warn = false;           // ring the command's pipe and tell the user why (see supervisor::why())
+    int forward = 0;             // a signal to hand on to the group; 0: none
+    bool stop_with_it = false;   // stop this process, too
+    bool replace_guard = false;  // it does not answer: this process does its work
+    bool give_back = false;      // nothing runs under the locks any more: release them and exit
     boot_clock::time_point look_again = boot_clock::time_point::max();
 };
 
@@ -123,6 +125,7 @@ class supervisor {
   private:
     void look(const lease_view& seen, time_point now, run_action& todo);
     void look_while_guarded(const lease_view& seen, time_point now, run_action& todo);
+    void kill_it(time_point now, run_action& todo);
     void end_it(why_ended why, time_point now, run_action& todo);
     void hand_on(int signal, run_action& todo);
     void command_ended(const ended& how, const lease_view& seen, time_point now, run_action& todo);
@@ -137,9 +140,10 @@ class supervisor {
     bool lost_later_ = false;
     int code_ = 0;
     int interrupted_by_ = 0;
-    bool renewed_ = false;                  // the deadline has moved since the first look
-    time_point deadline_{};                 // the latest that was seen while the lease was valid
-    time_point term_at_{};                  // in ending
+    bool renewed_ = false;                             // the deadline has moved since the first look
+    time_point deadline_{};                            // the latest that was seen while the lease was valid
+    time_point term_at_{};                             // in ending
+    time_point guard_answers_by_ = time_point::max();  // since it was told to kill
     std::optional<time_point> late_since_;  // the lease runs out, but nothing says that renewing it fails
 };
 

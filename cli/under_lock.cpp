@@ -18,15 +18,18 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/uio.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <stop_token>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -81,6 +84,7 @@ class guarded_run {
     void write_whom_we_wait_for(const std::string& name);
 
     int run_the_command();
+    [[noreturn]] static void give_up(std::string_view why) noexcept;
     void start(supervisor& watch);
     void watch_over(supervisor& watch);
     void hear_signals(supervisor& watch);
@@ -227,15 +231,15 @@ void guarded_run::write_whom_we_wait_for(const std::string& name) {
         // Then it is not known by whom.
     }
     if (!waiting_) return;
-    const auto line = fmt::format("holdfast: waiting for {}{}\n", in_quotes(name), holder);
-    [[maybe_unused]] const auto n = ::write(STDERR_FILENO, line.data(), line.size());
+    // Not the journal, which is the main thread's. A reader who does not read must not hold up the end.
+    line_sink{STDERR_FILENO}.put(fmt::format("holdfast: waiting for {}{}", in_quotes(name), holder));
 }
 
 // --- during ------------------------------------------------------------------------------------
 
 int guarded_run::run_the_command() {
     supervisor watch{wanted_.rules, boot_clock::now(), look_at_leases().deadline};
-    {
+    try {
         std::vector<std::unique_ptr<std::stop_callback<std::function<void()>>>> listeners;
         for (const auto& one : locks_->locks()) {
             listeners.push_back(std::make_unique<std::stop_callback<std::function<void()>>>(
@@ -243,11 +247,30 @@ int guarded_run::run_the_command() {
         }
         start(watch);
         while (!over_) watch_over(watch);
+    } catch (const std::exception& e) {
+        if (child_ && !over_) give_up(e.what());
+        throw;
     }
     if (child_) terminal_.take_back_from(child_->pid());
     give_back(watch);
     if (child_) leave_child(watch);
     return watch.exit_code();
+}
+
+// The command runs: if the locks were given back on the way out, the next holder would begin beside it. They
+// run out by themselves, and the guard ends the command before that. There may be no memory to say so with.
+void guarded_run::give_up(std::string_view why) noexcept {
+    constexpr std::string_view before = "holdfast: ";
+    constexpr std::string_view after = ": the command is left to its guard, and the lock runs out\n";
+    const auto part = [](std::string_view text) {
+        return iovec{const_cast<char*>(text.data()), text.size()};
+    };
+    const std::array<iovec, 3> line{part(before), part(why), part(after)};
+    pollfd people{STDERR_FILENO, POLLOUT, 0};
+    if (::poll(&people, 1, 0) > 0) {
+        [[maybe_unused]] const auto n = ::writev(STDERR_FILENO, line.data(), line.size());
+    }
+    ::_exit(exit_code::internal);
 }
 
 void guarded_run::start(supervisor& watch) {
@@ -362,7 +385,11 @@ void guarded_run::watch_over(supervisor& watch) {
 
 void guarded_run::hear_signals(supervisor& watch) {
     while (const auto signal = signals_.next()) {
-        if (*signal != SIGCHLD) feed_last(watch, told{*signal});  // the guard tells of the command's end
+        if (*signal == SIGCHLD) {
+            child_->tend();  // the guard tells of the command's end
+        } else {
+            feed_last(watch, told{*signal});
+        }
         if (over_) return;
     }
 }
@@ -380,6 +407,8 @@ void guarded_run::hear_child(supervisor& watch) {
                        [&](const child_stopped& e) { command_stopped(watch, e.signal); },
                        [&](const child_ended& e) { command_ended(watch, e); },
                        [&](const guard_began&) { feed(watch, ended_by_guard{}); },
+                       [&](const guard_kills&) { feed(watch, guard_kills_it{}); },
+                       [&](const cannot_end& e) { report_.waits_for(e); },
                        [&](const nothing_left& e) {
                            report_.what_may_go_on(e);
                            feed(watch, all_ended{});
@@ -448,6 +477,10 @@ void guarded_run::feed(supervisor& watch, const run_event& what, const lease_vie
     // The guard needs the next deadline long before the last one is near.
     if (watch.phase() == run_phase::guarded && seen.valid)
         todo.look_again = std::min(todo.look_again, now + (seen.deadline - now) / 2);
+    if (child_) {
+        if (const auto again = child_->replace_late_guard(now))
+            todo.look_again = std::min(todo.look_again, *again);
+    }
     obey(watch, todo);
     if (child_) instruct_guard(watch);
 }
@@ -479,6 +512,7 @@ void guarded_run::obey(supervisor& watch, const run_action& todo) {
         if (ends || todo.forward == SIGCONT) stopped_by_ = 0;
         journal_.tell("signal", {{"signal", signal_text(todo.forward)}});
     }
+    if (todo.replace_guard) child_->replace_guard();
     stop_now_ = stop_now_ || todo.stop_with_it;
     alarm_.set(todo.look_again);
     over_ = todo.give_back;

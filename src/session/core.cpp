@@ -196,20 +196,21 @@ bool core::lose(const std::shared_ptr<tenancy>& t, const std::string& why) {
 
 bool core::give_up(const owner_id& owner, const std::string& why, const std::function<void()>& say_so) {
     std::vector<std::shared_ptr<tenancy>> held;  // a writer that reads as well has two
+    bool kept = false;
     {
         base::guard lock(mutex_);
         for (const auto& [id, t] : leases_) {
             if (t->owner == owner || t->owner.str().starts_with(owner.str() + '*')) held.push_back(t);
         }
         // Before it is lost: who hears of that may release it at once.
-        if (settings.keep_evicted && say_so && held.size() == 1 && !held.front()->thread)
-            held.front()->tell_operator = say_so;
+        kept = settings.keep_evicted && say_so && held.size() == 1 && !held.front()->thread;
+        if (kept) held.front()->tell_operator = say_so;
     }
     const auto found = held.size();
     std::erase_if(held, [&](const auto& t) { return !lose(t, why); });
     // One that has just passed to another thread of ours is that thread's now, by the same owner.
     const bool all = found > 0 && held.size() == found;
-    if (settings.keep_evicted && all && say_so && found == 1 && !held.front()->thread) return true;
+    if (kept && all) return true;
     if (all && say_so) say_so();
     for (const auto& t : held) undo(t->key, t->owner, t->lease(), t->stray);
     return all;

@@ -2,8 +2,16 @@
 // killed or stopped.
 #include "server/cli_scene.hpp"
 
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 
 namespace holdfast::test::cli {
@@ -205,6 +213,32 @@ TEST_F(guarded_command, without_its_guard_leaves_alone_what_run_had_started_as_a
     EXPECT_FALSE(is_dead(before));
 }
 
+TEST_F(guarded_command, without_its_guard_leaves_alone_what_another_child_of_run_has_left_behind) {
+    auto command = start_shell(
+        "exec 3<&0; (read x <&3; sleep 100 >/dev/null 2>&1 & echo \"later: $!\") & "
+        "exec \"$0\" run a -- sh -c 'echo \"pid: $$\"; exec sleep 100'");
+    const auto pid = told(command, "pid");
+    command.write("\n");
+    const auto later = told(command, "later");
+    EXPECT_TRUE(eventually(patience, [&] { return parent_of(later) == command.pid(); }));
+    ::kill(parent_of(pid), SIGKILL);
+    EXPECT_EQ(outcome_of(command).code, 128 + SIGKILL);
+    EXPECT_TRUE(is_dead(pid));
+    EXPECT_FALSE(is_dead(later));
+}
+
+TEST_F(guarded_command, that_has_ended_leaves_no_zombies_while_run_still_holds_its_lock) {
+    auto command = start({"run", "--at-least", "10m", "a", "--", "sh", "-c",
+                          "exec 3<&0; (read x <&3) >/dev/null 2>&1 & echo \"left: $!\"; echo \"pid: $$\""});
+    const auto left = told(command, "left");
+    const auto pid = told(command, "pid");
+    EXPECT_TRUE(eventually(patience, [&] { return is_dead(pid); }));
+    command.write("\n");
+    EXPECT_TRUE(eventually(patience, [&] { return ::kill(left, 0) != 0 && errno == ESRCH; }));
+    command.signal(SIGTERM);
+    EXPECT_EQ(outcome_of(command).code, 128 + SIGTERM);
+}
+
 // --- what is hard to find -----------------------------------------------------------------------
 
 // Whatever process has this word in its command line.
@@ -293,6 +327,64 @@ bool can_unshare() {
     return child_process{{"unshare", "--pid", "--mount", "--fork", "true"}}.wait(patience) == 0;
 }
 
+TEST_F(guarded_command, what_goes_on_after_its_main_thread_has_ended_is_ended_too) {
+    auto command = start({"run", "--max-hold", "2s", "--grace", "100ms", "a", "--", "python3", "-c",
+                          "import ctypes, os, threading, time\n"
+                          "if os.fork(): time.sleep(100)\n"
+                          "os.setsid()\n"
+                          "def work():\n"
+                          "  while open('/proc/self/stat').read().rsplit(')')[1][1] != 'Z': pass\n"
+                          "  print('pid: %d' % os.getpid(), flush=True)\n"
+                          "  time.sleep(100)\n"
+                          "threading.Thread(target=work).start()\n"
+                          "ctypes.CDLL(None).pthread_exit(None)\n"});
+    const auto pid = told(command, "pid");
+    EXPECT_EQ(outcome_of(command).code, 75);
+    EXPECT_TRUE(is_dead(pid));
+}
+
+// How often it went to sleep.
+long rests_of(pid_t pid) { return std::atol(line_of(pid, "voluntary_ctxt_switches:").c_str()); }
+
+TEST_F(guarded_command, is_not_taken_for_dead_by_a_guard_that_cannot_look_for_it) {
+    auto command = start(
+        {"run", "a", "--", "sh", "-c", "setsid sleep 100 & echo \"session: $!\"; echo \"main: $$\"; wait"});
+    const auto pids = all_told(command, {"session", "main"});
+    const auto guard = parent_of(pids.back());
+    rlimit before{};
+    ASSERT_EQ(::prlimit(guard, RLIMIT_NOFILE, nullptr, &before), 0);
+    const rlimit none{.rlim_cur = 4, .rlim_max = before.rlim_max};  // poll() wants some
+    ASSERT_EQ(::prlimit(guard, RLIMIT_NOFILE, &none, nullptr), 0);
+    free_as_another_client("a");
+    EXPECT_TRUE(eventually(patience, [&] { return is_dead(pids.back()); }));
+    const auto looks = rests_of(guard);
+    EXPECT_TRUE(eventually(patience, [&] { return is_dead(guard) || rests_of(guard) > looks + 20; }));
+    EXPECT_TRUE(command.running());
+    EXPECT_EQ(::prlimit(guard, RLIMIT_NOFILE, &before, nullptr), 0);
+    EXPECT_EQ(outcome_of(command).code, 75);
+    EXPECT_TRUE(all_dead(pids));
+}
+
+// A program that may take the rights of another user, as sudo may.
+constexpr auto as_another_user =
+    "cp \"$(command -v setpriv)\" \"$1/other\" && chmod 4755 \"$1/other\" && chmod 711 \"$1\" && "
+    "exec setpriv --reuid 65533 --clear-groups \"$0\" run --max-hold 1s --grace 100ms a -- "
+    "\"$1/other\" --reuid 65532 sh -c 'echo \"pid: $$\"; exec sleep 100'";
+
+TEST_F(guarded_command, of_another_user_is_waited_for_and_that_is_said) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs the right to become another user";
+    const temp_dir folder;
+    child_process command{{"sh", "-c", as_another_user, HOLDFAST_COMMAND, folder.path().string()},
+                          {{"HOLDFAST_URL", server.url()}}};
+    const auto pid = told(command, "pid");
+    EXPECT_TRUE(
+        command.wait_for_output("1 process of another user cannot be ended, and is waited for", patience))
+        << command.errors();
+    EXPECT_TRUE(is_held("a"));
+    ::kill(pid, SIGKILL);
+    EXPECT_EQ(outcome_of(command).code, 75);
+}
+
 // In a namespace of its own, to which the numbers of /proc mean nothing.
 TEST_F(guarded_command, is_ended_with_its_group_where_proc_is_not_its_own_and_that_is_said) {
     if (!can_unshare()) GTEST_SKIP() << "needs the right to make namespaces";
@@ -325,7 +417,136 @@ TEST_F(guarded_command, is_guarded_where_proc_is_not_mounted) {
 }
 #endif
 
+// --- a guard that stands still -----------------------------------------------------------------
+
+TEST_F(guarded_command, passes_its_status_on_though_somebody_stops_its_guard) {
+    auto command = start({"run", "a", "--", "sh", "-c", "echo \"pid: $$\"; read x; exit 5"});
+    const auto guard = parent_of(told(command, "pid"));
+    ::kill(guard, SIGSTOP);
+    command.write("\n");
+    EXPECT_EQ(outcome_of(command).code, 5);
+    EXPECT_TRUE(is_dead(guard));
+}
+
+TEST_F(guarded_command, is_ended_with_all_that_it_started_though_somebody_stops_its_guard) {
+    auto command = start({"run", "--ttl", "3s", "a", "--", "sh", "-c", family});
+    const auto pids = all_told(command, members);
+    ::kill(parent_of(pids.front()), SIGSTOP);
+    free_as_another_client("a");
+    EXPECT_EQ(outcome_of(command).code, 75);
+    EXPECT_TRUE(all_dead(pids));
+}
+
+// Stands still as under a debugger, of which its parent learns nothing, until the end of this object.
+class held_up {
+  public:
+    explicit held_up(pid_t process) : process_(process) {
+        EXPECT_EQ(::ptrace(PTRACE_SEIZE, process, nullptr, nullptr), 0);
+        EXPECT_EQ(::ptrace(PTRACE_INTERRUPT, process, nullptr, nullptr), 0);
+        int status = 0;
+        EXPECT_EQ(::waitpid(process, &status, __WALL), process);
+        EXPECT_TRUE(WIFSTOPPED(status));
+    }
+    held_up(const held_up&) = delete;
+    held_up& operator=(const held_up&) = delete;
+    ~held_up() { ::ptrace(PTRACE_DETACH, process_, nullptr, nullptr); }
+    // Its parent learns of the end only then.
+    [[nodiscard]] bool is_killed() const {
+        int status = 0;
+        return eventually(patience,
+                          [&] { return ::waitpid(process_, &status, __WALL | WNOHANG) == process_; }) &&
+               WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+    }
+
+  private:
+    pid_t process_;
+};
+
+TEST_F(guarded_command, is_ended_with_all_that_it_started_by_run_in_place_of_a_guard_that_stands_still) {
+    auto command = start({"run", "--ttl", "3s", "a", "--", "sh", "-c", family});
+    const auto pids = all_told(command, members);
+    const held_up guard{parent_of(pids.front())};
+    free_as_another_client("a");
+    EXPECT_TRUE(guard.is_killed());
+    EXPECT_EQ(outcome_of(command).code, 75);
+    EXPECT_TRUE(all_dead(pids));
+}
+
+TEST_F(guarded_command, passes_its_status_on_though_its_guard_stands_still) {
+    auto command = start({"run", "--ttl", "3s", "a", "--", "sh", "-c", "echo \"pid: $$\"; read x; exit 5"});
+    const held_up guard{parent_of(told(command, "pid"))};
+    command.write("\n");
+    EXPECT_TRUE(guard.is_killed());
+    EXPECT_EQ(outcome_of(command).code, 5);
+}
+
+TEST_F(guarded_command, goes_on_when_its_guard_wakes_after_a_deadline_that_was_moved_meanwhile) {
+    auto command = start({"run", "--ttl", "2s", "a", "--", "sh", "-c", "echo \"pid: $$\"; read x; exit 5"});
+    {
+        const held_up guard{parent_of(told(command, "pid"))};
+        for (int i = 0; i < 8; ++i) ASSERT_TRUE(is_renewed());
+    }
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(is_renewed());
+    command.write("\n");
+    EXPECT_EQ(outcome_of(command).code, 5);
+}
+
 // --- a guard that cannot be started -------------------------------------------------------------
+
+// The next process that this one forks is killed before it does anything.
+bool kill_next_fork_of(pid_t process, const std::function<void()>& make_it_fork) {
+    constexpr auto options = static_cast<long>(PTRACE_O_TRACEFORK);
+    if (::ptrace(PTRACE_SEIZE, process, nullptr, options) != 0) return false;
+    make_it_fork();
+    int status = 0;
+    const auto forks = [&] { return status >> 8 == (SIGTRAP | (PTRACE_EVENT_FORK << 8)); };
+    while (!forks()) {
+        const auto changes = [&] { return ::waitpid(process, &status, __WALL | WNOHANG) == process; };
+        if (!eventually(patience, changes) || !WIFSTOPPED(status)) return false;
+        if (!forks()) ::ptrace(PTRACE_CONT, process, nullptr, nullptr);
+    }
+    unsigned long forked = 0;
+    ::ptrace(PTRACE_GETEVENTMSG, process, nullptr, &forked);
+    ::kill(static_cast<pid_t>(forked), SIGKILL);
+    while (::waitpid(static_cast<pid_t>(forked), &status, __WALL) > 0 && !WIFSIGNALED(status)) {
+    }
+    return ::ptrace(PTRACE_DETACH, process, nullptr, nullptr) == 0;
+}
+
+TEST_F(guarded_command, does_not_begin_if_its_guard_is_killed_at_birth_and_that_is_said) {
+    hold_as_another_client("a");
+    auto command = start({"run", "-v", "a", "--", "true"});
+    ASSERT_TRUE(command.wait_for_output("waiting for", patience)) << command.errors();
+    ASSERT_TRUE(kill_next_fork_of(command.pid(), [&] { free_as_another_client("a"); }));
+    const auto ended = outcome_of(command);
+    EXPECT_EQ(ended.code, 70);
+    EXPECT_NE(
+        ended.errors.find("the guard of the command, without which it must not run, cannot be started\n"),
+        std::string::npos)
+        << ended.errors;
+    EXPECT_FALSE(is_held("a"));
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they do not live with so little memory
+TEST_F(guarded_command, keeps_its_lock_when_run_cannot_go_on_for_want_of_memory) {
+    auto command = start({"run", "--ttl", "10m", "--grace", "1m", "a", "--", "sh", "-c",
+                          "trap '' TERM; echo \"pid: $$\"; while :; do sleep 0.1; done"},
+                         // Each piece of memory is asked for anew, none is kept.
+                         {{"GLIBC_TUNABLES",
+                           "glibc.malloc.mmap_threshold=1:glibc.malloc.arena_max=1:"
+                           "glibc.malloc.tcache_count=0"}});
+    const auto pid = told(command, "pid");
+    const rlimit none{.rlim_cur = 0, .rlim_max = RLIM_INFINITY};
+    ASSERT_EQ(::prlimit(command.pid(), RLIMIT_AS, &none, nullptr), 0);
+    command.signal(SIGCONT);  // to have something to do
+    const auto ended = outcome_of(command);
+    EXPECT_EQ(ended.code, 70);
+    EXPECT_EQ(ended.errors,
+              "holdfast: std::bad_alloc: the command is left to its guard, and the lock runs out\n");
+    EXPECT_TRUE(is_held("a"));
+    EXPECT_FALSE(is_dead(pid));
+}
+#endif
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need descriptors of their own
 TEST_F(guarded_command, does_not_begin_where_descriptors_are_missing_for_its_guard_and_one_line_says_so) {

@@ -421,6 +421,24 @@ TEST_F(run_command, verbose_says_for_whom_it_waits) {
     EXPECT_TRUE(waiter.wait_for_output(", pid " + std::to_string(holder.pid()), patience)) << waiter.errors();
 }
 
+TEST_F(run_command, that_waits_obeys_signals_though_nobody_reads_for_whom_it_waits) {
+    hold_as_another_client("a");
+    const temp_dir folder;
+    const auto fifo = (folder.path() / "errors").string();
+    auto command = start_shell("mkfifo " + fifo + "; sleep 100 <" + fifo + " & exec 3>" + fifo +
+                               "; dd if=/dev/zero of=" + fifo +
+                               " bs=64k count=1 2>/dev/null oflag=nonblock; echo \"sleep: $!\";"
+                               " exec \"$0\" run -v a -- true 2>&3");
+    const auto sleeper = pid_told(command, "sleep");
+    // It asks who holds the lock, and wants to say so.
+    EXPECT_TRUE(eventually(patience, [&] {
+        return server.command({"INFO", "commandstats"}).text.find("cmdstat_type:") != std::string::npos;
+    }));
+    command.signal(SIGTERM);
+    EXPECT_EQ(outcome_of(command).code, 128 + SIGTERM);
+    ::kill(sleeper, SIGKILL);
+}
+
 // Who has less time than an answer may take asks once for all; how long that is the settings say.
 TEST_F(run_command, short_wait_is_told_of_where_answers_are_quick) {
     hold_as_another_client("a");

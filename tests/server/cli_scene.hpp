@@ -73,12 +73,16 @@ inline pid_t pid_told(child_process& command, const std::string& name) {
     return std::stoi(command.output().substr(command.output().find(name + ": ") + name.size() + 2));
 }
 
-// It is dead; a zombie is, too.
+// It is dead; a zombie is, too, unless only its main thread has ended.
 inline bool is_dead(pid_t pid) {
-    std::ifstream about{"/proc/" + std::to_string(pid) + "/stat"};
-    std::string line;
-    if (!std::getline(about, line)) return true;
-    return line.substr(line.rfind(')') + 2, 1) == "Z";
+    std::ifstream about{"/proc/" + std::to_string(pid) + "/status"};
+    bool zombie = false;
+    int threads = 0;
+    for (std::string line; std::getline(about, line);) {
+        if (line.starts_with("State:")) zombie = line.find("\tZ") != std::string::npos;
+        if (line.starts_with("Threads:")) threads = std::stoi(line.substr(std::string{"Threads:"}.size()));
+    }
+    return threads == 0 || (zombie && threads == 1);
 }
 
 }  // namespace holdfast::test::cli

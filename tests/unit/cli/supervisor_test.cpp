@@ -48,6 +48,27 @@ TEST_F(SupervisorTest, looks_again_when_term_would_be_due_without_a_renewal) {
     EXPECT_EQ(tell(looked{}).look_again, start_ + 10s - 500ms - 2s);
 }
 
+TEST_F(SupervisorTest, replaces_a_guard_that_does_not_answer_the_order_to_kill) {
+    (void)tell(looked{});
+    lose();
+    (void)tell(looked{});
+    const auto killed = after(2s);
+    ASSERT_EQ(killed.signal, SIGKILL);
+    EXPECT_EQ(killed.look_again, now_ + 1s);
+    EXPECT_FALSE(after(999ms).replace_guard);
+    EXPECT_TRUE(after(1ms).replace_guard);
+    EXPECT_FALSE(after(1h).replace_guard) << "once";
+}
+
+TEST_F(SupervisorTest, lets_a_guard_that_answers_take_its_time) {
+    lose();
+    (void)tell(looked{});
+    (void)tell(ended{0, now_});
+    EXPECT_EQ(tell(looked{}).look_again, now_ + 1s);
+    (void)tell(guard_kills_it{});
+    EXPECT_FALSE(after(1h).replace_guard);
+}
+
 TEST_F(SupervisorTest, lets_a_renewed_command_run_and_gives_its_exit_code) {
     for (int i = 0; i < 100; ++i) {
         const auto todo = after(3s);
