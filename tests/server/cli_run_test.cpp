@@ -425,7 +425,7 @@ TEST_F(run_command, that_waits_obeys_signals_though_nobody_reads_for_whom_it_wai
     hold_as_another_client("a");
     const temp_dir folder;
     const auto fifo = (folder.path() / "errors").string();
-    auto command = start_shell("mkfifo " + fifo + "; sleep 100 <" + fifo + " & exec 3>" + fifo +
+    auto command = start_shell("mkfifo " + fifo + "; sleep 1000 <" + fifo + " & exec 3>" + fifo +
                                "; dd if=/dev/zero of=" + fifo +
                                " bs=64k count=1 2>/dev/null oflag=nonblock; echo \"sleep: $!\";"
                                " exec \"$0\" run -v a -- true 2>&3");
