@@ -248,7 +248,8 @@ int guarded_run::run_the_command() {
         start(watch);
         while (!over_) watch_over(watch);
     } catch (const std::exception& e) {
-        if (child_ && !over_) give_up(e.what());
+        const bool at_work = watch.phase() != run_phase::resting && !over_;
+        if (child_ && at_work) give_up(e.what());
         throw;
     }
     if (child_) terminal_.take_back_from(child_->pid());

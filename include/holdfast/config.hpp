@@ -105,7 +105,7 @@ struct config {
     // is free at once too, and whoever works under it must look at valid() or lost() before each step. true:
     // it stays taken until the lease is released, or its time is over, for work that needs a moment to stop;
     // the operator is told "gave it up" only then, and may remove the lock before. Of leases only: what a
-    // thread holds by lock() is free at once.
+    // thread holds by lock() is free at once, and so is what this very client evicts.
     bool keep_evicted = false;
 
     // Shown by CLIENT LIST behind "holdfast:", the client's id, its pid and its host. Empty: the program's

@@ -309,7 +309,7 @@ std::optional<release_result> cell::let_go(const std::shared_ptr<tenancy>& t, wo
     }
     core_->lose(t, "its time was over when it was released");
     on_lost(t);  // if another thread tells the loss just now, it may not be there yet
-    core_->free_what_is_over(t);
+    if (is_last_hold(t)) core_->free_what_is_over(t);
     return release_result{release_outcome::already_lost, {}};
 }
 
@@ -425,8 +425,17 @@ void cell::on_lost(const std::shared_ptr<tenancy>& t) {
         reads_on = t->read_beside;
     }
     // The reader keeps the key alive, and other readers out while it says that somebody writes.
-    if (reads_on) core_->undo(key_, t->owner, t->lease(), false);
+    if (reads_on && !core_->keeps(*t)) core_->undo(key_, t->owner, t->lease(), false);
     if (next) next->call();
+}
+
+// Where the lock is kept for those who are at work: its nested holds may be, after one of them.
+bool cell::is_last_hold(const std::shared_ptr<tenancy>& t) {
+    if (!core_->keeps(*t)) return true;
+    base::guard lock(mutex_);
+    if (t->open_holds <= 1) return true;
+    --t->open_holds;
+    return false;
 }
 
 void cell::heard(const backend::attempt_answer& answer) {
@@ -456,6 +465,7 @@ std::shared_ptr<waiter> cell::vacate(const std::shared_ptr<tenancy>& t) {
     auto* const it = occupied_by(t);
     if (it == nullptr) return nullptr;
     const auto place = std::move(it->place);
+    t->open_holds = it->holds;
     tenants_.erase(tenants_.begin() + (it - tenants_.data()));
     return gate_.leave(place);
 }

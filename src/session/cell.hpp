@@ -81,6 +81,8 @@ class cell final : public lockable, public std::enable_shared_from_this<cell> {
     friend class background_release;  // likewise gives back
 
     [[nodiscard]] occupancy* occupied_by(const std::shared_ptr<tenancy>& t) REQUIRES(mutex_);
+    // Of a lease that is over.
+    [[nodiscard]] bool is_last_hold(const std::shared_ptr<tenancy>& t);
     // It holds it no more. Returns whose turn it is in the line now, if that has changed.
     [[nodiscard]] std::shared_ptr<waiter> vacate(const std::shared_ptr<tenancy>& t) REQUIRES(mutex_);
     std::optional<outcome> enter_again(const acquisition& how);

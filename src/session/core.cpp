@@ -6,6 +6,7 @@
 #include "session/cell.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <limits>
 #include <utility>
@@ -63,6 +64,7 @@ void core::close() {
     // No lease may look valid when its release reaches the store: somebody else may be granted the lock then.
     for (const auto& t : open) lose(t, "the client was closed");
     for (const auto& t : open) undo(t->key, t->owner, t->lease(), false);
+    free_what_was_evicted();
     base::parker me;
     for (;;) {
         {
@@ -194,23 +196,50 @@ bool core::lose(const std::shared_ptr<tenancy>& t, const std::string& why) {
     return true;
 }
 
+namespace {
+
+// Calls `f` when all of `n` have come.
+class after_the_last {
+  public:
+    after_the_last(std::size_t n, std::function<void()> f) : open_(n), f_(std::move(f)) {}
+    void one_more() {
+        if (open_.fetch_sub(1) == 1) f_();
+    }
+
+  private:
+    std::atomic<std::size_t> open_;
+    std::function<void()> f_;
+};
+
+}  // namespace
+
 bool core::give_up(const owner_id& owner, const std::string& why, const std::function<void()>& say_so) {
     std::vector<std::shared_ptr<tenancy>> held;  // a writer that reads as well has two
-    bool kept = false;
+    bool kept = settings.keep_evicted && say_so != nullptr;
     {
         base::guard lock(mutex_);
         for (const auto& [id, t] : leases_) {
             if (t->owner == owner || t->owner.str().starts_with(owner.str() + '*')) held.push_back(t);
         }
         // Before it is lost: who hears of that may release it at once.
-        kept = settings.keep_evicted && say_so && held.size() == 1 && !held.front()->thread;
-        if (kept) held.front()->tell_operator = say_so;
+        kept = kept &&
+               std::none_of(held.begin(), held.end(), [](const auto& t) { return t->thread != nullptr; });
+        if (kept) {
+            // Each is freed by itself, and the last one tells.
+            const auto last = std::make_shared<after_the_last>(held.size(), say_so);
+            for (const auto& t : held) t->tell_operator = [last] { last->one_more(); };
+            evicted_.insert(evicted_.end(), held.begin(), held.end());
+        }
     }
     const auto found = held.size();
     std::erase_if(held, [&](const auto& t) { return !lose(t, why); });
     // One that has just passed to another thread of ours is that thread's now, by the same owner.
     const bool all = found > 0 && held.size() == found;
     if (kept && all) return true;
+    if (kept) {
+        base::guard lock(mutex_);
+        for (const auto& t : held) t->tell_operator = nullptr;
+    }
     if (all && say_so) say_so();
     for (const auto& t : held) undo(t->key, t->owner, t->lease(), t->stray);
     return all;
@@ -221,9 +250,24 @@ void core::free_what_is_over(const std::shared_ptr<tenancy>& t) {
     {
         base::guard lock(mutex_);
         tell_operator = std::exchange(t->tell_operator, {});
+        std::erase(evicted_, t);
     }
     if (tell_operator) tell_operator();
     undo(t->key, t->owner, t->lease(), t->stray);
+}
+
+bool core::keeps(const tenancy& t) {
+    base::guard lock(mutex_);
+    return t.tell_operator != nullptr;
+}
+
+void core::free_what_was_evicted() {
+    std::vector<std::shared_ptr<tenancy>> all;
+    {
+        base::guard lock(mutex_);
+        all = evicted_;
+    }
+    for (const auto& t : all) free_what_is_over(t);
 }
 
 // Leases that are held for long enough to be asked for: not every short one is worth a connection that

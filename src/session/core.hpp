@@ -19,6 +19,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace holdfast::session {
 
@@ -83,6 +84,8 @@ class core : public std::enable_shared_from_this<core> {
     bool give_up(const owner_id& owner, const std::string& why, const std::function<void()>& say_so = {});
     // A lease that is over is released: if the store does not know yet, that frees it earlier.
     void free_what_is_over(const std::shared_ptr<tenancy>& t);
+    // It was evicted, and config::keep_evicted lets its work stop first.
+    [[nodiscard]] bool keeps(const tenancy& t);
     // Renews now, and goes on as planned: after a hand-over, and to show a new hold count (0: none). This
     // once for no less than `at_least`.
     void renew_now(const std::shared_ptr<tenancy>& t, std::uint32_t holds, milliseconds at_least = {});
@@ -137,6 +140,7 @@ class core : public std::enable_shared_from_this<core> {
     explicit core(config s);
 
     void turn_callers_away();
+    void free_what_was_evicted();
     void finish_callbacks(time_point until);
     void tell_slow();
     void begin_renewal(const std::shared_ptr<tenancy>&) REQUIRES(mutex_);
@@ -180,6 +184,7 @@ class core : public std::enable_shared_from_this<core> {
     std::shared_ptr<io::notifier> other_calls_ GUARDED_BY(mutex_);  // made when first needed
     engine::watchdog timetable_ GUARDED_BY(mutex_);
     std::unordered_map<engine::lease_id, std::shared_ptr<tenancy>> leases_ GUARDED_BY(mutex_);
+    std::vector<std::shared_ptr<tenancy>> evicted_ GUARDED_BY(mutex_);  // and kept until they are released
     engine::lease_id next_id_ GUARDED_BY(mutex_) = 1;
     time_point armed_for_ GUARDED_BY(mutex_) = time_point::max();
     io::timer_id timer_ GUARDED_BY(mutex_);

@@ -99,7 +99,7 @@ std::optional<pursuit::outcome> pursuit::stand_in_line(time_point now) {
         lock.unlock();
         core_.lose(t, "its time was over before the thread that it was passed on to ran");
         cell_->on_lost(t);
-        if (core_.usable()) core_.undo(t->key, t->owner, t->lease(), t->stray);
+        if (core_.usable()) core_.free_what_is_over(t);
         lock.lock();
         stage_ = stage::outside;
         if (!core_.usable()) return closed();

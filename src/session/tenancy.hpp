@@ -66,6 +66,7 @@ class tenancy {
     // Of the store, whether it is still held; guarded by the core.
     enum class question { none, once, once_more /* after the one that is under way */ };
     question asked = question::none;
+    std::uint32_t open_holds = 1;  // when it was lost, and not yet released since; guarded by the cell
     // An operator has ended it, and is told when it is released; guarded by the core.
     std::function<void()> tell_operator;
     engine::kept kept;                             // by the store; passes to the heir; guarded by the core

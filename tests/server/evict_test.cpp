@@ -17,6 +17,12 @@ namespace {
 
 using way = evicted_holder::way;
 
+config keeping_evicted(const redis_server& server) {
+    auto s = settings(server.url());
+    s.keep_evicted = true;
+    return s;
+}
+
 // The holders have been read by then.
 command_predicate last_question_of_a_look(const std::string& name) {
     return [key = "holdfast:f1:{" + name + "}"](const auto& words) {
@@ -162,11 +168,7 @@ TYPED_TEST(evict_of, a_holder_of_its_own_client_is_over_at_once) {
 }
 
 TYPED_TEST(evict_of, a_holder_that_keeps_evicted_locks_stops_before_the_lock_is_free) {
-    client slow{[this] {
-        auto s = settings(this->server.url());
-        s.keep_evicted = true;
-        return s;
-    }()};
+    client slow{keeping_evicted(this->server)};
     this->make_listen(slow);
     auto lock = TypeParam::make(slow, "job");
     lease held = lock.acquire();
@@ -180,11 +182,7 @@ TYPED_TEST(evict_of, a_holder_that_keeps_evicted_locks_stops_before_the_lock_is_
 }
 
 TYPED_TEST(evict_of, a_holder_that_keeps_evicted_locks_for_too_long_is_removed) {
-    client slow{[this] {
-        auto s = settings(this->server.url());
-        s.keep_evicted = true;
-        return s;
-    }()};
+    client slow{keeping_evicted(this->server)};
     this->make_listen(slow);
     auto lock = TypeParam::make(slow, "job");
     lease held = lock.acquire();
@@ -376,6 +374,51 @@ TEST_F(evict_from, a_writer_that_reads_as_well_ends_both) {
     for (const auto& h : end.from) EXPECT_EQ(h.how, way::gave_up);
     EXPECT_FALSE(writes.valid());
     EXPECT_FALSE(reads.valid());
+    EXPECT_FALSE(exists(server, "job"));
+}
+
+TEST_F(evict_from, a_client_that_keeps_evicted_locks_until_the_last_nested_hold_is_released) {
+    client slow{keeping_evicted(server)};
+    make_listen(slow);
+    recursive_mutex lock{slow, "job"};
+    lease outer = lock.acquire();
+    lease inner = lock.acquire(outer);
+    auto end = in_background([&] { return evict(operators, "job"); });
+    ASSERT_TRUE(eventually(patience, [&] { return outer.lost().stop_requested(); }));
+    EXPECT_EQ(inner.release(), release_outcome::already_lost);
+    (void)inspect(slow, "job");  // behind whatever it has sent
+    EXPECT_TRUE(exists(server, "job")) << "the outer work goes on";
+    EXPECT_EQ(outer.release(), release_outcome::already_lost);
+    EXPECT_EQ(end.get().from.at(0).how, way::gave_up);
+    EXPECT_FALSE(exists(server, "job"));
+}
+
+TEST_F(evict_from, a_client_that_keeps_evicted_locks_until_a_writer_neither_writes_nor_reads) {
+    client slow{keeping_evicted(server)};
+    make_listen(slow);
+    shared_mutex lock{slow, "job"};
+    lease writes = lock.acquire();
+    lease reads = lock.acquire_shared(writes);
+    auto end = in_background([&] { return evict(operators, "job"); });
+    ASSERT_TRUE(eventually(patience, [&] { return writes.lost().stop_requested(); }));
+    EXPECT_EQ(writes.release(), release_outcome::already_lost);
+    (void)inspect(slow, "job");  // behind whatever it has sent
+    EXPECT_TRUE(exists(server, "job")) << "it reads";
+    EXPECT_EQ(reads.release(), release_outcome::already_lost);
+    for (const auto& h : end.get().from) EXPECT_EQ(h.how, way::gave_up);
+    EXPECT_FALSE(exists(server, "job"));
+}
+
+TEST_F(evict_from, a_client_that_keeps_evicted_locks_until_it_ends) {
+    auto slow = std::make_unique<client>(keeping_evicted(server));
+    make_listen(*slow);
+    auto lock = std::make_unique<mutex>(*slow, "job");
+    const lease held = lock->acquire();
+    auto end = in_background([&] { return evict(operators, "job"); });
+    ASSERT_TRUE(eventually(patience, [&] { return held.lost().stop_requested(); }));
+    lock.reset();
+    slow.reset();
+    EXPECT_EQ(end.get().from.at(0).how, way::gave_up);
     EXPECT_FALSE(exists(server, "job"));
 }
 
