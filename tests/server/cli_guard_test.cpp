@@ -1,7 +1,7 @@
 // The guard of `holdfast run`: what becomes of a command, and of all that it started, when `holdfast run` is
 // killed or stopped.
 #include "server/cli_scene.hpp"
-#include "support/stalls.hpp"
+#include "server/scene.hpp"
 
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -294,8 +294,9 @@ TEST_F(guarded_command, that_starts_processes_all_the_time_is_gone_before_the_le
     command.pause();
     ASSERT_TRUE(eventually(patience, [&] { return !is_held("a"); }));
     EXPECT_TRUE(is_dead(pid));
-    // Of the last KILL the guard has 200 ms, which a busy machine may keep it from using.
-    EXPECT_TRUE(started.is_over() || taken_by_the_machine() > 100ms);
+    // For the last KILL the guard has 200 ms. Under a sanitizer a look at all processes takes a part of that,
+    // and a busy machine may keep it from using them.
+    EXPECT_TRUE(started.is_over() || slower > 1 || taken_by_the_machine() > 100ms);
     EXPECT_TRUE(eventually(patience, [&] { return started.is_over(); }));
     command.resume();
     EXPECT_EQ(outcome_of(command).code, 75);
