@@ -28,9 +28,9 @@ class sweeps {
     // same processes are met.
     [[nodiscard]] std::chrono::milliseconds pause() const noexcept {
         constexpr std::chrono::milliseconds shortest{10};
-        constexpr std::chrono::milliseconds longest{1000};
+        constexpr std::chrono::milliseconds longest_pause{1000};
         constexpr int doublings = 7;
-        return std::min(shortest * (1 << std::clamp(in_vain_ - many, 0, doublings)), longest);
+        return std::min(shortest * (1 << std::clamp(in_vain_ - many, 0, doublings)), longest_pause);
     }
 
   private:
