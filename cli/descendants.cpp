@@ -287,7 +287,7 @@ descendants::reached descendants::kill(pid_t unreaped) noexcept {
 
 bool descendants::any_is_alive() noexcept {
     siginfo_t about{};
-    // Who does not wait for ends waits for no zombie, but for one of which other threads go on.
+    // Without WEXITED, waitid() counts no zombie, except one whose other threads go on.
     constexpr int alive = WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT | __WALL;
     return ::waitid(P_ALL, 0, &about, alive) == 0 || errno != ECHILD;
 }

@@ -33,7 +33,7 @@ constexpr auto run_examples =
 
 If the lock cannot be renewed, and also if holdfast itself is killed or stopped for too long, CMD and all that it started
 gets TERM, then KILL, before the lock can be somebody else's. A process beside it sees to that ("holdfast: guard of ...").
-So is CMD ended when the lock was taken away, but by then it may be somebody else's; `holdfast evict` waits a second for it.
+CMD is also ended when the lock was taken away, but somebody else may have it by then; `holdfast evict` waits a second.
 It cannot if it is stopped or killed, too (by root, or with the cgroup), nor end a process that has become another
 user's (setuid) or that a service runs (systemd-run, docker). What CMD leaves behind when it ends is left alone.
 

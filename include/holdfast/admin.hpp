@@ -74,10 +74,10 @@ struct eviction {
 // listens (it has waited once, or has held a lock for 50 ms) is asked first: its lease ends at once, it says
 // so, and it releases the lock itself (with config::keep_evicted when its work has stopped). Holders have a
 // second for that, all together; then the lock is removed: until such a holder learns of it, two may believe
-// to hold the lock. Of a fair mutex that is free the dead waiters at the head of the line are removed: those
-// for whom nobody listens, a second later still. Blocks for a second more than the other calls at most, and
-// for two where both happens. Of a semaphore all permits with an owner come back; a number without any is
-// errc::wrong_kind.
+// to hold the lock. If a fair mutex is free, the dead waiters at the head of its line are removed: those for
+// whom nobody listens, a second later still. Blocks for a second more than the other calls at most, and for
+// two where both happens. All permits of a semaphore that have an owner come back; a number without any owner
+// is errc::wrong_kind.
 HOLDFAST_API eviction evict(client& on, const lock_name& name, const evict_options& options = {});
 
 struct examine_options {

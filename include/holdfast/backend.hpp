@@ -218,8 +218,8 @@ struct holder_info {
     std::optional<std::chrono::system_clock::time_point> since;  // when the holder asked for it, by its clock
     presence client = presence::unknown;
     std::string ask_at{};  // where store::ask_to_give_up finds the holder's client; empty: nowhere
-    // Of a permit that was acquired together with others: the first of them, by whose id their client knows
-    // the lease. Empty: `owner`.
+    // A lease of several permits is known to its client by the id of the first one, which stands here. Empty:
+    // by `owner`.
     std::string lease{};
 };
 struct waiter_info {
@@ -242,9 +242,8 @@ struct lock_info {
     std::uint64_t more_holders = 0;     // who were too many to be listed
     std::uint64_t more_waiting = 0;     // likewise
     std::uint64_t bytes = 0;            // the size of a foreign string
-    // Of a fair mutex that is free: how many owners at the head of its line are dead, and for how long
-    // clients of Redisson wait for them yet (empty: for ever). Ours pass over them after
-    // config::fair_liveness.
+    // A fair mutex that is free may have this many dead owners at the head of its line. Clients of Redisson
+    // wait for them for blocked_for yet (empty: for ever), ours for config::fair_liveness.
     std::uint64_t dead_waiters = 0;
     std::optional<milliseconds> blocked_for{};
 

@@ -22,7 +22,7 @@ class line_question {
     [[nodiscard]] const std::string& name() const { return keys_[0]; }
     // Adds what the script said: lock_info::dead_waiters and blocked_for.
     static void read(const redis::outcome&, backend::lock_info&);
-    // Who is absent, or was removed.
+    // Returns the owners that are absent, or were removed.
     [[nodiscard]] static std::vector<std::string> owners(const redis::outcome&);
 
   private:

@@ -82,7 +82,7 @@ class semaphore : public redisson_layout {
         return {};
     }
 
-    // Of a call of semaphore.lua; to stay where it was made.
+    // Owns the words of a call of semaphore.lua. Not movable: the call has views of them.
     class call_words {
       public:
         call_words(std::string_view verb, const semaphore& of, const lock_key& key, const std::string& once,
