@@ -75,26 +75,33 @@ void acquisition::work() {
     } catch (...) {
         failure_ = std::current_exception();
     }
+    if (what == outcome::taken || what == outcome::cancelled) {
+        const auto lost =
+            std::ranges::find_if(locks_, [](const held_lock& one) { return one.hold && !one.hold.valid(); });
+        if (lost != locks_.end()) {
+            lost_lock_ = lost->name;
+            what = outcome::lost;
+        }
+    }
     if (what != outcome::taken) give_back();
     tell({what, {}});
 }
 
 acquisition::outcome acquisition::take_all() {
-    while (true) {
-        for (const auto& name : wanted_.names) {
-            auto& one = locks_.emplace_back();
-            one.name = name;
-            one.lock = lock_of(on_, one.name, wanted_);
-            one.hold = take(one);
-            if (!one.hold) return outcome::conflict;
-            one.waited = std::chrono::floor<std::chrono::milliseconds>(boot_clock::now() - begun_);
-        }
-        // The first may have been lost during the wait for the last: nothing ran under it, so begin again.
-        if (std::ranges::all_of(locks_, [](const held_lock& one) { return one.hold.valid(); }))
-            return outcome::taken;
-        give_back();
-        if (stop_.stop_requested()) return outcome::cancelled;
+    // Without the one that is lost there is no use in waiting for the others, and nothing runs under it that
+    // would have to be ended before it is given back.
+    const auto end_wait = [this] { stop_.request_stop(); };
+    std::deque<std::stop_callback<decltype(end_wait)>> when_lost;
+    for (const auto& name : wanted_.names) {
+        auto& one = locks_.emplace_back();
+        one.name = name;
+        one.lock = lock_of(on_, one.name, wanted_);
+        one.hold = take(one);
+        if (!one.hold) return outcome::conflict;
+        one.waited = std::chrono::floor<std::chrono::milliseconds>(boot_clock::now() - begun_);
+        when_lost.emplace_back(one.hold.lost(), end_wait);
     }
+    return outcome::taken;
 }
 
 lease acquisition::take(held_lock& one) {

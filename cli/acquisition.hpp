@@ -69,6 +69,7 @@ class acquisition {
         pending,
         taken,      // locks() holds all of them
         conflict,   // somebody else had one for the whole wait
+        lost,       // one was lost while another was waited for: lost_lock()
         cancelled,  // by cancel()
         failed,     // see failure()
     };
@@ -96,6 +97,8 @@ class acquisition {
     [[nodiscard]] const std::deque<held_lock>& locks() const noexcept { return locks_; }
     // With taken: releases them in reverse and forgets them. Blocks for a round trip each.
     void give_back() noexcept;
+    // With lost: its name.
+    [[nodiscard]] const std::string& lost_lock() const noexcept { return lost_lock_; }
     // With failed.
     [[nodiscard]] std::exception_ptr failure() const noexcept { return failure_; }
 
@@ -115,6 +118,7 @@ class acquisition {
 
     // Written by the thread that asks, read by the owner once it was told the outcome.
     std::deque<held_lock> locks_;
+    std::string lost_lock_;
     std::exception_ptr failure_;
 
     std::mutex guard_;

@@ -12,7 +12,8 @@ inline constexpr int usage = 64;    // EX_USAGE: a name, duration, option, setti
 inline constexpr int unavailable = 69;  // EX_UNAVAILABLE: no answer, no right, no memory
 inline constexpr int internal = 70;     // EX_SOFTWARE: a bug in holdfast
 inline constexpr int output = 74;       // EX_IOERR: what was asked for cannot be written to stdout
-inline constexpr int lost = 75;  // EX_TEMPFAIL: the lock was lost, or its time was up, while the command ran
+// EX_TEMPFAIL: the lock was lost, or its time was up, while the command ran, or it was lost before that.
+inline constexpr int lost = 75;
 inline constexpr int cannot_execute = 126;
 inline constexpr int not_found = 127;
 

@@ -54,7 +54,7 @@ class guard_process {
     int run() noexcept {
         std::array<pollfd, 3> all{pollfd{guard_link_fd, POLLIN, 0}, pollfd{children_.get(), POLLIN, 0},
                                   pollfd{alarm_.fd(), POLLIN, 0}};
-        hear_orders(all[0]);  // the first is there
+        hear_orders(all[0], boot_clock::now());  // the first is there
         [[maybe_unused]] const auto n = ::write(guard_ready_fd, "!", 1);
         ::close(guard_ready_fd);
         // run may stand still, or not have read yet: it is told as soon as it reads.
@@ -63,11 +63,15 @@ class guard_process {
             ::poll(all.data(), all.size(), longest_wait_ms());
             alarm_.quiet();
             drain_signals();
-            hear_children();
-            hear_orders(all[0]);
-            feed(noticed{});
+            // The time first, the orders last: we may have stood still between any two of these lines, and a
+            // deadline counts only if no order that was sent before it has moved it. The end of the command
+            // is told before anything that is done about the orders.
+            const auto now = boot_clock::now();
+            hear_children(now);
+            hear_orders(all[0], now);
+            feed(noticed{}, now);
             reap_now_and_then();
-            if (ended_ && !over_ && plan_.ends_the_command() && nobody_is_left()) feed(nobody_left{});
+            if (ended_ && !over_ && plan_.ends_the_command() && nobody_is_left()) feed(nobody_left{}, now);
             send_owed();
         }
         reap_all();
@@ -100,7 +104,7 @@ class guard_process {
     // The command stays a zombie until the end: until then its number cannot become another process's, and
     // run may send signals to it. What it started and left behind may end faster than it can be reaped: that
     // must not keep us from the deadlines.
-    void hear_children() noexcept {
+    void hear_children(boot_clock::time_point now) noexcept {
         constexpr int at_a_time = 256;
         siginfo_t about{};
         more_children_ = false;
@@ -125,7 +129,7 @@ class guard_process {
                       .status = exited ? about.si_status : 0,
                       .by_signal = exited ? 0 : about.si_status,
                       .at = boot_clock::now()});
-                feed(command_ended{});
+                feed(command_ended{}, now);
             } else {
                 ::waitpid(about.si_pid, nullptr, 0);
             }
@@ -134,7 +138,7 @@ class guard_process {
 
     // Only the last one counts: where the guard is late, an older deadline may be over that a newer order has
     // moved.
-    void hear_orders(pollfd& link) noexcept {
+    void hear_orders(pollfd& link, boot_clock::time_point now) noexcept {
         if (link.fd < 0) return;
         std::optional<guard_order> last;
         guard_order order;
@@ -143,17 +147,17 @@ class guard_process {
         if (last) {
             if (last->what == guard_order::task::kill && !std::exchange(told_that_it_kills_, true))
                 tell({.what = guard_report::news::kills});
-            feed(ordered{*last});
+            feed(ordered{*last}, now);
         }
         if (got != received::closed) return;
         link.fd = -1;
         owed_.drop_all();
-        feed(link_broken{});
+        feed(link_broken{}, now);
     }
 
-    void feed(const guard_event& what) noexcept {
+    void feed(const guard_event& what, boot_clock::time_point now) noexcept {
         using signal = guard_action::signal;
-        auto todo = plan_.resume(what, boot_clock::now());
+        auto todo = plan_.resume(what, now);
         switch (todo.send) {
             case signal::none: break;
             case signal::term:

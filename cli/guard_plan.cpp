@@ -35,7 +35,7 @@ guard_action guard_plan::resume(const guard_event& what, time_point now) {
                    },
                },
                what);
-    look(now, todo);
+    if (!std::holds_alternative<command_ended>(what)) look(now, todo);
     return todo;
 }
 

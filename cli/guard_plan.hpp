@@ -7,7 +7,8 @@
 
 namespace holdfast::cli {
 
-// What happened. Everything else than `noticed` is a look, too.
+// What happened. Everything is a look, too, but command_ended: a newer order may be waiting, so `noticed`
+// follows when that is heard.
 struct noticed {};
 struct ordered {
     guard_order order;

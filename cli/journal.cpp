@@ -5,9 +5,11 @@
 #include "base/text.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <vector>
 
 namespace holdfast::cli {
 
@@ -34,6 +36,17 @@ void journal::say(std::string_view sentence) {
 
 void journal::mention(std::string_view sentence) {
     if (verbose_) say(sentence);
+}
+
+void journal::wait(std::initializer_list<int> readable) {
+    std::vector<pollfd> all;
+    for (const int fd : readable) all.push_back({fd, POLLIN, 0});
+    for (auto* sink : {&people_, programs_ ? &*programs_ : nullptr}) {
+        if (sink != nullptr && sink->wants_to_write()) all.push_back({sink->fd(), POLLOUT, 0});
+    }
+    ::poll(all.data(), all.size(), -1);
+    people_.flush();
+    if (programs_) programs_->flush();
 }
 
 }  // namespace holdfast::cli

@@ -5,13 +5,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace holdfast::cli {
 
-// Never blocks, see line_sink. Thread safety: none.
+// Only wait() blocks, see line_sink. Thread safety: none.
 class journal {
   public:
     journal(std::optional<int> json_fd, bool verbose);
@@ -28,9 +29,10 @@ class journal {
     // The same, only with --verbose.
     void mention(std::string_view sentence);
 
+    // Blocks until one of the descriptors is readable, and writes what readers were too slow for meanwhile.
+    void wait(std::initializer_list<int> readable);
+
     [[nodiscard]] bool verbose() const noexcept { return verbose_; }
-    [[nodiscard]] line_sink& people() noexcept { return people_; }
-    [[nodiscard]] line_sink* programs() noexcept { return programs_ ? &*programs_ : nullptr; }
 
   private:
     line_sink people_;

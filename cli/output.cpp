@@ -59,11 +59,11 @@ std::string described(const holder_info& holder, const lock_info& lock, system_c
                         : fmt::format(", held {} times", holder.holds);
     if (lock.layout == "shared_mutex") line += holder.writes ? ", writes" : ", reads";
     switch (holder.client) {
-        case backend::presence::connected: line += ", connected"; break;
-        case backend::presence::gone: line += ", not connected"; break;
-        case backend::presence::unknown:
-            // Of a foreign client nothing can be said: its connections do not bear our mark. Ours say since
-            // when.
+        case presence::connected: line += ", connected"; break;
+        case presence::gone: line += ", not connected"; break;
+        case presence::unknown:
+            // Foreign clients do not mark their connections, so nothing is known of them. Ours tell since
+            // when they hold.
             if (holder.since) line += ", nobody tells whether connected";
             break;
     }
@@ -193,9 +193,9 @@ nlohmann::ordered_json to_json(const holder_info& holder) {
     out["pid"] = holder.pid == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(holder.pid);
     out["since"] =
         holder.since ? nlohmann::ordered_json(iso_time(*holder.since)) : nlohmann::ordered_json(nullptr);
-    out["connected"] = holder.client == backend::presence::unknown
+    out["connected"] = holder.client == presence::unknown
                            ? nlohmann::ordered_json(nullptr)
-                           : nlohmann::ordered_json(holder.client == backend::presence::connected);
+                           : nlohmann::ordered_json(holder.client == presence::connected);
     return out;
 }
 

@@ -22,9 +22,9 @@ using rows = std::vector<std::vector<std::string>>;
 // "250ms", "2.5s", "1m30s", "2h05m", "3d4h": rounded to what a person wants to know.
 [[nodiscard]] std::string rough(std::chrono::milliseconds d);
 
-// Who holds the lock, in a few words: "web-3:4242", "another client", with "+2" for more holders.
+// The holder in a few words: "web-3:4242", "another client", with "+2" for more holders.
 [[nodiscard]] std::string holder_text(const lock_info& lock);
-// The same of one holder.
+// The same for one holder.
 [[nodiscard]] std::string holder_text(const holder_info& holder);
 // "1 dead waiter in line blocks it for 7h13m": of a free lock with lock_info::dead_waiters.
 [[nodiscard]] std::string dead_line_text(const lock_info& lock);

@@ -45,7 +45,7 @@ Exit code: that of CMD, or 128 + the signal that ended it; and
   1    somebody else has the lock (-n), or had it all the time (-w); -E changes this
   64   the command line or the configuration is wrong      69   the store cannot be reached or refuses
   74   what was to be printed cannot be written
-  75   the lock was lost, or --max-hold was over, while CMD ran
+  75   the lock was lost, or --max-hold was over, while CMD ran; or a lock was lost before CMD was started
   126  CMD cannot be executed                              127  CMD was not found
 
 Examples:

@@ -75,6 +75,10 @@ std::string run_report::what_becomes_of_it(why_ended why, const std::optional<ch
                                : fmt::format("the command ended with {}", end->status);
 }
 
+void run_report::lost_before_start(const std::string& name) {
+    journal_.say(fmt::format("the lock {} was lost before the command was started", in_quotes(name)));
+}
+
 void run_report::end_of_command(why_ended why, const std::optional<child_ended>& end) {
     const auto names = in_quotes(wanted_.names);
     const std::string done = what_becomes_of_it(why, end);

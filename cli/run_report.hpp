@@ -26,6 +26,7 @@ class run_report {
 
     void taken(const std::deque<held_lock>& locks);
     void events(const std::vector<event>& seen);
+    void lost_before_start(const std::string& name);
     // Why it is being ended, or was: `end` says how it ended, if it has.
     void end_of_command(why_ended why, const std::optional<child_ended>& end);
     void waits_for(const cannot_end& those);

@@ -37,6 +37,7 @@ run_action supervisor::resume(const run_event& what, const lease_view& seen, tim
     }
     // The end of the command comes before the look: there is nothing left to be ended.
     std::visit(overloaded{
+                   [&](const looked&) { look_for_answer_of_guard(now, todo); },
                    [&](const ended& e) { command_ended(e, seen, now, todo); },
                    [&](const ended_by_guard&) {
                        if (phase_ != run_phase::guarded) return;
@@ -48,9 +49,9 @@ run_action supervisor::resume(const run_event& what, const lease_view& seen, tim
                            phase_ != run_phase::ending)
                            return;
                        kill_it(now, todo);
-                       guard_answers_by_ = time_point::max();
+                       guard_owes_answer_ = false;
                    },
-                   [&](const guard_kills_it&) { guard_answers_by_ = time_point::max(); },
+                   [&](const guard_kills_it&) { guard_owes_answer_ = false; },
                    [&](const all_ended&) {
                        if (phase_ != run_phase::clearing) return;
                        phase_ = run_phase::over;
@@ -84,7 +85,6 @@ void supervisor::look(const lease_view& seen, time_point now, run_action& todo) 
         case run_phase::ending:
             if (now >= kill_at()) {
                 kill_it(now, todo);
-                todo.look_again = guard_answers_by_;
             } else {
                 todo.look_again = kill_at();
             }
@@ -100,9 +100,7 @@ void supervisor::look(const lease_view& seen, time_point now, run_action& todo) 
             break;
         case run_phase::killed:
         case run_phase::clearing:
-            todo.replace_guard = now >= guard_answers_by_;
-            if (todo.replace_guard) guard_answers_by_ = time_point::max();
-            todo.look_again = guard_answers_by_;
+            if (guard_owes_answer_) todo.look_again = guard_answers_by_.value_or(now);
             break;
         case run_phase::unguarded:
         case run_phase::over: break;
@@ -152,7 +150,6 @@ void supervisor::end_it(why_ended why, time_point now, run_action& todo) {
     term_at_ = now;
     if (rules_.policy == on_loss::kill || now >= kill_at()) {
         kill_it(now, todo);
-        todo.look_again = guard_answers_by_;
         return;
     }
     phase_ = run_phase::ending;
@@ -163,7 +160,17 @@ void supervisor::end_it(why_ended why, time_point now, run_action& todo) {
 void supervisor::kill_it(time_point now, run_action& todo) {
     phase_ = run_phase::killed;
     todo.signal = SIGKILL;
-    guard_answers_by_ = now + guard_answers_within;
+    todo.look_again = now;  // the guard's time to answer begins when it has the order
+    guard_owes_answer_ = true;
+}
+
+// This process may have stood still itself since it gave the order, or before it did.
+void supervisor::look_for_answer_of_guard(time_point now, run_action& todo) {
+    if (!guard_owes_answer_) return;
+    if (!guard_answers_by_) guard_answers_by_ = now + guard_answers_within;
+    if (now < *guard_answers_by_) return;
+    todo.replace_guard = true;
+    guard_owes_answer_ = false;
 }
 
 // The lease's own end is the limit even for a lease that was taken from us before it: who took it knows no
@@ -216,7 +223,7 @@ void supervisor::command_ended(const ended& how, const lease_view& seen, time_po
     }
     const bool rest = why_ == why_ended::not_yet && now < held_since_ + rules_.at_least;
     if (todo.signal == SIGKILL) {
-        if (phase_ != run_phase::killed) guard_answers_by_ = now + guard_answers_within;
+        if (phase_ != run_phase::killed) guard_owes_answer_ = true;
         phase_ = run_phase::clearing;
     } else {
         phase_ = rest ? run_phase::resting : run_phase::over;

@@ -44,8 +44,8 @@ struct lease_view {
 };
 
 // What happened. Everything else than `looked` is a look, too.
-struct looked {};
-struct told {  // a signal for the command was sent to us
+struct looked {};  // all that the guard has reported by `now` was told before
+struct told {      // a signal for the command was sent to us
     int signal = 0;
 };
 struct stopped {};  // the command was stopped, as a job of a shell
@@ -126,6 +126,7 @@ class supervisor {
     void look(const lease_view& seen, time_point now, run_action& todo);
     void look_while_guarded(const lease_view& seen, time_point now, run_action& todo);
     void kill_it(time_point now, run_action& todo);
+    void look_for_answer_of_guard(time_point now, run_action& todo);
     void end_it(why_ended why, time_point now, run_action& todo);
     void hand_on(int signal, run_action& todo);
     void command_ended(const ended& how, const lease_view& seen, time_point now, run_action& todo);
@@ -140,10 +141,11 @@ class supervisor {
     bool lost_later_ = false;
     int code_ = 0;
     int interrupted_by_ = 0;
-    bool renewed_ = false;                             // the deadline has moved since the first look
-    time_point deadline_{};                            // the latest that was seen while the lease was valid
-    time_point term_at_{};                             // in ending
-    time_point guard_answers_by_ = time_point::max();  // since it was told to kill
+    bool renewed_ = false;                        // the deadline has moved since the first look
+    time_point deadline_{};                       // the latest that was seen while the lease was valid
+    time_point term_at_{};                        // in ending
+    bool guard_owes_answer_ = false;              // to the order to kill
+    std::optional<time_point> guard_answers_by_;  // since the first look after that order
     std::optional<time_point> late_since_;  // the lease runs out, but nothing says that renewing it fails
 };
 

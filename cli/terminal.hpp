@@ -1,4 +1,4 @@
-// Who may read from the terminal: job control, as a shell does it for its jobs.
+// Decides which process group may read from the terminal: job control, as a shell does it for its jobs.
 #pragma once
 
 #include "cli/unique_fd.hpp"

@@ -6,16 +6,16 @@
 #include "cli/exit_codes.hpp"
 #include "cli/guard.hpp"
 #include "cli/journal.hpp"
+#include "cli/lock_wait.hpp"
+#include "cli/lost_pipe.hpp"
 #include "cli/output.hpp"
 #include "cli/overloaded.hpp"
 #include "cli/run_report.hpp"
 #include "cli/terminal.hpp"
 #include "cli/waking.hpp"
 
-#include <holdfast/admin.hpp>
 #include <holdfast/client.hpp>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/uio.h>
@@ -23,7 +23,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <exception>
 #include <functional>
@@ -31,7 +30,6 @@
 #include <stop_token>
 #include <string_view>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 namespace holdfast::cli {
@@ -39,27 +37,6 @@ namespace holdfast::cli {
 namespace {
 
 using std::chrono::milliseconds;
-
-// The pipe whose reading end the command gets as HOLDFAST_LOST_FD: a byte comes, or the other end closes,
-// when the command must no longer count on the lock.
-class lost_pipe {
-  public:
-    lost_pipe() {
-        std::array<int, 2> ends{};
-        if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
-            throw std::system_error(errno, std::generic_category(), "pipe2");
-        }
-        for_command_ = unique_fd{ends[0]};
-        ours_ = unique_fd{ends[1]};
-        ::fcntl(for_command_.get(), F_SETFL, 0);  // a shell's `read <&$HOLDFAST_LOST_FD` waits
-    }
-    void ring() noexcept { [[maybe_unused]] const auto n = ::write(ours_.get(), "!", 1); }
-    [[nodiscard]] int for_command() const noexcept { return for_command_.get(); }
-
-  private:
-    unique_fd for_command_;
-    unique_fd ours_;
-};
 
 // An evicted command is ended before the lock is free.
 config with_time_to_end(config settings) {
@@ -73,16 +50,11 @@ class guarded_run {
         : wanted_(wanted), journal_(wanted.json_fd, wanted.verbose), client_(with_time_to_end(settings)) {}
 
     int run() {
-        if (const auto code = wait_for_locks()) return *code;
+        if (const auto code = waiting_.take_all(locks_)) return *code;
         return run_the_command();
     }
 
   private:
-    // Empty: all are taken.
-    std::optional<int> wait_for_locks();
-    void tell_whom_we_wait_for(const std::string& name);
-    void write_whom_we_wait_for(const std::string& name);
-
     int run_the_command();
     [[noreturn]] static void give_up(std::string_view why) noexcept;
     void start(supervisor& watch);
@@ -96,7 +68,8 @@ class guarded_run {
     void leave_child(const supervisor& watch);
     void feed(supervisor& watch, const run_event& what);
     void feed_last(supervisor& watch, const run_event& what);
-    void feed(supervisor& watch, const run_event& what, const lease_view& seen, boot_clock::time_point now);
+    [[nodiscard]] static run_action decide(supervisor& watch, const run_event& what, const lease_view& seen,
+                                           boot_clock::time_point now);
     void obey(supervisor& watch, const run_action& todo);
     void stop_with_the_command();
     void continue_in_foreground();
@@ -107,8 +80,6 @@ class guarded_run {
     [[nodiscard]] launch how_to_launch(const supervisor& watch) const;
     [[nodiscard]] guard_order order_for(const supervisor& watch) const;
     [[nodiscard]] std::string joined(const std::function<std::string(const held_lock&)>& text) const;
-    // Blocks until one of the descriptors is readable, and flushes what readers were too slow for.
-    void wait(std::initializer_list<int> readable);
 
     const run_request& wanted_;
     lost_pipe lost_;  // first: it gets a number of one digit, which is all that some shells can redirect from
@@ -120,8 +91,7 @@ class guarded_run {
     alarm_clock alarm_;
     client client_;
     event_inbox events_{client_};
-    std::atomic<bool> waiting_{true};
-    std::jthread whom_;
+    lock_wait waiting_{client_, wanted_, signals_, events_, journal_, report_};
     std::optional<acquisition> locks_;
     std::optional<child> child_;
     std::optional<guard_order> last_order_;
@@ -131,109 +101,6 @@ class guarded_run {
     bool stop_now_ = false;
     bool over_ = false;
 };
-
-// --- before ------------------------------------------------------------------------------------
-
-std::optional<int> guarded_run::wait_for_locks() {
-    locks_.emplace(client_, wanted_.locks);
-    std::string told_of;
-    std::string told_why;
-    int cancelled_by = 0;
-    boot_clock::time_point impatient_at;
-    while (true) {
-        wait({signals_.fd(), locks_->fd(), alarm_.fd(), events_.fd()});
-        report_.events(events_.take());
-        while (const auto signal = signals_.next()) {
-            switch (*signal) {
-                case SIGINT:
-                case SIGTERM:
-                case SIGHUP:
-                case SIGQUIT:
-                    // Asked again: whatever may have been granted expires by itself. timeout(1) sends its
-                    // signal twice, to the process and to its group.
-                    if (cancelled_by != 0 && boot_clock::now() < impatient_at) break;
-                    if (cancelled_by != 0) ::_exit(exit_code::by_signal(*signal));
-                    cancelled_by = *signal;
-                    impatient_at = boot_clock::now() + std::chrono::milliseconds{200};
-                    journal_.tell("signal", {{"signal", signal_text(*signal)}});
-                    locks_->cancel();
-                    break;
-                case SIGTSTP: signals_.stop_this_process(); break;
-                default: break;  // for a command that does not run yet
-            }
-        }
-        const auto now = locks_->progress();
-        if (!now.held_up_by.empty() && now.held_up_by != told_why) {
-            told_why = now.held_up_by;
-            journal_.tell("waiting", {{"why", json_text(told_why)}});
-            journal_.say("waiting: " + told_why);
-        }
-        if (!now.waiting_for.empty() && now.waiting_for != told_of) {
-            told_of = now.waiting_for;
-            journal_.tell("waiting", {{"name", json_text(told_of)}});
-            if (journal_.verbose() || has_permits(wanted_.locks.kind))
-                alarm_.set(boot_clock::now() + std::chrono::seconds{1});
-        }
-        pollfd due{alarm_.fd(), POLLIN, 0};
-        if (::poll(&due, 1, 0) > 0) {
-            alarm_.quiet();
-            if (!now.waiting_for.empty()) tell_whom_we_wait_for(now.waiting_for);
-        }
-        if (now.what == acquisition::outcome::pending) continue;
-        waiting_ = false;
-        alarm_.set(boot_clock::time_point::max());
-        if (cancelled_by != 0) {
-            if (now.what == acquisition::outcome::taken) locks_->give_back();
-            return exit_code::by_signal(cancelled_by);
-        }
-        switch (now.what) {
-            case acquisition::outcome::conflict:
-                journal_.tell("conflict", {{"name", json_text(told_of)}});
-                journal_.mention(
-                    fmt::format("did not get {}: somebody else has it", in_quotes(wanted_.names)));
-                return wanted_.conflict_code;
-            case acquisition::outcome::failed: std::rethrow_exception(locks_->failure());
-            case acquisition::outcome::taken: report_.taken(locks_->locks()); return std::nullopt;
-            case acquisition::outcome::cancelled:
-            case acquisition::outcome::pending: return exit_code::internal;  // nobody else cancels
-        }
-    }
-}
-
-// Asking takes round trips, during which signals must be heard. It is a courtesy: where there is no memory or
-// no thread to be had, nothing is said.
-void guarded_run::tell_whom_we_wait_for(const std::string& name) {
-    try {
-        whom_ = std::jthread{[this, name] {
-            try {
-                write_whom_we_wait_for(name);
-            } catch (const std::exception&) {
-                // Nobody is waiting for it.
-            }
-        }};
-    } catch (const std::system_error&) {
-        journal_.mention(fmt::format("waiting for {}", in_quotes(name)));
-    }
-}
-
-void guarded_run::write_whom_we_wait_for(const std::string& name) {
-    std::string holder;
-    try {
-        const auto about = inspect(client_, name);
-        // This wait may well be for ever, and so is told to everybody.
-        const bool unset = has_permits(wanted_.locks.kind) && !wanted_.locks.of && about.layout == "free";
-        if (!unset && !journal_.verbose()) return;
-        if (unset) holder = ": nobody has said how many permits it has; give --of";
-        if (!about.holders.empty()) {
-            holder = ", held by " + process_text(about.holders.front().host, about.holders.front().pid);
-        }
-    } catch (const std::exception&) {
-        // Then it is not known by whom.
-    }
-    if (!waiting_) return;
-    // Not the journal, which is the main thread's. A reader who does not read must not hold up the end.
-    line_sink{STDERR_FILENO}.put(fmt::format("holdfast: waiting for {}{}", in_quotes(name), holder));
-}
 
 // --- during ------------------------------------------------------------------------------------
 
@@ -275,9 +142,10 @@ void guarded_run::give_up(std::string_view why) noexcept {
 }
 
 void guarded_run::start(supervisor& watch) {
-    if (!look_at_leases().valid) {
-        journal_.say(
-            fmt::format("the lock {} was lost before the command was started", in_quotes(wanted_.names)));
+    const auto& locks = locks_->locks();
+    const auto lost = std::ranges::find_if(locks, [](const held_lock& one) { return !one.hold.valid(); });
+    if (lost != locks.end()) {
+        report_.lost_before_start(lost->name);
         return feed(watch, not_started{exit_code::lost});
     }
     wants_terminal_ = terminal_.to_be_given_at_start();
@@ -373,7 +241,7 @@ lease_view guarded_run::look_at_leases() const {
 }
 
 void guarded_run::watch_over(supervisor& watch) {
-    wait({signals_.fd(), alarm_.fd(), lost_bell_.fd(), events_.fd(), child_->fd()});
+    journal_.wait({signals_.fd(), alarm_.fd(), lost_bell_.fd(), events_.fd(), child_->fd()});
     alarm_.quiet();
     lost_bell_.quiet();
     // We may have been stopped for longer than the lease: look at it before any signal.
@@ -459,31 +327,32 @@ void guarded_run::guard_is_gone(supervisor& watch) {
 
 void guarded_run::feed(supervisor& watch, const run_event& what) {
     const auto now = boot_clock::now();
-    feed(watch, what, look_at_leases(), now);
+    obey(watch, decide(watch, what, look_at_leases(), now));
 }
 
 // After what has become of the command: it may have ended before the lock was lost. We may be stopped between
 // any two of these lines, so that is heard after the look at the leases, or else it might be older than the
-// loss.
+// loss; and after `now`, or else a guard could be taken for late whose report is there.
 void guarded_run::feed_last(supervisor& watch, const run_event& what) {
     const auto now = boot_clock::now();
     const auto seen = look_at_leases();
     hear_child(watch);
-    if (!over_) feed(watch, what, seen, now);
-}
-
-void guarded_run::feed(supervisor& watch, const run_event& what, const lease_view& seen,
-                       boot_clock::time_point now) {
-    auto todo = watch.resume(what, seen, now);
-    // The guard needs the next deadline long before the last one is near.
-    if (watch.phase() == run_phase::guarded && seen.valid)
-        todo.look_again = std::min(todo.look_again, now + (seen.deadline - now) / 2);
+    if (over_) return;
+    auto todo = decide(watch, what, seen, now);
     if (child_) {
         if (const auto again = child_->replace_late_guard(now))
             todo.look_again = std::min(todo.look_again, *again);
     }
     obey(watch, todo);
-    if (child_) instruct_guard(watch);
+}
+
+run_action guarded_run::decide(supervisor& watch, const run_event& what, const lease_view& seen,
+                               boot_clock::time_point now) {
+    auto todo = watch.resume(what, seen, now);
+    // The guard needs the next deadline long before the last one is near.
+    if (watch.phase() == run_phase::guarded && seen.valid)
+        todo.look_again = std::min(todo.look_again, now + (seen.deadline - now) / 2);
+    return todo;
 }
 
 // What a command leaves behind when it ends in good order is no affair of ours, but worth a word.
@@ -517,6 +386,7 @@ void guarded_run::obey(supervisor& watch, const run_action& todo) {
     stop_now_ = stop_now_ || todo.stop_with_it;
     alarm_.set(todo.look_again);
     over_ = todo.give_back;
+    if (child_) instruct_guard(watch);
 }
 
 void guarded_run::stop_with_the_command() {
@@ -570,17 +440,6 @@ void guarded_run::give_back(supervisor& watch) {
         watch.gave_back(result.outcome == release_outcome::already_lost);
         journal_.tell("released", {{"name", json_text(one.name)}, {"outcome", said}});
     }
-}
-
-void guarded_run::wait(std::initializer_list<int> readable) {
-    std::vector<pollfd> all;
-    for (const int fd : readable) all.push_back({fd, POLLIN, 0});
-    for (auto* sink : {&journal_.people(), journal_.programs()}) {
-        if (sink != nullptr && sink->wants_to_write()) all.push_back({sink->fd(), POLLOUT, 0});
-    }
-    ::poll(all.data(), all.size(), -1);
-    journal_.people().flush();
-    if (journal_.programs() != nullptr) journal_.programs()->flush();
 }
 
 }  // namespace

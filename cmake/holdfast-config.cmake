@@ -1,7 +1,7 @@
 # find_package(holdfast) gives the target holdfast::holdfast: the shared library, or after
 # set(holdfast_USE_STATIC_LIBS ON) the static one.
 
-# A target cannot change. Who did not say which library takes the one that is there.
+# A target cannot change. A caller that names no library gets the one that is there.
 if(TARGET holdfast::holdfast)
     get_target_property(_holdfast_kind holdfast::holdfast TYPE)
     if(DEFINED holdfast_USE_STATIC_LIBS

@@ -301,7 +301,7 @@ constexpr auto of_rungs = std::to_array<translation>({
      "必须所有服务器都加锁成功，所以任何一台都能单独造成失败：三台比一台更容易出故障。"},
     {"Two of three are enough. Two holders cannot have two of three each.",
      "三台中有两台就够了。不可能有两个持有者各占三台中的两台。"},
-    {"Of a redlock most servers are enough here too. A multi_lock would need all three as well: it is for "
+    {"Most servers of a redlock are enough here too. A multi_lock would need all three as well: it is for "
      "several locks that belong together, and not for one lock on several servers.",
      "这里的 redlock 同样只需多数服务器。multi_lock 也需要全部三台：它用于需要一起获取的多把锁，"
      "而不是放在多台服务器上的一把锁。"},

@@ -127,7 +127,7 @@ bool director::wait_beyond_ttl() {
         if (boot_clock::now() > end) return false;
         const auto before = boot_clock::now();
         listen(look_gap);
-        // Who is to renew was not let run either.
+        // The thread that renews did not run either.
         if (boot_clock::now() - before > ttl_ / 4) throw too_slow("the machine stood still");
     }
     return true;

@@ -236,8 +236,8 @@ class director {
     void hear(process& from);
     void take(process& from, const report& seen);
     void fault(const process& who, const std::string& text);
-    // Who asks many servers goes on when most have answered, and who is refused when it gives back what
-    // cannot count: waits until all have done what they were asked, so that the same is seen in every run.
+    // A client of many servers goes on when most have answered, or gives back when it is refused: this waits
+    // until all servers have done what they were asked, so that every run shows the same.
     void settle(const process& who);
     [[nodiscard]] bool is_settled(std::size_t number, const process& who);
     // Reads the keys; `changed` is when they did, if they have and it is known.

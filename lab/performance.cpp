@@ -171,7 +171,7 @@ class performance {
         by_.stop(point::ready);
         try {
             how_.lock();
-            // Who knows when it ends comes from a library, whose commands are not seen here.
+            // A scheme that knows when its lock ends is a library, whose commands are not seen here.
             const bool seen = by_.last_answer() && !how_.holds_until();
             tell_belief(report::kind::believes, seen ? *by_.last_answer() : boot_clock::now());
             by_.stop(point::in_cs);

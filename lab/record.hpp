@@ -99,7 +99,7 @@ class recorder {
     void clear_places();
     // Whose the key is there from here on; empty: it is gone.
     void owned_by(std::size_t place, const std::string& who, instant at);
-    // Who has most of the places, more than half; empty: nobody.
+    // The owner of more than half of the places; empty if there is none.
     [[nodiscard]] std::string owner() const;
     [[nodiscard]] const std::string& owner_at(std::size_t place) const { return owners_.at(place).who; }
 

@@ -44,7 +44,7 @@ struct part {
     [[nodiscard]] std::string url() const { return urls().front(); }
 };
 
-// Who carries a scheme out: it reports what is sent, and stands still where the director wants it to.
+// Carries out a scheme: reports what is sent, and stops where the director wants it to.
 class performer {
   public:
     performer() = default;

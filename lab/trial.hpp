@@ -39,7 +39,7 @@ struct casting {
     std::string scheme;
     role as = role::flawed;
 };
-// Who plays it: the scheme with the flaw, its cure if there is one, holdfast.
+// The cast: the scheme with the flaw, its cure if there is one, and holdfast.
 [[nodiscard]] std::vector<casting> cast_of(const schedule& what);
 
 }  // namespace holdfast::lab

@@ -48,14 +48,14 @@ Examples:
   holdfast doctor --json | jq -r ".findings[].mending"       only how to mend)";
 
 constexpr std::array kind_words{
-    std::pair{"mutex", backend::kind::native},
-    std::pair{"recursive", backend::kind::recursive},
-    std::pair{"fair", backend::kind::fair},
-    std::pair{"fenced", backend::kind::recursive_fenced},
-    std::pair{"shared", backend::kind::shared_write},
-    std::pair{"semaphore", backend::kind::semaphore},
-    std::pair{"permits", backend::kind::permit_semaphore},
-    std::pair{"latch", backend::kind::latch},
+    std::pair{"mutex", kind::native},
+    std::pair{"recursive", kind::recursive},
+    std::pair{"fair", kind::fair},
+    std::pair{"fenced", kind::recursive_fenced},
+    std::pair{"shared", kind::shared_write},
+    std::pair{"semaphore", kind::semaphore},
+    std::pair{"permits", kind::permit_semaphore},
+    std::pair{"latch", kind::latch},
 };
 
 struct doctor_options {

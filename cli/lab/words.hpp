@@ -23,7 +23,7 @@ struct verdict {
 // Before the reason why holdfast did not play.
 inline constexpr std::string_view not_played = "Not played:";
 
-// Of a stop point that every scheme has: what it means. Of the others: empty.
+// What a stop point means that every scheme has; empty for one that only some have.
 [[nodiscard]] std::string_view meaning_of(std::string_view stop);
 
 [[nodiscard]] std::string milliseconds_of(instant t);

@@ -1,10 +1,11 @@
 // Looking at locks and taking them away: for operators and their tools.
 #pragma once
 
-#include <holdfast/backend.hpp>
 #include <holdfast/client.hpp>
 #include <holdfast/examination.hpp>
 #include <holdfast/export.hpp>
+#include <holdfast/kind.hpp>
+#include <holdfast/lock_info.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -14,20 +15,15 @@
 
 namespace holdfast {
 
-using backend::holder_info;
-using backend::lock_info;
-using backend::waiter_info;
-
 // Every call blocks for a few round trips, at most config::answer_timeout each, and throws holdfast::error.
 
-// Who holds and who waits. A name that nobody holds gives a lock_info with layout "free".
+// The holders and the waiters of a lock. A name that nobody holds gives a lock_info with layout "free".
 [[nodiscard]] HOLDFAST_API lock_info inspect(client& on, const lock_name& name);
 
 // Locks whose names match a glob ('*', '?'), in no order, without queues. Does not hold up the server (SCAN).
 // Also fair mutexes that are free and have dead_waiters, as "free".
 // Strings of other clients are left out: without a form of their own, locks among them cannot be told from
 // data. listed::foreign_texts adds those that expire and look like the token of a lock.
-using backend::listed;
 [[nodiscard]] HOLDFAST_API std::vector<lock_info> list(client& on, const std::string& glob = "*",
                                                        listed which = listed::locks);
 
@@ -82,7 +78,8 @@ HOLDFAST_API eviction evict(client& on, const lock_name& name, const evict_optio
 
 struct examine_options {
     std::optional<lock_name> name;  // also look up the user's rights to the keys and channels of this lock
-    std::optional<backend::kind> kind;  // of that lock; else those of a mutex count, and others are mentioned
+    std::optional<holdfast::kind>
+        kind;  // of that lock; else those of a mutex count, and others are mentioned
 };
 
 // What endangers locks on this client's servers, how to mend it, and which promise falls without it; all

@@ -271,12 +271,12 @@ class async_waiting final : public async_on<boost::asio::associated_executor_t<H
 
 // How long an acquisition waits, from its beginning.
 struct async_wait {
-    enum class kind { none, limited, without_limit } of;
+    enum class limit { no_wait, limited, without_limit } wait;
     std::chrono::duration<double> time{};
 
     [[nodiscard]] boot_clock::time_point from_now() const {
-        if (of == kind::limited) return async_access::after(time);
-        return of == kind::none ? boot_clock::time_point::min() : boot_clock::time_point::max();
+        if (wait == limit::limited) return async_access::after(time);
+        return wait == limit::no_wait ? boot_clock::time_point::min() : boot_clock::time_point::max();
     }
 };
 
@@ -358,8 +358,8 @@ auto async_acquire(leasable& lock, const async_wait& wait, const acquire_options
 // Waits until the lock is held. Signature of completion: void(boost::system::error_code, lease).
 template <class Token>
 auto async_acquire(detail::leasable& lock, const acquire_options& options, Token&& token) {
-    using kind = detail::async_wait::kind;
-    return detail::async_acquire(lock, {kind::without_limit}, options, std::forward<Token>(token));
+    using limit = detail::async_wait::limit;
+    return detail::async_acquire(lock, {limit::without_limit}, options, std::forward<Token>(token));
 }
 template <class Token>
 auto async_acquire(detail::leasable& lock, Token&& token) {
@@ -369,8 +369,8 @@ auto async_acquire(detail::leasable& lock, Token&& token) {
 // Asks once. An empty lease without an error: somebody else has it.
 template <class Token>
 auto async_try_acquire(detail::leasable& lock, const acquire_options& options, Token&& token) {
-    using kind = detail::async_wait::kind;
-    return detail::async_acquire(lock, {kind::none}, options, std::forward<Token>(token));
+    using limit = detail::async_wait::limit;
+    return detail::async_acquire(lock, {limit::no_wait}, options, std::forward<Token>(token));
 }
 template <class Token>
 auto async_try_acquire(detail::leasable& lock, Token&& token) {
@@ -382,8 +382,8 @@ auto async_try_acquire(detail::leasable& lock, Token&& token) {
 template <class Rep, class Period, class Token>
 auto async_try_acquire_for(detail::leasable& lock, const std::chrono::duration<Rep, Period>& wait,
                            const acquire_options& options, Token&& token) {
-    using kind = detail::async_wait::kind;
-    return detail::async_acquire(lock, {kind::limited, wait}, options, std::forward<Token>(token));
+    using limit = detail::async_wait::limit;
+    return detail::async_acquire(lock, {limit::limited, wait}, options, std::forward<Token>(token));
 }
 template <class Rep, class Period, class Token>
 auto async_try_acquire_for(detail::leasable& lock, const std::chrono::duration<Rep, Period>& wait,
@@ -404,13 +404,13 @@ template <class Token>
 auto async_wait(const latch& of, Token&& token) {
     return boost::asio::async_initiate<Token, void(boost::system::error_code, bool)>(
         detail::begin_wait{}, token, detail::async_access::wait_for(of),
-        detail::async_wait{detail::async_wait::kind::without_limit});
+        detail::async_wait{detail::async_wait::limit::without_limit});
 }
 template <class Rep, class Period, class Token>
 auto async_wait_for(const latch& of, const std::chrono::duration<Rep, Period>& time, Token&& token) {
     return boost::asio::async_initiate<Token, void(boost::system::error_code, bool)>(
         detail::begin_wait{}, token, detail::async_access::wait_for(of),
-        detail::async_wait{detail::async_wait::kind::limited, time});
+        detail::async_wait{detail::async_wait::limit::limited, time});
 }
 
 // Signature of completion: void(boost::system::error_code, std::int64_t), with what is left.

@@ -26,8 +26,8 @@ struct config {
     //                         whoever has most of 3 to 15 independent servers has the lock; each has a URL of
     //                         a Redis form above. redlock.hpp makes it of a list. Options, which come
     //                         first: node_timeout=50ms, longest_lease=60s, restarts=quarantined|trusted and
-    //                         name=..., as redlock_options says. Of the settings below `connections` is 1 for
-    //                         each member, and `lease` at most longest_lease
+    //                         name=..., as redlock_options says. Among the settings below, `connections` is 1
+    //                         for each member, and `lease` at most longest_lease
     // Options of all Redis forms: connect_timeout, command_timeout (durations such as 500ms or 2s; a
     // connection that is silent for a command_timeout although it owes an answer is given up).
     // Options of the sentinel forms: sentinel_user, sentinel_password.
@@ -40,7 +40,7 @@ struct config {
     //                  `replicas` as well
     //   longest_lease  of all clients, the same everywhere; longer ones are refused. 60s; with grace 1h at
     //                  most
-    // Who waits, waits that out; who does not hears errc::quarantined. docs/safety.md has the rules.
+    // Waiters sit that out; a caller that does not wait gets errc::quarantined (docs/safety.md).
     // Option of clusters: sharded=auto|on|off, whether Redisson's kinds of lock are announced on sharded
     //   channels, as Redisson's shardedSubscriptionMode: both sides must say the same. A mutex always is.
     // Options of the forms in TLS, whose files are read once, by the client's constructor:
@@ -80,9 +80,9 @@ struct config {
     // mutex does so without a word to the store, other kinds ask it first. 1: never passed on. 1 to 16.
     unsigned local_turns = 16;
 
-    // Who waits for a fair_mutex and does not ask for this long is taken for dead and loses its place: so
-    // much a killed waiter costs those behind it when its turn comes. 100 ms to 5 min; twice the poll gap if
-    // that is more.
+    // A waiter of a fair_mutex that does not ask for this long is taken for dead and loses its place: that
+    // is what a killed waiter costs those behind it when its turn comes. 100 ms to 5 min; twice the poll gap
+    // if that is more.
     milliseconds fair_liveness{5'000};
 
     // Connections for commands; a lock's commands all go over the same one. One serves many threads best,

@@ -18,9 +18,10 @@
 //   examination.hpp   what examine finds: severity, promise, finding
 //   async.hpp         acquire and release with Boost.Asio's completion tokens; to be included by itself
 //   fence_check.hpp  for the resource that a lock guards: a script and a statement that refuse old fences
+//   kind.hpp          the kinds of lock
+//   lock_info.hpp     what inspect and list give: holders, waiters, counters
 //   types.hpp         lock_name, owner_id, fence, boot_clock
 //   version.hpp       which holdfast this is, for #if
-//   backend.hpp       the seam, for authors of stores
 // Parts of the others, from which users need nothing: async_access.hpp, callback.hpp, export.hpp,
 // leasable.hpp
 #pragma once
@@ -32,8 +33,10 @@
 #include <holdfast/event.hpp>
 #include <holdfast/examination.hpp>
 #include <holdfast/fence_check.hpp>
+#include <holdfast/kind.hpp>
 #include <holdfast/latch.hpp>
 #include <holdfast/lease.hpp>
+#include <holdfast/lock_info.hpp>
 #include <holdfast/multi_lock.hpp>
 #include <holdfast/mutex.hpp>
 #include <holdfast/redlock.hpp>

@@ -15,7 +15,7 @@ namespace holdfast {
 //
 // Not a lock: nobody owns it, and it has no time limit. All members block for a round trip, at most
 // config::answer_timeout, wait() for longer; they throw holdfast::error. What is repeated because its answer
-// was lost counts once. Who waits also asks at least each config::poll_gap.
+// was lost counts once. A waiter also asks at least each config::poll_gap.
 //
 // A server that loses its data opens every latch, as with Redisson: without the key it is at zero. Give it a
 // name of its own: a semaphore of that name with no permits free cannot be told from a latch at zero.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/export.hpp>
+#include <holdfast/kind.hpp>
 #include <holdfast/lease.hpp>
 #include <holdfast/replication.hpp>
 #include <holdfast/types.hpp>
@@ -57,19 +58,6 @@ class HOLDFAST_API leasable {
 
   protected:
     using time_point = boot_clock::time_point;
-    // The kinds of backend.hpp, for headers that know no stores.
-    enum class layout {
-        native,
-        native_fenced,
-        recursive,
-        recursive_fenced,
-        fair,
-        shared_read,
-        shared_write,
-        semaphore,
-        permit_semaphore,
-        latch
-    };
     struct choices {
         std::optional<std::chrono::milliseconds> ttl{};
         std::optional<bool> renew{};
@@ -78,7 +66,7 @@ class HOLDFAST_API leasable {
         replication replicas{};
     };
 
-    leasable(client& on, lock_name name, layout keys, choices chosen);
+    leasable(client& on, lock_name name, kind of, choices chosen);
     leasable(std::shared_ptr<session::lockable> on, choices chosen);
     ~leasable();
 

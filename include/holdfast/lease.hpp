@@ -26,7 +26,8 @@ struct acquire_options {
     std::optional<bool> renew{};
     // Ends the wait with errc::cancelled when asked to.
     std::stop_token stop{};
-    // Of a semaphore: how many. 1 or more; beyond 1 errc::invalid_argument for every other lock.
+    // How many permits of a semaphore to take: 1 or more. For every other lock more than 1 is
+    // errc::invalid_argument.
     std::uint32_t permits = 1;
 };
 
@@ -93,7 +94,7 @@ class [[nodiscard]] HOLDFAST_API lease {
     [[nodiscard]] holdfast::strength strength() const noexcept;
     [[nodiscard]] const owner_id& owner() const noexcept;
     // Replicas that had confirmed the grant when it was given: 0 unless the lock asks for some
-    // (replication.hpp). Of a multi_lock, the fewest.
+    // (replication.hpp). For a multi_lock: the fewest.
     [[nodiscard]] std::uint32_t acks() const noexcept;
 
     // Gives the lock back. Blocks for a round trip, at most config::answer_timeout. Never throws for

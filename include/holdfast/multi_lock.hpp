@@ -79,8 +79,8 @@ class HOLDFAST_API multi_lock : public detail::exclusive {
     // Throws errc::invalid_argument for none, and for a lock that is given twice.
     explicit multi_lock(std::span<const detail::leasable* const> locks, multi_options options = {});
 
-    // Of the locks, in the order in which they were given. `held` is a lease of this multi_lock, else
-    // errc::not_owner is thrown.
+    // The fences of the locks, in the order in which the locks were given. `held` is a lease of this
+    // multi_lock, else errc::not_owner is thrown.
     [[nodiscard]] std::vector<fence> fences(const lease& held) const;
     // The same for how each of them stands: which one was lost, when the lease is.
     [[nodiscard]] std::vector<lease_state> states(const lease& held) const;

@@ -15,9 +15,9 @@ struct redlock_options {
     // round trip. A member that takes longer has no vote. 1 ms to 10 s.
     std::chrono::milliseconds node_timeout{50};
 
-    // No lease may be longer; a member that was started anew or promoted has no vote on new grants until so
-    // much time has passed since then, for it may have forgotten a lock. Who may wait waits for that, who may
-    // not is told errc::quarantined. The same for all clients. 10 ms to 24 h.
+    // No lease may be longer; a member that was started anew or promoted has no vote on new grants
+    // until that much time has passed since then, for it may have forgotten a lock. Callers that may wait do
+    // so; others get errc::quarantined. The same for all clients. 10 ms to 24 h.
     std::chrono::milliseconds longest_lease{60'000};
 
     enum class restarts {

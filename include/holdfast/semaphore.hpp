@@ -40,7 +40,7 @@ class HOLDFAST_API any_semaphore : public leasable {
     [[nodiscard]] std::int64_t available_permits();
 
   protected:
-    any_semaphore(client& on, lock_name name, layout keys, const semaphore_options& options);
+    any_semaphore(client& on, lock_name name, kind of, const semaphore_options& options);
     ~any_semaphore() = default;
 };
 

@@ -44,7 +44,7 @@ class HOLDFAST_API lock_name {
     std::string bytes_;
 };
 
-// Who holds or wants a lock: what the store compares before it releases. New for every acquisition
+// The identity of a holder or waiter: what the store compares before it releases. New for every acquisition
 // that reaches the store. The store says how it is written.
 class owner_id {
   public:

@@ -28,7 +28,7 @@ constexpr std::array multilock_schedules{
         .why_cured = "Two of three are enough. Two holders cannot have two of three each.",
         .ours = "holdfast_redlock",
         .why_ours =
-            "Of a redlock most servers are enough here too. A multi_lock would need all three as well: "
+            "Most servers of a redlock are enough here too. A multi_lock would need all three as well: "
             "it is for several locks that belong together, and not for one lock on several servers.",
     },
 };

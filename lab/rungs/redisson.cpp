@@ -64,8 +64,8 @@ bool lost_message(director& d) {
     d.step("B goes on, and gets the lock");
     b.resume();
     if (const auto at = b.arrive(); at != point::in_cs) throw play_broken(fmt::format("B stands at {}", at));
-    // Who was told of it, or asked by itself, comes soon; who sleeps until the TTL that it was answered has
-    // two thirds of it before it at least.
+    // A waiter that got a message, or asked by itself, comes soon. One that sleeps until the TTL of its last
+    // answer has at least two thirds of the TTL before it.
     return d.believes_since(b) - unlocked > d.ttl() / 3;
 }
 

@@ -1,4 +1,5 @@
-// Bronze: SETNX takes the key, DEL gives it back. Who is refused sleeps for a moment and calls itself again.
+// Bronze: SETNX takes the key, DEL gives it back. A refused caller sleeps for a moment and calls itself
+// again.
 #include "lab/schemes/schemes.hpp"
 
 namespace holdfast::lab {

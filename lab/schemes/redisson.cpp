@@ -1,5 +1,6 @@
 // Redisson's way: a hash of owner and count, an owner that is unique everywhere, and a watchdog that renews
-// the key while its holder lives. Who is refused sleeps until a message, or until the key would end.
+// the key while its holder lives. A refused caller sleeps until a message comes, or until the key would
+// expire.
 #include "lab/every.hpp"
 #include "lab/schemes/schemes.hpp"
 

@@ -37,13 +37,15 @@ finding of_this_machine(std::chrono::microseconds stepped) {
 lock_info inspect(client& on, const lock_name& name) {
     return detail::look<lock_info>(
         *on.session(), detail::answers_to_inspect, "inspecting \"" + name.printable() + "\" failed",
-        [&](auto& store, auto until, auto done) { store.inspect(name, until, std::move(done)); });
+        [&](auto& there, auto until, auto done) {
+            there.inspect(name, backend::holders_shown::some, until, std::move(done));
+        });
 }
 
 std::vector<lock_info> list(client& on, const std::string& glob, listed which) {
     return detail::look<std::vector<lock_info>>(
         *on.session(), answers_to_list, "listing \"" + base::printable(glob) + "\" failed",
-        [&](auto& store, auto until, auto done) { store.list(glob, which, until, std::move(done)); });
+        [&](auto& there, auto until, auto done) { there.list(glob, which, until, std::move(done)); });
 }
 
 examination examine(client& on, const examine_options& options) {
@@ -54,7 +56,7 @@ examination examine(client& on, const examine_options& options) {
     const base::step_watch own_clock;
     auto all = detail::look<examination>(
         *on.session(), answers_to_examine, "the store cannot be examined",
-        [&](auto& store, auto until, auto done) { store.examine(wanted, until, std::move(done)); });
+        [&](auto& there, auto until, auto done) { there.examine(wanted, until, std::move(done)); });
     if (!all.servers.empty()) all.findings.push_back(of_this_machine(own_clock.stepped()));
     return all;
 }

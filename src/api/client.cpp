@@ -69,7 +69,7 @@ event_subscription client::on_event(std::function<void(const event&)> tell) {
     return core_->listen(std::move(tell));
 }
 
-client_stats client::stats() const { return core_->counts.snapshot(core_->store().seen().requests); }
+client_stats client::stats() const { return core_->counts.snapshot(core_->store().statistics().requests); }
 
 const config& client::settings() const noexcept { return core_->settings; }
 

@@ -77,13 +77,14 @@ class evicting {
     }
 
     lock_info inspect() {
-        return look<lock_info>(
-            [&](auto& store, auto until, auto done) { store.inspect_all(name_, until, std::move(done)); });
+        return look<lock_info>([&](auto& there, auto until, auto done) {
+            there.inspect(name_, backend::holders_shown::all, until, std::move(done));
+        });
     }
 
     std::vector<std::string> line(const std::vector<std::string>& absent) {
-        return look<std::vector<std::string>>([&](auto& store, auto until, auto done) {
-            store.clear_line(name_, absent, until, std::move(done));
+        return look<std::vector<std::string>>([&](auto& there, auto until, auto done) {
+            there.clear_line(name_, absent, until, std::move(done));
         });
     }
 
@@ -139,8 +140,8 @@ class evicting {
     void ask(open_holder& h) {
         if (h.who.ask_at.empty()) return;
         try {
-            const auto said = look<backend::asked>([&](auto& store, auto until, auto done) {
-                store.ask_to_give_up(name_, h.who, until, std::move(done));
+            const auto said = look<backend::asked>([&](auto& there, auto until, auto done) {
+                there.ask_to_give_up(name_, h.who, until, std::move(done));
             });
             h.told = h.told || said.listeners > 0;
             h.gave_up = h.gave_up || said.gave_up;
@@ -184,7 +185,7 @@ class evicting {
             if (h.holds) owners.push_back(h.who.owner);
         if (owners.empty()) return {};
         return look<std::vector<backend::evicted>>(
-            [&](auto& store, auto until, auto done) { store.evict(name_, owners, until, std::move(done)); });
+            [&](auto& there, auto until, auto done) { there.evict(name_, owners, until, std::move(done)); });
     }
 
     // A holder that nobody told and that did not have to be removed has ended by itself.

@@ -8,7 +8,7 @@ namespace holdfast {
 using backend::adjustment;
 using detail::adjust;
 
-latch::latch(client& on, lock_name name) : leasable(on, std::move(name), layout::latch, {{}, false, false}) {}
+latch::latch(client& on, lock_name name) : leasable(on, std::move(name), kind::latch, {{}, false, false}) {}
 
 bool latch::try_set_count(std::int64_t count) {
     if (count < 1) throw error(errc::invalid_argument, "the count of a latch must be 1 or more");

@@ -14,12 +14,10 @@ void leasable::check(const choices& chosen) {
         throw error(errc::invalid_argument, "replication::within must be 1 ms or more");
 }
 
-leasable::leasable(client& on, lock_name name, layout keys, choices chosen) : chosen_(chosen) {
+leasable::leasable(client& on, lock_name name, kind of, choices chosen) : chosen_(chosen) {
     on.session()->check_usable();
-    static_assert(static_cast<int>(layout::latch) == static_cast<int>(backend::kind::latch));
-    const auto kind = static_cast<backend::kind>(keys);  // the same list, in a header that knows no stores
     check(chosen_);
-    on_ = on.session()->cell_of({kind, std::move(name)});
+    on_ = on.session()->cell_of({of, std::move(name)});
 }
 
 leasable::leasable(std::shared_ptr<session::lockable> on, choices chosen)

@@ -4,8 +4,8 @@
 #include "base/text.hpp"
 #include "session/ask.hpp"
 #include "session/core.hpp"
+#include "store/inspection.hpp"
 
-#include <holdfast/backend.hpp>
 #include <holdfast/error.hpp>
 
 #include <optional>
@@ -18,14 +18,16 @@ namespace holdfast::detail {
 // Looking takes several round trips; it is given the time of so many answers.
 inline constexpr int answers_to_inspect = 4;
 
-// `send` gets the store, the time until which it waits, and a handler. `failed` begins the sentence of an
-// error.
+// `send` gets the store's inspection, the time until which it waits, and a handler. `failed` begins the
+// sentence of an error.
 template <class T, class Send>
 T look(session::core& core, int answers, const std::string& failed, Send send) {
     core.check_usable();
+    auto* const there = core.store().as_inspection();
+    if (there == nullptr) throw error(errc::invalid_argument, failed + ": this store cannot show its locks");
     const auto until = boot_clock::now() + core.settings.answer_timeout * answers;
     auto got = session::ask<backend::result<T>>(
-        core, until, [&](auto handler) { send(core.store(), until, std::move(handler)); });
+        core, until, [&](auto handler) { send(*there, until, std::move(handler)); });
     if (!got) throw error(errc::unavailable, failed + ": no answer came");
     if (const auto* no = std::get_if<backend::failure>(&*got)) {
         const auto why = no->text.empty() ? no->code.message() : base::printable(no->text);

@@ -52,27 +52,26 @@ fence exclusive::held_fence() const noexcept {
 }  // namespace detail
 
 mutex::mutex(client& on, lock_name name, mutex_options options)
-    : exclusive(on, std::move(name), options.fenced ? layout::native_fenced : layout::native,
+    : exclusive(on, std::move(name), options.fenced ? kind::native_fenced : kind::native,
                 {options.ttl, options.renew, false, {}, options.replicas}) {}
 
 recursive_mutex::recursive_mutex(client& on, lock_name name, recursive_options options)
-    : exclusive(on, std::move(name), layout::recursive,
+    : exclusive(on, std::move(name), kind::recursive,
                 {options.ttl, options.renew, options.wake == wake::poll, {}, options.replicas}) {}
 
 fenced_mutex::fenced_mutex(client& on, lock_name name, fenced_options options)
-    : exclusive(on, std::move(name), layout::recursive_fenced,
+    : exclusive(on, std::move(name), kind::recursive_fenced,
                 {options.ttl, options.renew, false, {}, options.replicas}) {}
 
 fair_mutex::fair_mutex(client& on, lock_name name, fair_options options)
-    : exclusive(on, std::move(name), layout::fair,
-                {options.ttl, options.renew, false, {}, options.replicas}) {}
+    : exclusive(on, std::move(name), kind::fair, {options.ttl, options.renew, false, {}, options.replicas}) {}
 
 shared_mutex::shared_mutex(client& on, lock_name name, shared_options options)
-    : exclusive(on, name, layout::shared_write, {options.ttl, options.renew, false, {}, options.replicas}),
+    : exclusive(on, name, kind::shared_write, {options.ttl, options.renew, false, {}, options.replicas}),
       readers_(on, std::move(name), options) {}
 
 shared_mutex::reader_side::reader_side(client& on, lock_name name, const shared_options& options)
-    : exclusive(on, std::move(name), layout::shared_read,
+    : exclusive(on, std::move(name), kind::shared_read,
                 {options.ttl, options.renew, false, {}, options.replicas}) {}
 
 }  // namespace holdfast

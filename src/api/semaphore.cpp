@@ -22,8 +22,8 @@ void check_total(std::int64_t permits) {
 
 }  // namespace
 
-any_semaphore::any_semaphore(client& on, lock_name name, layout keys, const semaphore_options& options)
-    : leasable(on, std::move(name), keys,
+any_semaphore::any_semaphore(client& on, lock_name name, kind of, const semaphore_options& options)
+    : leasable(on, std::move(name), of,
                {options.ttl, options.renew, false, options.total, options.replicas}) {
     if (options.total) check_total(*options.total);
 }
@@ -61,7 +61,7 @@ bool is_owner(std::string_view text) {
 }  // namespace
 
 counting_semaphore::counting_semaphore(client& on, lock_name name, semaphore_options options)
-    : any_semaphore(on, std::move(name), layout::semaphore, options) {}
+    : any_semaphore(on, std::move(name), kind::semaphore, options) {}
 
 std::int64_t counting_semaphore::drain_permits() { return detail::adjust(cell(), adjustment::drain); }
 
@@ -88,7 +88,7 @@ void counting_semaphore::give(std::uint32_t permits) {
 }
 
 permit_semaphore::permit_semaphore(client& on, lock_name name, semaphore_options options)
-    : any_semaphore(on, std::move(name), layout::permit_semaphore, options) {}
+    : any_semaphore(on, std::move(name), kind::permit_semaphore, options) {}
 
 bool permit_semaphore::give_back(std::string_view id) {
     if (!is_owner(id)) {

@@ -1,8 +1,8 @@
 #include "backends/registry.hpp"
 
 #include "backends/local/store.hpp"
-#include "backends/quorum/store.hpp"
 #include "backends/redis/store.hpp"
+#include "backends/redlock/store.hpp"
 #include "base/text.hpp"
 
 #include <array>
@@ -18,7 +18,7 @@ struct row {
 };
 // Its members are single servers; quorum/url.hpp says which.
 std::unique_ptr<backend::store> open_quorum(const services& given) {
-    return quorum_backend::open(given, &backends::open);
+    return redlock_backend::open(given, &backends::open);
 }
 constexpr std::array rows{
     row{"redis", redis_backend::open},

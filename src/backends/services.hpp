@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/random.hpp"
+#include "store/store.hpp"
 
-#include <holdfast/backend.hpp>
 #include <holdfast/config.hpp>
 
 #include <functional>

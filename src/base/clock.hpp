@@ -19,8 +19,8 @@ class step_watch {
     [[nodiscard]] std::chrono::microseconds stepped() const noexcept;
 
   private:
-    // Of the wall clock to the one that nobody can set, and by how much reading two clocks one after the
-    // other may be wrong.
+    // The offset of the wall clock to the one that nobody can set, and the error that comes from reading one
+    // clock after the other.
     struct reading {
         std::chrono::microseconds offset;
         std::chrono::microseconds error;

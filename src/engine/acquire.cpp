@@ -88,7 +88,7 @@ acquire_action acquire::on_answer(const backend::granted& a, time_point now) {
                      std::to_string(a.acks) + " of " + std::to_string(how_.replicas) + " replicas have it"},
                     undo::once);
     }
-    return grant({last_sent_.deadline(how_.trust), a.token, false, uncertain_.has_value(), a.acks},
+    return grant({last_sent_.deadline(how_.trust), a.fence, false, uncertain_.has_value(), a.acks},
                  std::max(how_.lease, a.kept_for), now);
 }
 
@@ -110,6 +110,7 @@ acquire_action acquire::on_answer(const backend::busy& a, time_point now) {
 
 acquire_action acquire::on_answer(const backend::refused& a, time_point now) {
     if (a.look_again && !how_.once && now < how_.give_up_at) return sit_out(a, now);
+    if (a.code == errc::lease_too_short && !how_.once) return no_answer(a, now);
     if (a.code != condition::try_later || how_.once) return stop(a.why());
     // A waiter sits an outage out, whenever it began. A store that works but does not take the lock (it has
     // no memory left) is told to those who come, and sat out by those who are in line already.
@@ -159,7 +160,7 @@ acquire_action acquire::attempt(time_point now) {
     look_again_ = false;
     state_ = state::asking;
     until_ = later(now, how_.answer_timeout);
-    // Who wants to wait for less than an answer may take gets an answer all the same, if there is one.
+    // A caller that wants to wait for less than an answer may take still gets an answer, if there is one.
     if (!how_.once) until_ = std::min(until_, std::max(how_.give_up_at, later(now, least_answer_time)));
     return ask{want, until_, asked_};
 }
@@ -174,7 +175,12 @@ acquire_action acquire::handed_over(time_point now) {
 }
 
 acquire_action acquire::grant(hold_it what, milliseconds kept_for, time_point now) {
-    if (what.deadline <= now) return stop({errc::lease_too_short}, undo::once);
+    if (what.deadline <= now) {
+        // A waiter asks again, with the same owner: the store still has the grant, or gives it anew.
+        granted_late_ = true;
+        const backend::failure late{errc::lease_too_short};
+        return how_.once ? stop(late) : no_answer(late, now);
+    }
     state_ = state::done;
     what.in_doubt = look_again_;
     what.kept_until = lease_request{now, kept_for}.kept_until(how_.trust, milliseconds{0});
@@ -189,7 +195,7 @@ acquire_action acquire::grant(hold_it what, milliseconds kept_for, time_point no
 
 acquire_action acquire::stop(backend::failure why, undo at_least) {
     state_ = state::done;
-    auto cleanup = uncertain_ ? undo::insist : queued_ ? undo::once : undo::none;
+    auto cleanup = uncertain_ ? undo::insist : queued_ || granted_late_ ? undo::once : undo::none;
     return give_up{std::move(why), std::max(cleanup, at_least),
                    last_busy_ ? last_busy_->holder : std::string{}};
 }

@@ -9,8 +9,7 @@
 #pragma once
 
 #include "engine/resend.hpp"
-
-#include <holdfast/backend.hpp>
+#include "store/requests.hpp"
 
 #include <optional>
 #include <variant>
@@ -122,6 +121,7 @@ class acquire {
     lease_request last_sent_{time_point{}, how_.lease};
     bool queued_ = false;                     // one that queues was among them
     std::optional<lease_request> uncertain_;  // the latest that had no answer
+    bool granted_late_ = false;               // a grant came when its lease was over
 
     std::optional<backend::busy> last_busy_;
     lease_request last_busy_sent_{time_point{}, how_.lease};  // the attempt with that answer

@@ -8,7 +8,7 @@ all_action all_or_nothing::begin() {
     return ask();
 }
 
-// Who holds nothing may wait as long as it likes.
+// A caller that holds nothing may wait as long as it likes.
 all_action all_or_nothing::ask() {
     if (at_ == 0) return ask_member{0, how_.give_up_at};
     return ask_member{at_, std::nullopt};

@@ -4,7 +4,7 @@
 
 #include "engine/local_gate.hpp"
 
-#include <holdfast/backend.hpp>
+#include <holdfast/kind.hpp>
 
 #include <array>
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace holdfast::engine {
 enum class family { string, hash, shared, semaphore, latch };
 
 struct kind_rules {
-    backend::kind of;
+    kind of;
     std::string_view name;  // of its class in include/holdfast
     family belongs_to;
     line threads = line::one_holds;
@@ -35,72 +35,70 @@ struct kind_rules {
     std::uint32_t most_permits = 1;
 };
 
-// In the order of backend::kind. The line of readers and of fair_mutex is not the process's: many readers
+// In the order of kind. The line of readers and of fair_mutex is not the process's: many readers
 // hold at once, and of the other the store keeps the line of all processes.
 inline constexpr std::array kind_table{
-    kind_rules{
-        .of = backend::kind::native, .name = "mutex", .belongs_to = family::string, .keeps_line = true},
-    kind_rules{.of = backend::kind::native_fenced,
+    kind_rules{.of = kind::native, .name = "mutex", .belongs_to = family::string, .keeps_line = true},
+    kind_rules{.of = kind::native_fenced,
                .name = "mutex",
                .belongs_to = family::string,
                .fenced = true,
                .keeps_line = true},
-    kind_rules{.of = backend::kind::recursive,
+    kind_rules{.of = kind::recursive,
                .name = "recursive_mutex",
                .belongs_to = family::hash,
                .reentrant = true,
                .wakes_all = true,
                .taken_by_force = true},
-    kind_rules{.of = backend::kind::recursive_fenced,
+    kind_rules{.of = kind::recursive_fenced,
                .name = "fenced_mutex",
                .belongs_to = family::hash,
                .reentrant = true,
                .wakes_all = true,
                .taken_by_force = true,
                .fenced = true},
-    kind_rules{.of = backend::kind::fair,
+    kind_rules{.of = kind::fair,
                .name = "fair_mutex",
                .belongs_to = family::hash,
                .threads = line::all_ask,
                .reentrant = true,
                .taken_by_force = true,
                .keeps_line = true},
-    kind_rules{.of = backend::kind::shared_read,
+    kind_rules{.of = kind::shared_read,
                .name = "shared_mutex",
                .belongs_to = family::shared,
                .threads = line::all_ask,
                .reentrant = true,
                .taken_by_force = true},
-    kind_rules{.of = backend::kind::shared_write,
+    kind_rules{.of = kind::shared_write,
                .name = "shared_mutex",
                .belongs_to = family::shared,
                .reentrant = true,
                .wakes_all = true,
                .taken_by_force = true},
-    kind_rules{.of = backend::kind::semaphore,
+    kind_rules{.of = kind::semaphore,
                .name = "counting_semaphore",
                .belongs_to = family::semaphore,
                .threads = line::one_asks,
                .wakes_all = true,
                .most_permits = 1'000'000'000},
     // Each permit has an id, which the store writes down.
-    kind_rules{.of = backend::kind::permit_semaphore,
+    kind_rules{.of = kind::permit_semaphore,
                .name = "permit_semaphore",
                .belongs_to = family::semaphore,
                .threads = line::one_asks,
                .wakes_all = true,
                .most_permits = 1'000},
-    kind_rules{
-        .of = backend::kind::latch, .name = "latch", .belongs_to = family::latch, .threads = line::all_ask},
+    kind_rules{.of = kind::latch, .name = "latch", .belongs_to = family::latch, .threads = line::all_ask},
 };
-static_assert(kind_table.size() == backend::kinds);
+static_assert(kind_table.size() == kinds);
 static_assert([] {
     for (std::size_t i = 0; i < kind_table.size(); ++i)
         if (static_cast<std::size_t>(kind_table[i].of) != i) return false;
     return true;
 }());
 
-[[nodiscard]] constexpr const kind_rules& rules_of(backend::kind k) noexcept {
+[[nodiscard]] constexpr const kind_rules& rules_of(kind k) noexcept {
     return kind_table[static_cast<std::size_t>(k)];
 }
 

@@ -48,7 +48,7 @@ class local_gate {
         std::for_each(line_.begin(), line_.end(), f);
         std::for_each(beside_.begin(), beside_.end(), f);
     }
-    // Who holds the lock after the present holder; an empty Waiter if nobody.
+    // The next holder after the present one; an empty Waiter if there is none.
     [[nodiscard]] Waiter next() const {
         return how_ == line::one_holds && line_.size() > 1 ? line_[1] : Waiter{};
     }

@@ -63,7 +63,8 @@ class transaction {
     [[nodiscard]] bool open_to(const attempt_request& q) const {
         if (family_of(q.key.of) == family::semaphore) return r_.count && r_.count->value >= q.permits;
         return std::all_of(r_.holders.begin(), r_.holders.end(), [&](const auto& h) {
-            return q.key.of == kind::shared_read && (h.of == kind::shared_read || h.owner == q.beside);
+            return q.key.of == kind::shared_read &&
+                   (h.of == kind::shared_read || h.owner == q.downgrading_from);
         });
     }
     [[nodiscard]] granted grant(lock_record::holder& to, const attempt_request& q);
@@ -123,7 +124,7 @@ granted transaction::grant(lock_record::holder& to, const attempt_request& q) {
     yes.kept_for = std::chrono::ceil<milliseconds>(to.expires - c_.now);
     if (rules_of(q.key.of).fenced) {
         r_.last_fence = to_number(c_.next_fence);
-        yes.token = c_.next_fence;
+        yes.fence = c_.next_fence;
     }
     return yes;
 }

@@ -2,7 +2,7 @@
 // request, save the record and send messages has every kind. Nothing here does I/O or reads a clock.
 #pragma once
 
-#include <holdfast/backend.hpp>
+#include "store/counters.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -24,15 +24,16 @@ tally::verdict tally::result() const noexcept {
     return verdict::open;
 }
 
-// --- ballot ---------------------------------------------------------------------------------------
+// --- quorum_attempt -------------------------------------------------------------------------------
 
-member_set ballot::open() const noexcept {
+member_set quorum_attempt::open() const noexcept {
     member_set all;
     for (std::size_t i = 0; i < how_.members; ++i) all.set(i);
     return all & ~answered_;
 }
 
-ballot::action ballot::on_vote(std::size_t who, vote what, counts does, fence token, time_point now) {
+quorum_attempt::action quorum_attempt::on_vote(std::size_t who, vote what, counts does, fence granted_fence,
+                                               time_point now) {
     action a;
     if (answered_.test(who)) return a;
     answered_.set(who);
@@ -40,8 +41,8 @@ ballot::action ballot::on_vote(std::size_t who, vote what, counts does, fence to
         case vote::granted:
             held_.set(who);
             if (does == counts::yes) counted_.set(who);
-            // A late one knows a fence that is lower, or writes its own higher one down already.
-            if (state_ == state::voting) highest_ = std::max(highest_, token);
+            // The fence of a late grant is lower, or the member has already stored its own higher one.
+            if (state_ == state::voting) highest_ = std::max(highest_, granted_fence);
             break;
         case vote::busy: busy_.set(who); break;
         case vote::refused: break;
@@ -59,15 +60,15 @@ ballot::action ballot::on_vote(std::size_t who, vote what, counts does, fence to
         case state::granted: break;
         case state::failing:
         case state::over:
-            // It was undone before its vote was known, perhaps before its question had arrived.
+            // The first undo may have reached the member before the request did.
             if (what == vote::granted || what == vote::silent) a.undo.set(who);
-            if (state_ == state::failing) explain(a);
+            if (state_ == state::failing) decide_failure(a);
             break;
     }
     return a;
 }
 
-ballot::action ballot::on_raised(std::size_t who, bool done, time_point now) {
+quorum_attempt::action quorum_attempt::on_raised(std::size_t who, bool done, time_point now) {
     action a;
     answered_raise_.set(who);
     if (done) raised_.set(who);
@@ -75,18 +76,18 @@ ballot::action ballot::on_raised(std::size_t who, bool done, time_point now) {
     return a;
 }
 
-ballot::action ballot::on_elapsed(time_point now) {
+quorum_attempt::action quorum_attempt::on_elapsed(time_point now) {
     action a;
     if (now < how_.give_up_at) return a;
     if (state_ == state::voting || state_ == state::raising) fail(a);
-    // Who has not answered by now says nothing.
+    // The time is up: members that have not answered have no say.
     if (state_ == state::failing)
         end(a,
             (counted_ | busy_).count() >= majority() && busy_.any() ? outcome::busy : outcome::unavailable);
     return a;
 }
 
-void ballot::judge(action& a, time_point now) {
+void quorum_attempt::judge(action& a, time_point now) {
     if (now >= deadline_) {
         fail(a);
         return end(a, outcome::too_late);
@@ -107,12 +108,13 @@ void ballot::judge(action& a, time_point now) {
     }
     if (counted_.count() + open().count() < majority()) {
         fail(a);
-        explain(a);
+        decide_failure(a);
     }
 }
 
-// Only where our token is: whoever gets a majority later has one of these members, and asked it later.
-void ballot::judge_raised(action& a, time_point now) {
+// Only members with our owner token write the fence. Any later majority includes one of them and asks it
+// later.
+void quorum_attempt::judge_raised(action& a, time_point now) {
     if (now >= deadline_) {
         fail(a);
         return end(a, outcome::too_late);
@@ -128,14 +130,14 @@ void ballot::judge_raised(action& a, time_point now) {
     end(a, outcome::unavailable);
 }
 
-// On all members but those that have certainly not got the token.
-void ballot::fail(action& a) {
+// Undoes on all members but those that certainly have not got our owner token.
+void quorum_attempt::fail(action& a) {
     state_ = state::failing;
     a.raise.reset();
     a.undo |= held_ | silent_ | open();
 }
 
-void ballot::explain(action& a) {
+void quorum_attempt::decide_failure(action& a) {
     const auto asked = (counted_ | busy_).count();
     if (asked >= majority())
         end(a, outcome::busy);
@@ -143,7 +145,7 @@ void ballot::explain(action& a) {
         end(a, outcome::unavailable);
 }
 
-void ballot::end(action& a, outcome o) {
+void quorum_attempt::end(action& a, outcome o) {
     state_ = state::over;
     a.end = o;
 }

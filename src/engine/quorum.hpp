@@ -1,5 +1,5 @@
-// A lock on several independent servers, held by whoever has most of them: when it is granted, when it is
-// not, and what must be taken back. Decided without I/O.
+// The votes on a lock of several independent servers: when a majority grants it, when that is impossible, and
+// what must be undone. Decides without I/O.
 #pragma once
 
 #include "engine/validity.hpp"
@@ -11,15 +11,15 @@
 
 namespace holdfast::engine {
 
-// Members by their number. More than 15 servers would be slower and no safer.
+// A set of members, by number. More than 15 servers would be slower and no safer.
 inline constexpr std::size_t most_members = 16;
 using member_set = std::bitset<most_members>;
 
-// Two majorities have a member in common; that is all a quorum is.
+// Two majorities always have a member in common.
 [[nodiscard]] constexpr std::size_t majority_of(std::size_t members) noexcept { return members / 2 + 1; }
 
-// What most servers say to a yes-or-no question: a renewal, a release. One that is two members says yes if it
-// does so as one of them, and is one server.
+// Counts the answers to a yes-or-no question: a renewal, a release. A server that is two members counts once,
+// and says yes if one of the two does.
 class tally {
   public:
     explicit tally(std::size_t members) : members_(members) {}
@@ -27,11 +27,12 @@ class tally {
     enum class answer { yes, no, silent };
     enum class verdict {
         open,     // more answers are needed
-        yes,      // of a majority
-        no,       // a majority of yes is impossible even if all who were silent would have said it
-        unknown,  // neither, and all have answered or can change nothing
+        yes,      // a majority says yes
+        no,       // a majority of yes is impossible, even if every silent server meant yes
+        unknown,  // neither, and the answers to come cannot change it
     };
-    // `a` is one more member's. `server`: any number below most_members, the same for the same server.
+    // Adds the answer of one more member. `server`: a number below most_members, the same for the same
+    // server.
     verdict add(std::size_t server, answer a) noexcept;
     [[nodiscard]] verdict result() const noexcept;
 
@@ -42,59 +43,62 @@ class tally {
     member_set silent_;
 };
 
-struct ballot_settings {
+struct quorum_attempt_settings {
     std::size_t members = 0;
-    lease_request asked;  // sent just before the first question left
+    lease_request asked;  // from the moment before the first request was sent
     validity trust;
     bool fenced = false;
     time_point give_up_at;  // one time-out for all members together
 };
 
 enum class vote {
-    granted,  // it has our token
-    busy,     // it has another's
-    refused,  // neither, for certain
-    silent,   // no answer, and none will come: it may have our token, now or later
+    granted,  // the member has our owner token
+    busy,     // it has the owner token of another client
+    refused,  // it certainly has not got our owner token
+    silent,   // no answer, and none will come: it may have our owner token, now or later
 };
 
-// One attempt: one token, put to all members at once. Never repeated: the next attempt has another token.
+// One attempt: one owner token, sent to all members at once. The next attempt has another owner token.
 //
-//   state    | waits for                  | then
-//   voting   | votes of all members       | a majority of them: granted, or raising if it is fenced;
-//            |                            | it cannot come any more, or too late: failing
-//   raising  | a majority that has written the highest fence down: granted; it cannot come: failing
-//   failing  | nothing is held any more; answers that tell whether others hold it: over
-//   granted, over | late votes, which are undone unless it was granted
-class ballot {
+//   state         | waits for                         | then
+//   voting        | votes of all members              | a majority grants: granted, or raising if fenced
+//                 |                                   | a majority is impossible, or too late: failing
+//   raising       | members that write highest()      | a majority has written it: granted
+//                 |                                   | a majority is impossible, or too late: failing
+//   failing       | votes that tell who has the lock  | that is known, or time is up: over
+//   granted, over | late votes                        | they are undone, unless the attempt was granted
+class quorum_attempt {
   public:
-    explicit ballot(const ballot_settings& how) : how_(how), deadline_(how.asked.deadline(how.trust)) {}
+    explicit quorum_attempt(const quorum_attempt_settings& how)
+        : how_(how), deadline_(how.asked.deadline(how.trust)) {}
 
     enum class outcome {
         granted,
-        busy,         // a majority could be asked, and others have too many of them
-        unavailable,  // too few could be asked
-        too_late,     // so late that no time of the lease would be left
+        busy,         // a majority answered, and other clients hold too many members
+        unavailable,  // too few members answered
+        too_late,     // no time of the lease would be left
     };
     struct action {
-        member_set undo;   // give the token back there now
-        member_set raise;  // write highest() down there, where the token is
+        member_set undo;   // release our owner token there now
+        member_set raise;  // write highest() there
         std::optional<outcome> end{};
     };
 
-    // `counts`: it can be relied on to remember what it granted before; else its grant is no vote.
+    // `counts::no`: the member may have forgotten earlier grants, so its grant is no vote.
     enum class counts { no, yes };
-    [[nodiscard]] action on_vote(std::size_t who, vote what, counts does, fence token, time_point now);
+    [[nodiscard]] action on_vote(std::size_t who, vote what, counts does, fence granted_fence,
+                                 time_point now);
     [[nodiscard]] action on_raised(std::size_t who, bool done, time_point now);
     [[nodiscard]] action on_elapsed(time_point now);
 
     [[nodiscard]] fence highest() const noexcept { return highest_; }
-    // Where a request may still be on its way: to be undone again later.
+    // Members that may still receive a request, so that the undo must be repeated later.
     [[nodiscard]] member_set uncertain() const noexcept { return silent_ | open(); }
-    // Who has said yes to what was asked last, and may be relied on.
+    // Members that granted (or wrote the fence, where that was asked) and whose grant is a vote.
     [[nodiscard]] member_set votes() const noexcept { return said_yes() & counted_; }
-    // And who may not.
-    [[nodiscard]] member_set doubted() const noexcept { return said_yes() & ~counted_; }
-    // Some members were ours, and too few: others ask at the same time.
+    // Members that did so and whose grant is no vote.
+    [[nodiscard]] member_set uncounted() const noexcept { return said_yes() & ~counted_; }
+    // We had some members, but too few: other clients compete for the lock.
     [[nodiscard]] bool split() const noexcept { return held_.any(); }
 
   private:
@@ -106,15 +110,15 @@ class ballot {
     void judge(action& a, time_point now);
     void judge_raised(action& a, time_point now);
     void fail(action& a);
-    void explain(action& a);
+    void decide_failure(action& a);
     void end(action& a, outcome o);
 
-    const ballot_settings how_;
+    const quorum_attempt_settings how_;
     const time_point deadline_;
     state state_ = state::voting;
     member_set answered_;
-    member_set held_;     // our token is there
-    member_set counted_;  // of them: a vote
+    member_set held_;     // members with our owner token
+    member_set counted_;  // those of held_ whose grant is a vote
     member_set busy_;
     member_set silent_;
     member_set asked_to_raise_;

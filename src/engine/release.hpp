@@ -2,8 +2,8 @@
 #pragma once
 
 #include "engine/resend.hpp"
+#include "store/requests.hpp"
 
-#include <holdfast/backend.hpp>
 #include <holdfast/lease.hpp>
 
 #include <variant>

@@ -24,7 +24,7 @@ class standing {
     // and is empty if it has been one since it was started. `uptime` is of its own wall clock, which may have
     // been set: what cannot be true counts as just started.
     //
-    // Of a run that is met for the first time in place of another it says nothing: a server that was
+    // The uptime of a run that is met for the first time in place of another says nothing: a server that was
     // there all along and took over the address a moment ago has none of the locks either.
     void met(const std::string& run_id, std::chrono::seconds uptime, time_point now,
              const std::string& promotion = {}) {

@@ -62,8 +62,8 @@ class watchdog {
     const double renew_after_;
     time_point origin_{};  // when it had its first lease: clients do not all renew at once
     std::unordered_map<lease_id, entry> entries_;
-    // By the millisecond. Who moves or goes leaves its id behind, which is passed over later: most locks are
-    // given back long before anything is due.
+    // By the millisecond. A lease that moves or ends leaves its id behind, which is skipped later: most
+    // locks are given back long before anything is due.
     std::map<time_point, std::vector<lease_id>> by_time_;
     std::size_t ids_ = 0;  // in by_time_
 };

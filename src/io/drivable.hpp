@@ -63,7 +63,7 @@ class driven_store {
 inline constexpr std::size_t most_driven = 16;
 
 // Lends the calling thread to all of them until `me` is unparked or `until` has come; may return earlier, as
-// backend::store::lend.
+// backend::store::run_io.
 void drive_together(std::span<drivable* const> all, base::parker& me, boot_clock::time_point until);
 
 }  // namespace holdfast::io

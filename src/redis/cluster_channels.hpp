@@ -22,7 +22,7 @@ class node;
 class cluster_channels : public std::enable_shared_from_this<cluster_channels> {
   public:
     struct surroundings {
-        // Who serves the slot as far as is known; empty: nobody.
+        // The server of the slot, as far as is known; empty if there is none.
         std::function<std::shared_ptr<node>(std::uint16_t slot)> server_of;
         // This server does not serve the channel, and why: a redirection, or its cluster is down.
         std::function<void(const node&, const std::string& error_text)> not_served;

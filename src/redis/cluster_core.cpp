@@ -347,7 +347,7 @@ void cluster_core::let_go(const not_sent* why) {
 }
 
 not_sent cluster_core::why_unknown() const {
-    // Of a round that is under way some are still to answer; the last one that ended says more.
+    // Some answers of a round that is under way are still missing; the last round that ended says more.
     if (map_.empty()) return {{errc::unavailable, in_vain_ > 0 ? no_map_ : why_no_map()}};
     return {{errc::unavailable,
              "no server of the cluster of " + address_text(config_.seeds.front()) + " serves this slot now"}};

@@ -274,7 +274,7 @@ void cluster_core::on_member_event(const endpoint& at, const node_event& e) {
         tell = is_master && (!up || !something_is_missing());
         if (!up && is_master) refresh_soon();
     }
-    // Who waits for its map need not wait for the time-out.
+    // Callers that wait for its map need not wait for the time-out.
     if (asked) on_no_map(*asked, round, e.why);
     if (up) {
         last_up_ = e.server;

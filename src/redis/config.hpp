@@ -44,7 +44,7 @@ struct host_port {
     friend bool operator==(const host_port&, const host_port&) = default;
 };
 
-// Who is asked where the master is.
+// The sentinels, which are asked where the master is.
 struct sentinel_config {
     std::vector<host_port> at;  // all that there are: a majority of these must answer
     std::string master;         // the name that they know it by

@@ -97,7 +97,7 @@ class database {
     virtual void abandon() noexcept = 0;
 };
 
-// Of a script that replicas were to confirm: its own outcome, and how many have.
+// What came of a script that replicas were to confirm: its own outcome, and how many have confirmed it.
 struct acked {
     outcome of_script;
     std::uint32_t replicas = 0;

@@ -19,7 +19,7 @@ namespace holdfast::redis {
 // The server lacks the script; nothing was run.
 [[nodiscard]] bool is_noscript(std::string_view error_text) noexcept;
 // What was asked, or a script has called, is not to be had on a server of this sort: it is too old, or a
-// proxy, or somebody has taken the command away. Of a script some may have been done.
+// proxy, or somebody has taken the command away. A script may have been carried out in part.
 [[nodiscard]] bool is_unknown_command(std::string_view error_text) noexcept;
 // In a cluster: some of the keys are on another server already, as their slot moves; nothing was run.
 [[nodiscard]] bool is_tryagain(std::string_view error_text) noexcept;

@@ -33,7 +33,7 @@ struct link_event {
 // about to be, and its reply is due in that order. Whoever has a command writes it at once while fewer than
 // `eager_depth` are in flight; above that the reader of the replies writes everybody's in one go.
 //
-// Who reads (role):
+// Which thread reads (role):
 //   idle     nobody. Nothing is in flight, or those who sent are on their way into drive()
 //   caller   one thread inside drive(); others that come park themselves
 //   reactor  the reactor thread: replies for which no thread waits. Gives way to any caller

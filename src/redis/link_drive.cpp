@@ -1,4 +1,4 @@
-// Who reads the replies: callers, the reactor, and the hand-over between them.
+// Which thread reads the replies: callers, the reactor, and the hand-over between them.
 #include "redis/link.hpp"
 
 #include "base/parker.hpp"

@@ -111,7 +111,7 @@ class node final : public database {
     // For who drives several nodes at once. Of one with a single connection (node_config::connections).
     [[nodiscard]] io::drivable& connection() noexcept;
 
-    // Of the last connection; empty fields before the first.
+    // About the last connection; the fields are empty before the first.
     [[nodiscard]] server_info info() const;
 
   private:

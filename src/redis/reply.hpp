@@ -38,10 +38,10 @@ class reply {
 
     // 0 unless is_integer().
     [[nodiscard]] std::int64_t integer() const noexcept { return integer_; }
-    // Of a text or an error; empty otherwise.
+    // The text of a text or an error; empty otherwise.
     [[nodiscard]] const std::string& text() const& noexcept { return text_; }
     [[nodiscard]] std::string text() && noexcept { return std::move(text_); }
-    // Of an array; empty otherwise.
+    // The elements of an array; empty otherwise.
     [[nodiscard]] std::span<const reply> items() const noexcept { return items_; }
     [[nodiscard]] std::vector<reply> take_items() && noexcept { return std::move(items_); }
 

@@ -240,7 +240,7 @@ void sentinels::on_event(std::size_t i, const node_event& e) {
         return news_at(i);
     }
     w.down = e.why;
-    // Who waits for its answer need not wait for the time-out.
+    // Callers that wait for its answer need not wait for the time-out.
     ++w.asked;
     ballot_.hear(i, without_answer(e.why), boot_clock::now());
     settle_soon();

@@ -162,7 +162,7 @@ bool apply_quarantine_option(parsed& all, std::string_view option, std::string_v
     return true;
 }
 
-// Who distrusts a server that was promoted distrusts one that was started anew, unless told otherwise.
+// If promoted servers are distrusted, restarted ones are too, unless the URL says otherwise.
 void settle_quarantine(parsed& all) {
     auto& to = all.node.quarantine;
     to.after_restart = !all.restarts_trusted.value_or(!to.after_failover);

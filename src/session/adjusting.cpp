@@ -61,8 +61,9 @@ class adjusting : public std::enable_shared_from_this<adjusting> {
     void send() {
         if (!core_->has_store()) return;
         const auto now = boot_clock::now();
-        core_->store().adjust(what_, core_->send_by(now, attempts_.sent(now)),
-                              [me = shared_from_this()](adjust_answer a) { me->heard(std::move(a)); });
+        core_->store().as_counters()->adjust(
+            what_, core_->send_by(now, attempts_.sent(now)),
+            [me = shared_from_this()](adjust_answer a) { me->heard(std::move(a)); });
     }
 
   private:
@@ -84,17 +85,23 @@ class adjusting : public std::enable_shared_from_this<adjusting> {
     attempts attempts_;
 };
 
+std::optional<failure> objection_to(const core& c, const lock_key& key) {
+    if (auto no = c.objection_to(key)) return no;
+    if (c.store().as_counters() != nullptr) return std::nullopt;
+    return failure{errc::invalid_argument, "this store has no counters"};
+}
+
 }  // namespace
 
 adjust_answer adjust(core& c, const adjust_request& what) {
     const core::call here(c);
-    if (auto no = c.objection_to(what.key.name)) return refused{*std::move(no)};
+    if (auto no = objection_to(c, what.key)) return refused{*std::move(no)};
     attempts tries(c.settings.answer_timeout);
     for (;;) {
         const auto now = boot_clock::now();
         const auto until = tries.sent(now);
         auto answer = ask<adjust_answer>(c, until, [&](auto handler) {
-                          c.store().adjust(what, c.send_by(now, until), std::move(handler));
+                          c.store().as_counters()->adjust(what, c.send_by(now, until), std::move(handler));
                       }).value_or(silence());
         const auto at = tries.judge(answer, boot_clock::now());
         if (!at || !pause(c, *at)) return answer;
@@ -104,7 +111,7 @@ adjust_answer adjust(core& c, const adjust_request& what) {
 void adjust_later(const std::shared_ptr<core>& c, adjust_request what, callback<void(adjust_answer)> done) {
     const core::call here(*c);
     if (!c->usable()) return done(refused{{make_error_code(c->forked() ? errc::forked : errc::closed), {}}});
-    if (auto no = c->objection_to(what.key.name)) return done(refused{*std::move(no)});
+    if (auto no = objection_to(*c, what.key)) return done(refused{*std::move(no)});
     auto a = std::make_shared<adjusting>(c, std::move(what), std::move(done));
     c->reactor().post([a = std::move(a)] { a->send(); });
 }

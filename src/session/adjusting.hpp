@@ -3,8 +3,8 @@
 
 #include "engine/resend.hpp"
 #include "session/core.hpp"
+#include "store/counters.hpp"
 
-#include <holdfast/backend.hpp>
 #include <holdfast/callback.hpp>
 
 #include <memory>

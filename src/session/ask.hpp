@@ -4,8 +4,7 @@
 
 #include "base/parker.hpp"
 #include "session/core.hpp"
-
-#include <holdfast/backend.hpp>
+#include "store/store.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -38,7 +37,7 @@ std::optional<Answer> ask(core& of, boot_clock::time_point until, Send&& send) {
         const auto last = std::min(until, of.waits_until());
         const auto now = boot_clock::now();
         if (now >= last) return std::nullopt;
-        of.store().lend(b->parker, std::min(last, now + look_again));
+        of.store().run_io(b->parker, std::min(last, now + look_again));
         b->parker.consume();
         if (b->there.load(std::memory_order_acquire)) return std::move(b->answer);
     }

@@ -8,6 +8,7 @@
 #include "engine/local_gate.hpp"
 #include "engine/release.hpp"
 #include "session/lockable.hpp"
+#include "store/counters.hpp"
 
 #include <holdfast/callback.hpp>
 
@@ -81,15 +82,13 @@ class cell final : public lockable, public std::enable_shared_from_this<cell> {
     friend class background_release;  // likewise gives back
 
     [[nodiscard]] occupancy* occupied_by(const std::shared_ptr<tenancy>& t) REQUIRES(mutex_);
-    // Of a lease that is over.
-    [[nodiscard]] bool is_last_hold(const std::shared_ptr<tenancy>& t);
     // It holds it no more. Returns whose turn it is in the line now, if that has changed.
     [[nodiscard]] std::shared_ptr<waiter> vacate(const std::shared_ptr<tenancy>& t) REQUIRES(mutex_);
     std::optional<outcome> enter_again(const acquisition& how);
     [[nodiscard]] outcome pursue(const acquisition& how);
     [[nodiscard]] outcome enter_beside(const std::shared_ptr<tenancy>& held, acquisition how);
     [[nodiscard]] outcome read_as(const std::shared_ptr<tenancy>& writer, acquisition how);
-    // Of a shared mutex: readers for the writer, the writer for readers. Empty for other kinds.
+    // The readers' cell of a shared mutex for the writer, the writer's for readers. Empty for other kinds.
     [[nodiscard]] std::shared_ptr<cell> other_side() const;
     [[nodiscard]] std::optional<failed> refuse(const acquisition& how) const;
     [[nodiscard]] engine::lease_terms terms_of(const acquisition& how) const;
@@ -125,8 +124,8 @@ class cell final : public lockable, public std::enable_shared_from_this<cell> {
     std::vector<thread_hold> threads_ GUARDED_BY(mutex_);
     bool expect_queue_ GUARDED_BY(mutex_) = false;  // our release passed the lock on: others wait
     time_point not_before_ GUARDED_BY(mutex_){};    // listeners were told: let them try first
-    // Why the store gave the latest answer no answer; empty code: it answered. Who waits in line has asked
-    // nobody.
+    // Why the latest request had no answer; the code is empty if it had one. For waiters in line, which have
+    // asked nobody.
     std::atomic<bool> in_trouble_{false};
     backend::failure trouble_ GUARDED_BY(mutex_);
 };

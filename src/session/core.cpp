@@ -4,9 +4,9 @@
 #include "base/text.hpp"
 #include "engine/resend.hpp"
 #include "session/cell.hpp"
+#include "store/inspection.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <exception>
 #include <limits>
 #include <utility>
@@ -69,7 +69,7 @@ void core::close() {
     for (;;) {
         {
             base::guard lock(mutex_);
-            if (errands_ == 0 && !(store_ && store_->has_errands())) break;  // none: it could not be opened
+            if (errands_ == 0 && !(store_ && store_->has_pending())) break;  // none: it could not be opened
         }
         const auto now = boot_clock::now();
         if (now >= enough) break;
@@ -117,10 +117,16 @@ void core::check_usable() const {
 }
 
 std::optional<backend::failure> core::objection_to(const lock_name& name) const {
-    const auto kept = store_->kept_under(name);
+    const auto kept = store_->reserved_for(name);
     if (kept.empty()) return std::nullopt;
     return backend::failure{errc::invalid_argument,
                             "no lock may be called \"" + name.printable() + "\", it is " + std::string{kept}};
+}
+
+std::optional<backend::failure> core::objection_to(const backend::lock_key& key) const {
+    if (const auto why = store_->unsupported(key.of); !why.empty())
+        return backend::failure{errc::invalid_argument, std::string{why}};
+    return objection_to(key.name);
 }
 
 std::shared_ptr<cell> core::cell_of(const backend::lock_key& key) {
@@ -196,23 +202,6 @@ bool core::lose(const std::shared_ptr<tenancy>& t, const std::string& why) {
     return true;
 }
 
-namespace {
-
-// Calls `f` when all of `n` have come.
-class after_the_last {
-  public:
-    after_the_last(std::size_t n, std::function<void()> f) : open_(n), f_(std::move(f)) {}
-    void one_more() {
-        if (open_.fetch_sub(1) == 1) f_();
-    }
-
-  private:
-    std::atomic<std::size_t> open_;
-    std::function<void()> f_;
-};
-
-}  // namespace
-
 bool core::give_up(const owner_id& owner, const std::string& why, const std::function<void()>& say_so) {
     std::vector<std::shared_ptr<tenancy>> held;  // a writer that reads as well has two
     bool kept = settings.keep_evicted && say_so != nullptr;
@@ -222,23 +211,16 @@ bool core::give_up(const owner_id& owner, const std::string& why, const std::fun
             if (t->owner == owner || t->owner.str().starts_with(owner.str() + '*')) held.push_back(t);
         }
         // Before it is lost: who hears of that may release it at once.
-        kept = kept &&
-               std::none_of(held.begin(), held.end(), [](const auto& t) { return t->thread != nullptr; });
-        if (kept) {
-            // Each is freed by itself, and the last one tells.
-            const auto last = std::make_shared<after_the_last>(held.size(), say_so);
-            for (const auto& t : held) t->tell_operator = [last] { last->one_more(); };
-            evicted_.insert(evicted_.end(), held.begin(), held.end());
-        }
+        kept = kept && evicted_.keep(held, say_so);
     }
-    const auto found = held.size();
+    const auto struck = held;
     std::erase_if(held, [&](const auto& t) { return !lose(t, why); });
     // One that has just passed to another thread of ours is that thread's now, by the same owner.
-    const bool all = found > 0 && held.size() == found;
+    const bool all = !struck.empty() && held.size() == struck.size();
     if (kept && all) return true;
     if (kept) {
         base::guard lock(mutex_);
-        for (const auto& t : held) t->tell_operator = nullptr;
+        evicted_.forget(struck);
     }
     if (all && say_so) say_so();
     for (const auto& t : held) undo(t->key, t->owner, t->lease(), t->stray);
@@ -246,28 +228,34 @@ bool core::give_up(const owner_id& owner, const std::string& why, const std::fun
 }
 
 void core::free_what_is_over(const std::shared_ptr<tenancy>& t) {
-    std::function<void()> tell_operator;
-    {
+    const auto gave_up = [&] {
         base::guard lock(mutex_);
-        tell_operator = std::exchange(t->tell_operator, {});
-        std::erase(evicted_, t);
-    }
-    if (tell_operator) tell_operator();
+        return evicted_.end_hold(*t);
+    }();
+    if (!gave_up) return;
+    if (*gave_up) (*gave_up)();
     undo(t->key, t->owner, t->lease(), t->stray);
 }
 
 bool core::keeps(const tenancy& t) {
     base::guard lock(mutex_);
-    return t.tell_operator != nullptr;
+    return evicted_.keeps(t);
+}
+
+void core::count_holds_if_kept(const tenancy& t, std::uint32_t holds) {
+    base::guard lock(mutex_);
+    evicted_.count_holds(t, holds);
 }
 
 void core::free_what_was_evicted() {
-    std::vector<std::shared_ptr<tenancy>> all;
-    {
+    const auto all = [&] {
         base::guard lock(mutex_);
-        all = evicted_;
+        return evicted_.end_all();
+    }();
+    for (const auto& [t, gave_up] : all) {
+        if (gave_up) gave_up();
+        undo(t->key, t->owner, t->lease(), t->stray);
     }
-    for (const auto& t : all) free_what_is_over(t);
 }
 
 // Leases that are held for long enough to be asked for: not every short one is worth a connection that
@@ -281,6 +269,8 @@ void core::hear_requests() {
         base::guard lock(mutex_);
         for (const auto& [id, t] : leases_) held.push_back(t);
     }
+    auto* const asked = store_->as_inspection();
+    if (asked == nullptr) return;
     const auto now = boot_clock::now();
     bool all = false, too_young = false;
     for (const auto& t : held) {
@@ -288,7 +278,7 @@ void core::hear_requests() {
         if (now - t->since < heard_after)
             too_young = true;
         else
-            all = store_->hear_requests_for(t->key.name);
+            all = asked->hear_requests_for(t->key.name);
     }
     if (all)
         hears_requests_.store(true);

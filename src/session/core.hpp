@@ -8,6 +8,7 @@
 #include "io/reactor.hpp"
 #include "observe/bus.hpp"
 #include "observe/counters.hpp"
+#include "session/evicted_leases.hpp"
 #include "session/tenancy.hpp"
 
 #include <holdfast/config.hpp>
@@ -43,7 +44,7 @@ class core : public std::enable_shared_from_this<core> {
     const engine::validity trust;
     observe::counters counts;
 
-    [[nodiscard]] backend::store& store() noexcept { return *store_; }
+    [[nodiscard]] backend::store& store() const noexcept { return *store_; }
     [[nodiscard]] strength gives() const noexcept { return store_->has().gives; }
     [[nodiscard]] io::reactor& reactor() noexcept { return *reactor_; }
     // Throws errc::forked in a child process and errc::closed after close().
@@ -55,6 +56,7 @@ class core : public std::enable_shared_from_this<core> {
 
     // Why no lock may have this name; empty if it may. While a `call` keeps the store, or its owner does.
     [[nodiscard]] std::optional<backend::failure> objection_to(const lock_name& name) const;
+    [[nodiscard]] std::optional<backend::failure> objection_to(const backend::lock_key& key) const;
     // The one cell of this client for a lock.
     [[nodiscard]] std::shared_ptr<cell> cell_of(const backend::lock_key& key);
 
@@ -82,10 +84,13 @@ class core : public std::enable_shared_from_this<core> {
     // lock is released; with config::keep_evicted the last two by free_what_is_over. False if there is no
     // such lease, or something of it has ended meanwhile in another way: then `say_so` is not called.
     bool give_up(const owner_id& owner, const std::string& why, const std::function<void()>& say_so = {});
-    // A lease that is over is released: if the store does not know yet, that frees it earlier.
+    // A hold of a lease that is over was released, and so the lock is: if the store does not know yet, that
+    // frees it earlier. Not while other holds of one that was evicted are at work (config::keep_evicted).
     void free_what_is_over(const std::shared_ptr<tenancy>& t);
-    // It was evicted, and config::keep_evicted lets its work stop first.
+    // It was evicted, and config::keep_evicted lets its work stop first: see evicted_leases.
     [[nodiscard]] bool keeps(const tenancy& t);
+    // The lease is over, and so many holds of it are to be released.
+    void count_holds_if_kept(const tenancy& t, std::uint32_t holds);
     // Renews now, and goes on as planned: after a hand-over, and to show a new hold count (0: none). This
     // once for no less than `at_least`.
     void renew_now(const std::shared_ptr<tenancy>& t, std::uint32_t holds, milliseconds at_least = {});
@@ -184,7 +189,7 @@ class core : public std::enable_shared_from_this<core> {
     std::shared_ptr<io::notifier> other_calls_ GUARDED_BY(mutex_);  // made when first needed
     engine::watchdog timetable_ GUARDED_BY(mutex_);
     std::unordered_map<engine::lease_id, std::shared_ptr<tenancy>> leases_ GUARDED_BY(mutex_);
-    std::vector<std::shared_ptr<tenancy>> evicted_ GUARDED_BY(mutex_);  // and kept until they are released
+    evicted_leases evicted_ GUARDED_BY(mutex_);
     engine::lease_id next_id_ GUARDED_BY(mutex_) = 1;
     time_point armed_for_ GUARDED_BY(mutex_) = time_point::max();
     io::timer_id timer_ GUARDED_BY(mutex_);

@@ -164,7 +164,7 @@ void core::renew(std::vector<std::shared_ptr<tenancy>> due) {
     // What is in one place must not wait for the answers of another, which may be out of reach.
     std::map<std::uint32_t, std::shared_ptr<renewal_round>> rounds;
     for (auto& t : due) {
-        auto& round = rounds[store_->place_of(t->key)];
+        auto& round = rounds[store_->shard_of(t->key)];
         if (!round) round = std::make_shared<renewal_round>();
         round->due.push_back(std::move(t));
     }

@@ -17,7 +17,7 @@ class gathering {
 
     [[nodiscard]] engine::all_action begin() { return machine_.begin(); }
     [[nodiscard]] engine::all_action on_given_back() { return machine_.on_given_back(); }
-    // Of the member that was asked.
+    // The outcome of the member that was asked.
     [[nodiscard]] engine::all_action on_outcome(lockable::outcome answer);
 
     struct question {

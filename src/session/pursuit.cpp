@@ -145,13 +145,13 @@ void pursuit::begin_contest() {
     rules.listen = !how_.poll && !store.has().votes;
     if (engine::rules_of(key.of).wakes_all) {
         rules.stagger =
-            std::chrono::duration_cast<boot_clock::duration>(store.seen().round_trip * base::jitter());
+            std::chrono::duration_cast<boot_clock::duration>(store.statistics().round_trip * base::jitter());
     }
     rules.poll_gap = settings.poll_gap;
     rules.silent_poll = settings.silent_poll;
     if (store.has().votes) {
         // The store says how long to stay away, so that two who split the votes do not meet again.
-        const auto far = std::chrono::ceil<std::chrono::milliseconds>(8 * store.seen().round_trip);
+        const auto far = std::chrono::ceil<std::chrono::milliseconds>(8 * store.statistics().round_trip);
         rules.silent_poll = std::max(rules.silent_poll, far);
     }
     rules.patience = settings.patience;
@@ -173,10 +173,14 @@ std::optional<pursuit::outcome> pursuit::contend(time_point now) {
     for (;;) {
         if (!event && now >= until_) {
             event = engine::elapsed{};
-            contest_->unheard = contest_->asking;
+            contest_->may_be_granted = contest_->asking;
         }
         if (!event) return std::nullopt;
-        if (std::holds_alternative<engine::answered>(*event)) contest_->asking = false;
+        if (const auto* said = std::get_if<engine::answered>(&*event)) {
+            contest_->asking = false;
+            // If it is taken, nothing is asked any more.
+            contest_->may_be_granted = std::holds_alternative<backend::granted>(said->answer);
+        }
         if (auto end = obey(contest_->machine.resume(std::move(*event), now), now)) return end;
         // What came while we asked may have been there for long: we may have been stopped.
         now = boot_clock::now();
@@ -191,11 +195,11 @@ std::optional<pursuit::outcome> pursuit::obey(engine::acquire_action action, tim
         until_ = a->until;
         at.request.want = a->want;
         if (a->number > 1 && store.has().votes) {
-            if (at.unheard) core_.undo(at.request.key, at.request.owner, at.request.lease, true);
+            if (at.may_be_granted) core_.undo(at.request.key, at.request.owner, at.request.lease, true);
             at.request.owner = store.new_owner(at.request.key.of, how_.permits);
         }
         at.asking = true;
-        at.unheard = false;
+        at.may_be_granted = false;
         me_->asks();
         store.attempt(at.request, core_.send_by(now, until_),
                       [me = me_, number = a->number, of = cell_](backend::attempt_answer answer) {

@@ -44,7 +44,7 @@ class pursuit {
         backend::attempt_request request;
         std::unique_ptr<backend::watch_handle> watch;
         bool asking = false;
-        bool unheard = false;  // the last question had no answer in time
+        bool may_be_granted = false;  // the last question had no answer in time, or a grant that was over
     };
 
     // What a step does counts from a look at the clock before it: never too late a time.

@@ -6,14 +6,13 @@
 #include "engine/kept.hpp"
 #include "engine/local_turns.hpp"
 #include "engine/validity.hpp"
+#include "store/store.hpp"
 
-#include <holdfast/backend.hpp>
 #include <holdfast/lease.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <stop_token>
 
@@ -32,7 +31,7 @@ struct thread_mark {
     const std::uint64_t serial;
     std::atomic<bool> alive{true};
 };
-// Of the calling thread. Serials are never used twice, unlike the system's thread ids.
+// The mark of the calling thread. Serials are never used twice, unlike the system's thread ids.
 [[nodiscard]] const std::shared_ptr<thread_mark>& this_thread();
 
 // valid() and deadline() may be called from any thread at once; the rest says who guards it.
@@ -63,12 +62,9 @@ class tenancy {
     bool read_beside = false;             // of a writer: it reads as well; guarded by the cell
     bool disowned = false;                // the store says that it is not held any more; guarded by the core
     std::shared_ptr<tenancy> heir;        // it was passed on to; guarded by the core
-    // Of the store, whether it is still held; guarded by the core.
+    // Whether the store is being asked if the lock is still held; guarded by the core.
     enum class question { none, once, once_more /* after the one that is under way */ };
     question asked = question::none;
-    std::uint32_t open_holds = 1;  // when it was lost, and not yet released since; guarded by the cell
-    // An operator has ended it, and is told when it is released; guarded by the core.
-    std::function<void()> tell_operator;
     engine::kept kept;                             // by the store; passes to the heir; guarded by the core
     std::unique_ptr<backend::watch_handle> watch;  // set likewise; dropped by whoever ends the tenancy
     std::shared_ptr<waiter> hears;                 // what the watch is told; set likewise, passes to the heir

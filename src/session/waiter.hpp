@@ -6,8 +6,8 @@
 #include "engine/acquire.hpp"
 #include "engine/local_turns.hpp"
 #include "session/tenancy.hpp"
+#include "store/store.hpp"
 
-#include <holdfast/backend.hpp>
 #include <holdfast/callback.hpp>
 
 #include <algorithm>
@@ -129,7 +129,7 @@ class waiter {
     // Until something came since `look`, or `until`. With a store, this thread lends itself to its I/O.
     void wait(time_point until, backend::store* lend_to) {
         if (lend_to != nullptr)
-            lend_to->lend(parker_, until);
+            lend_to->run_io(parker_, until);
         else
             parker_.park_until(until);
     }

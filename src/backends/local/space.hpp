@@ -3,8 +3,8 @@
 
 #include "base/annotations.hpp"
 #include "engine/lock_record.hpp"
-
-#include <holdfast/backend.hpp>
+#include "store/counters.hpp"
+#include "store/inspection.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -4,6 +4,8 @@
 #include "base/clock.hpp"
 #include "base/parker.hpp"
 #include "base/random.hpp"
+#include "store/counters.hpp"
+#include "store/inspection.hpp"
 
 #include <atomic>
 #include <optional>
@@ -16,7 +18,7 @@ namespace {
 
 using namespace backend;
 
-constexpr capabilities what_we_have{.name = "local", .gives = strength::process_local, .hands_over = true};
+constexpr capabilities what_we_have{.gives = strength::process_local};
 
 class watch_entry final : public watch_handle {
   public:
@@ -30,8 +32,8 @@ class watch_entry final : public watch_handle {
     const owner_id owner_;
 };
 
-// Every verb is answered before it returns, so there is no I/O to lend a thread to.
-class local_store final : public store {
+// Every request is answered before it returns, so there is no I/O to lend a thread to.
+class local_store final : public store, public counters, public inspection {
   public:
     explicit local_store(const backends::services& given)
         : id_(given.id.base64url()),
@@ -45,7 +47,7 @@ class local_store final : public store {
                   }) {}
 
     const capabilities& has() const noexcept override { return what_we_have; }
-    traffic seen() const noexcept override { return {requests_.load(std::memory_order_relaxed), {}}; }
+    traffic statistics() const noexcept override { return {requests_.load(std::memory_order_relaxed), {}}; }
     owner_id new_owner(kind k, std::uint32_t) override {
         // Also here a permit has an id that can be given to others.
         if (k == kind::permit_semaphore) return owner_id{base::client_id::make().hex()};
@@ -78,7 +80,7 @@ class local_store final : public store {
         space_->watch(key, owner, std::make_shared<watch_handler>(std::move(tell)));
         return handle;
     }
-    void inspect(const lock_name& name, time_point, handler<result<lock_info>> done) override {
+    void inspect(const lock_name& name, holders_shown, time_point, handler<result<lock_info>> done) override {
         done(space_->inspect(name));
     }
     void list(const std::string& glob, listed, time_point,
@@ -93,8 +95,21 @@ class local_store final : public store {
                handler<result<std::vector<evicted>>> done) override {
         done(space_->evict(name, owners));
     }
-    void lend(base::parker& me, time_point until) override { me.park_until(until); }
+    // A process that dies takes its waiters along: no line has dead ones.
+    void clear_line(const lock_name&, const std::vector<std::string>&, time_point,
+                    handler<result<std::vector<std::string>>> done) override {
+        done(std::vector<std::string>{});
+    }
+    bool hear_requests_for(const lock_name&) override { return true; }
+    void examine(const examine_request&, time_point, handler<result<examination>> done) override {
+        done(examination{{},
+                         {{"nothing-to-examine", severity::ok, "local",
+                           "this store has no server that could be examined", "", "", promise::none}}});
+    }
+    void run_io(base::parker& me, time_point until) override { me.park_until(until); }
     void abandon() noexcept override {}
+    counters* as_counters() noexcept override { return this; }
+    inspection* as_inspection() noexcept override { return this; }
 
   private:
     void count() { requests_.fetch_add(1, std::memory_order_relaxed); }

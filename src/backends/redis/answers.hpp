@@ -4,8 +4,7 @@
 #include "backends/redis/missing.hpp"
 #include "redis/errors.hpp"
 #include "redis/outcome.hpp"
-
-#include <holdfast/backend.hpp>
+#include "store/counters.hpp"
 
 #include <optional>
 #include <string>

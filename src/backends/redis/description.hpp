@@ -2,8 +2,7 @@
 #pragma once
 
 #include "redis/reply.hpp"
-
-#include <holdfast/backend.hpp>
+#include "store/inspection.hpp"
 
 #include <array>
 #include <charconv>

@@ -4,8 +4,7 @@
 #include "backends/redis/layout.hpp"
 #include "backends/redis/wake_boards.hpp"
 #include "base/annotations.hpp"
-
-#include <holdfast/backend.hpp>
+#include "store/inspection.hpp"
 
 #include <functional>
 #include <map>

@@ -2,8 +2,7 @@
 #pragma once
 
 #include "backends/redis/layout.hpp"
-
-#include <holdfast/backend.hpp>
+#include "store/inspection.hpp"
 
 #include <string>
 #include <string_view>

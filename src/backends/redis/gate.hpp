@@ -7,8 +7,7 @@
 #include "engine/standing.hpp"
 #include "redis/config.hpp"
 #include "redis/node.hpp"
-
-#include <holdfast/backend.hpp>
+#include "store/requests.hpp"
 
 #include <chrono>
 #include <optional>

@@ -79,7 +79,7 @@ struct inspection : std::enable_shared_from_this<inspection> {
 
     void start() {
         ask_for_clients(around, soon(), [self = shared_from_this()](connected_clients found) {
-            // Of a cluster the other servers are none of the lock's business.
+            // In a cluster, other servers than the lock's own do not matter.
             if (found.no_server && found.servers.size() == 1) return self->done(*found.no_server);
             self->connected = std::move(found.known);
             self->peek();

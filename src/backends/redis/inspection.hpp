@@ -2,8 +2,7 @@
 #pragma once
 
 #include "backends/redis/layout.hpp"
-
-#include <holdfast/backend.hpp>
+#include "store/inspection.hpp"
 
 #include <string_view>
 
@@ -13,10 +12,8 @@ namespace holdfast::redis_backend {
 // compares a shorter one as a whole.
 inline constexpr std::size_t shown_of_a_string = 512;
 
-// 32, or as many as one answer holds.
-enum class holders_shown { some, all };
-
-void inspect(surroundings&, const lock_name&, holders_shown, time_point deadline,
+// Shows 32 holders, or as many as one answer holds.
+void inspect(surroundings&, const lock_name&, backend::holders_shown, time_point deadline,
              handler<backend::result<backend::lock_info>>);
 // The lock itself, without those who wait and without what CLIENT LIST says: one round trip.
 void look(surroundings&, const lock_name&, time_point deadline, handler<backend::result<backend::lock_info>>);

@@ -4,8 +4,8 @@
 
 #include "backends/redis/scripts.hpp"
 #include "redis/database.hpp"
-
-#include <holdfast/backend.hpp>
+#include "store/counters.hpp"
+#include "store/store.hpp"
 
 #include <functional>
 #include <memory>

@@ -41,7 +41,7 @@ class redisson_layout : public layout {
     [[nodiscard]] virtual std::string channel_of(const backend::lock_key& key, const owner_id&) const {
         return redisson_channel(key.name.str());
     }
-    // Of the hash, where the owner's holds are counted.
+    // The field of the hash that counts the owner's holds.
     [[nodiscard]] virtual std::string field_of(const owner_id& owner) const { return owner.str(); }
 
     // An integer: taken, and it is the fence. A text: some other kind of lock. Else {PTTL, who holds it}.

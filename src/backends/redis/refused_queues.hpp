@@ -2,8 +2,7 @@
 #pragma once
 
 #include "base/annotations.hpp"
-
-#include <holdfast/backend.hpp>
+#include "store/requests.hpp"
 
 #include <atomic>
 #include <chrono>

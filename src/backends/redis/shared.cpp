@@ -57,8 +57,8 @@ class readers final : public side {
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
         const auto lease = std::to_string(r.lease.count());
         enter(r, std::array<std::string_view, 2>{r.key.name.str(), mark_of(r.key, r.owner)},
-              std::array<std::string_view, 3>{r.owner.str(), lease, writers_field(r.beside)}, deadline,
-              std::move(done));
+              std::array<std::string_view, 3>{r.owner.str(), lease, writers_field(r.downgrading_from)},
+              deadline, std::move(done));
     }
 
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {

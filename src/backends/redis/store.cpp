@@ -10,6 +10,7 @@
 #include "backends/redis/keys.hpp"
 #include "backends/redis/layout.hpp"
 #include "backends/redis/renewals.hpp"
+#include "backends/redis/replicated.hpp"
 #include "backends/redis/wake_boards.hpp"
 #include "base/clock.hpp"
 #include "base/text.hpp"
@@ -19,6 +20,9 @@
 #include "redis/cluster.hpp"
 #include "redis/node.hpp"
 #include "redis/url.hpp"
+#include "store/counters.hpp"
+#include "store/inspection.hpp"
+#include "store/redlock_member.hpp"
 
 #include <algorithm>
 #include <array>
@@ -32,9 +36,8 @@ namespace {
 
 using namespace backend;
 
-constexpr capabilities what_we_have{
-    .name = "redis", .gives = strength::single, .hands_over = true, .survives_us = true, .replicas = true};
-// Of a server that nobody locks on for so long; who comes then waits a quarantine out once more. 30 days.
+constexpr capabilities what_we_have{.gives = strength::single, .replicas = true};
+// How long an unused note survives: 30 days. After that, clients sit out one more quarantine.
 constexpr std::string_view promotion_mark_ttl = "2592000000";
 
 // What the URL says, read once: it may name files.
@@ -72,7 +75,11 @@ constexpr std::string_view does_not_fit =
     "in a Redis Cluster the keys and channels that Redisson makes of this name lie in different slots, so no "
     "client can serve such a lock there; use a name without braces, or one with a whole {tag}";
 
-class redis_store final : public store, public io::driven_store {
+class redis_store final : public store,
+                          public counters,
+                          public inspection,
+                          public redlock_member,
+                          public io::driven_store {
   public:
     redis_store(const backends::services& given, location where)
         : reactor_(given.reactor),
@@ -118,13 +125,13 @@ class redis_store final : public store, public io::driven_store {
     }
 
     const capabilities& has() const noexcept override { return what_we_have; }
-    traffic seen() const noexcept override { return {db_->commands_sent(), db_->smoothed_rtt()}; }
+    traffic statistics() const noexcept override { return {db_->commands_sent(), db_->smoothed_rtt()}; }
     owner_id new_owner(kind k, std::uint32_t permits) override { return layout_of(k).new_owner(permits); }
 
-    std::string_view kept_under(const lock_name& name) const override {
+    std::string_view reserved_for(const lock_name& name) const override {
         return purpose_of_own_key(name.str());
     }
-    std::uint32_t place_of(const lock_key& key) const override { return db_->slot_of(key.name.str()); }
+    std::uint32_t shard_of(const lock_key& key) const override { return db_->slot_of(key.name.str()); }
 
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
         if (too_old_.load(std::memory_order_relaxed)) {
@@ -136,7 +143,8 @@ class redis_store final : public store, public io::driven_store {
             done = through_the_gate(r, deadline, std::move(done));
         }
         const driven_here here(reactor_);
-        if (r.replicas.at_least > 0) done = once_replicated(r, deadline, std::move(done));
+        if (r.replicas.at_least > 0)
+            done = once_replicated(*db_, layout_of(r.key.of), r, deadline, std::move(done));
         layout_of(r.key.of).attempt(r, deadline, std::move(done));
     }
 
@@ -168,14 +176,10 @@ class redis_store final : public store, public io::driven_store {
         });
     }
 
-    void inspect(const lock_name& name, time_point deadline, handler<result<lock_info>> done) override {
+    void inspect(const lock_name& name, holders_shown which, time_point deadline,
+                 handler<result<lock_info>> done) override {
         const driven_here here(reactor_);
-        redis_backend::inspect(around_, name, holders_shown::some, deadline, std::move(done));
-    }
-
-    void inspect_all(const lock_name& name, time_point deadline, handler<result<lock_info>> done) override {
-        const driven_here here(reactor_);
-        redis_backend::inspect(around_, name, holders_shown::all, deadline, std::move(done));
+        redis_backend::inspect(around_, name, which, deadline, std::move(done));
     }
 
     void list(const std::string& glob, listed which, time_point deadline,
@@ -223,7 +227,7 @@ class redis_store final : public store, public io::driven_store {
 
     void examine(const examine_request& wanted, time_point deadline,
                  handler<result<examination>> done) override {
-        // Of a cluster's connections a thread can drive only one.
+        // A thread can drive only one of a cluster's connections.
         std::optional<driven_here> here;
         if (!db_->is_cluster()) here.emplace(reactor_);
         doctor_.examine(*db_, wanted, deadline, around_.answer_timeout,
@@ -235,7 +239,11 @@ class redis_store final : public store, public io::driven_store {
         ask_note(which, leave == note::left ? promotion_mark_ttl : "0", deadline, std::move(done));
     }
 
-    void lend(base::parker& me, time_point until) override { db_->drive(me, until); }
+    void run_io(base::parker& me, time_point until) override { db_->drive(me, until); }
+
+    counters* as_counters() noexcept override { return this; }
+    inspection* as_inspection() noexcept override { return this; }
+    redlock_member* as_redlock_member() noexcept override { return this; }
 
     void abandon() noexcept override {
         doctor_.abandon();
@@ -285,37 +293,6 @@ class redis_store final : public store, public io::driven_store {
             next = std::max(last + 1, base::wall_microseconds());
         } while (!last_serial_.compare_exchange_weak(last, next, std::memory_order_relaxed));
         return next;
-    }
-
-    // A grant is renewed at once, so that the replicas' word is about the whole lease, and told with the
-    // number of those that have it. Whatever else comes of that, it stays a grant that nobody can rely on:
-    // unknown.
-    handler<attempt_answer> once_replicated(const attempt_request& r, time_point deadline,
-                                            handler<attempt_answer> done) {
-        return [this, deadline, ask = renew_request{r.key, r.owner, r.lease, 0, r.replicas},
-                done = std::make_shared<handler<attempt_answer>>(std::move(done))](attempt_answer answer) {
-            const auto* const got = std::get_if<granted>(&answer);
-            if (got == nullptr) return (*done)(std::move(answer));
-            const auto& layout = layout_of(ask.key.of);
-            std::vector<std::string> args{std::to_string(ask.lease.count())};
-            layout.add_renew_args(ask, args);
-            const std::vector<std::string_view> views(args.begin(), args.end());
-            const std::array keys{std::string_view{ask.key.name.str()}};
-            const redis::database::eval_call call{layout.renew_script(), keys, views, ask.replicas};
-            around_.db.evals({&call, 1}, deadline, [got = *got, done](std::vector<redis::outcome> outcomes) {
-                auto [o, acks] = redis::take_apart(std::move(outcomes.at(0)));
-                if (const auto no = without_reply<attempt_answer>(o)) {
-                    const auto* const refusal = std::get_if<refused>(&*no);
-                    return (*done)(refusal != nullptr ? unknown{refusal->why()} : std::get<unknown>(*no));
-                }
-                if (const auto& lost = std::get<redis::reply>(o); !lost.is_array() || !lost.items().empty())
-                    return (*done)(unknown{{make_error_code(errc::unknown_outcome),
-                                            "the grant was gone before the replicas had it"}});
-                auto confirmed = got;
-                confirmed.acks = acks;
-                (*done)(confirmed);
-            });
-        };
     }
 
     // What the server says counts only if it cannot have forgotten a lock. What it granted all the same is
@@ -371,7 +348,7 @@ class redis_store final : public store, public io::driven_store {
                         });
     }
 
-    // To an examination what no server tells: whether the lock that was asked about can be had by that name,
+    // Adds to an examination what no server tells: whether the lock that was asked about can have that name,
     // and whether the gate is open.
     handler<result<examination>> with_what_we_know(const examine_request& wanted, time_point deadline,
                                                    handler<result<examination>> done) {

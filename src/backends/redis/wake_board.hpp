@@ -12,8 +12,7 @@
 
 #include "base/annotations.hpp"
 #include "redis/database.hpp"
-
-#include <holdfast/backend.hpp>
+#include "store/store.hpp"
 
 #include <functional>
 #include <memory>

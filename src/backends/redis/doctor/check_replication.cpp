@@ -57,7 +57,7 @@ void check_replication(const survey& s, report& r) {
     const auto replicas = s.number("connected_slaves");
     if (!replicas) return r.unknown("replicas", s.why_no_field("connected_slaves"));
     if (*replicas == 0) {
-        // Of a cluster its own check speaks.
+        // Clusters have a check of their own.
         if (s.wanted.part)
             r.ok("replicas", "it has no replica; the other members stand for it");
         else if (!s.is_cluster())

@@ -3,8 +3,7 @@
 
 #include "backends/redis/doctor/visits.hpp"
 #include "redis/database.hpp"
-
-#include <holdfast/backend.hpp>
+#include "store/inspection.hpp"
 
 #include <string>
 

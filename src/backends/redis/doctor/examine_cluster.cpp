@@ -54,7 +54,7 @@ void add_nodes(std::vector<node_place>& to, std::string_view list, const redis::
     if (list.empty()) add_place(to, {said_by, part::master});
 }
 
-// Who owns what, as text; servers that see the same cluster have the same.
+// The owners of the slots, as text: equal for servers that see the same cluster.
 std::string owners_in(std::string_view list) {
     std::set<std::string> lines;
     for (const auto& node : nodes_in(list)) {

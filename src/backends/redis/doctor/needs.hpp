@@ -2,8 +2,7 @@
 #pragma once
 
 #include "redis/config.hpp"
-
-#include <holdfast/backend.hpp>
+#include "store/inspection.hpp"
 
 #include <cstdint>
 #include <optional>

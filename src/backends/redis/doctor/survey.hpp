@@ -5,8 +5,7 @@
 #include "backends/redis/doctor/rights.hpp"
 #include "redis/outcome.hpp"
 #include "redis/server_info.hpp"
-
-#include <holdfast/backend.hpp>
+#include "store/inspection.hpp"
 
 #include <array>
 #include <chrono>
@@ -29,7 +28,7 @@ class told {
 
     // A reply that is no error; null if there is none.
     [[nodiscard]] const redis::reply* reply() const noexcept;
-    // Of a text reply; empty if it is none.
+    // The text of a text reply; empty for other replies.
     [[nodiscard]] std::string_view text() const noexcept;
     [[nodiscard]] std::optional<std::int64_t> integer() const noexcept;
     // The server said something, if only no.
@@ -106,7 +105,7 @@ struct survey {
     std::optional<rights_question> rights;
     told verdicts;
 
-    // Of the server and the database on it, by which two URLs of one server differ.
+    // The address of the server, with the number of the database if it is not 0.
     [[nodiscard]] std::string address() const;
     // A field of INFO; empty if INFO was refused, or there is no such field.
     [[nodiscard]] std::optional<std::string_view> field(std::string_view name) const;
@@ -123,10 +122,11 @@ struct survey {
     [[nodiscard]] std::optional<clock_sample> best_clock() const;
 };
 
-// Of a reply of names and values in turn, as sentinels give them. Empty: it has no such name.
+// Finds a value in a reply of alternating names and values, as sentinels give them. Empty if the name is
+// missing.
 [[nodiscard]] std::string_view named_value(const redis::reply& pairs, std::string_view name);
 
-// Of "ip=10.0.0.2,port=6379,state=online,offset=14,lag=1", as INFO lists replicas.
+// A part of "ip=10.0.0.2,port=6379,state=online,offset=14,lag=1", as INFO lists replicas.
 [[nodiscard]] std::string_view part_of(std::string_view line, std::string_view name);
 
 // A whole number and nothing else.

@@ -32,7 +32,7 @@ class visits {
     ~visits();
 
     // All of them at once. `done` gets what was found in the order of the visits, on the reactor thread or,
-    // if there are none, at once. Who refuses the connection is not tried again.
+    // if there are none, at once. A server that refuses the connection is not tried again.
     void make(std::vector<visit>, std::function<void(std::vector<visited>)> done);
 
     // What is under way ends with errc::closed, before this returns. Not on the reactor thread.

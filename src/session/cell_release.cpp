@@ -1,0 +1,252 @@
+// How a hold of a lock ends: passed on to the next thread in line, released at the store, or lost before.
+#include "base/misuse.hpp"
+#include "base/random.hpp"
+#include "session/adjusting.hpp"
+#include "session/ask.hpp"
+#include "session/background.hpp"
+#include "session/cell.hpp"
+#include "session/core.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::session {
+
+void cell::unlock() noexcept {
+    if (core_->forked()) return;
+    std::shared_ptr<tenancy> mine;
+    {
+        base::guard lock(mutex_);
+        const auto it = std::find_if(threads_.begin(), threads_.end(),
+                                     [](const auto& t) { return t.thread == this_thread()->serial; });
+        if (it != threads_.end()) {
+            mine = it->lease;
+            if (--it->depth > 0) {
+                if (auto* const now = occupied_by(mine)) core_->renew_now(mine, --now->holds);
+                return;
+            }
+            threads_.erase(it);
+        }
+    }
+    if (mine) {
+        end_hold(mine);
+    } else {
+        core_->tell(event_kind::release_failed, &name(), "unlock() by a thread that does not hold it",
+                    errc::not_owner);
+        base::misuse("unlock() by a thread that does not hold the lock");
+    }
+}
+
+release_result cell::release(hold_of_one& h) noexcept {
+    if (!h.result) {
+        h.result = core_->forked() ? release_result{release_outcome::already_lost, {}} : end_hold(h.of);
+    }
+    return *h.result;
+}
+
+release_result cell::end_hold(const std::shared_ptr<tenancy>& t) {
+    const core::call here(*core_);
+    auto now = boot_clock::now();
+    auto of_store = word::none;
+    if (wants_word(t, now)) {
+        const auto until = word_until(now);
+        const auto held =
+            ask<bool>(*core_, until, [&](auto handler) { core_->confirm(t, until, std::move(handler)); });
+        if (held == true) of_store = word::still_held;
+    }
+    if (const auto at_once = let_go(t, of_store, now)) return *at_once;
+    now = boot_clock::now();
+    auto machine = releasing(*t);
+    auto action = machine.begin(now);
+    const auto without_answer = [&] {
+        return released(t, {{release_outcome::unknown_until, {}}, {}, {make_error_code(errc::closed)}});
+    };
+    while (!std::holds_alternative<engine::release_done>(action)) {
+        if (const auto* retry = std::get_if<engine::retry_release>(&action)) {
+            if (!pause(*core_, retry->at)) return without_answer();
+            now = boot_clock::now();
+            action = machine.begin(now);
+            continue;
+        }
+        const auto until = std::get<engine::send_release>(action).until;
+        const auto answer = ask<backend::release_answer>(*core_, until, [&](auto handler) {
+            core_->store().release({key_, t->owner, false}, core_->send_by(now, until), std::move(handler));
+        });
+        now = boot_clock::now();
+        if (!answer && now >= core_->waits_until()) return without_answer();
+        action = answer ? machine.on_answer(*answer, now) : machine.on_elapsed(now);
+    }
+    return released(t, std::get<engine::release_done>(action));
+}
+
+void cell::release_later(const std::shared_ptr<hold_of_one>& h, callback<void(release_result)> done) {
+    const core::call here(*core_);
+    if (!h->result && core_->forked()) h->result = release_result{release_outcome::already_lost, {}};
+    if (!h->result) {
+        core_->begin_errand();
+        const auto now = boot_clock::now();
+        if (wants_word(h->of, now))
+            return background_release::ask_and_begin(shared_from_this(), h->of, std::move(done));
+        h->result = let_go(h->of, word::none, now);
+        if (!h->result) return background_release::begin(shared_from_this(), h->of, std::move(done));
+        core_->end_errand();
+    }
+    if (done) done(*h->result);
+}
+
+bool cell::wants_word(const std::shared_ptr<tenancy>& t, time_point now) {
+    if (!engine::rules_of(key_.of).taken_by_force || !core_->usable()) return false;
+    base::guard lock(mutex_);
+    const auto* const here = occupied_by(t);
+    return here != nullptr && here->holds == 1 && t->valid() && heir_of(*here, now) != nullptr;
+}
+
+// It only saves something. Without a soon answer the lock is released, and that waits for its own.
+time_point cell::word_until(time_point now) const { return now + core_->settings.answer_timeout / 4; }
+
+// `now` is when the store was asked, if it was: that the answer takes long keeps nobody from passing it on.
+std::optional<release_result> cell::let_go(const std::shared_ptr<tenancy>& t, word of_store, time_point now) {
+    if (!core_->usable()) {
+        // close() gives back what is held; it does not wait for a call that began after it.
+        core_->lose(t, "the client was closed");
+        return release_result{release_outcome::already_lost, {}};
+    }
+    {
+        base::guard lock(mutex_);
+        if (auto* const here = occupied_by(t)) {
+            if (here->holds > 1 && t->valid()) {
+                core_->renew_now(t, --here->holds);
+                return release_result{release_outcome::released, {}};
+            }
+            if (const auto next = pass_on(*here, of_store, now)) {
+                lock.unlock();
+                next->call();
+                return release_result{release_outcome::released, {}};
+            }
+        }
+    }
+    if (t->valid() && t->move_to(lease_state::released)) {
+        // Nobody renews it any more, then the store is told.
+        core_->ended(*t, now);
+        return std::nullopt;
+    }
+    core_->lose(t, "its time was over when it was released");
+    on_lost(t);  // if another thread tells the loss just now, it may not be there yet
+    core_->free_what_is_over(t);
+    return release_result{release_outcome::already_lost, {}};
+}
+
+// The next thread in line, if the lock may be passed on to it.
+std::shared_ptr<waiter> cell::heir_of(const occupancy& from, time_point now) {
+    auto next = gate_.next();
+    const tenancy& t = *from.lease;
+    // The reader beside it is to be the only one inside, or one of the readers.
+    if (!next || t.state() != lease_state::held || t.read_beside ||
+        !engine::may_pass_on(t.grant, t.terms(), next->wants, t.deadline(), core_->settings.local_turns, now))
+        return nullptr;
+    return next;
+}
+
+// The next thread in line has the lock from now on, with what is left of the lease; the store is not told.
+// Returns that thread, which is to be called; empty if it must be released.
+std::shared_ptr<waiter> cell::pass_on(occupancy& from, word of_store, time_point now) {
+    if (engine::rules_of(key_.of).taken_by_force && of_store == word::none) return nullptr;
+    auto next = heir_of(from, now);
+    tenancy& t = *from.lease;
+    if (!next || !t.move_to(lease_state::released)) return nullptr;
+    // The store gives fences in steps that leave room for these.
+    const auto token = t.token == fence::none ? t.token : static_cast<fence>(to_number(t.token) + 1);
+    const auto successor = std::make_shared<tenancy>(key_, t.owner, t.terms(), token, t.deadline(), now);
+    successor->acks = t.acks;
+    successor->grant = t.grant;
+    ++successor->grant.turns;
+    successor->stray = t.stray;
+    successor->home = weak_from_this();
+    successor->watch = std::move(t.watch);
+    successor->thread = next->thread;
+    successor->hears = t.hears;
+    core_->passed_on(t, successor, now - next->called_at);
+    // The first holder may be gone soon. A message that comes before this finds the heir by it.
+    if (successor->hears) successor->hears->passed_on_to(successor);
+    (void)gate_.leave(from.place);
+    from = {successor, 1, next};
+    next->passed_on = successor;
+    return next;
+}
+
+backend::adjust_answer cell::disown(hold_of_one& h) {
+    const core::call here(*core_);
+    const auto& t = h.of;
+    if (!core_->usable() || !t->valid() || !t->move_to(lease_state::released)) return backend::adjusted{0};
+    core_->ended(*t, boot_clock::now());
+    core_->counts.released.add();
+    h.result = release_result{release_outcome::released, {}};
+    auto answer = adjust(
+        *core_, {key_, backend::adjustment::disown, 0, core_->store().new_owner(key_.of, 1), t->owner});
+    // Also where an attempt may still arrive: it would take them a second time.
+    if (t->stray || !std::holds_alternative<backend::adjusted>(answer))
+        core_->undo(key_, t->owner, t->lease(), true);
+    t->watch.reset();
+    base::guard lock(mutex_);
+    (void)vacate(t);  // it has no place in the line
+    return answer;
+}
+
+engine::release cell::releasing(const tenancy& t) const {
+    return engine::release{{t.deadline(), core_->settings.answer_timeout}};
+}
+
+// What follows the store's last word.
+release_result cell::released(const std::shared_ptr<tenancy>& t, engine::release_done done) {
+    t->watch.reset();
+    const auto end = done.result.outcome;
+    if (end == release_outcome::unknown_until) done.result.until = core_->store_frees(*t, boot_clock::now());
+    if (end == release_outcome::unknown_until || t->stray) core_->undo(key_, t->owner, t->lease(), true);
+    if (end == release_outcome::released) {
+        core_->counts.released.add();
+        core_->tell(event_kind::released, &name(), {}, {}, t->token);
+    } else if (end == release_outcome::already_lost) {
+        core_->counts.lost.add();
+        core_->tell(event_kind::lost, &name(),
+                    "the store says that it was not held any more when it was released", errc::lost,
+                    t->token);
+    } else {
+        core_->tell(event_kind::release_failed, &name(),
+                    "the store did not answer; it frees the lock by itself", done.reason.code, t->token);
+    }
+
+    std::shared_ptr<waiter> next;
+    {
+        base::guard lock(mutex_);
+        expect_queue_ = done.told.handed_over;
+        if (done.told.listeners > 0) {
+            // About a round trip for the message and one for the answer to it, spread.
+            const auto trip = std::max<boot_clock::duration>(core_->store().statistics().round_trip,
+                                                             std::chrono::microseconds{50});
+            not_before_ = boot_clock::now() +
+                          std::chrono::duration_cast<boot_clock::duration>(trip * (1 + 2 * base::jitter()));
+        }
+        next = vacate(t);
+    }
+    if (next) next->call();
+    return done.result;
+}
+
+void cell::on_lost(const std::shared_ptr<tenancy>& t) {
+    std::shared_ptr<waiter> next;
+    bool reads_on = false;
+    {
+        base::guard lock(mutex_);
+        if (!t->thread || !t->thread->alive.load())
+            std::erase_if(threads_, [&](const auto& h) { return h.lease == t; });
+        // By the first that comes here for this loss.
+        if (const auto* const here = occupied_by(t)) core_->count_holds_if_kept(*t, here->holds);
+        next = vacate(t);
+        reads_on = t->read_beside;
+    }
+    // The reader keeps the key alive, and other readers out while it says that somebody writes.
+    if (reads_on && !core_->keeps(*t)) core_->undo(key_, t->owner, t->lease(), false);
+    if (next) next->call();
+}
+
+}  // namespace holdfast::session
