@@ -102,7 +102,7 @@ TEST_P(lock_contract, shows_who_holds_it) {
     EXPECT_EQ(seen.holders[0].owner, held.owner().str());
     EXPECT_EQ(seen.holders[0].pid, ::getpid());
     EXPECT_EQ(seen.holders[0].holds, 1U);
-    EXPECT_EQ(seen.holders[0].client, backend::presence::connected);
+    EXPECT_EQ(seen.holders[0].client, presence::connected);
     ASSERT_TRUE(seen.ttl);
     EXPECT_GT(*seen.ttl, 25s);
     EXPECT_LE(*seen.ttl, 30s);

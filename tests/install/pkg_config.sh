@@ -11,7 +11,7 @@ read -ra flags <<< "$(PKG_CONFIG_LIBDIR=$libraries/pkgconfig pkg-config --cflags
 for source in main shop; do
     quietly "$CXX" -std=c++20 -c "consumer/$source.cpp" "${flags[@]}" -o "$scratch/$source.o"
 done
-# Who forgets -std=c++20 is told so first.
+# The first error names a forgotten -std=c++20.
 said=$("$CXX" -std=c++17 -fsyntax-only consumer/main.cpp "${flags[@]}" 2>&1) && fail "it compiles as C++17"
 [[ $(grep -m 1 'error:' <<< "$said") == *"holdfast needs C++20"* ]] || fail "C++17 is told: $said"
 quietly "$CXX" "$scratch/"{main,shop}.o "${flags[@]}" -o "$scratch/shared"

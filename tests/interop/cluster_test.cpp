@@ -33,7 +33,7 @@ class java_in_a_cluster : public cluster_world {
         EXPECT_TRUE(ours.get().valid());
         ASSERT_LT(since.took(), slack);
 
-        // Who had to wait listens until it has released, and would be taken for Java.
+        // A holder that had to wait listens until it has released, and would be taken for Java.
         ASSERT_TRUE(eventually(patience, [&] { return !is_waited_for(scene(), name); }));
         lease held = lock->acquire();
         EXPECT_EQ(tell_java("try", kind, name), "false");

@@ -245,7 +245,7 @@ TEST_P(with_redisson, nothing_stays_behind_and_javas_leftovers_are_no_locks) {
     auto ours = waiter_for(*lock);
     ASSERT_TRUE(kind.waits(name));
     tell_java("unlock");
-    // Who had to wait listens until it has released: we would count ourselves, and not Java.
+    // A holder that had to wait listens until it has released: we would count ourselves, not Java.
     EXPECT_TRUE(ours.get().release());
     ASSERT_TRUE(kind.waits(name, 0));
     lease held = lock->acquire();

@@ -17,7 +17,7 @@
 
 namespace holdfast::test {
 
-// Who takes part: "holdfast", versions of Redisson and those who poll.
+// Those that take part: "holdfast", versions of Redisson, and clients that poll.
 inline const std::string ourselves = "holdfast";
 inline const std::vector<std::string> redissons{late_redisson_3, newest_redisson};
 inline const std::vector<std::string> pollers{"redis_py", "redsync", "node_redlock"};

@@ -14,7 +14,7 @@ class five_cables : public machines_with_clients {
     static constexpr std::size_t n = 5;
     // No answer is waited for longer. Shorter than `silence`, which must not be what ends a wait.
     static constexpr milliseconds node_timeout = 400ms * slower;
-    // Who waits for a redlock asks again by itself: config::silent_poll and a random pause.
+    // A waiter of a redlock asks again by itself, after config::silent_poll and a random pause.
     static constexpr milliseconds pause = 500ms * slower;
 
     void SetUp() override {

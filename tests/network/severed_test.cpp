@@ -1,5 +1,5 @@
-// Cables that are pulled: packets vanish, no connection ends. Who holds is told in time, nobody else has the
-// lock before, and who waits is served in time when it can be.
+// Cables that are pulled: packets vanish, no connection ends. The holder learns of it in time, nobody else
+// has the lock before, and waiters are served in time when they can be.
 #include "network/scene.hpp"
 
 namespace holdfast::test {

@@ -36,7 +36,7 @@ void expect_as_predicted(const std::string& rung) {
             EXPECT_EQ(play.at("as_predicted"), 1) << play;
             EXPECT_EQ(play.at("flaw_seen").get<bool>(), play.at("role") == "flawed") << play;
             EXPECT_FALSE(play.at("events").empty());
-            // Of a clock that jumps holdfast promises only that the fence keeps late writes away.
+            // If clocks jump, holdfast promises only that the fence keeps late writes away.
             if (play.at("role") == "holdfast" && schedule.at("schedule") != "clock") {
                 EXPECT_TRUE(play.at("overlaps").empty()) << play;
             }

@@ -22,6 +22,34 @@ TEST_F(lost_lock, evicted_command_is_ended) {
     EXPECT_TRUE(is_dead(pid));
 }
 
+// Nothing runs under the first lock yet: run has no reason to go on waiting for the second.
+TEST_F(lost_lock, that_is_evicted_while_run_waits_for_another_is_given_up_at_once) {
+    hold_as_another_client("b");
+    auto command = start({"run", "--json-fd", "1", "b", "a", "--", "echo", "ran"});
+    ASSERT_TRUE(command.wait_for_output("\"waiting\"", patience));
+    const auto evicted = run({"evict", "--yes", "a"});
+    EXPECT_EQ(evicted.code, 0);
+    EXPECT_TRUE(evicted.output.ends_with(" gave it up\n")) << evicted.output;
+    const auto ended = outcome_of(command);
+    EXPECT_EQ(ended.code, 75);
+    EXPECT_TRUE(ended.errors.ends_with("holdfast: the lock \"a\" was lost before the command was started\n"))
+        << ended.errors;
+    EXPECT_EQ(ended.output.find("ran"), std::string::npos);
+    EXPECT_EQ(server.keys(), words{"b"});
+}
+
+TEST_F(lost_lock, that_is_removed_while_run_waits_for_another_ends_the_wait) {
+    hold_as_another_client("c");
+    auto command = start({"run", "--json-fd", "1", "--ttl", "1s", "a", "b", "c", "--", "echo", "ran"});
+    ASSERT_TRUE(command.wait_for_output("\"waiting\"", patience));
+    free_as_another_client("b");
+    const auto ended = outcome_of(command);
+    EXPECT_EQ(ended.code, 75);
+    EXPECT_TRUE(ended.errors.ends_with("holdfast: the lock \"b\" was lost before the command was started\n"))
+        << ended.errors;
+    EXPECT_EQ(server.keys(), words{"c"});
+}
+
 TEST_F(lost_lock, exit_code_is_not_that_of_the_command) {
     auto command = start({"run", "--ttl", "1s", "a", "--", "sh", "-c",
                           "trap 'exit 0' TERM; echo ready; while :; do sleep 0.02; done"});

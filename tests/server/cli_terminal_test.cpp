@@ -68,6 +68,11 @@ class person {
             screen_.append(part.data(), static_cast<std::size_t>(n));
         }
     }
+    // True if the shell says that the last command has ended with this code.
+    [[nodiscard]] bool gets_code(int code) {
+        types("echo code=$?\n");
+        return sees("code=" + std::to_string(code));
+    }
     [[nodiscard]] const std::string& screen() const { return screen_; }
 
   private:
@@ -98,8 +103,7 @@ TEST_F(on_a_terminal, interrupt_reaches_the_command_and_the_shell_goes_on) {
     someone.types("\"$HOLDFAST\" run a -- sh -c 'echo rea''dy; exec sleep 100'\n");
     ASSERT_TRUE(someone.sees("ready"));
     someone.presses('C');
-    someone.types("echo code=$?\n");
-    EXPECT_TRUE(someone.sees("code=130")) << someone.screen();
+    EXPECT_TRUE(someone.gets_code(130)) << someone.screen();
     EXPECT_FALSE(is_held("a"));
 }
 
@@ -108,8 +112,7 @@ TEST_F(on_a_terminal, interrupt_ends_the_wait) {
     someone.types("\"$HOLDFAST\" run -v a -- true\n");
     ASSERT_TRUE(someone.sees("holdfast: waiting for"));
     someone.presses('C');
-    someone.types("echo code=$?\n");
-    EXPECT_TRUE(someone.sees("code=130")) << someone.screen();
+    EXPECT_TRUE(someone.gets_code(130)) << someone.screen();
 }
 
 TEST_F(on_a_terminal, stop_and_foreground) {
@@ -154,8 +157,7 @@ TEST_F(without_job_control, key_that_stops_does_nothing) {
     someone.presses('Z');
     someone.types("words\n");
     EXPECT_TRUE(someone.sees("<words>")) << someone.screen();
-    someone.types("echo code=$?\n");
-    EXPECT_TRUE(someone.sees("code=0")) << someone.screen();
+    EXPECT_TRUE(someone.gets_code(0)) << someone.screen();
 }
 
 TEST_F(without_job_control, terminal_comes_back_from_a_job_of_a_killed_command) {
@@ -163,16 +165,14 @@ TEST_F(without_job_control, terminal_comes_back_from_a_job_of_a_killed_command) 
     ASSERT_TRUE(someone.sees("ready"));
     free_as_another_client("a");
     ASSERT_TRUE(someone.sees("the lock \"a\" was lost")) << someone.screen();
-    someone.types("echo code=$?\n");
-    EXPECT_TRUE(someone.sees("code=75")) << someone.screen();
+    EXPECT_TRUE(someone.gets_code(75)) << someone.screen();
 }
 
 TEST_F(on_a_terminal, interrupt_ends_at_least_when_the_command_that_had_the_keys_has_ended) {
     someone.types("\"$HOLDFAST\" run --json-fd 2 --at-least 1h a -- true\n");
     ASSERT_TRUE(someone.sees("\"exited\""));
     someone.presses('C');
-    someone.types("echo code=$?\n");
-    EXPECT_TRUE(someone.sees("code=130")) << someone.screen();
+    EXPECT_TRUE(someone.gets_code(130)) << someone.screen();
 }
 
 TEST_F(on_a_terminal, lock_lost_while_stopped_has_ended_the_command_when_it_is_continued) {
@@ -184,8 +184,7 @@ TEST_F(on_a_terminal, lock_lost_while_stopped_has_ended_the_command_when_it_is_c
     someone.types("fg\n");
     // "not renewed in time", or "lost" if the client says so before the guard does.
     ASSERT_TRUE(someone.sees("holdfast: the lock \"a\" was ")) << someone.screen();
-    someone.types("echo code=$?\n");
-    EXPECT_TRUE(someone.sees("code=75")) << someone.screen();
+    EXPECT_TRUE(someone.gets_code(75)) << someone.screen();
     EXPECT_EQ(someone.screen().find("stillhere"), std::string::npos);
 }
 
@@ -210,8 +209,7 @@ TEST_F(on_a_terminal, evict_asks) {
     someone.types("\"$HOLDFAST\" evict a\n");
     ASSERT_TRUE(someone.sees("Evict the lock \"a\" held by another client? [y/N] "));
     someone.types("n\n");
-    someone.types("echo code=$?\n");
-    ASSERT_TRUE(someone.sees("code=1"));
+    ASSERT_TRUE(someone.gets_code(1));
     EXPECT_TRUE(is_held("a"));
     someone.types("\"$HOLDFAST\" evict a\n");
     ASSERT_TRUE(someone.sees("[y/N] "));

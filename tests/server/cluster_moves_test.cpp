@@ -138,7 +138,7 @@ TYPED_TEST(moving_slot, a_lock_is_given_back_where_the_slot_leaves) {
     EXPECT_TRUE(lock.waiting.get().valid());
 }
 
-// Of the support for these tests: it has ended a run of chaos.
+// A test of the test support, whose fault has ended a chaos run.
 TEST_F(cluster_world, an_owner_that_one_server_has_not_heard_of_for_a_moment_is_waited_for) {
     const auto owner = scene().masters().back();
     ASSERT_NE(owner, 0U) << "the first one is asked";

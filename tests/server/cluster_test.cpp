@@ -204,7 +204,7 @@ TEST_F(cluster, lists_inspects_and_evicts_on_all_servers) {
     EXPECT_EQ(list(c, "shown:*").size(), 30u);
     const auto one = inspect(c, "shown:7");
     ASSERT_EQ(one.holders.size(), 1u);
-    EXPECT_EQ(one.holders[0].client, backend::presence::connected);
+    EXPECT_EQ(one.holders[0].client, presence::connected);
     EXPECT_TRUE(evict(c, "shown:7"));
     EXPECT_FALSE(scene().exists("shown:7"));
 }

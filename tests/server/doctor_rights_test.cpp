@@ -14,7 +14,7 @@ struct a_user_with_few_rights : ::testing::Test {
     std::string url() const {
         return "redis://alice:pw@127.0.0.1:" + std::to_string(server.port()) + options;
     }
-    examination look(std::optional<backend::kind> kind = {}, const std::string& name = "job") {
+    examination look(std::optional<kind> kind = {}, const std::string& name = "job") {
         return examined(url(), {.name = lock_name{name}, .kind = kind});
     }
     std::string options;  // of the URL
@@ -37,7 +37,7 @@ struct lack {
     const char* id;
     const char* rule;  // that is printed
     severity how_bad;
-    backend::kind of = backend::kind::native;
+    kind of = kind::native;
     const char* options = "";
 };
 
@@ -61,7 +61,6 @@ TEST_P(one_missing_right, is_named_and_the_line_that_is_printed_gives_it) {
     EXPECT_EQ(said(mended, "rights"), severity::ok) << all_of(mended);
 }
 
-using backend::kind;
 constexpr lack lacks[] = {
     {"~* &* +@all -set", "missing-command", "+set", severity::danger},
     {"~* &* +@all -del", "missing-command", "+del", severity::danger},
@@ -92,7 +91,7 @@ constexpr lack lacks[] = {
      kind::permit_semaphore},
     {"~* &holdfast:* +@all", "missing-channel", "&redisson_countdownlatch__channel__{job}", severity::warning,
      kind::latch},
-    // Of the client itself, where the URL's options want it.
+    // Rights of the client itself, where the URL's options need them.
     {"~* &* +@all -info", "missing-command", "+info", severity::danger, kind::native,
      "?restarts=quarantined"},
     {"~* &* +@all -info", "missing-command", "+info", severity::danger, kind::fair, "?failover=grace"},
@@ -301,7 +300,7 @@ TEST_F(a_user_with_few_rights, the_error_of_who_locks_names_it_and_points_to_the
     let("~* &* +@all -hkeys");
     EXPECT_TRUE(has(told(lock_recursive), "the right to run hkeys")) << told(lock_recursive);
 
-    // Who may not listen polls, and an event says so.
+    // A client without the right to listen polls, and an event says so.
     let("~* resetchannels +@all");
     client holder{server.url()};
     mutex theirs{holder, "job"};

@@ -179,8 +179,8 @@ TEST_F(doctor_of_a_cluster, finds_a_right_that_the_user_lacks_on_one_server) {
 
 TEST_F(doctor_of_a_cluster, says_that_a_lock_cannot_have_this_name) {
     for (const std::string name : {"a{b", "{tag}x"}) {
-        for (const auto of : {backend::kind::fair, backend::kind::native}) {
-            const bool refused = name == "a{b" && of == backend::kind::fair;
+        for (const auto of : {kind::fair, kind::native}) {
+            const bool refused = name == "a{b" && of == kind::fair;
             const auto all = examined(scene().url(), {.name = lock_name{name}, .kind = of});
             EXPECT_EQ(said(all, "cluster-name"), refused ? std::optional{severity::danger} : std::nullopt)
                 << name << "\n"

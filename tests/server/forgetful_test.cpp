@@ -212,8 +212,8 @@ TEST_F(promoted_server, lets_nobody_in_during_the_grace) {
     EXPECT_GE(boot_clock::now(), lost_at + longest);
     EXPECT_TRUE(of_c.try_acquire_for(patience));
 
-    // Who comes later believes the note of those before, which is a moment younger than what they know
-    // themselves; and not one that is another server's.
+    // A later client believes the note of earlier ones, which is a moment younger than what they know
+    // themselves, and does not believe another server's.
     client d{with(quarantine("failover=grace&restarts=trusted"))};
     EXPECT_TRUE(mutex(d, "stock").try_acquire_for(longest / 2));
     scene.master().command({"SET", "holdfast:promoted", "promoted another 1000"});

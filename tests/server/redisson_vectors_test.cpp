@@ -7,7 +7,7 @@
 namespace holdfast::test {
 namespace {
 
-// Who listens to a channel, and what was said there so far.
+// Listens to a channel and keeps its messages.
 class listener {
   public:
     listener(redis_server& server, std::string channel)

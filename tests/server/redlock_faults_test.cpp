@@ -189,9 +189,21 @@ TEST_F(a_redlock_in_trouble, whose_majority_answers_when_the_lease_is_over_is_no
     EXPECT_EQ(ec, errc::lease_too_short) << ec.message();
 }
 
+TEST_F(a_redlock_in_trouble, is_asked_again_by_a_waiter_when_its_majority_answers_too_late) {
+    client c{settings(net_url("restarts=trusted,node_timeout=10s,"))};
+    mutex m{c, "job"};
+    ready(c);
+    for (const auto i : {0U, 1U, 2U}) nets[i].hold_reply_of(named("SET"));
+    auto waiter = in_background([&] { return m.try_acquire_for(patience, {.ttl = 300ms * slower}); });
+    ASSERT_TRUE(eventually(patience, [&] { return nets[2].count().replies_held == 1; }));
+    ASSERT_TRUE(eventually(patience, [&] { return members_with("job") == 0; }));
+    for (const auto i : {0U, 1U, 2U}) nets[i].release_replies();
+    EXPECT_TRUE(waiter.get());
+}
+
 TEST_F(a_redlock_in_trouble, is_renewed_with_two_members_dead_and_lost_with_three) {
-    const auto lease_time = 4s * slower;
-    client c{settings(net_url(strict), lease_time)};
+    const auto tolerant_lease = 4s * slower;
+    client c{settings(net_url(strict), tolerant_lease)};
     mutex m{c, "job"};
     ready(c);
     auto held = m.acquire();

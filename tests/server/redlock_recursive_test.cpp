@@ -105,8 +105,8 @@ TEST_F(a_recursive_redlock, an_undone_attempt_takes_no_hold_of_a_later_one) {
     }));
     ASSERT_TRUE(eventually(patience, [&] { return members_with("job") == 0; }));
 
-    // The last three: so all have been asked when it is refused. Who is asked after that is busy for a moment
-    // when the next attempt comes.
+    // The last three: so all have been asked when it is refused. A member that is asked after that is busy
+    // for a moment when the next attempt comes.
     net.hold_reply_of(recursive::look());
     block({2, 3, 4}, "job");
     EXPECT_FALSE(m.try_lock()) << "the first member has it, and its answer does not come";

@@ -58,7 +58,7 @@ class rights_of : public rights {
         for (auto& a : all) a.get();
         EXPECT_FALSE(exists(server, "job"));
     }
-    // Who waits has it soon, though nobody can tell it.
+    // The waiter gets the lock soon, though no message can reach it.
     static void expect_found_by_polling(lease& held, std::future<lease>& waiter) {
         EXPECT_FALSE(ready(waiter, 100ms));
         const stopwatch since;
@@ -119,16 +119,16 @@ TEST_F(rights, who_may_not_list_clients_does_not_call_them_gone) {
     const auto held = lock.acquire({.ttl = 30s});
     client plain_one{url_of("plain")};
     client blind{url_of("blind")};
-    EXPECT_EQ(inspect(plain_one, "job").holders.at(0).client, backend::presence::connected);
-    EXPECT_EQ(inspect(blind, "job").holders.at(0).client, backend::presence::unknown);
-    EXPECT_EQ(list(blind).at(0).holders.at(0).client, backend::presence::unknown);
+    EXPECT_EQ(inspect(plain_one, "job").holders.at(0).client, presence::connected);
+    EXPECT_EQ(inspect(blind, "job").holders.at(0).client, presence::unknown);
+    EXPECT_EQ(list(blind).at(0).holders.at(0).client, presence::unknown);
     server.command({"SET", "foreign", "somebody's token"});
-    EXPECT_EQ(inspect(plain_one, "foreign").holders.at(0).client, backend::presence::unknown);
+    EXPECT_EQ(inspect(plain_one, "foreign").holders.at(0).client, presence::unknown);
     // As if the holder had died: its token stays.
     const auto token = server.command({"GET", "job"}).text;
     server.command({"SET", "left", "AAAAAAAAAAAAAAAAAAAAAA" + token.substr(22)});
-    EXPECT_EQ(inspect(plain_one, "left").holders.at(0).client, backend::presence::gone);
-    EXPECT_EQ(inspect(blind, "left").holders.at(0).client, backend::presence::unknown);
+    EXPECT_EQ(inspect(plain_one, "left").holders.at(0).client, presence::gone);
+    EXPECT_EQ(inspect(blind, "left").holders.at(0).client, presence::unknown);
 }
 
 TEST(messages, refused_for_a_while_are_heard_again_afterwards) {

@@ -68,7 +68,7 @@ inline command_predicate runs(const redis_scripts::script& s) {
     };
 }
 
-// Who stands in line or listens, as the server sees it.
+// How many stand in line or listen, as the server sees it.
 inline std::int64_t queued(redis_server& server, const std::string& name) {
     return server.command({"ZCARD", queue_of(name)}).number;
 }

@@ -180,7 +180,7 @@ class failover_of_a_master_that_is : public failover, public testing::WithParamI
 
 TEST_P(failover_of_a_master_that_is, costs_no_lease_and_nobody_believes_it_when_it_is_back) {
     contend_for_all_kinds();
-    // Of a holder that is dead too.
+    // A lock whose holder is dead.
     scene.master().command({"SET", "orphan", "AAAAAAAAAAAAAAAAAAAAAA|1", "PX", "3000"});
     const stopwatch since_orphaned;
     mutex orphan{waiter, "orphan"};

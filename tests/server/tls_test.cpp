@@ -21,7 +21,7 @@ namespace {
 using requires_certificates = redis_server::client_certificates;
 constexpr auto here = "DNS:localhost,IP:127.0.0.1";
 
-// Who vouches for servers and clients in these tests.
+// The certificates of servers and clients in these tests.
 struct papers {
     temp_dir folder;
     certificate_authority ca{folder.path(), "ca"};

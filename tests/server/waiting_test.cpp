@@ -7,7 +7,7 @@ namespace {
 template <class Kind>
 class waiting : public ::testing::Test {
   protected:
-    // Of a client for which only messages are quick.
+    // Settings of a client for which only messages are quick.
     static config silent(const std::string& url) {
         config c = settings(url);
         c.poll_gap = 30s;
@@ -46,6 +46,17 @@ TYPED_TEST(waiting, asks_again_after_it_has_begun_to_listen) {
     this->net.release_replies();
     EXPECT_TRUE(waiter.get().valid());
     EXPECT_LT(since.took(), 5s + taken_by_the_machine());
+}
+
+TYPED_TEST(waiting, goes_on_after_a_grant_whose_lease_was_over_when_it_came) {
+    this->lock.acquire().release();  // the server knows the scripts from now on
+    this->net.hold_reply_of(TypeParam::look());
+    auto waiter =
+        in_background([&] { return this->lock.try_acquire_for(patience, {.ttl = 300ms * slower}); });
+    ASSERT_TRUE(eventually(patience, [&] { return this->net.count().replies_held == 1; }));
+    ASSERT_TRUE(eventually(patience, [&] { return !exists(this->server, "job"); }));
+    this->net.release_replies();
+    EXPECT_TRUE(waiter.get());
 }
 
 TYPED_TEST(waiting, costs_a_poll_gap_when_every_message_is_lost) {

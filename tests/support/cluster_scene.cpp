@@ -44,7 +44,7 @@ cluster_scene::cluster_scene(options wanted) : secured_(wanted.secured), replica
     wait_until_well();
 }
 
-// Who does not answer within the node time-out is forgotten, and must be introduced once more.
+// A server that does not answer within the node time-out is forgotten, and must be introduced once more.
 void cluster_scene::introduce() {
     constexpr auto enough = 3s;
     auto next = std::chrono::steady_clock::now();

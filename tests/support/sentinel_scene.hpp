@@ -30,9 +30,10 @@ class sentinel_scene {
     sentinel_scene(const sentinel_scene&) = delete;
     sentinel_scene& operator=(const sentinel_scene&) = delete;
 
-    // Of a client with the right credentials for both; `more` are further options, as "connect_timeout=1s".
+    // The URL of a client with the right credentials for both; `more` are further options, as
+    // "connect_timeout=1s".
     [[nodiscard]] std::string url(const std::string& more = {}) const;
-    // Of one who may also ask the sentinels about themselves.
+    // The URL of a client that may also ask the sentinels about themselves.
     [[nodiscard]] std::string url_of_examiner() const;
     // Of one that asks these sentinels.
     [[nodiscard]] static std::string url_of(const std::vector<std::uint16_t>& ports,

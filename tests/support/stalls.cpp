@@ -47,7 +47,7 @@ void forget_stalls() { before_this_test = all.load(); }
 
 std::chrono::milliseconds stalls() {
     if (measuring != ::getpid()) return {};
-    // Who asks may run before the thread that measures does.
+    // The asking thread may run before the measuring one does.
     const std::chrono::nanoseconds sum{all - before_this_test + beyond_ordinary(now() - looked_at)};
     return std::chrono::duration_cast<std::chrono::milliseconds>(sum);
 }

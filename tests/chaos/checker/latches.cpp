@@ -102,7 +102,7 @@ class possibilities {
         return any;
     }
 
-    // Who changes nothing is answered as soon as it can be.
+    // A request that changes nothing is answered as soon as it can be.
     void look(standing& s) const {
         for (auto left = looking_ & ~s.done; left != 0; left &= left - 1) {
             const auto n = static_cast<std::size_t>(std::countr_zero(left));

@@ -7,7 +7,7 @@ namespace holdfast::chaos {
 
 namespace {
 
-// Who waits without a limit in a time of calm, from then on. Whether the answer was right is not said here.
+// Checks a waiter without a limit in a time of calm, from then on; not whether the answer was right.
 template <class Asker>
 void check_wait(const Asker& a, time_ns from, const span_of_time& calm, time_ns bound, violations& found) {
     const time_ns since = std::max(a.asked, from);

@@ -25,7 +25,7 @@ using violations = std::vector<violation>;
 [[nodiscard]] violations check_shared(std::span<const attempt> attempts);
 // At no moment more permits are out than there are.
 [[nodiscard]] violations check_counted(std::span<const attempt> attempts, std::uint32_t permits);
-// Who was granted the lock before another asked has the smaller fence, and no two have the same. `before`:
+// A grant that came before another was asked for has the smaller fence, and no two have the same. `before`:
 // the greatest fence of earlier histories.
 [[nodiscard]] violations check_fences(std::span<const attempt> attempts, std::uint64_t before = 0);
 
@@ -59,7 +59,7 @@ struct presence {
                                         const std::vector<fault>& faults, const presence& how = {});
 
 // --- how long it takes ------------------------------------------------------------------------------------
-// Who waits without a limit in a time of calm is served within `bound` of its beginning.
+// A waiter without a limit in a time of calm is served within `bound` of its beginning.
 [[nodiscard]] violations check_liveness(std::span<const attempt> attempts,
                                         const std::vector<span_of_time>& calm, time_ns bound);
 
@@ -76,7 +76,7 @@ struct presence {
 [[nodiscard]] violations check_counts(std::span<const latch_use> uses,
                                       std::span<const span_of_time> forgetting,
                                       std::size_t* excused = nullptr);
-// Who waits without a limit in a time of calm is let through within `bound` of when the count is surely zero.
+// A waiter without a limit in a time of calm is let through within `bound` of when the count is surely zero.
 [[nodiscard]] violations check_latch_waits(std::span<const latch_use> uses,
                                            const std::vector<span_of_time>& calm, time_ns bound);
 

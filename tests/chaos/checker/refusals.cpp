@@ -15,7 +15,7 @@ struct stay {
     std::uint32_t permits;
 };
 
-// Who was there, to be asked about any span of time.
+// The requests that were there, to be asked about any span of time.
 class crowd {
   public:
     void add(const stay& s) { stays_.push_back(s); }
@@ -124,7 +124,7 @@ violations check_refusals(std::span<const attempt> attempts, const lock_row& loc
     for (const auto& a : attempts) {
         const auto s = present.of(a);
         of_process[a.process].add(s);
-        // Who only asked once and was refused had nothing; of several servers it may have had some.
+        // A request that asked once and was refused had nothing; of several servers it may have had some.
         if (a.answer == phase::busy && a.wait == 0 && !lock.by_votes) continue;
         all.add(s);
         if (a.side == side::writer) writers.add(s);

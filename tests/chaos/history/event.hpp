@@ -33,7 +33,7 @@ enum class action : std::uint8_t {
     look,   // valid()
     told,   // of the loss, through lost()
     write,  // to the resource that checks fences
-    // Of a latch.
+    // Latches.
     set,    // its count
     down,   // counts it
     read,   // its count
@@ -81,8 +81,8 @@ struct lock_row {
     chaos::model model = model::exclusive;
     bool fenced = false;
     std::uint32_t permits = 1;
-    // Who died while it waited keeps its place until its turn comes: a "no" may be due to somebody of long
-    // ago.
+    // A process that died while it waited keeps its place until its turn comes: it may be the reason of a
+    // "no" long after.
     bool dead_stay_in_line = false;
     // A failover may lose grants: only what the resource accepts is promised.
     bool best_effort = false;

@@ -31,7 +31,7 @@ struct run_lock {
     // Keys that have no time to live and are there to stay: of permits how many are free, and whose the
     // others are; Redisson's count of fences, and line.
     std::vector<std::string> lasting{};
-    // Of a multi_lock.
+    // The members of a multi_lock.
     std::vector<std::string> members{};
 
     // What holds it in the store.

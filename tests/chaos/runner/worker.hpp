@@ -71,7 +71,7 @@ class worker {
     void one_operation();
     countdown::told use_latch(std::size_t lock, action what, std::int64_t amount, time_ns wait);
     void one_use_of_latch(std::size_t lock);
-    // Who waits without a limit would wait for ever when nobody else does anything more.
+    // Waiters without a limit would wait for ever when nobody else does anything more.
     void open_latches();
     [[nodiscard]] request draw_request(const run_lock& lock);
     [[nodiscard]] held acquire(std::size_t lock, const request& how);

@@ -294,7 +294,7 @@ TEST(a_wait, in_a_time_of_calm_has_an_end) {
     waiting.answered = never;
     waiting.answer = phase::none;
     EXPECT_EQ(rules(check_liveness(std::vector{waiting}, calm, 399)), names{"not_served"});
-    // Who waits with an end gives up by itself.
+    // A waiter with a limit gives up by itself.
     waiting.wait = 50;
     EXPECT_TRUE(check_liveness(std::vector{waiting}, calm, 399).empty());
 }

@@ -56,7 +56,7 @@ class history_maker {
             a.side = lock_.model != model::shared ? side::only
                      : chance_.percent(60)        ? side::reader
                                                   : side::writer;
-            // Who has the lock from when to when, really.
+            // The time of each real hold.
             time_ns& place = free_from[below(free_from.size())];
             time_ns from = place + number(4);
             const time_ns to = from + number(12);

@@ -1,8 +1,8 @@
 // Which rights locks need, how they are asked about, and what is read from the answers.
-#include "backends/quorum/kinds.hpp"
 #include "backends/redis/doctor/rights.hpp"
 #include "backends/redis/missing.hpp"
 #include "backends/redis/scripts.hpp"
+#include "backends/redlock/kinds.hpp"
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ TEST(rights, every_script_that_a_lock_uses_is_asked_for) {
 }
 
 TEST(rights, a_member_of_a_redlock_has_fewer_kinds_and_neither_a_line_nor_channels) {
-    const backend::membership part{"the redlock", lock_name{"mark"}, quorum_backend::kinds_had()};
+    const backend::membership part{"the redlock", lock_name{"mark"}, redlock_backend::supported_kinds()};
     std::vector<std::string> kinds;
     for (const auto& n : needs_of("job", part)) {
         kinds.push_back(n.shown);

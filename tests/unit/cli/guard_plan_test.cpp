@@ -66,6 +66,16 @@ TEST_F(GuardPlanTest, kills_what_does_not_end_with_the_command) {
     EXPECT_EQ(tell(command_ended{}).send, signal::kill);
 }
 
+TEST_F(GuardPlanTest, end_of_the_command_is_no_reason_to_act_before_newer_orders_are_heard) {
+    now_ += 1h;
+    EXPECT_EQ(tell(command_ended{}).send, signal::none);
+    EXPECT_EQ(order(task::watch).send, signal::none) << "it moves the deadline";
+    EXPECT_EQ(after(7999ms).send, signal::none);
+    const auto todo = after(1ms);
+    EXPECT_EQ(todo.send, signal::kill) << "there is no command that could do anything about it";
+    EXPECT_TRUE(todo.tell_that_it_ends);
+}
+
 TEST_F(GuardPlanTest, kills_at_once_when_it_wakes_after_the_lease) {
     const auto todo = after(1h);
     EXPECT_EQ(todo.send, signal::kill);

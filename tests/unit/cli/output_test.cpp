@@ -34,7 +34,7 @@ lock_info held_by_web_3() {
                             .host = "web-3",
                             .pid = 4242,
                             .since = noon,
-                            .client = backend::presence::connected});
+                            .client = presence::connected});
     lock.ttl = 28'300ms;
     return lock;
 }
@@ -70,10 +70,10 @@ TEST(Output, says_what_it_does_not_know_of_a_foreign_lock) {
 
 TEST(Output, says_when_nobody_tells_who_is_connected) {
     auto lock = held_by_web_3();
-    lock.holders[0].client = backend::presence::gone;
+    lock.holders[0].client = presence::gone;
     EXPECT_NE(described(lock, noon).find(", not connected\n"), std::string::npos);
     EXPECT_EQ(to_json(lock)["holders"][0]["connected"], false);
-    lock.holders[0].client = backend::presence::unknown;
+    lock.holders[0].client = presence::unknown;
     EXPECT_NE(described(lock, noon).find(", nobody tells whether connected\n"), std::string::npos);
     EXPECT_TRUE(to_json(lock)["holders"][0]["connected"].is_null());
 }

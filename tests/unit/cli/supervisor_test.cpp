@@ -28,6 +28,12 @@ class SupervisorTest : public testing::Test {
         renew();
         (void)tell(looked{});
     }
+    void rest_after(int code) {
+        auto rules = usual;
+        rules.at_least = 20s;
+        under(rules);
+        ASSERT_FALSE(tell(ended{code, now_}).give_back);
+    }
     void renewal_fails() { lease_.jeopardy = true; }
     void lose() { lease_.valid = false; }
 
@@ -54,7 +60,7 @@ TEST_F(SupervisorTest, replaces_a_guard_that_does_not_answer_the_order_to_kill) 
     (void)tell(looked{});
     const auto killed = after(2s);
     ASSERT_EQ(killed.signal, SIGKILL);
-    EXPECT_EQ(killed.look_again, now_ + 1s);
+    EXPECT_EQ(tell(looked{}).look_again, now_ + 1s);
     EXPECT_FALSE(after(999ms).replace_guard);
     EXPECT_TRUE(after(1ms).replace_guard);
     EXPECT_FALSE(after(1h).replace_guard) << "once";
@@ -67,6 +73,33 @@ TEST_F(SupervisorTest, lets_a_guard_that_answers_take_its_time) {
     EXPECT_EQ(tell(looked{}).look_again, now_ + 1s);
     (void)tell(guard_kills_it{});
     EXPECT_FALSE(after(1h).replace_guard);
+}
+
+TEST_F(SupervisorTest, run_that_stood_still_hears_all_reports_before_it_replaces_the_guard) {
+    for (const bool has_ended : {true, false}) {
+        under(usual);
+        (void)tell(looked{});
+        lose();
+        (void)tell(looked{});
+        ASSERT_EQ(after(2s).signal, SIGKILL);
+        (void)tell(looked{});
+        now_ += 1h;
+        EXPECT_FALSE((has_ended ? tell(ended{0, now_}) : tell(stopped{})).replace_guard) << has_ended;
+        EXPECT_FALSE(tell(guard_kills_it{}).replace_guard);
+        EXPECT_FALSE(after(1h).replace_guard);
+    }
+}
+
+TEST_F(SupervisorTest, guard_may_answer_for_as_long_after_a_run_that_stood_still_before_it_gave_the_order) {
+    (void)tell(looked{});
+    lose();
+    (void)tell(looked{});
+    const auto killed = after(2s);
+    ASSERT_EQ(killed.signal, SIGKILL);
+    EXPECT_EQ(killed.look_again, now_) << "after the order";
+    EXPECT_FALSE(after(1h).replace_guard) << "the guard has got the order just now";
+    EXPECT_FALSE(after(999ms).replace_guard);
+    EXPECT_TRUE(after(1ms).replace_guard);
 }
 
 TEST_F(SupervisorTest, lets_a_renewed_command_run_and_gives_its_exit_code) {
@@ -258,20 +291,14 @@ TEST_F(SupervisorTest, at_least_keeps_the_lock_after_a_short_command) {
 }
 
 TEST_F(SupervisorTest, a_signal_ends_the_rest) {
-    auto rules = usual;
-    rules.at_least = 20s;
-    under(rules);
-    ASSERT_FALSE(tell(ended{0, now_}).give_back);
+    rest_after(0);
     EXPECT_FALSE(tell(told{SIGUSR1}).give_back);
     EXPECT_TRUE(tell(told{SIGTERM}).give_back);
     EXPECT_EQ(watch_.exit_code(), exit_code::by_signal(SIGTERM));
 }
 
 TEST_F(SupervisorTest, a_lock_lost_in_the_rest_is_given_back_at_once) {
-    auto rules = usual;
-    rules.at_least = 20s;
-    under(rules);
-    ASSERT_FALSE(tell(ended{0, now_}).give_back);
+    rest_after(0);
     lose();
     EXPECT_TRUE(after(1s).give_back);
     watch_.gave_back(true);
@@ -279,10 +306,7 @@ TEST_F(SupervisorTest, a_lock_lost_in_the_rest_is_given_back_at_once) {
 }
 
 TEST_F(SupervisorTest, a_loss_in_the_rest_does_not_hide_how_the_command_failed) {
-    auto rules = usual;
-    rules.at_least = 20s;
-    under(rules);
-    ASSERT_FALSE(tell(ended{7, now_}).give_back);
+    rest_after(7);
     lose();
     EXPECT_TRUE(after(1s).give_back);
     watch_.gave_back(true);

@@ -62,13 +62,62 @@ TEST_F(acquiring, a_later_send_that_won_counts_from_its_own_send) {
     EXPECT_TRUE(granted().stray);
 }
 
-TEST_F(acquiring, a_grant_without_any_time_left_is_given_back) {
+TEST_F(acquiring, a_grant_without_any_time_left_is_given_back_by_a_try) {
     how.lease = 100ms;
+    how.once = true;
     begin();
     later_by(97ms);
     store_grants();
     EXPECT_EQ(gave_up().why.code, errc::lease_too_short);
     EXPECT_EQ(gave_up().cleanup, undo::once);
+}
+
+TEST_F(acquiring, a_waiter_asks_again_after_a_grant_without_any_time_left) {
+    how.lease = 100ms;
+    how.give_up_at = start + 10s;
+    begin();
+    later_by(97ms);
+    store_grants();
+    EXPECT_TRUE(is_waiting());
+    time_comes();
+    EXPECT_TRUE(is_asking(intent::look));
+    later_by(1ms);
+    store_grants();
+    EXPECT_GT(granted().deadline, now);
+}
+
+TEST_F(acquiring, a_waiter_whose_grants_always_come_too_late_gives_up_in_time) {
+    how.lease = 100ms;
+    how.give_up_at = start + 10s;
+    begin();
+    while (!stopped()) {
+        later_by(97ms);
+        store_grants();
+        if (!stopped()) time_comes();
+    }
+    EXPECT_GE(now, how.give_up_at);
+    EXPECT_LT(now, how.give_up_at + 1s);
+    EXPECT_EQ(gave_up().why.code, errc::lease_too_short);
+    EXPECT_EQ(gave_up().cleanup, undo::once);
+}
+
+TEST_F(acquiring, a_lock_without_a_limit_goes_on_after_late_grants_as_through_an_outage) {
+    how.lease = 100ms;
+    begin();
+    while (!stopped()) {
+        later_by(97ms);
+        store_grants();
+        if (!stopped()) time_comes();
+    }
+    EXPECT_GE(now, start + how.patience);
+    EXPECT_EQ(gave_up().why.code, errc::lease_too_short);
+}
+
+TEST_F(acquiring, a_waiter_asks_again_if_the_members_of_a_redlock_answer_too_late) {
+    how.give_up_at = start + 10s;
+    begin();
+    store_refuses(errc::lease_too_short);
+    EXPECT_TRUE(is_waiting());
 }
 
 // --- woken ------------------------------------------------------------------------------------------

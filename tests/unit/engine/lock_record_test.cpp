@@ -108,7 +108,7 @@ TEST_F(a_lock_record, gives_a_newer_fence_with_each_grant) {
     std::uint64_t last = 0;
     for (const auto* owner : {"a", "b", "c"}) {
         const auto answer = attempt(kind::recursive_fenced, owner).answer;
-        const auto got = to_number(std::get<granted>(answer).token);
+        const auto got = to_number(std::get<granted>(answer).fence);
         EXPECT_GT(got, last);
         EXPECT_EQ(record.last_fence, got);
         last = got;
@@ -120,7 +120,7 @@ TEST_F(a_lock_record, lets_readers_in_together_and_its_writer_read) {
     EXPECT_TRUE(is<granted>(attempt(kind::shared_write, "w")));
     EXPECT_TRUE(is<busy>(attempt(kind::shared_read, "r")));
     attempt_request beside{key(kind::shared_read), owner_id{"w"}, 10s};
-    beside.beside = owner_id{"w"};
+    beside.downgrading_from = owner_id{"w"};
     EXPECT_TRUE(is<granted>(apply(record, beside, here())));
     const auto done = release(kind::shared_write, "w");
     EXPECT_TRUE(done.tell.all);
@@ -213,9 +213,9 @@ TEST_F(a_lock_record, keeps_its_promises_whatever_is_asked_of_it) {
                         auto& until = promised[{k, owner}];
                         until = std::max(until, now + 10s);
                         granted_now = owner;
-                        if (yes->token != fence::none) {
-                            ASSERT_GT(to_number(yes->token), last_fence);
-                            last_fence = to_number(yes->token);
+                        if (yes->fence != fence::none) {
+                            ASSERT_GT(to_number(yes->fence), last_fence);
+                            last_fence = to_number(yes->fence);
                         }
                     }
                     break;

@@ -9,7 +9,7 @@ namespace holdfast::engine {
 namespace {
 
 using namespace std::chrono_literals;
-using outcome = ballot::outcome;
+using outcome = quorum_attempt::outcome;
 
 TEST(majorities, of_any_number_have_a_member_in_common) {
     for (std::size_t n = 3; n <= 15; ++n) EXPECT_GT(2 * majority_of(n), n) << n;
@@ -20,22 +20,22 @@ TEST(majorities, of_any_number_have_a_member_in_common) {
 class an_attempt : public ::testing::Test {
   protected:
     const time_point sent{1h};
-    ballot_settings how{5, {sent, 10s}, {}, false, sent + 50ms};
-    std::optional<ballot> one{how};
-    ballot::action last;
+    quorum_attempt_settings how{5, {sent, 10s}, {}, false, sent + 50ms};
+    std::optional<quorum_attempt> one{how};
+    quorum_attempt::action last;
     member_set undone;
     member_set raised;
     std::vector<outcome> ends;
 
     void begin() { one.emplace(how); }
-    void take(const ballot::action& a) {
+    void take(const quorum_attempt::action& a) {
         last = a;
         undone |= a.undo;
         raised |= a.raise;
         if (a.end) ends.push_back(*a.end);
     }
-    void vote_of(std::size_t who, vote v, time_point at, ballot::counts c = ballot::counts::yes,
-                 fence f = fence::none) {
+    void vote_of(std::size_t who, vote v, time_point at,
+                 quorum_attempt::counts c = quorum_attempt::counts::yes, fence f = fence::none) {
         take(one->on_vote(who, v, c, f, at));
     }
     void grants(std::initializer_list<std::size_t> who) {
@@ -73,14 +73,14 @@ TEST_F(an_attempt, of_four_needs_three) {
 }
 
 TEST_F(an_attempt, counts_no_vote_of_a_member_that_may_have_forgotten) {
-    vote_of(0, vote::granted, sent, ballot::counts::no);
+    vote_of(0, vote::granted, sent, quorum_attempt::counts::no);
     grants({1, 2});
     EXPECT_TRUE(ends.empty());
     votes({3, 4}, vote::refused);
     EXPECT_EQ(ends, std::vector{outcome::unavailable});
     EXPECT_EQ(undone, of({0, 1, 2})) << "its grant is taken back all the same";
     EXPECT_EQ(one->votes(), of({1, 2}));
-    EXPECT_EQ(one->doubted(), of({0})) << "who is to blame";
+    EXPECT_EQ(one->uncounted(), of({0})) << "who is to blame";
 }
 
 TEST_F(an_attempt, counts_no_member_twice) {
@@ -175,7 +175,7 @@ class a_fenced_attempt : public an_attempt {
         begin();
     }
     void grants_with(std::size_t who, std::uint64_t f) {
-        vote_of(who, vote::granted, sent + 1ms, ballot::counts::yes, static_cast<fence>(f));
+        vote_of(who, vote::granted, sent + 1ms, quorum_attempt::counts::yes, static_cast<fence>(f));
     }
     void has_written(std::size_t who, bool done = true) { take(one->on_raised(who, done, sent + 2ms)); }
 };
@@ -238,13 +238,13 @@ TEST(attempts, in_any_order_of_events_keep_what_they_promise) {
     const auto pick = [&](int n) { return static_cast<int>(chance() % static_cast<unsigned>(n)); };
     for (int run = 0; run < 20'000; ++run) {
         const time_point sent{1h};
-        ballot_settings how{
+        quorum_attempt_settings how{
             static_cast<std::size_t>(3 + pick(5)), {sent, 100ms}, {}, pick(2) == 0, sent + 80ms};
-        ballot one{how};
+        quorum_attempt one{how};
         auto now = sent;
         member_set answered, ours, counted, tainted, undone, written;
         std::optional<outcome> end;
-        const auto obey = [&](const ballot::action& a) {
+        const auto obey = [&](const quorum_attempt::action& a) {
             undone |= a.undo;
             if (!a.end) return;
             ASSERT_FALSE(end) << "two ends";
@@ -267,11 +267,11 @@ TEST(attempts, in_any_order_of_events_keep_what_they_promise) {
                 }
             } else {
                 const auto v = static_cast<vote>(pick(4));
-                const auto c = pick(4) == 0 ? ballot::counts::no : ballot::counts::yes;
+                const auto c = pick(4) == 0 ? quorum_attempt::counts::no : quorum_attempt::counts::yes;
                 answered.set(who);
                 if (v == vote::granted) {
                     ours.set(who);
-                    if (c == ballot::counts::yes) counted.set(who);
+                    if (c == quorum_attempt::counts::yes) counted.set(who);
                 }
                 if (v == vote::silent) tainted.set(who);
                 undone.reset(who);  // what was undone before this answer may have come before the question

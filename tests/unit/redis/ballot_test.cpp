@@ -1,4 +1,4 @@
-// Who is the master, by answers that come in every order, late or never.
+// Finds the master by answers that come in every order, late or never.
 #include "redis/ballot.hpp"
 
 #include <holdfast/error.hpp>

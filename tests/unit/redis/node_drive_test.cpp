@@ -1,4 +1,4 @@
-// Who reads the replies of a node: callers that come and go, or the reactor for those who cannot.
+// Which thread reads the replies of a node: callers that come and go, or the reactor for those who cannot.
 #include "asking.hpp"
 
 #include "support/fault_proxy.hpp"

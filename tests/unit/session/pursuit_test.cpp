@@ -25,10 +25,10 @@ class halting final : public store {
     int asked = 0;
 
     const capabilities& has() const noexcept override {
-        static constexpr capabilities ours{.name = "halting", .hands_over = true};
+        static constexpr capabilities ours{};
         return ours;
     }
-    traffic seen() const noexcept override { return {}; }
+    traffic statistics() const noexcept override { return {}; }
     owner_id new_owner(kind, std::uint32_t) override { return owner_id{"me|1"}; }
     void attempt(const attempt_request&, time_point, handler<attempt_answer> done) override {
         switch (++asked) {
@@ -57,14 +57,7 @@ class halting final : public store {
     void release(const release_request&, time_point, handler<release_answer> done) override {
         done(released{});
     }
-    void adjust(const adjust_request&, time_point, handler<adjust_answer>) override {}
-    void inspect(const lock_name&, time_point, handler<result<lock_info>>) override {}
-    void list(const std::string&, listed, time_point, handler<result<std::vector<lock_info>>>) override {}
-    void ask_to_give_up(const lock_name&, const holder_info&, time_point,
-                        handler<result<backend::asked>>) override {}
-    void evict(const lock_name&, const std::vector<std::string>&, time_point,
-               handler<result<std::vector<evicted>>>) override {}
-    void lend(base::parker& me, time_point until) override { me.park_until(until); }
+    void run_io(base::parker& me, time_point until) override { me.park_until(until); }
     void abandon() noexcept override {}
 
   private:

@@ -4,8 +4,9 @@
 #include "base/parker.hpp"
 #include "session/cell.hpp"
 #include "session/core.hpp"
-
-#include <holdfast/backend.hpp>
+#include "store/counters.hpp"
+#include "store/inspection.hpp"
+#include "store/store.hpp"
 
 #include <gtest/gtest.h>
 
@@ -25,7 +26,7 @@ namespace holdfast::session {
 
 using namespace std::chrono_literals;
 
-class told_store final : public backend::store {
+class told_store final : public backend::store, public backend::counters, public backend::inspection {
   public:
     // An attempt is answered by the first of these, and granted where there is none.
     void will_answer(backend::attempt_answer a) {
@@ -84,10 +85,10 @@ class told_store final : public backend::store {
     }
 
     const backend::capabilities& has() const noexcept override {
-        static constexpr backend::capabilities ours{.name = "told", .hands_over = true};
+        static constexpr backend::capabilities ours{};
         return ours;
     }
-    backend::traffic seen() const noexcept override { return {}; }
+    backend::traffic statistics() const noexcept override { return {}; }
     owner_id new_owner(backend::kind, std::uint32_t) override {
         const std::lock_guard hold{mutex_};
         return owner_id{"me|" + std::to_string(++serial_)};
@@ -148,7 +149,7 @@ class told_store final : public backend::store {
         seen(name);
         return false;
     }
-    void inspect(const lock_name&, backend::time_point,
+    void inspect(const lock_name&, backend::holders_shown, backend::time_point,
                  backend::handler<backend::result<backend::lock_info>>) override {}
     void list(const std::string&, backend::listed, backend::time_point,
               backend::handler<backend::result<std::vector<backend::lock_info>>>) override {}
@@ -156,7 +157,13 @@ class told_store final : public backend::store {
                         backend::handler<backend::result<backend::asked>>) override {}
     void evict(const lock_name&, const std::vector<std::string>&, backend::time_point,
                backend::handler<backend::result<std::vector<backend::evicted>>>) override {}
-    void lend(base::parker& me, backend::time_point until) override { me.park_until(until); }
+    void clear_line(const lock_name&, const std::vector<std::string>&, backend::time_point,
+                    backend::handler<backend::result<std::vector<std::string>>>) override {}
+    void examine(const backend::examine_request&, backend::time_point,
+                 backend::handler<backend::result<examination>>) override {}
+    backend::counters* as_counters() noexcept override { return this; }
+    backend::inspection* as_inspection() noexcept override { return this; }
+    void run_io(base::parker& me, backend::time_point until) override { me.park_until(until); }
     void abandon() noexcept override {}
 
   private:

@@ -1,11 +1,11 @@
-#include "backends/quorum/url.hpp"
+#include "backends/redlock/url.hpp"
 
 #include <holdfast/error.hpp>
 #include <holdfast/redlock.hpp>
 
 #include <gtest/gtest.h>
 
-namespace holdfast::quorum_backend {
+namespace holdfast::redlock_backend {
 namespace {
 
 using namespace std::chrono_literals;
@@ -105,4 +105,4 @@ TEST(redlock_url, is_made_of_a_list) {
 }
 
 }  // namespace
-}  // namespace holdfast::quorum_backend
+}  // namespace holdfast::redlock_backend

@@ -1,0 +1,110 @@
+// config::keep_evicted: an evicted lock stays taken until all that works under it has stopped.
+#include "server/evict_scene.hpp"
+
+#include <memory>
+
+namespace holdfast::test {
+namespace {
+
+using way = evicted_holder::way;
+
+config keeping_evicted(const redis_server& server) {
+    auto s = settings(server.url());
+    s.keep_evicted = true;
+    return s;
+}
+
+TYPED_TEST_SUITE(evict_of, all_kinds, kind_names);
+
+TYPED_TEST(evict_of, a_holder_that_keeps_evicted_locks_stops_before_the_lock_is_free) {
+    client slow{keeping_evicted(this->server)};
+    this->make_listen(slow);
+    auto lock = TypeParam::make(slow, "job");
+    lease held = lock.acquire();
+    auto end = in_background([&] { return evict(this->operators, "job"); });
+    ASSERT_TRUE(eventually(patience, [&] { return held.lost().stop_requested(); }));
+    EXPECT_FALSE(held.valid());
+    EXPECT_TRUE(exists(this->server, "job")) << "it is still at work";
+    EXPECT_EQ(held.release(), release_outcome::already_lost);
+    EXPECT_EQ(end.get().from.at(0).how, way::gave_up);
+    EXPECT_TRUE(TypeParam::make(this->operators, "job").try_acquire());
+}
+
+TYPED_TEST(evict_of, a_holder_that_keeps_evicted_locks_for_too_long_is_removed) {
+    client slow{keeping_evicted(this->server)};
+    this->make_listen(slow);
+    auto lock = TypeParam::make(slow, "job");
+    lease held = lock.acquire();
+    const auto end = evict(this->operators, "job");
+    EXPECT_FALSE(held.valid());
+    ASSERT_EQ(end.from.size(), 1U);
+    EXPECT_EQ(end.from[0].how, way::silent);
+    EXPECT_GT(end.from[0].may_go_on, 0ms);
+    EXPECT_FALSE(exists(this->server, "job"));
+    auto other = TypeParam::make(this->operators, "job").try_acquire();
+    EXPECT_EQ(held.release(), release_outcome::already_lost);
+    EXPECT_TRUE(other.valid()) << "a late release takes it from nobody";
+}
+
+TEST_F(evict_from, a_client_that_keeps_evicted_locks_until_the_last_nested_hold_is_released) {
+    client slow{keeping_evicted(server)};
+    make_listen(slow);
+    recursive_mutex lock{slow, "job"};
+    lease outer = lock.acquire();
+    lease inner = lock.acquire(outer);
+    auto end = in_background([&] { return evict(operators, "job"); });
+    ASSERT_TRUE(eventually(patience, [&] { return outer.lost().stop_requested(); }));
+    EXPECT_EQ(inner.release(), release_outcome::already_lost);
+    (void)inspect(slow, "job");  // behind whatever it has sent
+    EXPECT_TRUE(exists(server, "job")) << "the outer work goes on";
+    EXPECT_EQ(outer.release(), release_outcome::already_lost);
+    EXPECT_EQ(end.get().from.at(0).how, way::gave_up);
+    EXPECT_FALSE(exists(server, "job"));
+}
+
+TEST_F(evict_from, a_client_that_keeps_evicted_locks_until_a_writer_neither_writes_nor_reads) {
+    client slow{keeping_evicted(server)};
+    make_listen(slow);
+    shared_mutex lock{slow, "job"};
+    lease writes = lock.acquire();
+    lease reads = lock.acquire_shared(writes);
+    auto end = in_background([&] { return evict(operators, "job"); });
+    ASSERT_TRUE(eventually(patience, [&] { return writes.lost().stop_requested(); }));
+    EXPECT_EQ(writes.release(), release_outcome::already_lost);
+    (void)inspect(slow, "job");  // behind whatever it has sent
+    EXPECT_TRUE(exists(server, "job")) << "it reads";
+    EXPECT_EQ(reads.release(), release_outcome::already_lost);
+    for (const auto& h : end.get().from) EXPECT_EQ(h.how, way::gave_up);
+    EXPECT_FALSE(exists(server, "job"));
+}
+
+TEST_F(evict_from, a_client_that_keeps_evicted_locks_until_it_ends) {
+    auto slow = std::make_unique<client>(keeping_evicted(server));
+    make_listen(*slow);
+    auto lock = std::make_unique<mutex>(*slow, "job");
+    const lease held = lock->acquire();
+    auto end = in_background([&] { return evict(operators, "job"); });
+    ASSERT_TRUE(eventually(patience, [&] { return held.lost().stop_requested(); }));
+    lock.reset();
+    slow.reset();
+    EXPECT_EQ(end.get().from.at(0).how, way::gave_up);
+    EXPECT_FALSE(exists(server, "job"));
+}
+
+TEST(evict_local, holder_that_keeps_evicted_locks_stops_before_the_lock_is_free) {
+    auto slowly = settings("local:evict");
+    slowly.keep_evicted = true;
+    client one{slowly};
+    client two{settings("local:evict")};
+    mutex lock{one, "job"};
+    lease held = lock.acquire();
+    auto end = in_background([&] { return evict(two, "job"); });
+    ASSERT_TRUE(eventually(patience, [&] { return held.lost().stop_requested(); }));
+    EXPECT_FALSE(mutex(two, "job").try_acquire());
+    held.release();
+    EXPECT_EQ(end.get().from.at(0).how, way::gave_up);
+    EXPECT_TRUE(mutex(two, "job").try_acquire());
+}
+
+}  // namespace
+}  // namespace holdfast::test
