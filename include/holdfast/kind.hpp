@@ -1,8 +1,6 @@
 // The kinds of lock.
 #pragma once
 
-#include <cstddef>
-
 namespace holdfast {
 
 enum class kind {
@@ -17,6 +15,5 @@ enum class kind {
     permit_semaphore,  // permit_semaphore: the same in Redisson's form, where each permit has an id
     latch,             // latch: nobody owns anything; it is granted to all when its count is zero
 };
-inline constexpr std::size_t kinds = 10;
 
 }  // namespace holdfast

@@ -91,7 +91,7 @@ inline constexpr std::array kind_table{
                .most_permits = 1'000},
     kind_rules{.of = kind::latch, .name = "latch", .belongs_to = family::latch, .threads = line::all_ask},
 };
-static_assert(kind_table.size() == kinds);
+static_assert(kind_table.back().of == kind::latch);  // the last one
 static_assert([] {
     for (std::size_t i = 0; i < kind_table.size(); ++i)
         if (static_cast<std::size_t>(kind_table[i].of) != i) return false;

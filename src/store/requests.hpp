@@ -7,6 +7,7 @@
 #include <holdfast/replication.hpp>
 #include <holdfast/types.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,9 +17,10 @@
 namespace holdfast::backend {
 
 using holdfast::kind;
-using holdfast::kinds;
 using time_point = boot_clock::time_point;
 using std::chrono::milliseconds;
+
+inline constexpr auto kinds = static_cast<std::size_t>(kind::latch) + 1;  // how many there are
 
 // The kind and the name together are the lock; two kinds on one name are a mistake that stores detect.
 struct lock_key {
