@@ -140,9 +140,12 @@ std::optional<release_result> cell::let_go(const std::shared_ptr<tenancy>& t, wo
 std::shared_ptr<waiter> cell::heir_of(const occupancy& from, time_point now) {
     auto next = gate_.next();
     const tenancy& t = *from.lease;
+    const auto turns = t.token == fence::none ? core_->settings.local_turns
+                                              : std::min<unsigned>(core_->settings.local_turns,
+                                                                   core_->store().has().fences_per_grant);
     // The reader beside it is to be the only one inside, or one of the readers.
     if (!next || t.state() != lease_state::held || t.read_beside ||
-        !engine::may_pass_on(t.grant, t.terms(), next->wants, t.deadline(), core_->settings.local_turns, now))
+        !engine::may_pass_on(t.grant, t.terms(), next->wants, t.deadline(), turns, now))
         return nullptr;
     return next;
 }

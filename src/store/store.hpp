@@ -45,6 +45,9 @@ class watch_handle {
 struct capabilities {
     strength gives = strength::single;
     bool replicas = false;  // can say how many replicas have a grant
+    // A grant with a fence leaves room for so many fences, the first of them its own: a client passes the
+    // lock on from thread to thread with consecutive ones. 1: it is not passed on.
+    std::uint32_t fences_per_grant = 1;
     // Each attempt is a vote of its own: it wants a new owner, and the store itself undoes what was not
     // granted. There is no queue, and there are no messages.
     bool votes = false;

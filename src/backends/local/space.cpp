@@ -14,9 +14,6 @@ namespace {
 
 using namespace backend;
 
-// The fences between two are for threads that the lock is passed on to.
-constexpr std::uint64_t fence_step = 16;
-
 engine::store_time clock_now() { return engine::store_time{boot_clock::now().time_since_epoch()}; }
 
 void run(const std::vector<std::function<void()>>& after) {
@@ -46,7 +43,7 @@ auto space::apply(const lock_name& name, const Request& request, calls& after) {
                                .reaches = [this](kind of, const owner_id& owner) REQUIRES(mutex_) {
                                    return watchers_.count({of, owner}) != 0;
                                }});
-    if (record.last_fence != fenced_before) next_fence_ += fence_step;
+    if (record.last_fence != fenced_before) next_fence_ += fences_per_grant;
     const auto told = tell(name, done.tell, after);
     if constexpr (std::is_same_v<decltype(done.answer), release_answer>) {
         if (auto* const yes = std::get_if<released>(&done.answer)) yes->listeners = told;

@@ -26,6 +26,8 @@ class space : public std::enable_shared_from_this<space> {
   public:
     [[nodiscard]] static std::shared_ptr<space> named(const std::string& name);
 
+    static constexpr std::uint32_t fences_per_grant = 16;  // as Redis, which tests compare it with
+
     backend::attempt_answer attempt(const backend::attempt_request& r);
     backend::renew_answer renew(const backend::renew_request& r);
     backend::release_answer release(const backend::release_request& r);
@@ -93,7 +95,7 @@ class space : public std::enable_shared_from_this<space> {
     std::map<lock_name, engine::lock_record> records_ GUARDED_BY(mutex_);
     std::map<watcher_id, watcher> watchers_ GUARDED_BY(mutex_);
     std::uint64_t next_ticket_ GUARDED_BY(mutex_) = 1;
-    std::uint64_t next_fence_ GUARDED_BY(mutex_) = 16;
+    std::uint64_t next_fence_ GUARDED_BY(mutex_) = fences_per_grant;
 };
 
 }  // namespace holdfast::local_backend

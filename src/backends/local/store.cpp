@@ -18,7 +18,8 @@ namespace {
 
 using namespace backend;
 
-constexpr capabilities what_we_have{.gives = strength::process_local};
+constexpr capabilities what_we_have{.gives = strength::process_local,
+                                    .fences_per_grant = space::fences_per_grant};
 
 class watch_entry final : public watch_handle {
   public:

@@ -3,6 +3,7 @@
 #include "backends/redis/answers.hpp"
 #include "backends/redis/description.hpp"
 #include "backends/redis/fair_line.hpp"
+#include "backends/redis/fences.hpp"
 #include "backends/redis/keys.hpp"
 #include "base/clock.hpp"
 
@@ -176,7 +177,8 @@ struct inspection : std::enable_shared_from_this<inspection> {
         const auto key = helper_key('f', name.str());
         around.db.command({"GET", key}, soon(), [self = shared_from_this()](const redis::outcome& o) {
             if (const auto* r = std::get_if<redis::reply>(&o); r != nullptr && r->is_text()) {
-                if (const auto unit = number<std::uint64_t>(r->text())) self->info.last_fence = *unit * 16;
+                if (const auto unit = number<std::uint64_t>(r->text()))
+                    self->info.last_fence = *unit * fences_per_grant;
             }
             self->done(std::move(self->info));
         });

@@ -1,6 +1,7 @@
 // The mutex: a plain string with a token, and a queue of tokens beside it. docs/wire/mutex.md says what
 // the keys mean; the scripts say what is done to them.
 #include "backends/redis/answers.hpp"
+#include "backends/redis/fences.hpp"
 #include "backends/redis/keys.hpp"
 #include "backends/redis/layout.hpp"
 #include "backends/redis/refused_queues.hpp"
@@ -29,8 +30,7 @@ constexpr std::string_view queue_ttl = "120000";
 // Time makes fences grow even if the counter is gone, so it need not stay for ever.
 constexpr std::string_view fence_ttl = "604800";
 
-// Fences are given in steps that leave room for local hand-offs, which need no round trip.
-constexpr std::int64_t fences_a_unit = 16;
+constexpr std::int64_t fences_per_unit = fences_per_grant;
 
 std::int64_t to_number(std::string_view text) {
     std::int64_t n = 0;
@@ -124,7 +124,7 @@ class native final : public layout {
             return layout::adjust(r, deadline, std::move(done));
         const auto& name = r.key.name.str();
         const auto fences = helper_key('f', name);
-        const decimal unit((r.amount + fences_a_unit - 1) / fences_a_unit);
+        const decimal unit((r.amount + fences_per_unit - 1) / fences_per_unit);
         around_.db.eval(ref(redis_scripts::native_raise), std::array<std::string_view, 2>{name, fences},
                         std::array<std::string_view, 3>{r.owner.str(), unit.text(), fence_ttl}, deadline,
                         [fences, done = std::move(done)](const redis::outcome& o) {
@@ -216,7 +216,7 @@ class native final : public layout {
                             const auto items = std::get<redis::reply>(o).items();
                             if (items.size() != 2) return done(nonsense());
                             if (items[0].integer() == 0) return done(held_by(items[1].text(), then));
-                            granted yes{static_cast<fence>(to_number(items[1].text()) * fences_a_unit)};
+                            granted yes{static_cast<fence>(to_number(items[1].text()) * fences_per_unit)};
                             if (want == intent::queue) yes.kept_for = handed_lease;
                             done(yes);
                         });

@@ -1,5 +1,6 @@
 // The recursive mutex: Redisson's RLock, hash and channel, byte for byte; with a token counter it is
 // Redisson's RFencedLock. docs/wire/recursive_mutex.md, docs/wire/fenced_mutex.md.
+#include "backends/redis/fences.hpp"
 #include "backends/redis/redisson.hpp"
 
 #include <array>
@@ -10,9 +11,6 @@ namespace {
 
 using namespace backend;
 
-// So many tokens are taken at a time: those behind the first are for local hand-offs, which ask nobody.
-constexpr std::string_view tokens_a_grant = "16";
-
 class recursive final : public redisson_layout {
   public:
     recursive(surroundings& around, bool fenced) : redisson_layout(around), fenced_(fenced) {}
@@ -22,8 +20,9 @@ class recursive final : public redisson_layout {
         const auto counter = fenced_ ? redisson_prefixed("redisson_lock_token", name) : std::string{};
         const std::array<std::string_view, 2> keys{name, counter};
         const auto lease = std::to_string(r.lease.count());
+        const auto fences = std::to_string(fences_per_grant);
         around_.db.eval(ref(redis_scripts::recursive_acquire), std::span{keys}.first(fenced_ ? 2 : 1),
-                        std::array<std::string_view, 3>{r.owner.str(), lease, tokens_a_grant}, deadline,
+                        std::array<std::string_view, 3>{r.owner.str(), lease, fences}, deadline,
                         [counter, want = r.want, done = std::move(done)](const redis::outcome& o) {
                             const auto* const reply = std::get_if<redis::reply>(&o);
                             if (reply != nullptr && reply->is_text() && reply->text() == "fence")

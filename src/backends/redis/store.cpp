@@ -5,6 +5,7 @@
 #include "backends/redis/doctor/catalogue.hpp"
 #include "backends/redis/doctor/doctor.hpp"
 #include "backends/redis/eviction.hpp"
+#include "backends/redis/fences.hpp"
 #include "backends/redis/gate.hpp"
 #include "backends/redis/inspection.hpp"
 #include "backends/redis/keys.hpp"
@@ -36,7 +37,8 @@ namespace {
 
 using namespace backend;
 
-constexpr capabilities what_we_have{.gives = strength::single, .replicas = true};
+constexpr capabilities what_we_have{
+    .gives = strength::single, .replicas = true, .fences_per_grant = fences_per_grant};
 // How long an unused note survives: 30 days. After that, clients sit out one more quarantine.
 constexpr std::string_view promotion_mark_ttl = "2592000000";
 

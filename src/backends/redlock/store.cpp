@@ -18,8 +18,6 @@ namespace {
 using namespace backend;
 using engine::tally;
 
-constexpr capabilities what_we_have{.gives = strength::quorum, .votes = true};
-
 // The votes on each of the locks that are renewed together.
 class renewal_votes {
   public:
@@ -88,6 +86,10 @@ class redlock_store final : public store, public inspection {
           timeouts_(std::make_shared<round_timeouts>(given.reactor)) {
         members_->on_change = [open = timeouts_] { open->notify_all(); };
         members_->open(open_member);
+        has_.fences_per_grant = members_->store(0).has().fences_per_grant;
+        for (std::size_t i = 1; i < members_->size(); ++i)
+            has_.fences_per_grant =
+                std::min(has_.fences_per_grant, members_->store(i).has().fences_per_grant);
     }
     ~redlock_store() override {
         const auto open = timeouts_->close();
@@ -95,7 +97,7 @@ class redlock_store final : public store, public inspection {
         for (const auto& m : open) static_cast<round&>(*m).close();
     }
 
-    const capabilities& has() const noexcept override { return what_we_have; }
+    const capabilities& has() const noexcept override { return has_; }
     traffic statistics() const noexcept override {
         traffic all;
         for (std::size_t i = 0; i < members_->size(); ++i) {
@@ -194,6 +196,7 @@ class redlock_store final : public store, public inspection {
         return {};
     }
 
+    capabilities has_{.gives = strength::quorum, .votes = true};
     const std::shared_ptr<members> members_;
     const std::shared_ptr<round_timeouts> timeouts_;
 };

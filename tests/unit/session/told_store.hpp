@@ -28,6 +28,8 @@ using namespace std::chrono_literals;
 
 class told_store final : public backend::store, public backend::counters, public backend::inspection {
   public:
+    backend::capabilities can{};  // to be set before there is a lease
+
     // An attempt is answered by the first of these, and granted where there is none.
     void will_answer(backend::attempt_answer a) {
         const std::lock_guard hold{mutex_};
@@ -84,10 +86,7 @@ class told_store final : public backend::store, public backend::counters, public
         silent_ = true;
     }
 
-    const backend::capabilities& has() const noexcept override {
-        static constexpr backend::capabilities ours{};
-        return ours;
-    }
+    const backend::capabilities& has() const noexcept override { return can; }
     backend::traffic statistics() const noexcept override { return {}; }
     owner_id new_owner(backend::kind, std::uint32_t) override {
         const std::lock_guard hold{mutex_};

@@ -1,0 +1,69 @@
+// The fences of a lock that threads pass on: a store says how many one grant has.
+#include "unit/session/told_store.hpp"
+
+#include <future>
+
+namespace holdfast::session {
+namespace {
+
+using namespace backend;
+
+class fences_of_one_grant : public with_told_store {
+  protected:
+    using held = std::shared_ptr<hold_of_one>;
+
+    held granted_with(std::uint64_t fence) {
+        store->will_answer(granted{static_cast<holdfast::fence>(fence)});
+        return hold_in(lock_of(kind::native_fenced)->acquire({.give_up_at = time_point::max()}));
+    }
+    // Released, while another thread waits for it. Returns what that one has.
+    held next_after(held& from) {
+        std::promise<cell::outcome> got;
+        lock_of(kind::native_fenced)->acquire_later({.give_up_at = time_point::max()}, [&](cell::outcome o) {
+            got.set_value(std::move(o));
+        });
+        client->reactor().run_and_wait([] {});
+        EXPECT_EQ(from->release(), release_outcome::released);
+        return hold_in(got.get_future().get());
+    }
+    static held hold_in(const cell::outcome& o) {
+        return std::static_pointer_cast<hold_of_one>(std::get<std::shared_ptr<hold>>(o));
+    }
+};
+
+TEST_F(fences_of_one_grant, are_given_to_no_more_threads_than_there_are_fences) {
+    store->can.fences_per_grant = 2;
+    // A lease is passed on within 10 ms of its grant, which a busy machine may be too late for.
+    for (const auto give_up_at = boot_clock::now() + 20s;;) {
+        ASSERT_LT(boot_clock::now(), give_up_at) << "it is never passed on";
+        auto first = granted_with(32);
+        const auto owner = first->owner();
+        store->will_answer(granted{holdfast::fence{64}});
+        auto second = next_after(first);
+        if (second->owner() != owner) {
+            second->release();
+            continue;
+        }
+        EXPECT_EQ(to_number(second->token()), 33U);
+        store->will_answer(granted{holdfast::fence{64}});
+        auto third = next_after(second);
+        EXPECT_NE(third->owner(), owner);
+        EXPECT_EQ(to_number(third->token()), 64U);
+        third->release();
+        return;
+    }
+}
+
+TEST_F(fences_of_one_grant, are_not_made_up_where_a_grant_has_but_one) {
+    for (std::uint64_t round = 1; round <= 20; ++round) {
+        auto first = granted_with(2 * round);
+        store->will_answer(granted{static_cast<holdfast::fence>(2 * round + 1)});
+        auto second = next_after(first);
+        EXPECT_NE(second->owner(), first->owner());
+        EXPECT_EQ(to_number(second->token()), 2 * round + 1);
+        second->release();
+    }
+}
+
+}  // namespace
+}  // namespace holdfast::session
