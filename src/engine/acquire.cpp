@@ -88,7 +88,8 @@ acquire_action acquire::on_answer(const backend::granted& a, time_point now) {
                      std::to_string(a.acks) + " of " + std::to_string(how_.replicas) + " replicas have it"},
                     undo::once);
     }
-    return grant({last_sent_.deadline(how_.trust), a.fence, false, uncertain_.has_value(), a.acks},
+    return grant({last_sent_.for_at_most(a.lease).deadline(how_.trust), a.fence, false,
+                  uncertain_.has_value(), a.acks},
                  std::max(how_.lease, a.kept_for), now);
 }
 

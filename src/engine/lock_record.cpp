@@ -90,7 +90,7 @@ attempt_answer transaction::take(const attempt_request& q) {
     if (is_another_kind(q.key.of)) return wrong_kind();
     if (q.key.of == kind::latch) {
         const auto left = r_.count ? r_.count->value : 0;
-        if (left <= 0) return granted{};
+        if (left <= 0) return granted{q.lease};
         return busy{std::to_string(left), std::nullopt, {}, {}};
     }
     if (r_.holders.empty() && !r_.line.empty()) {
@@ -120,7 +120,7 @@ attempt_answer transaction::take(const attempt_request& q) {
 
 granted transaction::grant(lock_record::holder& to, const attempt_request& q) {
     leave_line(q.owner);
-    granted yes;
+    granted yes{q.lease};
     yes.kept_for = std::chrono::ceil<milliseconds>(to.expires - c_.now);
     if (rules_of(q.key.of).fenced) {
         r_.last_fence = to_number(c_.next_fence);

@@ -73,8 +73,11 @@ struct attempt_request {
 
 // The four answers. *Unknown never becomes no*: the lock may have been granted.
 struct granted {
+    // What the store gave, from the send on: a store may give less than was asked for. More counts for
+    // nothing.
+    milliseconds lease;
     holdfast::fence fence = holdfast::fence::none;
-    // An earlier send of this owner had won. The lease is whole all the same, and counts from this one.
+    // An earlier send of this owner had won. The lease counts from this one all the same.
     bool repeated = false;
     // Replicas that have the grant: may be fewer than were asked for, and is granted all the same.
     std::uint32_t acks = 0;

@@ -22,8 +22,8 @@ class fair final : public redisson_layout {
             ref(redis_scripts::fair_acquire), of.keys(),
             std::array<std::string_view, 7>{r.owner.str(), lease, r.want == intent::queue ? "1" : "0",
                                             of.channel, liveness, of.absent, around_.publish()},
-            deadline, [want = r.want, done = std::move(done)](const redis::outcome& o) {
-                answer_attempt(o, want, done);
+            deadline, [want = r.want, lease = r.lease, done = std::move(done)](const redis::outcome& o) {
+                answer_attempt(o, want, lease, done);
             });
     }
 

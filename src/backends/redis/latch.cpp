@@ -22,9 +22,9 @@ class latch final : public redisson_layout {
 
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
         around_.db.command({"GET", r.key.name.str()}, deadline,
-                           [done = std::move(done)](const redis::outcome& o) {
+                           [lease = r.lease, done = std::move(done)](const redis::outcome& o) {
                                if (auto no = without_reply<attempt_answer>(o)) return done(*std::move(no));
-                               done(what_it_says(std::get<redis::reply>(o)));
+                               done(what_it_says(std::get<redis::reply>(o), lease));
                            });
     }
 
@@ -46,13 +46,13 @@ class latch final : public redisson_layout {
     }
 
   private:
-    static attempt_answer what_it_says(const redis::reply& count) {
-        if (count.is_nil()) return granted{};
+    static attempt_answer what_it_says(const redis::reply& count, milliseconds lease) {
+        if (count.is_nil()) return granted{lease};
         std::int64_t n = 0;
         const auto& text = count.text();
         const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), n);
         if (ec != std::errc{} || end != text.data() + text.size()) return refused{{errc::wrong_kind}};
-        if (n <= 0) return granted{};
+        if (n <= 0) return granted{lease};
         return busy{text, std::nullopt, {}, {}};
     }
     static std::string_view verb_of(adjustment what) {

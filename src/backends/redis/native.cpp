@@ -164,7 +164,7 @@ class native final : public layout {
             }
             if (auto no = no_grant(o, r.want)) return done(*std::move(no));
             auto& reply = std::get<redis::reply>(o);
-            if (reply.is_nil()) return done(granted{});
+            if (reply.is_nil()) return done(granted{r.lease});
             if (!reply.is_text()) return done(nonsense());
             if (reply.text() == r.owner.str()) return lengthen(r, deadline, std::move(done));
             done(held_by(std::move(reply).text(), then));
@@ -186,7 +186,7 @@ class native final : public layout {
         around_.db.eval(
             renew_script(), std::array<std::string_view, 1>{r.key.name.str()},
             std::array<std::string_view, 2>{lease.text(), r.owner.str()}, deadline,
-            [done = std::move(done)](const redis::outcome& o) {
+            [given = r.lease, done = std::move(done)](const redis::outcome& o) {
                 // Refused or lost, it may be ours for a while yet.
                 if (const auto no = without_reply<attempt_answer>(o)) {
                     const auto* const refusal = std::get_if<refused>(&*no);
@@ -195,7 +195,7 @@ class native final : public layout {
                 if (const auto& lost = std::get<redis::reply>(o); !lost.is_array() || !lost.items().empty())
                     return done(unknown{{make_error_code(errc::unknown_outcome),
                                          "it was over before it could be made longer"}});
-                done(granted{.repeated = true, .kept_for = handed_lease});
+                done(granted{.lease = given, .repeated = true, .kept_for = handed_lease});
             });
     }
 
@@ -206,20 +206,21 @@ class native final : public layout {
         const auto& name = r.key.name.str();
         const auto fences = helper_key('f', name);
         const decimal lease(r.lease.count());
-        around_.db.eval(ref(redis_scripts::native_try), std::array<std::string_view, 2>{name, fences},
-                        std::array<std::string_view, 4>{r.owner.str(), lease.text(), fence_ttl,
-                                                        take == may_take::yes ? "1" : "0"},
-                        deadline,
-                        [fences, then, want = r.want, done = std::move(done)](const redis::outcome& o) {
-                            if (auto no = no_grant(o, want)) return done(*std::move(no));
-                            if (says_fence(o)) return done(bad_fence_counter(fences));
-                            const auto items = std::get<redis::reply>(o).items();
-                            if (items.size() != 2) return done(nonsense());
-                            if (items[0].integer() == 0) return done(held_by(items[1].text(), then));
-                            granted yes{static_cast<fence>(to_number(items[1].text()) * fences_per_unit)};
-                            if (want == intent::queue) yes.kept_for = handed_lease;
-                            done(yes);
-                        });
+        around_.db.eval(
+            ref(redis_scripts::native_try), std::array<std::string_view, 2>{name, fences},
+            std::array<std::string_view, 4>{r.owner.str(), lease.text(), fence_ttl,
+                                            take == may_take::yes ? "1" : "0"},
+            deadline,
+            [fences, then, want = r.want, given = r.lease, done = std::move(done)](const redis::outcome& o) {
+                if (auto no = no_grant(o, want)) return done(*std::move(no));
+                if (says_fence(o)) return done(bad_fence_counter(fences));
+                const auto items = std::get<redis::reply>(o).items();
+                if (items.size() != 2) return done(nonsense());
+                if (items[0].integer() == 0) return done(held_by(items[1].text(), then));
+                granted yes{given, static_cast<fence>(to_number(items[1].text()) * fences_per_unit)};
+                if (want == intent::queue) yes.kept_for = handed_lease;
+                done(yes);
+            });
     }
 
     void bid(const attempt_request& r, time_point deadline, handler<attempt_answer> done) {
@@ -247,7 +248,7 @@ class native final : public layout {
                 if (reply.is_integer())
                     return fenced_
                                ? fenced_try(r, may_take::no, deadline, std::move(done), then_look::at_leisure)
-                               : done(granted{.kept_for = handed_lease});
+                               : done(granted{.lease = r.lease, .kept_for = handed_lease});
                 const auto items = reply.items();
                 if (items.size() != 4) return done(nonsense());
                 busy answer{items[2].text(), std::nullopt, fenced_ ? std::string{} : items[0].text(),

@@ -21,14 +21,15 @@ class recursive final : public redisson_layout {
         const std::array<std::string_view, 2> keys{name, counter};
         const auto lease = std::to_string(r.lease.count());
         const auto fences = std::to_string(fences_per_grant);
-        around_.db.eval(ref(redis_scripts::recursive_acquire), std::span{keys}.first(fenced_ ? 2 : 1),
-                        std::array<std::string_view, 3>{r.owner.str(), lease, fences}, deadline,
-                        [counter, want = r.want, done = std::move(done)](const redis::outcome& o) {
-                            const auto* const reply = std::get_if<redis::reply>(&o);
-                            if (reply != nullptr && reply->is_text() && reply->text() == "fence")
-                                return done(bad_fence_counter(counter));
-                            answer_attempt(o, want, done);
-                        });
+        around_.db.eval(
+            ref(redis_scripts::recursive_acquire), std::span{keys}.first(fenced_ ? 2 : 1),
+            std::array<std::string_view, 3>{r.owner.str(), lease, fences}, deadline,
+            [counter, want = r.want, lease = r.lease, done = std::move(done)](const redis::outcome& o) {
+                const auto* const reply = std::get_if<redis::reply>(&o);
+                if (reply != nullptr && reply->is_text() && reply->text() == "fence")
+                    return done(bad_fence_counter(counter));
+                answer_attempt(o, want, lease, done);
+            });
     }
 
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {

@@ -45,12 +45,12 @@ class redisson_layout : public layout {
     [[nodiscard]] virtual std::string field_of(const owner_id& owner) const { return owner.str(); }
 
     // An integer: taken, and it is the fence. A text: some other kind of lock. Else {PTTL, who holds it}.
-    static void answer_attempt(const redis::outcome& o, backend::intent want,
+    static void answer_attempt(const redis::outcome& o, backend::intent want, backend::milliseconds lease,
                                const handler<backend::attempt_answer>& done) {
         using namespace backend;
         if (auto no = no_grant(o, want)) return done(*std::move(no));
         const auto& reply = std::get<redis::reply>(o);
-        if (reply.is_integer()) return done(granted{static_cast<fence>(reply.integer())});
+        if (reply.is_integer()) return done(granted{lease, static_cast<fence>(reply.integer())});
         if (reply.is_text()) return done(refused{{errc::wrong_kind}});
         const auto items = reply.items();
         if (items.size() != 2) return done(nonsense());

@@ -23,8 +23,8 @@ class semaphore : public redisson_layout {
         const auto total = r.total ? std::to_string(*r.total) : std::string{};
         words.insert(words.begin(), {std::to_string(r.lease.count()), total});
         call("take", r.key, {}, words, deadline,
-             [want = r.want, done = std::move(done)](const redis::outcome& o) {
-                 answer_attempt(o, want, done);
+             [want = r.want, lease = r.lease, done = std::move(done)](const redis::outcome& o) {
+                 answer_attempt(o, want, lease, done);
              });
     }
 

@@ -36,8 +36,8 @@ class side : public redisson_layout {
     void enter(const attempt_request& r, words keys, words args, time_point deadline,
                handler<attempt_answer> done) {
         around_.db.eval(ref(redis_scripts::shared_acquire), keys, args, deadline,
-                        [want = r.want, done = std::move(done)](const redis::outcome& o) {
-                            answer_attempt(o, want, done);
+                        [want = r.want, lease = r.lease, done = std::move(done)](const redis::outcome& o) {
+                            answer_attempt(o, want, lease, done);
                         });
     }
     void leave(const release_request& r, words keys, time_point deadline, handler<release_answer> done) {

@@ -94,6 +94,7 @@ void round::on_vote(std::size_t who, const attempt_answer& answer) {
         const auto* yes = std::get_if<granted>(&answer);
         const bool first =
             yes != nullptr && counts == quorum_attempt::counts::yes && voters_.insert(std::move(server));
+        if (first) lease_ = std::min(lease_, yes->lease);
         a = attempt_->on_vote(who, what, first ? quorum_attempt::counts::yes : quorum_attempt::counts::no,
                               yes != nullptr ? yes->fence : fence::none, now);
         still_coming = granted_ && what == vote::silent;
@@ -213,7 +214,7 @@ void round::obey(const quorum_attempt::action& a, time_point now) {
 
 attempt_answer round::answer(quorum_attempt::outcome o, time_point now) {
     switch (o) {
-        case quorum_attempt::outcome::granted: return granted{attempt_->highest(), false};
+        case quorum_attempt::outcome::granted: return granted{lease_, attempt_->highest()};
         case quorum_attempt::outcome::busy: return busy{holder_, pause(now), {}, {}};
         case quorum_attempt::outcome::too_late:
             return refused{{make_error_code(errc::lease_too_short), "the members answered too late"}};

@@ -75,8 +75,9 @@ class round final : public timed_round, public std::enable_shared_from_this<roun
     bool granted_ GUARDED_BY(mutex_) = false;
     engine::member_set voted_ GUARDED_BY(mutex_);
     distinct_servers voters_ GUARDED_BY(mutex_);
-    std::string holder_ GUARDED_BY(mutex_);    // the text of a holder
-    member_errors errors_ GUARDED_BY(mutex_);  // of members that said neither yes nor no
+    milliseconds lease_ GUARDED_BY(mutex_) = what_.lease;  // the shortest that one of them gave
+    std::string holder_ GUARDED_BY(mutex_);                // the text of a holder
+    member_errors errors_ GUARDED_BY(mutex_);              // of members that said neither yes nor no
 };
 
 }  // namespace holdfast::redlock_backend

@@ -62,7 +62,9 @@ class story {
 
     backend::attempt_answer some_answer() {
         switch (pick(0, 7)) {
-            case 0: return backend::granted{fence::none, asked_ > 1 && pick(0, 1) == 0};
+            case 0:
+                return backend::granted{milliseconds{pick(0, 5'000)}, fence::none,
+                                        asked_ > 1 && pick(0, 1) == 0};
             case 1: return backend::unknown{{make_error_code(errc::unknown_outcome), {}}};
             case 2: {
                 backend::refused no{
@@ -122,8 +124,8 @@ class story {
 
     void note(const backend::attempt_answer& a) {
         in_flight_ = false;
-        if (std::holds_alternative<backend::granted>(a)) {
-            granted_send_ = sends_[asked_];
+        if (const auto* yes = std::get_if<backend::granted>(&a)) {
+            granted_ = {sends_[asked_], std::min(how_.lease, yes->lease)};
         } else if (const auto* b = std::get_if<backend::busy>(&a)) {
             last_busy_ = *b;
             last_busy_send_ = sends_[asked_];
@@ -156,15 +158,15 @@ class story {
                 ASSERT_FALSE(last_busy_->ticket.empty());
                 ASSERT_LE(got->deadline, last_busy_send_ + last_busy_->handed_lease);
             } else {
-                ASSERT_TRUE(granted_send_) << "granted by nobody";
-                ASSERT_LE(got->deadline, *granted_send_ + how_.lease);
+                ASSERT_TRUE(granted_) << "granted by nobody";
+                ASSERT_LE(got->deadline, granted_->sent() + granted_->lease());
             }
             ASSERT_EQ(got->stray, unanswered_);
         } else {
             const auto& no = std::get<give_up>(action);
             stopped_ = true;
             ASSERT_TRUE(no.why.code);
-            const bool maybe_granted = in_flight_ || unanswered_ || granted_send_;
+            const bool maybe_granted = in_flight_ || unanswered_ || granted_;
             if (maybe_granted || queued_) {
                 ASSERT_NE(no.cleanup, undo::none);
             }
@@ -193,7 +195,7 @@ class story {
     bool listened_ = false;
     bool stopped_ = false;
     bool cancel_last_ = false;
-    std::optional<time_point> granted_send_;
+    std::optional<lease_request> granted_;
     std::optional<backend::busy> last_busy_;
     time_point last_busy_send_{};
 };

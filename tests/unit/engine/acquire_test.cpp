@@ -113,6 +113,26 @@ TEST_F(acquiring, a_lock_without_a_limit_goes_on_after_late_grants_as_through_an
     EXPECT_EQ(gave_up().why.code, errc::lease_too_short);
 }
 
+TEST_F(acquiring, a_store_that_gives_less_is_believed_for_no_longer) {
+    begin();
+    store_grants_only(5s);
+    EXPECT_EQ(granted().deadline, (lease_request{start, 5s}.deadline(how.trust)));
+}
+
+TEST_F(acquiring, a_store_that_gives_more_is_believed_for_what_was_asked) {
+    begin();
+    store_grants_only(how.lease + 5s);
+    EXPECT_EQ(granted().deadline, (lease_request{start, how.lease}.deadline(how.trust)));
+}
+
+TEST_F(acquiring, a_store_that_gives_nothing_has_not_granted_it) {
+    how.once = true;
+    begin();
+    store_grants_only(0ms);
+    EXPECT_EQ(gave_up().why.code, errc::lease_too_short);
+    EXPECT_NE(gave_up().cleanup, undo::none);
+}
+
 TEST_F(acquiring, a_waiter_asks_again_if_the_members_of_a_redlock_answer_too_late) {
     how.give_up_at = start + 10s;
     begin();
@@ -264,7 +284,7 @@ TEST_F(acquiring, a_late_grant_of_an_attempt_given_up_for_lost_is_ignored) {
     time_comes();  // the back-off
     ASSERT_TRUE(is_asking(intent::queue));
     ASSERT_EQ(asked(), lost + 1);
-    late_answer(lost, backend::granted{});
+    late_answer(lost, backend::granted{how.lease});
     EXPECT_FALSE(holds());
     store_grants();
     EXPECT_EQ(granted().deadline, (lease_request{now, how.lease}.deadline(how.trust)));
@@ -273,7 +293,7 @@ TEST_F(acquiring, a_late_grant_of_an_attempt_given_up_for_lost_is_ignored) {
 TEST_F(acquiring, an_answer_while_nothing_is_asked_is_ignored) {
     wait_in_line_with("t1");
     const auto planned = until();
-    late_answer(asked(), backend::granted{});
+    late_answer(asked(), backend::granted{how.lease});
     EXPECT_TRUE(is_waiting());
     EXPECT_EQ(until(), planned);
 }
@@ -344,7 +364,7 @@ TEST_F(acquiring, what_was_handed_over_may_be_kept_for_longer_than_was_asked_for
 TEST_F(acquiring, an_answer_that_finds_it_handed_over_may_mean_that_it_is_kept_for_longer) {
     how.lease = 200ms;
     begin();
-    late_answer(1, backend::granted{.kept_for = 3s});
+    late_answer(1, backend::granted{.lease = how.lease, .kept_for = 3s});
     EXPECT_GE(granted().kept_until, now + 3s);
 }
 

@@ -27,8 +27,11 @@ class acquiring : public ::testing::Test {
     }
     void later_by(milliseconds d) { now += d; }
 
-    void store_grants(fence token = fence::none) { answer(backend::granted{token, false}); }
-    void store_grants_with_acks(std::uint32_t acks) { answer(backend::granted{fence::none, false, acks}); }
+    void store_grants(fence token = fence::none) { answer(backend::granted{how.lease, token}); }
+    void store_grants_only(milliseconds lease) { answer(backend::granted{lease}); }
+    void store_grants_with_acks(std::uint32_t acks) {
+        answer(backend::granted{how.lease, fence::none, false, acks});
+    }
     void store_says_busy() { answer(backend::busy{"somebody", std::nullopt, {}, {}}); }
     void store_says_busy_for(milliseconds look_again) {
         answer(backend::busy{"somebody", look_again, {}, {}});

@@ -13,7 +13,7 @@ class fences_of_one_grant : public with_told_store {
     using held = std::shared_ptr<hold_of_one>;
 
     held granted_with(std::uint64_t fence) {
-        store->will_answer(granted{static_cast<holdfast::fence>(fence)});
+        store->will_answer(granted{30s, static_cast<holdfast::fence>(fence)});
         return hold_in(lock_of(kind::native_fenced)->acquire({.give_up_at = time_point::max()}));
     }
     // Released, while another thread waits for it. Returns what that one has.
@@ -38,14 +38,14 @@ TEST_F(fences_of_one_grant, are_given_to_no_more_threads_than_there_are_fences) 
         ASSERT_LT(boot_clock::now(), give_up_at) << "it is never passed on";
         auto first = granted_with(32);
         const auto owner = first->owner();
-        store->will_answer(granted{holdfast::fence{64}});
+        store->will_answer(granted{30s, holdfast::fence{64}});
         auto second = next_after(first);
         if (second->owner() != owner) {
             second->release();
             continue;
         }
         EXPECT_EQ(to_number(second->token()), 33U);
-        store->will_answer(granted{holdfast::fence{64}});
+        store->will_answer(granted{30s, holdfast::fence{64}});
         auto third = next_after(second);
         EXPECT_NE(third->owner(), owner);
         EXPECT_EQ(to_number(third->token()), 64U);
@@ -57,7 +57,7 @@ TEST_F(fences_of_one_grant, are_given_to_no_more_threads_than_there_are_fences) 
 TEST_F(fences_of_one_grant, are_not_made_up_where_a_grant_has_but_one) {
     for (std::uint64_t round = 1; round <= 20; ++round) {
         auto first = granted_with(2 * round);
-        store->will_answer(granted{static_cast<holdfast::fence>(2 * round + 1)});
+        store->will_answer(granted{30s, static_cast<holdfast::fence>(2 * round + 1)});
         auto second = next_after(first);
         EXPECT_NE(second->owner(), first->owner());
         EXPECT_EQ(to_number(second->token()), 2 * round + 1);

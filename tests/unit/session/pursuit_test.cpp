@@ -30,7 +30,7 @@ class halting final : public store {
     }
     traffic statistics() const noexcept override { return {}; }
     owner_id new_owner(kind, std::uint32_t) override { return owner_id{"me|1"}; }
-    void attempt(const attempt_request&, time_point, handler<attempt_answer> done) override {
+    void attempt(const attempt_request& asked_for, time_point, handler<attempt_answer> done) override {
         switch (++asked) {
             case 1: return done(busy{"other", {}, {}, {}});
             case 2: {
@@ -41,7 +41,7 @@ class halting final : public store {
                 }
                 return;
             }
-            default: return done(granted{fence::none, false});
+            default: return done(granted{asked_for.lease});
         }
     }
     std::unique_ptr<watch_handle> watch(const lock_key&, const owner_id&,
@@ -101,7 +101,7 @@ TEST(a_waiter, does_what_was_to_follow_the_last_answer_though_nobody_reads_it) {
     bool done = false;
     w.once_answered([&] { done = true; });
     w.close();
-    w.answered({1, granted{}});
+    w.answered({1, granted{1s}});
     EXPECT_TRUE(done);
 }
 

@@ -92,9 +92,9 @@ class told_store final : public backend::store, public backend::counters, public
         const std::lock_guard hold{mutex_};
         return owner_id{"me|" + std::to_string(++serial_)};
     }
-    void attempt(const backend::attempt_request&, backend::time_point,
+    void attempt(const backend::attempt_request& what, backend::time_point,
                  backend::handler<backend::attempt_answer> done) override {
-        backend::attempt_answer a = backend::granted{};
+        backend::attempt_answer a = backend::granted{what.lease};
         {
             const std::lock_guard hold{mutex_};
             if (!attempts_.empty()) {
