@@ -47,6 +47,7 @@ Exit code: that of CMD, or 128 + the signal that ended it; and
   74   what was to be printed cannot be written
   75   the lock was lost, or --max-hold was over, while CMD ran; or a lock was lost before CMD was started
   126  CMD cannot be executed                              127  CMD was not found
+If the lock cannot be given back after CMD, stderr says why and when it is free; the exit code stays that of CMD.
 
 Examples:
   holdfast run backup -- pg_dump shop -f shop.sql            wait for the lock, as long as it takes

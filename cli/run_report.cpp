@@ -1,11 +1,16 @@
 #include "cli/run_report.hpp"
 
 #include "base/text.hpp"
+#include "cli/complaint.hpp"
 #include "cli/output.hpp"
+
+#include <holdfast/error.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace holdfast::cli {
@@ -40,8 +45,15 @@ void run_report::events(const std::vector<event>& seen) {
     for (const auto& e : seen) {
         switch (e.kind) {
             case event_kind::lost: journal_.say(fmt::format("\"{}\": {}", e.lock, e.detail)); break;
-            case event_kind::store_down: was_down_ = true; [[fallthrough]];
             case event_kind::jeopardy:
+                // No renewal works until somebody has mended it, and there is still time for that.
+                if (e.reason != errc::unavailable) {
+                    journal_.say(fmt::format("\"{}\": {}", e.lock, e.detail));
+                    break;
+                }
+                journal_.mention(fmt::format("\"{}\": {}", e.lock, e.detail));
+                break;
+            case event_kind::store_down: was_down_ = true; [[fallthrough]];
             case event_kind::renewed:
             case event_kind::store_restarted:
             case event_kind::failed_over:
@@ -106,6 +118,16 @@ void run_report::end_of_command(why_ended why, const std::optional<child_ended>&
             journal_.say(fmt::format("the time of --max-hold for {} is over; {}", names, done));
             break;
     }
+}
+
+void run_report::not_given_back(const std::string& name, const release_result& how) {
+    using std::chrono::milliseconds;
+    const auto why = how.refusal
+                         ? whole_sentence_of(*how.refusal)
+                         : fmt::format("the store did not answer when {} was given back", in_quotes(name));
+    const auto left = std::chrono::ceil<milliseconds>(how.until - boot_clock::now());
+    journal_.say(
+        fmt::format("{}; it is free in {} at the latest", why, rough(std::max(left, milliseconds{0}))));
 }
 
 void run_report::waits_for(const cannot_end& those) {

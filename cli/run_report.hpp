@@ -8,6 +8,7 @@
 #include "cli/under_lock.hpp"
 
 #include <holdfast/event.hpp>
+#include <holdfast/lease.hpp>
 
 #include <deque>
 #include <optional>
@@ -29,6 +30,8 @@ class run_report {
     void lost_before_start(const std::string& name);
     // Why it is being ended, or was: `end` says how it ended, if it has.
     void end_of_command(why_ended why, const std::optional<child_ended>& end);
+    // With unknown_until.
+    void not_given_back(const std::string& name, const release_result& how);
     void waits_for(const cannot_end& those);
     void what_may_go_on(const nothing_left& how);
     void left_alone(int processes);

@@ -36,8 +36,6 @@ namespace holdfast::cli {
 
 namespace {
 
-using std::chrono::milliseconds;
-
 // An evicted command is ended before the lock is free.
 config with_time_to_end(config settings) {
     settings.keep_evicted = true;
@@ -428,14 +426,10 @@ void guarded_run::give_back(supervisor& watch) {
                         fmt::format("the lock {} was lost while the command ran", in_quotes(one.name)));
                 }
                 break;
-            case release_outcome::unknown_until: {
+            case release_outcome::unknown_until:
                 said = "unknown";
-                const auto left = std::chrono::ceil<milliseconds>(result.until - boot_clock::now());
-                journal_.say(fmt::format(
-                    "the store did not answer when {} was given back; it is free in {} at the latest",
-                    in_quotes(one.name), rough(std::max(left, milliseconds{0}))));
+                report_.not_given_back(one.name, result);
                 break;
-            }
         }
         watch.gave_back(result.outcome == release_outcome::already_lost);
         journal_.tell("released", {{"name", json_text(one.name)}, {"outcome", said}});

@@ -13,6 +13,8 @@
 
 namespace holdfast {
 
+class error;
+
 namespace session {
 class hold;
 }
@@ -42,17 +44,19 @@ enum class lease_state { empty, held, jeopardy, lost, released };
 enum class release_outcome {
     released,      // nobody else had it before we gave it back
     already_lost,  // the lease had ended; somebody else may have held it meanwhile
-    // No answer. The store frees it at `until` at the latest, never later: `until` counts each request of
-    // this client that has no answer as if it waited config::answer_timeout for a connection and arrived a
-    // minute after that, which is how long a connection that is given up, or a server that stands still, may
-    // keep it. So `until` may be later than the end of the lease by a minute and answer_timeout. Usually the
-    // store frees it when the lease is over.
+    // No answer, or the store refused to do it. The store frees it at `until` at the latest, never later:
+    // `until` counts each request of this client that has no answer as if it waited config::answer_timeout
+    // for a connection and arrived a minute after that, which is how long a connection that is given up, or a
+    // server that stands still, may keep it. So `until` may be later than the end of the lease by a minute
+    // and answer_timeout. Usually the store frees it when the lease is over.
     unknown_until,
 };
 
 struct release_result {
     release_outcome outcome = release_outcome::already_lost;
     boot_clock::time_point until{};  // with unknown_until
+    // With unknown_until: what the server said when it refused. Empty if no server spoke.
+    std::shared_ptr<const error> refusal{};
 
     friend bool operator==(const release_result& r, release_outcome o) noexcept { return r.outcome == o; }
     explicit operator bool() const noexcept { return outcome == release_outcome::released; }

@@ -28,8 +28,12 @@ release_action release::on_elapsed(time_point now) {
 release_action release::no_answer(const backend::failure& why, time_point now) {
     last_ = why;
     const auto again = sends_.again(now);
-    if (!again || why.code == condition::misuse)
-        return release_done{{release_outcome::unknown_until, {}}, {}, why};
+    if (!again || why.code == condition::misuse) {
+        release_done end;
+        end.result.outcome = release_outcome::unknown_until;
+        end.reason = why;
+        return end;
+    }
     return retry_release{*again};
 }
 

@@ -104,6 +104,7 @@ class cell final : public lockable, public std::enable_shared_from_this<cell> {
     [[nodiscard]] std::shared_ptr<waiter> pass_on(occupancy& from, word of_store, time_point now)
         REQUIRES(mutex_);
     [[nodiscard]] engine::release releasing(const tenancy& t) const;
+    [[nodiscard]] std::shared_ptr<const error> refusal_of(const backend::failure& why) const;
     release_result released(const std::shared_ptr<tenancy>& t, engine::release_done done);
     release_result end_hold(const std::shared_ptr<tenancy>& t);
     void leave(const std::shared_ptr<waiter>& me);

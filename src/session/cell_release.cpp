@@ -1,13 +1,19 @@
 // How a hold of a lock ends: passed on to the next thread in line, released at the store, or lost before.
 #include "base/misuse.hpp"
 #include "base/random.hpp"
+#include "base/text.hpp"
 #include "session/adjusting.hpp"
 #include "session/ask.hpp"
 #include "session/background.hpp"
 #include "session/cell.hpp"
 #include "session/core.hpp"
 
+#include <holdfast/error.hpp>
+
 #include <algorithm>
+#include <memory>
+#include <new>
+#include <string>
 #include <utility>
 
 namespace holdfast::session {
@@ -199,6 +205,16 @@ engine::release cell::releasing(const tenancy& t) const {
     return engine::release{{t.deadline(), core_->settings.answer_timeout}};
 }
 
+// Empty if no server spoke, or if there is no memory for what it said.
+std::shared_ptr<const error> cell::refusal_of(const backend::failure& why) const try {
+    if (why.server_text.empty()) return nullptr;
+    auto sentence = called() + " could not be given back";
+    sentence += why.text.empty() ? ": " + why.code.message() : " (" + base::printable(why.text) + ")";
+    return std::make_shared<const error>(why.code, sentence, why.server_text);
+} catch (const std::bad_alloc&) {
+    return nullptr;
+}
+
 // What follows the store's last word.
 release_result cell::released(const std::shared_ptr<tenancy>& t, engine::release_done done) {
     t->watch.reset();
@@ -214,8 +230,12 @@ release_result cell::released(const std::shared_ptr<tenancy>& t, engine::release
                     "the store says that it was not held any more when it was released", errc::lost,
                     t->token);
     } else {
+        done.result.refusal = refusal_of(done.reason);
         core_->tell(event_kind::release_failed, &name(),
-                    "the store did not answer; it frees the lock by itself", done.reason.code, t->token);
+                    done.result.refusal
+                        ? "the server refused (" + done.reason.in_one() + "); it frees the lock by itself"
+                        : "the store did not answer; it frees the lock by itself",
+                    done.reason.code, t->token);
     }
 
     std::shared_ptr<waiter> next;

@@ -165,8 +165,10 @@ class core : public std::enable_shared_from_this<core> {
     void send_renewals(std::span<const std::shared_ptr<tenancy>> of, renewal_terms how, time_point until,
                        std::function<void(const renew_answers&)> answered);
     void put_question(const std::shared_ptr<tenancy>& t);
-    void on_renewed(const sent_renewal& sent, backend::renew_answer answer) EXCLUDES(mutex_);
-    void endanger(const std::shared_ptr<tenancy>& t);
+    void on_renewed(const sent_renewal& sent, const backend::renew_answer& answer) EXCLUDES(mutex_);
+    // `refusal`: what the server said to the renewal, if it spoke.
+    void endanger(const std::shared_ptr<tenancy>& t, std::shared_ptr<const backend::failure> refusal);
+    [[nodiscard]] std::string why_over(const tenancy& t);
     void hear_requests();
     void hear_requests_soon();
     void stands(event_kind kind, const std::string& detail, std::error_code reason, event_kind no_more);

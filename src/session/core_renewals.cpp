@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -140,14 +142,14 @@ void core::tick() {
         armed_for_ = time_point::max();
         arm();
     }
-    for (const auto& t : over) lose(t, "it could not be renewed in time, or was not to be renewed");
+    for (const auto& t : over) lose(t, why_over(*t));
     for (const auto& t : gone) {
         tell(event_kind::holder_gone, &t->key.name,
              "the thread that locked it has ended; it is not renewed any more");
     }
     for (const auto& t : late) {
         counts.renewals_failed.add();
-        endanger(t);
+        endanger(t, nullptr);
     }
     if (!due.empty()) renew(std::move(due));
 }
@@ -223,7 +225,7 @@ void core::send_renewals(std::span<const std::shared_ptr<tenancy>> of, renewal_t
     store_->renew(requests, until, std::move(take));
 }
 
-void core::on_renewed(const sent_renewal& sent, backend::renew_answer answer) {
+void core::on_renewed(const sent_renewal& sent, const backend::renew_answer& answer) {
     const auto now = boot_clock::now();
     const auto t = [&] {
         base::guard lock(mutex_);
@@ -236,13 +238,14 @@ void core::on_renewed(const sent_renewal& sent, backend::renew_answer answer) {
         return holder;
     }();
     if (t->state() == lease_state::released) return;  // "not held" is what our own release leaves behind
-    switch (answer) {
+    switch (answer.what) {
         case backend::renew_answer::renewed: {
             counts.renewals.add();
             {
                 // Together: a tick in between would end by the timetable what has just been renewed.
                 base::guard lock(mutex_);
                 if (!t->extend(sent.asked, trust, boot_clock::now())) return;
+                t->refusal.reset();
                 timetable_.renewed(t->id, t->deadline(), now);
                 arm();
             }
@@ -257,7 +260,7 @@ void core::on_renewed(const sent_renewal& sent, backend::renew_answer answer) {
         case backend::renew_answer::unknown: {
             counts.renewals_failed.add();
             if (sent.asked.deadline(trust) <= t->deadline()) return;  // another has worked: all is well
-            endanger(t);
+            endanger(t, answer.refusal);
             base::guard lock(mutex_);
             timetable_.not_answered(t->id, now);
             arm();
@@ -266,10 +269,30 @@ void core::on_renewed(const sent_renewal& sent, backend::renew_answer answer) {
     }
 }
 
-void core::endanger(const std::shared_ptr<tenancy>& t) {
-    if (!t->move_to(lease_state::jeopardy)) return;
-    tell(event_kind::jeopardy, &t->key.name, "it cannot be renewed just now; time is left", errc::unavailable,
-         t->token);
+// Told again when the server begins to refuse what it did not answer before: somebody can mend that.
+void core::endanger(const std::shared_ptr<tenancy>& t, std::shared_ptr<const backend::failure> refusal) {
+    const bool new_reason = [&] {
+        base::guard lock(mutex_);
+        if (!refusal) return false;
+        const bool differs = !t->refusal || t->refusal->code != refusal->code;
+        t->refusal = refusal;
+        return differs;
+    }();
+    const bool begins = t->move_to(lease_state::jeopardy);
+    if (!begins && !(new_reason && t->state() == lease_state::jeopardy)) return;
+    if (refusal)
+        tell(event_kind::jeopardy, &t->key.name,
+             "the server refuses to renew it (" + refusal->in_one() + "); time is left", refusal->code,
+             t->token);
+    else
+        tell(event_kind::jeopardy, &t->key.name, "it cannot be renewed just now; time is left",
+             errc::unavailable, t->token);
+}
+
+std::string core::why_over(const tenancy& t) {
+    base::guard lock(mutex_);
+    if (t.refusal) return "it was not renewed in time: the server refuses it (" + t.refusal->in_one() + ")";
+    return "it could not be renewed in time, or was not to be renewed";
 }
 
 }  // namespace holdfast::session

@@ -9,9 +9,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <variant>
 
 namespace holdfast::backend {
@@ -114,10 +116,21 @@ struct renew_request {
     std::uint32_t holds = 0;
     replication replicas{};  // `unknown` if fewer have it
 };
-enum class renew_answer {
-    renewed,  // the lease runs at least `lease` from the send
-    lost,     // the owner does not hold it; nothing was changed
-    unknown,  // no answer, or the store could not tell
+struct renew_answer {
+    enum verdict {
+        renewed,  // the lease runs at least `lease` from the send
+        lost,     // the owner does not hold it; nothing was changed
+        unknown,  // no answer, or the store refused, or could not tell
+    };
+
+    renew_answer(verdict v) noexcept : what(v) {}  // implicit: most answers are no more than this
+    renew_answer(verdict v, std::shared_ptr<const failure> w) noexcept : what(v), refusal(std::move(w)) {}
+
+    verdict what;
+    // With unknown: what the server said when it refused. Shared by all that were asked for together.
+    std::shared_ptr<const failure> refusal{};
+
+    friend bool operator==(const renew_answer& a, verdict v) noexcept { return a.what == v; }
 };
 
 struct release_request {

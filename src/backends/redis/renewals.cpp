@@ -1,8 +1,10 @@
 #include "backends/redis/renewals.hpp"
 
+#include "backends/redis/answers.hpp"
 #include "redis/errors.hpp"
 
 #include <map>
+#include <memory>
 #include <tuple>
 #include <utility>
 
@@ -22,7 +24,12 @@ bool take_in(std::vector<renew_answer>& answers, const std::vector<std::size_t>&
     const auto heard = replicas > 0 ? redis::take_apart(std::move(o)) : redis::acked{std::move(o), 0};
     const auto* reply = std::get_if<redis::reply>(&heard.of_script);
     if (reply == nullptr) return true;
-    if (reply->is_error()) return !redis::is_tryagain(reply->text()) || asked.size() == 1;
+    if (reply->is_error()) {
+        if (redis::is_tryagain(reply->text()) && asked.size() > 1) return false;
+        const auto why = std::make_shared<const failure>(refusal(reply->text()).why());
+        for (const auto i : asked) answers[i] = {renew_answer::unknown, why};
+        return true;
+    }
     if (!reply->is_array()) return true;
     const auto good = heard.replicas >= replicas ? renew_answer::renewed : renew_answer::unknown;
     for (const auto i : asked) answers[i] = good;

@@ -36,6 +36,7 @@ class renewal_votes {
                                                                                : tally::answer::silent);
             if (v == tally::verdict::yes) answers_[i] = renew_answer::renewed;
             if (v == tally::verdict::no) answers_[i] = renew_answer::lost;
+            if (said.refusal && answers_[i] == renew_answer::unknown) answers_[i].refusal = said.refusal;
             all_clear = all_clear && v != tally::verdict::open;
         }
         return --open_ == 0 || all_clear;
@@ -62,7 +63,8 @@ class release_votes {
         }
         if (std::holds_alternative<not_held>(of_member)) said = tally::answer::no;
         if (const auto* no = std::get_if<refused>(&of_member)) reason_ = no->why();
-        if (const auto* no = std::get_if<unknown>(&of_member)) reason_ = *no;
+        if (const auto* no = std::get_if<unknown>(&of_member); no != nullptr && reason_.server_text.empty())
+            reason_ = *no;
         return votes_.add(server, said) != tally::verdict::open;
     }
     void finish() {

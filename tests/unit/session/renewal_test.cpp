@@ -1,4 +1,5 @@
 // What the answer to a renewal is worth, when several are under way.
+#include "support/eventually.hpp"
 #include "unit/session/told_store.hpp"
 
 #include <future>
@@ -155,6 +156,21 @@ class a_lease_that_was_passed_on : public with_told_store {
     std::size_t under_way = 0;
     std::shared_ptr<hold_of_one> heir;
 };
+
+TEST_F(a_renewal, that_is_refused_after_one_without_answer_tells_of_jeopardy_again_and_why) {
+    std::promise<event> refused;
+    const auto listening = client->listen([&](const event& e) {
+        if (e.kind == event_kind::jeopardy && e.reason == errc::no_permission) refused.set_value(e);
+    });
+    nest_a_hold_without_ttl_in_one_of(10s);
+    store->answer(1, renew_answer::unknown);
+    ASSERT_EQ(held->state(), lease_state::jeopardy);
+    store->answer(0, {renew_answer::unknown, std::make_shared<const backend::failure>(backend::failure{
+                                                 errc::no_permission, {}, "NOPERM no right"})});
+    auto told = refused.get_future();
+    ASSERT_EQ(told.wait_for(test::patience), std::future_status::ready);
+    EXPECT_NE(told.get().detail.find("NOPERM no right"), std::string::npos);
+}
 
 TEST_F(a_lease_that_was_passed_on, is_lost_when_the_store_says_so_of_its_first_holder) {
     EXPECT_TRUE(heir->valid());

@@ -1,0 +1,65 @@
+// `holdfast run` and a server that refuses to give back or to renew what it has granted.
+#include "server/cli_scene.hpp"
+
+namespace holdfast::test::cli {
+namespace {
+
+class a_run_whose_user_loses_a_right : public command_test {
+  protected:
+    a_run_whose_user_loses_a_right() { let("+@all"); }
+
+    void let(const std::string& rule) {
+        ASSERT_EQ(server.command({"ACL", "SETUSER", "alice", "on", ">pw", "~*", "&*", rule}).text, "OK");
+    }
+    // The mutex is taken by a plain SET; scripts give it back and renew it.
+    void forbid_scripts() {
+        let("-eval");
+        let("-evalsha");
+    }
+    [[nodiscard]] child_process start_as_alice(words arguments) const {
+        const auto url = "redis://alice:pw@127.0.0.1:" + std::to_string(server.port());
+        arguments.insert(arguments.begin(), {"--url", url});
+        return start(std::move(arguments));
+    }
+};
+
+// The command did its work: that the lock stays for a while is the next one's affair, and is told.
+TEST_F(a_run_whose_user_loses_a_right, to_release_says_so_and_when_the_lock_is_free) {
+    forbid_scripts();
+    auto command = start_as_alice({"run", "job", "--", "true"});
+    const auto ended = outcome_of(command);
+    EXPECT_EQ(ended.code, 0);
+    EXPECT_NE(ended.errors.find("the lock \"job\" could not be given back"), std::string::npos)
+        << ended.errors;
+    EXPECT_NE(ended.errors.find("NOPERM"), std::string::npos) << ended.errors;
+    EXPECT_NE(ended.errors.find("it is free in 30s at the latest"), std::string::npos) << ended.errors;
+    EXPECT_EQ(ended.errors.find("did not answer"), std::string::npos) << ended.errors;
+    EXPECT_TRUE(is_held("job"));
+}
+
+TEST_F(a_run_whose_user_loses_a_right, to_renew_says_so_before_the_command_is_ended) {
+    auto command = start_as_alice({"run", "--ttl", "2s", "job", "--", "sh", "-c",
+                                   "echo ready; trap 'exit 0' TERM; while :; do sleep 0.02; done"});
+    ASSERT_TRUE(command.wait_for_output("ready", patience));
+    forbid_scripts();
+    const auto ended = outcome_of(command);
+    EXPECT_EQ(ended.code, 75);
+    const auto why = ended.errors.find("\"job\": the server refuses to renew it");
+    const auto loss = ended.errors.find("the lock \"job\" cannot be renewed and is about to be lost");
+    ASSERT_NE(why, std::string::npos) << ended.errors;
+    EXPECT_NE(ended.errors.find("NOPERM", why), std::string::npos) << ended.errors;
+    EXPECT_LT(why, loss) << ended.errors;
+}
+
+TEST_F(a_run_whose_user_loses_a_right, to_renew_says_why_the_lock_is_lost) {
+    auto command = start_as_alice(
+        {"run", "--on-loss", "ignore", "--ttl", "1s", "job", "--", "sh", "-c", "echo ready; read x; exit 0"});
+    ASSERT_TRUE(command.wait_for_output("ready", patience));
+    forbid_scripts();
+    ASSERT_TRUE(command.wait_for_output("it was not renewed in time: the server refuses it", patience));
+    EXPECT_TRUE(command.wait_for_output("NOPERM", patience)) << command.errors();
+    EXPECT_EQ(outcome_of(command).code, 75);
+}
+
+}  // namespace
+}  // namespace holdfast::test::cli
