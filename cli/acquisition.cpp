@@ -2,6 +2,7 @@
 
 #include "cli/complaint.hpp"
 
+#include <holdfast/admin.hpp>
 #include <holdfast/error.hpp>
 #include <holdfast/semaphore.hpp>
 #include <holdfast/shared_mutex.hpp>
@@ -51,6 +52,10 @@ bool passes(const std::error_code& why) {
 
 }  // namespace
 
+bool lacks_permits(const lock_info& seen, const lock_request& wanted) {
+    return has_permits(wanted.kind) && !wanted.of && seen.layout == "free";
+}
+
 acquisition::acquisition(client& on, lock_request wanted)
     : on_(on), wanted_(std::move(wanted)), begun_(boot_clock::now()) {
     std::ranges::sort(wanted_.names);
@@ -97,11 +102,24 @@ acquisition::outcome acquisition::take_all() {
         one.name = name;
         one.lock = lock_of(on_, one.name, wanted_);
         one.hold = take(one);
-        if (!one.hold) return outcome::conflict;
+        if (!one.hold) {
+            look_for_permits(one.name);
+            return outcome::conflict;
+        }
         one.waited = std::chrono::floor<std::chrono::milliseconds>(boot_clock::now() - begun_);
         when_lost.emplace_back(one.hold.lost(), end_wait);
     }
     return outcome::taken;
+}
+
+// It is a courtesy, for a wait that is over: without an answer nothing is said.
+void acquisition::look_for_permits(const std::string& name) {
+    if (!has_permits(wanted_.kind) || wanted_.of || stop_.stop_requested()) return;
+    try {
+        if (lacks_permits(inspect(on_, name), wanted_)) without_permits_ = name;
+    } catch (const error&) {
+        // Then it is not known why there are none.
+    }
 }
 
 lease acquisition::take(held_lock& one) {

@@ -5,6 +5,7 @@
 
 #include <holdfast/client.hpp>
 #include <holdfast/leasable.hpp>
+#include <holdfast/lock_info.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -58,6 +59,10 @@ struct held_lock {
     std::chrono::milliseconds waited{};
 };
 
+// It is a semaphore whose number of permits nobody has set, and the request does not either: nobody gets any.
+[[nodiscard]] bool lacks_permits(const lock_info& seen, const lock_request& wanted);
+inline constexpr auto how_to_set_permits = "nobody has said how many permits it has; give --of";
+
 // Asks on a thread of its own, so that the main thread can listen to signals. The locks are taken in one
 // order that all who use this agree on (the names, sorted), so two that want the same locks cannot block each
 // other for ever.
@@ -99,12 +104,15 @@ class acquisition {
     void give_back() noexcept;
     // With lost: its name.
     [[nodiscard]] const std::string& lost_lock() const noexcept { return lost_lock_; }
+    // With conflict: the semaphore whose number of permits nobody has set. Empty: it is another reason.
+    [[nodiscard]] const std::string& without_permits() const noexcept { return without_permits_; }
     // With failed.
     [[nodiscard]] std::exception_ptr failure() const noexcept { return failure_; }
 
   private:
     void work();
     [[nodiscard]] outcome take_all();
+    void look_for_permits(const std::string& name);
     // Empty: somebody else had it for the whole wait.
     [[nodiscard]] lease take(held_lock& one);
     [[nodiscard]] std::optional<std::chrono::nanoseconds> time_left() const;
@@ -119,6 +127,7 @@ class acquisition {
     // Written by the thread that asks, read by the owner once it was told the outcome.
     std::deque<held_lock> locks_;
     std::string lost_lock_;
+    std::string without_permits_;
     std::exception_ptr failure_;
 
     std::mutex guard_;

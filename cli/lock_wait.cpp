@@ -72,8 +72,12 @@ std::optional<int> lock_wait::take_all(std::optional<acquisition>& into) {
         switch (now.what) {
             case acquisition::outcome::conflict:
                 journal_.tell("conflict", {{"name", json_text(told_of)}});
-                journal_.mention(
-                    fmt::format("did not get {}: somebody else has it", in_quotes(wanted_.names)));
+                // To wait for longer, or to try again later, would not help.
+                if (const auto& unset = locks.without_permits(); !unset.empty())
+                    journal_.say(fmt::format("did not get {}: {}", in_quotes(unset), how_to_set_permits));
+                else
+                    journal_.mention(
+                        fmt::format("did not get {}: somebody else has it", in_quotes(wanted_.names)));
                 return wanted_.conflict_code;
             case acquisition::outcome::lost:
                 report_.lost_before_start(locks.lost_lock());
@@ -107,9 +111,9 @@ void lock_wait::write_whom_we_wait_for(const std::string& name) {
     try {
         const auto about = inspect(client_, name);
         // This wait may well be for ever, and so is told to everybody.
-        const bool unset = has_permits(wanted_.locks.kind) && !wanted_.locks.of && about.layout == "free";
+        const bool unset = lacks_permits(about, wanted_.locks);
         if (!unset && !journal_.verbose()) return;
-        if (unset) holder = ": nobody has said how many permits it has; give --of";
+        if (unset) holder = fmt::format(": {}", how_to_set_permits);
         if (!about.holders.empty()) {
             holder = ", held by " + process_text(about.holders.front().host, about.holders.front().pid);
         }

@@ -280,6 +280,19 @@ TEST_F(run_command, waiting_for_permits_that_nobody_has_set_is_told) {
     EXPECT_EQ(outcome_of(waiter).code, 0);
 }
 
+TEST_F(run_command, a_short_wait_for_permits_that_nobody_has_set_says_so) {
+    for (const words& patience_of :
+         std::vector<words>{{"-n"}, {"-w", "100ms"}, {"-n", "--kind", "permits"}}) {
+        words all{"run", "--permits", "1"};
+        all.insert(all.end(), patience_of.begin(), patience_of.end());
+        all.insert(all.end(), {"render", "--", "true"});
+        const auto ended = run(all);
+        EXPECT_EQ(ended.code, 1);
+        EXPECT_EQ(ended.errors,
+                  "holdfast: did not get \"render\": nobody has said how many permits it has; give --of\n");
+    }
+}
+
 TEST_F(run_command, a_number_of_permits_that_the_server_has_lost_is_set_again) {
     server.command({"SET", "render", "0"});
     auto waiter = start({"run", "--permits", "2", "--of", "2", "--json-fd", "1", "render", "--", "true"});
