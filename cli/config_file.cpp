@@ -84,6 +84,13 @@ std::string assign(config& settings, const field& to, std::string_view value) {
     return {};
 }
 
+// A value may stand in quotes, as in other files of this sort; it is what is between them.
+std::optional<std::string_view> without_quotes(std::string_view s) {
+    if (s.empty() || (s.front() != '"' && s.front() != '\'')) return s;
+    if (s.size() < 2 || s.find(s.front(), 1) != s.size() - 1) return std::nullopt;
+    return s.substr(1, s.size() - 2);
+}
+
 std::string known_keys() {
     std::string all;
     for (const auto& f : fields) all.append(all.empty() ? "" : ", ").append(f.key);
@@ -116,7 +123,13 @@ config parse_config(std::string_view text, const std::string& file) {
         auto& before = seen[static_cast<std::size_t>(it - fields.begin())];
         if (before) complain(fmt::format("{} is set twice", key));
         before = true;
-        if (const auto wrong = assign(settings, *it, trimmed(line.substr(equals + 1))); !wrong.empty()) {
+        const auto value = without_quotes(trimmed(line.substr(equals + 1)));
+        if (!value)
+            complain(
+                fmt::format("the value of {} begins with a quote, so it must end with the same, and have no "
+                            "other; it may stand without quotes",
+                            key));
+        if (const auto wrong = assign(settings, *it, *value); !wrong.empty()) {
             complain(fmt::format("the value of {} {}", key, wrong));
         }
     }

@@ -1,4 +1,5 @@
-// The file of --config: lines "key = value" with the fields of holdfast::config, '#' starts a comment line.
+// The file of --config: lines "key = value" with the fields of holdfast::config, '#' starts a comment line. A
+// value may stand in double or single quotes.
 #pragma once
 
 #include <holdfast/config.hpp>

@@ -36,7 +36,7 @@ rediss:// is redis:// in TLS, with the options ca, cert and key (PEM files), ser
 redis+sentinel://host1,host2,host3/name is the master that these sentinels name; rediss+sentinel:// the same in TLS.
 redis+cluster://HOST,HOST... and rediss+cluster://... are a Redis Cluster; any of its servers will do.
 redlock:URL,URL,URL is a lock on several independent servers, which belongs to whoever has most of them.
-The file has lines such as "lease = 10s"; its keys are the fields of holdfast::config.
+The file has lines such as "lease = 10s"; its keys are the fields of holdfast::config. A value may stand in quotes.
 
 Examples:
   holdfast run nightly -- ./report.sh

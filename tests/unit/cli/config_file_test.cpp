@@ -43,6 +43,23 @@ TEST(ConfigFile, refuses_a_part_of_a_turn) {
     EXPECT_NE(refusal_of("local_turns = -1").find("is not a whole number"), std::string::npos);
 }
 
+TEST(ConfigFile, takes_a_value_in_quotes_for_what_is_between_them) {
+    const auto got = parse_config("url = \"redis://:a'b@db:6379/2\"\nlease = '10s'\n", "hf.conf");
+    EXPECT_EQ(got.url, "redis://:a'b@db:6379/2");
+    EXPECT_EQ(got.lease, 10s);
+    EXPECT_EQ(parse_config("program = \"\"", "hf.conf").program, "");
+}
+
+TEST(ConfigFile, names_file_and_line_of_a_quote_that_does_not_end) {
+    for (const auto* const value : {"\"redis://db", "\"", "'redis://db\"", "\"redis://db\" # where"}) {
+        EXPECT_EQ(
+            refusal_of(std::string{"\nurl = "} + value),
+            "hf.conf:2: the value of url begins with a quote, so it must end with the same, and have no "
+            "other; it may stand without quotes")
+            << value;
+    }
+}
+
 TEST(ConfigFile, an_empty_file_changes_nothing) { EXPECT_EQ(parse_config("", "hf.conf").url, config{}.url); }
 
 TEST(ConfigFile, names_file_and_line_of_a_mistake) {
