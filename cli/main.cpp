@@ -10,11 +10,13 @@
 namespace {
 
 // A descriptor that we open must not get the number of a standard stream that whoever started us has closed:
-// the command would write its output into it. It is closed again for the command.
+// the command would write its output into it. It is closed again for the command. What is written to a closed
+// stdout is refused, as it was before: else it would look as if somebody had got it.
 void occupy_standard_streams() {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
         if (::fcntl(fd, F_GETFD) < 0) {
-            [[maybe_unused]] const int opened = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+            const int mode = fd == STDOUT_FILENO ? O_RDONLY : O_RDWR;
+            [[maybe_unused]] const int opened = ::open("/dev/null", mode | O_CLOEXEC);
         }
     }
 }
