@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <system_error>
 
 namespace holdfast::cli {
 
@@ -58,6 +59,19 @@ std::string advice_for(const std::error_code& code) {
 
 }  // namespace
 
+std::string what_is_lacking(const std::error_code& code) {
+    if (code == std::errc::too_many_files_open)
+        return "no more files and sockets may be opened here: raise the limit (ulimit -n)";
+    if (code == std::errc::too_many_files_open_in_system)
+        return "this machine has too many open files: raise the limit (sysctl fs.file-max)";
+    if (code == std::errc::resource_unavailable_try_again)
+        return "no more threads and processes may be started here: raise the limit (ulimit -u, or pids.max "
+               "of "
+               "the cgroup)";
+    if (code == std::errc::not_enough_memory) return "this machine has no memory left for it";
+    return {};
+}
+
 int complain(int code, const std::string& sentence) {
     fmt::print(stderr, "holdfast: {}\n", base::without_controls(sentence));
     return code;
@@ -67,6 +81,12 @@ std::string whole_sentence_of(const error& e) {
     std::string sentence = e.what();
     if (!e.server_text().empty()) sentence += fmt::format(" (the server says: {})", e.server_text());
     return sentence;
+}
+
+int complain(const std::system_error& e) {
+    const auto lacking = what_is_lacking(e.code());
+    if (lacking.empty()) return complain(exit_code::internal, e.what());
+    return complain(exit_code::system, fmt::format("{}; {}", e.what(), lacking));
 }
 
 int complain(const error& e) {

@@ -18,7 +18,9 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <new>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
 namespace holdfast::cli {
@@ -110,9 +112,13 @@ int run_program(std::vector<std::string> words) {
         return complain(exit_code::usage, e.what());
     } catch (const error& e) {
         return complain(e);
-    } catch (const std::exception& e) {
+    } catch (const std::system_error& e) {
         // What is larger than the buffer of stdio is refused in its middle, and fmt throws that.
         if (std::ferror(stdout) != 0) return not_written();
+        return complain(e);
+    } catch (const std::bad_alloc&) {
+        return complain(exit_code::system, what_is_lacking(make_error_code(std::errc::not_enough_memory)));
+    } catch (const std::exception& e) {
         return complain(exit_code::internal, e.what());
     }
 }

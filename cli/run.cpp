@@ -4,6 +4,7 @@
 #include "cli/exit_codes.hpp"
 #include "cli/output.hpp"
 #include "cli/under_lock.hpp"
+#include "cli/unique_fd.hpp"
 
 #include <holdfast/types.hpp>
 
@@ -12,13 +13,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -44,7 +48,7 @@ Environment of CMD:
 Exit code: that of CMD, or 128 + the signal that ended it; and
   1    somebody else has the lock (-n), or had it all the time (-w); -E changes this
   64   the command line or the configuration is wrong      69   the store cannot be reached or refuses
-  74   what was to be printed cannot be written
+  71   this machine has no descriptor, process or memory   74   what was to be printed cannot be written
   75   the lock was lost, or --max-hold was over, while CMD ran; or a lock was lost before CMD was started
   126  CMD cannot be executed                              127  CMD was not found
 If the lock cannot be given back after CMD, stderr says why and when it is free; the exit code stays that of CMD.
@@ -208,6 +212,21 @@ void reserve_json_fd(int fd) {
     if (fd > STDERR_FILENO) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
+// What a client of one server and the guard open between them, and a few more.
+constexpr std::size_t descriptors_needed = 32;
+
+// Now, and not when the lock was waited for and the command cannot be started.
+void expect_enough_descriptors() {
+    std::vector<unique_fd> tried;
+    while (tried.size() < descriptors_needed) {
+        tried.emplace_back(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
+        if (!tried.back())
+            throw std::system_error(
+                errno, std::generic_category(),
+                fmt::format("{} descriptors are needed to run a command under a lock", descriptors_needed));
+    }
+}
+
 struct names_and_command {
     std::vector<std::string> names;
     std::vector<std::string> command;
@@ -245,6 +264,7 @@ int run_it(const run_options& given, const context& shared) {
             "store "
             "that others see, such as redis://127.0.0.1:6379");
     }
+    expect_enough_descriptors();
     run_request wanted;
     wanted.command = command;
     wanted.names = names_of(names);

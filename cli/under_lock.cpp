@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "cli/child.hpp"
+#include "cli/complaint.hpp"
 #include "cli/event_inbox.hpp"
 #include "cli/exit_codes.hpp"
 #include "cli/guard.hpp"
@@ -151,10 +152,13 @@ void guarded_run::start(supervisor& watch) {
     if (const auto* failed = std::get_if<start_failure>(&started)) {
         if (wants_terminal_) terminal_.give_to(::getpgrp());
         if (failed->which == start_failure::part::guard) {
-            journal_.say(
-                "the guard of the command, without which it must not run, cannot be started" +
-                (failed->error == 0 ? std::string{} : ": " + std::generic_category().message(failed->error)));
-            return feed(watch, not_started{exit_code::internal});
+            constexpr auto what =
+                "the guard of the command, without which it must not run, cannot be started";
+            const std::error_code why{failed->error, std::generic_category()};
+            const auto lacking = what_is_lacking(why);
+            journal_.say(what + (why ? ": " + why.message() : std::string{}) +
+                         (lacking.empty() ? std::string{} : "; " + lacking));
+            return feed(watch, not_started{lacking.empty() ? exit_code::internal : exit_code::system});
         }
         const bool missing = failed->error == ENOENT || failed->error == ENOTDIR;
         journal_.say(fmt::format("cannot run {}: {}", in_quotes(wanted_.command.front()),

@@ -1,0 +1,27 @@
+// The command on a machine that has too few descriptors for it.
+#include "server/cli_scene.hpp"
+
+namespace holdfast::test::cli {
+namespace {
+
+TEST_F(command_test, too_few_descriptors_are_no_bug_of_holdfast) {
+    for (const std::string what : {"run job -- true", "ls"}) {
+        bool told = false;
+        for (int limit = 4; limit <= 40; ++limit) {
+            auto command = start_shell("ulimit -n " + std::to_string(limit) + "; exec \"$0\" " + what);
+            const auto ended = outcome_of(command);
+            if (ended.code == 127) continue;  // not even its libraries can be opened
+            if (ended.code == 0) continue;
+            EXPECT_TRUE(ended.code == 71 || ended.code == 69) << limit << ": " << ended.code << ended.errors;
+            EXPECT_NE(ended.errors.find("Too many open files"), std::string::npos)
+                << limit << ": " << ended.errors;
+            if (ended.code != 71) continue;
+            told = true;
+            EXPECT_NE(ended.errors.find("raise the limit (ulimit -n)"), std::string::npos) << ended.errors;
+        }
+        EXPECT_TRUE(told) << what;
+    }
+}
+
+}  // namespace
+}  // namespace holdfast::test::cli
