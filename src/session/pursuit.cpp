@@ -171,15 +171,15 @@ std::optional<pursuit::outcome> pursuit::contend(time_point now) {
         event = engine::begun{};
     }
     for (;;) {
-        if (!event && now >= until_) {
-            event = engine::elapsed{};
-            contest_->may_be_granted = contest_->asking;
-        }
+        if (!event && now >= until_) event = engine::elapsed{};
         if (!event) return std::nullopt;
-        if (const auto* said = std::get_if<engine::answered>(&*event)) {
+        // A late answer to an earlier question leaves the last one open.
+        if (const auto* said = std::get_if<engine::answered>(&*event);
+            said && said->number == contest_->asked) {
             contest_->asking = false;
             // If it is taken, nothing is asked any more.
-            contest_->may_be_granted = std::holds_alternative<backend::granted>(said->answer);
+            contest_->may_be_granted = std::holds_alternative<backend::granted>(said->answer) ||
+                                       std::holds_alternative<backend::unknown>(said->answer);
         }
         if (auto end = obey(contest_->machine.resume(std::move(*event), now), now)) return end;
         // What came while we asked may have been there for long: we may have been stopped.
@@ -198,8 +198,8 @@ std::optional<pursuit::outcome> pursuit::obey(engine::acquire_action action, tim
             if (at.may_be_granted) core_.undo(at.request.key, at.request.owner, at.request.lease, true);
             at.request.owner = store.new_owner(at.request.key.of, how_.permits);
         }
-        at.asking = true;
-        at.may_be_granted = false;
+        at.asked = a->number;
+        at.asking = at.may_be_granted = true;
         me_->asks();
         store.attempt(at.request, core_.send_by(now, until_),
                       [me = me_, number = a->number, of = cell_](backend::attempt_answer answer) {

@@ -43,8 +43,9 @@ class pursuit {
         engine::acquire machine;
         backend::attempt_request request;
         std::unique_ptr<backend::watch_handle> watch;
-        bool asking = false;
-        bool may_be_granted = false;  // the last question had no answer in time, or a grant that was over
+        unsigned asked = 0;           // the number of the last question
+        bool asking = false;          // it has no answer yet
+        bool may_be_granted = false;  // the same, or the answer is unknown or a grant that was over
     };
 
     // What a step does counts from a look at the clock before it: never too late a time.

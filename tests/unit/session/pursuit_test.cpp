@@ -7,9 +7,12 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <functional>
 #include <future>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace holdfast::session {
 namespace {
@@ -78,6 +81,121 @@ TEST(a_pursuit, believes_no_grant_that_was_over_before_it_looked) {
     EXPECT_EQ(at->asked, 3) << "a grant of the past was returned";
     (*held)->release();
     client->close();
+}
+
+// --- where each attempt is a vote of its own ---------------------------------------------------------
+
+// Answers as the test says, and notes which owners asked and which of them were released.
+class voting final : public store {
+  public:
+    using answer = handler<attempt_answer>;
+    std::function<void(const attempt_request&, answer)> on_attempt;
+    std::function<void()> on_io;
+
+    const capabilities& has() const noexcept override {
+        static constexpr capabilities ours{.gives = strength::quorum, .votes = true};
+        return ours;
+    }
+    traffic statistics() const noexcept override { return {}; }
+    owner_id new_owner(kind, std::uint32_t) override { return owner_id{"me|" + std::to_string(++serial_)}; }
+    void attempt(const attempt_request& r, time_point, answer done) override {
+        asked.push_back(r.owner);
+        on_attempt(r, std::move(done));
+    }
+    std::unique_ptr<watch_handle> watch(const lock_key&, const owner_id&, handler<watch_event>) override {
+        return std::make_unique<watch_handle>();
+    }
+    void renew(std::span<const renew_request> all, time_point,
+               handler<std::vector<renew_answer>> done) override {
+        done(std::vector<renew_answer>(all.size(), renew_answer::renewed));
+    }
+    void release(const release_request& r, time_point, handler<release_answer> done) override {
+        released_.insert(r.owner.str());
+        done(released{});
+    }
+    void run_io(base::parker& me, time_point until) override {
+        if (on_io) return on_io();
+        me.park_until(until);
+    }
+    void abandon() noexcept override {}
+
+    // All of the asking thread, but the last, which the client's own thread uses as well.
+    std::vector<owner_id> asked;
+    // After reactor().run_and_wait().
+    [[nodiscard]] bool has_released(const owner_id& of) const { return released_.contains(of.str()); }
+
+  private:
+    std::int64_t serial_ = 0;
+    std::set<std::string> released_;
+};
+
+class a_vote : public ::testing::Test {
+  protected:
+    void open(config settings = {}) {
+        client = core::open(std::move(settings), [this](core&) {
+            auto made = std::make_unique<voting>();
+            store = made.get();
+            return made;
+        });
+        lock = client->cell_of({kind::native, lock_name{"stock"}});
+    }
+    void TearDown() override { client->close(); }
+    // Whether it was granted. What was to be undone is undone.
+    [[nodiscard]] bool acquire(milliseconds ttl) {
+        const auto got = lock->acquire({.give_up_at = boot_clock::now() + 1min, .ttl = ttl});
+        client->reactor().run_and_wait([] {});
+        return std::holds_alternative<std::shared_ptr<hold>>(got);
+    }
+
+    voting* store = nullptr;
+    std::shared_ptr<core> client;
+    std::shared_ptr<cell> lock;
+};
+
+TEST_F(a_vote, whose_lease_was_over_when_it_came_is_undone_before_the_next) {
+    open();
+    store->on_attempt = [&](const attempt_request& r, const auto& done) {
+        const auto sent = boot_clock::now();
+        while (store->asked.size() == 1 && boot_clock::now() < sent + r.lease) {
+        }
+        done(granted{});
+    };
+    ASSERT_TRUE(acquire(50ms));
+    ASSERT_GE(store->asked.size(), 2U);
+    EXPECT_TRUE(store->has_released(store->asked.front()));
+}
+
+TEST_F(a_vote, is_undone_if_it_was_not_answered_though_the_answer_of_an_earlier_one_came_meanwhile) {
+    open({.answer_timeout = 50ms});
+    voting::answer late, never;
+    store->on_attempt = [&](const attempt_request&, auto done) {
+        switch (store->asked.size()) {
+            case 1: late = std::move(done); return;
+            case 2: never = std::move(done); return late(busy{"other", {}, {}, {}});
+            default: return done(granted{});
+        }
+    };
+    ASSERT_TRUE(acquire(1min));
+    ASSERT_EQ(store->asked.size(), 3U);
+    EXPECT_TRUE(store->has_released(store->asked[0]));
+    EXPECT_TRUE(store->has_released(store->asked[1]));
+}
+
+TEST_F(a_vote, is_read_by_the_asking_thread_though_the_answer_of_an_earlier_one_came_meanwhile) {
+    open({.answer_timeout = 50ms});
+    voting::answer late, next;
+    store->on_attempt = [&](const attempt_request&, auto done) {
+        switch (store->asked.size()) {
+            case 1: late = std::move(done); return;
+            case 2: next = std::move(done); return late(busy{"other", {}, {}, {}});
+            default: return done(granted{});
+        }
+    };
+    store->on_io = [&] {
+        if (next) std::exchange(next, nullptr)(granted{});
+    };
+    ASSERT_TRUE(acquire(1min));
+    EXPECT_EQ(store->asked.size(), 2U);
 }
 
 // --- what comes when it is over ---------------------------------------------------------------------
