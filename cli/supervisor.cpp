@@ -161,12 +161,18 @@ void supervisor::kill_it(time_point now, run_action& todo) {
     phase_ = run_phase::killed;
     todo.signal = SIGKILL;
     todo.look_again = now;  // the guard's time to answer begins when it has the order
-    guard_owes_answer_ = true;
+    expect_answer_of_guard(now);
 }
 
-// This process may have stood still itself since it gave the order, or before it did.
+void supervisor::expect_answer_of_guard(time_point now) noexcept {
+    guard_owes_answer_ = true;
+    guard_told_at_ = now;
+}
+
+// This process may have stood still itself since it gave the order, or before it did: also between a look
+// that it had begun and the order, so that such a look says nothing about the guard.
 void supervisor::look_for_answer_of_guard(time_point now, run_action& todo) {
-    if (!guard_owes_answer_) return;
+    if (!guard_owes_answer_ || now < guard_told_at_) return;
     if (!guard_answers_by_) guard_answers_by_ = now + guard_answers_within;
     if (now < *guard_answers_by_) return;
     todo.replace_guard = true;
@@ -223,7 +229,7 @@ void supervisor::command_ended(const ended& how, const lease_view& seen, time_po
     }
     const bool rest = why_ == why_ended::not_yet && now < held_since_ + rules_.at_least;
     if (todo.signal == SIGKILL) {
-        if (phase_ != run_phase::killed) guard_owes_answer_ = true;
+        if (phase_ != run_phase::killed) expect_answer_of_guard(now);
         phase_ = run_phase::clearing;
     } else {
         phase_ = rest ? run_phase::resting : run_phase::over;

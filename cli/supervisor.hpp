@@ -126,6 +126,7 @@ class supervisor {
     void look(const lease_view& seen, time_point now, run_action& todo);
     void look_while_guarded(const lease_view& seen, time_point now, run_action& todo);
     void kill_it(time_point now, run_action& todo);
+    void expect_answer_of_guard(time_point now) noexcept;
     void look_for_answer_of_guard(time_point now, run_action& todo);
     void end_it(why_ended why, time_point now, run_action& todo);
     void hand_on(int signal, run_action& todo);
@@ -145,6 +146,7 @@ class supervisor {
     time_point deadline_{};                       // the latest that was seen while the lease was valid
     time_point term_at_{};                        // in ending
     bool guard_owes_answer_ = false;              // to the order to kill
+    time_point guard_told_at_{};                  // that order was given then, or a little later
     std::optional<time_point> guard_answers_by_;  // since the first look after that order
     std::optional<time_point> late_since_;  // the lease runs out, but nothing says that renewing it fails
 };

@@ -102,6 +102,18 @@ TEST_F(SupervisorTest, guard_may_answer_for_as_long_after_a_run_that_stood_still
     EXPECT_TRUE(after(1ms).replace_guard);
 }
 
+TEST_F(SupervisorTest, time_of_the_guard_to_answer_begins_with_a_look_after_the_order) {
+    (void)tell(looked{});
+    lose();
+    ASSERT_EQ(tell(looked{}).signal, SIGTERM);
+    const auto began_to_look = now_;
+    now_ += 1h;  // and stood still before it heard of the end
+    ASSERT_EQ(tell(ended{0, began_to_look}).signal, SIGKILL);
+    EXPECT_FALSE(watch_.resume(looked{}, lease_, began_to_look).replace_guard);
+    EXPECT_FALSE(after(1ms).replace_guard) << "the guard has got the order just now";
+    EXPECT_TRUE(after(1s).replace_guard);
+}
+
 TEST_F(SupervisorTest, lets_a_renewed_command_run_and_gives_its_exit_code) {
     for (int i = 0; i < 100; ++i) {
         const auto todo = after(3s);
