@@ -34,7 +34,8 @@ A fair mutex that is free: dead waiters at the head of its line, which keep Redi
 whom nobody listens, and a second later still nobody does.
 A string that does not expire or is longer than 512 bytes may be somebody's data: it is removed with --force only.
 
-Exit code 0 if the lock was taken from somebody or dead waiters were removed, 1 if nobody held it, somebody else came meanwhile or you said no.
+Exit code 0 if the lock was taken from somebody or dead waiters were removed, 1 if nothing was: nobody held it, the holder's
+lock ended or was evicted by somebody else meanwhile, somebody else came meanwhile, or you said no.
 
 Examples:
   holdfast evict stock:42
@@ -65,7 +66,6 @@ bool confirmed(const lock_info& lock) {
 std::string_view way_word(evicted_holder::way how) {
     switch (how) {
         case evicted_holder::way::gave_up: return "gave_up";
-        case evicted_holder::way::gone: return "gone";
         case evicted_holder::way::silent: return "silent";
         case evicted_holder::way::unreachable: return "unreachable";
     }
@@ -74,8 +74,6 @@ std::string_view way_word(evicted_holder::way how) {
 
 std::string end_of(const evicted_holder& one) {
     if (one.how == evicted_holder::way::gave_up) return "gave it up";
-    if (one.how == evicted_holder::way::gone)
-        return "did not answer and holds it no more: released, expired or removed by somebody else";
     const auto* const why = one.how == evicted_holder::way::silent ? "did not answer"
                             : one.who.since                        ? "does not listen"
                                                                    : "cannot be asked";
@@ -93,6 +91,8 @@ nlohmann::ordered_json json_of(const lock_name& name, const eviction& end) {
             one.may_go_on ? nlohmann::ordered_json(one.may_go_on->count()) : nlohmann::ordered_json(nullptr);
         out["from"].push_back(std::move(holder));
     }
+    out["gone"] = nlohmann::ordered_json::array();
+    for (const auto& one : end.gone) out["gone"].push_back(to_json(one));
     out["held_by"] = end.other ? to_json(*end.other) : nlohmann::ordered_json(nullptr);
     out["not_shown"] = end.not_shown;
     out["dead_waiters"] = end.dead_waiters;
@@ -107,6 +107,9 @@ int tell(const evict_command& given, const lock_name& name, const eviction& end)
     }
     for (const auto& one : end.from)
         fmt::print("evicted \"{}\": {} {}\n", name.printable(), holder_text(one.who), end_of(one));
+    for (const auto& one : end.gone)
+        fmt::print("{} no longer holds \"{}\": released, expired, or taken away by somebody else meanwhile\n",
+                   holder_text(one), name.printable());
     const auto waiters = [](std::uint64_t n) { return fmt::format("{} waiter{}", n, n == 1 ? "" : "s"); };
     if (end.dead_waiters > 0)
         fmt::print("removed {} from the line of \"{}\": nobody has listened for a second\n",
@@ -118,6 +121,8 @@ int tell(const evict_command& given, const lock_name& name, const eviction& end)
     if (end.other && end.from.empty()) {
         fmt::print("{} came meanwhile and holds \"{}\"; nothing was evicted\n", holder_text(*end.other),
                    name.printable());
+    } else if (end.from.empty() && !end.gone.empty()) {
+        fmt::print("\"{}\" is free now; nothing was evicted\n", name.printable());
     } else if (end.from.empty()) {
         fmt::print("\"{}\" is free: nobody holds it\n", name.printable());
     } else if (end.not_shown > 0) {

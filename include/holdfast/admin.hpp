@@ -39,22 +39,24 @@ struct evict_options {
 // A holder that an eviction has ended.
 struct evicted_holder {
     enum class way {
-        gave_up,  // its client said that it has ended the lease, because it was asked
-        gone,     // it got the message, did not say so, and held the lock no more: it may have released it
-                  // or let it expire, or somebody else removed it, and then it may go on
-        silent,   // it got the message and neither said so nor released within a second: removed
+        gave_up,      // its client said that it has ended the lease, because it was asked
+        silent,       // it got the message and neither said so nor released within a second: removed
         unreachable,  // its client does not listen, or is of another make: removed without being asked
     };
     holder_info who;
     way how = way::unreachable;
     // For how long a holder that was removed may go on as if it held the lock: what its lease had left when
-    // it was removed. A client of ours learns of it at its next renewal, which is earlier. Empty: it gave up
-    // or was gone, or its lease has no end.
+    // it was removed. A client of ours learns of it at its next renewal, which is earlier. Empty: it gave up,
+    // or its lease has no end.
     std::optional<std::chrono::milliseconds> may_go_on;
 };
 
 struct eviction {
-    std::vector<evicted_holder> from;  // empty: nothing was changed
+    std::vector<evicted_holder> from;  // empty: the lock was taken from nobody
+    // Held the lock when this began and ended meanwhile, not by this eviction: its client released the lock
+    // or let the lease expire, or somebody else removed the lock or evicted the holder. Where the lock was
+    // removed, the holder may go on until it learns of that.
+    std::vector<holder_info> gone;
     // Holds the lock, and is none of evict_options::owners or came after this had begun.
     std::optional<holder_info> other;
     // All holders like that one, and those that are too many to be listed at a time.

@@ -47,7 +47,8 @@ class evicting {
                 for (const auto& h : seen.holders) shown_.insert(h.owner);
             }
             auto holders = holders_to_evict(seen);
-            if (holders.empty()) break;
+            if (asked_one_that_ended_ && !holders.empty()) result_.other = holders.front().who;
+            if (asked_one_that_ended_ || holders.empty()) break;
             take_from(std::move(holders));
         }
         // A lease of this client must not look valid when this returns.
@@ -153,6 +154,7 @@ class evicting {
     }
 
     void take_from(std::vector<open_holder> open) {
+        result_.gone.clear();
         // Without a message: this client knows at once. Permits that were acquired together end together.
         std::set<std::string> ended;
         for (auto& h : open) {
@@ -188,7 +190,7 @@ class evicting {
             [&](auto& there, auto until, auto done) { there.evict(name_, owners, until, std::move(done)); });
     }
 
-    // A holder that nobody told and that did not have to be removed has ended by itself.
+    // A holder that neither gave up for us nor had to be removed is gone.
     void end(const open_holder& h, const std::vector<backend::evicted>& taken) {
         using way = evicted_holder::way;
         if (h.gave_up) return result_.from.push_back({h.who, way::gave_up, {}});
@@ -200,10 +202,9 @@ class evicting {
             // Of several servers; empty stands for a lease without an end, which is the longest.
             left = left && t.left ? std::max(left, t.left) : std::nullopt;
         }
-        if (removed)
-            result_.from.push_back({h.who, h.told ? way::silent : way::unreachable, left});
-        else if (h.told)
-            result_.from.push_back({h.who, way::gone, {}});
+        if (removed) return result_.from.push_back({h.who, h.told ? way::silent : way::unreachable, left});
+        result_.gone.push_back(h.who);
+        asked_one_that_ended_ = asked_one_that_ended_ || h.told;
     }
 
     session::core& core_;
@@ -211,6 +212,9 @@ class evicting {
     const evict_options& options_;
     eviction result_;
     std::set<std::string> shown_;  // who held it when this began
+    // Another eviction took the lock from it, say. From then on nothing is taken: a thread that locks again
+    // has the same owner, and what it holds is another grant.
+    bool asked_one_that_ended_ = false;
     std::optional<time_point> time_is_up_;
 };
 

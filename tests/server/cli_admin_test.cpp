@@ -151,8 +151,8 @@ TEST_F(admin_command, evict_needs_a_yes) {
     EXPECT_FALSE(is_held("a"));
     EXPECT_EQ(run({"evict", "--yes", "a"}).code, 1);
     EXPECT_EQ(run({"evict", "--yes", "--json", "a"}).output,
-              "{\"name\":\"a\",\"evicted\":false,\"from\":[],\"held_by\":null,\"not_shown\":0,\"dead_"
-              "waiters\":0,\"waiters_back\":0}\n");
+              "{\"name\":\"a\",\"evicted\":false,\"from\":[],\"gone\":[],\"held_by\":null,\"not_shown\":0,"
+              "\"dead_waiters\":0,\"waiters_back\":0}\n");
 }
 
 // As a client of Java's that was killed leaves it: the lock has no key, and Redisson's clients wait for the

@@ -58,6 +58,36 @@ TEST_F(evict_command, ends_a_command_before_the_next_one_begins) {
     std::remove(log.c_str());
 }
 
+TEST_F(evict_command, says_that_it_took_nothing_where_the_lock_was_taken_away_meanwhile) {
+    auto one = holder();
+    ASSERT_TRUE(somebody_listens());
+    one.pause();
+    const auto token = server.command({"GET", "a"}).text;
+    const auto late = [&](const words& given) {
+        auto command = start(given);
+        EXPECT_TRUE(eventually(patience, [&] {
+            return server.command({"PUBSUB", "CHANNELS", "holdfast:wake:*"}).items.size() == 2;
+        }));
+        free_as_another_client("a");
+        return outcome_of(command);
+    };
+    const auto said = late({"evict", "--yes", "a"});
+    EXPECT_EQ(said.code, 1);
+    EXPECT_NE(said.output.find(":" + std::to_string(one.pid()) +
+                               " no longer holds \"a\": released, expired, or taken away by somebody else "
+                               "meanwhile\n\"a\" is free now; nothing was evicted\n"),
+              std::string::npos)
+        << said.output;
+    server.command({"SET", "a", token, "PX", "60000"});
+    const auto json = late({"evict", "--yes", "--json", "a"});
+    EXPECT_EQ(json.code, 1);
+    const auto end = nlohmann::json::parse(json.output);
+    EXPECT_EQ(end["evicted"], false);
+    EXPECT_TRUE(end["from"].empty());
+    EXPECT_EQ(end["gone"][0]["pid"], one.pid());
+    one.resume();
+}
+
 TEST_F(evict_command, says_for_how_long_a_holder_that_did_not_answer_may_go_on) {
     auto one = holder();
     ASSERT_TRUE(somebody_listens());

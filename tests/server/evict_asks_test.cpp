@@ -209,9 +209,11 @@ TEST_F(evict_from_a_client_that, says_nothing_while_somebody_else_removes_the_lo
     auto end = evicting();
     ASSERT_FALSE(next_message().empty());
     server.command({"DEL", "job"});
-    const auto from = end.get().from;
-    ASSERT_EQ(from.size(), 1U);
-    EXPECT_EQ(from[0].how, way::gone) << "it may believe to hold it";
+    const auto told = end.get();
+    EXPECT_FALSE(told) << "it took nothing away";
+    EXPECT_TRUE(told.from.empty());
+    ASSERT_EQ(told.gone.size(), 1U);
+    EXPECT_EQ(told.gone[0].owner, owner);
 }
 
 TEST_F(evict_from_a_client_that, says_nothing_while_its_lease_ends) {
@@ -219,9 +221,30 @@ TEST_F(evict_from_a_client_that, says_nothing_while_its_lease_ends) {
     auto end = evicting();
     ASSERT_FALSE(next_message().empty());
     server.command({"PEXPIRE", "job", "1"});
-    const auto from = end.get().from;
-    ASSERT_EQ(from.size(), 1U);
-    EXPECT_EQ(from[0].how, way::gone);
+    const auto told = end.get();
+    EXPECT_FALSE(told);
+    EXPECT_EQ(told.gone.size(), 1U);
+}
+
+TEST_F(evict_from_a_client_that, gives_up_for_one_of_two_operators_who_evict_at_once) {
+    holds_job_for(60s);
+    auto first = evicting();
+    const auto asked = next_message();
+    ASSERT_EQ(asked.size(), 4U);
+    client others{settings(server.url())};
+    auto second = in_background([&] { return evict(others, "job"); });
+    for (auto next = asked; next[2] == asked[2];) {
+        next = next_message();
+        ASSERT_EQ(next.size(), 4U);
+    }
+    server.command({"PUBLISH", "holdfast:wake:" + asked[2], owner + " gave_up job"});
+    server.command({"DEL", "job"});
+    const auto taken = first.get(), late = second.get();
+    EXPECT_TRUE(taken);
+    EXPECT_TRUE(taken.gone.empty());
+    EXPECT_FALSE(late) << "the other one took it";
+    ASSERT_EQ(late.gone.size(), 1U);
+    EXPECT_EQ(late.gone[0].owner, owner);
 }
 
 TEST_F(evict_from_a_client_that, says_nothing_may_go_on_for_what_is_left_when_it_is_removed) {
