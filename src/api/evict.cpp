@@ -159,8 +159,7 @@ class evicting {
         std::set<std::string> ended;
         for (auto& h : open) {
             const auto& lease = h.who.lease.empty() ? h.who.owner : h.who.lease;
-            h.gave_up =
-                ended.contains(lease) || core_.give_up(owner_id{lease}, "it was evicted by an operator");
+            h.gave_up = ended.contains(lease) || core_.give_up(owner_id{lease});
             if (h.gave_up) ended.insert(lease);
         }
         base::parker pause;

@@ -202,7 +202,7 @@ bool core::lose(const std::shared_ptr<tenancy>& t, const std::string& why) {
     return true;
 }
 
-bool core::give_up(const owner_id& owner, const std::string& why, const std::function<void()>& say_so) {
+bool core::give_up(const owner_id& owner, const std::function<void()>& say_so) {
     std::vector<std::shared_ptr<tenancy>> held;  // a writer that reads as well has two
     bool kept = settings.keep_evicted && say_so != nullptr;
     {
@@ -214,7 +214,7 @@ bool core::give_up(const owner_id& owner, const std::string& why, const std::fun
         kept = kept && evicted_.keep(held, say_so);
     }
     const auto struck = held;
-    std::erase_if(held, [&](const auto& t) { return !lose(t, why); });
+    std::erase_if(held, [&](const auto& t) { return !lose(t, "it was evicted by an operator"); });
     // One that has just passed to another thread of ours is that thread's now, by the same owner.
     const bool all = !struck.empty() && held.size() == struck.size();
     if (kept && all) return true;
@@ -427,7 +427,7 @@ void core::on_notice(const backend::notice& n) {
         case change::quorum_even:
             stands(event_kind::quorum_even, n.detail, {}, event_kind::quorum_even);
             break;
-        case change::evicted: give_up(n.owner, "it was evicted " + n.detail, n.say_so); break;
+        case change::evicted: give_up(n.owner, n.say_so); break;
     }
 }
 

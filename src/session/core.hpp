@@ -83,7 +83,7 @@ class core : public std::enable_shared_from_this<core> {
     // An operator wants what `owner` holds: the lease is over at once, then `say_so` is called, and then the
     // lock is released; with config::keep_evicted the last two by free_what_is_over. False if there is no
     // such lease, or something of it has ended meanwhile in another way: then `say_so` is not called.
-    bool give_up(const owner_id& owner, const std::string& why, const std::function<void()>& say_so = {});
+    bool give_up(const owner_id& owner, const std::function<void()>& say_so = {});
     // A hold of a lease that is over was released, and so the lock is: if the store does not know yet, that
     // frees it earlier. Not while other holds of one that was evicted are at work (config::keep_evicted).
     void free_what_is_over(const std::shared_ptr<tenancy>& t);

@@ -69,7 +69,7 @@ struct notice {
         quorum_double,
         quorum_even,
     } what;
-    std::string detail;
+    std::string detail{};  // with evicted: nothing
     owner_id owner{};
     // With link_up: which run of which server it is, and its uptime as the server tells it. Empty if the
     // server does not tell.

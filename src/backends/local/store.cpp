@@ -41,10 +41,7 @@ class local_store final : public store, public counters, public inspection {
           space_(space::named(given.settings.url.substr(6))),
           member_(std::in_place, space_,
                   [tell = given.tell](const owner_id& owner, std::function<void()> say_so) {
-                      tell({.what = notice::change::evicted,
-                            .detail = "by an operator",
-                            .owner = owner,
-                            .say_so = std::move(say_so)});
+                      tell({.what = notice::change::evicted, .owner = owner, .say_so = std::move(say_so)});
                   }) {}
 
     const capabilities& has() const noexcept override { return what_we_have; }

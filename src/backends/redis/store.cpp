@@ -102,7 +102,6 @@ class redis_store final : public store,
                   [this](std::string_view token, std::string_view name) { give_back(token, name); },
                   [this](std::string_view owner, std::string_view asker, std::string_view name) {
                       tell_({.what = notice::change::evicted,
-                             .detail = "by an operator",
                              .owner = owner_id{std::string{owner}},
                              .say_so = [this, owner = std::string{owner}, asker = std::string{asker},
                                         name = std::string{name}] { acknowledge(owner, asker, name); }});

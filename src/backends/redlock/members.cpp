@@ -125,10 +125,9 @@ void members::on_notice(std::size_t i, const notice& n) {
         }
         case change::restarted:
         case change::failed_over:
-        case change::eviction_risk:
-        case change::evicted:
-            return tell_({.what = n.what, .detail = of_member(), .owner = n.owner, .say_so = n.say_so});
-        case change::no_channel_right:  // nobody listens
+        case change::eviction_risk: return tell_({.what = n.what, .detail = of_member()});
+        case change::evicted: return tell_(n);  // the lock of all members
+        case change::no_channel_right:          // nobody listens
         case change::quorum_weak:
         case change::quorum_whole:
         case change::quorum_double:
