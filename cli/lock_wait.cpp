@@ -76,8 +76,9 @@ std::optional<int> lock_wait::take_all(std::optional<acquisition>& into) {
                 if (const auto& unset = locks.without_permits(); !unset.empty())
                     journal_.say(fmt::format("did not get {}: {}", in_quotes(unset), how_to_set_permits));
                 else
-                    journal_.mention(
-                        fmt::format("did not get {}: somebody else has it", in_quotes(wanted_.names)));
+                    journal_.mention(fmt::format("did not get {}: somebody else has {}",
+                                                 in_quotes(wanted_.names),
+                                                 wanted_.names.size() == 1 ? "it" : "one of them"));
                 return wanted_.conflict_code;
             case acquisition::outcome::lost:
                 report_.lost_before_start(locks.lost_lock());

@@ -11,11 +11,21 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <string_view>
 #include <utility>
 
 namespace holdfast::cli {
 
 namespace {
+
+// `the lock "a" was`, `the locks "a" and "b" were`.
+std::string the_locks(const std::vector<std::string>& names, std::string_view verb_of_one,
+                      std::string_view verb_of_several) {
+    const bool one = names.size() == 1;
+    return fmt::format("the {} {} {}", one ? "lock" : "locks", in_quotes(names),
+                       one ? verb_of_one : verb_of_several);
+}
 
 std::string processes(int count) { return count == 1 ? "1 process" : fmt::format("{} processes", count); }
 
@@ -25,7 +35,10 @@ std::string in_quotes(const std::string& name) { return fmt::format("\"{}\"", ba
 
 std::string in_quotes(const std::vector<std::string>& names) {
     std::string all;
-    for (const auto& name : names) all.append(all.empty() ? "" : " and ").append(in_quotes(name));
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        const auto* const before = i == 0 ? "" : i + 1 == names.size() ? " and " : ", ";
+        all.append(before).append(in_quotes(names[i]));
+    }
     return all;
 }
 
@@ -91,31 +104,32 @@ void run_report::lost_before_start(const std::string& name) {
     journal_.say(fmt::format("the lock {} was lost before the command was started", in_quotes(name)));
 }
 
-void run_report::end_of_command(why_ended why, const std::optional<child_ended>& end) {
-    const auto names = in_quotes(wanted_.names);
+void run_report::end_of_command(why_ended why, const std::vector<std::string>& of,
+                                const std::optional<child_ended>& end) {
+    const auto about_to_be_lost = the_locks(of, "cannot be renewed and is about to be lost",
+                                            "cannot be renewed and are about to be lost");
     const std::string done = what_becomes_of_it(why, end);
     switch (why) {
         case why_ended::not_yet:
             journal_.tell("lost", {{"why", "expiring"}});
-            journal_.say(fmt::format("the lock {} cannot be renewed and is about to be lost", names));
+            journal_.say(about_to_be_lost);
             break;
         case why_ended::late:
             journal_.tell("lost", {{"why", "late"}});
-            journal_.say(fmt::format(
-                "the lock {} was not renewed in time, because this process stood still; {}", names, done));
+            journal_.say(fmt::format("{} not renewed in time, because this process stood still; {}",
+                                     the_locks(of, "was", "were"), done));
             break;
         case why_ended::lost:
             journal_.tell("lost", {{"why", "lost"}});
-            journal_.say(fmt::format("the lock {} was lost; {}", names, done));
+            journal_.say(fmt::format("{} lost; {}", the_locks(of, "was", "were"), done));
             break;
         case why_ended::expiring:
             journal_.tell("lost", {{"why", "expiring"}});
-            journal_.say(
-                fmt::format("the lock {} cannot be renewed and is about to be lost; {}", names, done));
+            journal_.say(fmt::format("{}; {}", about_to_be_lost, done));
             break;
         case why_ended::max_hold:
             journal_.tell("lost", {{"why", "max_hold"}});
-            journal_.say(fmt::format("the time of --max-hold for {} is over; {}", names, done));
+            journal_.say(fmt::format("the time of --max-hold for {} is over; {}", in_quotes(of), done));
             break;
     }
 }

@@ -18,6 +18,7 @@
 namespace holdfast::cli {
 
 [[nodiscard]] std::string in_quotes(const std::string& name);
+// `"a", "b" and "c"`.
 [[nodiscard]] std::string in_quotes(const std::vector<std::string>& names);
 
 // Thread safety: none. Refers to both of its arguments.
@@ -28,8 +29,9 @@ class run_report {
     void taken(const std::deque<held_lock>& locks);
     void events(const std::vector<event>& seen);
     void lost_before_start(const std::string& name);
-    // Why it is being ended, or was: `end` says how it ended, if it has.
-    void end_of_command(why_ended why, const std::optional<child_ended>& end);
+    // Why it is being ended, or was, because of the locks `of`: `end` says how it ended, if it has.
+    void end_of_command(why_ended why, const std::vector<std::string>& of,
+                        const std::optional<child_ended>& end);
     // With unknown_until.
     void not_given_back(const std::string& name, const release_result& how);
     void waits_for(const cannot_end& those);

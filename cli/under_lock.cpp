@@ -32,6 +32,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace holdfast::cli {
 
@@ -76,6 +77,7 @@ class guarded_run {
     void give_back(supervisor& watch);
 
     [[nodiscard]] lease_view look_at_leases() const;
+    [[nodiscard]] std::vector<std::string> locks_behind(why_ended why) const;
     [[nodiscard]] launch how_to_launch(const supervisor& watch) const;
     [[nodiscard]] guard_order order_for(const supervisor& watch) const;
     [[nodiscard]] std::string joined(const std::function<std::string(const held_lock&)>& text) const;
@@ -242,6 +244,15 @@ lease_view guarded_run::look_at_leases() const {
     return seen;
 }
 
+// For the sentence that says why the command is ended. The others of several locks may be held as before.
+std::vector<std::string> guarded_run::locks_behind(why_ended why) const {
+    if (why != why_ended::lost) return wanted_.names;
+    std::vector<std::string> lost;
+    for (const auto& one : locks_->locks())
+        if (!one.hold.valid()) lost.push_back(one.name);
+    return lost.empty() ? wanted_.names : lost;
+}
+
 void guarded_run::watch_over(supervisor& watch) {
     journal_.wait({signals_.fd(), alarm_.fd(), lost_bell_.fd(), events_.fd(), child_->fd()});
     alarm_.quiet();
@@ -371,7 +382,7 @@ void guarded_run::obey(supervisor& watch, const run_action& todo) {
     }
     if (todo.warn) {
         lost_.ring();
-        report_.end_of_command(watch.why(), end_);
+        report_.end_of_command(watch.why(), locks_behind(watch.why()), end_);
     }
     if (todo.forward != 0) {
         if (todo.forward == SIGCONT && wants_terminal_ && terminal_.is_ours())

@@ -22,6 +22,28 @@ TEST_F(lost_lock, evicted_command_is_ended) {
     EXPECT_TRUE(is_dead(pid));
 }
 
+TEST_F(lost_lock, is_named_and_the_others_are_not) {
+    auto command = start({"run", "--ttl", "3s", "a", "b", "c", "--", "sh", "-c", deaf});
+    ASSERT_NE(pid_told(command, "pid"), 0);
+    EXPECT_EQ(run({"evict", "--yes", "b"}).code, 0);
+    const auto ended = outcome_of(command);
+    EXPECT_NE(ended.errors.find("holdfast: the lock \"b\" was lost; the command"), std::string::npos)
+        << ended.errors;
+}
+
+TEST_F(lost_lock, locks_that_are_lost_together_are_named_in_the_plural) {
+    auto command = start({"run", "--ttl", "3s", "a", "b", "c", "--", "sh", "-c", deaf});
+    ASSERT_NE(pid_told(command, "pid"), 0);
+    server.pause();
+    const auto ended = outcome_of(command);
+    EXPECT_NE(
+        ended.errors.find("holdfast: the locks \"a\", \"b\" and \"c\" cannot be renewed and are about to be "
+                          "lost; the command"),
+        std::string::npos)
+        << ended.errors;
+    server.resume();
+}
+
 // Nothing runs under the first lock yet: run has no reason to go on waiting for the second.
 TEST_F(lost_lock, that_is_evicted_while_run_waits_for_another_is_given_up_at_once) {
     hold_as_another_client("b");
