@@ -1,7 +1,6 @@
 #include "cli/wrap.hpp"
 
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <vector>
@@ -79,10 +78,14 @@ void put_indented(std::string& out, std::string_view line, bool example, std::si
     } else if (columns.size() == 1) {
         const auto indent = columns[0].at + narrowest_column <= width ? columns[0].at : below;
         fill(out, std::string(indent, ' '), columns[0].text, indent, width);
+    } else if (example) {
+        out.append(columns[0].at, ' ').append(columns[0].text) += '\n';
+        for (std::size_t i = 1; i < columns.size(); ++i)
+            fill(out, std::string(below, ' '), columns[i].text, below, width);
     } else {
         // Further pairs stand where the first does.
         const auto left = columns[0].at;
-        const auto right = example ? width : columns[1].at;
+        const auto right = columns[1].at;
         for (std::size_t i = 0; i < columns.size(); i += 2) {
             const column head{left, columns[i].text};
             if (i + 1 < columns.size())
@@ -95,10 +98,16 @@ void put_indented(std::string& out, std::string_view line, bool example, std::si
 
 }  // namespace
 
-std::size_t terminal_width() {
+std::size_t terminal_width(int fd) {
     winsize size{};
-    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return usual_width;
+    if (::ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return usual_width;
     return std::max<std::size_t>(size.ws_col, narrowest);
+}
+
+std::string filled(std::string_view sentence, std::size_t first, std::size_t rest, std::size_t width) {
+    std::string out;
+    fill(out, std::string(first, ' '), sentence, rest, width);
+    return out;
 }
 
 std::string wrapped(std::string_view help, std::size_t width) {

@@ -5,6 +5,7 @@
 #include "cli/doctor/words.hpp"
 #include "cli/exit_codes.hpp"
 #include "cli/output.hpp"
+#include "cli/wrap.hpp"
 
 #include "base/text.hpp"
 
@@ -121,7 +122,7 @@ int examine_all(const doctor_options& given, const context& shared) {
     if (given.json) {
         fmt::print("{}\n", one_line(to_json(found)));
     } else {
-        fmt::print("{}", described(found, given.quiet ? detail::wrong_only : detail::all));
+        fmt::print("{}", described(found, given.quiet ? detail::wrong_only : detail::all, terminal_width()));
     }
     if (unreachable) return exit_code::unavailable;
     switch (found.worst()) {

@@ -1,6 +1,7 @@
 #include "cli/doctor/words.hpp"
 
 #include "cli/output.hpp"
+#include "cli/wrap.hpp"
 
 #include "base/text.hpp"
 
@@ -19,25 +20,8 @@ namespace holdfast::cli {
 
 namespace {
 
-constexpr std::size_t width = 100;
-
-// Sentences are broken between words; a command to be copied never is.
-std::string indented(const std::string& sentence, std::size_t by) {
-    const auto shown = base::without_controls(sentence);
-    std::string_view text = shown;
-    const std::string margin(by, ' ');
-    std::string out, line;
-    while (!text.empty()) {
-        const auto word = text.substr(0, text.find(' '));
-        text.remove_prefix(std::min(text.size(), word.size() + 1));
-        if (!line.empty() && by + line.size() + 1 + word.size() > width) {
-            out += margin + line + '\n';
-            line.clear();
-        }
-        if (!line.empty()) line += ' ';
-        line += word;
-    }
-    return out + margin + line + '\n';
+std::string indented(const std::string& sentence, std::size_t by, std::size_t width) {
+    return filled(base::without_controls(sentence), by, by, width);
 }
 
 std::string_view heading_of(severity s) {
@@ -55,33 +39,35 @@ std::string in_ms(std::chrono::microseconds d) {
     return fmt::format("{:.1f} ms", static_cast<double>(d.count()) / 1000);
 }
 
-std::string about(const examined_server& server) {
+std::string about(const examined_server& server, std::size_t width) {
     auto line = base::without_controls(server.address);
+    // Redis says "slave" where it means a replica.
+    const auto role = server.role == "slave" ? "replica" : server.role;
     const bool named = server.version.starts_with("Valkey ");
     line += server.version.empty() ? "  unknown version"
                                    : (named ? "  " : "  Redis ") + base::printable(server.version);
-    if (!server.role.empty()) line += ", " + base::printable(server.role);
+    if (!role.empty()) line += ", " + base::printable(role);
     if (server.clock_offset)
         line += fmt::format(", clock {}{} +- {}", server.clock_offset->count() < 0 ? "" : "+",
                             in_ms(*server.clock_offset), in_ms(server.clock_error));
     if (server.round_trip) line += ", round trip " + in_ms(*server.round_trip);
-    return line + '\n';
+    return filled(line, 0, 4, width);
 }
 
 // `of` are the servers of which it is found, if there are others.
-std::string sentence_about_finding(const finding& f, const std::string& of) {
+std::string sentence_about_finding(const finding& f, const std::string& of, std::size_t width) {
     auto line = f.id;
     if (!of.empty()) line += "  " + of;
     if (f.falls != promise::none && f.how_bad >= severity::unknown)
         line += fmt::format("  ({} falls)", to_string(f.falls));
-    auto out = indented(line, 2) + indented(f.found, 6);
-    if (!f.meaning.empty()) out += indented(f.meaning, 6);
+    auto out = filled(base::without_controls(line), 2, 4, width) + indented(f.found, 6, width);
+    if (!f.meaning.empty()) out += indented(f.meaning, 6, width);
     if (!f.mending.empty()) out += "      mend: " + base::without_controls(f.mending) + '\n';
     return out;
 }
 
 // What is the same on several servers is told once.
-std::string told_one_by_one(const examination& of, severity s, bool several_servers) {
+std::string told_one_by_one(const examination& of, severity s, bool several_servers, std::size_t width) {
     std::vector<std::pair<const finding*, std::string>> told;
     for (const auto& f : of.findings) {
         if (f.how_bad != s) continue;
@@ -95,12 +81,12 @@ std::string told_one_by_one(const examination& of, severity s, bool several_serv
             same->second += ", " + f.subject;
     }
     std::string out;
-    for (const auto& [f, servers] : told) out += sentence_about_finding(*f, servers);
+    for (const auto& [f, servers] : told) out += sentence_about_finding(*f, servers, width);
     return out;
 }
 
 // One refusal keeps us from seeing many things.
-std::string unseen(const examination& of, bool several_servers) {
+std::string unseen(const examination& of, bool several_servers, std::size_t width) {
     std::map<std::tuple<std::string, std::string, std::string>, std::string> by_reason;
     for (const auto& f : of.findings) {
         if (f.how_bad != severity::unknown) continue;
@@ -111,7 +97,8 @@ std::string unseen(const examination& of, bool several_servers) {
     std::string out;
     for (const auto& [reason, ids] : by_reason) {
         const auto& [subject, found, mending] = reason;
-        out += indented(several_servers ? subject + ": " + ids : ids, 2) + indented(found, 6) +
+        const auto line = several_servers ? subject + ": " + ids : ids;
+        out += filled(base::without_controls(line), 2, 4, width) + indented(found, 6, width) +
                "      mend: " + base::without_controls(mending) + '\n';
     }
     return out;
@@ -129,17 +116,18 @@ nlohmann::ordered_json milliseconds_or_null(const std::optional<std::chrono::mic
 
 }  // namespace
 
-std::string described(const examination& of, detail how_much) {
+std::string described(const examination& of, detail how_much, std::size_t width) {
     std::string out;
     if (how_much == detail::all)
-        for (const auto& server : of.servers) out += about(server);
+        for (const auto& server : of.servers) out += about(server, width);
     std::set<std::string_view> subjects;
     for (const auto& f : of.findings)
         if (f.how_bad != severity::ok) subjects.insert(f.subject);
     const bool several = of.servers.size() > 1 || subjects.size() > 1;
     for (const auto s : {severity::danger, severity::warning, severity::unknown, severity::note}) {
         if (how_much == detail::wrong_only && s == severity::note) break;
-        const auto group = s == severity::unknown ? unseen(of, several) : told_one_by_one(of, s, several);
+        const auto group =
+            s == severity::unknown ? unseen(of, several, width) : told_one_by_one(of, s, several, width);
         if (!group.empty()) out += fmt::format("{}{}\n{}", out.empty() ? "" : "\n", heading_of(s), group);
     }
     if (how_much == detail::wrong_only) return out;
@@ -149,7 +137,7 @@ std::string described(const examination& of, detail how_much) {
         if (f.how_bad != severity::ok) told.insert(f.id);
     for (const auto& f : of.findings)
         if (told.insert(f.id).second) well += ", " + f.id;
-    if (!well.empty()) out += "\n" + indented("well: " + well.substr(2), 0);
+    if (!well.empty()) out += "\n" + indented("well: " + well.substr(2), 0, width);
     return out;
 }
 

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -15,8 +16,8 @@ enum class detail : std::uint8_t {
     wrong_only,  // what has to be looked after
 };
 
-// Grouped by severity, the worst first.
-[[nodiscard]] std::string described(const examination& of, detail how_much);
+// Grouped by severity, the worst first, in lines of `width` columns. A command to be copied is never broken.
+[[nodiscard]] std::string described(const examination& of, detail how_much, std::size_t width);
 
 // {"worst", "servers": [...], "findings": [...]}: docs/doctor.md.
 [[nodiscard]] nlohmann::ordered_json to_json(const examination& of);

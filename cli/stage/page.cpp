@@ -1,9 +1,9 @@
 #include "cli/stage/page.hpp"
 
 #include "cli/stage/environment.hpp"
+#include "cli/wrap.hpp"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,7 +15,6 @@ namespace holdfast::cli::stage {
 
 namespace {
 
-constexpr std::size_t narrowest = 40;
 constexpr std::size_t widest = 100;
 
 bool speaks_unicode() {
@@ -27,12 +26,6 @@ bool speaks_unicode() {
     return false;
 }
 
-std::size_t width_of(std::FILE* terminal) {
-    winsize size{};
-    if (::ioctl(::fileno(terminal), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
-    return std::clamp<std::size_t>(size.ws_col, narrowest, widest);
-}
-
 }  // namespace
 
 page::page(std::FILE* to, bool quiet)
@@ -41,7 +34,7 @@ page::page(std::FILE* to, bool quiet)
       terminal_(::isatty(::fileno(to)) == 1),
       colours_(terminal_ && variable("NO_COLOR").empty() && variable("TERM") != "dumb"),
       unicode_(speaks_unicode()),
-      width_(terminal_ ? width_of(to) : 80) {}
+      width_(std::min(terminal_width(::fileno(to)), widest)) {}
 
 void page::put(const std::string& text) const {
     if (quiet_) return;

@@ -8,8 +8,11 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <sstream>
+#include <string>
 
 namespace holdfast::test::cli {
 namespace {
@@ -226,6 +229,22 @@ TEST_F(on_a_terminal, evict_leaves_a_holder_that_came_while_it_asked) {
     someone.types("y\n");
     EXPECT_TRUE(someone.sees("another client came meanwhile and holds \"a\"; nothing was evicted"));
     EXPECT_EQ(server.command({"GET", "a"}).text, "somebody else");
+}
+
+TEST_F(on_a_terminal, doctor_keeps_to_its_width) {
+    someone.types("stty cols 50\n\"$HOLDFAST\" doctor; echo exam''ined\n");
+    ASSERT_TRUE(someone.sees("DANGER")) << someone.screen();
+    const auto begin = someone.screen().rfind('\n', someone.screen().find("DANGER"));
+    ASSERT_TRUE(someone.sees("examined")) << someone.screen();
+    std::istringstream lines{someone.screen().substr(begin)};
+    std::size_t longest = 0;
+    for (std::string line; std::getline(lines, line);) {
+        // A command to be copied is not broken.
+        if (line.find("mend: ") == std::string::npos)
+            longest = std::max(longest, line.find_last_not_of('\r') + 1);
+    }
+    EXPECT_LE(longest, 50U) << someone.screen();
+    EXPECT_GT(longest, 40U);
 }
 
 TEST_F(on_a_terminal, ls_shows_a_table) {

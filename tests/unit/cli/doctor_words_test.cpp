@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <sstream>
+#include <string>
+
 namespace holdfast::cli {
 namespace {
 
@@ -24,7 +28,7 @@ examination two_servers() {
 }
 
 TEST(doctor_words, are_grouped_by_severity_and_name_the_server_where_there_are_several) {
-    const auto text = described(two_servers(), detail::all);
+    const auto text = described(two_servers(), detail::all, 100);
     EXPECT_EQ(text,
               "db1:6379  Redis 7.0.15, master, clock +1.5 ms +- 0.2 ms, round trip 0.4 ms\n"
               "db2:6379  unknown version\n"
@@ -36,11 +40,11 @@ TEST(doctor_words, are_grouped_by_severity_and_name_the_server_where_there_are_s
               "\nNOTE\n"
               "  no-password  db1:6379\n      none\n"
               "\nwell: role\n");
-    EXPECT_EQ(described(examination{}, detail::all), "");
+    EXPECT_EQ(described(examination{}, detail::all, 100), "");
 }
 
 TEST(doctor_words, are_few_when_only_what_is_wrong_is_asked_for) {
-    const auto text = described(two_servers(), detail::wrong_only);
+    const auto text = described(two_servers(), detail::wrong_only, 100);
     EXPECT_TRUE(text.starts_with("DANGER\n"));
     EXPECT_EQ(text.find("NOTE"), std::string::npos);
     EXPECT_EQ(text.find("well"), std::string::npos);
@@ -50,9 +54,31 @@ TEST(doctor_words, break_sentences_and_never_a_command) {
     auto one = two_servers();
     one.findings = {{"x", severity::danger, "a", std::string(60, 'a') + " " + std::string(60, 'b'), "",
                      std::string(60, 'c') + " " + std::string(60, 'd'), promise::none}};
-    const auto text = described(one, detail::wrong_only);
+    const auto text = described(one, detail::wrong_only, 100);
     EXPECT_NE(text.find("a\n      b"), std::string::npos);
     EXPECT_NE(text.find("c d"), std::string::npos);
+}
+
+TEST(doctor_words, fit_the_terminal) {
+    auto one = two_servers();
+    std::string text;
+    for (int i = 0; i < 40; ++i) text += "word ";
+    one.findings = {{"x", severity::danger, "db1:6379", text, text, "CONFIG SET", promise::none},
+                    {"y", severity::unknown, "db1:6379", text, text, "ask", promise::none}};
+    for (const std::size_t width : {40U, 60U, 100U}) {
+        std::istringstream lines{described(one, detail::all, width)};
+        std::size_t longest = 0;
+        for (std::string line; std::getline(lines, line);) longest = std::max(longest, line.size());
+        EXPECT_LE(longest, width);
+        EXPECT_GE(longest, width - 5);
+    }
+}
+
+TEST(doctor_words, call_a_replica_by_its_name) {
+    examination one;
+    one.servers = {{"db1:6379", "7.0.15", "slave", "r1", {}, 0us, {}}};
+    EXPECT_EQ(described(one, detail::all, 80), "db1:6379  Redis 7.0.15, replica\n");
+    EXPECT_EQ(to_json(one)["servers"][0]["role"], "slave") << "the server's own field";
 }
 
 TEST(doctor_words, are_also_json) {

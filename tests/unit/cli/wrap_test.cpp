@@ -34,6 +34,14 @@ TEST(wrapped_help, breaks_no_command_to_be_copied) {
         wrapped("Examples:\n  run one two three four      waits\n  run one two three four five six seven\n",
                 30),
         "Examples:\n  run one two three four\n      waits\n  run one two three four five six seven\n");
+    EXPECT_EQ(
+        wrapped("Examples:\n  run one two three four five six seven  waits for all of the seven\n", 30),
+        "Examples:\n  run one two three four five six seven\n      waits for all of the\n      seven\n");
+}
+
+TEST(a_sentence, has_an_indent_for_its_first_line_and_one_for_the_rest) {
+    EXPECT_EQ(filled("one two three four", 1, 3, 9), " one two\n   three\n   four\n");
+    EXPECT_EQ(filled("one", 2, 4, 9), "  one\n");
 }
 
 TEST(wrapped_help, of_every_command_fits_80_columns) {
