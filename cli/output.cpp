@@ -17,6 +17,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::system_clock;
 
+// What is longer is rare, and would push the other columns of all rows out of sight.
+constexpr std::size_t widest_column = 40;
+
 // Columns on a terminal: bytes that continue a UTF-8 sequence take none. Wide characters are not known here.
 std::size_t width_of(const std::string& text) {
     return static_cast<std::size_t>(
@@ -76,13 +79,17 @@ std::string aligned(const rows& table) {
     std::vector<std::size_t> widths;
     for (const auto& row : table) {
         widths.resize(std::max(widths.size(), row.size()));
-        for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            if (const auto width = width_of(row[i]); width <= widest_column)
+                widths[i] = std::max(widths[i], width);
+        }
     }
     std::string out;
     for (const auto& row : table) {
         for (std::size_t i = 0; i < row.size(); ++i) {
             out += row[i];
-            if (i + 1 < row.size()) out.append(widths[i] - width_of(row[i]) + 2, ' ');
+            if (i + 1 < row.size())
+                out.append(std::max(widths[i], width_of(row[i])) - width_of(row[i]) + 2, ' ');
         }
         out += '\n';
     }

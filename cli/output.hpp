@@ -14,7 +14,8 @@ namespace holdfast::cli {
 
 using rows = std::vector<std::vector<std::string>>;
 
-// Columns of equal width; the first row is the head.
+// Columns of equal width; the first row is the head. A long cell stays whole and does not widen its column:
+// only the rest of its own row moves to the right.
 [[nodiscard]] std::string aligned(const rows& table);
 // One line per row, columns parted by tabs, without the head: for cut, awk and the like.
 [[nodiscard]] std::string tab_separated(const rows& table);

@@ -206,6 +206,12 @@ TEST(Output, tables_are_aligned_by_characters) {
     EXPECT_EQ(tab_separated({{"NAME", "TTL"}, {"a", "1s"}}), "a\t1s\n");
 }
 
+TEST(Output, a_long_cell_of_a_table_stays_whole_and_moves_only_its_own_row) {
+    const std::string name(300, 'n');
+    EXPECT_EQ(aligned({{"NAME", "TTL"}, {"abcdef", "1s"}, {name, "2s"}}),
+              "NAME    TTL\nabcdef  1s\n" + name + "  2s\n");
+}
+
 TEST(Output, durations_are_rounded_for_people) {
     EXPECT_EQ(rough(0ms), "0ms");
     EXPECT_EQ(rough(999ms), "999ms");
