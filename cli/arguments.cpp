@@ -64,9 +64,8 @@ CLI::Option* add_duration(CLI::App& to, const std::string& flags, std::optional<
     const auto read = [&value, option_name](const std::string& text) {
         const auto parsed = base::parse_duration(text);
         if (!parsed) {
-            throw CLI::ValidationError(option_name,
-                                       fmt::format("\"{}\" is not a duration such as 250ms, 2s or 1m30s",
-                                                   base::printable(plain(text))));
+            throw CLI::ValidationError(option_name, fmt::format("\"{}\" {}", base::printable(plain(text)),
+                                                                base::why_no_duration(plain(text))));
         }
         value = std::min(*parsed, longest);
     };

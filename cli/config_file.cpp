@@ -69,7 +69,7 @@ std::string assign(config& settings, const field& to, std::string_view value) {
     }
     if (const auto* time = std::get_if<milliseconds config::*>(&to.member)) {
         const auto parsed = base::parse_duration(value);
-        if (!parsed) return "is not a duration such as 250ms, 2s or 1m30s";
+        if (!parsed) return base::why_no_duration(value);
         settings.*(*time) = *parsed;
         return {};
     }

@@ -146,6 +146,12 @@ std::optional<milliseconds> parse_duration(std::string_view text) {
     return milliseconds{total};
 }
 
+std::string why_no_duration(std::string_view text) {
+    if (text.empty() || text.find_first_not_of("0123456789") != std::string_view::npos)
+        return "is not a duration such as 250ms, 2s or 1m30s";
+    return "has no unit; a duration is written 250ms, 2s or 1m30s";
+}
+
 std::string to_text(milliseconds d) {
     auto left = d.count();
     if (left == 0) return "0s";

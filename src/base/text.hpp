@@ -31,6 +31,9 @@ namespace holdfast::base {
 // "250ms", "2s", "1m30s", "1h"; units ms, s, m, h, d, the largest first. Empty if it is not a duration
 // or does not fit. A bare "0" is a duration, a bare "5" is not.
 [[nodiscard]] std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
+// Why parse_duration() refuses the text: the end of a sentence that begins with it. Does not show the text,
+// which may be a secret in the wrong place.
+[[nodiscard]] std::string why_no_duration(std::string_view text);
 [[nodiscard]] std::string to_text(std::chrono::milliseconds d);
 
 // '*' stands for any bytes, '?' for one. No other byte is special.

@@ -68,9 +68,8 @@ int database(std::string_view text) {
 
 milliseconds timeout(std::string_view option, std::string_view text) {
     const auto d = base::parse_duration(text);
-    if (!d || d->count() <= 0)
-        bad(std::string{option} + "=" + quoted(text) +
-            " is not a duration above zero such as 250ms, 2s or 1m30s.");
+    if (!d) bad(std::string{option} + "=" + quoted(text) + ' ' + base::why_no_duration(text) + '.');
+    if (d->count() <= 0) bad(std::string{option} + "=" + quoted(text) + " is not above zero.");
     if (*d > std::chrono::hours{24}) bad(std::string{option} + "=" + quoted(text) + " is longer than a day.");
     return *d;
 }

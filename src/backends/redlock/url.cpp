@@ -84,7 +84,8 @@ std::string address_of(std::string_view url, std::string_view scheme) {
 milliseconds duration_of(std::string_view option, std::string_view value, milliseconds least,
                          milliseconds longest) {
     const auto d = base::parse_duration(value);
-    if (!d || *d < least || *d > longest)
+    if (!d) bad_url(std::string{option} + "=" + in_quotes(value) + ' ' + base::why_no_duration(value) + '.');
+    if (*d < least || *d > longest)
         bad_url(std::string{option} + "=" + in_quotes(value) + " is not a duration from " +
                 base::to_text(least) + " to " + base::to_text(longest) + ".");
     return *d;

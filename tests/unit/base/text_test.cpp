@@ -142,6 +142,12 @@ TEST(durations, that_are_none_are_refused) {
     EXPECT_EQ(parse_duration("1s\0"s), std::nullopt);
 }
 
+TEST(durations, that_lack_a_unit_are_told_so) {
+    EXPECT_EQ(why_no_duration("5"), "has no unit; a duration is written 250ms, 2s or 1m30s");
+    for (const auto* const text : {"", "five", "5 s", "-5", "1.5"})
+        EXPECT_EQ(why_no_duration(text), "is not a duration such as 250ms, 2s or 1m30s") << text;
+}
+
 TEST(durations, are_written_as_they_are_read) {
     EXPECT_EQ(to_text(0ms), "0s");
     EXPECT_EQ(to_text(90s), "1m30s");

@@ -66,6 +66,8 @@ TEST(ConfigFile, names_file_and_line_of_a_mistake) {
     EXPECT_TRUE(refusal_of("\n# x\nleese = 3s\n")
                     .starts_with("hf.conf:3: \"leese\" is not a setting; there are url, lease,"));
     EXPECT_EQ(refusal_of("lease = 3"),
+              "hf.conf:1: the value of lease has no unit; a duration is written 250ms, 2s or 1m30s");
+    EXPECT_EQ(refusal_of("lease = long"),
               "hf.conf:1: the value of lease is not a duration such as 250ms, 2s or 1m30s");
     EXPECT_EQ(refusal_of("drift = 1e999"), "hf.conf:1: the value of drift is not a number");
     EXPECT_EQ(refusal_of("drift = nan"), "hf.conf:1: the value of drift is not a number");

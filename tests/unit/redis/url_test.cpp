@@ -169,7 +169,7 @@ TEST(url, a_mistake_is_named) {
         {"redis://h?user=bob", "\"user\" is unknown"},
         {"redis://h?name", "no \"=\""},
         {"redis://h?name=a%20b", "printable ASCII"},
-        {"redis://h?connect_timeout=5", "connect_timeout=\"5\""},
+        {"redis://h?connect_timeout=5", "connect_timeout=\"5\" has no unit; a duration is written 250ms"},
         {"redis://h?command_timeout=0", "above zero"},
         {"redis://h?command_timeout=2d", "longer than a day"},
         {"redis://a%2", "two hex digits"},
