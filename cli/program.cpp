@@ -37,13 +37,16 @@ A password belongs into HOLDFAST_URL or into the file: what stands on a command 
 rediss:// is redis:// in TLS, with the options ca, cert and key (PEM files), server_name and tls_min.
 redis+sentinel://host1,host2,host3/name is the master that these sentinels name; rediss+sentinel:// the same in TLS.
 redis+cluster://HOST,HOST... and rediss+cluster://... are a Redis Cluster; any of its servers will do.
-redlock:URL,URL,URL is a lock on several independent servers, which belongs to whoever has most of them.
+redlock:URL,URL,URL is a lock on several independent servers, which belongs to whoever has most of them. Settings stand
+before the servers: node_timeout (default 50ms), longest_lease (60s), restarts (quarantined or trusted) and name. A server
+that was started less than longest_lease ago has no vote, unless restarts=trusted.
 The file has lines such as "lease = 10s"; its keys are the fields of holdfast::config. A value may stand in quotes.
 
 Examples:
   holdfast run nightly -- ./report.sh
   holdfast ls 'stock:*'
   holdfast inspect stock:42 --json
+  holdfast --url redlock:node_timeout=99ms,redis://a,redis://b,redis://c ls
   HOLDFAST_URL=redis://:secret@db1:6379/2 holdfast evict stock:42
 
 More of them: holdfast COMMAND --help)";

@@ -63,6 +63,7 @@ Examples:
   holdfast run -n --at-least 50s hourly -- ./tick            cron on several machines with unequal clocks
   holdfast run --replicas 1 ledger -- ./post                 only if a replica has the lock too
   holdfast run --max-hold 1h --grace 30s import -- ./import  TERM after an hour, KILL after 30 s more
+  holdfast run --url redlock:redis://a,redis://b,redis://c hourly -- ./tick  on two servers of three at least
   holdfast run -n -- -name -- ./report                       a name that begins with "-")";
 
 struct usage_with_command : CLI::Formatter {

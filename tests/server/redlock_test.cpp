@@ -284,6 +284,16 @@ TEST_F(a_redlock, is_inspected_listed_and_evicted_on_all_members) {
     EXPECT_FALSE(evict(c, "job"));
     EXPECT_EQ(held.release(), release_outcome::already_lost);
 
+    client d{with()};
+    const diary events{d};
+    mutex other{d, "job"};
+    auto by_message = other.acquire();
+    const auto end = evict(c, "job");
+    ASSERT_EQ(end.from.size(), 1U);
+    EXPECT_EQ(end.from[0].how, evicted_holder::way::gave_up);
+    ASSERT_TRUE(events.has(event_kind::lost));
+    EXPECT_EQ(events.last(event_kind::lost).detail, "it was evicted by an operator");
+
     servers[0].command({"SET", "torn", "AAAAAAAAAAAAAAAAAAAAAA|1", "PX", "60000"});
     servers[1].command({"SET", "torn", "BBBBBBBBBBBBBBBBBBBBBB|1", "PX", "60000"});
     const auto torn = inspect(c, "torn");
@@ -347,6 +357,35 @@ TEST_F(a_redlock, is_used_by_the_command) {
     for (const auto i : {1U, 2U}) servers[i].stop();
     EXPECT_EQ(run({"run", "-n", "job", "--", "true"}).first, 69);
     EXPECT_EQ(run({"run", "-w", "3s", "job", "--", "true"}).first, 69) << "and not: somebody else has it";
+}
+
+TEST_F(a_redlock, is_used_as_the_examples_of_the_help_say) {
+    const auto say = [](std::vector<std::string> words) {
+        words.insert(words.begin(), HOLDFAST_COMMAND);
+        child_process command{words, {}};
+        command.close_input();
+        const auto code = command.wait(patience);
+        return std::pair{code.value_or(-1), command.output() + command.errors()};
+    };
+    const auto url_in = [&](const std::string& help) {
+        const auto at = help.find("--url redlock:") + std::string_view{"--url "}.size();
+        auto url = help.substr(at, help.find(' ', at) - at);
+        for (std::size_t i = 0; i < 3; ++i) {
+            const auto host = "redis://" + std::string(1, static_cast<char>('a' + i));
+            const auto found = url.find(host);
+            EXPECT_NE(found, std::string::npos) << url;
+            if (found != std::string::npos) url.replace(found, host.size(), servers[i].url());
+        }
+        return url;
+    };
+    const auto [listed, locks] = say({"--url", url_in(say({"--help"}).second), "ls"});
+    EXPECT_EQ(listed, 0) << locks;
+    // Servers that were just started do not count otherwise.
+    auto url = url_in(say({"run", "--help"}).second);
+    url.insert(std::string_view{"redlock:"}.size(), relaxed);
+    const auto [ran, said] = say({"run", "--url", url, "hourly", "--", "echo", "ran"});
+    EXPECT_EQ(ran, 0) << said;
+    EXPECT_EQ(said, "ran\n");
 }
 #endif
 
