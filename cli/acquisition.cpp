@@ -127,8 +127,8 @@ lease acquisition::take(held_lock& one) {
         .ttl = wanted_.ttl, .renew = true, .stop = stop_.get_token(), .permits = wanted_.permits};
     state while_waiting{outcome::pending, one.name};
     const auto may_wait = [&] { return !wanted_.wait || time_left()->count() > 0; };
-    // A first look takes as long as the server needs for its answer. Who has less time than that asks once
-    // for all.
+    // A first look takes as long as the server needs for its answer. With less time than that left, this
+    // process asks only once.
     if (const auto left = time_left(); left && may_wait() && *left < on_.settings().answer_timeout)
         return one.lock->try_acquire_for(*left, how);
     try {

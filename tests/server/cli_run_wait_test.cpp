@@ -69,7 +69,7 @@ TEST_F(run_command, that_waits_obeys_signals_though_nobody_reads_for_whom_it_wai
     ::kill(sleeper, SIGKILL);
 }
 
-// Who has less time than an answer may take asks once for all; how long that is the settings say.
+// A wait that is shorter than an answer may take asks only once. The setting answer_timeout is that time.
 TEST_F(run_command, short_wait_is_told_of_where_answers_are_quick) {
     hold_as_another_client("a");
     const test::temp_dir folder;
