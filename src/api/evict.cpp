@@ -115,11 +115,10 @@ class evicting {
         if (seen.holders.empty())
             throw error(errc::wrong_kind, failed() + ": the key holds a " + seen.layout);
         if (!seen.may_be_data() || options_.force) return;
+        const auto* const why = seen.ttl ? "is longer than the token of a lock"
+                                         : "does not expire, while the token of a lock does";
         throw error(errc::wrong_kind, failed() + ": the key holds a string of " + std::to_string(seen.bytes) +
-                                          " bytes that " +
-                                          (seen.ttl ? "is longer than the token of a lock"
-                                                    : "does not expire, while the token of a lock does") +
-                                          "; it is removed by force only");
+                                          " bytes that " + why + "; it is removed by force only");
     }
 
     // Sets `other` if somebody else has the lock.
