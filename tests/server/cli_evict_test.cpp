@@ -84,7 +84,20 @@ TEST_F(evict_command, says_that_it_took_nothing_where_the_lock_was_taken_away_me
     const auto end = nlohmann::json::parse(json.output);
     EXPECT_EQ(end["evicted"], false);
     EXPECT_TRUE(end["from"].empty());
+    ASSERT_EQ(end["gone"].size(), 1U);
     EXPECT_EQ(end["gone"][0]["pid"], one.pid());
+    one.resume();
+}
+
+TEST_F(evict_command, takes_the_lock_once_when_two_operators_evict_it_at_once) {
+    auto one = holder();
+    ASSERT_TRUE(somebody_listens());
+    one.pause();
+    auto first = start({"evict", "--yes", "a"}), second = start({"evict", "--yes", "a"});
+    const auto said = outcome_of(first), also = outcome_of(second);
+    EXPECT_EQ(said.code + also.code, 1) << said.output << also.output;
+    const auto& late = said.code == 1 ? said.output : also.output;
+    EXPECT_EQ(late.find("evicted \"a\""), std::string::npos) << late;
     one.resume();
 }
 
