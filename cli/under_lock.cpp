@@ -28,6 +28,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <new>
 #include <stop_token>
 #include <string_view>
 #include <system_error>
@@ -56,7 +57,7 @@ class guarded_run {
 
   private:
     int run_the_command();
-    [[noreturn]] static void give_up(std::string_view why) noexcept;
+    [[noreturn]] static void give_up(const std::exception& why) noexcept;
     void start(supervisor& watch);
     void watch_over(supervisor& watch);
     void hear_signals(supervisor& watch);
@@ -117,7 +118,7 @@ int guarded_run::run_the_command() {
         while (!over_) watch_over(watch);
     } catch (const std::exception& e) {
         const bool at_work = watch.phase() != run_phase::resting && !over_;
-        if (child_ && at_work) give_up(e.what());
+        if (child_ && at_work) give_up(e);
         throw;
     }
     if (child_) terminal_.take_back_from(child_->pid());
@@ -128,18 +129,19 @@ int guarded_run::run_the_command() {
 
 // The command runs: if the locks were given back on the way out, the next holder would begin beside it. They
 // run out by themselves, and the guard ends the command before that. There may be no memory to say so with.
-void guarded_run::give_up(std::string_view why) noexcept {
+void guarded_run::give_up(const std::exception& why) noexcept {
     constexpr std::string_view before = "holdfast: ";
     constexpr std::string_view after = ": the command is left to its guard, and the lock runs out\n";
     const auto part = [](std::string_view text) {
         return iovec{const_cast<char*>(text.data()), text.size()};
     };
-    const std::array<iovec, 3> line{part(before), part(why), part(after)};
+    const std::array<iovec, 3> line{part(before), part(why.what()), part(after)};
     pollfd people{STDERR_FILENO, POLLOUT, 0};
     if (::poll(&people, 1, 0) > 0) {
         [[maybe_unused]] const auto n = ::writev(STDERR_FILENO, line.data(), line.size());
     }
-    ::_exit(exit_code::internal);
+    const bool no_memory = dynamic_cast<const std::bad_alloc*>(&why) != nullptr;
+    ::_exit(no_memory ? exit_code::system : exit_code::internal);
 }
 
 void guarded_run::start(supervisor& watch) {

@@ -6,7 +6,9 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
+#include <iterator>
 
 namespace holdfast::test::cli {
 namespace {
@@ -152,7 +154,7 @@ TEST_F(guarded_command, keeps_its_lock_when_run_cannot_go_on_for_want_of_memory)
     ASSERT_EQ(::prlimit(command.pid(), RLIMIT_AS, &none, nullptr), 0);
     command.signal(SIGCONT);  // to have something to do
     const auto ended = outcome_of(command);
-    EXPECT_EQ(ended.code, 70);
+    EXPECT_EQ(ended.code, 71);
     EXPECT_EQ(ended.errors,
               "holdfast: std::bad_alloc: the command is left to its guard, and the lock runs out\n");
     EXPECT_TRUE(is_held("a"));
@@ -163,19 +165,29 @@ TEST_F(guarded_command, keeps_its_lock_when_run_cannot_go_on_for_want_of_memory)
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need descriptors of their own
 TEST_F(guarded_command, does_not_begin_where_descriptors_are_missing_for_its_guard_and_one_line_says_so) {
     bool reached_the_guard = false;
-    for (int limit = 12; limit < 48; ++limit) {
-        child_process command{{"sh", "-c", "ulimit -n $1; exec \"$0\" run -n a -- true", HOLDFAST_COMMAND,
-                               std::to_string(limit)},
-                              {{"HOLDFAST_URL", server.url()}}};
+    for (int spare = 0; spare < 16; ++spare) {
+        auto holder = start({"run", "a", "--", "sh", "-c", "echo held; read x; true"});
+        ASSERT_TRUE(holder.wait_for_output("held", patience));
+        auto command = start({"run", "--json-fd", "1", "a", "--", "true"});
+        ASSERT_TRUE(command.wait_for_output("\"waiting\"", patience));
+        // It had enough of them when it began.
+        const auto open = "/proc/" + std::to_string(command.pid()) + "/fd";
+        rlimit few{};
+        ASSERT_EQ(::prlimit(command.pid(), RLIMIT_NOFILE, nullptr, &few), 0);
+        few.rlim_cur =
+            static_cast<rlim_t>(std::distance(std::filesystem::directory_iterator{open}, {}) + spare);
+        ASSERT_EQ(::prlimit(command.pid(), RLIMIT_NOFILE, &few, nullptr), 0);
+        EXPECT_EQ(outcome_of(holder).code, 0);
         const auto ended = outcome_of(command);
-        EXPECT_FALSE(is_held("a")) << limit;
+        EXPECT_FALSE(is_held("a")) << spare;
         if (ended.code == 0) continue;
-        EXPECT_EQ(std::ranges::count(ended.errors, '\n'), 1) << limit << ended.errors;
-        const bool names_it = ended.errors.find(
-                                  "the guard of the command, without which it must not run, cannot "
-                                  "be started: Too many open files") != std::string::npos;
-        EXPECT_TRUE(names_it || !reached_the_guard) << limit << ended.errors;
-        reached_the_guard = reached_the_guard || names_it;
+        EXPECT_EQ(ended.code, 71);
+        EXPECT_EQ(std::ranges::count(ended.errors, '\n'), 1) << spare << ended.errors;
+        reached_the_guard = ended.errors.find(
+                                "the guard of the command, without which it must not run, cannot "
+                                "be started: Too many open files; no more files and sockets may be opened "
+                                "here: raise the limit (ulimit -n)") != std::string::npos;
+        EXPECT_TRUE(reached_the_guard) << spare << ended.errors;
     }
     EXPECT_TRUE(reached_the_guard);
 }
