@@ -231,7 +231,10 @@ void core::on_renewed(const sent_renewal& sent, const backend::renew_answer& ans
         base::guard lock(mutex_);
         auto holder = last_heir(sent.of);
         if (answer == backend::renew_answer::lost) holder->disowned = true;
-        if (answer == backend::renew_answer::unknown)
+        // A refusal is an answer as well; of several servers, others may have given none.
+        const bool answered =
+            answer.what != backend::renew_answer::unknown || (answer.refusal && !store_->has().votes);
+        if (!answered)
             holder->kept.not_answered(sent.asked, trust, settings.answer_timeout);
         else
             holder->kept.carried_out(sent.asked, trust, now);

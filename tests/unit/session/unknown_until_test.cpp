@@ -83,6 +83,15 @@ TEST_F(a_release_without_answer, counts_a_renewal_that_was_answered_from_the_ans
     EXPECT_LE(until, after + 10s + 200ms);
 }
 
+TEST_F(a_release_without_answer, counts_a_renewal_that_was_refused_from_the_answer) {
+    const auto got = mine->acquire({.ttl = 2s});
+    (void)renew_for(10s, got);
+    store->answer(0, {renew_answer::unknown,
+                      std::make_shared<const failure>(failure{errc::no_permission, {}, "NOPERM no right"})});
+    const auto after = boot_clock::now();
+    EXPECT_LE(end_of(got), after + 10s + 200ms);
+}
+
 TEST_F(a_release_without_answer, counts_an_attempt_that_had_no_answer_from_its_latest_arrival) {
     store->will_answer(unknown{{make_error_code(errc::unknown_outcome), {}}});
     const auto sent = boot_clock::now();
