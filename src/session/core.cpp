@@ -312,13 +312,13 @@ void core::end_errand() {
 }
 
 void core::undo(const backend::lock_key& key, const owner_id& owner, milliseconds lease, bool insist) {
-    plan_undo(key, owner, lease, insist)();
+    plan_undo(key, owner, lease)(insist);
 }
 
-std::function<void()> core::plan_undo(const backend::lock_key& key, const owner_id& owner, milliseconds lease,
-                                      bool insist) {
+std::function<void(bool)> core::plan_undo(const backend::lock_key& key, const owner_id& owner,
+                                          milliseconds lease) {
     begin_errand();
-    return [self = shared_from_this(), r = backend::release_request{key, owner, true}, lease, insist] {
+    return [self = shared_from_this(), r = backend::release_request{key, owner, true}, lease](bool insist) {
         self->reactor_->post([core = self.get(), r, lease, insist] { core->send_undo(r, lease, insist, 0); });
     };
 }

@@ -127,8 +127,8 @@ class core : public std::enable_shared_from_this<core> {
     // Takes back an acquisition that was given up, without waiting for it.
     void undo(const backend::lock_key& key, const owner_id& owner, milliseconds lease, bool insist);
     // The same, when the result is called; close() waits for that too.
-    [[nodiscard]] std::function<void()> plan_undo(const backend::lock_key& key, const owner_id& owner,
-                                                  milliseconds lease, bool insist);
+    [[nodiscard]] std::function<void(bool insist)> plan_undo(const backend::lock_key& key,
+                                                             const owner_id& owner, milliseconds lease);
 
     // --- events -------------------------------------------------------------------------------
     void tell(event_kind kind, const lock_name* lock, const std::string& detail, std::error_code reason = {},

@@ -226,7 +226,9 @@ std::optional<pursuit::outcome> pursuit::obey(engine::acquire_action action, tim
             core_.undo(r.key, r.owner, r.lease, true);
         } else if (no.cleanup == engine::undo::once) {
             // Not before the answer: a script that the server did not know is sent again, behind us.
-            me_->once_answered(core_.plan_undo(r.key, r.owner, r.lease, false));
+            me_->once_answered([undo = core_.plan_undo(r.key, r.owner, r.lease)](waiter::answers all) {
+                undo(all == waiter::answers::some_unknown);
+            });
         }
         return cell_->describe(no.why, no.holder);
     }

@@ -52,31 +52,38 @@ class waiter {
         wake();
         return nullptr;
     }
+    // The answers to all questions so far. After an unknown one the store may still carry the question out.
+    enum class answers { known, some_unknown };
     // A question is about to be sent; `answered` brings the answer, whatever it is.
     void asks() {
         base::guard lock(mutex_);
         ++answers_due_;
     }
     void answered(engine::answered answer) {
-        std::function<void()> then;
+        std::function<void(answers)> then;
+        auto all = answers::known;
         {
             base::guard lock(mutex_);
+            if (std::holds_alternative<backend::unknown>(answer.answer)) answers_ = answers::some_unknown;
             if (!closed_) add(std::move(answer));
             if (--answers_due_ == 0) then = std::exchange(then_, nullptr);
+            all = answers_;
         }
         wake();
-        if (then) then();
+        if (then) then(all);
     }
     // `then` runs when no answer is due any more: now, or on the thread that brings the last one.
-    void once_answered(std::function<void()> then) {
+    void once_answered(std::function<void(answers)> then) {
+        auto all = answers::known;
         {
             base::guard lock(mutex_);
             if (answers_due_ > 0) {
                 then_ = std::move(then);
                 return;
             }
+            all = answers_;
         }
-        then();
+        then(all);
     }
     // It is this waiter's turn among those of its process.
     void call() {
@@ -166,7 +173,8 @@ class waiter {
     bool closed_ GUARDED_BY(mutex_) = false;
     std::weak_ptr<tenancy> holder_ GUARDED_BY(mutex_);  // by what it waited for
     unsigned answers_due_ GUARDED_BY(mutex_) = 0;
-    std::function<void()> then_ GUARDED_BY(mutex_);
+    answers answers_ GUARDED_BY(mutex_) = answers::known;
+    std::function<void(answers)> then_ GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::session

@@ -10,6 +10,7 @@
 #include <functional>
 #include <future>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -83,19 +84,18 @@ TEST(a_pursuit, believes_no_grant_that_was_over_before_it_looked) {
     client->close();
 }
 
-// --- where each attempt is a vote of its own ---------------------------------------------------------
+// --- attempts that may have been granted -------------------------------------------------------------
 
 // Answers as the test says, and notes which owners asked and which of them were released.
-class voting final : public store {
+class scripted final : public store {
   public:
     using answer = handler<attempt_answer>;
+    capabilities what{};
     std::function<void(const attempt_request&, answer)> on_attempt;
     std::function<void()> on_io;
+    std::function<void()> on_release;  // on the client's own thread
 
-    const capabilities& has() const noexcept override {
-        static constexpr capabilities ours{.gives = strength::quorum, .votes = true};
-        return ours;
-    }
+    const capabilities& has() const noexcept override { return what; }
     traffic statistics() const noexcept override { return {}; }
     owner_id new_owner(kind, std::uint32_t) override { return owner_id{"me|" + std::to_string(++serial_)}; }
     void attempt(const attempt_request& r, time_point, answer done) override {
@@ -112,6 +112,7 @@ class voting final : public store {
     void release(const release_request& r, time_point, handler<release_answer> done) override {
         released_.insert(r.owner.str());
         done(released{});
+        if (on_release) on_release();
     }
     void run_io(base::parker& me, time_point until) override {
         if (on_io) return on_io();
@@ -119,8 +120,7 @@ class voting final : public store {
     }
     void abandon() noexcept override {}
 
-    // All of the asking thread, but the last, which the client's own thread uses as well.
-    std::vector<owner_id> asked;
+    std::vector<owner_id> asked;  // for the thread that acquires
     // After reactor().run_and_wait().
     [[nodiscard]] bool has_released(const owner_id& of) const { return released_.contains(of.str()); }
 
@@ -129,31 +129,63 @@ class voting final : public store {
     std::set<std::string> released_;
 };
 
-class a_vote : public ::testing::Test {
+class an_attempt_of_a_pursuit : public ::testing::Test {
   protected:
     void open(config settings = {}) {
         client = core::open(std::move(settings), [this](core&) {
-            auto made = std::make_unique<voting>();
+            auto made = std::make_unique<scripted>();
             store = made.get();
             return made;
         });
         lock = client->cell_of({kind::native, lock_name{"stock"}});
     }
     void TearDown() override { client->close(); }
-    // Whether it was granted. What was to be undone is undone.
-    [[nodiscard]] bool acquire(milliseconds ttl) {
-        const auto got = lock->acquire({.give_up_at = boot_clock::now() + 1min, .ttl = ttl});
+    // Whether it was granted. What was to be undone at once is undone.
+    [[nodiscard]] bool acquire(milliseconds ttl, std::stop_token stop = {}) {
+        const auto got =
+            lock->acquire({.give_up_at = boot_clock::now() + 1min, .ttl = ttl, .stop = std::move(stop)});
         client->reactor().run_and_wait([] {});
         return std::holds_alternative<std::shared_ptr<hold>>(got);
     }
 
-    voting* store = nullptr;
+    scripted* store = nullptr;
     std::shared_ptr<core> client;
     std::shared_ptr<cell> lock;
 };
 
-TEST_F(a_vote, whose_lease_was_over_when_it_came_is_undone_before_the_next) {
+// A connection that died may have left it with the server, where it may come behind the release.
+TEST_F(an_attempt_of_a_pursuit, that_was_cancelled_is_undone_again_later_if_its_answer_is_unknown) {
     open();
+    scripted::answer open_one;
+    std::promise<void> asked, twice;
+    store->on_attempt = [&](const attempt_request&, auto done) {
+        open_one = std::move(done);
+        asked.set_value();
+    };
+    store->on_release = [&, times = 0]() mutable {
+        if (++times == 2) twice.set_value();
+    };
+    std::stop_source stop;
+    auto got = std::async(std::launch::async, [&] { return acquire(1min, stop.get_token()); });
+    asked.get_future().wait();
+    stop.request_stop();
+    ASSERT_FALSE(got.get());
+    EXPECT_FALSE(store->has_released(store->asked[0])) << "it waits for the answer";
+    open_one(unknown{});
+    EXPECT_EQ(twice.get_future().wait_for(20s), std::future_status::ready);
+}
+
+// Where each attempt is a vote of its own.
+class a_vote : public an_attempt_of_a_pursuit {
+  protected:
+    void open_redlock(config settings = {}) {
+        open(std::move(settings));
+        store->what = {.gives = strength::quorum, .votes = true};
+    }
+};
+
+TEST_F(a_vote, whose_lease_was_over_when_it_came_is_undone_before_the_next) {
+    open_redlock();
     store->on_attempt = [&](const attempt_request& r, const auto& done) {
         const auto sent = boot_clock::now();
         while (store->asked.size() == 1 && boot_clock::now() < sent + r.lease) {
@@ -166,8 +198,8 @@ TEST_F(a_vote, whose_lease_was_over_when_it_came_is_undone_before_the_next) {
 }
 
 TEST_F(a_vote, is_undone_if_it_was_not_answered_though_the_answer_of_an_earlier_one_came_meanwhile) {
-    open({.answer_timeout = 50ms});
-    voting::answer late, never;
+    open_redlock({.answer_timeout = 50ms});
+    scripted::answer late, never;
     store->on_attempt = [&](const attempt_request&, auto done) {
         switch (store->asked.size()) {
             case 1: late = std::move(done); return;
@@ -182,8 +214,8 @@ TEST_F(a_vote, is_undone_if_it_was_not_answered_though_the_answer_of_an_earlier_
 }
 
 TEST_F(a_vote, is_read_by_the_asking_thread_though_the_answer_of_an_earlier_one_came_meanwhile) {
-    open({.answer_timeout = 50ms});
-    voting::answer late, next;
+    open_redlock({.answer_timeout = 50ms});
+    scripted::answer late, next;
     store->on_attempt = [&](const attempt_request&, auto done) {
         switch (store->asked.size()) {
             case 1: late = std::move(done); return;
@@ -217,7 +249,7 @@ TEST(a_waiter, does_what_was_to_follow_the_last_answer_though_nobody_reads_it) {
     waiter w({}, nullptr, boot_clock::now(), {});
     w.asks();
     bool done = false;
-    w.once_answered([&] { done = true; });
+    w.once_answered([&](auto) { done = true; });
     w.close();
     w.answered({1, granted{1s}});
     EXPECT_TRUE(done);
