@@ -4,6 +4,7 @@
 #include "session/core.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 namespace holdfast::session {
@@ -33,7 +34,17 @@ pursuit::pursuit(std::shared_ptr<cell> of, acquisition how, callback<void()> pok
                                    boot_clock::now(), std::move(poke))) {}
 
 pursuit::~pursuit() {
-    if (stage_ != stage::outside && stage_ != stage::over) cell_->leave(me_);
+    if (stage_ == stage::outside || stage_ == stage::over) return;
+    // Something was thrown: there was no memory, say.
+    take_back();
+    cell_->leave(me_);
+}
+
+void pursuit::take_back() noexcept try {
+    if (!contest_ || contest_->asked == 0 || contest_->request.owner.empty()) return;
+    const auto& r = contest_->request;
+    core_.undo(r.key, r.owner, r.lease, true);
+} catch (const std::exception&) {  // still no memory: the lease ends by itself
 }
 
 void pursuit::wait() { me_->wait(until_, contest_ && contest_->asking ? &core_.store() : nullptr); }

@@ -56,6 +56,7 @@ class pursuit {
     void at_the_head() REQUIRES(cell_->mutex_);
     [[nodiscard]] std::optional<outcome> contend(time_point now);
     void begin_contest();
+    void take_back() noexcept;  // what may have been granted or queued
     [[nodiscard]] std::optional<outcome> obey(engine::acquire_action action, time_point now);
     [[nodiscard]] std::shared_ptr<hold> settle(const engine::hold_it& grant, time_point now);
     [[nodiscard]] std::shared_ptr<hold> hold_of(const std::shared_ptr<tenancy>& t) REQUIRES(cell_->mutex_);

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <future>
+#include <new>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -173,6 +174,18 @@ TEST_F(an_attempt_of_a_pursuit, that_was_cancelled_is_undone_again_later_if_its_
     EXPECT_FALSE(store->has_released(store->asked[0])) << "it waits for the answer";
     open_one(unknown{});
     EXPECT_EQ(twice.get_future().wait_for(20s), std::future_status::ready);
+}
+
+TEST_F(an_attempt_of_a_pursuit, is_undone_if_there_is_no_memory_to_ask_again) {
+    open({.answer_timeout = 50ms});
+    scripted::answer never;
+    store->on_attempt = [&](const attempt_request&, auto done) {
+        if (store->asked.size() > 1) throw std::bad_alloc{};
+        never = std::move(done);
+    };
+    EXPECT_THROW((void)acquire(1min), std::bad_alloc);
+    client->reactor().run_and_wait([] {});
+    EXPECT_TRUE(store->has_released(store->asked[0]));
 }
 
 // Where each attempt is a vote of its own.
