@@ -167,10 +167,10 @@ bool transaction::hand_over() {
 
 renew_answer transaction::renew(const renew_request& q) {
     auto* const mine = find(q.key.of, q.owner);
-    if (mine == nullptr) return renew_answer::lost;
+    if (mine == nullptr) return not_held{};
     mine->expires = std::max(mine->expires, later(c_.now, q.lease));
     if (q.holds != 0) mine->holds = q.holds;
-    return renew_answer::renewed;
+    return renewed{q.lease};
 }
 
 release_answer transaction::give_back(const release_request& q) {
@@ -240,8 +240,8 @@ applied<attempt_answer> apply(lock_record& r, const attempt_request& q, const ci
 
 applied<renew_answer> apply(lock_record& r, const renew_request& q, const circumstances& c) {
     transaction t(r, c);
-    const auto answer = t.renew(q);
-    return {answer, std::move(t.tell)};
+    auto answer = t.renew(q);
+    return {std::move(answer), std::move(t.tell)};
 }
 
 applied<release_answer> apply(lock_record& r, const release_request& q, const circumstances& c) {

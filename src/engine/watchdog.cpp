@@ -98,6 +98,11 @@ void watchdog::renewed(lease_id id, time_point deadline, time_point now) {
     place(id, e);
 }
 
+void watchdog::gives_less(lease_id id, milliseconds lease) {
+    const auto it = entries_.find(id);
+    if (it != entries_.end()) it->second.lease = std::min(it->second.lease, lease);
+}
+
 void watchdog::not_answered(lease_id id, time_point now) {
     const auto it = entries_.find(id);
     if (it == entries_.end() || !it->second.renewed) return;

@@ -26,6 +26,8 @@ class watchdog {
 
     // An answer. False if the lease is not in the table any more.
     void renewed(lease_id id, time_point deadline, time_point now);
+    // The store gives no more than this at a time, whatever is asked for.
+    void gives_less(lease_id id, milliseconds lease);
     void not_answered(lease_id id, time_point now);  // tried again soon
 
     // All renewals are due now: the store came back.

@@ -112,7 +112,7 @@ void background_release::obey(engine::release_action action) {
 void background_release::finish(release_result r) {
     ended_ = true;
     core_.end_errand();
-    if (done_) done_(r);
+    if (done_) done_(std::move(r));
 }
 
 }  // namespace holdfast::session

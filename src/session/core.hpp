@@ -166,8 +166,8 @@ class core : public std::enable_shared_from_this<core> {
                        std::function<void(const renew_answers&)> answered);
     void put_question(const std::shared_ptr<tenancy>& t);
     void on_renewed(const sent_renewal& sent, const backend::renew_answer& answer) EXCLUDES(mutex_);
-    // `refusal`: what the server said to the renewal, if it spoke.
-    void endanger(const std::shared_ptr<tenancy>& t, std::shared_ptr<const backend::failure> refusal);
+    // `why`: what the store said to the renewal, if it spoke.
+    void endanger(const std::shared_ptr<tenancy>& t, const backend::failure& why);
     [[nodiscard]] std::string why_over(const tenancy& t);
     void hear_requests();
     void hear_requests_soon();

@@ -41,7 +41,7 @@ void core::renew_now(const std::shared_ptr<tenancy>& t, std::uint32_t holds, mil
 void core::confirm(const std::shared_ptr<tenancy>& t, time_point until,
                    std::function<void(bool)> still_held) {
     send_renewals({&t, 1}, {}, until, [done = std::move(still_held)](const renew_answers& answers) {
-        done(answers.size() == 1 && answers[0] == backend::renew_answer::renewed);
+        done(answers.size() == 1 && std::holds_alternative<backend::renewed>(answers[0]));
     });
 }
 
@@ -149,7 +149,7 @@ void core::tick() {
     }
     for (const auto& t : late) {
         counts.renewals_failed.add();
-        endanger(t, nullptr);
+        endanger(t, {});
     }
     if (!due.empty()) renew(std::move(due));
 }
@@ -227,66 +227,61 @@ void core::send_renewals(std::span<const std::shared_ptr<tenancy>> of, renewal_t
 
 void core::on_renewed(const sent_renewal& sent, const backend::renew_answer& answer) {
     const auto now = boot_clock::now();
+    const auto* const yes = std::get_if<backend::renewed>(&answer);
+    const bool not_held = std::holds_alternative<backend::not_held>(answer);
     const auto t = [&] {
         base::guard lock(mutex_);
         auto holder = last_heir(sent.of);
-        if (answer == backend::renew_answer::lost) holder->disowned = true;
-        // A refusal is an answer as well; of several servers, others may have given none.
-        const bool answered =
-            answer.what != backend::renew_answer::unknown || (answer.refusal && !store_->has().votes);
-        if (!answered)
+        if (std::holds_alternative<backend::unknown>(answer))
             holder->kept.not_answered(sent.asked, trust, settings.answer_timeout);
         else
             holder->kept.carried_out(sent.asked, trust, now);
+        if (not_held) holder->disowned = true;
         return holder;
     }();
     if (t->state() == lease_state::released) return;  // "not held" is what our own release leaves behind
-    switch (answer.what) {
-        case backend::renew_answer::renewed: {
-            counts.renewals.add();
-            {
-                // Together: a tick in between would end by the timetable what has just been renewed.
-                base::guard lock(mutex_);
-                if (!t->extend(sent.asked, trust, boot_clock::now())) return;
-                t->refusal.reset();
-                timetable_.renewed(t->id, t->deadline(), now);
-                arm();
-            }
-            if (t->move_to(lease_state::held))
-                tell(event_kind::renewed, &t->key.name, "renewal works again", {}, t->token);
-            return;
-        }
-        case backend::renew_answer::lost:
-            counts.renewals_failed.add();
-            (void)lose(t, "the store says that it is not held any more");
-            return;
-        case backend::renew_answer::unknown: {
-            counts.renewals_failed.add();
-            if (sent.asked.deadline(trust) <= t->deadline()) return;  // another has worked: all is well
-            endanger(t, answer.refusal);
+    if (yes != nullptr) {
+        counts.renewals.add();
+        {
+            // Together: a tick in between would end by the timetable what has just been renewed.
             base::guard lock(mutex_);
-            timetable_.not_answered(t->id, now);
+            if (!t->extend(sent.asked.for_at_most(yes->lease), trust, boot_clock::now())) return;
+            t->refusal.reset();
+            if (yes->lease < sent.asked.lease()) timetable_.gives_less(t->id, yes->lease);
+            timetable_.renewed(t->id, t->deadline(), now);
             arm();
-            return;
         }
+        if (t->move_to(lease_state::held))
+            tell(event_kind::renewed, &t->key.name, "renewal works again", {}, t->token);
+        return;
     }
+    counts.renewals_failed.add();
+    if (not_held) {
+        (void)lose(t, "the store says that it is not held any more");
+        return;
+    }
+    if (sent.asked.deadline(trust) <= t->deadline()) return;  // another has worked: all is well
+    const auto* const refusal = std::get_if<backend::refused>(&answer);
+    endanger(t, refusal != nullptr ? refusal->why() : std::get<backend::unknown>(answer));
+    base::guard lock(mutex_);
+    timetable_.not_answered(t->id, now);
+    arm();
 }
 
-// Told again when the server begins to refuse what it did not answer before: somebody can mend that.
-void core::endanger(const std::shared_ptr<tenancy>& t, std::shared_ptr<const backend::failure> refusal) {
+// Told again when the store begins to refuse what it did not answer before: somebody can mend that.
+void core::endanger(const std::shared_ptr<tenancy>& t, const backend::failure& why) {
     const bool new_reason = [&] {
+        if (!why.code) return false;
         base::guard lock(mutex_);
-        if (!refusal) return false;
-        const bool differs = !t->refusal || t->refusal->code != refusal->code;
-        t->refusal = refusal;
+        const bool differs = !t->refusal || t->refusal->code != why.code;
+        t->refusal = why;
         return differs;
     }();
     const bool begins = t->move_to(lease_state::jeopardy);
     if (!begins && !(new_reason && t->state() == lease_state::jeopardy)) return;
-    if (refusal)
+    if (why.code)
         tell(event_kind::jeopardy, &t->key.name,
-             "the server refuses to renew it (" + refusal->in_one() + "); time is left", refusal->code,
-             t->token);
+             "the server refuses to renew it (" + why.in_one() + "); time is left", why.code, t->token);
     else
         tell(event_kind::jeopardy, &t->key.name, "it cannot be renewed just now; time is left",
              errc::unavailable, t->token);

@@ -65,8 +65,8 @@ class tenancy {
     // Whether the store is being asked if the lock is still held; guarded by the core.
     enum class question { none, once, once_more /* after the one that is under way */ };
     question asked = question::none;
-    // The server's, to the last renewal that failed, since one worked; guarded by the core.
-    std::shared_ptr<const backend::failure> refusal;
+    // What the store said to the last renewal that it refused, since one worked; guarded by the core.
+    std::optional<backend::failure> refusal;
     engine::kept kept;                             // by the store; passes to the heir; guarded by the core
     std::unique_ptr<backend::watch_handle> watch;  // set likewise; dropped by whoever ends the tenancy
     std::shared_ptr<waiter> hears;                 // what the watch is told; set likewise, passes to the heir

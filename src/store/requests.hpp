@@ -9,11 +9,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
-#include <utility>
 #include <variant>
 
 namespace holdfast::backend {
@@ -116,22 +114,13 @@ struct renew_request {
     std::uint32_t holds = 0;
     replication replicas{};  // `unknown` if fewer have it
 };
-struct renew_answer {
-    enum verdict {
-        renewed,  // the lease runs at least `lease` from the send
-        lost,     // the owner does not hold it; nothing was changed
-        unknown,  // no answer, or the store refused, or could not tell
-    };
-
-    renew_answer(verdict v) noexcept : what(v) {}  // implicit: most answers are no more than this
-    renew_answer(verdict v, std::shared_ptr<const failure> w) noexcept : what(v), refusal(std::move(w)) {}
-
-    verdict what;
-    // With unknown: what the server said when it refused. Shared by all that were asked for together.
-    std::shared_ptr<const failure> refusal{};
-
-    friend bool operator==(const renew_answer& a, verdict v) noexcept { return a.what == v; }
+struct renewed {
+    milliseconds lease;  // what the store gave, from the send on; more than was asked for counts for nothing
 };
+struct not_held {};  // the owner did not hold it; nothing of anybody else was touched
+// Of those that were refused together some may have been renewed, but none is renewed later. Of several
+// servers one may refuse and the others be silent, which is `unknown` with the words of that one.
+using renew_answer = std::variant<renewed, not_held, refused, unknown>;
 
 struct release_request {
     lock_key key;
@@ -145,7 +134,6 @@ struct released {
     // With release_request::evicts: what the lease had left at that moment. Empty: it had no end.
     std::optional<milliseconds> left{};
 };
-struct not_held {};  // the owner did not hold it; nothing of anybody else was touched
 using release_answer = std::variant<released, not_held, refused, unknown>;
 
 // A message for a waiter.

@@ -20,22 +20,21 @@ constexpr std::size_t most_a_script = 100;
 
 // False: the locks are on two servers, as their slot moves, so each must be asked for alone.
 bool take_in(std::vector<renew_answer>& answers, const std::vector<std::size_t>& asked, redis::outcome&& o,
-             std::uint32_t replicas) {
+             milliseconds lease, std::uint32_t replicas) {
     const auto heard = replicas > 0 ? redis::take_apart(std::move(o)) : redis::acked{std::move(o), 0};
     const auto* reply = std::get_if<redis::reply>(&heard.of_script);
     if (reply == nullptr) return true;
     if (reply->is_error()) {
         if (redis::is_tryagain(reply->text()) && asked.size() > 1) return false;
-        const auto why = std::make_shared<const failure>(refusal(reply->text()).why());
-        for (const auto i : asked) answers[i] = {renew_answer::unknown, why};
+        for (const auto i : asked) answers[i] = refusal(reply->text());
         return true;
     }
     if (!reply->is_array()) return true;
-    const auto good = heard.replicas >= replicas ? renew_answer::renewed : renew_answer::unknown;
-    for (const auto i : asked) answers[i] = good;
+    if (heard.replicas >= replicas)
+        for (const auto i : asked) answers[i] = renewed{lease};
     for (const auto& lost : reply->items()) {
         const auto place = static_cast<std::size_t>(lost.integer() - 1);
-        if (place < asked.size()) answers[asked[place]] = renew_answer::lost;
+        if (place < asked.size()) answers[asked[place]] = not_held{};
     }
     return true;
 }
@@ -66,10 +65,10 @@ void renewals::send(std::span<const renew_request> all, time_point deadline,
         }
         batches[batch - 1].push_back(i);
     }
-    if (batches.empty()) return done(std::vector<renew_answer>(all.size(), renew_answer::unknown));
+    if (batches.empty()) return done(std::vector<renew_answer>(all.size(), unknown{}));
     const auto state = std::make_shared<together>();
     if (db_.is_cluster()) state->requests.assign(all.begin(), all.end());
-    state->answers.assign(all.size(), renew_answer::unknown);
+    state->answers.assign(all.size(), unknown{});
     state->deadline = deadline;
     state->done = std::move(done);
     send_batches(state, all, std::move(batches));
@@ -85,7 +84,7 @@ void renewals::send_batches(const std::shared_ptr<together>& all, std::span<cons
     };
     std::vector<spoken> said(batches.size());
     std::vector<redis::database::eval_call> calls;
-    std::vector<std::uint32_t> wanted;  // replicas
+    std::vector<std::pair<milliseconds, std::uint32_t>> wanted;  // lease and replicas
     for (std::size_t b = 0; b < batches.size(); ++b) {
         const auto& first = requests[batches[b].front()];
         const auto& of = layout_of_(first.key.of);
@@ -96,14 +95,15 @@ void renewals::send_batches(const std::shared_ptr<together>& all, std::span<cons
         }
         said[b].args.assign(said[b].made.begin(), said[b].made.end());
         calls.push_back({of.renew_script(), said[b].keys, said[b].args, first.replicas});
-        wanted.push_back(first.replicas.at_least);
+        wanted.emplace_back(first.lease, first.replicas.at_least);
     }
     db_.evals(calls, all->deadline,
               [this, all, wanted = std::move(wanted),
                batches = std::move(batches)](std::vector<redis::outcome> outcomes) {
                   std::vector<places> alone;
                   for (std::size_t b = 0; b < batches.size(); ++b)
-                      if (!take_in(all->answers, batches[b], std::move(outcomes[b]), wanted[b]))
+                      if (const auto [lease, replicas] = wanted[b];
+                          !take_in(all->answers, batches[b], std::move(outcomes[b]), lease, replicas))
                           for (const auto i : batches[b]) alone.push_back({i});
                   if (!alone.empty()) return send_batches(all, all->requests, std::move(alone));
                   all->done(std::move(all->answers));

@@ -23,20 +23,25 @@ class renewal_votes {
   public:
     renewal_votes(std::size_t locks, std::size_t members, handler<std::vector<renew_answer>> done)
         : votes_(locks, tally{members}),
-          answers_(locks, renew_answer::unknown),
+          answers_(locks, unknown{}),
+          leases_(locks, milliseconds::max()),
           open_(members),
           done_(std::move(done)) {}
 
     bool add(std::size_t, std::size_t server, const std::vector<renew_answer>& of_member) {
         bool all_clear = true;
         for (std::size_t i = 0; i < votes_.size(); ++i) {
-            const auto said = i < of_member.size() ? of_member[i] : renew_answer::unknown;
-            const auto v = votes_[i].add(server, said == renew_answer::renewed ? tally::answer::yes
-                                                 : said == renew_answer::lost  ? tally::answer::no
+            const renew_answer said = i < of_member.size() ? of_member[i] : unknown{};
+            const auto* yes = std::get_if<renewed>(&said);
+            if (yes != nullptr) leases_[i] = std::min(leases_[i], yes->lease);
+            const auto v =
+                votes_[i].add(server, yes != nullptr                           ? tally::answer::yes
+                                      : std::holds_alternative<not_held>(said) ? tally::answer::no
                                                                                : tally::answer::silent);
-            if (v == tally::verdict::yes) answers_[i] = renew_answer::renewed;
-            if (v == tally::verdict::no) answers_[i] = renew_answer::lost;
-            if (said.refusal && answers_[i] == renew_answer::unknown) answers_[i].refusal = said.refusal;
+            if (v == tally::verdict::yes) answers_[i] = renewed{leases_[i]};
+            if (v == tally::verdict::no) answers_[i] = not_held{};
+            if (const auto* no = std::get_if<refused>(&said))
+                if (auto* so_far = std::get_if<unknown>(&answers_[i])) *so_far = unknown{no->why()};
             all_clear = all_clear && v != tally::verdict::open;
         }
         return --open_ == 0 || all_clear;
@@ -46,6 +51,7 @@ class renewal_votes {
   private:
     std::vector<tally> votes_;
     std::vector<renew_answer> answers_;
+    std::vector<milliseconds> leases_;  // the shortest that a member gave
     std::size_t open_;
     handler<std::vector<renew_answer>> done_;
 };

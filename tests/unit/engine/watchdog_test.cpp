@@ -170,6 +170,16 @@ TEST_F(a_watchdog, renews_soon_what_was_renewed_for_much_less_than_its_lease) {
     EXPECT_EQ(dog.next(), now + 100ms);
 }
 
+TEST_F(a_watchdog, keeps_to_a_third_of_what_the_store_gives_where_that_is_less_than_wanted) {
+    hold(1, 30s);
+    (void)next_work();
+    dog.gives_less(1, 6s);
+    const auto answered = now;
+    renewal_works(1, 6s);
+    EXPECT_EQ(dog.next(), answered + 2s);
+    dog.gives_less(2, 6s);  // it is not in the table
+}
+
 TEST_F(a_watchdog, forgets_what_was_removed) {
     hold(1, 30s);
     dog.remove(1);

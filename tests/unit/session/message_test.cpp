@@ -25,12 +25,17 @@ class a_holder_that_listens : public with_told_store {
             if (store->watches() > 0) store->wake();
         settle();
         // What came while it asked was a reason to ask whether it is held.
-        for (; answered < store->renewals(); ++answered) store->answer(answered, renew_answer::renewed);
+        for (; answered < store->renewals(); ++answered) store->renews(answered);
         settle();
         return std::static_pointer_cast<hold_of_one>(std::get<std::shared_ptr<hold>>(there.get()));
     }
     void settle() {
         for (int i = 0; i < 3; ++i) client->reactor().run_and_wait([] {});
+    }
+    void renews() {
+        (void)store->renewal(answered);
+        store->renews(answered++);
+        settle();
     }
     void answer(renew_answer a) {
         (void)store->renewal(answered);
@@ -57,17 +62,17 @@ class a_holder_that_listens : public with_told_store {
             settle();
             meanwhile();
             const auto open = store->renewals();
-            store->answers_renewals(renew_answer::renewed);  // first it is asked for
+            store->renews_at_once(true);  // first it is asked for
             EXPECT_EQ(first->release(), release_outcome::released);
             first.reset();
             auto heir = std::static_pointer_cast<hold_of_one>(next.get_future().get());
             settle();
-            store->answers_renewals({});
+            store->renews_at_once(false);
             if (heir->owner() == owner) {
                 by_itself = store->renewals() - open;
                 return heir;
             }
-            for (; answered < open; ++answered) store->answer(answered, renew_answer::renewed);
+            for (; answered < open; ++answered) store->renews(answered);
             heir->release();
             settle();
             answered = store->renewals();
@@ -86,7 +91,7 @@ TEST_F(a_holder_that_listens, asks_the_store_when_a_message_comes) {
         store->wake();
         EXPECT_EQ(asked(), 1U);
         EXPECT_TRUE(held->valid());
-        answer(renew_answer::lost);
+        answer(not_held{});
         EXPECT_FALSE(held->valid());
         EXPECT_EQ(held->state(), lease_state::lost);
     }
@@ -96,13 +101,13 @@ TEST_F(a_holder_that_listens, asks_once_more_for_all_messages_that_come_while_it
     const auto held = waited_for(kind::recursive);
     for (int i = 0; i < 100; ++i) store->wake();
     EXPECT_EQ(asked(), 1U);
-    answer(renew_answer::renewed);
+    renews();
     EXPECT_EQ(asked(), 1U);
-    answer(renew_answer::renewed);
+    renews();
     EXPECT_EQ(asked(), 0U);
     store->wake();
     EXPECT_EQ(asked(), 1U);
-    answer(renew_answer::renewed);
+    renews();
     EXPECT_TRUE(held->valid());
 }
 
@@ -112,7 +117,7 @@ TEST_F(a_holder_that_listens, lengthens_no_lease_that_is_not_to_be_renewed) {
     store->wake();
     EXPECT_EQ(asked(), 1U);
     EXPECT_EQ(store->renewal(answered).lease, 1ms);
-    answer(renew_answer::renewed);
+    renews();
     EXPECT_EQ(held->deadline(), deadline);
 }
 
@@ -130,7 +135,7 @@ TEST_F(a_holder_that_listens, asks_too_if_it_has_the_lock_from_a_thread_that_is_
     EXPECT_EQ(asked(), 0U);
     store->wake();
     EXPECT_EQ(asked(), 1U);
-    answer(renew_answer::lost);
+    answer(not_held{});
     EXPECT_FALSE(heir->valid());
 }
 
@@ -141,10 +146,10 @@ TEST_F(a_holder_that_listens, asks_for_a_message_that_came_while_its_predecessor
         settle();
         store->wake();
     });
-    answer(renew_answer::renewed);
+    renews();
     answered += by_itself;
     EXPECT_EQ(asked(), 1U);
-    answer(renew_answer::lost);
+    answer(not_held{});
     EXPECT_FALSE(heir->valid());
 }
 

@@ -57,7 +57,7 @@ class halting final : public store {
     }
     void renew(std::span<const renew_request> all, time_point,
                handler<std::vector<renew_answer>> done) override {
-        done(std::vector<renew_answer>(all.size(), renew_answer::renewed));
+        done(std::vector<renew_answer>(all.size(), renewed{all.front().lease}));
     }
     void release(const release_request&, time_point, handler<release_answer> done) override {
         done(released{});
@@ -108,7 +108,7 @@ class scripted final : public store {
     }
     void renew(std::span<const renew_request> all, time_point,
                handler<std::vector<renew_answer>> done) override {
-        done(std::vector<renew_answer>(all.size(), renew_answer::renewed));
+        done(std::vector<renew_answer>(all.size(), renewed{all.front().lease}));
     }
     void release(const release_request& r, time_point, handler<release_answer> done) override {
         released_.insert(r.owner.str());
@@ -203,7 +203,7 @@ TEST_F(a_vote, whose_lease_was_over_when_it_came_is_undone_before_the_next) {
         const auto sent = boot_clock::now();
         while (store->asked.size() == 1 && boot_clock::now() < sent + r.lease) {
         }
-        done(granted{});
+        done(granted{r.lease});
     };
     ASSERT_TRUE(acquire(50ms));
     ASSERT_GE(store->asked.size(), 2U);
@@ -213,11 +213,11 @@ TEST_F(a_vote, whose_lease_was_over_when_it_came_is_undone_before_the_next) {
 TEST_F(a_vote, is_undone_if_it_was_not_answered_though_the_answer_of_an_earlier_one_came_meanwhile) {
     open_redlock({.answer_timeout = 50ms});
     scripted::answer late, never;
-    store->on_attempt = [&](const attempt_request&, auto done) {
+    store->on_attempt = [&](const attempt_request& r, auto done) {
         switch (store->asked.size()) {
             case 1: late = std::move(done); return;
             case 2: never = std::move(done); return late(busy{"other", {}, {}, {}});
-            default: return done(granted{});
+            default: return done(granted{r.lease});
         }
     };
     ASSERT_TRUE(acquire(1min));
@@ -229,15 +229,15 @@ TEST_F(a_vote, is_undone_if_it_was_not_answered_though_the_answer_of_an_earlier_
 TEST_F(a_vote, is_read_by_the_asking_thread_though_the_answer_of_an_earlier_one_came_meanwhile) {
     open_redlock({.answer_timeout = 50ms});
     scripted::answer late, next;
-    store->on_attempt = [&](const attempt_request&, auto done) {
+    store->on_attempt = [&](const attempt_request& r, auto done) {
         switch (store->asked.size()) {
             case 1: late = std::move(done); return;
             case 2: next = std::move(done); return late(busy{"other", {}, {}, {}});
-            default: return done(granted{});
+            default: return done(granted{r.lease});
         }
     };
     store->on_io = [&] {
-        if (next) std::exchange(next, nullptr)(granted{});
+        if (next) std::exchange(next, nullptr)(granted{1min});
     };
     ASSERT_TRUE(acquire(1min));
     EXPECT_EQ(store->asked.size(), 2U);

@@ -57,12 +57,13 @@ class told_store final : public backend::store, public backend::counters, public
             const std::lock_guard hold{mutex_};
             done = std::exchange(renewals_.at(n).done, nullptr);
         }
-        done({a});
+        done({std::move(a)});
     }
-    // Each renewal is answered so, at once. Empty: by `answer`.
-    void answers_renewals(std::optional<backend::renew_answer> a) {
+    void renews(std::size_t n) { answer(n, backend::renewed{renewal(n).lease}); }
+    // Each renewal works, at once. Else it is answered by one of the two above.
+    void renews_at_once(bool does) {
         const std::lock_guard hold{mutex_};
-        always_ = a;
+        at_once_ = does;
     }
     [[nodiscard]] std::size_t renewals() {
         const std::lock_guard hold{mutex_};
@@ -106,14 +107,14 @@ class told_store final : public backend::store, public backend::counters, public
     }
     void renew(std::span<const backend::renew_request> all, backend::time_point,
                backend::handler<std::vector<backend::renew_answer>> done) override {
-        std::optional<backend::renew_answer> at_once;
+        bool at_once = false;
         {
             const std::lock_guard hold{mutex_};
-            at_once = always_;
+            at_once = at_once_;
             renewals_.push_back({all.front(), at_once ? nullptr : std::move(done)});
         }
         changed_.notify_all();
-        if (at_once) done({*at_once});
+        if (at_once) done({backend::renewed{all.front().lease}});
     }
     void release(const backend::release_request&, backend::time_point,
                  backend::handler<backend::release_answer> done) override {
@@ -182,7 +183,7 @@ class told_store final : public backend::store, public backend::counters, public
     std::condition_variable changed_;
     std::deque<backend::attempt_answer> attempts_;
     std::vector<sent> renewals_;
-    std::optional<backend::renew_answer> always_;
+    bool at_once_ = false;
     std::function<void()> on_release_;
     std::function<void(const lock_name&)> on_hear_requests_;
     bool silent_ = false;

@@ -68,7 +68,7 @@ TEST_F(a_release_without_answer, counts_a_renewal_without_answer_from_its_latest
 TEST_F(a_release_without_answer, counts_a_renewal_that_was_given_up_likewise) {
     const auto got = mine->acquire({.ttl = 2s});
     const auto sent = renew_for(10s, got);
-    store->answer(0, renew_answer::unknown);
+    store->answer(0, unknown{});
     EXPECT_GE(end_of(got), sent + latest_arrival + 10s);
 }
 
@@ -76,7 +76,7 @@ TEST_F(a_release_without_answer, counts_a_renewal_that_was_answered_from_the_ans
     const auto got = mine->acquire({.ttl = 2s});
     (void)renew_for(10s, got);
     const auto before = boot_clock::now();
-    store->answer(0, renew_answer::renewed);
+    store->renews(0);
     const auto after = boot_clock::now();
     const auto until = end_of(got);
     EXPECT_GE(until, before + 10s);
@@ -86,8 +86,7 @@ TEST_F(a_release_without_answer, counts_a_renewal_that_was_answered_from_the_ans
 TEST_F(a_release_without_answer, counts_a_renewal_that_was_refused_from_the_answer) {
     const auto got = mine->acquire({.ttl = 2s});
     (void)renew_for(10s, got);
-    store->answer(0, {renew_answer::unknown,
-                      std::make_shared<const failure>(failure{errc::no_permission, {}, "NOPERM no right"})});
+    store->answer(0, refused{{errc::no_permission, {}, "NOPERM no right"}});
     const auto after = boot_clock::now();
     EXPECT_LE(end_of(got), after + 10s + 200ms);
 }
@@ -108,7 +107,7 @@ TEST_F(a_release_without_answer, of_a_lease_that_was_passed_on_counts_the_renewa
     ASSERT_TRUE(first->move_to(lease_state::released));
     client->passed_on(*first, next, {});
     EXPECT_GE(client->store_frees(*next, boot_clock::now()), sent + latest_arrival + 40s);
-    store->answer(0, renew_answer::renewed);
+    store->renews(0);
     EXPECT_LE(client->store_frees(*next, boot_clock::now()), boot_clock::now() + 41s);
     client->ended(*next, boot_clock::now());
 }
