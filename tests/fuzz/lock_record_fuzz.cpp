@@ -1,8 +1,8 @@
 // Any bytes are either no record, or one that is written as the same bytes and that every request can be
 // applied to.
+#include "engine/kinds.hpp"
 #include "engine/lock_record.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 
@@ -27,8 +27,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!record) return 0;
     if (to_bytes(*record) != bytes) std::abort();
     const auto owner = record->holders.empty() ? owner_id{"me"} : record->holders.front().owner;
-    for (std::size_t k = 0; k < kinds; ++k) {
-        const backend::lock_key key{static_cast<kind>(k), "job"};
+    for (const auto& rules : kind_table) {
+        const backend::lock_key key{rules.of, "job"};
         try_out(*record,
                 backend::attempt_request{key, owner, std::chrono::seconds{1}, backend::intent::queue});
         try_out(*record, backend::renew_request{key, owner, std::chrono::seconds{1}});
