@@ -271,7 +271,7 @@ void core::on_renewed(const sent_renewal& sent, const backend::renew_answer& ans
 // Told again when the store begins to refuse what it did not answer before: somebody can mend that.
 void core::endanger(const std::shared_ptr<tenancy>& t, const backend::failure& why) {
     const bool new_reason = [&] {
-        if (!why.code) return false;
+        if (why.server_text.empty()) return false;
         base::guard lock(mutex_);
         const bool differs = !t->refusal || t->refusal->code != why.code;
         t->refusal = why;
@@ -279,7 +279,7 @@ void core::endanger(const std::shared_ptr<tenancy>& t, const backend::failure& w
     }();
     const bool begins = t->move_to(lease_state::jeopardy);
     if (!begins && !(new_reason && t->state() == lease_state::jeopardy)) return;
-    if (why.code)
+    if (!why.server_text.empty())
         tell(event_kind::jeopardy, &t->key.name,
              "the server refuses to renew it (" + why.in_one() + "); time is left", why.code, t->token);
     else
@@ -289,7 +289,8 @@ void core::endanger(const std::shared_ptr<tenancy>& t, const backend::failure& w
 
 std::string core::why_over(const tenancy& t) {
     base::guard lock(mutex_);
-    if (t.refusal) return "it was not renewed in time: the server refuses it (" + t.refusal->in_one() + ")";
+    if (t.refusal)
+        return "it was not renewed in time: the last answer was a refusal (" + t.refusal->in_one() + ")";
     return "it could not be renewed in time, or was not to be renewed";
 }
 

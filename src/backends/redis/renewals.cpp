@@ -22,17 +22,17 @@ constexpr std::size_t most_a_script = 100;
 bool take_in(std::vector<renew_answer>& answers, const std::vector<std::size_t>& asked, redis::outcome&& o,
              milliseconds lease, std::uint32_t replicas) {
     const auto heard = replicas > 0 ? redis::take_apart(std::move(o)) : redis::acked{std::move(o), 0};
-    const auto* reply = std::get_if<redis::reply>(&heard.of_script);
-    if (reply == nullptr) return true;
-    if (reply->is_error()) {
-        if (redis::is_tryagain(reply->text()) && asked.size() > 1) return false;
-        for (const auto i : asked) answers[i] = refusal(reply->text());
+    if (const auto no = without_reply<renew_answer>(heard.of_script)) {
+        const auto* const refusal = std::get_if<refused>(&*no);
+        if (refusal != nullptr && redis::is_tryagain(refusal->server_text) && asked.size() > 1) return false;
+        for (const auto i : asked) answers[i] = *no;
         return true;
     }
-    if (!reply->is_array()) return true;
+    const auto& reply = std::get<redis::reply>(heard.of_script);
+    if (!reply.is_array()) return true;
     if (heard.replicas >= replicas)
         for (const auto i : asked) answers[i] = renewed{lease};
-    for (const auto& lost : reply->items()) {
+    for (const auto& lost : reply.items()) {
         const auto place = static_cast<std::size_t>(lost.integer() - 1);
         if (place < asked.size()) answers[asked[place]] = not_held{};
     }

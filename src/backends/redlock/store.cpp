@@ -40,7 +40,7 @@ class renewal_votes {
                                                                                : tally::answer::silent);
             if (v == tally::verdict::yes) answers_[i] = renewed{leases_[i]};
             if (v == tally::verdict::no) answers_[i] = not_held{};
-            if (const auto* no = std::get_if<refused>(&said))
+            if (const auto* no = std::get_if<refused>(&said); no != nullptr && !no->server_text.empty())
                 if (auto* so_far = std::get_if<unknown>(&answers_[i])) *so_far = unknown{no->why()};
             all_clear = all_clear && v != tally::verdict::open;
         }
@@ -68,9 +68,8 @@ class release_votes {
             listeners_ = std::max(listeners_, yes->listeners);
         }
         if (std::holds_alternative<not_held>(of_member)) said = tally::answer::no;
-        if (const auto* no = std::get_if<refused>(&of_member)) reason_ = no->why();
-        if (const auto* no = std::get_if<unknown>(&of_member); no != nullptr && reason_.server_text.empty())
-            reason_ = *no;
+        if (const auto* no = std::get_if<refused>(&of_member)) heard(no->why());
+        if (const auto* no = std::get_if<unknown>(&of_member)) heard(*no);
         return votes_.add(server, said) != tally::verdict::open;
     }
     void finish() {
@@ -80,6 +79,11 @@ class release_votes {
     }
 
   private:
+    // What a server said tells people more than the silence of another.
+    void heard(const failure& why) {
+        if (reason_.server_text.empty()) reason_ = why;
+    }
+
     tally votes_;
     failure reason_;
     // Clients in other languages, or on one member alone; our clients of a redlock do not listen.
