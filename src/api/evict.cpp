@@ -51,6 +51,11 @@ class evicting {
             if (asked_one_that_ended_ || holders.empty()) break;
             take_from(std::move(holders));
         }
+        // A holder may end by itself, lock again and be evicted then.
+        std::erase_if(result_.gone, [&](const auto& g) {
+            return std::any_of(result_.from.begin(), result_.from.end(),
+                               [&](const auto& f) { return f.who.owner == g.owner; });
+        });
         // A lease of this client must not look valid when this returns.
         if (!result_.from.empty()) core_.look_for_losses(name_);
         return std::move(result_);
@@ -154,7 +159,6 @@ class evicting {
     }
 
     void take_from(std::vector<open_holder> open) {
-        result_.gone.clear();
         // Without a message: this client knows at once. Permits that were acquired together end together.
         std::set<std::string> ended;
         for (auto& h : open) {
@@ -202,7 +206,9 @@ class evicting {
             left = left && t.left ? std::max(left, t.left) : std::nullopt;
         }
         if (removed) return result_.from.push_back({h.who, h.told ? way::silent : way::unreachable, left});
-        result_.gone.push_back(h.who);
+        if (std::none_of(result_.gone.begin(), result_.gone.end(),
+                         [&](const auto& g) { return g.owner == h.who.owner; }))
+            result_.gone.push_back(h.who);
         asked_one_that_ended_ = asked_one_that_ended_ || h.told;
     }
 

@@ -176,6 +176,34 @@ TEST_F(evict_from, a_semaphore_whose_last_permit_has_just_come_back) {
     EXPECT_EQ(inspect(operators, "slots").count, 5);
 }
 
+TEST_F(evict_from, a_holder_that_is_back_names_the_other_one_that_ended_by_itself) {
+    const std::string back = "0123456789abcdef", gone = "fedcba9876543210";
+    server.command({"SET", "slots", "4"});
+    server.command({"ZADD", "{slots}:timeout", "4000000000000", back, "4000000000001", gone});
+    const auto shown = inspect(operators, "slots").holders;
+    ASSERT_EQ(shown.size(), 2U);
+    for (const auto& h : shown) ASSERT_TRUE(h.ask_at.empty()) << "nobody can ask them";
+    fault_proxy net{server};
+    client far{settings(net.url())};
+    net.hold_reply_of(last_question_of_a_look("slots"));
+    auto evicting = in_background([&] { return evict(far, "slots"); });
+    ASSERT_TRUE(eventually(patience, [&] { return net.count().replies_held == 1; }));
+    server.command({"ZREM", "{slots}:timeout", back, gone});
+    net.hold_reply_of([](const auto& words) { return words[0] == "CLIENT" && words.at(1) == "LIST"; });
+    net.release_replies();
+    ASSERT_TRUE(eventually(patience, [&] {
+        const auto so_far = net.count();
+        return so_far.rules_fired == 2 && so_far.replies_held == 1;
+    })) << "it looks again";
+    server.command({"ZADD", "{slots}:timeout", "4000000000000", back});
+    net.release_replies();
+    const auto end = evicting.get();
+    ASSERT_EQ(end.from.size(), 1U);
+    EXPECT_EQ(end.from[0].who.owner, shown[0].owner);
+    ASSERT_EQ(end.gone.size(), 1U);
+    EXPECT_EQ(end.gone[0].owner, shown[1].owner);
+}
+
 TEST_F(evict_from, a_writer_that_reads_as_well_ends_both) {
     make_listen(holders);
     shared_mutex lock{holders, "job"};
