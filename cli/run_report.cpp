@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace holdfast::cli {
@@ -25,6 +26,11 @@ std::string the_locks(const std::vector<std::string>& names, std::string_view ve
     const bool one = names.size() == 1;
     return fmt::format("the {} {} {}", one ? "lock" : "locks", in_quotes(names),
                        one ? verb_of_one : verb_of_several);
+}
+
+// A failover or a restart ends without anybody's help; a full memory rarely does.
+bool passes_by_itself(const std::error_code& why) {
+    return why == condition::try_later && why != errc::out_of_memory;
 }
 
 std::string processes(int count) { return count == 1 ? "1 process" : fmt::format("{} processes", count); }
@@ -53,21 +59,36 @@ void run_report::taken(const std::deque<held_lock>& locks) {
     }
 }
 
-// Why a lock was lost is always told: what we say ourselves is only that it was. The rest is for --verbose.
+// Why a lock was lost is always told: what we say ourselves is only that it was. So is what no renewal works
+// without until somebody has mended it, while there is still time for that. The rest is for --verbose.
 void run_report::events(const std::vector<event>& seen) {
     for (const auto& e : seen) {
+        const auto about_lock = [&] { return fmt::format("\"{}\": {}", e.lock, e.detail); };
         switch (e.kind) {
-            case event_kind::lost: journal_.say(fmt::format("\"{}\": {}", e.lock, e.detail)); break;
+            case event_kind::lost:
+                to_be_mended_.erase(e.lock);
+                held_back_.erase(e.lock);
+                journal_.say(about_lock());
+                break;
             case event_kind::jeopardy:
-                // No renewal works until somebody has mended it, and there is still time for that.
-                if (e.reason != errc::unavailable) {
-                    journal_.say(fmt::format("\"{}\": {}", e.lock, e.detail));
-                    break;
+                held_back_.erase(e.lock);
+                if (passes_by_itself(e.reason)) {
+                    journal_.mention(about_lock());
+                    if (e.reason != errc::unavailable && !journal_.verbose())
+                        held_back_.emplace(e.lock, about_lock());
+                } else {
+                    to_be_mended_.insert(e.lock);
+                    journal_.say(about_lock());
                 }
-                journal_.mention(fmt::format("\"{}\": {}", e.lock, e.detail));
+                break;
+            case event_kind::renewed:
+                held_back_.erase(e.lock);
+                if (to_be_mended_.erase(e.lock) > 0)
+                    journal_.say(about_lock());
+                else
+                    journal_.mention(about_lock());
                 break;
             case event_kind::store_down: was_down_ = true; [[fallthrough]];
-            case event_kind::renewed:
             case event_kind::store_restarted:
             case event_kind::failed_over:
             case event_kind::eviction_risk:
@@ -75,9 +96,7 @@ void run_report::events(const std::vector<event>& seen) {
             case event_kind::quorum_weak:
             case event_kind::quorum_whole:
             case event_kind::quorum_double:
-            case event_kind::quorum_even:
-                journal_.mention(e.lock.empty() ? e.detail : fmt::format("\"{}\": {}", e.lock, e.detail));
-                break;
+            case event_kind::quorum_even: journal_.mention(e.lock.empty() ? e.detail : about_lock()); break;
             case event_kind::store_up:
                 if (std::exchange(was_down_, false)) journal_.mention("the store answers again");
                 break;
@@ -104,6 +123,16 @@ void run_report::lost_before_start(const std::string& name) {
     journal_.say(fmt::format("the lock {} was lost before the command was started", in_quotes(name)));
 }
 
+// It may not have passed by itself: a URL may name a replica, or a disk be full.
+void run_report::say_what_was_held_back(const std::vector<std::string>& of) {
+    for (const auto& name : of) {
+        const auto it = held_back_.find(base::printable(name));
+        if (it == held_back_.end()) continue;
+        journal_.say(it->second);
+        held_back_.erase(it);
+    }
+}
+
 void run_report::end_of_command(why_ended why, const std::vector<std::string>& of,
                                 const std::optional<child_ended>& end) {
     const auto about_to_be_lost = the_locks(of, "cannot be renewed and is about to be lost",
@@ -112,6 +141,7 @@ void run_report::end_of_command(why_ended why, const std::vector<std::string>& o
     switch (why) {
         case why_ended::not_yet:
             journal_.tell("lost", {{"why", "expiring"}});
+            say_what_was_held_back(of);
             journal_.say(about_to_be_lost);
             break;
         case why_ended::late:
@@ -125,6 +155,7 @@ void run_report::end_of_command(why_ended why, const std::vector<std::string>& o
             break;
         case why_ended::expiring:
             journal_.tell("lost", {{"why", "expiring"}});
+            say_what_was_held_back(of);
             journal_.say(fmt::format("{}; {}", about_to_be_lost, done));
             break;
         case why_ended::max_hold:

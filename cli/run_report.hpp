@@ -11,7 +11,9 @@
 #include <holdfast/lease.hpp>
 
 #include <deque>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,9 +43,13 @@ class run_report {
   private:
     [[nodiscard]] std::string what_becomes_of_it(why_ended why, const std::optional<child_ended>& end) const;
 
+    void say_what_was_held_back(const std::vector<std::string>& of);
+
     journal& journal_;
     const run_request& wanted_;
     bool was_down_ = false;
+    std::set<std::string> to_be_mended_;  // locks of which that was said, and not yet that they are renewed
+    std::map<std::string, std::string> held_back_;  // by lock: why it is not renewed, not said so far
 };
 
 }  // namespace holdfast::cli

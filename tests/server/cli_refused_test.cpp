@@ -51,6 +51,17 @@ TEST_F(a_run_whose_user_loses_a_right, to_renew_says_so_before_the_command_is_en
     EXPECT_LT(why, loss) << ended.errors;
 }
 
+TEST_F(a_run_whose_user_loses_a_right, to_renew_says_so_and_that_renewal_works_again_when_it_does) {
+    auto command =
+        start_as_alice({"run", "--ttl", "6s", "job", "--", "sh", "-c", "echo ready; read x; exit 0"});
+    ASSERT_TRUE(command.wait_for_output("ready", patience));
+    forbid_scripts();
+    ASSERT_TRUE(command.wait_for_output("\"job\": the server refuses to renew it", patience));
+    let("+@all");
+    EXPECT_TRUE(command.wait_for_output("\"job\": renewal works again", patience)) << command.errors();
+    EXPECT_EQ(outcome_of(command).code, 0);
+}
+
 TEST_F(a_run_whose_user_loses_a_right, to_renew_says_why_the_lock_is_lost) {
     auto command = start_as_alice(
         {"run", "--on-loss", "ignore", "--ttl", "1s", "job", "--", "sh", "-c", "echo ready; read x; exit 0"});
@@ -59,6 +70,49 @@ TEST_F(a_run_whose_user_loses_a_right, to_renew_says_why_the_lock_is_lost) {
     ASSERT_TRUE(command.wait_for_output("it was not renewed in time: the last answer was a refusal", patience));
     EXPECT_TRUE(command.wait_for_output("NOPERM", patience)) << command.errors();
     EXPECT_EQ(outcome_of(command).code, 75);
+}
+
+// --- refusals that pass by themselves -------------------------------------------------------------
+
+class a_run_whose_server_fails_over : public command_test {
+  protected:
+    void become_a_replica() {
+        ASSERT_EQ(server.command({"REPLICAOF", "127.0.0.1", std::to_string(master_.number())}).text, "OK");
+    }
+    void become_the_master() { ASSERT_EQ(server.command({"REPLICAOF", "NO", "ONE"}).text, "OK"); }
+    [[nodiscard]] bool has_refused_a_write() {
+        return server.command({"INFO", "errorstats"}).text.find("errorstat_READONLY") != std::string::npos;
+    }
+    // Where no master answers, so that the replica keeps its data.
+    reserved_port master_;
+};
+
+TEST_F(a_run_whose_server_fails_over, and_renews_in_time_has_nothing_to_say) {
+    auto command = start({"run", "--ttl", "6s", "job", "--", "sh", "-c", "echo ready; read x; exit 0"});
+    ASSERT_TRUE(command.wait_for_output("ready", patience));
+    become_a_replica();
+    ASSERT_TRUE(eventually(patience, [&] { return has_refused_a_write(); }));
+    become_the_master();
+    const auto left = [&] { return server.command({"PTTL", "job"}).number; };
+    ASSERT_TRUE(eventually(patience, [&, before = left()] { return left() > before; })) << "renewed";
+    const auto ended = outcome_of(command);
+    EXPECT_EQ(ended.code, 0);
+    EXPECT_EQ(ended.errors, "");
+}
+
+// Not so if somebody must mend the server, which its error does not tell.
+TEST_F(a_run_whose_server_fails_over, for_too_long_says_so_when_the_command_is_ended) {
+    auto command = start({"run", "--ttl", "2s", "job", "--", "sh", "-c",
+                          "echo ready; trap 'exit 0' TERM; while :; do sleep 0.02; done"});
+    ASSERT_TRUE(command.wait_for_output("ready", patience));
+    become_a_replica();
+    const auto ended = outcome_of(command);
+    EXPECT_EQ(ended.code, 75);
+    const auto why = ended.errors.find("\"job\": the server refuses to renew it");
+    const auto loss = ended.errors.find("the lock \"job\" cannot be renewed and is about to be lost");
+    ASSERT_NE(why, std::string::npos) << ended.errors;
+    EXPECT_NE(ended.errors.find("READONLY", why), std::string::npos) << ended.errors;
+    EXPECT_LT(why, loss) << ended.errors;
 }
 
 }  // namespace
