@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <new>
 #include <system_error>
 
 namespace holdfast::cli {
@@ -59,17 +60,23 @@ std::string advice_for(const std::error_code& code) {
 
 }  // namespace
 
-std::string what_is_lacking(const std::error_code& code) {
+std::string_view what_is_lacking(const std::error_code& code) noexcept {
     if (code == std::errc::too_many_files_open)
         return "no more files and sockets may be opened here: raise the limit (ulimit -n)";
     if (code == std::errc::too_many_files_open_in_system)
         return "this machine has too many open files: raise the limit (sysctl fs.file-max)";
     if (code == std::errc::resource_unavailable_try_again)
         return "no more threads and processes may be started here: raise the limit (ulimit -u, or pids.max "
-               "of "
-               "the cgroup)";
+               "of the cgroup)";
     if (code == std::errc::not_enough_memory) return "this machine has no memory left for it";
     return {};
+}
+
+int code_after(const std::exception& why) noexcept {
+    if (dynamic_cast<const std::bad_alloc*>(&why) != nullptr) return exit_code::system;
+    const auto* const refused = dynamic_cast<const std::system_error*>(&why);
+    return refused != nullptr && !what_is_lacking(refused->code()).empty() ? exit_code::system
+                                                                           : exit_code::internal;
 }
 
 int complain(int code, const std::string& sentence) {
@@ -85,8 +92,8 @@ std::string whole_sentence_of(const error& e) {
 
 int complain(const std::system_error& e) {
     const auto lacking = what_is_lacking(e.code());
-    if (lacking.empty()) return complain(exit_code::internal, e.what());
-    return complain(exit_code::system, fmt::format("{}; {}", e.what(), lacking));
+    if (lacking.empty()) return complain(code_after(e), e.what());
+    return complain(code_after(e), fmt::format("{}; {}", e.what(), lacking));
 }
 
 int complain(const error& e) {

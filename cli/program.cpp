@@ -120,7 +120,8 @@ int run_program(std::vector<std::string> words) {
         if (std::ferror(stdout) != 0) return not_written();
         return complain(e);
     } catch (const std::bad_alloc&) {
-        return complain(exit_code::system, what_is_lacking(make_error_code(std::errc::not_enough_memory)));
+        return complain(exit_code::system,
+                        std::string{what_is_lacking(make_error_code(std::errc::not_enough_memory))});
     } catch (const std::exception& e) {
         return complain(exit_code::internal, e.what());
     }

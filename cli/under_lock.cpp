@@ -28,7 +28,6 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <new>
 #include <stop_token>
 #include <string_view>
 #include <system_error>
@@ -140,8 +139,7 @@ void guarded_run::give_up(const std::exception& why) noexcept {
     if (::poll(&people, 1, 0) > 0) {
         [[maybe_unused]] const auto n = ::writev(STDERR_FILENO, line.data(), line.size());
     }
-    const bool no_memory = dynamic_cast<const std::bad_alloc*>(&why) != nullptr;
-    ::_exit(no_memory ? exit_code::system : exit_code::internal);
+    ::_exit(code_after(why));
 }
 
 void guarded_run::start(supervisor& watch) {
@@ -161,7 +159,7 @@ void guarded_run::start(supervisor& watch) {
             const std::error_code why{failed->error, std::generic_category()};
             const auto lacking = what_is_lacking(why);
             journal_.say(what + (why ? ": " + why.message() : std::string{}) +
-                         (lacking.empty() ? std::string{} : "; " + lacking));
+                         (lacking.empty() ? std::string{} : "; " + std::string{lacking}));
             return feed(watch, not_started{lacking.empty() ? exit_code::internal : exit_code::system});
         }
         const bool missing = failed->error == ENOENT || failed->error == ENOTDIR;

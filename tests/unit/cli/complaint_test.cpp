@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+#include <new>
+#include <stdexcept>
 #include <system_error>
 
 namespace holdfast::cli {
@@ -32,6 +35,17 @@ TEST(Complaint, about_a_thread_that_cannot_be_started_is_71) {
 
 TEST(Complaint, about_what_the_machine_does_not_lack_is_70) {
     EXPECT_EQ(said_of(std::errc::bad_file_descriptor, 70), "holdfast: eventfd: Bad file descriptor\n");
+}
+
+TEST(Complaint, code_after_an_exception_is_71_if_the_machine_lacks_something) {
+    for (const auto what : {EMFILE, ENFILE, ENOMEM, EAGAIN}) {
+        EXPECT_EQ(code_after(std::system_error{what, std::generic_category()}), 71) << what;
+        EXPECT_EQ(code_after(std::system_error{what, std::system_category()}), 71) << what;
+        EXPECT_EQ(code_after(error{{what, category()}, "of another category"}), 70) << what;
+    }
+    EXPECT_EQ(code_after(std::bad_alloc{}), 71);
+    EXPECT_EQ(code_after(std::system_error{EBADF, std::generic_category()}), 70);
+    EXPECT_EQ(code_after(std::runtime_error{"a bug"}), 70);
 }
 
 }  // namespace
