@@ -29,6 +29,26 @@ ending_times ending_times_for(milliseconds ttl, const config& settings) {
     return {margin, std::chrono::floor<milliseconds>(room * 0.75) - margin};
 }
 
+std::vector<std::size_t> leases_behind(why_ended why, const std::vector<lease_view>& leases) {
+    const auto first = std::ranges::min(leases, {}, &lease_view::deadline).deadline;
+    const auto is_behind = [&](const lease_view& one) {
+        switch (why) {
+            case why_ended::lost: return !one.valid;
+            case why_ended::not_yet:
+            case why_ended::expiring:
+            case why_ended::late: return !one.valid || one.jeopardy || one.deadline == first;
+            case why_ended::max_hold: return true;
+        }
+        return true;
+    };
+    std::vector<std::size_t> behind, all;
+    for (std::size_t i = 0; i < leases.size(); ++i) {
+        all.push_back(i);
+        if (is_behind(leases[i])) behind.push_back(i);
+    }
+    return behind.empty() ? all : behind;
+}
+
 run_action supervisor::resume(const run_event& what, const lease_view& seen, time_point now) {
     run_action todo;
     if (seen.valid) {

@@ -5,9 +5,11 @@
 #include <holdfast/types.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 namespace holdfast::cli {
 
@@ -70,6 +72,10 @@ enum class why_ended {
     late,      // the same, and this process stood still: the guard ended the command
     max_hold,  // the time of --max-hold was over
 };
+
+// The numbers of those of several leases because of which the command is ended, or warned (not_yet): all of
+// them, if it cannot be told which.
+[[nodiscard]] std::vector<std::size_t> leases_behind(why_ended why, const std::vector<lease_view>& leases);
 
 // What is to be done now, in this order.
 struct run_action {

@@ -44,6 +44,13 @@ config with_time_to_end(config settings) {
     return settings;
 }
 
+// The deadline before valid(): the other way round, the lease might end in between and leave a deadline that
+// means nothing. One that a renewal has made too early does no harm.
+lease_view look_at(const lease& one) {
+    const auto deadline = one.deadline();
+    return {.valid = one.valid(), .jeopardy = one.state() == lease_state::jeopardy, .deadline = deadline};
+}
+
 class guarded_run {
   public:
     guarded_run(const config& settings, const run_request& wanted)
@@ -76,6 +83,7 @@ class guarded_run {
     void tell_that_it_is_stopped();
     void give_back(supervisor& watch);
 
+    [[nodiscard]] const held_lock& held(const std::string& name) const;
     [[nodiscard]] lease_view look_at_leases() const;
     [[nodiscard]] std::vector<std::string> locks_behind(why_ended why) const;
     [[nodiscard]] launch how_to_launch(const supervisor& watch) const;
@@ -227,30 +235,33 @@ std::string guarded_run::joined(const std::function<std::string(const held_lock&
     std::string all;
     for (const auto& name : wanted_.names) {
         if (&name != &wanted_.names.front()) all += '\n';
-        all += text(*std::ranges::find(locks_->locks(), name, &held_lock::name));
+        all += text(held(name));
     }
     return all;
+}
+
+const held_lock& guarded_run::held(const std::string& name) const {
+    return *std::ranges::find(locks_->locks(), name, &held_lock::name);
 }
 
 lease_view guarded_run::look_at_leases() const {
     lease_view seen{.valid = true, .jeopardy = false, .deadline = boot_clock::time_point::max()};
     for (const auto& one : locks_->locks()) {
-        // The deadline before valid(): the other way round, the lease might end in between and leave a
-        // deadline that means nothing. One that a renewal has made too early does no harm.
-        seen.deadline = std::min(seen.deadline, one.hold.deadline());
-        seen.jeopardy = seen.jeopardy || one.hold.state() == lease_state::jeopardy;
-        seen.valid = seen.valid && one.hold.valid();
+        const auto its = look_at(one.hold);
+        seen.deadline = std::min(seen.deadline, its.deadline);
+        seen.jeopardy = seen.jeopardy || its.jeopardy;
+        seen.valid = seen.valid && its.valid;
     }
     return seen;
 }
 
 // For the sentence that says why the command is ended. The others of several locks may be held as before.
 std::vector<std::string> guarded_run::locks_behind(why_ended why) const {
-    if (why != why_ended::lost) return wanted_.names;
-    std::vector<std::string> lost;
-    for (const auto& one : locks_->locks())
-        if (!one.hold.valid()) lost.push_back(one.name);
-    return lost.empty() ? wanted_.names : lost;
+    std::vector<lease_view> leases;
+    for (const auto& name : wanted_.names) leases.push_back(look_at(held(name).hold));
+    std::vector<std::string> behind;
+    for (const auto i : leases_behind(why, leases)) behind.push_back(wanted_.names[i]);
+    return behind;
 }
 
 void guarded_run::watch_over(supervisor& watch) {

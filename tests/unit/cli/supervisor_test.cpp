@@ -441,5 +441,24 @@ TEST(EndingTimes, say_when_a_lease_is_too_short_to_end_anything) {
     EXPECT_GT(ending_times_for(100ms, config{}).longest_grace, 0ms);
 }
 
+// --- which of several leases it was -------------------------------------------------------------
+
+TEST(LeasesBehind, an_end_are_those_that_run_out_or_cannot_be_renewed) {
+    const lease_view well{.valid = true, .jeopardy = false, .deadline = time_point{20s}};
+    const lease_view failing{.valid = true, .jeopardy = true, .deadline = time_point{15s}};
+    const lease_view first{.valid = true, .jeopardy = false, .deadline = time_point{10s}};
+    const lease_view over{.valid = false, .jeopardy = false, .deadline = time_point{12s}};
+    using numbers = std::vector<std::size_t>;
+    for (const auto why : {why_ended::not_yet, why_ended::expiring, why_ended::late}) {
+        EXPECT_EQ(leases_behind(why, {well, failing}), numbers{1});
+        EXPECT_EQ(leases_behind(why, {first, well}), numbers{0});
+        EXPECT_EQ(leases_behind(why, {well, first, failing, over}), (numbers{1, 2, 3}));
+        EXPECT_EQ(leases_behind(why, {well, well}), (numbers{0, 1})) << "both run out";
+    }
+    EXPECT_EQ(leases_behind(why_ended::lost, {well, first, over, failing}), numbers{2});
+    EXPECT_EQ(leases_behind(why_ended::lost, {well, first}), (numbers{0, 1})) << "it cannot be told";
+    EXPECT_EQ(leases_behind(why_ended::max_hold, {well, over}), (numbers{0, 1}));
+}
+
 }  // namespace
 }  // namespace holdfast::cli
