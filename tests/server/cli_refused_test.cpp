@@ -1,5 +1,6 @@
 // `holdfast run` and a server that refuses to give back or to renew what it has granted.
 #include "server/cli_scene.hpp"
+#include "support/cluster_scene.hpp"
 
 namespace holdfast::test::cli {
 namespace {
@@ -70,6 +71,22 @@ TEST_F(a_run_whose_user_loses_a_right, to_renew_says_why_the_lock_is_lost) {
     ASSERT_TRUE(command.wait_for_output("it was not renewed in time: the last answer was a refusal", patience));
     EXPECT_TRUE(command.wait_for_output("NOPERM", patience)) << command.errors();
     EXPECT_EQ(outcome_of(command).code, 75);
+}
+
+TEST(a_run_on_a_cluster, one_of_whose_servers_refuses_names_the_lock_of_that_server) {
+    cluster_scene cluster{{.replicas = false, .users = {"alice on >pw ~* &* +@all"}}};
+    const auto lost = cluster.key_on(0, "lost"), renewed = cluster.key_on(1, "renewed");
+    auto command =
+        start_command({"run", "--url", cluster.url("alice:pw@"), "--ttl", "3s", lost, renewed, "--", "sh",
+                       "-c", "echo ready; trap 'exit 0' TERM; while :; do sleep 0.02; done"});
+    ASSERT_TRUE(command.wait_for_output("ready", patience));
+    ASSERT_EQ(cluster.server(0).command({"ACL", "SETUSER", "alice", "-eval", "-evalsha"}).text, "OK");
+    const auto ended = outcome_of(command);
+    EXPECT_EQ(ended.code, 75);
+    EXPECT_NE(
+        ended.errors.find("holdfast: the lock \"" + lost + "\" cannot be renewed and is about to be lost"),
+        std::string::npos)
+        << ended.errors;
 }
 
 // --- refusals that pass by themselves -------------------------------------------------------------
