@@ -74,7 +74,7 @@ enum class why_ended {
 };
 
 // The numbers of those of several leases because of which the command is ended, or warned (not_yet): all of
-// them, if it cannot be told which.
+// them, if it cannot be told which. There is at least one.
 [[nodiscard]] std::vector<std::size_t> leases_behind(why_ended why, const std::vector<lease_view>& leases);
 
 // What is to be done now, in this order.
