@@ -68,7 +68,8 @@ TEST_F(a_run_whose_user_loses_a_right, to_renew_says_why_the_lock_is_lost) {
         {"run", "--on-loss", "ignore", "--ttl", "1s", "job", "--", "sh", "-c", "echo ready; read x; exit 0"});
     ASSERT_TRUE(command.wait_for_output("ready", patience));
     forbid_scripts();
-    ASSERT_TRUE(command.wait_for_output("it was not renewed in time: the last answer was a refusal", patience));
+    ASSERT_TRUE(
+        command.wait_for_output("it was not renewed in time: the last answer was a refusal", patience));
     EXPECT_TRUE(command.wait_for_output("NOPERM", patience)) << command.errors();
     EXPECT_EQ(outcome_of(command).code, 75);
 }

@@ -18,13 +18,20 @@ namespace {
 // (docs/performance.md).
 constexpr std::size_t most_a_script = 100;
 
-// False: the locks are on two servers, as their slot moves, so each must be asked for alone.
+// Whether a script may have been refused for one of its locks: they are on two servers, as their slot moves,
+// or the user has lost the right to one of them. The others must not be lost with it.
+bool may_be_for_one(const refused& why) {
+    return redis::is_tryagain(why.server_text) || why.code == errc::no_permission ||
+           why.code == errc::wrong_kind;
+}
+
+// False: each of them must be asked for alone.
 bool take_in(std::vector<renew_answer>& answers, const std::vector<std::size_t>& asked, redis::outcome&& o,
              milliseconds lease, std::uint32_t replicas) {
     const auto heard = replicas > 0 ? redis::take_apart(std::move(o)) : redis::acked{std::move(o), 0};
     if (const auto no = without_reply<renew_answer>(heard.of_script)) {
         const auto* const refusal = std::get_if<refused>(&*no);
-        if (refusal != nullptr && redis::is_tryagain(refusal->server_text) && asked.size() > 1) return false;
+        if (refusal != nullptr && asked.size() > 1 && may_be_for_one(*refusal)) return false;
         for (const auto i : asked) answers[i] = *no;
         return true;
     }
@@ -67,7 +74,7 @@ void renewals::send(std::span<const renew_request> all, time_point deadline,
     }
     if (batches.empty()) return done(std::vector<renew_answer>(all.size(), unknown{}));
     const auto state = std::make_shared<together>();
-    if (db_.is_cluster()) state->requests.assign(all.begin(), all.end());
+    if (all.size() > 1) state->requests.assign(all.begin(), all.end());
     state->answers.assign(all.size(), unknown{});
     state->deadline = deadline;
     state->done = std::move(done);
