@@ -31,7 +31,7 @@ class renewals_of_a_user : public ::testing::Test {
     redis_server server;
 };
 
-TEST_F(renewals_of_a_user, who_loses_the_right_to_one_lock_keep_the_others) {
+TEST_F(renewals_of_a_user, keep_the_other_locks_when_the_right_to_one_is_lost) {
     let("~*");
     client c{as_alice()};
     std::vector<lease> kept;

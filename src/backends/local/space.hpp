@@ -26,7 +26,7 @@ class space : public std::enable_shared_from_this<space> {
   public:
     [[nodiscard]] static std::shared_ptr<space> named(const std::string& name);
 
-    static constexpr std::uint32_t fences_per_grant = 16;  // as Redis, which tests compare it with
+    static constexpr std::uint32_t fences_per_grant = 16;  // the first one is that of the grant
 
     backend::attempt_answer attempt(const backend::attempt_request& r);
     backend::renew_answer renew(const backend::renew_request& r);
