@@ -9,6 +9,7 @@
 #include "cli/waking.hpp"
 
 #include <poll.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -238,6 +239,13 @@ class guard_process {
     bool over_ = false;
 };
 
+// On a busy machine an ordinary process may get no processor for longer than the time that is kept between
+// KILL and the end of the lease. Refused to users without CAP_SYS_NICE and RLIMIT_RTPRIO.
+void ask_for_priority() noexcept {
+    const sched_param lowest_of_real_time{.sched_priority = 1};
+    ::sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &lowest_of_real_time);
+}
+
 }  // namespace
 
 std::string guard_title(const std::string& lock_names) {
@@ -258,6 +266,7 @@ int guard(pid_t command) {
     // What `ps -e` and killall call it: somebody who kills all processes named holdfast must not leave the
     // commands behind.
     ::prctl(PR_SET_NAME, "lock-guard");
+    ask_for_priority();
     // A reader at the other end of some pipe of the user's must not have to wait for the guard.
     ::syscall(SYS_close_range, guard_ready_fd + 1, ~0U, 0);
     try {

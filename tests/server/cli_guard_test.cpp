@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <filesystem>
 
+#include <sched.h>
+
 namespace holdfast::test::cli {
 namespace {
 
@@ -109,6 +111,19 @@ TEST_F(guarded_command, guard_says_in_the_list_of_processes_what_it_is) {
     EXPECT_TRUE(seen.starts_with("holdfast: guard of \"a\" and \"b\", which ends it without the lock: pid "))
         << seen;
     EXPECT_NE(seen.find("lock-guard"), std::string::npos) << seen;
+}
+
+TEST_F(guarded_command, guard_has_real_time_priority_where_it_may_and_the_command_has_not) {
+    const bool allowed = in_background([] {
+                             const sched_param lowest{.sched_priority = 1};
+                             return ::sched_setscheduler(0, SCHED_RR, &lowest) == 0;  // of that thread only
+                         }).get();
+    auto command = start({"run", "a", "--", "sh", "-c", "echo \"pid: $$\"; read x"});
+    const auto pid = told(command, "pid");
+    EXPECT_EQ(::sched_getscheduler(parent_of(pid)) & ~SCHED_RESET_ON_FORK, allowed ? SCHED_RR : SCHED_OTHER);
+    EXPECT_EQ(::sched_getscheduler(pid), SCHED_OTHER);
+    command.write("\n");
+    EXPECT_EQ(outcome_of(command).code, 0);
 }
 
 TEST_F(guarded_command, guard_takes_no_signal) {

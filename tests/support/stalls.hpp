@@ -1,5 +1,5 @@
-// How long this machine has kept a thread of this process from running. A test that says "soon" means the
-// time in which the machine lets it run: one that is paused, or has four times more to do than it has
+// How long this machine has kept threads of this process from running. A test that says "soon" means the
+// time in which the machine lets it run: a machine that is paused, or has four times more to do than it has
 // processors, is no fault of a lock.
 #pragma once
 
@@ -8,11 +8,11 @@
 
 namespace holdfast::test {
 
-// Measures from now on, in a thread of its own; once for a process. See main.cpp.
+// Measures from now on, in a thread of its own for each processor; once for a process. See main.cpp.
 void measure_stalls();
 // A new test begins.
 void forget_stalls();
-// The sum since then. 0 in a process that does not measure: one that was forked.
+// The sum since then, on the processor where it is greatest. 0 in a process that does not measure: one that was forked.
 [[nodiscard]] std::chrono::milliseconds stalls();
 
 // What the machine has taken away of what a test measures: in turn from a client, a server and another
