@@ -3,10 +3,12 @@
 #include "backends/local/store.hpp"
 #include "backends/redis/store.hpp"
 #include "backends/redlock/store.hpp"
+#include "base/annotations.hpp"
 #include "base/text.hpp"
 
-#include <array>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace holdfast::backends {
 
@@ -14,40 +16,72 @@ namespace {
 
 struct row {
     std::string_view scheme;
-    std::unique_ptr<backend::store> (*open)(const services&);
+    opener open;
+    std::string_view begins;  // of its URLs, for people; empty: the scheme and a colon
 };
-// Its members are single servers; quorum/url.hpp says which.
-std::unique_ptr<backend::store> open_quorum(const services& given) {
+
+// Its members are single servers: see redlock/url.hpp.
+std::unique_ptr<backend::store> open_redlock(const services& given) {
     return redlock_backend::open(given, &backends::open);
 }
-constexpr std::array rows{
-    row{"redis", redis_backend::open},
-    row{"rediss", redis_backend::open},
-    row{"unix", redis_backend::open},
-    row{"redis+sentinel", redis_backend::open},
-    row{"rediss+sentinel", redis_backend::open},
-    row{"redis+cluster", redis_backend::open},
-    row{"rediss+cluster", redis_backend::open},
-    row{"local", local_backend::open},
-    row{"redlock", open_quorum},
+
+struct registry {
+    base::mutex mutex;
+    std::vector<row> rows GUARDED_BY(mutex){
+        {"redis", redis_backend::open, "redis://"},
+        {"rediss", redis_backend::open, "rediss://"},
+        {"redis+sentinel", redis_backend::open, "redis+sentinel://"},
+        {"rediss+sentinel", redis_backend::open, "rediss+sentinel://"},
+        {"redis+cluster", redis_backend::open, "redis+cluster://"},
+        {"rediss+cluster", redis_backend::open, "rediss+cluster://"},
+        {"unix", redis_backend::open, "unix://"},
+        {"redlock", open_redlock, {}},
+        {"local", local_backend::open, {}},
+    };
 };
+
+registry& all() {
+    static registry one;
+    return one;
+}
+
+// "redis://, unix:// and local:"
+std::string in_words(const std::vector<row>& rows) {
+    std::string text;
+    for (const auto& r : rows) {
+        if (!text.empty()) text += &r == &rows.back() ? " and " : ", ";
+        text += r.begins.empty() ? std::string{r.scheme} + ':' : std::string{r.begins};
+    }
+    return text;
+}
 
 }  // namespace
 
+void add(std::string_view scheme, opener open) {
+    base::guard lock(all().mutex);
+    all().rows.push_back({scheme, open, {}});
+}
+
 std::unique_ptr<backend::store> open(const services& given) {
     const std::string_view url = given.settings.url;
-    const auto scheme = url.substr(0, url.find(':'));
-    for (const auto& r : rows) {
-        if (url.size() > scheme.size() && r.scheme == scheme) return r.open(given);
+    const auto colon = url.find(':');
+    const auto scheme = url.substr(0, colon);
+    opener found = nullptr;
+    std::string there_are;
+    {
+        base::guard lock(all().mutex);
+        for (const auto& r : all().rows) {
+            if (colon != std::string_view::npos && r.scheme == scheme) found = r.open;
+        }
+        if (found == nullptr) there_are = in_words(all().rows);
     }
+    if (found != nullptr) return found(given);
     // The URL itself may hold a password, so only its scheme is repeated.
-    throw error(errc::invalid_argument,
-                url.size() == scheme.size()
-                    ? "a store's URL begins with redis://, rediss://, redis+sentinel://, rediss+sentinel://, "
-                      "redis+cluster://, rediss+cluster://, unix://, local: or redlock:"
-                    : "no store is called \"" + base::printable(scheme.substr(0, 32)) +
-                          ":\"; there are redis://, rediss://, redis+sentinel://, rediss+sentinel://, "
-                          "redis+cluster://, rediss+cluster://, unix://, local: and redlock:");
+    throw error(errc::invalid_argument, colon == std::string_view::npos
+                                            ? "a store's URL begins with one of " + there_are
+                                            : "no store is called \"" +
+                                                  base::printable(scheme.substr(0, 32)) + ":\"; there are " +
+                                                  there_are);
 }
 
 }  // namespace holdfast::backends

@@ -4,10 +4,17 @@
 #include "backends/services.hpp"
 
 #include <memory>
+#include <string_view>
 
 namespace holdfast::backends {
 
 // Throws holdfast::error (errc::invalid_argument), which names what cannot be used and what can.
 [[nodiscard]] std::unique_ptr<backend::store> open(const services& given);
+
+using opener = std::unique_ptr<backend::store> (*)(const services& given);
+
+// A store from outside of this library, for all clients that are opened from now on. `scheme` is what stands
+// before the colon of its URLs, and lives as long as the program. Thread-safe.
+void add(std::string_view scheme, opener open);
 
 }  // namespace holdfast::backends

@@ -88,8 +88,11 @@ acquire_action acquire::on_answer(const backend::granted& a, time_point now) {
                      std::to_string(a.acks) + " of " + std::to_string(how_.replicas) + " replicas have it"},
                     undo::once);
     }
-    return grant({last_sent_.for_at_most(a.lease).deadline(how_.trust), a.fence, false,
-                  uncertain_.has_value(), a.acks},
+    return grant({.deadline = last_sent_.for_at_most(a.lease).deadline(how_.trust),
+                  .token = a.fence,
+                  .stray = uncertain_.has_value(),
+                  .acks = a.acks,
+                  .bound = a.bound},
                  std::max(how_.lease, a.kept_for), now);
 }
 
@@ -172,11 +175,12 @@ acquire_action acquire::handed_over(time_point now) {
     const auto deadline = handed.deadline(how_.trust);
     // Read too late to be believed, or for long: ask, which tells whether it is still ours.
     if (deadline - now < handed.lease() / 16) return attempt(now);
-    return grant({deadline, fence::none, true, uncertain_.has_value()}, last_busy_->handed_lease, now);
+    return grant({.deadline = deadline, .claim = true, .stray = uncertain_.has_value()},
+                 last_busy_->handed_lease, now);
 }
 
 acquire_action acquire::grant(hold_it what, milliseconds kept_for, time_point now) {
-    if (what.deadline <= now) {
+    if (what.deadline <= now || (what.bound && what.bound->until() <= now)) {
         // A waiter asks again, with the same owner: the store still has the grant, or gives it anew.
         granted_late_ = true;
         const backend::failure late{errc::lease_too_short};

@@ -11,6 +11,7 @@
 #include "engine/resend.hpp"
 #include "store/requests.hpp"
 
+#include <memory>
 #include <optional>
 #include <variant>
 
@@ -64,7 +65,7 @@ struct listen {  // begin to watch; its events, or elapsed at `until`
 struct wait {  // events of the watch, or elapsed at `until`
     time_point until;
 };
-struct hold_it {  // granted: valid until `deadline`
+struct hold_it {  // granted: valid until `deadline`, and no longer than `bound`
     time_point deadline;
     fence token = fence::none;
     bool claim = false;      // granted by a wake for a short time: renew at once to get the whole lease
@@ -74,6 +75,7 @@ struct hold_it {  // granted: valid until `deadline`
     bool in_doubt = false;
     // The store may keep it until then, by all that was asked of it.
     time_point kept_until{};
+    std::shared_ptr<const backend::bound> bound{};
 };
 struct give_up {
     backend::failure why;  // errc::timed_out is "somebody else has it"

@@ -24,11 +24,6 @@ struct kind_rules {
     line threads = line::one_holds;
     // A thread that holds it by lock() may lock it again.
     bool reentrant = false;
-    // A message wakes all who wait, in the same order each time, and only some of them are served.
-    bool wakes_all = false;
-    // Clients of other makes take it away by an ordinary command, as Redisson does with forceUnlock. The
-    // store is asked before one thread passes it on to the next.
-    bool taken_by_force = false;
     bool fenced = false;      // each grant gives a fence
     bool keeps_line = false;  // the store hands it to the first in line
     // So many permits can be acquired at a time. More than one: it is a semaphore.
@@ -44,50 +39,36 @@ inline constexpr std::array kind_table{
                .belongs_to = family::string,
                .fenced = true,
                .keeps_line = true},
-    kind_rules{.of = kind::recursive,
-               .name = "recursive_mutex",
-               .belongs_to = family::hash,
-               .reentrant = true,
-               .wakes_all = true,
-               .taken_by_force = true},
+    kind_rules{
+        .of = kind::recursive, .name = "recursive_mutex", .belongs_to = family::hash, .reentrant = true},
     kind_rules{.of = kind::recursive_fenced,
                .name = "fenced_mutex",
                .belongs_to = family::hash,
                .reentrant = true,
-               .wakes_all = true,
-               .taken_by_force = true,
                .fenced = true},
     kind_rules{.of = kind::fair,
                .name = "fair_mutex",
                .belongs_to = family::hash,
                .threads = line::all_ask,
                .reentrant = true,
-               .taken_by_force = true,
                .keeps_line = true},
     kind_rules{.of = kind::shared_read,
                .name = "shared_mutex",
                .belongs_to = family::shared,
                .threads = line::all_ask,
-               .reentrant = true,
-               .taken_by_force = true},
-    kind_rules{.of = kind::shared_write,
-               .name = "shared_mutex",
-               .belongs_to = family::shared,
-               .reentrant = true,
-               .wakes_all = true,
-               .taken_by_force = true},
+               .reentrant = true},
+    kind_rules{
+        .of = kind::shared_write, .name = "shared_mutex", .belongs_to = family::shared, .reentrant = true},
     kind_rules{.of = kind::semaphore,
                .name = "counting_semaphore",
                .belongs_to = family::semaphore,
                .threads = line::one_asks,
-               .wakes_all = true,
                .most_permits = 1'000'000'000},
     // Each permit has an id, which the store writes down.
     kind_rules{.of = kind::permit_semaphore,
                .name = "permit_semaphore",
                .belongs_to = family::semaphore,
                .threads = line::one_asks,
-               .wakes_all = true,
                .most_permits = 1'000},
     kind_rules{.of = kind::latch, .name = "latch", .belongs_to = family::latch, .threads = line::all_ask},
 };

@@ -1,6 +1,6 @@
 // Whether a lock that a thread gives back may go to the next thread of the same client, without a release
 // and a new grant. Saves two round trips, or one where the store is asked before
-// (kind_rules::taken_by_force); bounded, so that other processes get their turn, and only while the grant of
+// (store::taken_by_force); bounded, so that other processes get their turn, and only while the grant of
 // the store is fresh, so that the next holder finds nearly the whole lease.
 #pragma once
 

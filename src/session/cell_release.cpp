@@ -101,7 +101,7 @@ void cell::release_later(const std::shared_ptr<hold_of_one>& h, callback<void(re
 }
 
 bool cell::wants_word(const std::shared_ptr<tenancy>& t, time_point now) {
-    if (!engine::rules_of(key_.of).taken_by_force || !core_->usable()) return false;
+    if (!core_->usable() || !core_->store().taken_by_force(key_.of)) return false;
     base::guard lock(mutex_);
     const auto* const here = occupied_by(t);
     return here != nullptr && here->holds == 1 && t->valid() && heir_of(*here, now) != nullptr;
@@ -159,13 +159,14 @@ std::shared_ptr<waiter> cell::heir_of(const occupancy& from, time_point now) {
 // The next thread in line has the lock from now on, with what is left of the lease; the store is not told.
 // Returns that thread, which is to be called; empty if it must be released.
 std::shared_ptr<waiter> cell::pass_on(occupancy& from, word of_store, time_point now) {
-    if (engine::rules_of(key_.of).taken_by_force && of_store == word::none) return nullptr;
+    if (core_->store().taken_by_force(key_.of) && of_store == word::none) return nullptr;
     auto next = heir_of(from, now);
     tenancy& t = *from.lease;
     if (!next || !t.move_to(lease_state::released)) return nullptr;
     // The store gives fences in steps that leave room for these.
     const auto token = t.token == fence::none ? t.token : static_cast<fence>(to_number(t.token) + 1);
-    const auto successor = std::make_shared<tenancy>(key_, t.owner, t.terms(), token, t.deadline(), now);
+    const auto successor =
+        std::make_shared<tenancy>(key_, t.owner, t.terms(), token, t.own_deadline(), now, t.bound);
     successor->acks = t.acks;
     successor->grant = t.grant;
     ++successor->grant.turns;

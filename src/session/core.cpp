@@ -28,12 +28,14 @@ constexpr io::notifier::limits for_other_calls{1, observe::bus::most_queued};
 std::shared_ptr<core> core::open(config settings, const store_opener& opener) {
     std::shared_ptr<core> c(new core(std::move(settings)));
     c->store_ = opener(*c);
+    c->gives_ = c->store_->has().gives;
+    if (c->store_->has().counted_by == backend::lease_clock::of_this_host) c->trust_.drift = 0;
     return c;
 }
 
 core::core(config s)
     : settings(std::move(s)),
-      trust{settings.drift, settings.margin},
+      trust_{settings.drift, settings.margin},
       reactor_(std::make_unique<io::reactor>()),
       losses_(
           *reactor_, settings.slow_callback, [this] { tell_slow(); }, for_losses),
@@ -156,8 +158,9 @@ void core::began(const std::shared_ptr<tenancy>& t, boot_clock::duration waited)
 void core::begin_renewal(const std::shared_ptr<tenancy>& t) {
     t->id = next_id_++;
     leases_.emplace(t->id, t);
-    timetable_.add(t->id, t->deadline(), t->lease(), t->renewed(), t->since);
+    timetable_.add(t->id, t->own_deadline(), t->lease(), t->renewed(), t->since);
     arm();
+    if (t->bound) watch_bound(t->bound);
 }
 
 void core::passed_on(tenancy& t, const std::shared_ptr<tenancy>& next, boot_clock::duration waited) {
@@ -293,7 +296,14 @@ void core::hear_requests_soon() {
 
 time_point core::store_frees(const tenancy& t, time_point now) {
     base::guard lock(mutex_);
-    return std::max(now, t.kept.until(trust, settings.answer_timeout));
+    const auto by_requests = std::max(now, t.kept.until(trust_, settings.answer_timeout));
+    // A client that is closed ends its session.
+    if (!has_store() || store_->has().ends != backend::lease_end::by_session) return by_requests;
+    // The release is repeated until the store has carried it out, or has ended the session of a client that
+    // it does not hear.
+    const engine::lease_request session{now, store_->session_timeout()};
+    return std::max(by_requests,
+                    session.kept_until(trust_, engine::carried_out_within(settings.answer_timeout)));
 }
 
 time_point core::send_by(time_point now, time_point until) const {
@@ -330,8 +340,12 @@ void core::send_undo(const backend::release_request& r, milliseconds lease, bool
             const bool answered =
                 std::holds_alternative<backend::released>(a) || std::holds_alternative<backend::not_held>(a);
             if (round == 0) end_errand();
-            const auto pause = engine::pause_before_undo(round + 1, lease);
-            if ((answered && !insist) || !pause || closed_.load()) return;
+            if (closed_.load()) return;
+            auto pause = engine::pause_before_undo(round + 1, lease);
+            // No time frees it while the session lives.
+            if (!pause && !answered && store_->has().ends == backend::lease_end::by_session)
+                pause = settings.poll_gap;
+            if ((answered && !insist) || !pause) return;
             reactor_->at(engine::later(boot_clock::now(), *pause),
                          [=, this] { send_undo(r, lease, insist, round + 1); });
         });
@@ -426,6 +440,9 @@ void core::on_notice(const backend::notice& n) {
             break;
         case change::quorum_even:
             stands(event_kind::quorum_even, n.detail, {}, event_kind::quorum_even);
+            break;
+        case change::session_lost:
+            lose_all("the session with the store has ended" + (n.detail.empty() ? "" : ": " + n.detail));
             break;
         case change::evicted: give_up(n.owner, n.say_so); break;
     }

@@ -17,6 +17,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -41,11 +42,12 @@ class core : public std::enable_shared_from_this<core> {
     void close();
 
     const config settings;
-    const engine::validity trust;
     observe::counters counts;
 
     [[nodiscard]] backend::store& store() const noexcept { return *store_; }
-    [[nodiscard]] strength gives() const noexcept { return store_->has().gives; }
+    [[nodiscard]] const engine::validity& trust() const noexcept { return trust_; }
+    // Also after close(): leases outlive it.
+    [[nodiscard]] strength gives() const noexcept { return gives_; }
     [[nodiscard]] io::reactor& reactor() noexcept { return *reactor_; }
     // Throws errc::forked in a child process and errc::closed after close().
     void check_usable() const;
@@ -121,7 +123,8 @@ class core : public std::enable_shared_from_this<core> {
     // Something is under way that nobody waits for; close() gives it config::close_timeout.
     void begin_errand();
     void end_errand();
-    // On the reactor thread: false once the client has ended.
+    // False once the client has ended. On the reactor thread, or inside a `call`, the store stays if it is
+    // there.
     [[nodiscard]] bool has_store() const noexcept { return !store_gone_.load(); }
 
     // Takes back an acquisition that was given up, without waiting for it.
@@ -149,6 +152,13 @@ class core : public std::enable_shared_from_this<core> {
     void finish_callbacks(time_point until);
     void tell_slow();
     void begin_renewal(const std::shared_ptr<tenancy>&) REQUIRES(mutex_);
+    // Its leases are lost when it is reached.
+    void watch_bound(const std::shared_ptr<const backend::bound>&) REQUIRES(mutex_);
+    void look_at_bound(const std::shared_ptr<const backend::bound>&);
+    // The time of the lease is over. The lock is released where the store would keep it.
+    void end_in_time(const std::shared_ptr<tenancy>& t, const std::string& why);
+    // The session with the store has ended, and with it all leases.
+    void lose_all(const std::string& why);
     void tick();
     void arm() REQUIRES(mutex_);
     struct renewal_round;
@@ -176,6 +186,8 @@ class core : public std::enable_shared_from_this<core> {
     void send_undo(const backend::release_request& r, milliseconds lease, bool insist, unsigned round);
 
     const std::uint64_t forked_ = base::fork_generation();
+    engine::validity trust_;  // this and the next are set before there is a lease
+    strength gives_{};
     std::atomic<bool> hears_requests_{false};  // or is about to see to it
     std::atomic<bool> closed_{false};
     std::atomic<time_point> waits_until_{time_point::max()};
@@ -197,6 +209,7 @@ class core : public std::enable_shared_from_this<core> {
     io::timer_id timer_ GUARDED_BY(mutex_);
     std::map<event_kind, event> standing_ GUARDED_BY(mutex_);  // true until something else is
     std::size_t errands_ GUARDED_BY(mutex_) = 0;
+    std::set<std::shared_ptr<const backend::bound>> bounds_ GUARDED_BY(mutex_);  // one timer each
     std::map<backend::lock_key, std::weak_ptr<cell>> cells_ GUARDED_BY(mutex_);
     std::uint64_t cell_lookups_ GUARDED_BY(mutex_) = 0;  // now and then the expired ones are swept out
 };

@@ -1,5 +1,4 @@
 // The renewals of a client: when they are due, what is asked of the store, and what its answers mean.
-#include "engine/kinds.hpp"
 #include "session/ask.hpp"
 #include "session/core.hpp"
 
@@ -14,9 +13,7 @@ namespace holdfast::session {
 
 namespace {
 
-// What a script renews without holding up the server's other clients, and how many of them are under way.
-constexpr std::size_t renewals_at_a_time = 100;
-constexpr int renewals_in_flight = 4;
+constexpr int renewals_in_flight = 4;  // calls of store::renew
 
 // A renewal for so short a time only asks: a lease that is not to be renewed ends when it would have.
 constexpr milliseconds lengthens_nothing{1};
@@ -46,12 +43,12 @@ void core::confirm(const std::shared_ptr<tenancy>& t, time_point until,
 }
 
 void core::ask_whether_held(const std::shared_ptr<tenancy>& t) {
-    if (!engine::rules_of(t->key.of).taken_by_force) return;
     std::shared_ptr<tenancy> holder;
     {
         base::guard lock(mutex_);
         holder = last_heir(t);
         if (!leases_.contains(holder->id)) return;  // it is given back: the message may be our own release's
+        if (!store_->taken_by_force(t->key.of)) return;
         const bool under_way = holder->asked != tenancy::question::none;
         holder->asked = under_way ? tenancy::question::once_more : tenancy::question::once;
         if (under_way) return;
@@ -93,7 +90,7 @@ void core::keep_renewed(const std::shared_ptr<tenancy>& t, milliseconds lease) {
     t->keep_renewed(lease);
     base::guard lock(mutex_);
     if (!leases_.contains(t->id)) return;  // lost meanwhile
-    timetable_.add(t->id, t->deadline(), t->lease(), true, boot_clock::now());
+    timetable_.add(t->id, t->own_deadline(), t->lease(), true, boot_clock::now());
     arm();
 }
 
@@ -101,7 +98,7 @@ void core::let_expire(const std::shared_ptr<tenancy>& t) {
     t->renew_no_more();
     base::guard lock(mutex_);
     if (!leases_.contains(t->id)) return;
-    timetable_.add(t->id, t->deadline(), t->lease(), false, boot_clock::now());
+    timetable_.add(t->id, t->own_deadline(), t->lease(), false, boot_clock::now());
     arm();
 }
 
@@ -135,14 +132,14 @@ void core::tick() {
                 due.push_back(std::move(t));
             } else {
                 // Its unlock() can never come. It is not renewed, and so it ends.
-                timetable_.add(id, t->deadline(), t->lease(), false, boot_clock::now());
+                timetable_.add(id, t->own_deadline(), t->lease(), false, boot_clock::now());
                 gone.push_back(std::move(t));
             }
         }
         armed_for_ = time_point::max();
         arm();
     }
-    for (const auto& t : over) lose(t, why_over(*t));
+    for (const auto& t : over) end_in_time(t, why_over(*t));
     for (const auto& t : gone) {
         tell(event_kind::holder_gone, &t->key.name,
              "the thread that locked it has ended; it is not renewed any more");
@@ -152,6 +149,48 @@ void core::tick() {
         endanger(t, {});
     }
     if (!due.empty()) renew(std::move(due));
+}
+
+// --- what ends leases together ----------------------------------------------------------------------
+
+// A bound moves without notice, and many leases share one: so the timer looks where it stands when it was to
+// be reached.
+void core::watch_bound(const std::shared_ptr<const backend::bound>& b) {
+    if (!bounds_.insert(b).second) return;
+    reactor_->at(b->until(), [this, b] { look_at_bound(b); });
+}
+
+void core::look_at_bound(const std::shared_ptr<const backend::bound>& b) {
+    if (!has_store()) return;
+    std::vector<std::shared_ptr<tenancy>> over;
+    {
+        base::guard lock(mutex_);
+        bounds_.erase(b);
+        const bool reached = b->until() <= boot_clock::now();
+        bool in_use = false;
+        for (const auto& [id, t] : leases_) {
+            if (t->bound != b) continue;
+            in_use = true;
+            if (reached) over.push_back(t);
+        }
+        if (in_use && !reached) watch_bound(b);
+    }
+    for (const auto& t : over)
+        end_in_time(t, "the store could not be asked in time whether it is still held");
+}
+
+void core::lose_all(const std::string& why) {
+    std::vector<std::shared_ptr<tenancy>> all;
+    {
+        base::guard lock(mutex_);
+        for (const auto& [id, t] : leases_) all.push_back(t);
+    }
+    for (const auto& t : all) (void)lose(t, why);
+}
+
+void core::end_in_time(const std::shared_ptr<tenancy>& t, const std::string& why) {
+    if (lose(t, why) && store_->has().ends == backend::lease_end::by_session)
+        undo(t->key, t->owner, t->lease(), t->stray);
 }
 
 // Leases that are due together, asked for a script's worth at a time: the server's other clients get their
@@ -177,12 +216,13 @@ void core::renew(std::vector<std::shared_ptr<tenancy>> due) {
 
 void core::renew_some(const std::shared_ptr<renewal_round>& all) {
     if (!has_store() || all->sent == all->due.size()) return;
+    const std::size_t at_a_time = store_->has().renewals_at_a_time;
     const auto from = all->sent;
-    const auto to = std::min(from + renewals_at_a_time, all->due.size());
+    const auto to = std::min(from + at_a_time, all->due.size());
     all->sent = to;
     send_renewals({all->due.data() + from, to - from}, {}, boot_clock::now() + settings.answer_timeout,
-                  [this, all](const renew_answers&) {
-                      if (all->due.size() > renewals_in_flight * renewals_at_a_time)
+                  [this, all, at_a_time](const renew_answers&) {
+                      if (all->due.size() > renewals_in_flight * at_a_time)
                           reactor_->post([this, all] { renew_some(all); });
                   });
 }
@@ -233,9 +273,9 @@ void core::on_renewed(const sent_renewal& sent, const backend::renew_answer& ans
         base::guard lock(mutex_);
         auto holder = last_heir(sent.of);
         if (std::holds_alternative<backend::unknown>(answer))
-            holder->kept.not_answered(sent.asked, trust, settings.answer_timeout);
+            holder->kept.not_answered(sent.asked, trust_, settings.answer_timeout);
         else
-            holder->kept.carried_out(sent.asked, trust, now);
+            holder->kept.carried_out(sent.asked, trust_, now);
         if (not_held) holder->disowned = true;
         return holder;
     }();
@@ -245,10 +285,10 @@ void core::on_renewed(const sent_renewal& sent, const backend::renew_answer& ans
         {
             // Together: a tick in between would end by the timetable what has just been renewed.
             base::guard lock(mutex_);
-            if (!t->extend(sent.asked.for_at_most(yes->lease), trust, boot_clock::now())) return;
+            if (!t->extend(sent.asked.for_at_most(yes->lease), trust_, boot_clock::now())) return;
             t->refusal.reset();
             if (yes->lease < sent.asked.lease()) timetable_.gives_less(t->id, yes->lease);
-            timetable_.renewed(t->id, t->deadline(), now);
+            timetable_.renewed(t->id, t->own_deadline(), now);
             arm();
         }
         if (t->move_to(lease_state::held))
@@ -260,7 +300,7 @@ void core::on_renewed(const sent_renewal& sent, const backend::renew_answer& ans
         (void)lose(t, "the store says that it is not held any more");
         return;
     }
-    if (sent.asked.deadline(trust) <= t->deadline()) return;  // another has worked: all is well
+    if (sent.asked.deadline(trust_) <= t->own_deadline()) return;  // another has worked: all is well
     const auto* const refusal = std::get_if<backend::refused>(&answer);
     endanger(t, refusal != nullptr ? refusal->why() : std::get<backend::unknown>(answer));
     base::guard lock(mutex_);

@@ -150,16 +150,16 @@ void pursuit::begin_contest() {
     engine::acquire_settings rules;
     rules.lease = me_->wants.lease;
     rules.replicas = me_->wants.replicas.at_least;
-    rules.trust = core_.trust;
+    rules.trust = core_.trust();
     rules.once = !how_.give_up_at;
     rules.give_up_at = how_.give_up_at.value_or(time_point::max());
-    rules.listen = !how_.poll && !store.has().votes;
-    if (engine::rules_of(key.of).wakes_all) {
+    rules.listen = !how_.poll && store.has().ask_every == milliseconds{0};
+    if (store.wakes_all(key.of)) {
         rules.stagger =
             std::chrono::duration_cast<boot_clock::duration>(store.statistics().round_trip * base::jitter());
     }
     rules.poll_gap = settings.poll_gap;
-    rules.silent_poll = settings.silent_poll;
+    rules.silent_poll = std::max(settings.silent_poll, store.has().ask_every);
     if (store.has().votes) {
         // The store says how long to stay away, so that two who split the votes do not meet again.
         const auto far = std::chrono::ceil<std::chrono::milliseconds>(8 * store.statistics().round_trip);
@@ -248,10 +248,10 @@ std::optional<pursuit::outcome> pursuit::obey(engine::acquire_action action, tim
 
 std::shared_ptr<hold> pursuit::settle(const engine::hold_it& grant, time_point now) {
     const auto t = std::make_shared<tenancy>(cell_->key_, std::move(contest_->request.owner), me_->wants,
-                                             grant.token, grant.deadline, now);
+                                             grant.token, grant.deadline, now, grant.bound);
     t->acks = grant.acks;
     t->kept.at_least_until(grant.kept_until);
-    t->grant = {now, grant.deadline};
+    t->grant = {now, t->deadline()};
     t->stray = grant.stray;
     t->home = cell_;
     t->watch = std::move(contest_->watch);

@@ -38,12 +38,13 @@ struct thread_mark {
 class tenancy {
   public:
     tenancy(backend::lock_key k, owner_id o, const engine::lease_terms& terms, fence f, time_point until,
-            time_point now)
+            time_point now, std::shared_ptr<const backend::bound> with = nullptr)
         : key(std::move(k)),
           owner(std::move(o)),
           token(f),
           since(now),
           replicas(terms.replicas),
+          bound(std::move(with)),
           lease_(terms.lease.count()),
           renewed_(terms.renewed),
           deadline_(count(until)) {}
@@ -52,7 +53,9 @@ class tenancy {
     const owner_id owner;
     const fence token;
     const time_point since;
-    const replication replicas;           // who must have its renewals
+    const replication replicas;  // who must have its renewals
+    const std::shared_ptr<const backend::bound>
+        bound;                            // it ends with this; empty: only with its own deadline
     std::uint32_t acks = 0;               // of the grant; set before anybody else sees it
     std::uint64_t id = 0;                 // in the timetable; set before anybody else sees it
     engine::shared_grant grant;           // set likewise
@@ -86,6 +89,11 @@ class tenancy {
     void renew_no_more() noexcept { renewed_.store(false, std::memory_order_release); }
 
     [[nodiscard]] time_point deadline() const noexcept {
+        const auto own = own_deadline();
+        return bound ? std::min(own, bound->until()) : own;
+    }
+    // Without the bound.
+    [[nodiscard]] time_point own_deadline() const noexcept {
         return time_point{boot_clock::duration{deadline_.load(std::memory_order_acquire)}};
     }
     [[nodiscard]] lease_state state() const noexcept {
@@ -104,6 +112,7 @@ class tenancy {
 
     // This renewal has worked. False if the deadline had passed before: then nothing revives the lease.
     bool extend(const engine::lease_request& worked, const engine::validity& trust, time_point now) noexcept {
+        if (deadline() <= now) return false;
         const auto until = worked.deadline(trust);
         auto old = deadline_.load(std::memory_order_acquire);
         do {

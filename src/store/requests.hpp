@@ -1,6 +1,8 @@
 // What a store is asked about a lock, and what it answers.
 #pragma once
 
+#include "store/bound.hpp"
+
 #include <holdfast/callback.hpp>
 #include <holdfast/error.hpp>
 #include <holdfast/kind.hpp>
@@ -9,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -84,12 +87,14 @@ struct granted {
     // The store may keep the lock for this long from the answer, where that is more than the lease, because
     // it was handed over before.
     milliseconds kept_for{0};
+    // The lease ends with this, whatever its own deadline is. Empty: only its deadline counts.
+    std::shared_ptr<const backend::bound> bound{};
 };
 struct busy {
     std::string holder;                      // as the store writes it; may be empty
     std::optional<milliseconds> look_again;  // it cannot be free earlier unless a message says so
     // A message with this ticket grants the lock without another question, for `handed_lease` from the moment
-    // this attempt was sent. Empty: a message only means "try again".
+    // this attempt was sent. Empty: a message only means "try again", as always where leases have a bound.
     std::string ticket;
     milliseconds handed_lease{0};
 };

@@ -41,9 +41,29 @@ class watch_handle {
     virtual ~watch_handle() = default;
 };
 
+// What ends a lease that is not released.
+enum class lease_end {
+    by_time,     // the store does, by its clock
+    by_session,  // the store does when the client's session ends; a lease whose ttl is over is released by
+                 // the client
+};
+
+// Whose clock counts a lease.
+enum class lease_clock {
+    of_a_server,   // leases are shortened by config::drift
+    of_this_host,  // the same as that of its clients
+};
+
 // What the client must know of a store. Constant while the store is open.
 struct capabilities {
     strength gives = strength::single;
+    lease_end ends = lease_end::by_time;
+    lease_clock counted_by = lease_clock::of_a_server;
+    // Zero: the store tells waiters by messages when to try again (`watch`). More: it has none, and a waiter
+    // asks this often.
+    milliseconds ask_every{0};
+    // Renewals that go into one call of `renew`: as many as keep no other client of the server waiting.
+    std::uint32_t renewals_at_a_time = 100;
     bool replicas = false;  // can say how many replicas have a grant
     // A grant with a fence leaves room for so many fences, the first of them its own: a client passes the
     // lock on from thread to thread with consecutive ones. 1: it is not passed on.
@@ -62,9 +82,10 @@ struct notice {
         failed_over,       // another server is the master now; it may lack what was granted last
         eviction_risk,     // the server drops keys when its memory is full
         no_channel_right,  // messages cannot be used; waiters poll
-        evicted,      // an operator asks the holder to give up: `owner`, or each lease whose owner begins
-                      // with `owner` and "*". See inspection::ask_to_give_up
-        quorum_weak,  // see event_kind
+        evicted,       // an operator asks the holder to give up: `owner`, or each lease whose owner begins
+                       // with `owner` and "*". See inspection::ask_to_give_up
+        session_lost,  // by a store whose leases end with the session: all of them have ended
+        quorum_weak,   // see event_kind
         quorum_whole,
         quorum_double,
         quorum_even,
@@ -125,6 +146,17 @@ class store {
     // Lends the calling thread to the store's I/O until `me` is unparked or `until` has come. May return
     // earlier: the caller looks for itself.
     virtual void run_io(base::parker& me, time_point until) = 0;
+
+    // Where leases end with the session: how long after the client's last word the store ends it at most.
+    [[nodiscard]] virtual milliseconds session_timeout() const noexcept { return milliseconds{0}; }
+
+    // A message about a lock of this kind wakes all its waiters, in the same order each time, and only some
+    // of them are served: each pauses for a random time before it tries again.
+    [[nodiscard]] virtual bool wakes_all(kind) const noexcept { return false; }
+
+    // Clients of other makes take a lock of this kind from its holder by an ordinary command: the store is
+    // asked before one thread hands it off to the next.
+    [[nodiscard]] virtual bool taken_by_force(kind) const noexcept { return false; }
 
     // Locks with the same number are in one place, and out of reach together.
     [[nodiscard]] virtual std::uint32_t shard_of(const lock_key&) const { return 0; }

@@ -9,8 +9,10 @@ namespace holdfast::contract {
 TEST_P(lock_contract, leases_that_are_out_when_their_client_ends_are_lost) {
     auto held = lock_of(a())->acquire();
     const auto told = held.lost();
+    const auto promised = held.strength();
     a_leaves();
     EXPECT_FALSE(held.valid());
+    EXPECT_EQ(held.strength(), promised);
     EXPECT_EQ(held.state(), lease_state::lost);
     EXPECT_TRUE(told.stop_requested()) << "its destructor runs the callbacks that are due";
     EXPECT_EQ(held.remaining(), 0ns);

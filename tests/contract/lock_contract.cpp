@@ -1,5 +1,7 @@
 #include "contract/lock_contract.hpp"
 
+#include "contract/session_store.hpp"
+
 #include <array>
 
 namespace holdfast::contract {
@@ -32,6 +34,7 @@ std::string name_of(const subject& s) {
         case store_kind::redis: return on("redis_");
         case store_kind::cluster: return on("cluster_");
         case store_kind::redlock: return on("redlock_");
+        case store_kind::session: return on("session_");
         case store_kind::local: break;
     }
     return on("local_");
@@ -39,9 +42,17 @@ std::string name_of(const subject& s) {
 
 std::vector<subject> subjects_of(std::initializer_list<lock_kind> kinds) {
     std::vector<subject> all;
-    for (const auto store : {store_kind::redis, store_kind::local}) {
-        for (const auto kind : kinds) all.push_back({store, kind});
+    for (const auto store : {store_kind::redis, store_kind::local, store_kind::session}) {
+        for (const auto kind : kinds) {
+            if (store != store_kind::session || kind != lock_kind::fair_mutex) all.push_back({store, kind});
+        }
     }
+    return all;
+}
+
+std::vector<subject> subjects_in_line(std::initializer_list<lock_kind> kinds) {
+    auto all = subjects_of(kinds);
+    std::erase_if(all, [](const subject& s) { return s.store == store_kind::session; });
     return all;
 }
 
@@ -122,7 +133,8 @@ std::vector<test::redis_server*> lock_contract::servers() const {
         case store_kind::redlock:
             for (auto& m : members()) all.push_back(&m);
             break;
-        case store_kind::local: break;
+        case store_kind::local:
+        case store_kind::session: break;
     }
     return all;
 }
@@ -135,6 +147,7 @@ std::vector<std::string> lock_contract::keys() const {
 }
 
 void lock_contract::SetUp() {
+    add_session_store();
     for (auto* const one : servers()) one->command({"FLUSHALL"});
     a_ = another_client();
     b_ = another_client();
@@ -160,7 +173,10 @@ config of_all(std::span<test::redis_server> members, const std::string& database
 config lock_contract::settings() const {
     if (on_redlock()) return of_all(members(), "");
     config c;
-    c.url = on_cluster() ? cluster().url() : on_redis() ? server().url() : "local:contract";
+    c.url = on_cluster()   ? cluster().url()
+            : on_redis()   ? server().url()
+            : by_session() ? "session:contract"
+                           : "local:contract";
     return c;
 }
 
@@ -247,11 +263,11 @@ bool lock_contract::nothing_is_left(const lock_name& name) {
 
 INSTANTIATE_TEST_SUITE_P(on, lock_contract, ::testing::ValuesIn(all_subjects()), suffix);
 INSTANTIATE_TEST_SUITE_P(on, mutex_contract,
-                         ::testing::ValuesIn(subjects_of({lock_kind::mutex, lock_kind::mutex_fenced})),
+                         ::testing::ValuesIn(subjects_in_line({lock_kind::mutex, lock_kind::mutex_fenced})),
                          suffix);
 INSTANTIATE_TEST_SUITE_P(on, line_contract,
-                         ::testing::ValuesIn(subjects_of({lock_kind::mutex, lock_kind::mutex_fenced,
-                                                          lock_kind::fair_mutex})),
+                         ::testing::ValuesIn(subjects_in_line({lock_kind::mutex, lock_kind::mutex_fenced,
+                                                               lock_kind::fair_mutex})),
                          suffix);
 INSTANTIATE_TEST_SUITE_P(on, turns_contract,
                          ::testing::ValuesIn(subjects_anywhere(

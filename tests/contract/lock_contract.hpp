@@ -33,7 +33,7 @@ using test::eventually;
 using test::in_background;
 using test::patience;
 
-enum class store_kind { redis, cluster, redlock, local };
+enum class store_kind { redis, cluster, redlock, local, session };
 enum class lock_kind {
     mutex,
     mutex_fenced,
@@ -60,6 +60,8 @@ struct subject {
 [[nodiscard]] std::vector<subject> subjects_with_all_kinds();  // of a store that has them
 // Those of one store, which hold for all locks there are.
 [[nodiscard]] std::vector<subject> subjects_of(std::initializer_list<lock_kind> kinds);
+// Of stores that keep a line of waiters.
+[[nodiscard]] std::vector<subject> subjects_in_line(std::initializer_list<lock_kind> kinds);
 // And of several servers together, which know the mutex, and no line of waiters.
 [[nodiscard]] std::vector<subject> subjects_anywhere(std::initializer_list<lock_kind> kinds);
 // A cluster is Redis with its keys in several places: one kind of each sort shows what that changes.
@@ -104,6 +106,8 @@ class lock_contract : public ::testing::TestWithParam<subject> {
     }
     [[nodiscard]] bool on_cluster() const { return GetParam().store == store_kind::cluster; }
     [[nodiscard]] bool on_redlock() const { return GetParam().store == store_kind::redlock; }
+    // Its leases end with the client's session, and waiters receive no messages: see session_store.hpp.
+    [[nodiscard]] bool by_session() const { return GetParam().store == store_kind::session; }
     [[nodiscard]] bool is(std::initializer_list<lock_kind> kinds) const {
         return std::find(kinds.begin(), kinds.end(), GetParam().lock) != kinds.end();
     }
@@ -112,7 +116,7 @@ class lock_contract : public ::testing::TestWithParam<subject> {
     // cluster.
     [[nodiscard]] bool takes_any_name() const { return !on_cluster() || is_mutex(); }
     [[nodiscard]] bool keeps_line() const {
-        return !on_redlock() && (is_mutex() || is({lock_kind::fair_mutex}));
+        return !on_redlock() && !by_session() && (is_mutex() || is({lock_kind::fair_mutex}));
     }
     [[nodiscard]] bool has_fence() const { return is({lock_kind::mutex_fenced, lock_kind::fenced_mutex}); }
 

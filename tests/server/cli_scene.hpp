@@ -7,9 +7,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,16 +75,34 @@ inline pid_t pid_told(child_process& command, const std::string& name) {
     return std::stoi(command.output().substr(command.output().find(name + ": ") + name.size() + 2));
 }
 
-// It is dead; a zombie is, too, unless only its main thread has ended.
+// The kernel is ending it.
+inline bool is_exiting(pid_t pid) {
+    constexpr unsigned long pf_exiting = 4;
+    std::ifstream about{"/proc/" + std::to_string(pid) + "/stat"};
+    std::string text;
+    std::getline(about, text);
+    std::istringstream behind_its_name{text.substr(text.rfind(')') + 1)};
+    std::string skipped;
+    for (int i = 0; i < 6; ++i) behind_its_name >> skipped;  // state, ppid, pgrp, session, tty, tpgid
+    unsigned long flags = 0;
+    return behind_its_name >> flags && (flags & pf_exiting) != 0;
+}
+
+// It runs none of its own code any more: it is dead, a zombie (unless only its main thread has ended), or KILL
+// has reached it and it waits for a processor to end on.
 inline bool is_dead(pid_t pid) {
     std::ifstream about{"/proc/" + std::to_string(pid) + "/status"};
     bool zombie = false;
+    bool killed = false;
     int threads = 0;
     for (std::string line; std::getline(about, line);) {
-        if (line.starts_with("State:")) zombie = line.find("\tZ") != std::string::npos;
-        if (line.starts_with("Threads:")) threads = std::stoi(line.substr(std::string{"Threads:"}.size()));
+        const auto value = line.substr(std::min(line.find(':') + 1, line.size()));
+        if (line.starts_with("State:")) zombie = value.find('Z') != std::string::npos;
+        if (line.starts_with("Threads:")) threads = std::stoi(value);
+        if (line.starts_with("SigPnd:") || line.starts_with("ShdPnd:"))
+            killed = killed || (std::stoull(value, nullptr, 16) >> (SIGKILL - 1) & 1) != 0;
     }
-    return threads == 0 || (zombie && threads == 1);
+    return threads == 0 || (zombie && threads == 1) || killed || is_exiting(pid);
 }
 
 }  // namespace holdfast::test::cli

@@ -12,8 +12,8 @@ class full_memory : public ::testing::Test {
 
     using lock_type = std::remove_reference_t<decltype(Kind::make(std::declval<client&>(), ""))>;
     redis_server server;
-    client c{settings(server.url(), 600ms)};
-    client d{settings(server.url(), 600ms)};
+    client c{settings(server.url(), 600ms * slower)};
+    client d{settings(server.url(), 600ms * slower)};
     lock_type lock = Kind::make(c, "job");
     lock_type others = Kind::make(d, "job");
 };

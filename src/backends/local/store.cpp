@@ -4,6 +4,7 @@
 #include "base/clock.hpp"
 #include "base/parker.hpp"
 #include "base/random.hpp"
+#include "engine/kinds.hpp"
 #include "store/counters.hpp"
 #include "store/inspection.hpp"
 
@@ -19,6 +20,7 @@ namespace {
 using namespace backend;
 
 constexpr capabilities what_we_have{.gives = strength::process_local,
+                                    .counted_by = lease_clock::of_this_host,
                                     .fences_per_grant = space::fences_per_grant};
 
 class watch_entry final : public watch_handle {
@@ -104,6 +106,8 @@ class local_store final : public store, public counters, public inspection {
                          {{"nothing-to-examine", severity::ok, "local",
                            "this store has no server that could be examined", "", "", promise::none}}});
     }
+    // By another client's evict.
+    bool taken_by_force(kind k) const noexcept override { return engine::rules_of(k).reentrant; }
     void run_io(base::parker& me, time_point until) override { me.park_until(until); }
     void abandon() noexcept override {}
     counters* as_counters() noexcept override { return this; }

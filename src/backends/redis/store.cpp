@@ -15,6 +15,7 @@
 #include "backends/redis/wake_boards.hpp"
 #include "base/clock.hpp"
 #include "base/text.hpp"
+#include "engine/kinds.hpp"
 #include "engine/resend.hpp"
 #include "io/drivable.hpp"
 #include "io/reactor.hpp"
@@ -133,6 +134,13 @@ class redis_store final : public store,
         return purpose_of_own_key(name.str());
     }
     std::uint32_t shard_of(const lock_key& key) const override { return db_->slot_of(key.name.str()); }
+    // Redisson's channels have a message for all waiters; those of a mutex and of a fair line name one.
+    bool wakes_all(kind k) const noexcept override {
+        return k == kind::recursive || k == kind::recursive_fenced || k == kind::shared_write ||
+               k == kind::semaphore || k == kind::permit_semaphore;
+    }
+    // By Redisson's forceUnlock.
+    bool taken_by_force(kind k) const noexcept override { return engine::rules_of(k).reentrant; }
 
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
         if (too_old_.load(std::memory_order_relaxed)) {

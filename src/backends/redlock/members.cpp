@@ -128,6 +128,7 @@ void members::on_notice(std::size_t i, const notice& n) {
         case change::eviction_risk: return tell_({.what = n.what, .detail = of_member()});
         case change::evicted: return tell_(n);  // the lock of all members
         case change::no_channel_right:          // nobody listens
+        case change::session_lost:              // members have none
         case change::quorum_weak:
         case change::quorum_whole:
         case change::quorum_double:

@@ -124,6 +124,8 @@ class redlock_store final : public store, public inspection {
     }
 
     std::string_view unsupported(kind k) const noexcept override { return why_unsupported(k); }
+    // By Redisson's forceUnlock on each member.
+    bool taken_by_force(kind k) const noexcept override { return k == kind::recursive; }
     std::string_view reserved_for(const lock_name& name) const override {
         return members_->store(0).reserved_for(name);
     }
@@ -208,7 +210,7 @@ class redlock_store final : public store, public inspection {
         return {};
     }
 
-    capabilities has_{.gives = strength::quorum, .votes = true};
+    capabilities has_{.gives = strength::quorum, .ask_every = milliseconds{1}, .votes = true};
     const std::shared_ptr<members> members_;
     const std::shared_ptr<round_timeouts> timeouts_;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/parker.hpp"
+#include "engine/kinds.hpp"
 #include "session/cell.hpp"
 #include "session/core.hpp"
 #include "store/counters.hpp"
@@ -81,6 +82,16 @@ class told_store final : public backend::store, public backend::counters, public
         const std::lock_guard hold{mutex_};
         on_hear_requests_ = std::move(call);
     }
+    // The next n.
+    void refuses_releases(int n) {
+        const std::lock_guard hold{mutex_};
+        refusals_ = n;
+    }
+    [[nodiscard]] std::size_t most_renewals_in_a_call() {
+        const std::lock_guard hold{mutex_};
+        return most_in_a_call_;
+    }
+    [[nodiscard]] int watches_ever() const noexcept { return watches_ever_; }
     // From now on no release is answered.
     void is_silent_to_releases() {
         const std::lock_guard hold{mutex_};
@@ -93,6 +104,9 @@ class told_store final : public backend::store, public backend::counters, public
         const std::lock_guard hold{mutex_};
         return owner_id{"me|" + std::to_string(++serial_)};
     }
+    backend::milliseconds session{0};  // what can.ends by_session means; to be set likewise
+    backend::milliseconds session_timeout() const noexcept override { return session; }
+    bool taken_by_force(backend::kind k) const noexcept override { return engine::rules_of(k).reentrant; }
     void attempt(const backend::attempt_request& what, backend::time_point,
                  backend::handler<backend::attempt_answer> done) override {
         backend::attempt_answer a = backend::granted{what.lease};
@@ -111,19 +125,30 @@ class told_store final : public backend::store, public backend::counters, public
         {
             const std::lock_guard hold{mutex_};
             at_once = at_once_;
+            most_in_a_call_ = std::max(most_in_a_call_, all.size());
             renewals_.push_back({all.front(), at_once ? nullptr : std::move(done)});
         }
         changed_.notify_all();
-        if (at_once) done({backend::renewed{all.front().lease}});
+        if (!at_once) return;
+        std::vector<backend::renew_answer> yes;
+        for (const auto& r : all) yes.emplace_back(backend::renewed{r.lease});
+        done(std::move(yes));
     }
     void release(const backend::release_request&, backend::time_point,
                  backend::handler<backend::release_answer> done) override {
         std::function<void()> seen;
+        bool refuses = false;
         {
             const std::lock_guard hold{mutex_};
             if (silent_) return unanswered_.push_back(std::move(done));
             seen = on_release_;
+            if (refusals_ > 0) {
+                --refusals_;
+                seen = nullptr;
+                refuses = true;
+            }
         }
+        if (refuses) return done(backend::refused{{errc::busy_server}});
         if (seen) seen();
         done(backend::released{});
     }
@@ -136,6 +161,7 @@ class told_store final : public backend::store, public backend::counters, public
             const std::lock_guard hold{mutex_};
             watching_ = kept;
         }
+        ++watches_ever_;
         (*kept)({backend::watch_event::change::watching, {}});
         return std::make_unique<counted>(watches_);
     }
@@ -187,6 +213,9 @@ class told_store final : public backend::store, public backend::counters, public
     std::function<void()> on_release_;
     std::function<void(const lock_name&)> on_hear_requests_;
     bool silent_ = false;
+    int refusals_ = 0;
+    std::size_t most_in_a_call_ = 0;
+    std::atomic<int> watches_ever_{0};
     std::vector<backend::handler<backend::release_answer>> unanswered_;
     std::shared_ptr<backend::handler<backend::watch_event>> watching_;
     std::atomic<int> watches_{0};

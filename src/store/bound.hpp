@@ -1,0 +1,40 @@
+// How long many leases count at most, together: a client's session with its store, or what a store made of
+// stores has been told by its arbiter.
+#pragma once
+
+#include <holdfast/types.hpp>
+
+#include <atomic>
+
+namespace holdfast::backend {
+
+// The store moves it, forward only, as it learns that its leases are good for longer. Whoever holds such a
+// lease only reads it. Thread-safe.
+class bound {
+  public:
+    using time_point = boot_clock::time_point;
+
+    explicit bound(time_point until) noexcept : until_(count(until)) {}
+    bound(const bound&) = delete;
+    bound& operator=(const bound&) = delete;
+
+    [[nodiscard]] time_point until() const noexcept {
+        return time_point{boot_clock::duration{until_.load(std::memory_order_acquire)}};
+    }
+    // Nothing if it is over, or ends later than `until`: a bound that was reached does not come back.
+    void extend(time_point until, time_point now) noexcept {
+        auto old = until_.load(std::memory_order_acquire);
+        while (old > count(now) && old < count(until) &&
+               !until_.compare_exchange_weak(old, count(until), std::memory_order_acq_rel)) {
+        }
+    }
+    // It is over, whatever was said before.
+    void end() noexcept { until_.store(count(time_point::min()), std::memory_order_release); }
+
+  private:
+    static boot_clock::rep count(time_point t) noexcept { return t.time_since_epoch().count(); }
+
+    std::atomic<boot_clock::rep> until_;
+};
+
+}  // namespace holdfast::backend
