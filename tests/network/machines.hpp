@@ -48,7 +48,7 @@ class machine {
     };
 
     // A command that is carried out on that machine.
-    [[nodiscard]] std::vector<std::string> there(std::vector<std::string> command) const;
+    [[nodiscard]] std::vector<std::string> on_machine(std::vector<std::string> command) const;
     void lay(std::size_t which) const;
 
     std::vector<cable> cables_;

@@ -59,7 +59,7 @@ sockaddr_in place(const std::string& address, std::uint16_t port) {
 
 // A machine with two cables, and letters over them. Over the second all pass, so who gets one of those first
 // knows that an earlier one over the first is not to come.
-class a_cable : public machines_with_clients {
+class machine_cable : public machines_with_clients {
   protected:
     void SetUp() override {
         machines_with_clients::SetUp();
@@ -72,29 +72,29 @@ class a_cable : public machines_with_clients {
                     const auto line = parent.await_line();
                     sockaddr_in from{};
                     if (line == "0" || line == "1")
-                        parent.report(box.send(place(here.at(line == "1"), port), line) ? "sent" : "told");
+                        parent.report(box.send(place(here.at(line == "1"), port), line) ? "sent" : "refused");
                     else if (line == "listen")
-                        parent.report("heard " + box.receive(from));
+                        parent.report("received " + box.receive(from));
                     else
                         return 0;
                 }
             },
             2);
         for (const auto c : {0U, 1U}) {
-            it_says(c);
-            arrives(c);
+            machine_sends(c);
+            we_receive(c);
         }
     }
 
-    void it_says(std::size_t cable) {
-        tell(*far_, std::to_string(cable));
-        EXPECT_TRUE(says(*far_, "sent")) << "it was told";
+    void machine_sends(std::size_t cable) {
+        send_line(*far_, std::to_string(cable));
+        EXPECT_TRUE(reports(*far_, "sent")) << "the machine could not send";
     }
-    void arrives(std::size_t cable) { EXPECT_EQ(box_->receive(at_.at(cable)), std::to_string(cable)); }
-    void we_say(std::size_t cable) { EXPECT_TRUE(box_->send(at_.at(cable), std::to_string(cable))); }
-    void it_hears(std::size_t cable) {
-        tell(*far_, "listen");
-        EXPECT_TRUE(says(*far_, "heard " + std::to_string(cable)));
+    void we_receive(std::size_t cable) { EXPECT_EQ(box_->receive(at_.at(cable)), std::to_string(cable)); }
+    void we_send(std::size_t cable) { EXPECT_TRUE(box_->send(at_.at(cable), std::to_string(cable))); }
+    void machine_receives(std::size_t cable) {
+        send_line(*far_, "listen");
+        EXPECT_TRUE(reports(*far_, "received " + std::to_string(cable)));
     }
 
     std::optional<post_box> box_;
@@ -102,42 +102,42 @@ class a_cable : public machines_with_clients {
     std::array<sockaddr_in, 2> at_{};
 };
 
-TEST_F(a_cable, of_a_machine_that_is_mute_carries_all_to_it_and_nothing_from_it) {
+TEST_F(machine_cable, of_a_mute_machine_carries_only_what_is_sent_to_it) {
     far_->mute();
-    we_say(0);
-    it_hears(0);
-    it_says(0);
-    it_says(1);
-    arrives(1);
+    we_send(0);
+    machine_receives(0);
+    machine_sends(0);
+    machine_sends(1);
+    we_receive(1);
     far_->heal();
-    it_says(0);
-    arrives(0);
+    machine_sends(0);
+    we_receive(0);
 }
 
-TEST_F(a_cable, of_a_machine_that_is_deaf_carries_all_from_it_and_nothing_to_it) {
+TEST_F(machine_cable, of_a_deaf_machine_carries_only_what_it_sends) {
     far_->deafen();
-    it_says(0);
-    arrives(0);
-    we_say(0);
-    we_say(1);
-    it_hears(1);
+    machine_sends(0);
+    we_receive(0);
+    we_send(0);
+    we_send(1);
+    machine_receives(1);
     far_->heal();
-    we_say(0);
-    it_hears(0);
+    we_send(0);
+    machine_receives(0);
 }
 
-TEST_F(a_cable, that_is_pulled_carries_nothing_and_the_others_do) {
+TEST_F(machine_cable, that_is_pulled_carries_nothing_while_the_other_still_does) {
     far_->pull(0);
-    it_says(0);
-    it_says(1);
-    arrives(1);
-    we_say(1);
-    it_hears(1);
+    machine_sends(0);
+    machine_sends(1);
+    we_receive(1);
+    we_send(1);
+    machine_receives(1);
     far_->plug_in(0);
-    it_says(0);
-    arrives(0);
-    we_say(0);
-    it_hears(0);
+    machine_sends(0);
+    we_receive(0);
+    we_send(0);
+    machine_receives(0);
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ inline constexpr milliseconds poll_gap = 500ms;
 // docs/safety.md: what a waiter costs that was given the lock and did not hear of it.
 inline constexpr milliseconds grant_length = 3s;
 // A connection that says nothing for this long is given up, and a new one made.
-inline constexpr milliseconds silence = 1s * slower;
+inline constexpr milliseconds reply_timeout = 1s * slower;
 
 class machines_with_clients : public ::testing::Test {
   protected:
@@ -41,7 +41,7 @@ class machines_with_clients : public ::testing::Test {
     void SetUp() override;
 
     // A server that is reached over all cables.
-    [[nodiscard]] static redis_server::options for_all();
+    [[nodiscard]] static redis_server::options reachable_options();
     // redis://ADDRESS:PORT with the times above.
     [[nodiscard]] static std::string url_of(const std::string& address, std::uint16_t port);
 
@@ -58,27 +58,27 @@ class machines_with_clients : public ::testing::Test {
     //   look      "valid" or "not valid"
     //   renewals  "renewed N" times so far
     //   release   "released", or "not released"
-    static void tell(machine& m, const std::string& what) { m.process().write(what + "\n"); }
+    static void send_line(machine& m, const std::string& what) { m.process().write(what + "\n"); }
     // The number behind the word in what it says next.
-    static std::int64_t number_said(machine& m, const std::string& word, milliseconds within = patience);
-    static moment said(machine& m, const std::string& word, milliseconds within = patience) {
-        return moment{moment::duration{number_said(m, word, within)}};
+    static std::int64_t number_after(machine& m, const std::string& word, milliseconds within = patience);
+    static moment time_of(machine& m, const std::string& word, milliseconds within = patience) {
+        return moment{moment::duration{number_after(m, word, within)}};
     }
-    static bool says(machine& m, const std::string& line, milliseconds within = patience) {
+    static bool reports(machine& m, const std::string& line, milliseconds within = patience) {
         return m.process().wait_for_output(line + "\n", within);
     }
-    static moment take(machine& m) {
-        tell(m, "acquire");
-        return said(m, "got");
+    static moment acquire(machine& m) {
+        send_line(m, "acquire");
+        return time_of(m, "got");
     }
-    static void give_back(machine& m) {
-        tell(m, "release");
-        EXPECT_TRUE(says(m, "released"));
+    static void release(machine& m) {
+        send_line(m, "release");
+        EXPECT_TRUE(reports(m, "released"));
     }
-    static bool believes(machine& m);
+    static bool lease_is_valid(machine& m);
     static std::int64_t renewals(machine& m) {
-        tell(m, "renewals");
-        return number_said(m, "renewed");
+        send_line(m, "renewals");
+        return number_after(m, "renewed");
     }
     // So many more, each of them answered.
     static void await_renewals(machine& m, std::int64_t n) {
@@ -94,9 +94,9 @@ class one_server : public machines_with_clients {
 
     [[nodiscard]] machine client_on_a_machine(milliseconds lease = lease_length) const;
     // So many have bid for the lock.
-    void await_in_line(std::int64_t n);
+    void await_waiters(std::int64_t n);
     // Until when the server keeps the lock, if it hears nothing more.
-    [[nodiscard]] moment kept_until();
+    [[nodiscard]] moment key_expiry();
     redis_server& server() { return *server_; }
 
   private:

@@ -50,7 +50,7 @@ bool works_again(mutex& m) {
     });
 }
 
-TEST(no_descriptor_is_left_for, the_connection_that_waits_for_replicas) {
+TEST(no_descriptor_left, acquire_with_replicas_fails_until_there_is_a_descriptor) {
     redis_server server;
     auto how = settings(server.url());
     how.answer_timeout = 500ms * slower;
@@ -66,7 +66,7 @@ TEST(no_descriptor_is_left_for, the_connection_that_waits_for_replicas) {
     EXPECT_TRUE(works_again(plain));
 }
 
-TEST(no_descriptor_is_left_for, a_client_of_a_redlock) {
+TEST(no_descriptor_left, redlock_client_cannot_be_made_until_there_is_a_descriptor) {
     redis_server one;
     redis_server two;
     redis_server three;
@@ -83,9 +83,9 @@ TEST(no_descriptor_is_left_for, a_client_of_a_redlock) {
     EXPECT_TRUE(works_again(m));
 }
 
-class no_descriptor_is_left_in_a_cluster : public cluster_world {};
+class no_descriptor_left_in_a_cluster : public cluster_world {};
 
-TEST_F(no_descriptor_is_left_in_a_cluster, for_the_connection_to_another_master) {
+TEST_F(no_descriptor_left_in_a_cluster, lock_on_an_unconnected_master_is_unavailable_meanwhile) {
     auto how = usual();
     how.answer_timeout = 500ms * slower;
     client c{how};

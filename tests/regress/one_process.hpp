@@ -24,12 +24,12 @@ class gate {
     gate& operator=(const gate&) = delete;
 
     // Opens the gate at the end of a test that fails too. Make it after whatever waits for the callback.
-    class opened_at_last {
+    class opened_at_end {
       public:
-        explicit opened_at_last(gate& g) : gate_(g) {}
-        opened_at_last(const opened_at_last&) = delete;
-        opened_at_last& operator=(const opened_at_last&) = delete;
-        ~opened_at_last() { gate_.open(); }
+        explicit opened_at_end(gate& g) : gate_(g) {}
+        opened_at_end(const opened_at_end&) = delete;
+        opened_at_end& operator=(const opened_at_end&) = delete;
+        ~opened_at_end() { gate_.open(); }
 
       private:
         gate& gate_;

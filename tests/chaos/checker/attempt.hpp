@@ -29,14 +29,14 @@ struct attempt {
     // The latest time for which it is known that the holder was told "yours": a deadline it was given, or a
     // look at which it was valid. long_ago: nothing is known for sure.
     time_ns believed = long_ago;
-    time_ns given_up = never;  // it began to release
-    time_ns gone = never;      // and was answered
+    time_ns release_begun = never;     // it began to release
+    time_ns release_answered = never;  // and was answered
     phase release = phase::none;
     // It was told that the lease had ended, before the time that it had been promised. never: it was not.
     time_ns lost = never;
     time_ns promised = long_ago;  // that time
     // Its lease was over, and by this time lost() had not said so. never: it had.
-    time_ns untold = never;
+    time_ns unreported = never;
 
     [[nodiscard]] bool held() const noexcept { return answer == phase::ok; }
 };

@@ -83,7 +83,7 @@ violations judge(const history& h, const judgement_settings& how) {
         append(found, check_told(all));
         std::vector<attempt> outer;
         std::copy_if(all.begin(), all.end(), std::back_inserter(outer), outermost);
-        if (!lock.dead_stay_in_line) {
+        if (!lock.dead_stay_in_queue) {
             // A nested hold may be the last that its owner gives back.
             std::vector<attempt> owners;
             (void)check_nesting(all, owners);
@@ -114,7 +114,7 @@ std::size_t count_unpromised(const history& h) {
     return n;
 }
 
-std::size_t count_excused(const history& h) {
+std::size_t count_unjudged(const history& h) {
     std::size_t n = 0;
     const auto events = by_lock(h);
     const auto forgetting = forgetting_of(h);

@@ -21,7 +21,7 @@ struct judgement_settings {
 [[nodiscard]] std::size_t count_unpromised(const history& h);
 
 // How often what was done to latches could not be judged, because too much had no answer.
-[[nodiscard]] std::size_t count_excused(const history& h);
+[[nodiscard]] std::size_t count_unjudged(const history& h);
 
 struct tally {
     std::size_t events = 0;

@@ -20,7 +20,7 @@ struct latch_use {
     time_ns asked = 0;
     time_ns answered = never;
     phase answer = phase::none;
-    std::int64_t told = 0;  // what is left, after down and read
+    std::int64_t reported = 0;  // what is left, after down and read
 
     // Else it was done once, or not at all; and who only asked did nothing.
     [[nodiscard]] bool has_answer() const noexcept { return answer == phase::ok || answer == phase::busy; }
@@ -30,7 +30,7 @@ struct latch_use {
             case action::erase: return has_answer();
             case action::wait: return answer == phase::ok;
             case action::down:
-            case action::read: return answer == phase::ok && told == 0;
+            case action::read: return answer == phase::ok && reported == 0;
             default: return false;
         }
     }

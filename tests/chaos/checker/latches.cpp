@@ -13,7 +13,7 @@ namespace holdfast::chaos {
 namespace {
 
 // How things may stand at a moment.
-struct standing {
+struct state {
     std::int64_t count = 0;
     std::uint64_t done = 0;               // of what is under way: a bit for each
     std::vector<std::uint32_t> needed{};  // so many of each sort of those without an answer have been done
@@ -48,7 +48,7 @@ class possibilities {
         const auto place =
             static_cast<std::size_t>(std::find(places_.begin(), places_.end(), &u) - places_.begin());
         auto found = explain(bit(place));
-        if (tried_ > most_tries) found = excuse();
+        if (tried_ > most_tries) found = give_up();
         for (auto& s : found) s.done &= ~bit(place);
         places_[place] = nullptr;
         taken_ &= ~bit(place);
@@ -58,7 +58,7 @@ class possibilities {
     }
 
     // How often there was.
-    [[nodiscard]] std::size_t excused() const noexcept { return excused_; }
+    [[nodiscard]] std::size_t unjudged() const noexcept { return unjudged_; }
 
     // Nothing is under way that has an answer.
     void forgets() {
@@ -92,18 +92,18 @@ class possibilities {
 
     // Much that has no answer makes too much possible. Then all that is under way counts as if it had none,
     // and the count as any: less is found, and nothing that is right.
-    std::vector<standing> excuse() {
-        ++excused_;
+    std::vector<state> give_up() {
+        ++unjudged_;
         for (auto left = taken_ & ~looking_; left != 0; left &= left - 1)
             ++sort_of(*places_[static_cast<std::size_t>(std::countr_zero(left))]).there;
-        std::vector<standing> any;
+        std::vector<state> any;
         for (std::int64_t count = 0; count <= most_; ++count)
             any.push_back({count, taken_, std::vector<std::uint32_t>(sorts_.size())});
         return any;
     }
 
     // A request that changes nothing is answered as soon as it can be.
-    void look(standing& s) const {
+    void look(state& s) const {
         for (auto left = looking_ & ~s.done; left != 0; left &= left - 1) {
             const auto n = static_cast<std::size_t>(std::countr_zero(left));
             if (count_after(*places_[n], s.count)) s.done |= bit(n);
@@ -111,13 +111,12 @@ class possibilities {
     }
 
     // All that may be when this is done, each with as little as is needed for it.
-    std::vector<standing> explain(std::uint64_t wanted) {
-        std::vector<standing> found;
-        std::multimap<std::uint64_t, standing>
-            to_try;  // what costs least comes first: it makes others needless
+    std::vector<state> explain(std::uint64_t wanted) {
+        std::vector<state> found;
+        std::multimap<std::uint64_t, state> to_try;  // what costs least comes first: it makes others needless
         seen_.clear();
         tried_ = 0;
-        const auto add = [&](standing s) {
+        const auto add = [&](state s) {
             look(s);
             if (is_new(s)) to_try.emplace(s.cost(), std::move(s));
         };
@@ -146,9 +145,9 @@ class possibilities {
     }
 
     // There is none with the same count that has needed no more for it, and in which no less was seen.
-    bool is_new(const standing& s) {
+    bool is_new(const state& s) {
         auto& like = seen_[{s.count, s.done & ~looking_}];
-        const bool covered = std::any_of(like.begin(), like.end(), [&](const standing& other) {
+        const bool covered = std::any_of(like.begin(), like.end(), [&](const state& other) {
             return (s.done & ~other.done) == 0 &&
                    std::equal(s.needed.begin(), s.needed.end(), other.needed.begin(),
                               [](std::uint32_t mine, std::uint32_t others) { return others <= mine; });
@@ -162,13 +161,13 @@ class possibilities {
 
     const std::int64_t most_;
     std::size_t tried_ = 0;
-    std::size_t excused_ = 0;
+    std::size_t unjudged_ = 0;
     std::array<const latch_use*, 64> places_{};
     std::uint64_t taken_ = 0;    // places of what is under way and has an answer
     std::uint64_t looking_ = 0;  // and changes nothing
     std::vector<sort> sorts_;    // without an answer
-    std::vector<standing> all_{standing{}};
-    std::map<std::pair<std::int64_t, std::uint64_t>, std::vector<standing>> seen_;
+    std::vector<state> all_{state{}};
+    std::map<std::pair<std::int64_t, std::uint64_t>, std::vector<state>> seen_;
 };
 
 violation unexplained(const latch_use& u) {
@@ -184,7 +183,7 @@ violation unexplained(const latch_use& u) {
 }  // namespace
 
 violations check_counts(std::span<const latch_use> uses, std::span<const span_of_time> forgetting,
-                        std::size_t* excused) {
+                        std::size_t* unjudged) {
     struct step {
         time_ns t;
         int order;  // who touches is under way at once
@@ -194,7 +193,7 @@ violations check_counts(std::span<const latch_use> uses, std::span<const span_of
     std::int64_t most = 1;  // that it can have been, as far as it matters
     for (const auto& u : uses) {
         // What it found; who left nothing may have found as little.
-        if (u.what == action::set || u.told > 0) most = std::max(most, u.amount + u.told);
+        if (u.what == action::set || u.reported > 0) most = std::max(most, u.amount + u.reported);
         steps.push_back({u.asked, 0, &u});
         if (u.has_answer()) steps.push_back({u.answered, 1, &u});
     }
@@ -211,7 +210,7 @@ violations check_counts(std::span<const latch_use> uses, std::span<const span_of
         else if (!may_be.ends(*s.of))
             return {unexplained(*s.of)};
     }
-    if (excused != nullptr) *excused += may_be.excused();
+    if (unjudged != nullptr) *unjudged += may_be.unjudged();
     return {};
 }
 

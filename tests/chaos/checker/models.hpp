@@ -72,10 +72,10 @@ struct presence {
 // through, and each count. What has no answer was done once, at some time after it was asked, or never. With
 // a forgetting the count may become any. The first answer without an explanation is found, which is as far as
 // one can tell. Exact, unless so much has no answer that too much is possible: how often is added to
-// `excused`, and then less is found. At most 64 may be under way at once.
+// `unjudged`, and then less is found. At most 64 may be under way at once.
 [[nodiscard]] violations check_counts(std::span<const latch_use> uses,
                                       std::span<const span_of_time> forgetting,
-                                      std::size_t* excused = nullptr);
+                                      std::size_t* unjudged = nullptr);
 // A waiter without a limit in a time of calm is let through within `bound` of when the count is surely zero.
 [[nodiscard]] violations check_latch_waits(std::span<const latch_use> uses,
                                            const std::vector<span_of_time>& calm, time_ns bound);

@@ -21,8 +21,8 @@ std::pair<std::size_t, std::size_t> held_beside(const attempt& one,
     std::size_t least = 0, most = 0;
     for (const auto* a : holds) {
         if (a == &one) continue;
-        least += a->answered < when && a->given_up > when ? 1 : 0;
-        most += a->answered <= when && a->given_up >= when ? 1 : 0;
+        least += a->answered < when && a->release_begun > when ? 1 : 0;
+        most += a->answered <= when && a->release_begun >= when ? 1 : 0;
     }
     return {least, most};
 }
@@ -80,9 +80,9 @@ violations check_nesting(std::span<const attempt> attempts, std::vector<attempt>
         check_owner(o, found);
         attempt& whole = folded[o.root];
         for (const auto* a : o.holds) {
-            if (a->given_up > whole.given_up || a == o.holds.front()) {
-                whole.given_up = a->given_up;
-                whole.gone = a->gone;
+            if (a->release_begun > whole.release_begun || a == o.holds.front()) {
+                whole.release_begun = a->release_begun;
+                whole.release_answered = a->release_answered;
                 whole.release = a->release;
             }
             whole.believed = std::max(whole.believed, a->believed);

@@ -16,7 +16,7 @@ struct stay {
 };
 
 // The requests that were there, to be asked about any span of time.
-class crowd {
+class stay_index {
   public:
     void add(const stay& s) { stays_.push_back(s); }
     void settle() {
@@ -37,14 +37,14 @@ class crowd {
 
     // Somebody but `self`.
     [[nodiscard]] bool anybody(time_ns from, time_ns to, std::uint64_t self) const {
-        const auto n = come_by(to);
+        const auto n = arrived_by(to);
         if (n == 0) return false;
         const auto& top = longest_[n - 1];
         return (top.whose == self ? top.second : top.first) >= from;
     }
     // Permits of all who were there at some time of it; more than were out at any moment.
     [[nodiscard]] std::uint64_t permits(time_ns from, time_ns to) const {
-        const auto n = come_by(to);
+        const auto n = arrived_by(to);
         const auto gone = static_cast<std::size_t>(
             std::lower_bound(ends_.begin(), ends_.end(), std::pair<time_ns, std::uint32_t>{from, 0}) -
             ends_.begin());
@@ -59,7 +59,7 @@ class crowd {
         time_ns second = long_ago;
     };
 
-    [[nodiscard]] std::size_t come_by(time_ns t) const {
+    [[nodiscard]] std::size_t arrived_by(time_ns t) const {
         const auto it = std::upper_bound(stays_.begin(), stays_.end(), t,
                                          [](time_ns x, const stay& s) { return x < s.from; });
         return static_cast<std::size_t>(it - stays_.begin());
@@ -72,9 +72,9 @@ class crowd {
     std::vector<std::uint64_t> left_;
 };
 
-class presences {
+class stay_times {
   public:
-    presences(const std::vector<fault>& faults, const presence& how, bool by_votes)
+    stay_times(const std::vector<fault>& faults, const presence& how, bool by_votes)
         : how_(how), by_votes_(by_votes) {
         time_ns latest = long_ago;
         for (const auto& f : faults) {
@@ -89,7 +89,7 @@ class presences {
 
   private:
     [[nodiscard]] time_ns end_of(const attempt& a) const {
-        time_ns last = a.held() ? a.gone : a.answered;
+        time_ns last = a.held() ? a.release_answered : a.answered;
         if (last == never) {
             const auto death = killed_.find(a.process);
             return death == killed_.end() ? never : linger(a, death->second);
@@ -118,9 +118,9 @@ class presences {
 
 violations check_refusals(std::span<const attempt> attempts, const lock_row& lock,
                           const std::vector<fault>& faults, const presence& how) {
-    const presences present{faults, how, lock.by_votes};
-    crowd all, writers;
-    std::map<std::uint32_t, crowd> of_process;
+    const stay_times present{faults, how, lock.by_votes};
+    stay_index all, writers;
+    std::map<std::uint32_t, stay_index> of_process;
     for (const auto& a : attempts) {
         const auto s = present.of(a);
         of_process[a.process].add(s);

@@ -31,7 +31,7 @@ enum class action : std::uint8_t {
     acquire,
     release,
     look,   // valid()
-    told,   // of the loss, through lost()
+    loss,   // of the loss, through lost()
     write,  // to the resource that checks fences
     // Latches.
     set,    // its count
@@ -83,7 +83,7 @@ struct lock_row {
     std::uint32_t permits = 1;
     // A process that died while it waited keeps its place until its turn comes: it may be the reason of a
     // "no" long after.
-    bool dead_stay_in_line = false;
+    bool dead_stay_in_queue = false;
     // A failover may lose grants: only what the resource accepts is promised.
     bool best_effort = false;
     // Of several servers, by votes: its holder may be told that it is over before its deadline, without

@@ -113,7 +113,7 @@ void save(const history& h, const std::filesystem::path& file) {
         out.put(l.model);
         out.put(l.fenced);
         out.put(l.permits);
-        out.put(l.dead_stay_in_line);
+        out.put(l.dead_stay_in_queue);
         out.put(l.best_effort);
         out.put(l.by_votes);
     }
@@ -148,7 +148,7 @@ history load(const std::filesystem::path& file) {
         l.model = in.get<model>();
         l.fenced = in.get<bool>();
         l.permits = in.get<std::uint32_t>();
-        l.dead_stay_in_line = in.get<bool>();
+        l.dead_stay_in_queue = in.get<bool>();
         l.best_effort = in.get<bool>();
         l.by_votes = in.get<bool>();
     }

@@ -102,7 +102,7 @@ class campaign {
         c.locks.subject = how_.subject;
         c.locks.topology = how_.topology;
         c.locks.url = servers_->url();
-        c.locks.socket = servers_->keepers().at(0)->socket_path();
+        c.locks.socket = servers_->lock_servers().at(0)->socket_path();
         c.locks.replicas = how_.care == precautions::taken ? row_.replicas : 0;
         c.locks.lease = lease_;
         c.seed = how_.seed;
@@ -135,7 +135,7 @@ class campaign {
         }
         h.calm.back().to = boot_time();
         h.faults = trouble.take_faults();
-        if (servers_->had_a_failover_of_its_own())
+        if (servers_->had_unplanned_failover())
             h.faults.push_back({begun, h.calm.back().to, "a failover that nobody planned", 0, -1, true});
         for (const auto& what : clients.dead()) {
             complain(what, h);
@@ -159,7 +159,7 @@ class campaign {
         remember_fences(h, fences_);
         seen_ += count(h);
         unpromised_ += count_unpromised(h);
-        excused_ += count_excused(h);
+        unjudged_ += count_unjudged(h);
         faults_ += h.faults.size();
         ++rounds_;
         for (const auto& what : left) complain("leftover: " + what, h);
@@ -212,9 +212,9 @@ class campaign {
                 "and its fences held\n",
                 unpromised_);
         }
-        if (excused_ > 0)
+        if (unjudged_ > 0)
             std::printf("chaos: %zu times so much of a latch had no answer that a part was not judged\n",
-                        excused_);
+                        unjudged_);
         if (interrupted()) return 130;
         if (how_.expect_violation) {
             if (wrong_ == 0) std::puts("chaos: there had to be a violation, and none was found");
@@ -239,7 +239,7 @@ class campaign {
 
     tally seen_;
     std::size_t unpromised_ = 0;
-    std::size_t excused_ = 0;
+    std::size_t unjudged_ = 0;
     std::size_t faults_ = 0;
     std::uint64_t rounds_ = 0;
     std::size_t wrong_ = 0;

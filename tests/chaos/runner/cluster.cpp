@@ -23,7 +23,7 @@ class sharded final : public topology {
     }
 
     [[nodiscard]] std::string url() const override { return scene_.url(); }
-    [[nodiscard]] std::vector<test::redis_server*> keepers() override {
+    [[nodiscard]] std::vector<test::redis_server*> lock_servers() override {
         std::vector<test::redis_server*> all;
         for (const auto n : scene_.masters()) all.push_back(&scene_.server(n));
         return all;
@@ -38,7 +38,7 @@ class sharded final : public topology {
         for (std::size_t i = 0; i < scene_.size(); ++i) all.push_back(&scene_.server(i));
         return all;
     }
-    [[nodiscard]] bool is_there(unsigned which) const override { return lost_ != which; }
+    [[nodiscard]] bool is_available(unsigned which) const override { return lost_ != which; }
 
     // One after the other: keys that were just moved, and a master that just took over, have no replica yet
     // that knows of them.
@@ -92,13 +92,13 @@ class sharded final : public topology {
         for (auto* s : servers()) order(*s, {"CONFIG", "SET", "maxmemory", "0"});
     }
 
-    [[nodiscard]] bool had_a_failover_of_its_own() override { return std::exchange(surprised_, false); }
+    [[nodiscard]] bool had_unplanned_failover() override { return std::exchange(unplanned_, false); }
 
   private:
     void look_for_masters() {
         scene_.wait_until_well();
         auto now = scene_.masters();
-        surprised_ = surprised_ || now != masters_;
+        unplanned_ = unplanned_ || now != masters_;
         masters_ = std::move(now);
     }
     // Its own write, for WAIT waits for what its connection has written.
@@ -114,7 +114,7 @@ class sharded final : public topology {
 
     test::cluster_scene scene_{{.masters = 3, .replicas = true, .users = {}, .wires = true}};
     std::vector<std::size_t> masters_ = scene_.masters();
-    bool surprised_ = false;
+    bool unplanned_ = false;
     std::vector<std::string> names_;  // of locks
     std::string name_;                // what the present trouble is about
     std::uint16_t slot_ = 0;

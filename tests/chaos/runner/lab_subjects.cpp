@@ -105,9 +105,9 @@ const lab::known_scheme& scheme_of(const std::string& name) {
     return *which;
 }
 
-class lab_workshop final : public workshop {
+class lab_subject_set final : public subject_set {
   public:
-    explicit lab_workshop(const setting& how) {
+    explicit lab_subject_set(const setting& how) {
         const auto& which = scheme_of(how.subject);
         for (const auto& l : locks_of(how.subject, how.topology)) {
             lab::part p;
@@ -134,6 +134,6 @@ void check_subject(const std::string& name) {
     if (name != "holdfast") (void)scheme_of(name);
 }
 
-std::unique_ptr<workshop> open_lab(const setting& how) { return std::make_unique<lab_workshop>(how); }
+std::unique_ptr<subject_set> open_lab(const setting& how) { return std::make_unique<lab_subject_set>(how); }
 
 }  // namespace holdfast::chaos

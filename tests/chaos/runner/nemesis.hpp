@@ -33,7 +33,7 @@ class nemesis {
     void evict_from(unsigned lock, fault& f);
     // What is done to single servers and to their wires ends before anything is done to all of them: that may
     // wait until they have found to each other.
-    void end_all_that_is_in_the_way(const std::vector<planned>& all);
+    void end_faults_of_single_servers(const std::vector<planned>& all);
 
     topology& servers_;
     crew& clients_;

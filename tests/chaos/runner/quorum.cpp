@@ -19,7 +19,7 @@ class quorum final : public topology {
         for (const auto& l : links_) all += "," + l->url();
         return all;
     }
-    [[nodiscard]] std::vector<test::redis_server*> keepers() override { return servers(); }
+    [[nodiscard]] std::vector<test::redis_server*> lock_servers() override { return servers(); }
     [[nodiscard]] std::vector<test::fault_proxy*> links() override {
         std::vector<test::fault_proxy*> all;
         for (const auto& l : links_) all.push_back(l.get());

@@ -27,7 +27,7 @@ class grant {
     [[nodiscard]] virtual std::uint64_t fence() const { return 0; }
     [[nodiscard]] virtual std::uint64_t token() const { return 0; }
     // A lease that is over says so through lost(): whether it has. Empty: this one has no such thing.
-    [[nodiscard]] virtual std::optional<bool> told() const { return std::nullopt; }
+    [[nodiscard]] virtual std::optional<bool> loss_reported() const { return std::nullopt; }
     // ok, fail: it was over before, info: no answer.
     virtual phase release() = 0;
 };
@@ -61,7 +61,7 @@ class subject {
 // One latch, used by all threads of a process.
 class countdown {
   public:
-    struct told {
+    struct outcome {
         phase what = phase::fail;  // ok, busy, fail or info
         std::int64_t count = 0;    // what is left, after down and read
         int error = 0;             // with fail and info
@@ -73,7 +73,7 @@ class countdown {
     virtual ~countdown() = default;
 
     // set, down, read, erase or wait; `amount` is of the first two, `wait` of the last.
-    virtual told use(action what, std::int64_t amount, time_ns wait) = 0;
+    virtual outcome use(action what, std::int64_t amount, time_ns wait) = 0;
 };
 
 struct setting {
@@ -88,20 +88,20 @@ struct setting {
 
 // What a process has to do with its locks: in the order of locks_of(), each by what it is. Destroyed after
 // all grants.
-class workshop {
+class subject_set {
   public:
-    workshop() = default;
-    workshop(const workshop&) = delete;
-    workshop& operator=(const workshop&) = delete;
-    virtual ~workshop() = default;
+    subject_set() = default;
+    subject_set(const subject_set&) = delete;
+    subject_set& operator=(const subject_set&) = delete;
+    virtual ~subject_set() = default;
     [[nodiscard]] virtual subject& at(std::size_t lock) = 0;
     [[nodiscard]] virtual countdown& latch_at(std::size_t lock) = 0;
 };
 
-[[nodiscard]] std::unique_ptr<workshop> open_holdfast(const setting& how);
+[[nodiscard]] std::unique_ptr<subject_set> open_holdfast(const setting& how);
 // Throws std::runtime_error if there is nothing of that name to run.
 void check_subject(const std::string& name);
 // The same.
-[[nodiscard]] std::unique_ptr<workshop> open_lab(const setting& how);
+[[nodiscard]] std::unique_ptr<subject_set> open_lab(const setting& how);
 
 }  // namespace holdfast::chaos

@@ -41,7 +41,7 @@ std::string lost_permits(test::redis_server& server, const run_lock& l) {
 std::vector<std::string> survey_keys(topology& servers, const std::vector<run_lock>& locks,
                                      std::chrono::milliseconds limit) {
     std::vector<std::string> wrong;
-    for (auto* server : servers.keepers()) {
+    for (auto* server : servers.lock_servers()) {
         for (const auto& key : server->keys()) {
             // -2: it has just gone.
             if (server->command({"PTTL", key}).number == -1 && !may_stay(key, locks))
@@ -75,7 +75,7 @@ std::vector<std::string> survey_keys(topology& servers, const std::vector<run_lo
 
 std::vector<std::string> survey_channels(topology& servers) {
     std::vector<std::string> wrong;
-    for (auto* server : servers.keepers()) {
+    for (auto* server : servers.lock_servers()) {
         const auto listened_to = [&] {
             std::vector<std::string> names;
             for (const auto* which : {"CHANNELS", "SHARDCHANNELS"}) {

@@ -29,14 +29,14 @@ class topology {
     // What clients are given.
     [[nodiscard]] virtual std::string url() const = 0;
     // Those that keep the locks now, each some of them or all.
-    [[nodiscard]] virtual std::vector<test::redis_server*> keepers() = 0;
+    [[nodiscard]] virtual std::vector<test::redis_server*> lock_servers() = 0;
 
     // What can go wrong with each of them; target numbers of a plan are places here. Empty pointers never.
     [[nodiscard]] virtual std::vector<test::fault_proxy*> links() { return {}; }
     [[nodiscard]] virtual std::vector<test::wire*> wires() { return {}; }
     [[nodiscard]] virtual std::vector<test::redis_server*> servers() { return {}; }
     // False: what is done to all together has this server, and what is done to its wire would be in the way.
-    [[nodiscard]] virtual bool is_there(unsigned) const { return true; }
+    [[nodiscard]] virtual bool is_available(unsigned) const { return true; }
 
     // What is done to all of them together. `end` may wait until it has come about.
     virtual void begin(const planned&) {}
@@ -45,7 +45,7 @@ class topology {
     virtual void mend() {}
     // Since it was last asked, and before the last `mend`: a master was replaced though that was no trouble
     // of the plan. Servers of a busy machine may take each other for dead.
-    [[nodiscard]] virtual bool had_a_failover_of_its_own() { return false; }
+    [[nodiscard]] virtual bool had_unplanned_failover() { return false; }
 };
 
 struct topology_row {

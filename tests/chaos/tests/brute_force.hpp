@@ -31,10 +31,10 @@ class brute_force {
             for (const auto& other : holds_) {
                 if (other.owner == holds_[h].owner) believed = std::max(believed, other.of->believed);
             }
-            const auto to = std::min(a.given_up, believed);
-            const bool in_time = lock.model == model::reentrant && a.given_up <= believed;
+            const auto to = std::min(a.release_begun, believed);
+            const bool in_time = lock.model == model::reentrant && a.release_begun <= believed;
             steps_.push_back({a.asked, std::min(a.answered, to), h, true});
-            steps_.push_back({to, in_time ? a.gone : never, h, false});
+            steps_.push_back({to, in_time ? a.release_answered : never, h, false});
         }
     }
 

@@ -34,8 +34,8 @@ inline std::vector<event> events_of(const std::vector<attempt>& attempts) {
         e.deadline = a.held() ? a.believed : 0;
         add(action::acquire, a.answer, a.answered);
         e.deadline = 0;
-        if (a.given_up != never) add(action::release, phase::invoke, a.given_up);
-        if (a.gone != never) add(action::release, a.release, a.gone);
+        if (a.release_begun != never) add(action::release, phase::invoke, a.release_begun);
+        if (a.release_answered != never) add(action::release, a.release, a.release_answered);
     }
     std::stable_sort(all.begin(), all.end(), [](const event& a, const event& b) { return a.t < b.t; });
     return all;
@@ -81,7 +81,7 @@ class history_maker {
             switch (below(8)) {
                 case 0: a.believed += number(10); break;
                 case 1:
-                    if (a.given_up != never) a.given_up += number(10);
+                    if (a.release_begun != never) a.release_begun += number(10);
                     break;
                 case 2: a.answered -= number(6); break;
                 case 3: a.asked -= number(6); break;
@@ -113,30 +113,31 @@ class history_maker {
         a.answered = from + number(5);
         if (chance_.percent(70)) {  // given back
             a.answered = std::min(a.answered, to);
-            a.given_up = std::max(a.answered, to - number(5));
-            a.gone = to + number(5);
+            a.release_begun = std::max(a.answered, to - number(5));
+            a.release_answered = to + number(5);
             a.release = phase::ok;
             a.believed = to + number(5);
         } else {  // ran out; perhaps before it was answered
             a.believed = to;
-            a.given_up = chance_.percent(50) ? never : std::max(to, a.answered) + number(5);
-            if (a.given_up != never) a.gone = a.given_up + number(3);
-            if (a.gone != never) a.release = phase::fail;
+            a.release_begun = chance_.percent(50) ? never : std::max(to, a.answered) + number(5);
+            if (a.release_begun != never) a.release_answered = a.release_begun + number(3);
+            if (a.release_answered != never) a.release = phase::fail;
         }
         all_.push_back(a);
     }
     // More holds of the same owner, one after another or inside of each other.
     void nest_in(const attempt& outermost) {
         const attempt root = outermost;
-        if (root.release != phase::ok || root.given_up - root.answered < 4 || chance_.percent(40)) return;
+        if (root.release != phase::ok || root.release_begun - root.answered < 4 || chance_.percent(40))
+            return;
         attempt a = root;
         a.id = all_.size() + 1;
         a.outer = root.id;
         a.depth = 2;
         a.asked = root.answered + 1;
         a.answered = a.asked + 1;
-        a.given_up = std::max(a.answered, root.given_up - number(3) - 1);
-        a.gone = std::min(a.given_up + 1, root.given_up);
+        a.release_begun = std::max(a.answered, root.release_begun - number(3) - 1);
+        a.release_answered = std::min(a.release_begun + 1, root.release_begun);
         all_.push_back(a);
     }
 
@@ -149,8 +150,9 @@ class history_maker {
                 a.answered = std::max(a.asked, a.answered);
             }
             a.believed = std::max(a.believed, a.asked);
-            a.given_up = std::max(a.given_up, a.answered);
-            if (a.gone != never) a.gone = std::max(a.gone, a.given_up);
+            a.release_begun = std::max(a.release_begun, a.answered);
+            if (a.release_answered != never)
+                a.release_answered = std::max(a.release_answered, a.release_begun);
         }
         const auto events = events_of(all_);
         return attempts_of(events);
