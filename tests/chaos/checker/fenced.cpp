@@ -7,17 +7,16 @@ namespace holdfast::chaos {
 
 violations check_fences(std::span<const attempt> attempts, std::uint64_t before) {
     violations found;
-    std::vector<const attempt*> asked;  // by that
+    std::vector<const attempt*> asked;  // by request
     for (const auto& a : attempts) {
         if (a.held()) asked.push_back(&a);
     }
-    auto granted = asked;  // by that
+    auto granted = asked;  // by answer
     std::sort(granted.begin(), granted.end(),
               [](const attempt* a, const attempt* b) { return a->answered < b->answered; });
     std::unordered_map<std::uint64_t, const attempt*> known;
     known.reserve(asked.size());
-    const attempt* newest =
-        nullptr;  // the greatest fence of those that were granted before the present one asked
+    const attempt* newest = nullptr;  // has the greatest fence of all grants before the present request
     auto next = granted.begin();
     for (const auto* a : asked) {
         for (; next != granted.end() && (*next)->answered < a->asked; ++next) {

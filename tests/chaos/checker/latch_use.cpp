@@ -47,7 +47,7 @@ std::optional<std::int64_t> count_after(const latch_use& u, std::int64_t count) 
         case action::read:
             if (!any && count != u.reported) return std::nullopt;
             return count;
-        // That it was not let through says nothing: it may have been asked for by others, or been late.
+        // A wait that timed out shows nothing: another thread may have asked for it, or it was late.
         case action::wait:
             if (yes && count != 0) return std::nullopt;
             return count;

@@ -7,7 +7,7 @@ namespace holdfast::chaos {
 
 namespace {
 
-// When an attempt may have had something of the lock in the store.
+// When an attempt may have had the lock, or a part of it, in the store.
 struct stay {
     time_ns from;
     time_ns to;
@@ -15,7 +15,7 @@ struct stay {
     std::uint32_t permits;
 };
 
-// The requests that were there, to be asked about any span of time.
+// The stays of attempts, to be searched by any span of time.
 class stay_index {
   public:
     void add(const stay& s) { stays_.push_back(s); }
@@ -35,14 +35,14 @@ class stay_index {
         for (const auto& [t, permits] : ends_) left_.push_back(permits + (left_.empty() ? 0 : left_.back()));
     }
 
-    // Somebody but `self`.
+    // Whether there was a stay other than that of `self`.
     [[nodiscard]] bool anybody(time_ns from, time_ns to, std::uint64_t self) const {
         const auto n = arrived_by(to);
         if (n == 0) return false;
         const auto& top = longest_[n - 1];
         return (top.whose == self ? top.second : top.first) >= from;
     }
-    // Permits of all who were there at some time of it; more than were out at any moment.
+    // The permits of all stays in this span; not fewer than were held at any moment of it.
     [[nodiscard]] std::uint64_t permits(time_ns from, time_ns to) const {
         const auto n = arrived_by(to);
         const auto gone = static_cast<std::size_t>(
@@ -52,7 +52,7 @@ class stay_index {
     }
 
   private:
-    // The two latest ends, and whose the first is.
+    // The two latest ends, and the attempt of the first.
     struct two {
         time_ns first = long_ago;
         std::uint64_t whose = 0;
@@ -109,7 +109,7 @@ class stay_times {
     }
 
     presence how_;
-    bool by_votes_;  // what was not enough of them, or is too much, is given back a moment later
+    bool by_votes_;  // votes that are too few or more than needed are released a moment later
     std::vector<time_ns> begun_, over_;
     std::map<std::uint32_t, time_ns> killed_;
 };
@@ -124,7 +124,7 @@ violations check_refusals(std::span<const attempt> attempts, const lock_row& loc
     for (const auto& a : attempts) {
         const auto s = present.of(a);
         of_process[a.process].add(s);
-        // A request that asked once and was refused had nothing; of several servers it may have had some.
+        // A single try that was refused had nothing; by votes, it may have had some.
         if (a.answer == phase::busy && a.wait == 0 && !lock.by_votes) continue;
         all.add(s);
         if (a.side == side::writer) writers.add(s);

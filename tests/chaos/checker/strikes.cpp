@@ -9,16 +9,16 @@ namespace holdfast::chaos {
 namespace {
 
 struct process_hold {
-    time_ns until = long_ago;     // somebody of this process may have had the struck lease
+    time_ns until = long_ago;     // a thread of this process may have had the deleted lease
     time_ns promised = long_ago;  // its latest deadline
 };
 
-// Whose hold may have been the key that was deleted.
+// The holds that may have lost their key by one deletion.
 class affected_holds {
   public:
     explicit affected_holds(const span_of_time& when) : when_(when) {}
 
-    // In the order in which they asked.
+    // Call it in the order of the requests.
     [[nodiscard]] bool contains(const attempt& a) {
         if (!a.held() || !(direct(a) || nested_.contains(a.outer) || inherits(a))) return false;
         nested_.insert(a.id);
@@ -32,7 +32,7 @@ class affected_holds {
     [[nodiscard]] bool direct(const attempt& a) const {
         return a.asked <= when_.to && a.release_answered >= when_.from;
     }
-    // A lease passes from thread to thread without the store, as it is: with the same deadline.
+    // A lease passes from thread to thread without the store, with the same deadline.
     [[nodiscard]] bool inherits(const attempt& a) const {
         const auto t = of_process_.find(a.process);
         return t != of_process_.end() && a.asked <= t->second.until && a.promised <= t->second.promised;
@@ -57,7 +57,7 @@ sightings deadlines_of(std::span<const event> events) {
     return all;
 }
 
-// Only what was sent before the key was gone can have made the lease longer.
+// Only a request sent before the key was deleted can have made the lease longer.
 void check_revival(const attempt& a, const std::vector<sighting>& seen, const span_of_time& when,
                    violations& found) {
     if (a.answered >= when.from) return;

@@ -25,7 +25,7 @@ std::string all_of(const std::filesystem::path& file) {
     return {std::istreambuf_iterator<char>{in}, {}};
 }
 
-// Numbers as they lie in memory, texts with their length before them.
+// Writes numbers as they lie in memory, and texts after their length.
 class writer {
   public:
     explicit writer(const std::filesystem::path& file) : out_(file, std::ios::binary) {}
@@ -63,7 +63,7 @@ class reader {
         bytes_.remove_prefix(n);
         return part;
     }
-    // How many of something follow, each of which takes a byte at least.
+    // Reads the number of elements that follow, each of at least one byte.
     [[nodiscard]] std::size_t count() {
         const auto n = get<std::size_t>();
         if (n > bytes_.size()) no_history(file_, "it ends too early");
