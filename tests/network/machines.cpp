@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What it says if it fails; empty: it did not.
+// The error of a command that fails; empty: it did not.
 std::string complaint_of(const std::vector<std::string>& command) {
     child_process program{command};
     const auto code = program.wait(patience);
@@ -30,8 +30,8 @@ void must_run(const std::vector<std::string>& command) {
     if (const auto complaint = complaint_of(command); !complaint.empty()) throw std::runtime_error{complaint};
 }
 
-// Tables of their own, so any numbers will do. This process has one address for the first cable of each
-// machine, one for the second and so on: what a machine is told of addresses others can be told too.
+// The network has its own tables, so any numbers will do. This process has one address for the first cable
+// of each machine, one for the second and so on: all machines receive the same addresses.
 std::string parent_address(std::size_t which) { return "10.78.0." + std::to_string(which + 1); }
 std::string machine_address(unsigned cable) {
     return "10.77." + std::to_string(cable / 200) + "." + std::to_string(cable % 200 + 1);
@@ -40,8 +40,9 @@ std::string machine_address(unsigned cable) {
 std::string cable_of(unsigned number) { return "cable" + std::to_string(number); }
 std::string uplink_of(unsigned number) { return "uplink" + std::to_string(number); }
 
-// What goes to an address over this device is sent to a card that nobody has. Whoever gets it drops it as not
-// meant for him, and says nothing. (A blackhole route would tell the sender at once: connect() fails there.)
+// Sends packets for an address over this device to a card that does not exist. The receiver drops them as
+// not meant for it, and does not answer. (A blackhole route would notify the sender at once: connect()
+// fails there.)
 std::vector<std::string> lose_packets_to(const std::string& address, const std::string& device) {
     return {"ip",  "neigh", "replace", address,    "lladdr", "02:00:00:00:00:01",
             "dev", device,  "nud",     "permanent"};
@@ -50,7 +51,7 @@ std::vector<std::string> stop_losing_packets_to(const std::string& address, cons
     return {"ip", "neigh", "delete", address, "dev", device};
 }
 
-// The kernel drops what is sent over a cable that was just plugged in, for up to a second.
+// The kernel drops packets over a cable that was just plugged in, for up to a second.
 void await_up(std::vector<std::string> show) {
     const bool up = eventually(patience, [&] {
         child_process program{show};

@@ -1,5 +1,5 @@
-// What a machine says vanishes while it hears all, or the other way round. No connection ends. Nobody has the
-// lock twice, and who lease_is_valid to have it stops to in time.
+// A machine receives and cannot send, or the other way round. No connection ends. No two clients hold the
+// lock at once, and a holder stops believing in its lease in time.
 #include "network/scene.hpp"
 
 #include <algorithm>
@@ -20,12 +20,12 @@ TEST_F(one_way_cut, mute_holder_learns_of_the_loss_before_a_waiter_gets_the_lock
     const auto muted = boot_clock::now();
     const auto got = time_of(waiter, "got");
     const auto deadline = time_of(holder, "deadline");
-    EXPECT_LE(deadline, got) << "two had it at once";
-    EXPECT_LE(time_of(holder, "lost"), deadline + slack) << "the holder was told late";
+    EXPECT_LE(deadline, got) << "two clients held the lock at once";
+    EXPECT_LE(time_of(holder, "lost"), deadline + slack) << "the holder learned of the loss late";
     EXPECT_LE(got, muted + lease_length + poll_gap + slack);
     EXPECT_FALSE(lease_is_valid(holder));
 
-    // What it said meanwhile is sent again by its kernel. Nothing of it takes the lock from who has it now.
+    // Its kernel sends again what was lost meanwhile. Nothing of it takes the lock from the present holder.
     holder.heal();
     const auto healed = boot_clock::now();
     send_line(holder, "acquire");
@@ -45,7 +45,7 @@ TEST_F(one_way_cut, deaf_holder_counts_no_renewal_without_a_reply) {
     const auto until = key_expiry();
     holder.deafen();
     send_line(holder, "lose");
-    // The server has renewed, and says so to nobody.
+    // The server renews, and its replies are lost.
     moment until_after_all;
     EXPECT_TRUE(eventually(patience, [&] {
         until_after_all = key_expiry();
@@ -54,13 +54,13 @@ TEST_F(one_way_cut, deaf_holder_counts_no_renewal_without_a_reply) {
     const auto deadline = time_of(holder, "deadline");
     const auto lost = time_of(holder, "lost");
     const auto got = time_of(waiter, "got");
-    EXPECT_LE(deadline, until) << "a renewal without an answer was believed";
-    EXPECT_LE(lost, deadline + slack) << "the holder was told late";
-    // By how much the server is later nobody knows but the server; a millisecond is what PTTL shows.
-    EXPECT_GE(got, until_after_all - 2ms) << "it was not kept for as long as it was renewed";
+    EXPECT_LE(deadline, until) << "the holder counted a renewal without a reply";
+    EXPECT_LE(lost, deadline + slack) << "the holder learned of the loss late";
+    // Only the server knows by how much it is later; PTTL shows milliseconds.
+    EXPECT_GE(got, until_after_all - 2ms) << "the server did not keep the lock for as long as it renewed it";
     EXPECT_LE(got, until_after_all + reply_timeout + poll_gap + slack);
 
-    // What was said to it meanwhile it hears now, and it revives nothing.
+    // Now it receives the replies of that time, and they revive nothing.
     holder.heal();
     EXPECT_FALSE(lease_is_valid(holder));
     release(waiter);
@@ -68,7 +68,7 @@ TEST_F(one_way_cut, deaf_holder_counts_no_renewal_without_a_reply) {
     EXPECT_TRUE(lease_is_valid(holder));
 }
 
-// The message is enough to have it for the time of the grant. Nothing makes that longer.
+// The message is enough to hold the lock for the time of the grant. Nothing makes that longer.
 TEST_F(one_way_cut, mute_waiter_holds_a_handed_over_lock_for_the_grant_only) {
     constexpr auto own_lease = 3 * grant_length;
     auto holder = client_on_a_machine();
@@ -79,7 +79,7 @@ TEST_F(one_way_cut, mute_waiter_holds_a_handed_over_lock_for_the_grant_only) {
     await_waiters(1);
     send_line(behind, "acquire");
     await_waiters(2);
-    // It has just been answered, and asks nothing for a while.
+    // It has just received a reply, and asks nothing for a while.
     handed.mute();
     release(holder);
     const auto released = boot_clock::now();
@@ -89,8 +89,8 @@ TEST_F(one_way_cut, mute_waiter_holds_a_handed_over_lock_for_the_grant_only) {
     const auto deadline = time_of(handed, "deadline");
     const auto got = time_of(behind, "got");
     EXPECT_LT(handed_at, deadline);
-    EXPECT_LE(deadline, got) << "two had it at once";
-    EXPECT_LE(time_of(handed, "lost"), deadline + slack) << "it was told late";
+    EXPECT_LE(deadline, got) << "two clients held the lock at once";
+    EXPECT_LE(time_of(handed, "lost"), deadline + slack) << "the waiter learned of the loss late";
     EXPECT_LE(got, released + grant_length + poll_gap + slack);
 
     handed.heal();
@@ -100,7 +100,7 @@ TEST_F(one_way_cut, mute_waiter_holds_a_handed_over_lock_for_the_grant_only) {
     EXPECT_TRUE(lease_is_valid(handed));
 }
 
-// It is the first in line, and deaf: it goes on asking, and does not know what the server answers.
+// The first waiter in the queue is deaf: it goes on asking, and does not receive what the server answers.
 TEST_F(one_way_cut, deaf_waiter_never_holds_the_lock_that_it_was_handed) {
     auto holder = client_on_a_machine();
     auto deaf = client_on_a_machine();
@@ -114,14 +114,14 @@ TEST_F(one_way_cut, deaf_waiter_never_holds_the_lock_that_it_was_handed) {
     release(holder);
     const auto released = boot_clock::now();
     const auto got = time_of(behind, "got");
-    // What it asks is heard, and may be granted, and it does not know.
+    // Its requests arrive and may be granted, and it does not know.
     EXPECT_LE(got, released + std::max(grant_length, lease_length) + poll_gap + slack);
 
     deaf.heal();
     const auto healed = boot_clock::now();
     release(behind);
     const auto got_in_the_end = time_of(deaf, "got");
-    EXPECT_GE(got_in_the_end, got) << "it believed a grant that was over";
+    EXPECT_GE(got_in_the_end, got) << "the waiter believed in a grant that was over";
     EXPECT_LE(got_in_the_end, healed + 2 * reply_timeout + poll_gap + slack);
 }
 

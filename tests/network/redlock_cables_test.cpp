@@ -12,7 +12,7 @@ namespace {
 class five_cables : public machines_with_clients {
   protected:
     static constexpr std::size_t n = 5;
-    // No answer is waited for longer. Shorter than `reply_timeout`, which must not be what ends a wait.
+    // The longest wait for a reply. Shorter than `reply_timeout`, which must not be what ends a wait.
     static constexpr milliseconds node_timeout = 400ms * slower;
     // A waiter of a redlock asks again by itself, after config::silent_poll and a random pause.
     static constexpr milliseconds pause = 500ms * slower;
@@ -33,7 +33,7 @@ class five_cables : public machines_with_clients {
             },
             lease_length, n);
     }
-    // One that has met all members.
+    // A client that has met all members.
     [[nodiscard]] machine ready_client() {
         auto m = client_with_five_cables();
         acquire(m);
@@ -47,7 +47,7 @@ class five_cables : public machines_with_clients {
             return s->command({"EXISTS", name}).number == 1;
         }));
     }
-    // How long it took until it was said what came of it.
+    // Returns how long a try took until its outcome.
     static milliseconds try_acquire(machine& m, const std::string& expected) {
         send_line(m, "try");
         const auto asked = time_of(m, "asked");
@@ -69,7 +69,7 @@ TEST_F(five_cables, client_acquires_and_renews_while_one_or_two_are_pulled) {
     auto rival = ready_client();
     for (const std::size_t next : {1U, 3U}) {
         holder.pull(next);
-        // None of those that are cut off has yet been found out.
+        // The client does not know yet that this member is cut off.
         EXPECT_LE(try_acquire(holder, "got"), node_timeout);
         const auto since = boot_clock::now();
         await_renewals(holder, 4);
@@ -86,7 +86,7 @@ TEST_F(five_cables, client_acquires_and_renews_while_one_or_two_are_pulled) {
     every_key_expires();
 }
 
-// As it is pulled, and in either direction alone.
+// A way to cut a cable: to pull it, or to cut one direction alone.
 struct cut {
     const char* name;
     void (machine::*begin)(std::size_t);
@@ -107,8 +107,8 @@ class three_of_five_cables : public five_cables, public ::testing::WithParamInte
     }
 };
 
-// The rival sees all five. It gets the lock when three servers have forgotten the holder, who has been told
-// by then: those that it still reaches are too few to renew.
+// The rival reaches all five. It gets the lock when three servers have forgotten the holder, which knows by
+// then: the servers that it still reaches are too few to renew.
 TEST_P(three_of_five_cables, cut_holder_learns_of_the_loss_before_a_rival_gets_the_lock) {
     auto holder = ready_client();
     auto rival = ready_client();
@@ -120,16 +120,16 @@ TEST_P(three_of_five_cables, cut_holder_learns_of_the_loss_before_a_rival_gets_t
     const auto begun = boot_clock::now();
     const auto got = time_of(rival, "got");
     const auto deadline = time_of(holder, "deadline");
-    EXPECT_LE(deadline, got) << "two had it at once";
-    EXPECT_LE(time_of(holder, "lost"), deadline + slack) << "the holder was told late";
+    EXPECT_LE(deadline, got) << "two clients held the lock at once";
+    EXPECT_LE(time_of(holder, "lost"), deadline + slack) << "the holder learned of the loss late";
     EXPECT_LE(deadline, begun + lease_length);
-    // What was on its way when the cables were cut, or is heard by the servers alone, may renew there once
-    // more.
+    // A renewal that was on its way when the cables were cut, or that arrives without a reply, may renew
+    // there once more.
     EXPECT_LE(got, begun + lease_length + reply_timeout + pause + slack);
     EXPECT_FALSE(lease_is_valid(holder));
 
-    // It cannot have it, and is told so: once for members that do not answer, and once to undo what they may
-    // have done.
+    // A try fails after two timeouts: one for members that do not reply, and one to undo what they may have
+    // done.
     EXPECT_LE(try_acquire(holder, "unavailable"), 2 * node_timeout);
     EXPECT_TRUE(lease_is_valid(rival));
     plug_in(holder);
@@ -151,7 +151,7 @@ TEST_P(three_of_five_cables, no_client_is_served_while_they_are_cut) {
     cut_off(holder);
     cut_off(waiter);
     const auto deadline = time_of(holder, "deadline");
-    EXPECT_LE(time_of(holder, "lost"), deadline + slack) << "the holder was told late";
+    EXPECT_LE(time_of(holder, "lost"), deadline + slack) << "the holder learned of the loss late";
     for (int i = 0; i < 2; ++i) EXPECT_LE(try_acquire(waiter, "unavailable"), 2 * node_timeout);
     plug_in(waiter);
     const auto healed = boot_clock::now();

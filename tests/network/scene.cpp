@@ -22,7 +22,7 @@ void wait_until_lost(lease& held) {
     changed.wait(hold, [&] { return lost; });
 }
 
-// A try to connect that began while the cable was out may end a moment after it is back.
+// A connection attempt that began while the cable was out may fail a moment after it is back.
 lease acquired(mutex& stock) {
     for (;;) {
         try {
@@ -39,7 +39,7 @@ std::string outcome_of(const lease& held, const std::error_code& ec) {
     return ec ? ec.message() : "no";
 }
 
-// Does what it is told, until it is told something else.
+// Carries out commands until it receives an unknown one.
 int client_machine(const parent_link& parent, const config& how) {
     client c{how};
     mutex stock{c, "stock"};

@@ -1,5 +1,5 @@
-// Cables that are pulled: packets vanish, no connection ends. The holder learns of it in time, nobody else
-// has the lock before, and waiters are served in time when they can be.
+// Cables that are pulled: packets vanish, no connection ends. The holder learns of its loss in time, no
+// other client has the lock before, and waiters are served in time when they can be.
 #include "network/scene.hpp"
 
 namespace holdfast::test {
@@ -19,8 +19,8 @@ TEST_F(severed, holder_learns_of_the_loss_before_a_waiter_gets_the_lock) {
     const auto got = time_of(waiter, "got");
     const auto deadline = time_of(holder, "deadline");
     const auto lost = time_of(holder, "lost");
-    EXPECT_LE(deadline, got) << "two had it at once";
-    EXPECT_LE(lost, deadline + slack) << "the holder was told late";
+    EXPECT_LE(deadline, got) << "two clients held the lock at once";
+    EXPECT_LE(lost, deadline + slack) << "the holder learned of the loss late";
     EXPECT_LE(got, pulled + lease_length + poll_gap + slack);
 
     EXPECT_FALSE(lease_is_valid(holder));
@@ -49,7 +49,7 @@ TEST_F(severed, waiter_delays_those_behind_it_by_its_grant_only) {
     const auto healed = boot_clock::now();
     release(behind);
     const auto got_in_the_end = time_of(cut_off, "got");
-    EXPECT_GE(got_in_the_end, got) << "it believed a grant that was over";
+    EXPECT_GE(got_in_the_end, got) << "the waiter believed in a grant that was over";
     EXPECT_LE(got_in_the_end, healed + 2 * reply_timeout + poll_gap + slack);
 }
 
@@ -63,7 +63,7 @@ TEST_F(severed, server_serves_its_waiter_once_it_can_be_reached_again) {
     holder.pull();
     waiter.pull();
     const auto deadline = time_of(holder, "deadline");
-    EXPECT_LE(time_of(holder, "lost"), deadline + slack) << "the holder was told late";
+    EXPECT_LE(time_of(holder, "lost"), deadline + slack) << "the holder learned of the loss late";
     waiter.plug_in();
     const auto healed = boot_clock::now();
     const auto got = time_of(waiter, "got");
@@ -75,7 +75,7 @@ TEST_F(severed, lease_outlives_a_shorter_cut) {
     auto holder = client_on_a_machine(6s * slower);
     acquire(holder);
     holder.pull();
-    // It asks for a renewal, and hears nothing.
+    // It asks for a renewal, and receives no reply.
     const auto left = [&] { return key_expiry() - boot_clock::now(); };
     ASSERT_TRUE(eventually(patience, [&] { return left() < 3s * slower; }));
     holder.plug_in();

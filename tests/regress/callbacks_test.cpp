@@ -1,4 +1,4 @@
-// A callback of the user that blocks delays nothing but itself.
+// A user callback that blocks delays nothing but itself.
 #include "regress/one_process.hpp"
 #include "server/scene.hpp"
 
@@ -17,7 +17,7 @@ config with_short_slow_callback() {
     return c;
 }
 
-// Ends by itself soon.
+// Expires soon.
 lease brief(mutex& m) { return m.acquire({.ttl = 500ms}); }
 
 using on_loss = std::stop_callback<std::function<void()>>;
@@ -146,7 +146,7 @@ TEST(subscription, may_be_reset_inside_its_own_callback) {
     EXPECT_EQ(calls, 1);
 }
 
-// What a listener does with another one, in the midst of a call of each.
+// Two listeners that act on each other while both are being called.
 class two_listeners : public ::testing::Test {
   protected:
     std::function<void(const event&)> once_both_are_inside(std::function<void()> then) {
@@ -230,7 +230,7 @@ TEST(slow_callback, is_reported_once_to_the_other_listeners) {
     mutex one{c, "one"};
     (void)one.acquire();
     ASSERT_TRUE(other.has(event_kind::slow_callback));
-    // Later than the next time at which somebody looks.
+    // After the client has looked for slow callbacks again.
     const auto then = boot_clock::now() + 200ms;
     ASSERT_TRUE(eventually(patience, [&] { return boot_clock::now() > then; }));
     EXPECT_EQ(other.count(event_kind::slow_callback), 1U);

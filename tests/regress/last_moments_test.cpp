@@ -49,7 +49,7 @@ TEST(destructor_of_a_thread_local, may_unlock_what_the_thread_has_locked) {
     EXPECT_TRUE(lock.try_acquire());
 }
 
-// Thread sanitizer knows no new threads after fork.
+// Thread sanitizer does not support new threads after fork.
 #if !defined(__SANITIZE_THREAD__)
 TEST(destructor_of_a_static, may_lock_when_the_process_ends) {
     auto child = child_process::fork_call([](const parent_link& parent) -> int {

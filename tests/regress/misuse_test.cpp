@@ -1,4 +1,4 @@
-// Locks that are used as no lock may be: the program learns of it.
+// Misuse of a lock is reported to the program.
 #include "support/misuse.hpp"
 #include "regress/one_process.hpp"
 #include "server/scene.hpp"
@@ -60,11 +60,11 @@ TEST(lock_object, may_be_destroyed_after_the_thread_that_holds_it_has_ended) {
         mutex lock{c, "job"};
         std::thread{[&] { lock.lock(); }}.join();
     }
-    EXPECT_TRUE(events.has(event_kind::holder_gone)) << "which is reported as what it is";
+    EXPECT_TRUE(events.has(event_kind::holder_gone)) << "the end of the thread is reported instead";
     EXPECT_EQ(here.count(), 0);
 }
 
-// Thread sanitizer knows no new threads after fork.
+// Thread sanitizer does not support new threads after fork.
 #if !defined(__SANITIZE_THREAD__)
 TEST(misuse, ends_the_process_in_a_build_without_NDEBUG) {
     auto child = child_process::fork_call([](const parent_link&) {

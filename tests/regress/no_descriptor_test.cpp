@@ -1,4 +1,4 @@
-// All descriptors of the process are in use: a lock that needs another one answers with an error.
+// All descriptors of the process are in use: a lock that needs another one fails with an error.
 #include "server/cluster_world.hpp"
 #include "server/scene.hpp"
 
@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-// Undefined-behaviour sanitizer finds out with a pipe whether it may look at an object: without a descriptor
+// Undefined-behaviour sanitizer uses a pipe to find out whether it may read an object: without a descriptor
 // it takes sound objects for broken ones.
 #if !defined(__SANITIZE_ADDRESS__)
 
@@ -42,7 +42,7 @@ class no_descriptor_is_left {
     std::vector<unique_fd> taken_;
 };
 
-// Later, when there are descriptors again.
+// Whether the lock can be acquired once there are descriptors again.
 bool works_again(mutex& m) {
     return eventually(patience, [&] {
         std::error_code ec;
@@ -61,7 +61,7 @@ TEST(no_descriptor_left, acquire_with_replicas_fails_until_there_is_a_descriptor
     {
         const no_descriptor_is_left now;
         EXPECT_EQ(code_of([&] { (void)replicated.try_acquire(); }), condition::try_later);
-        EXPECT_TRUE(plain.try_acquire()) << "what has its connection goes on";
+        EXPECT_TRUE(plain.try_acquire()) << "a lock with a connection goes on";
     }
     EXPECT_TRUE(works_again(plain));
 }
@@ -100,10 +100,10 @@ TEST_F(no_descriptor_left_in_a_cluster, lock_on_an_unconnected_master_is_unavail
         const no_descriptor_is_left now;
         int refused = 0;
         for (auto& m : far) {
-            // The first server that is asked for the map has its connection too.
-            const auto said = code_of([&] { (void)m->try_acquire(); });
-            if (said) {
-                EXPECT_EQ(said, errc::unavailable);
+            // The server that was asked for the map has a connection, too.
+            const auto ec = code_of([&] { (void)m->try_acquire(); });
+            if (ec) {
+                EXPECT_EQ(ec, errc::unavailable);
                 ++refused;
             }
         }

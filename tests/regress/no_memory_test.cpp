@@ -1,4 +1,4 @@
-// The system has no memory for a while: nothing may end the process, and what failed is tried again.
+// The system has no memory for a while: the process must not end, and the client tries again.
 #include "server/scene.hpp"
 
 #include <atomic>
@@ -16,7 +16,7 @@ std::atomic<int> failed_lookups{0};
 
 }  // namespace
 
-// In place of the system's, for all of this program. What follows it needs memory too.
+// Replaces the system's function in this whole program. The code that follows a call needs memory, too.
 extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** found) {
     if (memory_is_gone && node != nullptr && std::strcmp(node, host_without_memory) == 0) {
         ++failed_lookups;
@@ -40,7 +40,7 @@ TEST(no_memory_left, client_reconnects_after_the_resolver_failed) {
     memory_is_gone = true;
     server.command({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
     ASSERT_TRUE(events.has(event_kind::store_down));
-    EXPECT_TRUE(eventually(patience, [] { return failed_lookups >= 2; })) << "it tries again";
+    EXPECT_TRUE(eventually(patience, [] { return failed_lookups >= 2; })) << "the client tries again";
     memory_is_gone = false;
     EXPECT_TRUE(eventually(patience, [&] {
         std::error_code ec;

@@ -1,4 +1,4 @@
-// The system gives no more threads (a limit of the container, no memory): nothing may end the process.
+// The system gives no more threads (a limit of the container, no memory): the process must not end.
 #include "regress/one_process.hpp"
 #include "server/scene.hpp"
 
@@ -25,7 +25,7 @@ struct no_thread_is_left {
 
 }  // namespace
 
-// In place of the system's, for all of this program.
+// Replaces the system's function in this whole program.
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
                               void* argument) noexcept {
     if (none_left) {
@@ -94,7 +94,7 @@ TEST(no_thread_left, client_reconnects_after_the_resolver_got_no_thread) {
         const no_thread_is_left now;
         server.command({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
         ASSERT_TRUE(events.has(event_kind::store_down));
-        ASSERT_TRUE(eventually(patience, [] { return refused_threads >= 2; })) << "it tries again";
+        ASSERT_TRUE(eventually(patience, [] { return refused_threads >= 2; })) << "the client tries again";
         EXPECT_EQ(code_of([&] { (void)one.try_acquire(); }), errc::unavailable);
     }
     EXPECT_TRUE(eventually(patience, [&] {

@@ -75,7 +75,7 @@ bool crew::drain(milliseconds limit) {
 std::vector<event> crew::collect() {
     std::vector<std::vector<event>> all;
     for (const auto& file : files_) {
-        // Killed before it had begun: there is none.
+        // A client that was killed before it began has no file.
         if (!std::filesystem::exists(file)) continue;
         all.push_back(read_events(file));
         std::filesystem::remove(file);

@@ -38,7 +38,7 @@ class leased final : public grant {
     std::stop_token lost_;
 };
 
-// Whichever kind the lock is of, and whoever acquires it, a lease is asked for in the same way.
+// A lease of any kind of lock is acquired in the same way.
 template <class Lock>
 answer ask(Lock& lock, const request& how) {
     const acquire_options options{.ttl = how.ttl, .permits = how.permits};
@@ -93,7 +93,7 @@ class held_by_thread final : public grant {
     held_by_thread(recursive_mutex& lock, unsigned at_depth) : depth(at_depth), lock_(lock) {}
 
     [[nodiscard]] bool valid() const override { return lock_.valid(); }
-    // unlock() tells nobody what came of it.
+    // unlock() does not return its outcome.
     phase release() override {
         lock_.unlock();
         return phase::info;
@@ -174,10 +174,10 @@ class counting final : public countdown {
                     if (wait != never) return yes_or_no(latch_.wait_for(std::chrono::nanoseconds{wait}));
                     latch_.wait();
                     return {phase::ok};
-                default: throw std::logic_error{"no latch is used so"};
+                default: throw std::logic_error{"a latch has no such use"};
             }
         } catch (const error& e) {
-            // Of these it is said that nothing was changed.
+            // These errors promise that nothing was changed.
             const bool not_done = e.code() == condition::try_later;
             return {not_done ? phase::fail : phase::info, 0, e.code().value()};
         }
@@ -187,7 +187,7 @@ class counting final : public countdown {
     latch latch_;
 };
 
-// Both of two locks.
+// Two locks that are acquired together.
 class multi_leasing final : public leasing {
   public:
     multi_leasing(client& c, const run_lock& l, const replication& replicas)
@@ -261,7 +261,7 @@ config settings_of(const setting& how) {
     return c;
 }
 
-// A program that is careless with its callbacks, in every other process.
+// Every other process is a program that is careless with its callbacks.
 bool has_slow_listener(const setting& how) { return std::hash<std::string>{}(how.who) % 2 == 0; }
 void listen_slowly(const holdfast::event&) {
     static std::atomic<unsigned> received{0};

@@ -1,5 +1,5 @@
-// The schemes of the lab as locks among others. They believe to hold what they took, for as long as they
-// like.
+// The schemes of the lab as subjects of a run. Where a scheme knows no end of its lease, its holder
+// believes in the lock for ever.
 #include "chaos/history/recorder.hpp"
 #include "chaos/runner/subject.hpp"
 #include "lab/schemes/schemes.hpp"
@@ -11,7 +11,7 @@ namespace holdfast::chaos {
 
 namespace {
 
-// Carries a scheme out against one server, and stands still nowhere.
+// Runs a scheme against one server without stopping anywhere.
 class bare_performer final : public lab::performer {
   public:
     explicit bare_performer(lab::part p) : part_(std::move(p)) {}
@@ -77,7 +77,7 @@ class scheme_subject final : public subject {
   public:
     scheme_subject(const lab::known_scheme& which, lab::part p) : which_(which), part_(std::move(p)) {}
 
-    // A scheme knows no wait with an end.
+    // A scheme has no wait with a limit.
     answer acquire(const request&) override {
         auto mine = part_;
         mine.owner += "." + std::to_string(serial_.fetch_add(1));

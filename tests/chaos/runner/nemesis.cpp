@@ -27,7 +27,7 @@ std::vector<step> steps_of(const std::vector<planned>& all) {
         steps.push_back({all[i].from, i, true});
         steps.push_back({all[i].to, i, false});
     }
-    // The end of one before the beginning of the next; of one that takes no time the beginning is first.
+    // At the same time, a fault ends before the next one begins; a fault that takes no time begins first.
     std::stable_sort(steps.begin(), steps.end(), [](const step& a, const step& b) { return a.at < b.at; });
     return steps;
 }
@@ -39,7 +39,7 @@ bool any_command(const std::vector<std::string>&) { return true; }
 void nemesis::carry_out(const std::vector<planned>& all, milliseconds length,
                         const std::function<bool()>& enough) {
     const auto start = std::chrono::steady_clock::now();
-    // False: enough.
+    // False: `enough` ends the plan.
     const auto sleep_until = [&](milliseconds at) {
         constexpr milliseconds slice{50};
         for (;;) {
@@ -124,7 +124,7 @@ void nemesis::begin(const planned& p, fault& f) {
             silent_.insert(p.target);
             server().stop();
             break;
-        // Nobody could end it: the command that does would be paused too.
+        // No command could end it: that command would be paused too.
         case clients_paused:
             silent_.insert(p.target);
             order(server(), {"CLIENT", "PAUSE", std::to_string((p.to - p.from).count()), "ALL"});
@@ -152,9 +152,9 @@ void nemesis::begin(const planned& p, fault& f) {
     }
 }
 
-// What is not known of a hold that may have been evicted is not judged.
+// A hold that may have been evicted is not judged by what is not known of it.
 void nemesis::evict_from(unsigned lock, fault& f) try {
-    // Threads that hold by lock() do not know their owner, by which a hold is found in the history.
+    // Threads that hold by lock() do not know their owner token, by which a hold is found in the history.
     if (keys_.at(lock).starts_with("changing")) return;
     const auto token_of = [](const holder_info& h) { return std::hash<std::string>{}(h.owner); };
     config how;
@@ -175,7 +175,7 @@ void nemesis::evict_from(unsigned lock, fault& f) try {
         entry->gave_up = one.how == evicted_holder::way::gave_up;
         if (one.may_go_on) entry->may_go_on = in_ns(*one.may_go_on);
     }
-} catch (const error&) {  // of a server that does not answer
+} catch (const error&) {  // the server does not answer
 }
 
 void nemesis::end(const planned& p) {
@@ -195,7 +195,7 @@ void nemesis::end(const planned& p) {
         case server_stops: server().resume(); break;
         case server_killed:
         case server_emptied: server().start(); break;
-        // An answer comes when the pause is over.
+        // The answer comes when the pause is over.
         case clients_paused: order(server(), {"PING"}); break;
         case memory_full: order(server(), {"CONFIG", "SET", "maxmemory", "0"}); break;
         case channels_denied: order(server(), {"ACL", "SETUSER", "default", "allchannels"}); break;

@@ -10,8 +10,8 @@ namespace {
 class quorum final : public topology {
   public:
     explicit quorum(precautions p)
-        // Twice the lease of these settings, and a little. Whoever trusts a server that was started anew has
-        // two majorities sooner or later.
+        // Twice the lease of these settings, and a little. A client that trusts restarted servers sees two
+        // majorities sooner or later.
         : options_(p == precautions::taken ? "longest_lease=1500ms" : "restarts=trusted") {}
 
     [[nodiscard]] std::string url() const override {

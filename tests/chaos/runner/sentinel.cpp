@@ -27,7 +27,7 @@ class watched final : public topology {
     }
     [[nodiscard]] bool is_available(unsigned which) const override { return lost_ != which; }
 
-    // One failover after the other: a second one before all have what the first left behind may lose it.
+    // One failover at a time: a second one may lose writes of the first that not all servers have yet.
     void begin(const planned& p) override {
         using enum trouble;
         mend_and_look_for_master();
@@ -47,7 +47,7 @@ class watched final : public topology {
                 scene_.server(master).stop();
                 scene_.let_replicas_hear();
                 break;
-            default: throw std::logic_error{"no trouble for sentinels"};
+            default: throw std::logic_error{"sentinels have no such fault"};
         }
     }
     void end(const planned&) override {

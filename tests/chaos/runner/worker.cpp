@@ -74,7 +74,7 @@ void worker::run() {
 void worker::one_operation() {
     const auto lock = state_.used[chance_.below(state_.used.size())];
     if (state_.locks[lock].row.model == model::latch) {
-        // Several, for each is short: else no answer that is lost would ever be one of these.
+        // Several uses, since each is short: else no lost answer would ever be one of theirs.
         for (auto n = chance_.below(40); n > 0 && !state_.closing(); --n) one_use_of_latch(lock);
         return;
     }
@@ -93,7 +93,7 @@ void worker::one_operation() {
     if (state_.locks[lock].row.model == model::reentrant) {
         while (all.size() < 3 && chance_.percent(30)) nest(lock, all);
     }
-    // Whoever is the last to go gives the lock back.
+    // The last hold to end releases the lock.
     while (!all.empty()) {
         const auto which = chance_.below(all.size());
         release(all[which]);
@@ -108,7 +108,7 @@ void worker::one_use_of_latch(std::size_t lock) {
     const auto amount = [&](std::uint64_t most) {
         return static_cast<std::int64_t>(1 + chance_.below(most));
     };
-    // Of each process one thread has no wait without an end.
+    // One thread of each process never waits without a limit.
     const bool without_end = thread_ != 0 && chance_.percent(30);
     const auto some = in_ns(chance_.between(milliseconds{0}, milliseconds{400}));
     if (draw < 25)
@@ -223,7 +223,7 @@ void worker::nest(std::size_t lock, std::vector<held>& all) {
     all.push_back(std::move(h));
 }
 
-// What the outer holds have asked for is under way, or answered, when the innermost asks for more.
+// The requests of the outer holds are under way, or answered, when the innermost asks for a longer lease.
 void worker::change_the_lease(std::size_t lock, std::vector<held>& all) {
     while (all.size() < 3) {
         if (all.size() == 2) std::this_thread::sleep_for(chance_.between(milliseconds{40}, milliseconds{70}));
@@ -241,7 +241,7 @@ void worker::work(std::size_t lock, const held& one) {
     const auto longest = draw < 60   ? microseconds{3'000}
                          : draw < 92 ? microseconds{40'000}
                                      : std::chrono::duration_cast<microseconds>(state_.lease * 3 / 2);
-    // Some do not look before they write: what is then too late the resource must refuse.
+    // Some holders do not look before they write: the resource must refuse their late writes.
     const bool careless = chance_.percent(30);
     const auto until =
         boot_time() + in_ns(microseconds{chance_.below(static_cast<std::uint64_t>(longest.count()) + 1)});
@@ -251,7 +251,7 @@ void worker::work(std::size_t lock, const held& one) {
         if (!state_.closing()) pause(std::max(longest / 4, microseconds{500}));
     } while (boot_time() < until && !state_.closing());
     if (!careless) return;
-    // One that was stopped between its look and its write, by its scheduler or its garbage collector.
+    // A holder that is stopped between its look and its write, by its scheduler or its garbage collector.
     if (chance_.percent(15) && !state_.closing()) pause(state_.lease * 3);
     write(lock, one);
 }
@@ -267,7 +267,7 @@ bool worker::look(const held& one) {
     return false;
 }
 
-// Counts the time for which this process runs: it may be stopped meanwhile.
+// Counts only the time in which this process runs: it may be stopped meanwhile.
 void worker::await_loss_report(const held& one) {
     if (!one.by->loss_reported()) return;
     constexpr int most_looks = 300;

@@ -13,22 +13,21 @@
 
 namespace holdfast::chaos {
 
-// What the threads of a process share, and when they play. Thread-safe.
+// What the threads of a process share, and when they work. Thread-safe.
 class process_state {
   public:
-    // `only`: of the locks those are used whose name has this in it. Throws std::runtime_error if there is
-    // none.
+    // `only`: uses the locks whose name contains this. Throws std::runtime_error if there is none.
     process_state(subject_set& all_subjects, std::vector<run_lock> all, resource& guards,
                   std::uint32_t number, std::chrono::milliseconds one_lease, const std::string& only);
 
-    // A new round, recorded into `file`.
+    // Begins a round, recorded into `file`.
     void open(const std::filesystem::path& file);
-    // No new operations; returns when those under way are over.
+    // Stops new operations. Returns when those under way are over.
     void close();
-    // Threads are told to go.
+    // Ends the threads.
     void end();
 
-    // For threads. False: go. Between a `true` and `leave` the record is there.
+    // For threads. False: the thread must end. Between a `true` and `leave` the recorder exists.
     [[nodiscard]] bool enter();
     void leave();
     [[nodiscard]] bool closing() const noexcept { return closing_.load(std::memory_order_relaxed); }
@@ -55,7 +54,7 @@ class process_state {
     bool ended_ = false;
 };
 
-// One operation after another: takes a lock, looks at it, writes under it, gives it back.
+// One operation after another: acquires a lock, looks at it, writes under it, releases it.
 class worker {
   public:
     worker(process_state& state, unsigned thread, dice chance)
@@ -66,13 +65,13 @@ class worker {
   private:
     struct held {
         std::unique_ptr<grant> by;
-        event last;  // its acquire, as a pattern for all that is written about it
+        event last;  // its acquire, the template of all its later events
     };
 
     void one_operation();
     countdown::outcome use_latch(std::size_t lock, action what, std::int64_t amount, time_ns wait);
     void one_use_of_latch(std::size_t lock);
-    // Waiters without a limit would wait for ever when nobody else does anything more.
+    // Without this, waiters without a limit would wait for ever once the other threads stop.
     void open_latches();
     [[nodiscard]] request draw_request(const run_lock& lock);
     [[nodiscard]] held acquire(std::size_t lock, const request& how);

@@ -1,4 +1,4 @@
-// The sweeps say what trying every order says.
+// The sweeps agree with a search through every order.
 #include "chaos/checker/models.hpp"
 #include "chaos/tests/brute_force.hpp"
 #include "chaos/tests/latch_histories.hpp"
@@ -64,7 +64,7 @@ TEST_P(holder_sweep, agrees_with_brute_force_on_corrupted_histories) {
         wrong += right ? 0 : 1;
         ASSERT_EQ(sweep(h, GetParam()).empty(), right) << "seed " << seed << "\n" << shown(h);
     }
-    // Else the histories would say nothing about one of the two answers.
+    // Else the histories would show nothing about one of the two answers.
     EXPECT_GT(wrong, histories / 50);
     EXPECT_LT(wrong, histories * 49 / 50);
 }
@@ -111,7 +111,7 @@ TEST(latch_sweep, agrees_with_brute_force_on_valid_histories) {
     }
 }
 
-// Too long to try all orders. They have so much that is not answered that some of it is unjudged.
+// Too long to try all orders. Too many uses have no answer, so a part is not judged.
 TEST(latch_sweep, accepts_long_valid_histories) {
     std::size_t unjudged = 0;
     for (int seed = 0; seed < 20; ++seed) {
@@ -135,7 +135,7 @@ TEST(latch_sweep, agrees_with_brute_force_on_corrupted_histories) {
     EXPECT_LT(wrong, histories * 19 / 20);
 }
 
-// "No" is legal if anybody else may have been there: what a loop over all pairs says.
+// A "no" is legal if another attempt may have been present, which a loop over all pairs finds out.
 TEST(refusal_sweep, agrees_with_a_loop_over_all_pairs) {
     const lock_row lock{"it"};
     const presence how{.linger = 6, .undone_after = 2};

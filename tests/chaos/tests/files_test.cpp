@@ -1,4 +1,4 @@
-// Histories survive: their writer's death, and being saved.
+// Records survive the death of their writer, and histories are loaded as they were saved.
 #include "chaos/history/files.hpp"
 #include "chaos/history/recorder.hpp"
 #include "chaos/runner/plan.hpp"

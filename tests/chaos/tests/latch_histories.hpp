@@ -1,4 +1,4 @@
-// Small histories of a latch as chance makes them, and a judge that tries every order.
+// Small random histories of a latch, and a judge that tries every order.
 #pragma once
 
 #include "chaos/checker/latch_use.hpp"
@@ -14,7 +14,7 @@
 
 namespace holdfast::chaos {
 
-// As simple as can be.
+// A latch that is as simple as can be.
 struct real_latch {
     std::int64_t count = 0;
 
@@ -36,7 +36,7 @@ struct real_latch {
     }
 };
 
-// What clients would have recorded.
+// The events that clients would have recorded.
 inline std::vector<event> events_of(const std::vector<latch_use>& uses) {
     std::vector<event> all;
     for (const auto& u : uses) {
@@ -67,7 +67,7 @@ class latch_history_maker {
   public:
     explicit latch_history_maker(std::uint64_t seed) : chance_(seed) {}
 
-    // A latch that does its duty.
+    // The history of a correct latch.
     latch_history valid() { return valid(static_cast<std::size_t>(3 + chance_.below(7))); }
     latch_history valid(std::size_t uses) {
         uses_.clear();
@@ -86,7 +86,7 @@ class latch_history_maker {
         return settle();
     }
 
-    // It does something else, or seems to.
+    // A valid history with something changed, which may be a violation or not.
     latch_history corrupted() {
         (void)valid();
         for (auto n = 1 + chance_.below(2); n > 0; --n) {
@@ -113,7 +113,7 @@ class latch_history_maker {
         return static_cast<time_ns>(chance_.below(static_cast<std::uint64_t>(most) + 1));
     }
 
-    // At this moment, of which others know nothing.
+    // Takes effect at `now`, which no client knows.
     void use(time_ns now, real_latch& latch) {
         static constexpr action all[] = {action::set,   action::set,  action::down,
                                          action::down,  action::down, action::read,
@@ -128,7 +128,7 @@ class latch_history_maker {
         const auto outcome = latch.use(u.what, u.amount);
         const bool lost = chance_.percent(8);
         if (lost) latch = before;
-        if (lost || chance_.percent(12)) {  // nobody was told
+        if (lost || chance_.percent(12)) {  // no client got the answer
             if (chance_.percent(50)) u.answered = never;
             u.answer = u.answered == never           ? phase::none
                        : lost && chance_.percent(50) ? phase::fail
@@ -171,7 +171,7 @@ class latch_brute_force {
   private:
     struct step {
         time_ns earliest;
-        time_ns latest;  // never: it need not be done at all
+        time_ns latest;  // never: it need not take effect
         std::optional<latch_use> use;
     };
 

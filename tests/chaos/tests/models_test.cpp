@@ -1,4 +1,4 @@
-// What each rule finds, by example.
+// Examples of what each rule finds.
 #include "chaos/checker/judge.hpp"
 #include "chaos/tests/latch_histories.hpp"
 #include "chaos/tests/random_history.hpp"
@@ -94,7 +94,7 @@ TEST(loss, that_lost_does_not_report_is_a_violation) {
     EXPECT_EQ(judge({{{"lock"}}, events, {}, {}}).back().rule, "untold");
 }
 
-// The published history of etcd's locks has no two holders that overlap; its holds ended behind their back.
+// The published history of etcd's locks has no two holders that overlap; its holds ended without notice.
 TEST(loss, is_found_although_no_two_holds_overlap) {
     auto events = events_of({holding(1, 10, 50), holding(2, 60, 90, 2)});
     for (auto& e : events) {
@@ -148,10 +148,10 @@ TEST_F(deleted_key, must_not_be_renewed) {
     look.deadline = 300;
     h.events.insert(h.events.begin() + 2, look);
     EXPECT_EQ(rules(judge(h)), names{"revived"});
-    h.events.front().lease = 300;  // one that was on its way
+    h.events.front().lease = 300;  // a renewal that was on its way
     EXPECT_TRUE(judge(h).empty());
     h.events.front().lease = 0;
-    h.events[2].t = 15;  // before that
+    h.events[2].t = 15;  // seen before the deletion
     EXPECT_TRUE(judge(h).empty());
 }
 
@@ -163,17 +163,17 @@ TEST(eviction, ends_a_lease_by_the_time_it_reported) {
     look.phase = phase::ok;
     look.hold = 1;
     look.t = 40;
-    const auto said = [&](time_ns to, bool gave_up, time_ns may_go_on, std::uint64_t token = 7) {
+    const auto found_by = [&](time_ns to, bool gave_up, time_ns may_go_on, std::uint64_t token = 7) {
         std::vector<attempt> all{believer};
         const fault evicted{
             .from = 20, .to = to, .what = "evicted", .evicted = {{token, gave_up, may_go_on}}};
         return rules(check_evictions(all, std::vector{look}, std::vector{evicted}));
     };
-    EXPECT_EQ(said(30, true, never), names{"evicted_believes"});
-    EXPECT_EQ(said(45, true, never), names{}) << "it looked before the operator was told";
-    EXPECT_EQ(said(30, false, 5), names{"evicted_believes"});
-    EXPECT_EQ(said(30, false, 15), names{});
-    EXPECT_EQ(said(30, true, never, 8), names{}) << "another holder";
+    EXPECT_EQ(found_by(30, true, never), names{"evicted_believes"});
+    EXPECT_EQ(found_by(45, true, never), names{}) << "it looked before the eviction reported";
+    EXPECT_EQ(found_by(30, false, 5), names{"evicted_believes"});
+    EXPECT_EQ(found_by(30, false, 15), names{});
+    EXPECT_EQ(found_by(30, true, never, 8), names{}) << "another holder";
 }
 
 TEST(eviction, leaves_no_firm_part_to_a_hold_not_yet_answered) {
@@ -181,7 +181,7 @@ TEST(eviction, leaves_no_firm_part_to_a_hold_not_yet_answered) {
     late.asked = 45;
     late.token = 7;
     std::vector<attempt> all{holding(1, 10, 50), late};
-    // It began when the first holder was there, and struck the second.
+    // The eviction began while the first holder had the lock, and removed the second.
     const fault evicted{.from = 48, .to = 70, .what = "evicted", .evicted = {{7, false, 100}}};
     EXPECT_TRUE(check_evictions(all, {}, std::vector{evicted}).empty());
     EXPECT_TRUE(check_exclusive(all).empty());
@@ -193,7 +193,7 @@ TEST_F(deleted_key, leaves_no_firm_part_to_a_hold_not_yet_answered) {
     std::vector<attempt> all{holding(1, 10, 49), late};
     const span_of_time when{47, 62};
     EXPECT_TRUE(check_strikes(all, {}, std::vector{when}).empty());
-    all.front().believed = 49;  // it looked, and had it still
+    all.front().believed = 49;  // it looked, and the lease was still valid
     EXPECT_TRUE(check_exclusive(all).empty());
 }
 
@@ -211,7 +211,7 @@ TEST(refusal, is_spurious_if_nobody_had_the_lock) {
     const lock_row lock{"it"};
     const std::vector<attempt> history{holding(1, 10, 50), refused(2, 60, 65, 2)};
     EXPECT_EQ(rules(check_refusals(history, lock, {})), names{"spurious_no"});
-    // Somebody was about to give it back.
+    // The holder was about to release it.
     EXPECT_TRUE(check_refusals(std::vector{holding(1, 10, 50), refused(2, 51, 65, 2)}, lock, {}).empty());
     // The fault may have left something behind.
     EXPECT_TRUE(check_refusals(history, lock, {{20, 30, "a fault", 0}}).empty());
@@ -239,7 +239,7 @@ TEST(refusal, may_be_due_to_a_nested_hold_that_is_released_last) {
     EXPECT_EQ(rules(judge(h)), names{"spurious_no"});
 }
 
-// "One asks for all": a try beside another thread of its client that is just asking is told no without the
+// "One asks for all": a try beside another thread of its client that is just asking is refused without the
 // store.
 TEST(refusal, may_be_due_to_another_thread_of_the_same_client) {
     const lock_row lock{"it"};
@@ -252,15 +252,15 @@ TEST(refusal, by_votes_may_be_due_to_a_rival_with_some_of_the_votes) {
     lock.by_votes = true;
     presence how;
     how.undone_after = 5;
-    const auto said = [&](std::vector<attempt> history) {
+    const auto found_by = [&](std::vector<attempt> history) {
         return check_refusals(history, lock, {}, how).size();
     };
-    EXPECT_EQ(said({refused(1, 10, 50, 1), refused(2, 30, 31, 2)}), 0U);
-    // What was not enough is given back behind the answer, and what is more than enough is too.
-    EXPECT_EQ(said({refused(1, 10, 26, 1), refused(2, 30, 31, 2)}), 1U);
-    EXPECT_EQ(said({holding(1, 10, 26), refused(2, 30, 31, 2)}), 0U);
-    EXPECT_EQ(said({refused(1, 10, 24, 1), refused(2, 30, 31, 2)}), 2U);
-    EXPECT_EQ(said({holding(1, 10, 23), refused(2, 30, 31, 2)}), 1U);
+    EXPECT_EQ(found_by({refused(1, 10, 50, 1), refused(2, 30, 31, 2)}), 0U);
+    // Votes that are too few, or more than needed, are released after the answer.
+    EXPECT_EQ(found_by({refused(1, 10, 26, 1), refused(2, 30, 31, 2)}), 1U);
+    EXPECT_EQ(found_by({holding(1, 10, 26), refused(2, 30, 31, 2)}), 0U);
+    EXPECT_EQ(found_by({refused(1, 10, 24, 1), refused(2, 30, 31, 2)}), 2U);
+    EXPECT_EQ(found_by({holding(1, 10, 23), refused(2, 30, 31, 2)}), 1U);
 }
 
 TEST(refusal, of_a_reader_is_right_only_if_there_may_be_a_writer) {
@@ -332,7 +332,6 @@ latch_use unanswered(std::uint64_t id, action what, std::int64_t amount, time_ns
     u.answer = phase::none;
     return u;
 }
-// Nobody has an answer that is wrong, and so on with each of these.
 names rules_of_latch(const std::vector<latch_use>& uses, const std::vector<span_of_time>& forgetting = {}) {
     return rules(check_counts(uses, forgetting));
 }
@@ -345,7 +344,7 @@ TEST(latch, lets_a_waiter_through_only_while_the_count_is_zero) {
     EXPECT_EQ(rules_of_latch({set, down, used(4, action::set, 1, 61, 70), wait(71, 80)}),
               names{"through_early"});
     EXPECT_TRUE(rules_of_latch({set, wait(21, 50), down}).empty());  // perhaps just then
-    EXPECT_TRUE(rules_of_latch({wait(5, 9), set, down}).empty());    // nobody had set it
+    EXPECT_TRUE(rules_of_latch({wait(5, 9), set, down}).empty());    // the count was not set yet
     EXPECT_TRUE(rules_of_latch({set, used(4, action::erase, 0, 30, 40), wait(35, 45)}).empty());
     EXPECT_TRUE(rules_of_latch({set, unanswered(4, action::down, 2, 15), wait(21, 49)}).empty());
     // It was at zero for a moment only.
@@ -363,7 +362,7 @@ TEST(latch, unanswered_count_down_takes_effect_once_or_never) {
     EXPECT_EQ(rules_of_latch({set, lost, read(3, 40, 2)}), names{"miscounted"});
     EXPECT_EQ(rules_of_latch({set, lost, read(3, 40, 3), read(4, 50, 2)}), names{"miscounted"});
     EXPECT_EQ(rules_of_latch({set, lost, read(3, 40, 3), read(4, 50, 4)}), names{"miscounted"});
-    // One that was sent again, and was told of the second time.
+    // A count_down that was sent again, and got the answer of the second time.
     EXPECT_EQ(rules_of_latch({set, used(2, action::down, 1, 30, 40, 2)}), names{"miscounted"});
 }
 
@@ -379,7 +378,7 @@ TEST(latch, answers_must_fit_some_order_of_its_uses) {
     no.asked = 30;
     no.answered = 40;
     EXPECT_EQ(rules_of_latch({set, no}), names{"miscounted"});
-    // Two that were told the same.
+    // Two count_downs with the same answer.
     EXPECT_EQ(rules_of_latch({set, used(2, action::down, 1, 30, 40, 2), used(3, action::down, 1, 30, 40, 2)}),
               names{"miscounted"});
 }
@@ -393,7 +392,7 @@ TEST(latch, failed_count_down_has_no_effect) {
     EXPECT_TRUE(rules_of_latch(uses_of(events)).empty());
 }
 
-// An answer that came before is forgotten like all that it tells of; what is asked later must agree again.
+// An answer from before is forgotten like all that it reports; later answers must agree again.
 TEST(latch, may_have_any_count_after_a_failover_and_is_judged_again) {
     history h;
     h.locks = {{"it", model::latch}};
@@ -421,7 +420,7 @@ TEST(latch, at_zero_lets_all_waiters_through_in_a_time_of_calm) {
     EXPECT_EQ(found(400), names{"not_served"});
     waiting.answered = 550;
     EXPECT_TRUE(found(400).empty());
-    // Nobody knows that it is at zero, or it was set again.
+    // No answer shows zero, or the count was set again.
     EXPECT_TRUE(
         rules(check_latch_waits(std::vector{set, unanswered(2, action::wait, 0, 30)}, calm, 400)).empty());
     EXPECT_TRUE(rules(check_latch_waits(std::vector{set, unanswered(2, action::wait, 0, 30), down,

@@ -1,4 +1,4 @@
-// Small histories as chance makes them: of a lock that did its duty, and with something changed afterwards.
+// Small random histories: of a correct lock, and with something changed afterwards.
 #pragma once
 
 #include "chaos/checker/attempt.hpp"
@@ -9,7 +9,7 @@
 
 namespace holdfast::chaos {
 
-// What a client would have recorded.
+// The events that a client would have recorded.
 inline std::vector<event> events_of(const std::vector<attempt>& attempts) {
     std::vector<event> all;
     for (const auto& a : attempts) {
@@ -45,7 +45,7 @@ class history_maker {
   public:
     history_maker(std::uint64_t seed, const lock_row& lock) : chance_(seed), lock_(lock) {}
 
-    // A few holds of a lock that is what it should be.
+    // A few holds of a correct lock.
     std::vector<attempt> valid() {
         all_.clear();
         std::vector<time_ns> free_from(lock_.model == model::counted ? lock_.permits : 1, 10);
@@ -73,7 +73,7 @@ class history_maker {
         return settle();
     }
 
-    // Something that a lock must not do, or that only looks so.
+    // A valid history with something changed, which may be a violation or not.
     std::vector<attempt> corrupted() {
         (void)valid();
         for (auto n = 1 + below(2); n > 0; --n) {
@@ -111,13 +111,13 @@ class history_maker {
         a.answer = phase::ok;
         a.asked = from - number(5);
         a.answered = from + number(5);
-        if (chance_.percent(70)) {  // given back
+        if (chance_.percent(70)) {  // released
             a.answered = std::min(a.answered, to);
             a.release_begun = std::max(a.answered, to - number(5));
             a.release_answered = to + number(5);
             a.release = phase::ok;
             a.believed = to + number(5);
-        } else {  // ran out; perhaps before it was answered
+        } else {  // expired, perhaps before the answer
             a.believed = to;
             a.release_begun = chance_.percent(50) ? never : std::max(to, a.answered) + number(5);
             if (a.release_begun != never) a.release_answered = a.release_begun + number(3);
@@ -141,11 +141,11 @@ class history_maker {
         all_.push_back(a);
     }
 
-    // What no recorder could have written is put right.
+    // Corrects what no recorder could have written.
     std::vector<attempt> settle() {
         for (auto& a : all_) {
             a.asked = std::min(a.asked, a.answered);
-            if (a.outer != 0) {  // nobody nests before the outermost is answered
+            if (a.outer != 0) {  // no nested request comes before the answer to the outermost
                 a.asked = std::max(a.asked, all_[a.outer - 1].answered);
                 a.answered = std::max(a.asked, a.answered);
             }

@@ -1,4 +1,4 @@
-// What a run finds in the servers after a round.
+// What a survey finds in the servers after a round.
 #include "chaos/runner/survey.hpp"
 #include "support/redis_server.hpp"
 
@@ -52,8 +52,8 @@ TEST_F(survey, finds_lost_and_surplus_permits) {
     set("semaphore0", "0");
     put("holdfast:p1:{semaphore0}", long_ago, "somebody|2");
     set("permits0", "3");
-    EXPECT_EQ(found(), (findings{"of \"semaphore0\" there are 2 permits and not 3",
-                                 "of \"permits0\" there are 3 permits and not 2"}));
+    EXPECT_EQ(found(),
+              (findings{"\"semaphore0\" has 2 permits and not 3", "\"permits0\" has 3 permits and not 2"}));
 }
 
 TEST_F(survey, finds_held_locks_and_keys_that_never_expire) {
@@ -62,7 +62,7 @@ TEST_F(survey, finds_held_locks_and_keys_that_never_expire) {
     set("mutex0", "somebody");
     EXPECT_EQ(found(),
               (findings{"the key \"mutex0\" would stay for ever", "the lock \"mutex0\" is still held",
-                        "permits of \"holdfast:p1:{semaphore0}\" are still out"}));
+                        "permits of \"holdfast:p1:{semaphore0}\" are still held"}));
 }
 
 }  // namespace
