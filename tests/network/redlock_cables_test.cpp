@@ -128,7 +128,7 @@ TEST_P(three_of_five_cables, cut_holder_learns_of_the_loss_before_a_rival_gets_t
     EXPECT_LE(got, begun + lease_length + reply_timeout + pause + slack);
     EXPECT_FALSE(lease_is_valid(holder));
 
-    // A try fails after two timeouts: one for members that do not reply, and one to undo what they may have
+    // A try fails within two timeouts: one for members that do not reply, and one to undo what they may have
     // done.
     EXPECT_LE(try_acquire(holder, "unavailable"), 2 * node_timeout);
     EXPECT_TRUE(lease_is_valid(rival));

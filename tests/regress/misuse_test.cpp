@@ -84,7 +84,7 @@ TEST(misuse, ends_the_process_in_a_build_without_NDEBUG) {
 }
 #endif
 
-// --- what an error says ------------------------------------------------------------------------------
+// --- texts of errors ---------------------------------------------------------------------------------
 
 template <class Fn>
 std::string complaint_of(Fn&& fn) {

@@ -22,15 +22,15 @@ violations check_fences(std::span<const attempt> attempts, std::uint64_t before)
         for (; next != granted.end() && (*next)->answered < a->asked; ++next) {
             if (newest == nullptr || (*next)->fence > newest->fence) newest = *next;
         }
-        const auto says = [&](const std::string& text, std::vector<std::uint64_t> whom) {
-            found.push_back({"fence", text, a->lock, std::move(whom), a->answered});
+        const auto add = [&](const std::string& text, std::vector<std::uint64_t> holds) {
+            found.push_back({"fence", text, a->lock, std::move(holds), a->answered});
         };
-        if (a->fence == 0) says("a grant of a fenced lock has no fence", {a->id});
-        if (a->fence <= before) says("a fence is not greater than those of earlier rounds", {a->id});
+        if (a->fence == 0) add("a grant of a fenced lock has no fence", {a->id});
+        if (a->fence <= before) add("a fence is not greater than those of earlier rounds", {a->id});
         if (newest != nullptr && newest->fence > a->fence)
-            says("a later grant has a smaller fence", {newest->id, a->id});
+            add("a later grant has a smaller fence", {newest->id, a->id});
         if (const auto [it, fresh] = known.emplace(a->fence, a); !fresh)
-            says("two grants have the same fence", {it->second->id, a->id});
+            add("two grants have the same fence", {it->second->id, a->id});
     }
     return found;
 }

@@ -85,9 +85,9 @@ violations check_strikes(std::vector<attempt>& attempts, std::span<const event> 
     const auto seen = deadlines_of(events);
     std::unordered_set<std::uint64_t> once;
     for (const auto& when : strikes) {
-        affected_holds struck{when};
+        affected_holds affected{when};
         for (auto& a : attempts) {
-            if (!struck.contains(a)) continue;
+            if (!affected.contains(a)) continue;
             if (const auto s = seen.find(a.id); s != seen.end() && once.insert(a.id).second)
                 check_revival(a, s->second, when, found);
             end_firm_part(a, when.from);

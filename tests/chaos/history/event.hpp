@@ -1,4 +1,4 @@
-// The events of a run: what clients did and how they were answered. And the history that they form.
+// The events of a run (what clients did, and the answers that they received) and the history that they form.
 #pragma once
 
 #include <chrono>

@@ -8,9 +8,9 @@ namespace holdfast::chaos {
 
 namespace {
 
-std::string ended(std::uint32_t process, int code, const std::string& said) {
+std::string ended(std::uint32_t process, int code, const std::string& errors) {
     return "client p" + std::to_string(process) + " ended with " + std::to_string(code) +
-           (said.empty() ? "" : ":\n" + said);
+           (errors.empty() ? "" : ":\n" + errors);
 }
 
 std::chrono::milliseconds left_until(std::chrono::steady_clock::time_point deadline) {

@@ -105,8 +105,8 @@ class held_by_thread final : public grant {
     recursive_mutex& lock_;
 };
 
-// The outermost hold and the one in it have a short lease that is not renewed; a hold further in makes the
-// lease longer and has it renewed.
+// The two outer holds have a short lease that is not renewed; a hold further in makes the lease longer, with
+// renewal.
 class changing_lease final : public subject {
   public:
     changing_lease(client& c, const std::string& name, milliseconds lease, const replication& replicas)

@@ -49,7 +49,7 @@ class process_state {
 
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::unique_ptr<recorder> recorder_;  // changes only while nobody is inside
+    std::unique_ptr<recorder> recorder_;  // changes only while inside_ is 0
     unsigned inside_ = 0;
     bool ended_ = false;
 };

@@ -142,9 +142,9 @@ class latch_history_maker {
 
     latch_history settle() {
         for (auto& u : uses_) {
-            const bool tells = u.what == action::down || u.what == action::read;
-            if (tells && u.answer == phase::busy) u.answer = phase::ok;
-            u.reported = tells ? std::max<std::int64_t>(u.reported, 0) : 0;
+            const bool counts = u.what == action::down || u.what == action::read;
+            if (counts && u.answer == phase::busy) u.answer = phase::ok;
+            u.reported = counts ? std::max<std::int64_t>(u.reported, 0) : 0;
             u.answered = std::max(u.answered, u.asked);
         }
         return {events_of(uses_), forgetting_};
