@@ -62,7 +62,7 @@ struct event {
     time_ns wait = 0;           // of an acquire: how long it may take; never: for ever
     time_ns lease = 0;          // of an acquire: no renewal makes it longer than this from when it is sent
     std::int64_t count = 0;     // of a latch: to set or to count down; in an answer, what is left
-    std::uint32_t process = 0;  // unique for each process
+    std::uint32_t process = 0;  // unique for each incarnation of a client
     std::uint32_t thread = 0;
     std::uint32_t permits = 1;
     std::int32_t error = 0;
