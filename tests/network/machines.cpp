@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What it says if it fails; empty: it did not.
+// The error of a command that fails; empty: it did not.
 std::string complaint_of(const std::vector<std::string>& command) {
     child_process program{command};
     const auto code = program.wait(patience);
@@ -30,27 +30,28 @@ void must_run(const std::vector<std::string>& command) {
     if (const auto complaint = complaint_of(command); !complaint.empty()) throw std::runtime_error{complaint};
 }
 
-// Tables of their own, so any numbers will do. This process has one address for the first cable of each
-// machine, one for the second and so on: what a machine is told of addresses others can be told too.
-std::string here(std::size_t which) { return "10.78.0." + std::to_string(which + 1); }
-std::string over_there(unsigned cable) {
+// The network has its own tables, so any numbers will do. This process has one address for the first cable
+// of each machine, one for the second and so on: all machines receive the same addresses.
+std::string parent_address(std::size_t which) { return "10.78.0." + std::to_string(which + 1); }
+std::string machine_address(unsigned cable) {
     return "10.77." + std::to_string(cable / 200) + "." + std::to_string(cable % 200 + 1);
 }
 
 std::string cable_of(unsigned number) { return "cable" + std::to_string(number); }
 std::string uplink_of(unsigned number) { return "uplink" + std::to_string(number); }
 
-// What goes to an address over this device is sent to a card that nobody has. Whoever gets it drops it as not
-// meant for him, and says nothing. (A blackhole route would tell the sender at once: connect() fails there.)
-std::vector<std::string> lose_all_to(const std::string& address, const std::string& device) {
+// Sends packets for an address over this device to a card that does not exist. The receiver drops them as
+// not meant for it, and does not answer. (A blackhole route would notify the sender at once: connect()
+// fails there.)
+std::vector<std::string> lose_packets_to(const std::string& address, const std::string& device) {
     return {"ip",  "neigh", "replace", address,    "lladdr", "02:00:00:00:00:01",
             "dev", device,  "nud",     "permanent"};
 }
-std::vector<std::string> lose_no_more_to(const std::string& address, const std::string& device) {
+std::vector<std::string> stop_losing_packets_to(const std::string& address, const std::string& device) {
     return {"ip", "neigh", "delete", address, "dev", device};
 }
 
-// The kernel drops what is sent over a cable that was just plugged in, for up to a second.
+// The kernel drops packets over a cable that was just plugged in, for up to a second.
 void await_up(std::vector<std::string> show) {
     const bool up = eventually(patience, [&] {
         child_process program{show};
@@ -93,7 +94,7 @@ machine::machine(const body& runs, std::size_t cables)
           parent.report("moved");
           (void)parent.await_line();  // there are cables
           std::vector<std::string> addresses;
-          for (std::size_t c = 0; c < cables_.size(); ++c) addresses.push_back(here(c));
+          for (std::size_t c = 0; c < cables_.size(); ++c) addresses.push_back(parent_address(c));
           return runs(parent, addresses);
       })) {
     if (!process_.wait_for_output("moved\n", patience))
@@ -102,7 +103,7 @@ machine::machine(const body& runs, std::size_t cables)
     process_.write("there are cables\n");
 }
 
-std::vector<std::string> machine::there(std::vector<std::string> command) const {
+std::vector<std::string> machine::on_machine(std::vector<std::string> command) const {
     command.insert(command.begin(), {"nsenter", "-t", std::to_string(process_.pid()), "-n"});
     return command;
 }
@@ -110,15 +111,15 @@ std::vector<std::string> machine::there(std::vector<std::string> command) const 
 void machine::lay(std::size_t which) const {
     const auto number = cables_[which].number;
     const auto name = cable_of(number), uplink = uplink_of(number);
-    const auto ours = here(which), theirs = over_there(number);
+    const auto ours = parent_address(which), theirs = machine_address(number);
     must_run({"ip", "link", "add", name, "type", "veth", "peer", "name", uplink, "netns",
               std::to_string(process_.pid())});
     must_run({"ip", "address", "add", ours, "peer", theirs, "dev", name});
     must_run({"ip", "link", "set", name, "up"});
-    must_run(there({"ip", "address", "add", theirs, "peer", ours, "dev", uplink}));
-    must_run(there({"ip", "link", "set", uplink, "up"}));
+    must_run(on_machine({"ip", "address", "add", theirs, "peer", ours, "dev", uplink}));
+    must_run(on_machine({"ip", "link", "set", uplink, "up"}));
     await_up({"ip", "link", "show", name});
-    await_up(there({"ip", "link", "show", uplink}));
+    await_up(on_machine({"ip", "link", "show", uplink}));
 }
 
 void machine::pull(std::size_t which) {
@@ -133,20 +134,22 @@ void machine::plug_in(std::size_t which) {
 
 void machine::mute(std::size_t which) {
     auto& c = cables_.at(which);
-    must_run(there(lose_all_to(here(which), uplink_of(c.number))));
+    must_run(on_machine(lose_packets_to(parent_address(which), uplink_of(c.number))));
     c.mute = true;
 }
 
 void machine::deafen(std::size_t which) {
     auto& c = cables_.at(which);
-    must_run(lose_all_to(over_there(c.number), cable_of(c.number)));
+    must_run(lose_packets_to(machine_address(c.number), cable_of(c.number)));
     c.deaf = true;
 }
 
 void machine::heal(std::size_t which) {
     auto& c = cables_.at(which);
-    if (std::exchange(c.mute, false)) must_run(there(lose_no_more_to(here(which), uplink_of(c.number))));
-    if (std::exchange(c.deaf, false)) must_run(lose_no_more_to(over_there(c.number), cable_of(c.number)));
+    if (std::exchange(c.mute, false))
+        must_run(on_machine(stop_losing_packets_to(parent_address(which), uplink_of(c.number))));
+    if (std::exchange(c.deaf, false))
+        must_run(stop_losing_packets_to(machine_address(c.number), cable_of(c.number)));
 }
 
 }  // namespace holdfast::test

@@ -1,4 +1,4 @@
-// The cables themselves: what vanishes, and what passes.
+// The cables themselves: which packets vanish, and which pass.
 #include "network/scene.hpp"
 
 #include <arpa/inet.h>
@@ -14,16 +14,16 @@
 namespace holdfast::test {
 namespace {
 
-// Datagrams: who sends them is told nothing, and nobody sends them again.
-class post_box {
+// Sends and receives datagrams: their sender is not notified, and no kernel sends them again.
+class datagram_socket {
   public:
-    post_box() : fd_(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    datagram_socket() : fd_(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
         sockaddr_in any{};
         any.sin_family = AF_INET;
         const timeval limit{10 * slower, 0};
         if (fd_.get() < 0 || ::bind(fd_.get(), reinterpret_cast<const sockaddr*>(&any), sizeof any) != 0 ||
             ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0)
-            throw std::system_error{errno, std::generic_category(), "a post box"};
+            throw std::system_error{errno, std::generic_category(), "a datagram socket"};
     }
     [[nodiscard]] std::uint16_t port() const {
         sockaddr_in own{};
@@ -31,12 +31,12 @@ class post_box {
         (void)::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&own), &size);
         return ntohs(own.sin_port);
     }
-    // False: the kernel said that it cannot.
+    // False: the kernel refused to send it.
     [[nodiscard]] bool send(const sockaddr_in& to, const std::string& text) const {
         return ::sendto(fd_.get(), text.data(), text.size(), 0, reinterpret_cast<const sockaddr*>(&to),
                         sizeof to) == static_cast<ssize_t>(text.size());
     }
-    // The next that comes, and who sent it; empty if nothing does.
+    // The next datagram, and its sender; empty if none comes.
     std::string receive(sockaddr_in& from) const {
         std::array<char, 64> text{};
         socklen_t size = sizeof from;
@@ -57,87 +57,87 @@ sockaddr_in place(const std::string& address, std::uint16_t port) {
     return there;
 }
 
-// A machine with two cables, and letters over them. Over the second all pass, so who gets one of those first
-// knows that an earlier one over the first is not to come.
-class a_cable : public machines_with_clients {
+// A machine with two cables, and datagrams over them. Over the second all pass, so a receiver that gets one
+// of those first knows that an earlier one over the first is lost.
+class machine_cable : public machines_with_clients {
   protected:
     void SetUp() override {
         machines_with_clients::SetUp();
         if (IsSkipped()) return;
-        box_.emplace();
+        socket_.emplace();
         far_.emplace(
-            [port = box_->port()](const parent_link& parent, const addresses& here) {
-                const post_box box;
+            [port = socket_->port()](const parent_link& parent, const addresses& here) {
+                const datagram_socket own;
                 for (;;) {
                     const auto line = parent.await_line();
                     sockaddr_in from{};
                     if (line == "0" || line == "1")
-                        parent.report(box.send(place(here.at(line == "1"), port), line) ? "sent" : "told");
+                        parent.report(own.send(place(here.at(line == "1"), port), line) ? "sent" : "refused");
                     else if (line == "listen")
-                        parent.report("heard " + box.receive(from));
+                        parent.report("received " + own.receive(from));
                     else
                         return 0;
                 }
             },
             2);
         for (const auto c : {0U, 1U}) {
-            it_says(c);
-            arrives(c);
+            machine_sends(c);
+            we_receive(c);
         }
     }
 
-    void it_says(std::size_t cable) {
-        tell(*far_, std::to_string(cable));
-        EXPECT_TRUE(says(*far_, "sent")) << "it was told";
+    void machine_sends(std::size_t cable) {
+        send_line(*far_, std::to_string(cable));
+        EXPECT_TRUE(reports(*far_, "sent")) << "the machine could not send";
     }
-    void arrives(std::size_t cable) { EXPECT_EQ(box_->receive(at_.at(cable)), std::to_string(cable)); }
-    void we_say(std::size_t cable) { EXPECT_TRUE(box_->send(at_.at(cable), std::to_string(cable))); }
-    void it_hears(std::size_t cable) {
-        tell(*far_, "listen");
-        EXPECT_TRUE(says(*far_, "heard " + std::to_string(cable)));
+    void we_receive(std::size_t cable) { EXPECT_EQ(socket_->receive(at_.at(cable)), std::to_string(cable)); }
+    void we_send(std::size_t cable) { EXPECT_TRUE(socket_->send(at_.at(cable), std::to_string(cable))); }
+    void machine_receives(std::size_t cable) {
+        send_line(*far_, "listen");
+        EXPECT_TRUE(reports(*far_, "received " + std::to_string(cable)));
     }
 
-    std::optional<post_box> box_;
+    std::optional<datagram_socket> socket_;
     std::optional<machine> far_;
     std::array<sockaddr_in, 2> at_{};
 };
 
-TEST_F(a_cable, of_a_machine_that_is_mute_carries_all_to_it_and_nothing_from_it) {
+TEST_F(machine_cable, of_a_mute_machine_carries_only_what_is_sent_to_it) {
     far_->mute();
-    we_say(0);
-    it_hears(0);
-    it_says(0);
-    it_says(1);
-    arrives(1);
+    we_send(0);
+    machine_receives(0);
+    machine_sends(0);
+    machine_sends(1);
+    we_receive(1);
     far_->heal();
-    it_says(0);
-    arrives(0);
+    machine_sends(0);
+    we_receive(0);
 }
 
-TEST_F(a_cable, of_a_machine_that_is_deaf_carries_all_from_it_and_nothing_to_it) {
+TEST_F(machine_cable, of_a_deaf_machine_carries_only_what_it_sends) {
     far_->deafen();
-    it_says(0);
-    arrives(0);
-    we_say(0);
-    we_say(1);
-    it_hears(1);
+    machine_sends(0);
+    we_receive(0);
+    we_send(0);
+    we_send(1);
+    machine_receives(1);
     far_->heal();
-    we_say(0);
-    it_hears(0);
+    we_send(0);
+    machine_receives(0);
 }
 
-TEST_F(a_cable, that_is_pulled_carries_nothing_and_the_others_do) {
+TEST_F(machine_cable, that_is_pulled_carries_nothing_while_the_other_still_does) {
     far_->pull(0);
-    it_says(0);
-    it_says(1);
-    arrives(1);
-    we_say(1);
-    it_hears(1);
+    machine_sends(0);
+    machine_sends(1);
+    we_receive(1);
+    we_send(1);
+    machine_receives(1);
     far_->plug_in(0);
-    it_says(0);
-    arrives(0);
-    we_say(0);
-    it_hears(0);
+    machine_sends(0);
+    we_receive(0);
+    we_send(0);
+    machine_receives(0);
 }
 
 }  // namespace

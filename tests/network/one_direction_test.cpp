@@ -1,5 +1,5 @@
-// What a machine says vanishes while it hears all, or the other way round. No connection ends. Nobody has the
-// lock twice, and who believes to have it stops to in time.
+// A machine receives and cannot send, or the other way round. No connection ends. No two clients hold the
+// lock at once, and a holder stops believing in its lease in time.
 #include "network/scene.hpp"
 
 #include <algorithm>
@@ -7,122 +7,122 @@
 namespace holdfast::test {
 namespace {
 
-class in_one_direction : public one_server {};
+class one_way_cut : public one_server {};
 
-TEST_F(in_one_direction, a_holder_whose_words_vanish_knows_before_somebody_else_has_the_lock) {
+TEST_F(one_way_cut, mute_holder_learns_of_the_loss_before_a_waiter_gets_the_lock) {
     auto holder = client_on_a_machine();
     auto waiter = client_on_a_machine();
-    take(holder);
-    tell(waiter, "acquire");
-    await_in_line(1);
-    tell(holder, "lose");
+    acquire(holder);
+    send_line(waiter, "acquire");
+    await_waiters(1);
+    send_line(holder, "lose");
     holder.mute();
     const auto muted = boot_clock::now();
-    const auto got = said(waiter, "got");
-    const auto deadline = said(holder, "deadline");
-    EXPECT_LE(deadline, got) << "two had it at once";
-    EXPECT_LE(said(holder, "lost"), deadline + slack) << "the holder was told late";
+    const auto got = time_of(waiter, "got");
+    const auto deadline = time_of(holder, "deadline");
+    EXPECT_LE(deadline, got) << "two clients held the lock at once";
+    EXPECT_LE(time_of(holder, "lost"), deadline + slack) << "the holder learned of the loss late";
     EXPECT_LE(got, muted + lease_length + poll_gap + slack);
-    EXPECT_FALSE(believes(holder));
+    EXPECT_FALSE(lease_is_valid(holder));
 
-    // What it said meanwhile is sent again by its kernel. Nothing of it takes the lock from who has it now.
+    // Its kernel sends again what was lost meanwhile. Nothing of it takes the lock from the present holder.
     holder.heal();
     const auto healed = boot_clock::now();
-    tell(holder, "acquire");
-    await_in_line(1);
-    EXPECT_TRUE(believes(waiter));
-    give_back(waiter);
-    EXPECT_LE(said(holder, "got"), healed + 2 * silence + poll_gap + slack);
+    send_line(holder, "acquire");
+    await_waiters(1);
+    EXPECT_TRUE(lease_is_valid(waiter));
+    release(waiter);
+    EXPECT_LE(time_of(holder, "got"), healed + 2 * reply_timeout + poll_gap + slack);
 }
 
-TEST_F(in_one_direction, a_holder_that_hears_no_answer_does_not_count_the_renewals_that_arrived) {
+TEST_F(one_way_cut, deaf_holder_counts_no_renewal_without_a_reply) {
     auto holder = client_on_a_machine();
     auto waiter = client_on_a_machine();
-    take(holder);
-    tell(waiter, "acquire");
-    await_in_line(1);
+    acquire(holder);
+    send_line(waiter, "acquire");
+    await_waiters(1);
     await_renewals(holder, 1);  // so the server knows the script, and the next one is not due for a while
-    const auto until = kept_until();
+    const auto until = key_expiry();
     holder.deafen();
-    tell(holder, "lose");
-    // The server has renewed, and says so to nobody.
+    send_line(holder, "lose");
+    // The server renews, and its replies are lost.
     moment until_after_all;
     EXPECT_TRUE(eventually(patience, [&] {
-        until_after_all = kept_until();
+        until_after_all = key_expiry();
         return until_after_all > until + lease_length / 8;
     })) << "no renewal arrived";
-    const auto deadline = said(holder, "deadline");
-    const auto lost = said(holder, "lost");
-    const auto got = said(waiter, "got");
-    EXPECT_LE(deadline, until) << "a renewal without an answer was believed";
-    EXPECT_LE(lost, deadline + slack) << "the holder was told late";
-    // By how much the server is later nobody knows but the server; a millisecond is what PTTL shows.
-    EXPECT_GE(got, until_after_all - 2ms) << "it was not kept for as long as it was renewed";
-    EXPECT_LE(got, until_after_all + silence + poll_gap + slack);
+    const auto deadline = time_of(holder, "deadline");
+    const auto lost = time_of(holder, "lost");
+    const auto got = time_of(waiter, "got");
+    EXPECT_LE(deadline, until) << "the holder counted a renewal without a reply";
+    EXPECT_LE(lost, deadline + slack) << "the holder learned of the loss late";
+    // Only the server knows by how much it is later; PTTL shows milliseconds.
+    EXPECT_GE(got, until_after_all - 2ms) << "the server did not keep the lock for as long as it renewed it";
+    EXPECT_LE(got, until_after_all + reply_timeout + poll_gap + slack);
 
-    // What was said to it meanwhile it hears now, and it revives nothing.
+    // Now it receives the replies of that time, and they revive nothing.
     holder.heal();
-    EXPECT_FALSE(believes(holder));
-    give_back(waiter);
-    take(holder);
-    EXPECT_TRUE(believes(holder));
+    EXPECT_FALSE(lease_is_valid(holder));
+    release(waiter);
+    acquire(holder);
+    EXPECT_TRUE(lease_is_valid(holder));
 }
 
-// The message is enough to have it for the time of the grant. Nothing makes that longer.
-TEST_F(in_one_direction, a_waiter_that_is_handed_the_lock_and_cannot_claim_it_has_it_for_the_grant_alone) {
+// The message is enough to hold the lock for the time of the grant. Nothing makes that longer.
+TEST_F(one_way_cut, mute_waiter_holds_a_handed_over_lock_for_the_grant_only) {
     constexpr auto own_lease = 3 * grant_length;
     auto holder = client_on_a_machine();
     auto handed = client_on_a_machine(own_lease);
     auto behind = client_on_a_machine();
-    take(holder);
-    tell(handed, "acquire");
-    await_in_line(1);
-    tell(behind, "acquire");
-    await_in_line(2);
-    // It has just been answered, and asks nothing for a while.
+    acquire(holder);
+    send_line(handed, "acquire");
+    await_waiters(1);
+    send_line(behind, "acquire");
+    await_waiters(2);
+    // It has just received a reply, and asks nothing for a while.
     handed.mute();
-    give_back(holder);
+    release(holder);
     const auto released = boot_clock::now();
-    const auto heard = said(handed, "got");
-    EXPECT_TRUE(believes(handed));
-    tell(handed, "lose");
-    const auto deadline = said(handed, "deadline");
-    const auto got = said(behind, "got");
-    EXPECT_LT(heard, deadline);
-    EXPECT_LE(deadline, got) << "two had it at once";
-    EXPECT_LE(said(handed, "lost"), deadline + slack) << "it was told late";
+    const auto handed_at = time_of(handed, "got");
+    EXPECT_TRUE(lease_is_valid(handed));
+    send_line(handed, "lose");
+    const auto deadline = time_of(handed, "deadline");
+    const auto got = time_of(behind, "got");
+    EXPECT_LT(handed_at, deadline);
+    EXPECT_LE(deadline, got) << "two clients held the lock at once";
+    EXPECT_LE(time_of(handed, "lost"), deadline + slack) << "the waiter learned of the loss late";
     EXPECT_LE(got, released + grant_length + poll_gap + slack);
 
     handed.heal();
-    EXPECT_TRUE(believes(behind));
-    give_back(behind);
-    take(handed);
-    EXPECT_TRUE(believes(handed));
+    EXPECT_TRUE(lease_is_valid(behind));
+    release(behind);
+    acquire(handed);
+    EXPECT_TRUE(lease_is_valid(handed));
 }
 
-// It is the first in line, and deaf: it goes on asking, and does not know what the server answers.
-TEST_F(in_one_direction, a_waiter_that_does_not_hear_that_it_was_handed_the_lock_has_it_never) {
+// The first waiter in the queue is deaf: it goes on asking, and does not receive what the server answers.
+TEST_F(one_way_cut, deaf_waiter_never_holds_the_lock_that_it_was_handed) {
     auto holder = client_on_a_machine();
     auto deaf = client_on_a_machine();
     auto behind = client_on_a_machine();
-    take(holder);
-    tell(deaf, "acquire");
-    await_in_line(1);
-    tell(behind, "acquire");
-    await_in_line(2);
+    acquire(holder);
+    send_line(deaf, "acquire");
+    await_waiters(1);
+    send_line(behind, "acquire");
+    await_waiters(2);
     deaf.deafen();
-    give_back(holder);
+    release(holder);
     const auto released = boot_clock::now();
-    const auto got = said(behind, "got");
-    // What it asks is heard, and may be granted, and it does not know.
+    const auto got = time_of(behind, "got");
+    // Its requests arrive and may be granted, and it does not know.
     EXPECT_LE(got, released + std::max(grant_length, lease_length) + poll_gap + slack);
 
     deaf.heal();
     const auto healed = boot_clock::now();
-    give_back(behind);
-    const auto got_in_the_end = said(deaf, "got");
-    EXPECT_GE(got_in_the_end, got) << "it believed a grant that was over";
-    EXPECT_LE(got_in_the_end, healed + 2 * silence + poll_gap + slack);
+    release(behind);
+    const auto got_in_the_end = time_of(deaf, "got");
+    EXPECT_GE(got_in_the_end, got) << "the waiter believed in a grant that was over";
+    EXPECT_LE(got_in_the_end, healed + 2 * reply_timeout + poll_gap + slack);
 }
 
 }  // namespace

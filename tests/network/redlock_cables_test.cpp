@@ -12,7 +12,7 @@ namespace {
 class five_cables : public machines_with_clients {
   protected:
     static constexpr std::size_t n = 5;
-    // No answer is waited for longer. Shorter than `silence`, which must not be what ends a wait.
+    // The longest wait for a reply. Shorter than `reply_timeout`, which must not be what ends a wait.
     static constexpr milliseconds node_timeout = 400ms * slower;
     // A waiter of a redlock asks again by itself, after config::silent_poll and a random pause.
     static constexpr milliseconds pause = 500ms * slower;
@@ -20,7 +20,7 @@ class five_cables : public machines_with_clients {
     void SetUp() override {
         machines_with_clients::SetUp();
         if (IsSkipped()) return;
-        for (auto& s : servers) s.emplace(for_all());
+        for (auto& s : servers) s.emplace(reachable_options());
     }
 
     [[nodiscard]] machine client_with_five_cables() const {
@@ -33,12 +33,12 @@ class five_cables : public machines_with_clients {
             },
             lease_length, n);
     }
-    // One that has met all members.
+    // A client that has met all members.
     [[nodiscard]] machine ready_client() {
         auto m = client_with_five_cables();
-        take(m);
+        acquire(m);
         EXPECT_TRUE(eventually(patience, [&] { return members_with("stock") == n; }));
-        give_back(m);
+        release(m);
         EXPECT_TRUE(eventually(patience, [&] { return members_with("stock") == 0; }));
         return m;
     }
@@ -47,13 +47,13 @@ class five_cables : public machines_with_clients {
             return s->command({"EXISTS", name}).number == 1;
         }));
     }
-    // How long it took until it was said what came of it.
-    static milliseconds ask(machine& m, const std::string& expected) {
-        tell(m, "try");
-        const auto asked = said(m, "asked");
-        return std::chrono::ceil<milliseconds>(said(m, expected) - asked);
+    // Returns how long a try took until its outcome.
+    static milliseconds try_acquire(machine& m, const std::string& expected) {
+        send_line(m, "try");
+        const auto asked = time_of(m, "asked");
+        return std::chrono::ceil<milliseconds>(time_of(m, expected) - asked);
     }
-    void nothing_is_left_that_stays() {
+    void every_key_expires() {
         EXPECT_TRUE(eventually(patience, [&] { return members_with("stock") == 0; }));
         for (auto& s : servers) {
             for (const auto& key : s->keys())
@@ -64,29 +64,29 @@ class five_cables : public machines_with_clients {
     std::array<std::optional<redis_server>, n> servers;
 };
 
-TEST_F(five_cables, of_which_one_and_then_two_are_pulled_are_enough_to_acquire_and_to_renew) {
+TEST_F(five_cables, client_acquires_and_renews_while_one_or_two_are_pulled) {
     auto holder = ready_client();
     auto rival = ready_client();
     for (const std::size_t next : {1U, 3U}) {
         holder.pull(next);
-        // None of those that are cut off has yet been found out.
-        EXPECT_LE(ask(holder, "got"), node_timeout);
+        // The client does not know yet that this member is cut off.
+        EXPECT_LE(try_acquire(holder, "got"), node_timeout);
         const auto since = boot_clock::now();
         await_renewals(holder, 4);
-        tell(rival, "try");
-        (void)said(rival, "asked");
-        EXPECT_GT(said(rival, "no"), since);
-        EXPECT_TRUE(believes(holder));
-        give_back(holder);
+        send_line(rival, "try");
+        (void)time_of(rival, "asked");
+        EXPECT_GT(time_of(rival, "no"), since);
+        EXPECT_TRUE(lease_is_valid(holder));
+        release(holder);
     }
     holder.plug_in(1);
     holder.plug_in(3);
-    EXPECT_LE(ask(rival, "got"), node_timeout);
-    give_back(rival);
-    nothing_is_left_that_stays();
+    EXPECT_LE(try_acquire(rival, "got"), node_timeout);
+    release(rival);
+    every_key_expires();
 }
 
-// As it is pulled, and in either direction alone.
+// A way to cut a cable: to pull it, or to cut one direction alone.
 struct cut {
     const char* name;
     void (machine::*begin)(std::size_t);
@@ -107,64 +107,64 @@ class three_of_five_cables : public five_cables, public ::testing::WithParamInte
     }
 };
 
-// The rival sees all five. It gets the lock when three servers have forgotten the holder, who has been told
-// by then: those that it still reaches are too few to renew.
-TEST_P(three_of_five_cables, cut_a_holder_off_that_is_told_at_its_deadline_and_before_a_rival_has_the_lock) {
+// The rival reaches all five. It gets the lock when three servers have forgotten the holder, which knows by
+// then: the servers that it still reaches are too few to renew.
+TEST_P(three_of_five_cables, cut_holder_learns_of_the_loss_before_a_rival_gets_the_lock) {
     auto holder = ready_client();
     auto rival = ready_client();
-    take(holder);
+    acquire(holder);
     await_renewals(holder, 1);
-    tell(rival, "acquire");
-    tell(holder, "lose");
+    send_line(rival, "acquire");
+    send_line(holder, "lose");
     cut_off(holder);
     const auto begun = boot_clock::now();
-    const auto got = said(rival, "got");
-    const auto deadline = said(holder, "deadline");
-    EXPECT_LE(deadline, got) << "two had it at once";
-    EXPECT_LE(said(holder, "lost"), deadline + slack) << "the holder was told late";
+    const auto got = time_of(rival, "got");
+    const auto deadline = time_of(holder, "deadline");
+    EXPECT_LE(deadline, got) << "two clients held the lock at once";
+    EXPECT_LE(time_of(holder, "lost"), deadline + slack) << "the holder learned of the loss late";
     EXPECT_LE(deadline, begun + lease_length);
-    // What was on its way when the cables were cut, or is heard by the servers alone, may renew there once
-    // more.
-    EXPECT_LE(got, begun + lease_length + silence + pause + slack);
-    EXPECT_FALSE(believes(holder));
+    // A renewal that was on its way when the cables were cut, or that arrives without a reply, may renew
+    // there once more.
+    EXPECT_LE(got, begun + lease_length + reply_timeout + pause + slack);
+    EXPECT_FALSE(lease_is_valid(holder));
 
-    // It cannot have it, and is told so: once for members that do not answer, and once to undo what they may
-    // have done.
-    EXPECT_LE(ask(holder, "unavailable"), 2 * node_timeout);
-    EXPECT_TRUE(believes(rival));
+    // A try fails within two timeouts: one for members that do not reply, and one to undo what they may have
+    // done.
+    EXPECT_LE(try_acquire(holder, "unavailable"), 2 * node_timeout);
+    EXPECT_TRUE(lease_is_valid(rival));
     plug_in(holder);
     await_renewals(rival, 1);
-    EXPECT_TRUE(believes(rival));
-    give_back(rival);
+    EXPECT_TRUE(lease_is_valid(rival));
+    release(rival);
     const auto healed = boot_clock::now();
-    EXPECT_LE(take(holder), healed + 2 * silence + pause + slack);
+    EXPECT_LE(acquire(holder), healed + 2 * reply_timeout + pause + slack);
     await_renewals(holder, 1);
-    give_back(holder);
-    nothing_is_left_that_stays();
+    release(holder);
+    every_key_expires();
 }
 
-TEST_P(three_of_five_cables, cut_off_from_all_clients_serve_nobody_until_they_are_back) {
+TEST_P(three_of_five_cables, no_client_is_served_while_they_are_cut) {
     auto holder = ready_client();
     auto waiter = ready_client();
-    take(holder);
-    tell(holder, "lose");
+    acquire(holder);
+    send_line(holder, "lose");
     cut_off(holder);
     cut_off(waiter);
-    const auto deadline = said(holder, "deadline");
-    EXPECT_LE(said(holder, "lost"), deadline + slack) << "the holder was told late";
-    for (int i = 0; i < 2; ++i) EXPECT_LE(ask(waiter, "unavailable"), 2 * node_timeout);
+    const auto deadline = time_of(holder, "deadline");
+    EXPECT_LE(time_of(holder, "lost"), deadline + slack) << "the holder learned of the loss late";
+    for (int i = 0; i < 2; ++i) EXPECT_LE(try_acquire(waiter, "unavailable"), 2 * node_timeout);
     plug_in(waiter);
     const auto healed = boot_clock::now();
-    const auto got = take(waiter);
+    const auto got = acquire(waiter);
     EXPECT_GE(got, deadline);
-    EXPECT_LE(got, healed + 2 * silence + pause + slack);
-    EXPECT_TRUE(believes(waiter));
-    give_back(waiter);
+    EXPECT_LE(got, healed + 2 * reply_timeout + pause + slack);
+    EXPECT_TRUE(lease_is_valid(waiter));
+    release(waiter);
     plug_in(holder);
-    nothing_is_left_that_stays();
+    every_key_expires();
 }
 
-INSTANTIATE_TEST_SUITE_P(that_are, three_of_five_cables,
+INSTANTIATE_TEST_SUITE_P(each_cut, three_of_five_cables,
                          ::testing::Values(cut{"pulled", &machine::pull, &machine::plug_in},
                                            cut{"mute", &machine::mute, &machine::heal},
                                            cut{"deaf", &machine::deafen, &machine::heal}),

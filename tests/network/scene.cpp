@@ -7,22 +7,22 @@ namespace holdfast::test {
 
 namespace {
 
-std::string now_in_words() { return std::to_string(boot_clock::now().time_since_epoch().count()); }
+std::string now_as_text() { return std::to_string(boot_clock::now().time_since_epoch().count()); }
 
-void until_lost(lease& held) {
+void wait_until_lost(lease& held) {
     std::mutex mutex;
     std::condition_variable changed;
     bool lost = false;
-    const std::stop_callback tell{held.lost(), [&] {
-                                      const std::lock_guard hold{mutex};
-                                      lost = true;
-                                      changed.notify_all();
-                                  }};
+    const std::stop_callback callback{held.lost(), [&] {
+                                          const std::lock_guard hold{mutex};
+                                          lost = true;
+                                          changed.notify_all();
+                                      }};
     std::unique_lock hold{mutex};
     changed.wait(hold, [&] { return lost; });
 }
 
-// A try to connect that began while the cable was out may end a moment after it is back.
+// A connection attempt that began while the cable was out may fail a moment after it is back.
 lease acquired(mutex& stock) {
     for (;;) {
         try {
@@ -33,13 +33,13 @@ lease acquired(mutex& stock) {
     }
 }
 
-std::string what_came_of_it(const lease& held, const std::error_code& ec) {
+std::string outcome_of(const lease& held, const std::error_code& ec) {
     if (held) return "got";
     if (ec == errc::unavailable) return "unavailable";
     return ec ? ec.message() : "no";
 }
 
-// Does what it is told, until it is told something else.
+// Carries out commands until it receives an unknown one.
 int client_machine(const parent_link& parent, const config& how) {
     client c{how};
     mutex stock{c, "stock"};
@@ -48,15 +48,15 @@ int client_machine(const parent_link& parent, const config& how) {
         const auto line = parent.await_line();
         if (line == "acquire") {
             held = acquired(stock);
-            parent.report("got " + now_in_words());
+            parent.report("got " + now_as_text());
         } else if (line == "try") {
             std::error_code ec;
-            parent.report("asked " + now_in_words());
+            parent.report("asked " + now_as_text());
             held = stock.try_acquire(ec);
-            parent.report(what_came_of_it(held, ec) + " " + now_in_words());
+            parent.report(outcome_of(held, ec) + " " + now_as_text());
         } else if (line == "lose") {
-            until_lost(held);
-            const auto lost = now_in_words();
+            wait_until_lost(held);
+            const auto lost = now_as_text();
             parent.report("deadline " + std::to_string(held.deadline().time_since_epoch().count()));
             parent.report("lost " + lost);
         } else if (line == "look") {
@@ -78,14 +78,14 @@ void machines_with_clients::SetUp() {
     if (!why_not.empty()) GTEST_SKIP() << "not possible here, and not tested: " << why_not;
 }
 
-redis_server::options machines_with_clients::for_all() {
+redis_server::options machines_with_clients::reachable_options() {
     redis_server::options o;
     o.config = {"bind 0.0.0.0", "protected-mode no"};
     return o;
 }
 
 std::string machines_with_clients::url_of(const std::string& address, std::uint16_t port) {
-    const auto ms = std::to_string(silence.count()) + "ms";
+    const auto ms = std::to_string(reply_timeout.count()) + "ms";
     return "redis://" + address + ":" + std::to_string(port) + "?connect_timeout=" + ms +
            "&command_timeout=" + ms;
 }
@@ -97,14 +97,14 @@ machine machines_with_clients::client_on_a_machine(const std::function<std::stri
         how.url = url(servers);
         how.lease = lease;
         how.poll_gap = poll_gap;
-        how.answer_timeout = silence;
+        how.answer_timeout = reply_timeout;
         how.patience = patience;
         return client_machine(parent, how);
     };
     return machine{body, cables};
 }
 
-std::int64_t machines_with_clients::number_said(machine& m, const std::string& word, milliseconds within) {
+std::int64_t machines_with_clients::number_after(machine& m, const std::string& word, milliseconds within) {
     auto& p = m.process();
     const bool there = p.wait_for_output(word + " ", within) && p.wait_for_output("\n", patience);
     EXPECT_TRUE(there) << "not \"" << word << "\" but: " << p.output() << p.errors();
@@ -113,15 +113,15 @@ std::int64_t machines_with_clients::number_said(machine& m, const std::string& w
     return std::stoll(all.substr(all.rfind(word + " ") + word.size() + 1));
 }
 
-bool machines_with_clients::believes(machine& m) {
-    tell(m, "look");
-    EXPECT_TRUE(says(m, "valid"));
+bool machines_with_clients::lease_is_valid(machine& m) {
+    send_line(m, "look");
+    EXPECT_TRUE(reports(m, "valid"));
     return !m.process().output().ends_with("not valid\n");
 }
 
 void one_server::SetUp() {
     machines_with_clients::SetUp();
-    if (!IsSkipped()) server_.emplace(for_all());
+    if (!IsSkipped()) server_.emplace(reachable_options());
 }
 
 machine one_server::client_on_a_machine(milliseconds lease) const {
@@ -129,13 +129,13 @@ machine one_server::client_on_a_machine(milliseconds lease) const {
         [port = server_->port()](const addresses& a) { return url_of(a.at(0), port); }, lease);
 }
 
-void one_server::await_in_line(std::int64_t n) {
+void one_server::await_waiters(std::int64_t n) {
     ASSERT_TRUE(eventually(patience, [&] {
         return server().command({"ZCARD", "holdfast:q1:{stock}"}).number == n;
     }));
 }
 
-moment one_server::kept_until() {
+moment one_server::key_expiry() {
     return boot_clock::now() + milliseconds{server().command({"PTTL", "stock"}).number};
 }
 

@@ -1,4 +1,4 @@
-// Clients on machines of their own: they are told by lines what to do, and say what came of it and when.
+// Clients on machines of their own: they receive commands by lines, and report outcomes and times.
 #pragma once
 
 #include "network/machines.hpp"
@@ -29,10 +29,10 @@ inline constexpr int slower = 1;
 inline constexpr milliseconds slack = 900ms * slower;
 inline constexpr milliseconds lease_length = 2s * slower;
 inline constexpr milliseconds poll_gap = 500ms;
-// docs/safety.md: what a waiter costs that was given the lock and did not hear of it.
+// docs/safety.md: the delay by a waiter that was granted the lock and did not learn of it.
 inline constexpr milliseconds grant_length = 3s;
-// A connection that says nothing for this long is given up, and a new one made.
-inline constexpr milliseconds silence = 1s * slower;
+// A connection without a reply for this long is closed, and a new one is made.
+inline constexpr milliseconds reply_timeout = 1s * slower;
 
 class machines_with_clients : public ::testing::Test {
   protected:
@@ -40,47 +40,47 @@ class machines_with_clients : public ::testing::Test {
 
     void SetUp() override;
 
-    // A server that is reached over all cables.
-    [[nodiscard]] static redis_server::options for_all();
+    // A server that can be reached over all cables.
+    [[nodiscard]] static redis_server::options reachable_options();
     // redis://ADDRESS:PORT with the times above.
     [[nodiscard]] static std::string url_of(const std::string& address, std::uint16_t port);
 
-    // With one mutex, "stock". `url` makes what the client is given of its addresses.
+    // A client with one mutex, "stock". `url` makes its URL of the addresses.
     [[nodiscard]] static machine client_on_a_machine(const std::function<std::string(const addresses&)>& url,
                                                      milliseconds lease = lease_length,
                                                      std::size_t cables = 1);
 
-    // What it understands:
+    // What a client understands, and reports:
     //   acquire   "got T", however often it must ask
     //   ask       "asked T", and "got T", "unavailable T" or another error and its time
     //   try       "asked T", and "got T" or "no T"
-    //   lose      when it is told so: "deadline T", "lost T"
+    //   lose      after the loss: "deadline T", "lost T"
     //   look      "valid" or "not valid"
     //   renewals  "renewed N" times so far
     //   release   "released", or "not released"
-    static void tell(machine& m, const std::string& what) { m.process().write(what + "\n"); }
-    // The number behind the word in what it says next.
-    static std::int64_t number_said(machine& m, const std::string& word, milliseconds within = patience);
-    static moment said(machine& m, const std::string& word, milliseconds within = patience) {
-        return moment{moment::duration{number_said(m, word, within)}};
+    static void send_line(machine& m, const std::string& what) { m.process().write(what + "\n"); }
+    // The number after the word in its next output.
+    static std::int64_t number_after(machine& m, const std::string& word, milliseconds within = patience);
+    static moment time_of(machine& m, const std::string& word, milliseconds within = patience) {
+        return moment{moment::duration{number_after(m, word, within)}};
     }
-    static bool says(machine& m, const std::string& line, milliseconds within = patience) {
+    static bool reports(machine& m, const std::string& line, milliseconds within = patience) {
         return m.process().wait_for_output(line + "\n", within);
     }
-    static moment take(machine& m) {
-        tell(m, "acquire");
-        return said(m, "got");
+    static moment acquire(machine& m) {
+        send_line(m, "acquire");
+        return time_of(m, "got");
     }
-    static void give_back(machine& m) {
-        tell(m, "release");
-        EXPECT_TRUE(says(m, "released"));
+    static void release(machine& m) {
+        send_line(m, "release");
+        EXPECT_TRUE(reports(m, "released"));
     }
-    static bool believes(machine& m);
+    static bool lease_is_valid(machine& m);
     static std::int64_t renewals(machine& m) {
-        tell(m, "renewals");
-        return number_said(m, "renewed");
+        send_line(m, "renewals");
+        return number_after(m, "renewed");
     }
-    // So many more, each of them answered.
+    // Waits for this many more renewals, each with a reply.
     static void await_renewals(machine& m, std::int64_t n) {
         const auto before = renewals(m);
         EXPECT_TRUE(eventually(patience, [&] { return renewals(m) >= before + n; })) << "it is not renewed";
@@ -93,10 +93,10 @@ class one_server : public machines_with_clients {
     void SetUp() override;
 
     [[nodiscard]] machine client_on_a_machine(milliseconds lease = lease_length) const;
-    // So many have bid for the lock.
-    void await_in_line(std::int64_t n);
-    // Until when the server keeps the lock, if it hears nothing more.
-    [[nodiscard]] moment kept_until();
+    // Waits until this many clients are in the queue.
+    void await_waiters(std::int64_t n);
+    // When the server lets the lock expire, without another renewal.
+    [[nodiscard]] moment key_expiry();
     redis_server& server() { return *server_; }
 
   private:

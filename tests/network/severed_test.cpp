@@ -1,5 +1,5 @@
-// Cables that are pulled: packets vanish, no connection ends. The holder learns of it in time, nobody else
-// has the lock before, and waiters are served in time when they can be.
+// Cables that are pulled: packets vanish, no connection ends. The holder learns of its loss in time, no
+// other client has the lock before, and waiters are served in time when they can be.
 #include "network/scene.hpp"
 
 namespace holdfast::test {
@@ -7,81 +7,81 @@ namespace {
 
 class severed : public one_server {};
 
-TEST_F(severed, a_holder_is_told_before_somebody_else_has_the_lock) {
+TEST_F(severed, holder_learns_of_the_loss_before_a_waiter_gets_the_lock) {
     auto holder = client_on_a_machine();
     auto waiter = client_on_a_machine();
-    take(holder);
-    tell(waiter, "acquire");
-    await_in_line(1);
-    tell(holder, "lose");
+    acquire(holder);
+    send_line(waiter, "acquire");
+    await_waiters(1);
+    send_line(holder, "lose");
     holder.pull();
     const auto pulled = boot_clock::now();
-    const auto got = said(waiter, "got");
-    const auto deadline = said(holder, "deadline");
-    const auto lost = said(holder, "lost");
-    EXPECT_LE(deadline, got) << "two had it at once";
-    EXPECT_LE(lost, deadline + slack) << "the holder was told late";
+    const auto got = time_of(waiter, "got");
+    const auto deadline = time_of(holder, "deadline");
+    const auto lost = time_of(holder, "lost");
+    EXPECT_LE(deadline, got) << "two clients held the lock at once";
+    EXPECT_LE(lost, deadline + slack) << "the holder learned of the loss late";
     EXPECT_LE(got, pulled + lease_length + poll_gap + slack);
 
-    EXPECT_FALSE(believes(holder));
+    EXPECT_FALSE(lease_is_valid(holder));
     holder.plug_in();
     const auto healed = boot_clock::now();
-    give_back(waiter);
-    EXPECT_LE(take(holder), healed + 2 * silence + poll_gap + slack);
+    release(waiter);
+    EXPECT_LE(acquire(holder), healed + 2 * reply_timeout + poll_gap + slack);
 }
 
-TEST_F(severed, a_waiter_keeps_those_behind_it_waiting_for_its_grant_and_no_longer) {
+TEST_F(severed, waiter_delays_those_behind_it_by_its_grant_only) {
     auto holder = client_on_a_machine();
     auto cut_off = client_on_a_machine();
     auto behind = client_on_a_machine();
-    take(holder);
-    tell(cut_off, "acquire");
-    await_in_line(1);
-    tell(behind, "acquire");
-    await_in_line(2);
+    acquire(holder);
+    send_line(cut_off, "acquire");
+    await_waiters(1);
+    send_line(behind, "acquire");
+    await_waiters(2);
     cut_off.pull();
-    give_back(holder);
+    release(holder);
     const auto released = boot_clock::now();
-    const auto got = said(behind, "got");
+    const auto got = time_of(behind, "got");
     EXPECT_LE(got, released + grant_length + poll_gap + slack);
 
     cut_off.plug_in();
     const auto healed = boot_clock::now();
-    give_back(behind);
-    const auto got_in_the_end = said(cut_off, "got");
-    EXPECT_GE(got_in_the_end, got) << "it believed a grant that was over";
-    EXPECT_LE(got_in_the_end, healed + 2 * silence + poll_gap + slack);
+    release(behind);
+    const auto got_in_the_end = time_of(cut_off, "got");
+    EXPECT_GE(got_in_the_end, got) << "the waiter believed in a grant that was over";
+    EXPECT_LE(got_in_the_end, healed + 2 * reply_timeout + poll_gap + slack);
 }
 
-TEST_F(severed, a_server_that_nobody_reached_serves_who_waited_when_it_is_back) {
+TEST_F(severed, server_serves_its_waiter_once_it_can_be_reached_again) {
     auto holder = client_on_a_machine();
     auto waiter = client_on_a_machine();
-    take(holder);
-    tell(waiter, "acquire");
-    await_in_line(1);
-    tell(holder, "lose");
+    acquire(holder);
+    send_line(waiter, "acquire");
+    await_waiters(1);
+    send_line(holder, "lose");
     holder.pull();
     waiter.pull();
-    const auto deadline = said(holder, "deadline");
-    EXPECT_LE(said(holder, "lost"), deadline + slack) << "the holder was told late";
+    const auto deadline = time_of(holder, "deadline");
+    EXPECT_LE(time_of(holder, "lost"), deadline + slack) << "the holder learned of the loss late";
     waiter.plug_in();
     const auto healed = boot_clock::now();
-    const auto got = said(waiter, "got");
+    const auto got = time_of(waiter, "got");
     EXPECT_GE(got, deadline);
-    EXPECT_LE(got, healed + 2 * silence + poll_gap + slack);
+    EXPECT_LE(got, healed + 2 * reply_timeout + poll_gap + slack);
 }
 
-TEST_F(severed, a_lease_outlives_a_cut_that_is_shorter) {
+TEST_F(severed, lease_outlives_a_shorter_cut) {
     auto holder = client_on_a_machine(6s * slower);
-    take(holder);
+    acquire(holder);
     holder.pull();
-    // It asks for a renewal, and hears nothing.
-    const auto left = [&] { return kept_until() - boot_clock::now(); };
+    // It asks for a renewal, and receives no reply.
+    const auto left = [&] { return key_expiry() - boot_clock::now(); };
     ASSERT_TRUE(eventually(patience, [&] { return left() < 3s * slower; }));
     holder.plug_in();
     EXPECT_TRUE(eventually(patience, [&] { return left() > 4s * slower; })) << "it was not renewed";
-    EXPECT_TRUE(believes(holder));
-    give_back(holder);
+    EXPECT_TRUE(lease_is_valid(holder));
+    release(holder);
 }
 
 }  // namespace

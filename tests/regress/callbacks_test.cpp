@@ -1,4 +1,4 @@
-// A callback of the user that blocks delays nothing but itself.
+// A user callback that blocks delays nothing but itself.
 #include "regress/one_process.hpp"
 #include "server/scene.hpp"
 
@@ -11,24 +11,24 @@
 namespace holdfast::test {
 namespace {
 
-config quick_to_help() {
+config with_short_slow_callback() {
     auto c = in_this_process();
     c.slow_callback = 50ms;
     return c;
 }
 
-// Ends by itself soon.
+// Expires soon.
 lease brief(mutex& m) { return m.acquire({.ttl = 500ms}); }
 
 using on_loss = std::stop_callback<std::function<void()>>;
 
 // --- losses ------------------------------------------------------------------------------------------
 
-TEST(loss, is_told_while_a_listener_blocks) {
+TEST(loss, is_reported_while_a_listener_blocks) {
     gate closed;
-    client c{quick_to_help()};
+    client c{with_short_slow_callback()};
     const auto stuck = c.on_event([&](const event&) { closed.wait(); });
-    const gate::opened_at_last opening{closed};
+    const gate::opened_at_end opening{closed};
     mutex one{c, "one"};
     mutex other{c, "other"};
     const auto first = brief(one);
@@ -38,11 +38,11 @@ TEST(loss, is_told_while_a_listener_blocks) {
     EXPECT_TRUE(eventually(5s * slower, [&] { return second.lost().stop_requested(); }));
 }
 
-TEST(loss, is_told_when_no_more_events_fit_into_the_queue_of_a_listener) {
+TEST(loss, is_reported_while_the_event_queue_of_a_listener_is_full) {
     gate closed;
     client c{in_this_process()};
     const auto stuck = c.on_event([&](const event&) { closed.wait(); });
-    const gate::opened_at_last opening{closed};
+    const gate::opened_at_end opening{closed};
     mutex one{c, "one"};
     mutex other{c, "other"};
     auto held = other.acquire({.ttl = 1h});
@@ -53,9 +53,9 @@ TEST(loss, is_told_when_no_more_events_fit_into_the_queue_of_a_listener) {
     EXPECT_FALSE(lost.stop_requested());
 }
 
-TEST(loss, is_told_while_the_callbacks_of_other_losses_block) {
+TEST(loss, is_reported_while_the_callbacks_of_other_losses_block) {
     gate closed;
-    client c{quick_to_help()};
+    client c{with_short_slow_callback()};
     std::vector<std::unique_ptr<mutex>> locks;
     std::vector<lease> held;
     std::vector<std::unique_ptr<on_loss>> stuck;
@@ -64,7 +64,7 @@ TEST(loss, is_told_while_the_callbacks_of_other_losses_block) {
         held.push_back(brief(*locks.back()));
         stuck.push_back(std::make_unique<on_loss>(held.back().lost(), [&] { closed.wait(); }));
     }
-    const gate::opened_at_last opening{closed};
+    const gate::opened_at_end opening{closed};
     ASSERT_TRUE(closed.blocks(5, 5s * slower)) << "each of them gets a thread";
     mutex other{c, "other"};
     const auto next = brief(other);
@@ -77,7 +77,7 @@ TEST(listener, that_blocks_delays_no_other_listener) {
     gate closed;
     client c{in_this_process()};
     const auto stuck = c.on_event([&](const event&) { closed.wait(); });
-    const gate::opened_at_last opening{closed};
+    const gate::opened_at_end opening{closed};
     const diary other{c};
     mutex one{c, "one"};
     (void)one.acquire();
@@ -86,7 +86,7 @@ TEST(listener, that_blocks_delays_no_other_listener) {
 }
 
 TEST(listener, receives_events_in_the_order_in_which_they_happen) {
-    client c{quick_to_help()};
+    client c{with_short_slow_callback()};
     std::mutex guard;
     std::vector<event_kind> seen;
     const auto listening = c.on_event([&](const event& e) {
@@ -104,7 +104,7 @@ TEST(listener, receives_events_in_the_order_in_which_they_happen) {
         ASSERT_EQ(seen[i], i % 2 == 0 ? event_kind::acquired : event_kind::released) << "event " << i;
 }
 
-TEST(subscription, waits_for_a_call_under_way) {
+TEST(subscription, reset_waits_for_a_running_callback) {
     gate closed;
     client c{in_this_process()};
     std::atomic<bool> ended{false};
@@ -120,7 +120,7 @@ TEST(subscription, waits_for_a_call_under_way) {
     EXPECT_TRUE(ended);
 }
 
-TEST(subscription, may_end_inside_its_own_callback) {
+TEST(subscription, may_be_reset_inside_its_own_callback) {
     client c{in_this_process()};
     mutex one{c, "one"};
     std::mutex guard;
@@ -146,7 +146,7 @@ TEST(subscription, may_end_inside_its_own_callback) {
     EXPECT_EQ(calls, 1);
 }
 
-// What a listener does with another one, in the midst of a call of each.
+// Two listeners that act on each other while both are being called.
 class two_listeners : public ::testing::Test {
   protected:
     std::function<void(const event&)> once_both_are_inside(std::function<void()> then) {
@@ -167,7 +167,7 @@ class two_listeners : public ::testing::Test {
     std::atomic<int> ended{0};
 };
 
-TEST_F(two_listeners, may_end_each_other) {
+TEST_F(two_listeners, may_reset_the_subscription_of_each_other) {
     event_subscription first, second;
     first = c.on_event(once_both_are_inside([&] { second.reset(); }));
     second = c.on_event(once_both_are_inside([&] { first.reset(); }));
@@ -180,7 +180,7 @@ TEST_F(two_listeners, may_end_each_other) {
     EXPECT_EQ(calls, 2);
 }
 
-TEST_F(two_listeners, wait_when_one_of_them_ends_the_other) {
+TEST_F(two_listeners, wait_when_one_resets_the_subscription_of_the_other) {
     gate closed;
     std::atomic<bool> waited{false};
     event_subscription first, second;
@@ -189,7 +189,7 @@ TEST_F(two_listeners, wait_when_one_of_them_ends_the_other) {
         waited = ended == 1;
     }));
     second = c.on_event(once_both_are_inside([&] { closed.wait(); }));
-    const gate::opened_at_last opening{closed};
+    const gate::opened_at_end opening{closed};
     call_both();
     ASSERT_TRUE(closed.blocks(1, patience));
     closed.open();
@@ -197,7 +197,7 @@ TEST_F(two_listeners, wait_when_one_of_them_ends_the_other) {
     EXPECT_TRUE(waited) << "the call went on when its subscription had ended";
 }
 
-TEST(listener, that_was_too_slow_receives_how_many_events_it_missed) {
+TEST(listener, that_was_too_slow_receives_the_count_of_dropped_events) {
     gate closed;
     client c{in_this_process()};
     std::mutex guard;
@@ -207,7 +207,7 @@ TEST(listener, that_was_too_slow_receives_how_many_events_it_missed) {
         const std::lock_guard hold{guard};
         if (e.kind == event_kind::events_dropped) reports.push_back(e.detail);
     });
-    const gate::opened_at_last opening{closed};
+    const gate::opened_at_end opening{closed};
     mutex one{c, "one"};
     while (c.stats().events_dropped < 7) (void)one.acquire();
     const auto missed = c.stats().events_dropped;
@@ -223,14 +223,14 @@ TEST(listener, that_was_too_slow_receives_how_many_events_it_missed) {
 
 TEST(slow_callback, is_reported_once_to_the_other_listeners) {
     gate closed;
-    client c{quick_to_help()};
+    client c{with_short_slow_callback()};
     const auto stuck = c.on_event([&](const event&) { closed.wait(); });
-    const gate::opened_at_last opening{closed};
+    const gate::opened_at_end opening{closed};
     const diary other{c};
     mutex one{c, "one"};
     (void)one.acquire();
     ASSERT_TRUE(other.has(event_kind::slow_callback));
-    // Later than the next time at which somebody looks.
+    // After the client has looked for slow callbacks again.
     const auto then = boot_clock::now() + 200ms;
     ASSERT_TRUE(eventually(patience, [&] { return boot_clock::now() > then; }));
     EXPECT_EQ(other.count(event_kind::slow_callback), 1U);
@@ -238,27 +238,27 @@ TEST(slow_callback, is_reported_once_to_the_other_listeners) {
 
 // --- the end of a client -----------------------------------------------------------------------------
 
-TEST(end_of_a_client, keeps_to_close_timeout_while_callbacks_block) {
+TEST(client_destructor, keeps_to_close_timeout_while_callbacks_block) {
     gate closed;
     auto how = in_this_process();
     how.close_timeout = 20ms;
     auto c = std::make_unique<client>(how);
     const auto stuck = c->on_event([&](const event&) { closed.wait(); });
-    const gate::opened_at_last opening{closed};
+    const gate::opened_at_end opening{closed};
     mutex one{*c, "one"};
     const auto held = brief(one);
-    const on_loss told{held.lost(), [&] { closed.wait(); }};
-    const gate::opened_at_last opening_too{closed};
+    const on_loss callback{held.lost(), [&] { closed.wait(); }};
+    const gate::opened_at_end opening_too{closed};
     ASSERT_TRUE(closed.blocks(2, patience));
     const stopwatch watch;
     c.reset();
     EXPECT_LT(watch.took(), 20ms + slack);
 }
 
-TEST(end_of_a_client, stops_the_token_of_a_loss_while_all_threads_for_losses_block) {
+TEST(client_destructor, stops_the_token_of_a_lost_lease_while_all_loss_threads_block) {
     constexpr int threads = 16;
     gate closed;
-    auto how = quick_to_help();
+    auto how = with_short_slow_callback();
     how.close_timeout = 1s;
     auto c = std::make_unique<client>(how);
     std::vector<std::unique_ptr<mutex>> locks;
@@ -269,7 +269,7 @@ TEST(end_of_a_client, stops_the_token_of_a_loss_while_all_threads_for_losses_blo
         held.push_back(brief(*locks.back()));
         stuck.push_back(std::make_unique<on_loss>(held.back().lost(), [&] { closed.wait(); }));
     }
-    const gate::opened_at_last opening{closed};
+    const gate::opened_at_end opening{closed};
     ASSERT_TRUE(closed.blocks(threads, patience));
     mutex other{*c, "other"};
     const auto next = other.acquire();
@@ -278,7 +278,7 @@ TEST(end_of_a_client, stops_the_token_of_a_loss_while_all_threads_for_losses_blo
     EXPECT_TRUE(lost.stop_requested());
 }
 
-TEST(end_of_a_client, is_the_last_moment_in_which_a_callback_starts) {
+TEST(client_destructor, lets_no_callback_start_after_it_returns) {
     const auto threads = count_threads();
     gate closed;
     std::atomic<bool> client_gone{false};
@@ -301,7 +301,7 @@ TEST(end_of_a_client, is_the_last_moment_in_which_a_callback_starts) {
     listening.reset();
 }
 
-TEST(end_of_a_client, keeps_to_close_timeout_while_a_thread_waits_for_the_answer_to_its_release) {
+TEST(client_destructor, keeps_to_close_timeout_while_a_release_waits_for_its_reply) {
     redis_server server;
     fault_proxy net{server};
     auto how = settings(net.url());
@@ -319,7 +319,7 @@ TEST(end_of_a_client, keeps_to_close_timeout_while_a_thread_waits_for_the_answer
     EXPECT_EQ(releasing.get(), release_outcome::unknown_until);
 }
 
-TEST(end_of_a_client, still_runs_what_is_due_if_nothing_blocks) {
+TEST(client_destructor, runs_the_callbacks_of_all_losses_if_none_blocks) {
     std::atomic<int> events{0};
     std::atomic<int> losses{0};
     auto how = in_this_process();
@@ -330,8 +330,8 @@ TEST(end_of_a_client, still_runs_what_is_due_if_nothing_blocks) {
     mutex other{*c, "other"};
     const auto first = one.acquire();
     const auto second = other.acquire();
-    const on_loss told{first.lost(), [&] { ++losses; }};
-    const on_loss told_too{second.lost(), [&] { ++losses; }};
+    const on_loss callback{first.lost(), [&] { ++losses; }};
+    const on_loss other_callback{second.lost(), [&] { ++losses; }};
     c.reset();
     EXPECT_EQ(losses, 2);
     EXPECT_EQ(events, 2);

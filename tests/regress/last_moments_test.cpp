@@ -40,16 +40,16 @@ TEST(destructor_of_a_thread_local, may_lock_after_the_thread_has_locked_before) 
 TEST(destructor_of_a_thread_local, may_unlock_what_the_thread_has_locked) {
     client c{in_this_process()};
     mutex lock{c, "job"};
-    const diary told{c};
+    const diary events{c};
     std::thread{[&] {
         thread_local std::unique_lock<mutex> until_the_end;
         until_the_end = std::unique_lock{lock};
     }}.join();
-    EXPECT_EQ(told.count(event_kind::release_failed), 0U);
+    EXPECT_EQ(events.count(event_kind::release_failed), 0U);
     EXPECT_TRUE(lock.try_acquire());
 }
 
-// Thread sanitizer knows no new threads after fork.
+// Thread sanitizer does not support new threads after fork.
 #if !defined(__SANITIZE_THREAD__)
 TEST(destructor_of_a_static, may_lock_when_the_process_ends) {
     auto child = child_process::fork_call([](const parent_link& parent) -> int {

@@ -1,4 +1,4 @@
-// Locks that are used as no lock may be: the program learns of it.
+// Misuse of a lock is reported to the program.
 #include "support/misuse.hpp"
 #include "regress/one_process.hpp"
 #include "server/scene.hpp"
@@ -12,10 +12,10 @@ TEST(unlock, by_a_thread_that_does_not_hold_the_lock_is_reported) {
     const misuse_expected here;
     client c{in_this_process()};
     mutex lock{c, "job"};
-    const diary told{c};
+    const diary events{c};
     lock.unlock();
-    ASSERT_TRUE(told.has(event_kind::release_failed));
-    EXPECT_EQ(told.last(event_kind::release_failed).reason, errc::not_owner);
+    ASSERT_TRUE(events.has(event_kind::release_failed));
+    EXPECT_EQ(events.last(event_kind::release_failed).reason, errc::not_owner);
     EXPECT_EQ(here.count(), 1);
 }
 
@@ -24,21 +24,21 @@ TEST(lock_object, that_is_destroyed_while_it_is_locked_is_reported_and_not_renew
     auto how = in_this_process();
     how.lease = 1s;
     client c{how};
-    const diary told{c};
+    const diary events{c};
     {
         mutex lock{c, "job"};
         lock.lock();
     }
     EXPECT_EQ(here.count(), 1);
-    ASSERT_TRUE(told.has(event_kind::release_failed));
-    EXPECT_EQ(told.last(event_kind::release_failed).lock, "job");
-    EXPECT_EQ(told.last(event_kind::release_failed).reason, errc::not_owner);
+    ASSERT_TRUE(events.has(event_kind::release_failed));
+    EXPECT_EQ(events.last(event_kind::release_failed).lock, "job");
+    EXPECT_EQ(events.last(event_kind::release_failed).reason, errc::not_owner);
     mutex again{c, "job"};
     EXPECT_TRUE(again.try_acquire_for(patience)) << "it has expired";
-    EXPECT_TRUE(told.has(event_kind::lost));
+    EXPECT_TRUE(events.has(event_kind::lost));
 }
 
-TEST(lock_object, may_be_destroyed_while_another_one_of_the_same_lock_is_locked) {
+TEST(lock_object, may_be_destroyed_while_another_object_holds_the_same_lock) {
     const misuse_expected here;
     client c{in_this_process()};
     mutex lock{c, "job"};
@@ -55,16 +55,16 @@ TEST(lock_object, may_be_destroyed_after_the_thread_that_holds_it_has_ended) {
     auto how = in_this_process();
     how.lease = 1s;
     client c{how};
-    const diary told{c};
+    const diary events{c};
     {
         mutex lock{c, "job"};
         std::thread{[&] { lock.lock(); }}.join();
     }
-    EXPECT_TRUE(told.has(event_kind::holder_gone)) << "which is reported as what it is";
+    EXPECT_TRUE(events.has(event_kind::holder_gone)) << "the end of the thread is reported instead";
     EXPECT_EQ(here.count(), 0);
 }
 
-// Thread sanitizer knows no new threads after fork.
+// Thread sanitizer does not support new threads after fork.
 #if !defined(__SANITIZE_THREAD__)
 TEST(misuse, ends_the_process_in_a_build_without_NDEBUG) {
     auto child = child_process::fork_call([](const parent_link&) {
@@ -84,7 +84,7 @@ TEST(misuse, ends_the_process_in_a_build_without_NDEBUG) {
 }
 #endif
 
-// --- what an error says ------------------------------------------------------------------------------
+// --- texts of errors ---------------------------------------------------------------------------------
 
 template <class Fn>
 std::string complaint_of(Fn&& fn) {
@@ -96,7 +96,7 @@ std::string complaint_of(Fn&& fn) {
     return {};
 }
 
-TEST(error_text, says_once_what_is_wrong) {
+TEST(error_text, states_the_problem_once) {
     client c{in_this_process()};
     mutex lock{c, "job"};
     const std::lock_guard hold{lock};
@@ -106,7 +106,7 @@ TEST(error_text, says_once_what_is_wrong) {
               "a ttl must be 1 ms or more, and 0s was given");
 }
 
-TEST(error_text, says_why_where_the_store_gave_no_reason) {
+TEST(error_text, names_the_reason_where_the_store_gave_none) {
     client c{in_this_process()};
     mutex lock{c, "job"};
     const auto held = lock.acquire();
@@ -116,7 +116,7 @@ TEST(error_text, says_why_where_the_store_gave_no_reason) {
               "the lock \"job\" could not be acquired: the wait was cancelled");
 }
 
-TEST(owner, is_printable_whatever_a_foreign_client_wrote) {
+TEST(owner, is_printable_whatever_another_client_wrote) {
     EXPECT_EQ(owner_id{"a\x1b[2J\xff"}.printable(), lock_name{"a\x1b[2J\xff"}.printable());
     EXPECT_EQ(owner_id{}.printable(), "");
 }

@@ -1,4 +1,4 @@
-// All descriptors of the process are in use: a lock that needs another one answers with an error.
+// All descriptors of the process are in use: a lock that needs another one fails with an error.
 #include "server/cluster_world.hpp"
 #include "server/scene.hpp"
 
@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-// Undefined-behaviour sanitizer finds out with a pipe whether it may look at an object: without a descriptor
+// Undefined-behaviour sanitizer uses a pipe to find out whether it may read an object: without a descriptor
 // it takes sound objects for broken ones.
 #if !defined(__SANITIZE_ADDRESS__)
 
@@ -42,7 +42,7 @@ class no_descriptor_is_left {
     std::vector<unique_fd> taken_;
 };
 
-// Later, when there are descriptors again.
+// Whether the lock can be acquired once there are descriptors again.
 bool works_again(mutex& m) {
     return eventually(patience, [&] {
         std::error_code ec;
@@ -50,7 +50,7 @@ bool works_again(mutex& m) {
     });
 }
 
-TEST(no_descriptor_is_left_for, the_connection_that_waits_for_replicas) {
+TEST(no_descriptor_left, acquire_with_replicas_fails_until_there_is_a_descriptor) {
     redis_server server;
     auto how = settings(server.url());
     how.answer_timeout = 500ms * slower;
@@ -61,12 +61,12 @@ TEST(no_descriptor_is_left_for, the_connection_that_waits_for_replicas) {
     {
         const no_descriptor_is_left now;
         EXPECT_EQ(code_of([&] { (void)replicated.try_acquire(); }), condition::try_later);
-        EXPECT_TRUE(plain.try_acquire()) << "what has its connection goes on";
+        EXPECT_TRUE(plain.try_acquire()) << "a lock with a connection goes on";
     }
     EXPECT_TRUE(works_again(plain));
 }
 
-TEST(no_descriptor_is_left_for, a_client_of_a_redlock) {
+TEST(no_descriptor_left, redlock_client_cannot_be_made_until_there_is_a_descriptor) {
     redis_server one;
     redis_server two;
     redis_server three;
@@ -83,9 +83,9 @@ TEST(no_descriptor_is_left_for, a_client_of_a_redlock) {
     EXPECT_TRUE(works_again(m));
 }
 
-class no_descriptor_is_left_in_a_cluster : public cluster_world {};
+class no_descriptor_left_in_a_cluster : public cluster_world {};
 
-TEST_F(no_descriptor_is_left_in_a_cluster, for_the_connection_to_another_master) {
+TEST_F(no_descriptor_left_in_a_cluster, lock_on_an_unconnected_master_is_unavailable_meanwhile) {
     auto how = usual();
     how.answer_timeout = 500ms * slower;
     client c{how};
@@ -100,10 +100,10 @@ TEST_F(no_descriptor_is_left_in_a_cluster, for_the_connection_to_another_master)
         const no_descriptor_is_left now;
         int refused = 0;
         for (auto& m : far) {
-            // The first server that is asked for the map has its connection too.
-            const auto said = code_of([&] { (void)m->try_acquire(); });
-            if (said) {
-                EXPECT_EQ(said, errc::unavailable);
+            // The server that was asked for the map has a connection, too.
+            const auto ec = code_of([&] { (void)m->try_acquire(); });
+            if (ec) {
+                EXPECT_EQ(ec, errc::unavailable);
                 ++refused;
             }
         }

@@ -1,4 +1,4 @@
-// The system has no memory for a while: nothing may end the process, and what failed is tried again.
+// The system has no memory for a while: the process must not end, and the client tries again.
 #include "server/scene.hpp"
 
 #include <atomic>
@@ -12,14 +12,14 @@ namespace {
 
 constexpr const char* host_without_memory = "localhost";
 std::atomic<bool> memory_is_gone{false};
-std::atomic<int> asked_without_memory{0};
+std::atomic<int> failed_lookups{0};
 
 }  // namespace
 
-// In place of the system's, for all of this program. What follows it needs memory too.
+// Replaces the system's function in this whole program. The code that follows a call needs memory, too.
 extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** found) {
     if (memory_is_gone && node != nullptr && std::strcmp(node, host_without_memory) == 0) {
-        ++asked_without_memory;
+        ++failed_lookups;
         throw std::bad_alloc{};
     }
     static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
@@ -29,18 +29,18 @@ extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo
 namespace holdfast::test {
 namespace {
 
-TEST(no_memory_is_left_for, the_resolver_so_the_connection_is_tried_again_later) {
+TEST(no_memory_left, client_reconnects_after_the_resolver_failed) {
     redis_server server;
     auto how = settings(std::string{"redis://"} + host_without_memory + ":" + std::to_string(server.port()));
     how.answer_timeout = 300ms * slower;
     client c{how};
-    const diary told{c};
+    const diary events{c};
     mutex one{c, "one"};
-    ASSERT_TRUE(told.has(event_kind::store_up));
+    ASSERT_TRUE(events.has(event_kind::store_up));
     memory_is_gone = true;
     server.command({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
-    ASSERT_TRUE(told.has(event_kind::store_down));
-    EXPECT_TRUE(eventually(patience, [] { return asked_without_memory >= 2; })) << "it tries again";
+    ASSERT_TRUE(events.has(event_kind::store_down));
+    EXPECT_TRUE(eventually(patience, [] { return failed_lookups >= 2; })) << "the client tries again";
     memory_is_gone = false;
     EXPECT_TRUE(eventually(patience, [&] {
         std::error_code ec;

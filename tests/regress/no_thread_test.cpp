@@ -1,4 +1,4 @@
-// The system gives no more threads (a limit of the container, no memory): nothing may end the process.
+// The system gives no more threads (a limit of the container, no memory): the process must not end.
 #include "regress/one_process.hpp"
 #include "server/scene.hpp"
 
@@ -11,11 +11,11 @@
 namespace {
 
 std::atomic<bool> none_left{false};
-std::atomic<int> asked_in_vain{0};
+std::atomic<int> refused_threads{0};
 
 struct no_thread_is_left {
     no_thread_is_left() {
-        asked_in_vain = 0;
+        refused_threads = 0;
         none_left = true;
     }
     no_thread_is_left(const no_thread_is_left&) = delete;
@@ -25,11 +25,11 @@ struct no_thread_is_left {
 
 }  // namespace
 
-// In place of the system's, for all of this program.
+// Replaces the system's function in this whole program.
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
                               void* argument) noexcept {
     if (none_left) {
-        ++asked_in_vain;
+        ++refused_threads;
         return EAGAIN;
     }
     static const auto real =
@@ -50,7 +50,7 @@ bool says_that_no_thread_is_left(Fn&& fn) {
     return false;
 }
 
-TEST(no_thread_is_left_for, a_loss_which_is_told_all_the_same) {
+TEST(no_thread_left, loss_is_reported_all_the_same) {
     client c{in_this_process()};
     mutex one{c, "one"};
     const auto held = one.acquire({.ttl = 500ms});
@@ -59,7 +59,7 @@ TEST(no_thread_is_left_for, a_loss_which_is_told_all_the_same) {
     EXPECT_TRUE(eventually(patience, [&] { return lost.stop_requested(); }));
 }
 
-TEST(no_thread_is_left_for, a_listener_whose_registration_throws) {
+TEST(no_thread_left, listener_registration_throws) {
     client c{in_this_process()};
     {
         const no_thread_is_left now;
@@ -71,7 +71,7 @@ TEST(no_thread_is_left_for, a_listener_whose_registration_throws) {
     EXPECT_TRUE(later.has(event_kind::acquired));
 }
 
-TEST(no_thread_is_left_for, a_new_client_whose_constructor_throws) {
+TEST(no_thread_left, client_constructor_throws) {
     const auto threads = count_threads();
     const auto fds = count_open_fds();
     {
@@ -81,20 +81,20 @@ TEST(no_thread_is_left_for, a_new_client_whose_constructor_throws) {
     EXPECT_TRUE(eventually(patience, [&] { return count_threads() <= threads && count_open_fds() <= fds; }));
 }
 
-TEST(no_thread_is_left_for, the_resolver_so_the_connection_is_tried_again_later) {
+TEST(no_thread_left, client_reconnects_after_the_resolver_got_no_thread) {
     redis_server server;
     auto how = settings("redis://localhost:" + std::to_string(server.port()));
     how.answer_timeout = 300ms * slower;
     client c{how};
-    const diary told{c};
+    const diary events{c};
     mutex one{c, "one"};
-    ASSERT_TRUE(told.has(event_kind::store_up));
+    ASSERT_TRUE(events.has(event_kind::store_up));
     ASSERT_TRUE(one.try_acquire_for(patience));
     {
         const no_thread_is_left now;
         server.command({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
-        ASSERT_TRUE(told.has(event_kind::store_down));
-        ASSERT_TRUE(eventually(patience, [] { return asked_in_vain >= 2; })) << "it tries again";
+        ASSERT_TRUE(events.has(event_kind::store_down));
+        ASSERT_TRUE(eventually(patience, [] { return refused_threads >= 2; })) << "the client tries again";
         EXPECT_EQ(code_of([&] { (void)one.try_acquire(); }), errc::unavailable);
     }
     EXPECT_TRUE(eventually(patience, [&] {

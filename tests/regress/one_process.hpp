@@ -1,5 +1,4 @@
-// What the tests need that look at one process: a store inside it, and a callback that blocks until it may go
-// on.
+// For tests of one process: a store inside it, and a gate that blocks callbacks until it opens.
 #pragma once
 
 #include <holdfast/config.hpp>
@@ -23,13 +22,14 @@ class gate {
     gate(const gate&) = delete;
     gate& operator=(const gate&) = delete;
 
-    // Opens the gate at the end of a test that fails too. Make it after whatever waits for the callback.
-    class opened_at_last {
+    // Opens the gate at the end of a test, even of a failed one. Make it after whatever waits for the
+    // callback.
+    class opened_at_end {
       public:
-        explicit opened_at_last(gate& g) : gate_(g) {}
-        opened_at_last(const opened_at_last&) = delete;
-        opened_at_last& operator=(const opened_at_last&) = delete;
-        ~opened_at_last() { gate_.open(); }
+        explicit opened_at_end(gate& g) : gate_(g) {}
+        opened_at_end(const opened_at_end&) = delete;
+        opened_at_end& operator=(const opened_at_end&) = delete;
+        ~opened_at_end() { gate_.open(); }
 
       private:
         gate& gate_;
@@ -49,7 +49,7 @@ class gate {
         changed_.notify_all();
         changed_.wait(hold, [&] { return waiting_ == 0; });
     }
-    // So many callers block in wait().
+    // Whether this many callers block in wait().
     [[nodiscard]] bool blocks(int callers, std::chrono::milliseconds limit) {
         std::unique_lock hold{mutex_};
         return changed_.wait_for(hold, limit, [&] { return waiting_ >= callers; });

@@ -20,16 +20,16 @@ void begin(attempt& a, const event& e) {
     a.asked = e.t;
 }
 
-void told_yours(attempt& a, time_ns until) { a.believed = std::max(a.believed, until); }
+void believe_until(attempt& a, time_ns until) { a.believed = std::max(a.believed, until); }
 
-void told_over(attempt& a, time_ns t) {
+void learn_of_end(attempt& a, time_ns t) {
     if (a.lost == never && a.promised > t) a.lost = t;
 }
 
 void promise(attempt& a, time_ns deadline) {
     if (deadline == 0) return;
     a.promised = std::max(a.promised, deadline);
-    told_yours(a, deadline);
+    believe_until(a, deadline);
 }
 
 void add(attempt& a, const event& e) {
@@ -44,23 +44,23 @@ void add(attempt& a, const event& e) {
             break;
         case action::look:
             if (e.phase == phase::ok) {
-                told_yours(a, e.t);
+                believe_until(a, e.t);
                 promise(a, e.deadline);
             } else {
-                told_over(a, e.t);
+                learn_of_end(a, e.t);
             }
             break;
         case action::release:
             if (e.phase == phase::invoke) {
-                a.given_up = e.t;
+                a.release_begun = e.t;
             } else {
-                a.gone = e.t;
+                a.release_answered = e.t;
                 a.release = e.phase;
-                if (e.phase == phase::fail) told_over(a, e.t);
+                if (e.phase == phase::fail) learn_of_end(a, e.t);
             }
             break;
-        case action::told:
-            if (e.phase == phase::fail) a.untold = e.t;
+        case action::loss:
+            if (e.phase == phase::fail) a.unreported = e.t;
             break;
         case action::write:
         case action::set:  // of latches, which nobody holds
@@ -101,7 +101,7 @@ std::vector<firm_part> firm_parts(std::span<const attempt> attempts) {
     parts.reserve(attempts.size());
     for (const auto& a : attempts) {
         if (!a.held() || a.believed == long_ago) continue;
-        const time_ns to = std::min(a.given_up, a.believed);
+        const time_ns to = std::min(a.release_begun, a.believed);
         parts.push_back({std::min(a.answered, to), to, &a});
     }
     std::sort(parts.begin(), parts.end(),

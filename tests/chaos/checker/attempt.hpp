@@ -1,5 +1,5 @@
-// The events of a history put together: each acquisition, what was answered, and how long its holder believed
-// in it.
+// The acquisitions of a history, put together from its events: the answers, and how long holders believed
+// their leases valid.
 #pragma once
 
 #include "chaos/history/event.hpp"
@@ -22,45 +22,46 @@ struct attempt {
     time_ns lease = 0;
 
     time_ns asked = 0;
-    time_ns answered = never;    // never: the history ends, or the process did
-    phase answer = phase::none;  // ok: it is a hold, and what follows means something
+    time_ns answered = never;    // never: the history or the process ended before
+    phase answer = phase::none;  // ok: a hold; only then do the members below mean something
     std::uint64_t fence = 0;
     std::uint64_t token = 0;
-    // The latest time for which it is known that the holder was told "yours": a deadline it was given, or a
-    // look at which it was valid. long_ago: nothing is known for sure.
+    // The latest time at which the holder surely believed the lease valid: a deadline that it received, or
+    // a look that found it valid. long_ago: none is known.
     time_ns believed = long_ago;
-    time_ns given_up = never;  // it began to release
-    time_ns gone = never;      // and was answered
+    time_ns release_begun = never;
+    time_ns release_answered = never;
     phase release = phase::none;
-    // It was told that the lease had ended, before the time that it had been promised. never: it was not.
+    // When the holder learned that the lease had ended before the promised time. never: it did not.
     time_ns lost = never;
-    time_ns promised = long_ago;  // that time
-    // Its lease was over, and by this time lost() had not said so. never: it had.
-    time_ns untold = never;
+    time_ns promised = long_ago;  // the latest deadline that it received
+    // The time by which lost() had not reported that the lease was over. never: it had.
+    time_ns unreported = never;
 
     [[nodiscard]] bool held() const noexcept { return answer == phase::ok; }
 };
 
-// Somebody took it away, at `t` at the earliest. If that was before its answer came it may have been over by
-// then, and nothing of it is firm.
+// The hold ended by force at `t` at the earliest. If its answer came later, it may have been over by then
+// and has no firm part.
 void end_firm_part(attempt& a, time_ns t);
 
-// In the order in which they asked.
+// In the order of their requests.
 [[nodiscard]] std::vector<attempt> attempts_of(std::span<const event> events);
 
-// Histories are judged by their firm parts: what the holder surely believed to have, and what every order of
-// events that explains the history must therefore grant it. From the answer to when it began to give it back,
-// or to the end of the lease if that was earlier. The true hold may have been longer at both ends.
+// The firm part of a hold is the time in which its holder surely believed the lease valid: from the answer
+// to the start of the release, or to the end of the lease if that was earlier. Every order of events that
+// explains the history must grant it. The true hold may have been longer at both ends.
 struct firm_part {
     time_ns from = 0;
     time_ns to = 0;
     const attempt* of = nullptr;
 
-    // The answer came when the lease was over, or was given back at once: it was there at this moment.
+    // The answer came when the lease was over, or the release began at once: the hold existed at this
+    // moment only.
     [[nodiscard]] bool empty() const noexcept { return from >= to; }
 };
 
-// By time. Attempts that got nothing have none.
+// Sorted by time. Attempts without a grant have none.
 [[nodiscard]] std::vector<firm_part> firm_parts(std::span<const attempt> attempts);
 
 }  // namespace holdfast::chaos

@@ -7,7 +7,7 @@ namespace holdfast::chaos {
 
 namespace {
 
-// How many permits are out at least, over time.
+// The least number of permits that are held, over time.
 class permits_out {
   public:
     explicit permits_out(const std::vector<firm_part>& parts) {
@@ -24,7 +24,7 @@ class permits_out {
         }
     }
 
-    // Those that end at this moment, and those that begin, not counted.
+    // Does not count parts that begin or end at this moment.
     [[nodiscard]] std::int64_t at(time_ns t) const {
         const auto m = std::lower_bound(moments_.begin(), moments_.end(), t,
                                         [](const moment& x, time_ns when) { return x.t < when; });
@@ -38,7 +38,7 @@ class permits_out {
     };
     struct moment {
         time_ns t;
-        std::int64_t at;    // at this very time, when some have ended and others not begun
+        std::int64_t at;    // at `t` itself, after the ends and before the begins
         std::int64_t then;  // until the next
     };
     std::vector<moment> moments_;
@@ -61,7 +61,7 @@ violations check_counted(std::span<const attempt> attempts, std::uint32_t permit
         sum += p.of->permits;
         if (sum <= permits) continue;
         violation v{"too_many_holders",
-                    std::to_string(sum) + " permits were out at once, of " + std::to_string(permits),
+                    std::to_string(sum) + " permits were held at once, of " + std::to_string(permits),
                     p.of->lock,
                     {},
                     p.from};

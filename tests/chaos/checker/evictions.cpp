@@ -7,7 +7,7 @@ namespace holdfast::chaos {
 
 namespace {
 
-// The latest look of each hold at which it was valid; the time was taken before the look.
+// The latest look that found each hold valid. Its time was taken before the look.
 std::unordered_map<std::uint64_t, time_ns> last_looks(std::span<const event> events) {
     std::unordered_map<std::uint64_t, time_ns> all;
     for (const auto& e : events) {
@@ -33,13 +33,14 @@ violations check_evictions(std::vector<attempt>& attempts, std::span<const event
                 const auto last = seen == looks.end() ? long_ago : seen->second;
                 const auto until = one.gave_up ? f.to : one.may_go_on == never ? never : f.to + one.may_go_on;
                 if (last > until)
-                    found.push_back({"evicted_believes",
-                                     one.gave_up
-                                         ? "a lease was valid after its holder was said to have given it up"
-                                         : "a lease was valid for longer than an eviction had said",
-                                     a.lock,
-                                     {a.id},
-                                     last});
+                    found.push_back(
+                        {"evicted_believes",
+                         one.gave_up
+                             ? "a lease was valid after the eviction reported that its holder gave it up"
+                             : "a lease was valid for longer than the eviction had reported",
+                         a.lock,
+                         {a.id},
+                         last});
                 end_firm_part(a, one.gave_up ? std::max(f.from, last) : f.from);
                 a.lost = never;
             }

@@ -7,7 +7,7 @@ violations check_exclusive(std::span<const attempt> attempts) {
     violations found;
     const auto parts = firm_parts(attempts);
     occupied_times taken;
-    const firm_part* last = nullptr;  // of those so far the one that ends last
+    const firm_part* last = nullptr;  // the part so far that ends last
     for (const auto& p : parts) {
         if (p.empty()) continue;
         if (last != nullptr && p.from < last->to)

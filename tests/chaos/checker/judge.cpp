@@ -22,7 +22,7 @@ violations check_holders(std::span<const attempt> attempts, const lock_row& lock
         }
         case model::shared: return check_shared(attempts);
         case model::counted: return check_counted(attempts, lock.permits);
-        case model::latch: break;  // has none
+        case model::latch: break;  // has no holders
     }
     return {};
 }
@@ -83,8 +83,8 @@ violations judge(const history& h, const judgement_settings& how) {
         append(found, check_told(all));
         std::vector<attempt> outer;
         std::copy_if(all.begin(), all.end(), std::back_inserter(outer), outermost);
-        if (!lock.dead_stay_in_line) {
-            // A nested hold may be the last that its owner gives back.
+        if (!lock.dead_stay_in_queue) {
+            // The last hold that an owner releases may be a nested one.
             std::vector<attempt> owners;
             (void)check_nesting(all, owners);
             append(found, check_refusals(owners, lock, h.faults, how.others));
@@ -94,7 +94,7 @@ violations judge(const history& h, const judgement_settings& how) {
             append(found, check_fences(outer, before == how.fences_before.end() ? 0 : before->second));
             append(found, check_writes(all, writes[i]));
         }
-        // The dead wait for nothing.
+        // Killed clients need not be served.
         std::erase_if(outer, [&](const attempt& a) { return killed.contains(a.process); });
         append(found, check_liveness(outer, h.calm, how.served_within));
     }
@@ -114,7 +114,7 @@ std::size_t count_unpromised(const history& h) {
     return n;
 }
 
-std::size_t count_excused(const history& h) {
+std::size_t count_unjudged(const history& h) {
     std::size_t n = 0;
     const auto events = by_lock(h);
     const auto forgetting = forgetting_of(h);

@@ -1,4 +1,4 @@
-// All rules over a whole history.
+// Applies all rules to a whole history.
 #pragma once
 
 #include "chaos/checker/models.hpp"
@@ -17,11 +17,11 @@ struct judgement_settings {
 
 [[nodiscard]] violations judge(const history& h, const judgement_settings& how = {});
 
-// What a lock of which only the fences are promised did that another would be blamed for.
+// Counts what best-effort locks did that would be a violation of another lock.
 [[nodiscard]] std::size_t count_unpromised(const history& h);
 
-// How often what was done to latches could not be judged, because too much had no answer.
-[[nodiscard]] std::size_t count_excused(const history& h);
+// Counts the answers of latches that were not judged because too many uses had no answer.
+[[nodiscard]] std::size_t count_unjudged(const history& h);
 
 struct tally {
     std::size_t events = 0;
@@ -38,7 +38,7 @@ struct tally {
 };
 [[nodiscard]] tally count(const history& h);
 
-// By lock, for the history that follows this one.
+// Adds the greatest fence of each lock, for the history that follows this one.
 void remember_fences(const history& h, std::map<std::uint16_t, std::uint64_t>& fences);
 
 }  // namespace holdfast::chaos

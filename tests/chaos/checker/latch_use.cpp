@@ -16,7 +16,7 @@ std::vector<latch_use> uses_of(std::span<const event> events, std::span<const sp
             auto& u = all[it->second];
             u.answered = e.t;
             u.answer = e.phase;
-            u.told = e.count;
+            u.reported = e.count;
         }
     }
     std::erase_if(all, [](const latch_use& u) { return u.answer == phase::fail; });
@@ -38,16 +38,16 @@ std::optional<std::int64_t> count_after(const latch_use& u, std::int64_t count) 
             return count == 0 ? u.amount : count;
         case action::down: {
             const auto left = std::max<std::int64_t>(count - u.amount, 0);
-            if (!any && left != u.told) return std::nullopt;
+            if (!any && left != u.reported) return std::nullopt;
             return left;
         }
         case action::erase:
             if (!any && yes != (count > 0)) return std::nullopt;
             return 0;
         case action::read:
-            if (!any && count != u.told) return std::nullopt;
+            if (!any && count != u.reported) return std::nullopt;
             return count;
-        // That it was not let through says nothing: it may have been asked for by others, or been late.
+        // A wait that timed out shows nothing: another thread may have asked for it, or it was late.
         case action::wait:
             if (yes && count != 0) return std::nullopt;
             return count;

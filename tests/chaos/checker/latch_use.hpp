@@ -1,4 +1,4 @@
-// What was done to a latch, put together: each question and its answer.
+// The uses of a latch, put together from events: each request and its answer.
 #pragma once
 
 #include "chaos/history/event.hpp"
@@ -15,37 +15,37 @@ struct latch_use {
     std::uint16_t lock = 0;
     action what = action::read;
     std::int64_t amount = 0;  // of set and down
-    time_ns wait = never;     // how long it may take
+    time_ns wait = never;     // its time limit
 
     time_ns asked = 0;
     time_ns answered = never;
     phase answer = phase::none;
-    std::int64_t told = 0;  // what is left, after down and read
+    std::int64_t reported = 0;  // the count that is left, of down and read
 
-    // Else it was done once, or not at all; and who only asked did nothing.
+    // A use without an answer took effect once or never; a read or wait has no effect.
     [[nodiscard]] bool has_answer() const noexcept { return answer == phase::ok || answer == phase::busy; }
-    // Zero is what it found or what it left behind.
+    // The count was zero before the use or after it.
     [[nodiscard]] bool shows_zero() const noexcept {
         switch (what) {
             case action::erase: return has_answer();
             case action::wait: return answer == phase::ok;
             case action::down:
-            case action::read: return answer == phase::ok && told == 0;
+            case action::read: return answer == phase::ok && reported == 0;
             default: return false;
         }
     }
-    // It leaves the latch as it found it.
+    // The use leaves the latch as it was.
     [[nodiscard]] bool changes_nothing() const noexcept {
         return what == action::read || what == action::wait || answer == phase::busy;
     }
 };
 
-// In the order in which they asked. Without those that failed: nothing was done then. An answer that came
-// while something was forgotten, or to a question that was asked before, is none: it may be forgotten too.
+// In the order of their requests, without failed uses, which did nothing. A use that overlaps a time of
+// forgetting counts as unanswered: it may be forgotten too.
 [[nodiscard]] std::vector<latch_use> uses_of(std::span<const event> events,
                                              std::span<const span_of_time> forgetting = {});
 
-// The count after it was done to a latch with this one; empty: its answer would have been another.
+// The count after this use of a latch with `count`. Empty: its answer would have been another one.
 [[nodiscard]] std::optional<std::int64_t> count_after(const latch_use& u, std::int64_t count);
 
 }  // namespace holdfast::chaos

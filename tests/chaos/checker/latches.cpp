@@ -12,19 +12,19 @@ namespace holdfast::chaos {
 
 namespace {
 
-// How things may stand at a moment.
-struct standing {
+// One possible state at a moment.
+struct state {
     std::int64_t count = 0;
-    std::uint64_t done = 0;               // of what is under way: a bit for each
-    std::vector<std::uint32_t> needed{};  // so many of each sort of those without an answer have been done
+    std::uint64_t done = 0;               // uses under way that took effect: a bit for each
+    std::vector<std::uint32_t> needed{};  // how many unanswered uses of each sort took effect
 
     [[nodiscard]] std::uint64_t cost() const {
         return std::accumulate(needed.begin(), needed.end(), std::uint64_t{0});
     }
 };
 
-// Everything that may be, over time. What is done is put as late as possible: just before an answer of which
-// it is needed. So between two answers nothing is to be tried.
+// All possible states, over time. A use takes effect as late as possible: just before an answer that needs
+// it. So nothing is tried between two answers.
 class possibilities {
   public:
     explicit possibilities(std::int64_t most) : most_(most) {}
@@ -43,12 +43,12 @@ class possibilities {
         for (auto& s : all_) look(s);
     }
 
-    // False: nothing that may be explains this answer. True too if there was too much to try.
+    // False: no possible state explains this answer. Also true if there was too much to try.
     [[nodiscard]] bool ends(const latch_use& u) {
         const auto place =
             static_cast<std::size_t>(std::find(places_.begin(), places_.end(), &u) - places_.begin());
         auto found = explain(bit(place));
-        if (tried_ > most_tries) found = excuse();
+        if (tried_ > most_tries) found = give_up();
         for (auto& s : found) s.done &= ~bit(place);
         places_[place] = nullptr;
         taken_ &= ~bit(place);
@@ -57,10 +57,10 @@ class possibilities {
         return !all_.empty();
     }
 
-    // How often there was.
-    [[nodiscard]] std::size_t excused() const noexcept { return excused_; }
+    // How often there was too much to try.
+    [[nodiscard]] std::size_t unjudged() const noexcept { return unjudged_; }
 
-    // Nothing is under way that has an answer.
+    // Requires that no answered use is under way.
     void forgets() {
         const auto before = std::exchange(all_, {});
         seen_.clear();
@@ -74,7 +74,7 @@ class possibilities {
     }
 
   private:
-    // Those of one sort do the same, so it does not matter which of them are done.
+    // Unanswered uses that do the same: it does not matter which of them took effect.
     struct sort {
         latch_use like;
         std::uint32_t there = 0;
@@ -90,34 +90,33 @@ class possibilities {
         return sorts_.emplace_back(sort{u});
     }
 
-    // Much that has no answer makes too much possible. Then all that is under way counts as if it had none,
-    // and the count as any: less is found, and nothing that is right.
-    std::vector<standing> excuse() {
-        ++excused_;
+    // Too many unanswered uses make too many states possible. Then all uses under way count as unanswered,
+    // and the count may be any: fewer violations are found, and no false one.
+    std::vector<state> give_up() {
+        ++unjudged_;
         for (auto left = taken_ & ~looking_; left != 0; left &= left - 1)
             ++sort_of(*places_[static_cast<std::size_t>(std::countr_zero(left))]).there;
-        std::vector<standing> any;
+        std::vector<state> any;
         for (std::int64_t count = 0; count <= most_; ++count)
             any.push_back({count, taken_, std::vector<std::uint32_t>(sorts_.size())});
         return any;
     }
 
     // A request that changes nothing is answered as soon as it can be.
-    void look(standing& s) const {
+    void look(state& s) const {
         for (auto left = looking_ & ~s.done; left != 0; left &= left - 1) {
             const auto n = static_cast<std::size_t>(std::countr_zero(left));
             if (count_after(*places_[n], s.count)) s.done |= bit(n);
         }
     }
 
-    // All that may be when this is done, each with as little as is needed for it.
-    std::vector<standing> explain(std::uint64_t wanted) {
-        std::vector<standing> found;
-        std::multimap<std::uint64_t, standing>
-            to_try;  // what costs least comes first: it makes others needless
+    // All possible states after the wanted uses, each with as few unanswered uses as needed.
+    std::vector<state> explain(std::uint64_t wanted) {
+        std::vector<state> found;
+        std::multimap<std::uint64_t, state> to_try;  // the cheapest comes first: it makes others needless
         seen_.clear();
         tried_ = 0;
-        const auto add = [&](standing s) {
+        const auto add = [&](state s) {
             look(s);
             if (is_new(s)) to_try.emplace(s.cost(), std::move(s));
         };
@@ -145,10 +144,10 @@ class possibilities {
         return found;
     }
 
-    // There is none with the same count that has needed no more for it, and in which no less was seen.
-    bool is_new(const standing& s) {
+    // False: a known state with the same count has needed no more and has done no less.
+    bool is_new(const state& s) {
         auto& like = seen_[{s.count, s.done & ~looking_}];
-        const bool covered = std::any_of(like.begin(), like.end(), [&](const standing& other) {
+        const bool covered = std::any_of(like.begin(), like.end(), [&](const state& other) {
             return (s.done & ~other.done) == 0 &&
                    std::equal(s.needed.begin(), s.needed.end(), other.needed.begin(),
                               [](std::uint32_t mine, std::uint32_t others) { return others <= mine; });
@@ -157,44 +156,44 @@ class possibilities {
         return !covered;
     }
 
-    // Some hundred are needed where a third of all has no answer.
+    // A few hundred are needed where a third of all uses have no answer.
     static constexpr std::size_t most_tries = 1'000;
 
     const std::int64_t most_;
     std::size_t tried_ = 0;
-    std::size_t excused_ = 0;
+    std::size_t unjudged_ = 0;
     std::array<const latch_use*, 64> places_{};
-    std::uint64_t taken_ = 0;    // places of what is under way and has an answer
-    std::uint64_t looking_ = 0;  // and changes nothing
-    std::vector<sort> sorts_;    // without an answer
-    std::vector<standing> all_{standing{}};
-    std::map<std::pair<std::int64_t, std::uint64_t>, std::vector<standing>> seen_;
+    std::uint64_t taken_ = 0;    // places of answered uses under way
+    std::uint64_t looking_ = 0;  // those of them that change nothing
+    std::vector<sort> sorts_;    // of unanswered uses
+    std::vector<state> all_{state{}};
+    std::map<std::pair<std::int64_t, std::uint64_t>, std::vector<state>> seen_;
 };
 
 violation unexplained(const latch_use& u) {
     if (u.what == action::wait)
         return {"through_early",
-                "somebody was let through, and at no moment of its wait the count can have been zero",
+                "a waiter was let through, and at no moment of its wait can the count have been zero",
                 u.lock,
                 {u.id},
                 u.answered};
-    return {"miscounted", "no order of what was done explains this answer", u.lock, {u.id}, u.answered};
+    return {"miscounted", "no order of the uses explains this answer", u.lock, {u.id}, u.answered};
 }
 
 }  // namespace
 
 violations check_counts(std::span<const latch_use> uses, std::span<const span_of_time> forgetting,
-                        std::size_t* excused) {
+                        std::size_t* unjudged) {
     struct step {
         time_ns t;
-        int order;  // who touches is under way at once
+        int order;  // begins before ends: uses that touch overlap
         const latch_use* of;
     };
     std::vector<step> steps;
-    std::int64_t most = 1;  // that it can have been, as far as it matters
+    std::int64_t most = 1;  // the greatest count that matters
     for (const auto& u : uses) {
-        // What it found; who left nothing may have found as little.
-        if (u.what == action::set || u.told > 0) most = std::max(most, u.amount + u.told);
+        // The count that the use found. A use that left zero may have found zero.
+        if (u.what == action::set || u.reported > 0) most = std::max(most, u.amount + u.reported);
         steps.push_back({u.asked, 0, &u});
         if (u.has_answer()) steps.push_back({u.answered, 1, &u});
     }
@@ -211,7 +210,7 @@ violations check_counts(std::span<const latch_use> uses, std::span<const span_of
         else if (!may_be.ends(*s.of))
             return {unexplained(*s.of)};
     }
-    if (excused != nullptr) *excused += may_be.excused();
+    if (unjudged != nullptr) *unjudged += may_be.unjudged();
     return {};
 }
 

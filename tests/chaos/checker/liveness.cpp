@@ -7,23 +7,23 @@ namespace holdfast::chaos {
 
 namespace {
 
-// Checks a waiter without a limit in a time of calm, from then on; not whether the answer was right.
+// Checks that a waiter without a limit is answered in a time of calm; not whether the answer was right.
 template <class Asker>
 void check_wait(const Asker& a, time_ns from, const span_of_time& calm, time_ns bound, violations& found) {
     const time_ns since = std::max(a.asked, from);
     if (a.wait != never || a.answered <= since || since >= calm.to || calm.to - since <= bound) return;
     if (a.answered == never || a.answered > since + bound)
         found.push_back({"not_served",
-                         "somebody waited for more than " + std::to_string(bound / 1'000'000) +
+                         "a client waited for more than " + std::to_string(bound / 1'000'000) +
                              " ms although nothing was wrong",
                          a.lock,
                          {a.id},
                          since});
 }
 
-// Nobody sets it any more, and somebody saw it at zero.
+// When the count is surely zero: no set follows, and an answer showed zero.
 std::optional<time_ns> zero_from(std::span<const latch_use> uses, const span_of_time& calm) {
-    time_ns last_set = calm.from;  // what has no answer by then is over when all is well
+    time_ns last_set = calm.from;  // a set without an answer by then is over
     for (const auto& u : uses) {
         if (u.what == action::set && u.answer != phase::busy && u.asked < calm.to)
             last_set = std::max(last_set, u.answered == never ? u.asked : u.answered);

@@ -1,5 +1,5 @@
-// One function for each rule. All take the attempts on one lock, or the uses of one latch, in the order in
-// which they asked, and are O(n log n).
+// One function for each rule. All take the attempts on one lock, or the uses of one latch, in the order of
+// their requests, and are O(n log n).
 #pragma once
 
 #include "chaos/checker/attempt.hpp"
@@ -13,48 +13,49 @@ namespace holdfast::chaos {
 
 using violations = std::vector<violation>;
 
-// --- who holds ----------------------------------------------------------------------------------------
+// --- holders ------------------------------------------------------------------------------------------
 // Exact: nothing is found if and only if the holds can be put in an order that explains the history.
 
 // No two firm parts overlap.
 [[nodiscard]] violations check_exclusive(std::span<const attempt> attempts);
-// The holds of one owner count as one, which lasts until the last of them is given back: `folded` are those,
-// to be judged as exclusive. Found here: a depth, a fence or a token that is not that of the owner.
+// The holds of one owner count as one, which lasts until the last of them is released: `folded` receives
+// these, to be judged as exclusive. Finds a depth, a fence or an owner token that is not that of the owner.
 [[nodiscard]] violations check_nesting(std::span<const attempt> attempts, std::vector<attempt>& folded);
-// A writer overlaps nobody, a reader no writer.
+// A writer overlaps no other holder, a reader no writer.
 [[nodiscard]] violations check_shared(std::span<const attempt> attempts);
-// At no moment more permits are out than there are.
+// At no moment are more permits held than there are.
 [[nodiscard]] violations check_counted(std::span<const attempt> attempts, std::uint32_t permits);
-// A grant that came before another was asked for has the smaller fence, and no two have the same. `before`:
-// the greatest fence of earlier histories.
+// A grant that came before the request of another has the smaller fence, and no two fences are the same.
+// `before`: the greatest fence of earlier histories.
 [[nodiscard]] violations check_fences(std::span<const attempt> attempts, std::uint64_t before = 0);
 
-// --- what is said ---------------------------------------------------------------------------------------
-// A lease that ended before the time that it was promised.
+// --- what clients are promised --------------------------------------------------------------------------
+// Finds a lease that ended before its promised time.
 [[nodiscard]] violations check_losses(std::span<const attempt> attempts);
-// A lease that ended, and lost() did not tell its holder in time.
+// Finds a lease that ended without a report by lost() in time.
 [[nodiscard]] violations check_told(std::span<const attempt> attempts);
 
-// The key of a lock was deleted behind its back: who had it is promised nothing from then on, which is taken
-// out of `attempts`. Found here: its lease was renewed all the same. A renewal makes no key anew, and takes
-// none from another.
-// A holder that has said that it gave up believes no more when the operator is told so; one that was removed
-// not for longer than was said. Nothing more is promised to those who were evicted.
+// A holder that gave its lease up believes in it no longer than until the operator receives the report; a
+// removed holder, no longer than was reported. Evicted holders are promised nothing more.
 [[nodiscard]] violations check_evictions(std::vector<attempt>& attempts, std::span<const event> events,
                                          std::span<const fault> evictions);
+// A strike deletes the key of a lock without its holders knowing. From then on they are promised nothing,
+// which is taken out of `attempts`. Finds a lease that was renewed all the same: a renewal makes no key anew,
+// and takes none from another owner.
 [[nodiscard]] violations check_strikes(std::vector<attempt>& attempts, std::span<const event> events,
                                        std::span<const span_of_time> strikes);
 
-// When somebody had the lock, or may have had it.
+// When an attempt had the lock, or may have had it.
 struct presence {
-    // So long after the last sign of an attempt without a clean end the store may still grant it, or keep it.
+    // How long the store may still grant or keep the lock after the last sign of an attempt without a clean
+    // end.
     time_ns linger = in_ns(std::chrono::seconds{8});
-    // After a wait that ended with "no" somebody must still be told so.
+    // How long the store may still keep a waiter whose wait ended with "no".
     time_ns undone_after = in_ns(std::chrono::seconds{1});
 };
-// A "no" although nobody had the lock or asked for it meanwhile. Necessary, not sufficient: what another's
-// attempt did in the store at which moment cannot be known. A try beside another thread of the same client is
-// answered without the store, so that one having asked is reason enough.
+// Finds a "no" although no other client had the lock or asked for it meanwhile. Necessary, not sufficient:
+// when another attempt took effect in the store cannot be known. A try beside another thread of the same
+// client is answered without the store, so the request of that thread is reason enough.
 [[nodiscard]] violations check_refusals(std::span<const attempt> attempts, const lock_row& lock,
                                         const std::vector<fault>& faults, const presence& how = {});
 
@@ -64,18 +65,19 @@ struct presence {
                                         const std::vector<span_of_time>& calm, time_ns bound);
 
 // --- what the resource saw ------------------------------------------------------------------------------
-// An accepted write of a holder after one of another holder that asked when the first had it already.
+// Finds an accepted write that follows the write of another holder which asked when the first had the lock
+// already.
 [[nodiscard]] violations check_writes(std::span<const attempt> attempts, std::span<const event> writes);
 
 // --- latches ---------------------------------------------------------------------------------------------
-// There is an order of all that was done to a latch, from zero on, that explains what was told: who was let
-// through, and each count. What has no answer was done once, at some time after it was asked, or never. With
-// a forgetting the count may become any. The first answer without an explanation is found, which is as far as
-// one can tell. Exact, unless so much has no answer that too much is possible: how often is added to
-// `excused`, and then less is found. At most 64 may be under way at once.
+// Some order of all uses of a latch, from zero on, explains the answers: who was let through, and each count.
+// A use without an answer took effect once, at some time after its request, or never. A forgetting may leave
+// any count. Finds the first answer without an explanation; later ones cannot be judged. Exact, unless too
+// many uses have no answer: then less is found, and `unjudged` grows by the number of answers not judged. At
+// most 64 uses may be under way at once.
 [[nodiscard]] violations check_counts(std::span<const latch_use> uses,
                                       std::span<const span_of_time> forgetting,
-                                      std::size_t* excused = nullptr);
+                                      std::size_t* unjudged = nullptr);
 // A waiter without a limit in a time of calm is let through within `bound` of when the count is surely zero.
 [[nodiscard]] violations check_latch_waits(std::span<const latch_use> uses,
                                            const std::vector<span_of_time>& calm, time_ns bound);

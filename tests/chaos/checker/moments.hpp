@@ -1,4 +1,4 @@
-// Times that are taken.
+// Times at which a lock is held.
 #pragma once
 
 #include "chaos/history/event.hpp"
@@ -12,13 +12,13 @@ class occupied_times {
   public:
     // In the order of `from`; from < to.
     void add(time_ns from, time_ns to) {
-        // What only touches leaves a moment between: the one ends, then the other begins.
+        // Spans that only touch stay apart: one ends, then the other begins.
         if (!spans_.empty() && from < spans_.back().to)
             spans_.back().to = std::max(spans_.back().to, to);
         else
             spans_.push_back({from, to});
     }
-    // Somebody has it before this moment and after it.
+    // The lock is held just before this moment and just after it.
     [[nodiscard]] bool covers(time_ns t) const {
         const auto after = std::lower_bound(spans_.begin(), spans_.end(), t,
                                             [](const span_of_time& s, time_ns x) { return s.from < x; });

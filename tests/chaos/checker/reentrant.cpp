@@ -13,16 +13,16 @@ struct owner {
     std::vector<const attempt*> holds;  // granted, by the time of the grant
 };
 
-// How many other holds there were when this one was granted: at least, and at most if events of the same time
-// may have been in any order.
+// The number of other holds when this one was granted: the least and the most, since events of the same
+// time may have been in any order.
 std::pair<std::size_t, std::size_t> held_beside(const attempt& one,
                                                 const std::vector<const attempt*>& holds) {
     const auto when = one.answered;
     std::size_t least = 0, most = 0;
     for (const auto* a : holds) {
         if (a == &one) continue;
-        least += a->answered < when && a->given_up > when ? 1 : 0;
-        most += a->answered <= when && a->given_up >= when ? 1 : 0;
+        least += a->answered < when && a->release_begun > when ? 1 : 0;
+        most += a->answered <= when && a->release_begun >= when ? 1 : 0;
     }
     return {least, most};
 }
@@ -35,14 +35,14 @@ void check_owner(const owner& o, violations& found) {
         };
         const auto [least, most] = held_beside(*a, o.holds);
         if (a->depth < least + 1 || a->depth > most + 1)
-            wrong("depth", "a hold says that it is the " + std::to_string(a->depth) +
-                               ". of its owner, and it is the " + std::to_string(most + 1) + ".");
+            wrong("depth", "a hold reports depth " + std::to_string(a->depth) + ", and its owner has " +
+                               std::to_string(most + 1) + " holds");
         if (a != &root && most == 0)
-            wrong("nested_in_nothing", "a nested hold was granted when its owner had given all back");
+            wrong("nested_in_nothing", "a nested hold was granted after its owner had released all holds");
         if (a->fence != root.fence)
             wrong("nested_fence", "a nested hold has another fence than the outermost");
         if (a->token != root.token)
-            wrong("nested_token", "a nested hold has another token than the outermost");
+            wrong("nested_token", "a nested hold has another owner token than the outermost");
     }
 }
 
@@ -65,7 +65,7 @@ violations check_nesting(std::span<const attempt> attempts, std::vector<attempt>
         const auto it = owner_of.find(a.outer);
         if (it == owner_of.end()) {
             found.push_back({"nested_in_nothing",
-                             "a nested hold was granted inside of none",
+                             "a nested hold was granted outside of any hold",
                              a.lock,
                              {a.outer, a.id},
                              a.answered});
@@ -80,9 +80,9 @@ violations check_nesting(std::span<const attempt> attempts, std::vector<attempt>
         check_owner(o, found);
         attempt& whole = folded[o.root];
         for (const auto* a : o.holds) {
-            if (a->given_up > whole.given_up || a == o.holds.front()) {
-                whole.given_up = a->given_up;
-                whole.gone = a->gone;
+            if (a->release_begun > whole.release_begun || a == o.holds.front()) {
+                whole.release_begun = a->release_begun;
+                whole.release_answered = a->release_answered;
                 whole.release = a->release;
             }
             whole.believed = std::max(whole.believed, a->believed);

@@ -7,7 +7,7 @@ namespace holdfast::chaos {
 
 namespace {
 
-// When an attempt may have had something of the lock in the store.
+// When an attempt may have had the lock, or a part of it, in the store.
 struct stay {
     time_ns from;
     time_ns to;
@@ -15,8 +15,8 @@ struct stay {
     std::uint32_t permits;
 };
 
-// The requests that were there, to be asked about any span of time.
-class crowd {
+// The stays of attempts, to be searched by any span of time.
+class stay_index {
   public:
     void add(const stay& s) { stays_.push_back(s); }
     void settle() {
@@ -35,16 +35,16 @@ class crowd {
         for (const auto& [t, permits] : ends_) left_.push_back(permits + (left_.empty() ? 0 : left_.back()));
     }
 
-    // Somebody but `self`.
+    // Whether there was a stay other than that of `self`.
     [[nodiscard]] bool anybody(time_ns from, time_ns to, std::uint64_t self) const {
-        const auto n = come_by(to);
+        const auto n = arrived_by(to);
         if (n == 0) return false;
         const auto& top = longest_[n - 1];
         return (top.whose == self ? top.second : top.first) >= from;
     }
-    // Permits of all who were there at some time of it; more than were out at any moment.
+    // The permits of all stays in this span; not fewer than were held at any moment of it.
     [[nodiscard]] std::uint64_t permits(time_ns from, time_ns to) const {
-        const auto n = come_by(to);
+        const auto n = arrived_by(to);
         const auto gone = static_cast<std::size_t>(
             std::lower_bound(ends_.begin(), ends_.end(), std::pair<time_ns, std::uint32_t>{from, 0}) -
             ends_.begin());
@@ -52,14 +52,14 @@ class crowd {
     }
 
   private:
-    // The two latest ends, and whose the first is.
+    // The two latest ends, and the attempt of the first.
     struct two {
         time_ns first = long_ago;
         std::uint64_t whose = 0;
         time_ns second = long_ago;
     };
 
-    [[nodiscard]] std::size_t come_by(time_ns t) const {
+    [[nodiscard]] std::size_t arrived_by(time_ns t) const {
         const auto it = std::upper_bound(stays_.begin(), stays_.end(), t,
                                          [](time_ns x, const stay& s) { return x < s.from; });
         return static_cast<std::size_t>(it - stays_.begin());
@@ -72,9 +72,9 @@ class crowd {
     std::vector<std::uint64_t> left_;
 };
 
-class presences {
+class stay_times {
   public:
-    presences(const std::vector<fault>& faults, const presence& how, bool by_votes)
+    stay_times(const std::vector<fault>& faults, const presence& how, bool by_votes)
         : how_(how), by_votes_(by_votes) {
         time_ns latest = long_ago;
         for (const auto& f : faults) {
@@ -89,7 +89,7 @@ class presences {
 
   private:
     [[nodiscard]] time_ns end_of(const attempt& a) const {
-        time_ns last = a.held() ? a.gone : a.answered;
+        time_ns last = a.held() ? a.release_answered : a.answered;
         if (last == never) {
             const auto death = killed_.find(a.process);
             return death == killed_.end() ? never : linger(a, death->second);
@@ -109,7 +109,7 @@ class presences {
     }
 
     presence how_;
-    bool by_votes_;  // what was not enough of them, or is too much, is given back a moment later
+    bool by_votes_;  // votes that are too few or more than needed are released a moment later
     std::vector<time_ns> begun_, over_;
     std::map<std::uint32_t, time_ns> killed_;
 };
@@ -118,13 +118,13 @@ class presences {
 
 violations check_refusals(std::span<const attempt> attempts, const lock_row& lock,
                           const std::vector<fault>& faults, const presence& how) {
-    const presences present{faults, how, lock.by_votes};
-    crowd all, writers;
-    std::map<std::uint32_t, crowd> of_process;
+    const stay_times present{faults, how, lock.by_votes};
+    stay_index all, writers;
+    std::map<std::uint32_t, stay_index> of_process;
     for (const auto& a : attempts) {
         const auto s = present.of(a);
         of_process[a.process].add(s);
-        // A request that asked once and was refused had nothing; of several servers it may have had some.
+        // A single try that was refused had nothing; by votes, it may have had some.
         if (a.answer == phase::busy && a.wait == 0 && !lock.by_votes) continue;
         all.add(s);
         if (a.side == side::writer) writers.add(s);

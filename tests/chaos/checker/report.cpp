@@ -27,8 +27,8 @@ std::string report(const violation& v, const history& h) {
     }
     std::string text = "VIOLATION " + std::string{v.rule} + " of lock " +
                        (v.lock < h.locks.size() ? h.locks[v.lock].name : "?") + ": " + v.text + "\n";
-    text += "  times from the beginning of the first of the holds (*), or of what is told here\n";
-    // Those nearest to what went wrong, if there are too many.
+    text += "  times count from the first event of the holds (*), or from the violation\n";
+    // If there are too many: those nearest to the violation.
     const auto distance = [&](const event* e) { return std::max(e->t, v.at) - std::min(e->t, v.at); };
     const auto all = shown.size();
     if (all > most_lines) {

@@ -7,7 +7,7 @@ violations check_shared(std::span<const attempt> attempts) {
     violations found;
     const auto parts = firm_parts(attempts);
     occupied_times written, taken;
-    const firm_part* last_writer = nullptr;  // of those so far the one that ends last
+    const firm_part* last_writer = nullptr;  // the part so far that ends last
     const firm_part* last = nullptr;
     const auto overlaps = [&](const firm_part* earlier, const firm_part& p) {
         if (earlier != nullptr && p.from < earlier->to)

@@ -8,29 +8,31 @@ namespace holdfast::chaos {
 
 namespace {
 
-struct tenancy {
-    time_ns until = long_ago;     // somebody of this process may have had the struck lease
+struct process_hold {
+    time_ns until = long_ago;     // a thread of this process may have had the deleted lease
     time_ns promised = long_ago;  // its latest deadline
 };
 
-// Whose hold may have been the key that was deleted.
-class struck_holds {
+// The holds that may have lost their key by one deletion.
+class affected_holds {
   public:
-    explicit struck_holds(const span_of_time& when) : when_(when) {}
+    explicit affected_holds(const span_of_time& when) : when_(when) {}
 
-    // In the order in which they asked.
+    // Call it in the order of the requests.
     [[nodiscard]] bool contains(const attempt& a) {
         if (!a.held() || !(direct(a) || nested_.contains(a.outer) || inherits(a))) return false;
         nested_.insert(a.id);
         auto& t = of_process_[a.process];
-        t.until = std::max(t.until, std::min(a.gone, a.believed));
+        t.until = std::max(t.until, std::min(a.release_answered, a.believed));
         t.promised = std::max(t.promised, a.promised);
         return true;
     }
 
   private:
-    [[nodiscard]] bool direct(const attempt& a) const { return a.asked <= when_.to && a.gone >= when_.from; }
-    // A lease passes from thread to thread without the store, as it is: with the same deadline.
+    [[nodiscard]] bool direct(const attempt& a) const {
+        return a.asked <= when_.to && a.release_answered >= when_.from;
+    }
+    // A lease passes from thread to thread without the store, with the same deadline.
     [[nodiscard]] bool inherits(const attempt& a) const {
         const auto t = of_process_.find(a.process);
         return t != of_process_.end() && a.asked <= t->second.until && a.promised <= t->second.promised;
@@ -38,7 +40,7 @@ class struck_holds {
 
     span_of_time when_;
     std::unordered_set<std::uint64_t> nested_;
-    std::unordered_map<std::uint32_t, tenancy> of_process_;
+    std::unordered_map<std::uint32_t, process_hold> of_process_;
 };
 
 struct sighting {
@@ -55,7 +57,7 @@ sightings deadlines_of(std::span<const event> events) {
     return all;
 }
 
-// Only what was sent before the key was gone can have made the lease longer.
+// Only a request sent before the key was deleted can have made the lease longer.
 void check_revival(const attempt& a, const std::vector<sighting>& seen, const span_of_time& when,
                    violations& found) {
     if (a.answered >= when.from) return;
@@ -83,9 +85,9 @@ violations check_strikes(std::vector<attempt>& attempts, std::span<const event> 
     const auto seen = deadlines_of(events);
     std::unordered_set<std::uint64_t> once;
     for (const auto& when : strikes) {
-        struck_holds struck{when};
+        affected_holds affected{when};
         for (auto& a : attempts) {
-            if (!struck.contains(a)) continue;
+            if (!affected.contains(a)) continue;
             if (const auto s = seen.find(a.id); s != seen.end() && once.insert(a.id).second)
                 check_revival(a, s->second, when, found);
             end_firm_part(a, when.from);

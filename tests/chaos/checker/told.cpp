@@ -5,9 +5,9 @@ namespace holdfast::chaos {
 violations check_told(std::span<const attempt> attempts) {
     violations found;
     for (const auto& a : attempts) {
-        if (a.untold != never)
+        if (a.unreported != never)
             found.push_back(
-                {"untold", "a lease was over, and lost() did not tell its holder", a.lock, {a.id}, a.untold});
+                {"untold", "a lease was over, and lost() did not report it", a.lock, {a.id}, a.unreported});
     }
     return found;
 }

@@ -1,4 +1,4 @@
-// What a checker has found.
+// A violation that a checker has found.
 #pragma once
 
 #include "chaos/history/event.hpp"
@@ -14,11 +14,11 @@ struct violation {
     std::string_view rule;  // "two_holders"
     std::string text;       // a sentence
     std::uint16_t lock = 0;
-    std::vector<std::uint64_t> holds;  // whom it is about
-    time_ns at = 0;                    // about when
+    std::vector<std::uint64_t> holds;  // the holds concerned
+    time_ns at = 0;                    // when it happened
 };
 
-// With what surrounds it: the holds from their beginning, what else happened to the lock, the faults.
+// Describes it with its context: the holds from their start, other events of the lock, the faults.
 [[nodiscard]] std::string report(const violation& v, const history& h);
 
 }  // namespace holdfast::chaos

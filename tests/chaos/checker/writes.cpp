@@ -29,7 +29,7 @@ violations check_writes(std::span<const attempt> attempts, std::span<const event
     std::sort(by_end.begin(), by_end.end(), [](const auto& a, const auto& b) { return a.done < b.done; });
 
     violations found;
-    const attempt* latest = nullptr;  // of those whose write was accepted before: the one that asked last
+    const attempt* latest = nullptr;  // of the holders with an earlier accepted write: the last to ask
     auto next = by_end.begin();
     for (const auto& w : all) {
         for (; next != by_end.end() && next->done < w.begun; ++next) {

@@ -25,7 +25,7 @@ std::string all_of(const std::filesystem::path& file) {
     return {std::istreambuf_iterator<char>{in}, {}};
 }
 
-// Numbers as they lie in memory, texts with their length before them.
+// Writes numbers as they lie in memory, and texts after their length.
 class writer {
   public:
     explicit writer(const std::filesystem::path& file) : out_(file, std::ios::binary) {}
@@ -63,7 +63,7 @@ class reader {
         bytes_.remove_prefix(n);
         return part;
     }
-    // How many of something follow, each of which takes a byte at least.
+    // Reads the number of elements that follow, each of at least one byte.
     [[nodiscard]] std::size_t count() {
         const auto n = get<std::size_t>();
         if (n > bytes_.size()) no_history(file_, "it ends too early");
@@ -113,7 +113,7 @@ void save(const history& h, const std::filesystem::path& file) {
         out.put(l.model);
         out.put(l.fenced);
         out.put(l.permits);
-        out.put(l.dead_stay_in_line);
+        out.put(l.dead_stay_in_queue);
         out.put(l.best_effort);
         out.put(l.by_votes);
     }
@@ -148,7 +148,7 @@ history load(const std::filesystem::path& file) {
         l.model = in.get<model>();
         l.fenced = in.get<bool>();
         l.permits = in.get<std::uint32_t>();
-        l.dead_stay_in_line = in.get<bool>();
+        l.dead_stay_in_queue = in.get<bool>();
         l.best_effort = in.get<bool>();
         l.by_votes = in.get<bool>();
     }

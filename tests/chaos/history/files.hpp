@@ -1,4 +1,4 @@
-// Histories in files: those of single processes, and a whole one that is kept to be looked at later.
+// Files of events of single processes, and of whole histories that are kept for later.
 #pragma once
 
 #include "chaos/history/event.hpp"
@@ -8,19 +8,18 @@
 
 namespace holdfast::chaos {
 
-// What a recorder has written, in its order. The process may be gone, or still write.
-// Throws std::runtime_error if this is no such file, or if the recorder had no room for all.
+// Returns the events of a recorder, in its order. Its process may have ended or may still write. Throws
+// std::runtime_error if this is no such file, or if the recorder had no room for all events.
 [[nodiscard]] std::vector<event> read_events(const std::filesystem::path& file);
 
-// Puts the events of all processes in one order, by time. Of events of one time those of one process keep
-// their order.
+// Merges the events of all processes by time. Events of one process keep their order.
 [[nodiscard]] std::vector<event> merge(const std::vector<std::vector<event>>& processes);
 
 // Both throw std::runtime_error.
 void save(const history& h, const std::filesystem::path& file);
 [[nodiscard]] history load(const std::filesystem::path& file);
 
-// For people: a line for each event and each fault, by time.
+// Writes a line for each event and each fault, by time, for people.
 void write_lines(const history& h, const std::filesystem::path& file);
 
 }  // namespace holdfast::chaos

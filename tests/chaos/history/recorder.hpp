@@ -1,4 +1,4 @@
-// Writes down what a process does, so that it is still there when the process is killed in the middle of it.
+// Records what a process does. The record survives when the process is killed.
 #pragma once
 
 #include "chaos/history/event.hpp"
@@ -8,8 +8,8 @@
 
 namespace holdfast::chaos {
 
-// A file that is mapped into memory: what was stored there is the kernel's to keep, whatever becomes of the
-// process. Thread-safe but for construction and destruction.
+// A file that is mapped into memory: the kernel keeps what was stored there, whatever happens to the
+// process. Thread-safe except for construction and destruction.
 class recorder {
   public:
     static constexpr std::size_t most_events = std::size_t{1} << 19;

@@ -64,9 +64,8 @@ shape shape_of(const campaign_settings& how, const topology_row& row) {
     }
     const bool keys = std::any_of(s.troubles.begin(), s.troubles.end(),
                                   [](trouble t) { return kind_of(t) == target_kind::lock; });
-    s.locks = keys ? locks_that_may_be_struck(locks_of(how.subject, row.name)) : 0;
-    if (s.troubles.empty())
-        throw std::runtime_error{"nothing that goes wrong is called \"" + how.only + "\""};
+    s.locks = keys ? locks_with_deletable_keys(locks_of(how.subject, row.name)) : 0;
+    if (s.troubles.empty()) throw std::runtime_error{"no fault is called \"" + how.only + "\""};
     return s;
 }
 
@@ -102,7 +101,7 @@ class campaign {
         c.locks.subject = how_.subject;
         c.locks.topology = how_.topology;
         c.locks.url = servers_->url();
-        c.locks.socket = servers_->keepers().at(0)->socket_path();
+        c.locks.socket = servers_->lock_servers().at(0)->socket_path();
         c.locks.replicas = how_.care == precautions::taken ? row_.replicas : 0;
         c.locks.lease = lease_;
         c.seed = how_.seed;
@@ -124,25 +123,25 @@ class campaign {
         trouble.carry_out(plan(how_.seed, round, of), of.length, [&] {
             return interrupted() || std::chrono::steady_clock::now() - begun_ >= how_.length;
         });
-        if (interrupted()) return;  // whoever asked for it does not wait for the end of a round
+        if (interrupted()) return;  // an interrupted run does not wait for the end of its round
         servers_->mend();
         history h;
         h.locks = rows_;
         h.calm.push_back({boot_time(), 0});
         if (!clients.drain(served_within(row_, how_.subject) + 1s)) {
-            complain("clients do not end what they have begun", h);
+            complain("clients do not finish their operations", h);
             broken_ = true;
         }
         h.calm.back().to = boot_time();
         h.faults = trouble.take_faults();
-        if (servers_->had_a_failover_of_its_own())
-            h.faults.push_back({begun, h.calm.back().to, "a failover that nobody planned", 0, -1, true});
+        if (servers_->had_unplanned_failover())
+            h.faults.push_back({begun, h.calm.back().to, "an unplanned failover", 0, -1, true});
         for (const auto& what : clients.dead()) {
             complain(what, h);
             broken_ = true;
         }
         h.events = clients.collect();
-        // The longest lease, the grant of a line, and what undoes it.
+        // The longest lease, the grant of a queue, and its cleanup.
         std::vector<std::string> left;
         if (!broken_) left = survey_keys(*servers_, locks_, (lease_ * 2 + 5s) * slow_down);
         judge_round(h, left);
@@ -159,7 +158,7 @@ class campaign {
         remember_fences(h, fences_);
         seen_ += count(h);
         unpromised_ += count_unpromised(h);
-        excused_ += count_excused(h);
+        unjudged_ += count_unjudged(h);
         faults_ += h.faults.size();
         ++rounds_;
         for (const auto& what : left) complain("leftover: " + what, h);
@@ -174,7 +173,7 @@ class campaign {
         for (const auto& what : survey_channels(*servers_)) complain("leftover: " + what, none);
     }
 
-    // Something is wrong. The first time the history is kept.
+    // Reports what is wrong. The first time, it keeps the history.
     void complain(const std::string& what, const history& h) {
         ++wrong_;
         if (wrong_ > most_reports) return;
@@ -207,21 +206,20 @@ class campaign {
         }
         if (unpromised_ > 0) {
             std::printf(
-                "chaos: %zu times two had a lock without replicas, or lost it; nobody had promised "
-                "otherwise, "
-                "and its fences held\n",
+                "chaos: %zu times a lock without replicas had two holders or was lost; it promises only "
+                "its fences, and they held\n",
                 unpromised_);
         }
-        if (excused_ > 0)
-            std::printf("chaos: %zu times so much of a latch had no answer that a part was not judged\n",
-                        excused_);
+        if (unjudged_ > 0)
+            std::printf("chaos: %zu answers of latches were not judged: too many uses had no answer\n",
+                        unjudged_);
         if (interrupted()) return 130;
         if (how_.expect_violation) {
-            if (wrong_ == 0) std::puts("chaos: there had to be a violation, and none was found");
+            if (wrong_ == 0) std::puts("chaos: a violation was expected, and none was found");
             return wrong_ > 0 ? 0 : 1;
         }
         if (seen_.granted == 0 || faults_ == 0) {
-            std::puts("chaos: nothing was granted or nothing went wrong, so this run says nothing");
+            std::puts("chaos: nothing was granted or nothing went wrong, so this run shows nothing");
             return 1;
         }
         return wrong_ > 0 ? 1 : 0;
@@ -239,11 +237,11 @@ class campaign {
 
     tally seen_;
     std::size_t unpromised_ = 0;
-    std::size_t excused_ = 0;
+    std::size_t unjudged_ = 0;
     std::size_t faults_ = 0;
     std::uint64_t rounds_ = 0;
     std::size_t wrong_ = 0;
-    bool broken_ = false;  // there is no sense in another round
+    bool broken_ = false;  // another round makes no sense
     std::chrono::steady_clock::duration judged_{};
     std::map<std::uint16_t, std::uint64_t> fences_;
     std::optional<std::filesystem::path> kept_;
@@ -251,7 +249,7 @@ class campaign {
 
 }  // namespace
 
-// What is found after an hour must not be lost for want of a folder.
+// A history that is found after an hour must not be lost for want of a folder.
 void check_keep(const std::filesystem::path& folder) {
     std::error_code ec;
     std::filesystem::create_directories(folder, ec);

@@ -1,4 +1,4 @@
-// A run: round after round of trouble, then calm, then judgement.
+// A run: rounds of faults, then calm, then judgement.
 #pragma once
 
 #include "chaos/runner/plan.hpp"
@@ -18,16 +18,16 @@ struct campaign_settings {
     std::chrono::seconds length{60};
     unsigned clients = 4;
     unsigned threads = 4;
-    milliseconds lease{0};  // 0: as the topology needs it; so too the round
+    milliseconds lease{0};  // 0: as the topology needs it; the round likewise
     milliseconds round{0};
     milliseconds peace{1'500};
-    // Left out: there must be a violation, and this shows that it is found.
+    // left_out: there must be a violation, and the run shows that it is found.
     precautions care = precautions::taken;
-    // Of what is done to links, servers and locks only that whose description has this in it.
+    // Of the faults of links, servers and locks, only those whose description contains this.
     std::string only;
-    // Only locks whose name has this in it are used.
+    // Only locks whose name contains this.
     std::string locks;
-    // Where a history goes in which something is wrong.
+    // The folder for a history with a violation.
     std::filesystem::path keep = ".";
     // The first violation ends the run, and there must be one.
     bool expect_violation = false;
@@ -35,11 +35,11 @@ struct campaign_settings {
 
 // Throws std::runtime_error if no history can be written there. Makes the folder.
 void check_keep(const std::filesystem::path& folder);
-// The exit code.
+// Returns the exit code.
 int run_campaign(const campaign_settings& how);
-// One topology after the other, all of them; each has its share of the time.
+// Runs all topologies in turn; each has its share of the time.
 int run_all(campaign_settings how);
-// Judges what an earlier run has kept.
+// Judges a history that an earlier run has kept.
 int judge_file(const std::filesystem::path& file);
 void print_plan(const campaign_settings& how, std::uint64_t rounds);
 

@@ -10,13 +10,13 @@
 namespace holdfast::chaos {
 
 int run_client(const client_settings& how) {
-    std::signal(SIGINT, SIG_IGN);  // the parent is told, and ends us
-    std::unique_ptr<workshop> locks;
+    std::signal(SIGINT, SIG_IGN);  // the parent receives it, and ends this process
+    std::unique_ptr<subject_set> locks;
     locks = how.locks.subject == "holdfast" ? open_holdfast(how.locks) : open_lab(how.locks);
     resource guarded{how.resource};
-    stage shared{*locks,          locks_of(how.locks.subject, how.locks.topology),
-                 guarded,         how.process,
-                 how.locks.lease, how.only_locks};
+    process_state shared{*locks,          locks_of(how.locks.subject, how.locks.topology),
+                         guarded,         how.process,
+                         how.locks.lease, how.only_locks};
     std::vector<std::thread> threads;
     for (unsigned t = 0; t < how.threads; ++t)
         threads.emplace_back([&, t] { worker{shared, t, dice{how.seed, {how.process, t}}}.run(); });

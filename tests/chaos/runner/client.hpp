@@ -1,4 +1,4 @@
-// A client process of a run: threads that do as chance tells them, and write down what they do.
+// A client process of a run: its threads act at random and record what they do.
 #pragma once
 
 #include "chaos/runner/subject.hpp"
@@ -14,12 +14,12 @@ struct client_settings {
     std::uint64_t seed = 0;
     unsigned threads = 4;
     std::string resource;    // a file
-    std::string only_locks;  // of those whose name has this in it
+    std::string only_locks;  // only locks whose name contains this
 };
 
-// Lines on standard input: "round FILE" begins to record into a new file; "drain" lets the threads end what
-// they have begun, and begin nothing, which is answered with a line "drained"; the end of the input ends the
-// process.
+// Reads lines from standard input. "round FILE" begins to record into a new file. "drain" lets the threads
+// finish what they have begun and begin nothing; then the process writes a line "drained". The end of the
+// input ends the process.
 int run_client(const client_settings& how);
 
 }  // namespace holdfast::chaos

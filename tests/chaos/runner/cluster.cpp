@@ -23,7 +23,7 @@ class sharded final : public topology {
     }
 
     [[nodiscard]] std::string url() const override { return scene_.url(); }
-    [[nodiscard]] std::vector<test::redis_server*> keepers() override {
+    [[nodiscard]] std::vector<test::redis_server*> lock_servers() override {
         std::vector<test::redis_server*> all;
         for (const auto n : scene_.masters()) all.push_back(&scene_.server(n));
         return all;
@@ -38,10 +38,10 @@ class sharded final : public topology {
         for (std::size_t i = 0; i < scene_.size(); ++i) all.push_back(&scene_.server(i));
         return all;
     }
-    [[nodiscard]] bool is_there(unsigned which) const override { return lost_ != which; }
+    [[nodiscard]] bool is_available(unsigned which) const override { return lost_ != which; }
 
-    // One after the other: keys that were just moved, and a master that just took over, have no replica yet
-    // that knows of them.
+    // One fault at a time: no replica knows yet of keys that were just moved, or of a master that just took
+    // over.
     void begin(const planned& p) override {
         using enum trouble;
         look_for_masters();
@@ -55,7 +55,7 @@ class sharded final : public topology {
         if (p.what == slot_moves) {
             to_ = scene_.another_master(slot_);
             scene_.begin_move(slot_, to_);
-            // Keys on both sides, or on the new one, for as long as it lasts.
+            // Until the move ends, keys are on both sides or on the new one.
             if (p.amount % 2 == 0) scene_.move_keys(slot_, to_);
             return;
         }
@@ -77,14 +77,14 @@ class sharded final : public topology {
             await_replica_of_moved_keys();
             return;
         }
-        // One by order gives up after five seconds without a word.
+        // A failover by order gives up silently after five seconds.
         const bool changed = test::eventually(
             lost_ ? 60s : 6s, [this] { return scene_.owner_of(slot_) != owner_ && scene_.is_well(); });
         if (changed) masters_ = scene_.masters();
         if (!lost_) return;
-        if (!changed) throw std::runtime_error{"nobody takes the place of a master of the cluster"};
+        if (!changed) throw std::runtime_error{"no replica takes the place of a master of the cluster"};
         scene_.bring_back(*lost_);
-        scene_.wire_to(*lost_).stall(false);  // nobody else would: its server was not there
+        scene_.wire_to(*lost_).stall(false);  // nothing else does: its server was not available
         lost_.reset();
     }
     void mend() override {
@@ -92,16 +92,16 @@ class sharded final : public topology {
         for (auto* s : servers()) order(*s, {"CONFIG", "SET", "maxmemory", "0"});
     }
 
-    [[nodiscard]] bool had_a_failover_of_its_own() override { return std::exchange(surprised_, false); }
+    [[nodiscard]] bool had_unplanned_failover() override { return std::exchange(unplanned_, false); }
 
   private:
     void look_for_masters() {
         scene_.wait_until_well();
         auto now = scene_.masters();
-        surprised_ = surprised_ || now != masters_;
+        unplanned_ = unplanned_ || now != masters_;
         masters_ = std::move(now);
     }
-    // Its own write, for WAIT waits for what its connection has written.
+    // Makes a write of its own, since WAIT waits for the writes of its own connection.
     void await_replica_of_moved_keys() {
         const std::string written = "{" + name_ + "}moved";
         const bool there = test::eventually(test::patience, [&] {
@@ -109,14 +109,14 @@ class sharded final : public topology {
             return owner.command({"SET", written, "1", "PX", "1"}).text == "OK" &&
                    owner.command({"WAIT", "1", "2000"}).number >= 1;
         });
-        if (!there) throw std::runtime_error{"a slot has moved, and no replica hears of its keys"};
+        if (!there) throw std::runtime_error{"a slot has moved, and no replica receives its keys"};
     }
 
     test::cluster_scene scene_{{.masters = 3, .replicas = true, .users = {}, .wires = true}};
     std::vector<std::size_t> masters_ = scene_.masters();
-    bool surprised_ = false;
+    bool unplanned_ = false;
     std::vector<std::string> names_;  // of locks
-    std::string name_;                // what the present trouble is about
+    std::string name_;                // the lock whose slot the present fault concerns
     std::uint16_t slot_ = 0;
     std::size_t owner_ = 0, to_ = 0;
     std::optional<std::size_t> lost_;

@@ -8,9 +8,9 @@ namespace holdfast::chaos {
 
 namespace {
 
-std::string ended(std::uint32_t process, int code, const std::string& said) {
+std::string ended(std::uint32_t process, int code, const std::string& errors) {
     return "client p" + std::to_string(process) + " ended with " + std::to_string(code) +
-           (said.empty() ? "" : ":\n" + said);
+           (errors.empty() ? "" : ":\n" + errors);
 }
 
 std::chrono::milliseconds left_until(std::chrono::steady_clock::time_point deadline) {
@@ -75,7 +75,7 @@ bool crew::drain(milliseconds limit) {
 std::vector<event> crew::collect() {
     std::vector<std::vector<event>> all;
     for (const auto& file : files_) {
-        // Killed before it had begun: there is none.
+        // A client that was killed before it began has no file.
         if (!std::filesystem::exists(file)) continue;
         all.push_back(read_events(file));
         std::filesystem::remove(file);

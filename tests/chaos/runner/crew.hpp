@@ -22,11 +22,11 @@ class crew {
 
     // All clients record a new round.
     void begin(std::uint64_t round);
-    // All threads end what they do. False: some had not after so long.
+    // Lets all threads finish what they do. False: some had not within the limit.
     [[nodiscard]] bool drain(milliseconds limit);
-    // What all recorded in this round, the killed ones too; the files are removed.
+    // Returns what all clients recorded in this round, killed ones too. Removes the files.
     [[nodiscard]] std::vector<event> collect();
-    // Ends all of them; what one of them complained about.
+    // Ends all clients. Returns their complaints.
     [[nodiscard]] std::vector<std::string> dismiss(milliseconds limit);
 
     [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }
@@ -34,9 +34,9 @@ class crew {
     void go_on(unsigned which);
     // Returns its number.
     std::uint32_t kill(unsigned which);
-    // Another one in its place.
+    // Starts another client in its place.
     void replace(unsigned which);
-    // Those that ended although nobody killed them, and how.
+    // The clients that ended without being killed, and how.
     [[nodiscard]] std::vector<std::string> dead();
 
   private:

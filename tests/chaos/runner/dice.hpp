@@ -1,4 +1,4 @@
-// Chance that comes out the same for the same seed, on every machine and with every C++ library.
+// Random numbers that are the same for the same seed, on every machine and with every C++ library.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@ namespace holdfast::chaos {
 class dice {
   public:
     explicit dice(std::uint64_t seed) noexcept : state_(seed) {}
-    // One of several independent ones with the same seed.
+    // One of several independent sequences with the same seed.
     dice(std::uint64_t seed, std::initializer_list<std::uint64_t> which) noexcept : state_(seed) {
         for (const auto w : which) state_ = next() ^ w * 0x9e3779b97f4a7c15U;
     }

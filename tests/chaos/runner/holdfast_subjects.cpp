@@ -30,7 +30,7 @@ class leased final : public grant {
         if (end == release_outcome::released) return phase::ok;
         return end == release_outcome::already_lost ? phase::fail : phase::info;
     }
-    [[nodiscard]] std::optional<bool> told() const override { return lost_.stop_requested(); }
+    [[nodiscard]] std::optional<bool> loss_reported() const override { return lost_.stop_requested(); }
 
     lease held;
 
@@ -38,7 +38,7 @@ class leased final : public grant {
     std::stop_token lost_;
 };
 
-// Whichever kind the lock is of, and whoever acquires it, a lease is asked for in the same way.
+// A lease of any kind of lock is acquired in the same way.
 template <class Lock>
 answer ask(Lock& lock, const request& how) {
     const acquire_options options{.ttl = how.ttl, .permits = how.permits};
@@ -90,10 +90,10 @@ class plain_leasing final : public leasing {
 
 class held_by_thread final : public grant {
   public:
-    held_by_thread(recursive_mutex& lock, unsigned so_deep) : depth(so_deep), lock_(lock) {}
+    held_by_thread(recursive_mutex& lock, unsigned at_depth) : depth(at_depth), lock_(lock) {}
 
     [[nodiscard]] bool valid() const override { return lock_.valid(); }
-    // unlock() tells nobody what came of it.
+    // unlock() does not return its outcome.
     phase release() override {
         lock_.unlock();
         return phase::info;
@@ -105,8 +105,8 @@ class held_by_thread final : public grant {
     recursive_mutex& lock_;
 };
 
-// The outermost hold and the one in it have a short lease that is not renewed; a hold further in makes the
-// lease longer and has it renewed.
+// The two outer holds have a short lease that is not renewed; a hold further in makes the lease longer, with
+// renewal.
 class changing_lease final : public subject {
   public:
     changing_lease(client& c, const std::string& name, milliseconds lease, const replication& replicas)
@@ -114,7 +114,7 @@ class changing_lease final : public subject {
           renewed_(c, name, {.replicas = replicas}) {}
 
     answer acquire(const request& how) override {
-        return told_by([&]() -> std::unique_ptr<grant> {
+        return answer_of([&]() -> std::unique_ptr<grant> {
             if (how.wait == never)
                 brief_.lock();
             else if (!brief_.try_lock_for(std::chrono::nanoseconds{how.wait}))
@@ -125,7 +125,7 @@ class changing_lease final : public subject {
     answer nest(grant& outer) override {
         const auto depth = static_cast<held_by_thread&>(outer).depth + 1;
         auto& lock = depth == 2 ? brief_ : renewed_;
-        return told_by([&] {
+        return answer_of([&] {
             lock.lock();
             return std::make_unique<held_by_thread>(lock, depth);
         });
@@ -133,7 +133,7 @@ class changing_lease final : public subject {
 
   private:
     template <class Fn>
-    static answer told_by(Fn hold) {
+    static answer answer_of(Fn hold) {
         try {
             auto held = hold();
             return {held ? phase::ok : phase::busy, std::move(held), 0};
@@ -162,8 +162,8 @@ class counting final : public countdown {
   public:
     counting(client& c, const std::string& name) : latch_(c, name) {}
 
-    told use(action what, std::int64_t amount, time_ns wait) override {
-        const auto yes_or_no = [](bool yes) { return told{yes ? phase::ok : phase::busy}; };
+    outcome use(action what, std::int64_t amount, time_ns wait) override {
+        const auto yes_or_no = [](bool yes) { return outcome{yes ? phase::ok : phase::busy}; };
         try {
             switch (what) {
                 case action::set: return yes_or_no(latch_.try_set_count(amount));
@@ -174,10 +174,10 @@ class counting final : public countdown {
                     if (wait != never) return yes_or_no(latch_.wait_for(std::chrono::nanoseconds{wait}));
                     latch_.wait();
                     return {phase::ok};
-                default: throw std::logic_error{"no latch is used so"};
+                default: throw std::logic_error{"a latch has no such use"};
             }
         } catch (const error& e) {
-            // Of these it is said that nothing was changed.
+            // These errors promise that nothing was changed.
             const bool not_done = e.code() == condition::try_later;
             return {not_done ? phase::fail : phase::info, 0, e.code().value()};
         }
@@ -187,7 +187,7 @@ class counting final : public countdown {
     latch latch_;
 };
 
-// Both of two locks.
+// Two locks that are acquired together.
 class multi_leasing final : public leasing {
   public:
     multi_leasing(client& c, const run_lock& l, const replication& replicas)
@@ -261,16 +261,16 @@ config settings_of(const setting& how) {
     return c;
 }
 
-// A program that is careless with its callbacks, in every other process.
+// Every other process is a program that is careless with its callbacks.
 bool has_slow_listener(const setting& how) { return std::hash<std::string>{}(how.who) % 2 == 0; }
 void listen_slowly(const holdfast::event&) {
-    static std::atomic<unsigned> heard{0};
-    if (++heard % 50 == 0) std::this_thread::sleep_for(std::chrono::seconds{5});
+    static std::atomic<unsigned> received{0};
+    if (++received % 50 == 0) std::this_thread::sleep_for(std::chrono::seconds{5});
 }
 
-class holdfast_workshop final : public workshop {
+class holdfast_subject_set final : public subject_set {
   public:
-    explicit holdfast_workshop(const setting& how) : client_(settings_of(how)) {
+    explicit holdfast_subject_set(const setting& how) : client_(settings_of(how)) {
         if (has_slow_listener(how)) slow_listener_ = client_.on_event(listen_slowly);
         // As much as the shortest lease of a run allows: less than a third of it.
         const replication replicas{how.replicas, how.lease / 7};
@@ -292,8 +292,8 @@ class holdfast_workshop final : public workshop {
 
 }  // namespace
 
-std::unique_ptr<workshop> open_holdfast(const setting& how) {
-    return std::make_unique<holdfast_workshop>(how);
+std::unique_ptr<subject_set> open_holdfast(const setting& how) {
+    return std::make_unique<holdfast_subject_set>(how);
 }
 
 }  // namespace holdfast::chaos

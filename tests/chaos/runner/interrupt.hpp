@@ -1,4 +1,4 @@
-// Ctrl-C ends a run in good order: children and servers go with it.
+// Ctrl-C ends a run in good order, with its children and servers.
 #pragma once
 
 namespace holdfast::chaos {

@@ -1,5 +1,5 @@
-// The schemes of the lab as locks among others. They believe to hold what they took, for as long as they
-// like.
+// The schemes of the lab as subjects of a run. Where a scheme knows no end of its lease, its holder
+// believes in the lock for ever.
 #include "chaos/history/recorder.hpp"
 #include "chaos/runner/subject.hpp"
 #include "lab/schemes/schemes.hpp"
@@ -11,7 +11,7 @@ namespace holdfast::chaos {
 
 namespace {
 
-// Carries a scheme out against one server, and stands still nowhere.
+// Runs a scheme against one server without stopping anywhere.
 class bare_performer final : public lab::performer {
   public:
     explicit bare_performer(lab::part p) : part_(std::move(p)) {}
@@ -77,7 +77,7 @@ class scheme_subject final : public subject {
   public:
     scheme_subject(const lab::known_scheme& which, lab::part p) : which_(which), part_(std::move(p)) {}
 
-    // A scheme knows no wait with an end.
+    // A scheme has no wait with a limit.
     answer acquire(const request&) override {
         auto mine = part_;
         mine.owner += "." + std::to_string(serial_.fetch_add(1));
@@ -105,9 +105,9 @@ const lab::known_scheme& scheme_of(const std::string& name) {
     return *which;
 }
 
-class lab_workshop final : public workshop {
+class lab_subject_set final : public subject_set {
   public:
-    explicit lab_workshop(const setting& how) {
+    explicit lab_subject_set(const setting& how) {
         const auto& which = scheme_of(how.subject);
         for (const auto& l : locks_of(how.subject, how.topology)) {
             lab::part p;
@@ -134,6 +134,6 @@ void check_subject(const std::string& name) {
     if (name != "holdfast") (void)scheme_of(name);
 }
 
-std::unique_ptr<workshop> open_lab(const setting& how) { return std::make_unique<lab_workshop>(how); }
+std::unique_ptr<subject_set> open_lab(const setting& how) { return std::make_unique<lab_subject_set>(how); }
 
 }  // namespace holdfast::chaos

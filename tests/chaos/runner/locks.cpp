@@ -15,7 +15,7 @@ std::vector<run_lock> locks_of(std::string_view subject, std::string_view topolo
         {fenced, {"fenced0", model::exclusive, true}},
     };
     const auto add = [&](run_lock l) { all.push_back(std::move(l)); };
-    // Of one name on several servers there is the mutex alone.
+    // A redlock has the mutex alone.
     if (topology != "quorum") {
         add({recursive, {"recursive0", model::reentrant}});
         for (const auto* name : {"changing0", "changing1", "changing2"})
@@ -37,7 +37,7 @@ std::vector<run_lock> locks_of(std::string_view subject, std::string_view topolo
     add({semaphore, {"semaphore0", model::counted, false, 3}, {"semaphore0", "holdfast:p1:{semaphore0}"}});
     add({latch, {"latch0", model::latch}});
     add({permit_semaphore, {"permits0", model::counted, false, 2}, {"permits0", "{permits0}:timeout"}});
-    // Where servers fail over: one that does without their replicas, and with the fences alone.
+    // Where servers fail over: a lock without replicas, which promises its fences alone.
     if (topology != "single") add({fenced, {"besteffort0", model::exclusive, true, 1, false, true}});
     return all;
 }
@@ -47,12 +47,11 @@ std::vector<std::size_t> places_of(const std::vector<run_lock>& locks, std::stri
     for (std::size_t i = 0; i < locks.size(); ++i) {
         if (locks[i].row.name.find(text) != std::string::npos) places.push_back(i);
     }
-    if (places.empty())
-        throw std::runtime_error{"there is no lock whose name has \"" + std::string{text} + "\" in it"};
+    if (places.empty()) throw std::runtime_error{"no lock has \"" + std::string{text} + "\" in its name"};
     return places;
 }
 
-unsigned locks_that_may_be_struck(const std::vector<run_lock>& locks) {
+unsigned locks_with_deletable_keys(const std::vector<run_lock>& locks) {
     const auto end = std::find_if(locks.begin(), locks.end(), [](const run_lock& l) {
         return l.row.model != model::exclusive && l.row.model != model::reentrant;
     });

@@ -1,4 +1,4 @@
-// The locks of a run, which its clients make by themselves and the checker must know.
+// The locks of a run. Each client makes them by itself, and the checker must know them.
 #pragma once
 
 #include "chaos/history/event.hpp"
@@ -28,25 +28,25 @@ enum class lock_kind : std::uint8_t {
 struct run_lock {
     lock_kind kind;
     lock_row row;
-    // Keys that have no time to live and are there to stay: of permits how many are free, and whose the
-    // others are; Redisson's count of fences, and line.
+    // Keys that have no time to live and may stay: the number of free permits, and the holders of the
+    // others; Redisson's counter of fences, and queue.
     std::vector<std::string> lasting{};
     // The members of a multi_lock.
     std::vector<std::string> members{};
 
-    // What holds it in the store.
+    // The keys that hold it in the store.
     [[nodiscard]] std::vector<std::string> names() const {
         return members.empty() ? std::vector{row.name} : members;
     }
 };
 
-// Of holdfast, or of a scheme of the lab by its name: those that the topology serves.
+// The locks of holdfast, or of a scheme of the lab by its name, that the topology serves.
 [[nodiscard]] std::vector<run_lock> locks_of(std::string_view subject, std::string_view topology);
 
-// Where those are whose name has `text` in it. Throws std::runtime_error if there is none.
+// The places of the locks whose name contains `text`. Throws std::runtime_error if there is none.
 [[nodiscard]] std::vector<std::size_t> places_of(const std::vector<run_lock>& locks, std::string_view text);
 
-// The first so many. Only where there is one server to delete them on.
-[[nodiscard]] unsigned locks_that_may_be_struck(const std::vector<run_lock>& locks);
+// The number of locks, counted from the first, whose keys may be deleted. Only for a single server.
+[[nodiscard]] unsigned locks_with_deletable_keys(const std::vector<run_lock>& locks);
 
 }  // namespace holdfast::chaos

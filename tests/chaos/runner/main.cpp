@@ -1,5 +1,5 @@
-// chaos: real servers, real processes, real faults; what they did is judged. docs/testing.md tells how to
-// read it.
+// chaos: real servers, real processes, real faults, and a judge of what they did. docs/testing.md explains
+// it.
 #include "chaos/runner/campaign.hpp"
 #include "chaos/runner/client.hpp"
 #include "chaos/runner/interrupt.hpp"
@@ -18,7 +18,7 @@ using namespace holdfast::chaos;
 
 constexpr int misuse = 2;
 
-// CLI11 by itself takes what is too large, or negative, for some other number.
+// CLI11 by itself reads a number that is too large or negative as another number.
 template <class Number>
 CLI::Validator between(Number low, Number high) {
     return {[=](const std::string& text) {
@@ -45,30 +45,30 @@ int play(int argc, char** argv) {
     how.seed = std::random_device{}();
 
     CLI::App app{"Locks under faults, and a judge of what they did."};
-    app.add_option("--minutes", minutes, "how long; fractions too")
+    app.add_option("--minutes", minutes, "length of the run; fractions are allowed")
         ->check(between(0.001, most_seconds / 60.0));
-    app.add_option("--seconds", seconds, "how long, if no minutes are given (60)")
+    app.add_option("--seconds", seconds, "length of the run, without --minutes (60)")
         ->check(between(std::int64_t{1}, most_seconds));
-    app.add_option("--seed", how.seed, "the same seed makes the same schedule (else a new one)")
+    app.add_option("--seed", how.seed, "the same seed makes the same schedule (default: a new one)")
         ->check(between(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()));
-    app.add_option("--topology", how.topology,
-                   "which servers: single, sentinel, cluster, quorum (all, one after another)");
-    app.add_flag("--careless", careless, "locks without what keeps failovers and restarts from losing them");
+    app.add_option("--topology", how.topology, "single, sentinel, cluster or quorum (default: all, in turn)");
+    app.add_flag("--careless", careless, "locks without what protects them from failovers and restarts");
     app.add_option("--subject", how.subject, "holdfast, or a scheme of the lab");
-    app.add_flag("--expect-violation", how.expect_violation, "there must be one, which ends the run");
+    app.add_flag("--expect-violation", how.expect_violation,
+                 "the first violation ends the run, and there must be one");
     app.add_option(
         "--only", how.only,
-        "of what is done to servers and their links only that whose name has this in it (see --plan)");
-    app.add_option("--locks", how.locks, "only locks whose name has this in it");
-    app.add_option("--keep", how.keep, "folder for a history in which something is wrong");
+        "of the faults of servers and their links, only those whose name contains this (see --plan)");
+    app.add_option("--locks", how.locks, "only locks whose name contains this");
+    app.add_option("--keep", how.keep, "folder for a history with a violation");
     app.add_option("--judge", judged, "judge the history of an earlier run");
-    app.add_option("--plan", planned_rounds, "print the schedule of so many rounds, and do nothing")
+    app.add_option("--plan", planned_rounds, "print the schedule of this many rounds, and do nothing else")
         ->check(between(std::uint64_t{1}, std::uint64_t{1'000'000}));
     app.add_option("--clients", how.clients, "processes (4)")->check(between(1U, most_clients));
     app.add_option("--threads", how.threads, "threads of each (4)")->check(between(1U, most_clients));
-    app.add_option("--round", round, "ms of trouble before all must come to rest")
+    app.add_option("--round", round, "length of a round in ms, before all clients must finish")
         ->check(between(std::int64_t{1}, most_ms));
-    app.add_option("--lease", lease, "ms")->check(between(std::int64_t{1}, most_ms));
+    app.add_option("--lease", lease, "lease in ms")->check(between(std::int64_t{1}, most_ms));
     auto* const as_client = app.add_option("--client", client.process)->group("");
     app.add_option("--url", client.locks.url)->group("");
     app.add_option("--replicas", client.locks.replicas)->group("");
@@ -77,7 +77,7 @@ int play(int argc, char** argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& wrong) {
-        return app.exit(wrong) == 0 ? 0 : misuse;  // 0: it was asked for help
+        return app.exit(wrong) == 0 ? 0 : misuse;  // 0: --help
     }
 
     how.lease = client.locks.lease = milliseconds{lease};
@@ -95,7 +95,7 @@ int play(int argc, char** argv) {
     const bool all = how.topology.empty() && how.subject == "holdfast";
     if (how.topology.empty()) how.topology = "single";
     if (how.topology != "single" && how.subject != "holdfast")
-        throw std::runtime_error{"the schemes of the lab know one server: --topology single"};
+        throw std::runtime_error{"the schemes of the lab need one server: --topology single"};
     check_subject(how.subject);
     if (planned_rounds > 0) {
         print_plan(how, planned_rounds);

@@ -27,7 +27,7 @@ std::vector<step> steps_of(const std::vector<planned>& all) {
         steps.push_back({all[i].from, i, true});
         steps.push_back({all[i].to, i, false});
     }
-    // The end of one before the beginning of the next; of one that takes no time the beginning is first.
+    // At the same time, a fault ends before the next one begins; a fault that takes no time begins first.
     std::stable_sort(steps.begin(), steps.end(), [](const step& a, const step& b) { return a.at < b.at; });
     return steps;
 }
@@ -39,7 +39,7 @@ bool any_command(const std::vector<std::string>&) { return true; }
 void nemesis::carry_out(const std::vector<planned>& all, milliseconds length,
                         const std::function<bool()>& enough) {
     const auto start = std::chrono::steady_clock::now();
-    // False: enough.
+    // False: `enough` ends the plan.
     const auto sleep_until = [&](milliseconds at) {
         constexpr milliseconds slice{50};
         for (;;) {
@@ -54,7 +54,7 @@ void nemesis::carry_out(const std::vector<planned>& all, milliseconds length,
     for (const auto& s : steps_of(all)) {
         going = going && sleep_until(s.at);
         const auto& p = all[s.of];
-        if (kind_of(p.what) == target_kind::all_servers) end_all_that_is_in_the_way(all);
+        if (kind_of(p.what) == target_kind::all_servers) end_faults_of_single_servers(all);
         if (s.begins) {
             if (!going || !possible(p)) continue;
             open_[s.of] = done_.size();
@@ -74,7 +74,7 @@ void nemesis::carry_out(const std::vector<planned>& all, milliseconds length,
     if (going) (void)sleep_until(length);
 }
 
-void nemesis::end_all_that_is_in_the_way(const std::vector<planned>& all) {
+void nemesis::end_faults_of_single_servers(const std::vector<planned>& all) {
     std::erase_if(open_, [&](const auto& begun) {
         const auto& p = all[begun.first];
         const auto kind = kind_of(p.what);
@@ -90,7 +90,7 @@ std::vector<fault> nemesis::take_faults() { return std::exchange(done_, {}); }
 bool nemesis::possible(const planned& p) const {
     switch (kind_of(p.what)) {
         case target_kind::wire:
-        case target_kind::server: return servers_.is_there(p.target);
+        case target_kind::server: return servers_.is_available(p.target);
         case target_kind::lock: return silent_.empty();
         default: return true;
     }
@@ -124,7 +124,7 @@ void nemesis::begin(const planned& p, fault& f) {
             silent_.insert(p.target);
             server().stop();
             break;
-        // Nobody could end it: the command that does would be paused too.
+        // No command could end it: that command would be paused too.
         case clients_paused:
             silent_.insert(p.target);
             order(server(), {"CLIENT", "PAUSE", std::to_string((p.to - p.from).count()), "ALL"});
@@ -141,7 +141,7 @@ void nemesis::begin(const planned& p, fault& f) {
         case holder_evicted: evict_from(p.target, f); break;
         case key_deleted:
             f.struck = static_cast<std::int32_t>(p.target);
-            order(*servers_.keepers().front(), {"DEL", keys_.at(p.target)});
+            order(*servers_.lock_servers().front(), {"DEL", keys_.at(p.target)});
             break;
         case failover:
         case master_killed:
@@ -152,13 +152,13 @@ void nemesis::begin(const planned& p, fault& f) {
     }
 }
 
-// What is not known of a hold that may have been evicted is not judged.
+// A hold that may have been evicted is not judged by what is not known of it.
 void nemesis::evict_from(unsigned lock, fault& f) try {
-    // Threads that hold by lock() do not know their owner, by which a hold is found in the history.
+    // Threads that hold by lock() do not know their owner token, by which a hold is found in the history.
     if (keys_.at(lock).starts_with("changing")) return;
     const auto token_of = [](const holder_info& h) { return std::hash<std::string>{}(h.owner); };
     config how;
-    how.url = servers_.keepers().front()->url();
+    how.url = servers_.lock_servers().front()->url();
     how.answer_timeout = milliseconds{500};
     client on{how};
     evict_options only;
@@ -169,13 +169,13 @@ void nemesis::evict_from(unsigned lock, fault& f) try {
     }
     if (only.owners.empty()) return;
     for (const auto& one : holdfast::evict(on, keys_.at(lock), only).from) {
-        const auto told = std::find_if(f.evicted.begin(), f.evicted.end(),
-                                       [&](const auto& e) { return e.token == token_of(one.who); });
-        if (told == f.evicted.end()) continue;
-        told->gave_up = one.how == evicted_holder::way::gave_up;
-        if (one.may_go_on) told->may_go_on = in_ns(*one.may_go_on);
+        const auto entry = std::find_if(f.evicted.begin(), f.evicted.end(),
+                                        [&](const auto& e) { return e.token == token_of(one.who); });
+        if (entry == f.evicted.end()) continue;
+        entry->gave_up = one.how == evicted_holder::way::gave_up;
+        if (one.may_go_on) entry->may_go_on = in_ns(*one.may_go_on);
     }
-} catch (const error&) {  // of a server that does not answer
+} catch (const error&) {  // the server does not answer
 }
 
 void nemesis::end(const planned& p) {
@@ -195,7 +195,7 @@ void nemesis::end(const planned& p) {
         case server_stops: server().resume(); break;
         case server_killed:
         case server_emptied: server().start(); break;
-        // An answer comes when the pause is over.
+        // The answer comes when the pause is over.
         case clients_paused: order(server(), {"PING"}); break;
         case memory_full: order(server(), {"CONFIG", "SET", "maxmemory", "0"}); break;
         case channels_denied: order(server(), {"ACL", "SETUSER", "default", "allchannels"}); break;

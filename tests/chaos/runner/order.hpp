@@ -1,4 +1,4 @@
-// Orders to a server, as its operator gives them.
+// Commands to a server, as its operator gives them.
 #pragma once
 
 #include "support/redis_server.hpp"
@@ -9,17 +9,18 @@
 
 namespace holdfast::chaos {
 
-// What the server refuses is a mistake of this program. Said again if the connection ends: sentinels close
-// those of a server that they give another role. So only what may be done twice.
+// A command that the server refuses is a mistake of this program. It is sent again if the connection ends:
+// sentinels close the connections of a server that they give another role. So use it only for commands that
+// may run twice.
 inline void order(test::redis_server& server, const std::vector<std::string>& words) {
-    const auto say = [&] {
+    const auto send = [&] {
         const auto answer = server.command(words);
         if (answer.is_error()) throw std::logic_error{words.front() + ": " + answer.text};
     };
     try {
-        say();
+        send();
     } catch (const std::runtime_error&) {
-        say();
+        send();
     }
 }
 

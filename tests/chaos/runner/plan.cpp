@@ -43,7 +43,7 @@ constexpr trouble_row trouble_table[] = {
     {trouble::server_emptied, target_kind::server, "server is killed and started again empty", 0ms, 800ms, 0,
      0},
     {trouble::wire_cut, target_kind::wire, "connections are cut", 0ms, 0ms, 0, 0},
-    // Shorter than what makes the others give the server up.
+    // Too short for the other servers to give the server up.
     {trouble::wire_stalls, target_kind::wire, "nothing passes", 30ms, 350ms, 0, 0},
     {trouble::wire_cut_soon, target_kind::wire, "connections are cut in the middle", 200ms, 200ms, 1, 2'000},
     {trouble::key_deleted, target_kind::lock, "its key is deleted", 0ms, 0ms, 0, 0},

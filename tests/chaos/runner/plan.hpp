@@ -1,4 +1,4 @@
-// What goes wrong when. Everything follows from the seed: the same seed makes the same schedule.
+// The schedule of faults. It follows from the seed: the same seed makes the same schedule.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 enum class trouble : std::uint8_t {
     // clients
     client_stops,   // SIGSTOP, 0.1 to 3 leases long
-    client_killed,  // SIGKILL; another one comes in its place
+    client_killed,  // SIGKILL; another client takes its place
     // links
     link_cut,       // all connections end
     link_stalls,    // nothing passes in either direction
@@ -23,39 +23,39 @@ enum class trouble : std::uint8_t {
     link_refuses,   // no new connections, and the old ones end
     reply_lost,     // executed; the answer is lost with its connection
     command_lost,   // not executed; its connection ends
-    messages_lost,  // what is published reaches nobody
+    messages_lost,  // published messages reach no client
     commands_held,  // of half the connections, while answers to earlier ones are still on their way
     // servers
     server_stops,      // SIGSTOP
     server_killed,     // SIGKILL, and started with all its data
     clients_paused,    // CLIENT PAUSE
     scripts_flushed,   // SCRIPT FLUSH
-    connections_shut,  // CLIENT KILL of all, or of those that listen
-    memory_full,       // no command that needs memory
-    channels_denied,   // no right to publish and to listen
+    connections_shut,  // CLIENT KILL of all, or of subscribers
+    memory_full,       // commands that need memory fail
+    channels_denied,   // no right to publish and to subscribe
     server_emptied,    // SIGKILL, and started without its data
-    // wires: links that know no commands, over which servers hear of each other too
+    // wires: links that do not parse commands; servers reach each other over them, too
     wire_cut,
     wire_stalls,
     wire_cut_soon,  // in the middle of an answer
     // locks
     key_deleted,
-    holder_evicted,  // by an operator, who is told what became of it
-    // all servers together, one thing at a time; how it is done is the topology's affair
+    holder_evicted,  // by an operator, who receives the outcome
+    // all servers together, one fault at a time; the topology carries it out
     failover,                // as an operator asks for it: the former master lives
-    master_killed,           // and somebody else becomes the master; it comes back
+    master_killed,           // and a replica becomes the master; it comes back
     master_stopped,          // the same, SIGSTOP: it comes back as it was
     master_cut_off,          // the same, and it goes on by itself meanwhile
-    replicas_cut_then_lost,  // what the master grants now its replicas do not hear; then it is killed
-    slot_moves,              // of a lock, to another master
+    replicas_cut_then_lost,  // the replicas miss what the master grants; then it is killed
+    slot_moves,              // the slot of a lock moves to another master
 };
 [[nodiscard]] std::string_view to_string(trouble t) noexcept;
 [[nodiscard]] std::span<const trouble> all_troubles() noexcept;
 
-// What things are done to.
+// The target of a fault.
 enum class target_kind : std::uint8_t { client, link, server, wire, lock, all_servers };
 [[nodiscard]] target_kind kind_of(trouble t) noexcept;
-// Others serve afterwards, that may not have heard of what was acknowledged before.
+// Afterwards a server may serve that lacks acknowledged writes.
 [[nodiscard]] bool forgets(trouble t) noexcept;
 
 struct planned {
@@ -63,7 +63,7 @@ struct planned {
     milliseconds to{};
     trouble what{};
     unsigned target = 0;       // which client, link, server, wire or lock
-    std::uint64_t amount = 0;  // how many milliseconds late; the how manieth command; which slot
+    std::uint64_t amount = 0;  // milliseconds, bytes, the nth command, or a choice
 
     friend bool operator==(const planned&, const planned&) = default;
 };
@@ -76,14 +76,14 @@ struct shape {
     unsigned locks = 1;  // whose keys may be deleted
     milliseconds lease{600};
     milliseconds length{10'000};  // of a round; all is well again at its end
-    // In the first of it nothing goes wrong: then "no" can be judged.
+    // The first part of a round has no faults: then a "no" can be judged.
     milliseconds peace{1'500};
     std::vector<trouble> troubles{all_troubles().begin(), all_troubles().end()};
 };
 
-// By their beginning. What is done to clients, links and servers overlaps; to each of these one thing is done
-// at a time. In each third round, where keys may be deleted, that is done instead of what is done to links
-// and servers: much of what is promised otherwise is not promised then, and renewals must come through.
+// Sorted by their beginning. Faults of different targets overlap; each target has one at a time. Where keys
+// may be deleted, each third round does that, and nothing to links and servers: much is not promised then,
+// and renewals must come through.
 [[nodiscard]] std::vector<planned> plan(std::uint64_t seed, std::uint64_t round, const shape& of);
 
 // "0.512 .. 1.024 s  server 0 is stopped".

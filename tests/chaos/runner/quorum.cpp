@@ -10,8 +10,8 @@ namespace {
 class quorum final : public topology {
   public:
     explicit quorum(precautions p)
-        // Twice the lease of these settings, and a little. Whoever trusts a server that was started anew has
-        // two majorities sooner or later.
+        // Twice the lease of these settings, and a little. A client that trusts restarted servers sees two
+        // majorities sooner or later.
         : options_(p == precautions::taken ? "longest_lease=1500ms" : "restarts=trusted") {}
 
     [[nodiscard]] std::string url() const override {
@@ -19,7 +19,7 @@ class quorum final : public topology {
         for (const auto& l : links_) all += "," + l->url();
         return all;
     }
-    [[nodiscard]] std::vector<test::redis_server*> keepers() override { return servers(); }
+    [[nodiscard]] std::vector<test::redis_server*> lock_servers() override { return servers(); }
     [[nodiscard]] std::vector<test::fault_proxy*> links() override {
         std::vector<test::fault_proxy*> all;
         for (const auto& l : links_) all.push_back(l.get());

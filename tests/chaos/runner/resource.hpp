@@ -1,5 +1,5 @@
-// What the fenced locks guard: it remembers the newest fence it has seen and refuses older ones. In memory
-// that all processes share, so the check and the write are one step.
+// The resource that fenced locks guard. It remembers the newest fence it has seen and refuses older ones.
+// It is in memory that all processes share, so the check and the write are one step.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class resource {
     resource& operator=(const resource&) = delete;
     ~resource();
 
-    // False: a newer fence was here.
+    // False: it has seen a newer fence.
     [[nodiscard]] bool write(std::size_t lock, std::uint64_t fence) noexcept;
 
   private:

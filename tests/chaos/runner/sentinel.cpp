@@ -14,7 +14,7 @@ namespace {
 class watched final : public topology {
   public:
     [[nodiscard]] std::string url() const override { return scene_.url("connect_timeout=500ms"); }
-    [[nodiscard]] std::vector<test::redis_server*> keepers() override { return {&scene_.master()}; }
+    [[nodiscard]] std::vector<test::redis_server*> lock_servers() override { return {&scene_.master()}; }
     [[nodiscard]] std::vector<test::wire*> wires() override {
         std::vector<test::wire*> all;
         for (std::size_t i = 0; i < scene_.servers; ++i) all.push_back(&scene_.wire_to(i));
@@ -25,9 +25,9 @@ class watched final : public topology {
         for (std::size_t i = 0; i < scene_.servers; ++i) all.push_back(&scene_.server(i));
         return all;
     }
-    [[nodiscard]] bool is_there(unsigned which) const override { return lost_ != which; }
+    [[nodiscard]] bool is_available(unsigned which) const override { return lost_ != which; }
 
-    // One failover after the other: a second one before all have what the first left behind may lose it.
+    // One failover at a time: a second one may lose writes of the first that not all servers have yet.
     void begin(const planned& p) override {
         using enum trouble;
         mend_and_look_for_master();
@@ -47,7 +47,7 @@ class watched final : public topology {
                 scene_.server(master).stop();
                 scene_.let_replicas_hear();
                 break;
-            default: throw std::logic_error{"no trouble for sentinels"};
+            default: throw std::logic_error{"sentinels have no such fault"};
         }
     }
     void end(const planned&) override {
@@ -65,19 +65,19 @@ class watched final : public topology {
         for (auto* s : servers()) order(*s, {"CONFIG", "SET", "maxmemory", "0"});
     }
 
-    [[nodiscard]] bool had_a_failover_of_its_own() override { return std::exchange(surprised_, false); }
+    [[nodiscard]] bool had_unplanned_failover() override { return std::exchange(unplanned_, false); }
 
   private:
     void mend_and_look_for_master() {
         scene_.heal();
-        surprised_ = surprised_ || scene_.master_index() != master_;
+        unplanned_ = unplanned_ || scene_.master_index() != master_;
         master_ = scene_.master_index();
     }
 
     test::sentinel_scene scene_;
     std::optional<std::size_t> lost_;
     std::size_t master_ = scene_.master_index();
-    bool surprised_ = false;
+    bool unplanned_ = false;
 };
 
 }  // namespace

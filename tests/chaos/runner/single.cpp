@@ -8,7 +8,7 @@ namespace {
 class single final : public topology {
   public:
     [[nodiscard]] std::string url() const override { return link_.url(); }
-    [[nodiscard]] std::vector<test::redis_server*> keepers() override { return {&server_}; }
+    [[nodiscard]] std::vector<test::redis_server*> lock_servers() override { return {&server_}; }
     [[nodiscard]] std::vector<test::fault_proxy*> links() override { return {&link_}; }
     [[nodiscard]] std::vector<test::redis_server*> servers() override { return {&server_}; }
 

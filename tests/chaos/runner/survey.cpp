@@ -19,11 +19,11 @@ bool may_stay(const std::string& key, const std::vector<run_lock>& locks) {
     });
 }
 
-// What is free and what is out, or has ended and was not taken back yet, is all there is: a permit that is in
-// neither is lost for good. Empty if it is all there, or no number is kept.
+// A permit is free, or held, or expired and not yet reclaimed; any other is lost for good. Empty if none is
+// lost, or the server keeps no number.
 std::string lost_permits(test::redis_server& server, const run_lock& l) {
     const auto free = server.command({"GET", l.lasting.at(0)});
-    // A server of a cluster that has it not refuses to answer.
+    // A server of a cluster refuses to answer for keys of other servers.
     if (free.type != test::redis_reply::kind::string) return {};
     const auto permits_of = [&](const std::string& member) {
         return l.kind == lock_kind::semaphore ? std::stoll(member.substr(member.rfind('|') + 1)) : 1;
@@ -32,7 +32,7 @@ std::string lost_permits(test::redis_server& server, const run_lock& l) {
     for (const auto& member : server.command({"ZRANGE", l.lasting.at(1), "0", "-1"}).items)
         all += permits_of(member.text);
     if (all == l.row.permits) return {};
-    return "of \"" + l.row.name + "\" there are " + std::to_string(all) + " permits and not " +
+    return "\"" + l.row.name + "\" has " + std::to_string(all) + " permits and not " +
            std::to_string(l.row.permits);
 }
 
@@ -41,30 +41,30 @@ std::string lost_permits(test::redis_server& server, const run_lock& l) {
 std::vector<std::string> survey_keys(topology& servers, const std::vector<run_lock>& locks,
                                      std::chrono::milliseconds limit) {
     std::vector<std::string> wrong;
-    for (auto* server : servers.keepers()) {
+    for (auto* server : servers.lock_servers()) {
         for (const auto& key : server->keys()) {
-            // -2: it has just gone.
+            // -2: the key no longer exists.
             if (server->command({"PTTL", key}).number == -1 && !may_stay(key, locks))
                 wrong.push_back("the key \"" + key + "\" would stay for ever");
         }
         for (const auto& l : locks) {
             for (const auto& name : l.names()) {
                 if (may_stay(name, locks)) continue;
-                // A server of a cluster that has it not refuses to answer.
+                // A server of a cluster refuses to answer for keys of other servers.
                 if (!test::eventually(limit, [&] { return server->command({"EXISTS", name}).number == 0; }))
                     wrong.push_back("the lock \"" + name + "\" is still held");
             }
             if (l.row.model != model::counted) continue;
-            // Of who was killed late in the round a permit may be out for as long as its lease; the next
-            // round knows nothing of it.
+            // A client that was killed late in the round may hold a permit until its lease ends; the next
+            // round does not know of it.
             const auto& out = l.lasting.at(1);
-            const auto nobody_has_one = [&] {
+            const auto none_is_held = [&] {
                 const auto now = std::chrono::system_clock::now().time_since_epoch() / 1ms;
                 return server->command({"ZCOUNT", out, std::to_string(now), "+inf"}).number == 0;
             };
-            if (!test::eventually(limit, nobody_has_one))
-                wrong.push_back("permits of \"" + out + "\" are still out");
-            // One may come back between the two questions.
+            if (!test::eventually(limit, none_is_held))
+                wrong.push_back("permits of \"" + out + "\" are still held");
+            // A permit may be released between the two commands.
             std::string lost;
             if (!test::eventually(limit, [&] { return (lost = lost_permits(*server, l)).empty(); }))
                 wrong.push_back(std::move(lost));
@@ -75,8 +75,8 @@ std::vector<std::string> survey_keys(topology& servers, const std::vector<run_lo
 
 std::vector<std::string> survey_channels(topology& servers) {
     std::vector<std::string> wrong;
-    for (auto* server : servers.keepers()) {
-        const auto listened_to = [&] {
+    for (auto* server : servers.lock_servers()) {
+        const auto subscribed = [&] {
             std::vector<std::string> names;
             for (const auto* which : {"CHANNELS", "SHARDCHANNELS"}) {
                 for (const auto& c : server->command({"PUBSUB", which}).items) {
@@ -86,9 +86,9 @@ std::vector<std::string> survey_channels(topology& servers) {
             }
             return names;
         };
-        // The server learns of closed connections when it looks.
-        if (!test::eventually(test::patience, [&] { return listened_to().empty(); })) {
-            for (const auto& name : listened_to()) wrong.push_back("somebody still listens to " + name);
+        // The server notices closed connections when it looks.
+        if (!test::eventually(test::patience, [&] { return subscribed().empty(); })) {
+            for (const auto& name : subscribed()) wrong.push_back("a client still subscribes to " + name);
         }
     }
     return wrong;

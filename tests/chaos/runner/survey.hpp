@@ -1,4 +1,4 @@
-// What is left in the servers when everybody has given everything back.
+// What is left in the servers after all clients have released everything.
 #pragma once
 
 #include "chaos/runner/locks.hpp"
@@ -10,11 +10,11 @@
 
 namespace holdfast::chaos {
 
-// All clients stand still: no key lives for ever that should not, within the limit no lock is held any more,
-// and no permit is lost. Returns what is wrong.
+// Call it while all clients are idle. No key may live for ever that should not, no lock may be held after
+// the limit, and no permit may be lost. Returns what is wrong.
 [[nodiscard]] std::vector<std::string> survey_keys(topology& servers, const std::vector<run_lock>& locks,
                                                    std::chrono::milliseconds limit);
-// All clients have gone: nobody listens any more.
+// Call it after all clients have ended. No client may still be subscribed. Returns what is wrong.
 [[nodiscard]] std::vector<std::string> survey_channels(topology& servers);
 
 }  // namespace holdfast::chaos

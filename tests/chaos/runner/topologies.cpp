@@ -6,10 +6,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// served_within: what docs/safety.md S3 says for these settings: the time left of the longest lease (twice
-// `lease`), a poll gap (0.2 s), and for one waiter that was just given the lock and could not be reached the
-// grant's 3 s and a gap; then those who wait have it one after another for moments. Some are careless and
-// work on for three leases. The rest is for connections that must be made anew, and for a busy machine.
+// served_within: the bound of docs/safety.md S3 for these settings: the rest of the longest lease (twice
+// `lease`), a poll gap (0.2 s), and for one waiter that was just granted the lock and could not be reached,
+// the grant's 3 s and a gap. Then the waiters have the lock in turn for moments; some are careless and work
+// on for three leases. The rest is for new connections and for a busy machine.
 constexpr topology_row known_topologies[] = {
     {"single", "one redis-server that keeps what it acknowledged", &make_single, &troubles_of_single, 1, 0, 1,
      0, 600ms, 10'000ms, 9'000ms},

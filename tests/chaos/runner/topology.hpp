@@ -16,7 +16,7 @@
 
 namespace holdfast::chaos {
 
-// What the locks of a topology need so that nothing is lost. Without it a run must find that something is.
+// What the locks of a topology need so that nothing is lost. Without it, a run must find a loss.
 enum class precautions { taken, left_out };
 
 class topology {
@@ -26,38 +26,38 @@ class topology {
     topology& operator=(const topology&) = delete;
     virtual ~topology() = default;
 
-    // What clients are given.
+    // The address for clients.
     [[nodiscard]] virtual std::string url() const = 0;
-    // Those that keep the locks now, each some of them or all.
-    [[nodiscard]] virtual std::vector<test::redis_server*> keepers() = 0;
+    // The servers that store the locks now, each some of them or all.
+    [[nodiscard]] virtual std::vector<test::redis_server*> lock_servers() = 0;
 
-    // What can go wrong with each of them; target numbers of a plan are places here. Empty pointers never.
+    // The targets of faults; target numbers of a plan are places in these lists. No pointer is null.
     [[nodiscard]] virtual std::vector<test::fault_proxy*> links() { return {}; }
     [[nodiscard]] virtual std::vector<test::wire*> wires() { return {}; }
     [[nodiscard]] virtual std::vector<test::redis_server*> servers() { return {}; }
-    // False: what is done to all together has this server, and what is done to its wire would be in the way.
-    [[nodiscard]] virtual bool is_there(unsigned) const { return true; }
+    // False: a fault of all servers uses this server, and a fault of its wire would be in the way.
+    [[nodiscard]] virtual bool is_available(unsigned) const { return true; }
 
-    // What is done to all of them together. `end` may wait until it has come about.
+    // Begins and ends a fault of all servers together. `end` may wait until it has taken effect.
     virtual void begin(const planned&) {}
     virtual void end(const planned&) {}
-    // After a round: all of them run, and know of each other. May wait for it.
+    // After a round: all servers run, and know of each other. May wait for it.
     virtual void mend() {}
-    // Since it was last asked, and before the last `mend`: a master was replaced though that was no trouble
-    // of the plan. Servers of a busy machine may take each other for dead.
-    [[nodiscard]] virtual bool had_a_failover_of_its_own() { return false; }
+    // Since the last call, and before the last `mend`, a master was replaced without a fault of the plan.
+    // Servers of a busy machine may take each other for dead.
+    [[nodiscard]] virtual bool had_unplanned_failover() { return false; }
 };
 
 struct topology_row {
     std::string_view name;
     std::string_view what;
     std::unique_ptr<topology> (*make)(precautions);
-    // Only what respects the assumptions of docs/safety.md S2 with these servers.
+    // Only faults that respect the assumptions of docs/safety.md S2 with these servers.
     std::span<const trouble> (*troubles)();
     unsigned links, wires, servers;
-    // That must have a grant before it counts, if precautions are taken.
+    // Replicas that must have a grant before it counts, if precautions are taken.
     std::uint32_t replicas;
-    // Where servers fail over, longer than that takes: else no lease lives to see it.
+    // Where servers fail over, longer than a failover takes: else no lease outlives one.
     milliseconds lease;
     milliseconds round;
     // See campaign.cpp.

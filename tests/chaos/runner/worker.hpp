@@ -13,22 +13,21 @@
 
 namespace holdfast::chaos {
 
-// What the threads of a process share, and when they play. Thread-safe.
-class stage {
+// What the threads of a process share, and when they work. Thread-safe.
+class process_state {
   public:
-    // `only`: of the locks those are used whose name has this in it. Throws std::runtime_error if there is
-    // none.
-    stage(workshop& all_tools, std::vector<run_lock> all, resource& guards, std::uint32_t number,
-          std::chrono::milliseconds one_lease, const std::string& only);
+    // `only`: uses the locks whose name contains this. Throws std::runtime_error if there is none.
+    process_state(subject_set& all_subjects, std::vector<run_lock> all, resource& guards,
+                  std::uint32_t number, std::chrono::milliseconds one_lease, const std::string& only);
 
-    // A new round, recorded into `file`.
+    // Begins a round, recorded into `file`.
     void open(const std::filesystem::path& file);
-    // No new operations; returns when those under way are over.
+    // Stops new operations. Returns when those under way are over.
     void close();
-    // Threads are told to go.
+    // Ends the threads.
     void end();
 
-    // For threads. False: go. Between a `true` and `leave` the record is there.
+    // For threads. False: the thread must end. Between a `true` and `leave` the recorder exists.
     [[nodiscard]] bool enter();
     void leave();
     [[nodiscard]] bool closing() const noexcept { return closing_.load(std::memory_order_relaxed); }
@@ -37,7 +36,7 @@ class stage {
         return process * 10'000'000ULL + serial_.fetch_add(1) + 1;
     }
 
-    workshop& tools;
+    subject_set& subjects;
     const std::vector<run_lock> locks;
     const std::vector<std::size_t> used;  // places in `locks`
     resource& guarded;
@@ -50,42 +49,43 @@ class stage {
 
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::unique_ptr<recorder> book_;  // changes only while nobody is inside
+    std::unique_ptr<recorder> recorder_;  // changes only while inside_ is 0
     unsigned inside_ = 0;
     bool ended_ = false;
 };
 
-// One operation after another: takes a lock, looks at it, writes under it, gives it back.
+// One operation after another: acquires a lock, looks at it, writes under it, releases it.
 class worker {
   public:
-    worker(stage& on, unsigned thread, dice chance) : on_(on), thread_(thread), chance_(chance) {}
+    worker(process_state& state, unsigned thread, dice chance)
+        : state_(state), thread_(thread), chance_(chance) {}
 
     void run();
 
   private:
     struct held {
         std::unique_ptr<grant> by;
-        event last;  // its acquire, as a pattern for all that is written about it
+        event last;  // its acquire, the template of all its later events
     };
 
     void one_operation();
-    countdown::told use_latch(std::size_t lock, action what, std::int64_t amount, time_ns wait);
+    countdown::outcome use_latch(std::size_t lock, action what, std::int64_t amount, time_ns wait);
     void one_use_of_latch(std::size_t lock);
-    // Waiters without a limit would wait for ever when nobody else does anything more.
+    // Without this, waiters without a limit would wait for ever once the other threads stop.
     void open_latches();
     [[nodiscard]] request draw_request(const run_lock& lock);
     [[nodiscard]] held acquire(std::size_t lock, const request& how);
     void nest(std::size_t lock, std::vector<held>& all);
     void change_the_lease(std::size_t lock, std::vector<held>& all);
-    void stay(std::size_t lock, const held& one);
+    void work(std::size_t lock, const held& one);
     bool look(const held& one);
-    void await_the_news(const held& one);
+    void await_loss_report(const held& one);
     void write(std::size_t lock, const held& one);
     void release(held& one);
     void pause(std::chrono::microseconds longest);
     void note(const held& one, action a, phase p, time_ns t, time_ns deadline = 0);
 
-    stage& on_;
+    process_state& state_;
     const unsigned thread_;
     dice chance_;
 };

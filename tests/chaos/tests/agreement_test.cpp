@@ -1,4 +1,4 @@
-// The sweeps say what trying every order says.
+// The sweeps agree with a search through every order.
 #include "chaos/checker/models.hpp"
 #include "chaos/tests/brute_force.hpp"
 #include "chaos/tests/latch_histories.hpp"
@@ -42,9 +42,9 @@ std::string shown(const std::vector<attempt>& attempts) {
 
 constexpr int histories = 1'000;
 
-class agreement : public ::testing::TestWithParam<lock_row> {};
+class holder_sweep : public ::testing::TestWithParam<lock_row> {};
 
-TEST_P(agreement, on_histories_of_a_lock_that_does_its_duty) {
+TEST_P(holder_sweep, agrees_with_brute_force_on_valid_histories) {
     for (int seed = 0; seed < histories; ++seed) {
         const auto h = history_maker{static_cast<std::uint64_t>(seed), GetParam()}.valid();
         ASSERT_TRUE((brute_force{h, GetParam()}.explainable())) << "the generator, seed " << seed << "\n"
@@ -56,7 +56,7 @@ TEST_P(agreement, on_histories_of_a_lock_that_does_its_duty) {
     }
 }
 
-TEST_P(agreement, on_histories_in_which_something_was_changed) {
+TEST_P(holder_sweep, agrees_with_brute_force_on_corrupted_histories) {
     int wrong = 0;
     for (int seed = 0; seed < histories; ++seed) {
         const auto h = history_maker{static_cast<std::uint64_t>(seed), GetParam()}.corrupted();
@@ -64,12 +64,12 @@ TEST_P(agreement, on_histories_in_which_something_was_changed) {
         wrong += right ? 0 : 1;
         ASSERT_EQ(sweep(h, GetParam()).empty(), right) << "seed " << seed << "\n" << shown(h);
     }
-    // Else the histories would say nothing about one of the two answers.
+    // Else the histories would show nothing about one of the two answers.
     EXPECT_GT(wrong, histories / 50);
     EXPECT_LT(wrong, histories * 49 / 50);
 }
 
-INSTANTIATE_TEST_SUITE_P(of_models, agreement,
+INSTANTIATE_TEST_SUITE_P(models, holder_sweep,
                          ::testing::Values(lock_row{"exclusive", model::exclusive},
                                            lock_row{"reentrant", model::reentrant},
                                            lock_row{"shared", model::shared},
@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(of_models, agreement,
                                            lock_row{"three_permits", model::counted, false, 3}),
                          [](const auto& one) { return one.param.name; });
 
-TEST(agreement_on_fences, of_histories_in_which_something_was_changed) {
+TEST(fence_sweep, agrees_with_brute_force_on_corrupted_histories) {
     const lock_row lock{"fenced", model::exclusive, true};
     int wrong = 0;
     for (int seed = 0; seed < histories; ++seed) {
@@ -103,7 +103,7 @@ bool counts_are_right(const latch_history& h) {
     return check_counts(uses_of(h.events, h.forgetting), h.forgetting).empty();
 }
 
-TEST(agreement_on_latches, of_histories_of_one_that_does_its_duty) {
+TEST(latch_sweep, agrees_with_brute_force_on_valid_histories) {
     for (int seed = 0; seed < histories; ++seed) {
         const auto h = latch_history_maker{static_cast<std::uint64_t>(seed)}.valid();
         ASSERT_TRUE(latch_brute_force{h}.explainable()) << "the generator, seed " << seed << "\n" << shown(h);
@@ -111,19 +111,19 @@ TEST(agreement_on_latches, of_histories_of_one_that_does_its_duty) {
     }
 }
 
-// Too long to try all orders. They have so much that is not answered that some of it is excused.
-TEST(agreement_on_latches, of_long_histories_of_one_that_does_its_duty) {
-    std::size_t excused = 0;
+// Too long to try all orders. Too many uses have no answer, so a part is not judged.
+TEST(latch_sweep, accepts_long_valid_histories) {
+    std::size_t unjudged = 0;
     for (int seed = 0; seed < 20; ++seed) {
         const auto h = latch_history_maker{static_cast<std::uint64_t>(seed)}.valid(400);
         const auto uses = uses_of(h.events, h.forgetting);
-        ASSERT_TRUE(check_counts(uses, h.forgetting, &excused).empty()) << "seed " << seed << "\n"
-                                                                        << shown(h);
+        ASSERT_TRUE(check_counts(uses, h.forgetting, &unjudged).empty()) << "seed " << seed << "\n"
+                                                                         << shown(h);
     }
-    EXPECT_GT(excused, 0U);
+    EXPECT_GT(unjudged, 0U);
 }
 
-TEST(agreement_on_latches, of_histories_in_which_something_was_changed) {
+TEST(latch_sweep, agrees_with_brute_force_on_corrupted_histories) {
     int wrong = 0;
     for (int seed = 0; seed < histories; ++seed) {
         const auto h = latch_history_maker{static_cast<std::uint64_t>(seed)}.corrupted();
@@ -135,8 +135,8 @@ TEST(agreement_on_latches, of_histories_in_which_something_was_changed) {
     EXPECT_LT(wrong, histories * 19 / 20);
 }
 
-// "No" is legal if anybody else may have been there: what a loop over all pairs says.
-TEST(agreement_on_refusals, with_a_look_at_all_pairs) {
+// A "no" is legal if another attempt may have been present, which a loop over all pairs finds out.
+TEST(refusal_sweep, agrees_with_a_loop_over_all_pairs) {
     const lock_row lock{"it"};
     const presence how{.linger = 6, .undone_after = 2};
     int wrong = 0;
@@ -147,12 +147,13 @@ TEST(agreement_on_refusals, with_a_look_at_all_pairs) {
             if (!chance.percent(40)) continue;
             a.answer = phase::busy;
             a.wait = chance.percent(50) ? 0 : 1;
-            a.given_up = a.gone = never;
+            a.release_begun = a.release_answered = never;
         }
         const auto ends = [&](const attempt& a) {
-            if (a.held() && a.gone == never) return never;
-            if (a.held() && a.release != phase::ok) return std::max(a.gone, a.believed) + how.linger;
-            if (a.held()) return a.gone;
+            if (a.held() && a.release_answered == never) return never;
+            if (a.held() && a.release != phase::ok)
+                return std::max(a.release_answered, a.believed) + how.linger;
+            if (a.held()) return a.release_answered;
             return a.answered + (a.wait == 0 ? 0 : how.undone_after);
         };
         std::size_t expected = 0;

@@ -1,5 +1,5 @@
-// Judges a small history by trying every order of what happened in it (Wing and Gong): slow, and so simple
-// that it can be believed.
+// Judges a small history by trying every order of what happened in it (Wing and Gong): slow, but simple
+// enough to be trusted.
 #pragma once
 
 #include "chaos/checker/attempt.hpp"
@@ -26,19 +26,19 @@ class brute_force {
         }
         for (std::size_t h = 0; h < holds_.size(); ++h) {
             const auto& a = *holds_[h].of;
-            // The lease is that of the owner.
+            // All holds of an owner share its lease.
             time_ns believed = a.believed;
             for (const auto& other : holds_) {
                 if (other.owner == holds_[h].owner) believed = std::max(believed, other.of->believed);
             }
-            const auto to = std::min(a.given_up, believed);
-            const bool in_time = lock.model == model::reentrant && a.given_up <= believed;
+            const auto to = std::min(a.release_begun, believed);
+            const bool in_time = lock.model == model::reentrant && a.release_begun <= believed;
             steps_.push_back({a.asked, std::min(a.answered, to), h, true});
-            steps_.push_back({to, in_time ? a.gone : never, h, false});
+            steps_.push_back({to, in_time ? a.release_answered : never, h, false});
         }
     }
 
-    // There is an order of all beginnings and ends that the model allows and that contradicts no time.
+    // Whether the model allows an order of all beginnings and ends that contradicts no time.
     [[nodiscard]] bool explainable() { return explain(0); }
     // The same for the beginnings alone, if each must have a greater fence than all before it.
     [[nodiscard]] bool fences_explainable() {

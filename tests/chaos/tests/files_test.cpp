@@ -1,4 +1,4 @@
-// Histories survive: their writer's death, and being saved.
+// Records survive the death of their writer, and histories are loaded as they were saved.
 #include "chaos/history/files.hpp"
 #include "chaos/history/recorder.hpp"
 #include "chaos/runner/plan.hpp"
@@ -23,7 +23,7 @@ event numbered(std::uint64_t n, std::uint32_t thread = 0) {
     return e;
 }
 
-TEST(a_record, is_whole_when_its_writer_is_killed_in_the_middle) {
+TEST(record, is_complete_after_its_writer_is_killed) {
     const test::temp_dir folder;
     const auto file = folder.path() / "1.events";
     auto child = test::child_process::fork_call([&](const test::parent_link& parent) {
@@ -41,7 +41,7 @@ TEST(a_record, is_whole_when_its_writer_is_killed_in_the_middle) {
     for (std::size_t i = 0; i < events.size(); ++i) ASSERT_EQ(events[i].hold, i + 1);
 }
 
-TEST(a_record, of_several_threads_has_all_their_events) {
+TEST(record, has_all_events_of_several_threads) {
     const test::temp_dir folder;
     const auto file = folder.path() / "1.events";
     constexpr std::uint64_t each = 2'000;
@@ -61,7 +61,7 @@ TEST(a_record, of_several_threads_has_all_their_events) {
     for (const auto& e : events) ASSERT_EQ(e.hold, next.at(e.thread)++);
 }
 
-TEST(a_record, that_was_too_small_is_no_record) {
+TEST(record, that_was_too_small_is_rejected) {
     const test::temp_dir folder;
     const auto file = folder.path() / "1.events";
     {
@@ -71,7 +71,7 @@ TEST(a_record, that_was_too_small_is_no_record) {
     EXPECT_THROW((void)read_events(file), std::runtime_error);
 }
 
-TEST(a_history, is_the_same_after_it_was_saved) {
+TEST(history_file, loads_what_was_saved) {
     const test::temp_dir folder;
     const auto file = folder.path() / "all.history";
     history h;
@@ -95,7 +95,7 @@ TEST(a_history, is_the_same_after_it_was_saved) {
     EXPECT_THROW((void)load(file), std::runtime_error);
 }
 
-TEST(a_schedule, is_the_same_for_the_same_seed) {
+TEST(schedule, is_the_same_for_the_same_seed) {
     const shape of;
     const auto one = plan(77, 3, of);
     EXPECT_EQ(one, plan(77, 3, of));
@@ -103,7 +103,7 @@ TEST(a_schedule, is_the_same_for_the_same_seed) {
     EXPECT_NE(one, plan(77, 4, of));
 }
 
-TEST(a_schedule, does_one_thing_at_a_time_to_each_and_all_in_the_end) {
+TEST(schedule, has_one_fault_at_a_time_per_target_and_all_kinds) {
     shape of;
     of.servers = 2;
     of.wires = 2;

@@ -1,4 +1,4 @@
-// Small histories of a latch as chance makes them, and a judge that tries every order.
+// Small random histories of a latch, and a judge that tries every order.
 #pragma once
 
 #include "chaos/checker/latch_use.hpp"
@@ -14,15 +14,15 @@
 
 namespace holdfast::chaos {
 
-// As simple as can be.
+// A latch that is as simple as can be.
 struct real_latch {
     std::int64_t count = 0;
 
-    struct told {
+    struct outcome {
         phase answer;
         std::int64_t left = 0;
     };
-    told use(action what, std::int64_t amount) {
+    outcome use(action what, std::int64_t amount) {
         const bool zero = count == 0;
         switch (what) {
             case action::set:
@@ -36,7 +36,7 @@ struct real_latch {
     }
 };
 
-// What clients would have recorded.
+// The events that clients would have recorded.
 inline std::vector<event> events_of(const std::vector<latch_use>& uses) {
     std::vector<event> all;
     for (const auto& u : uses) {
@@ -49,7 +49,7 @@ inline std::vector<event> events_of(const std::vector<latch_use>& uses) {
         e.t = u.asked;
         all.push_back(e);
         if (u.answer == phase::none) continue;
-        e.count = u.told;
+        e.count = u.reported;
         e.phase = u.answer;
         e.t = u.answered;
         all.push_back(e);
@@ -67,7 +67,7 @@ class latch_history_maker {
   public:
     explicit latch_history_maker(std::uint64_t seed) : chance_(seed) {}
 
-    // A latch that does its duty.
+    // The history of a correct latch.
     latch_history valid() { return valid(static_cast<std::size_t>(3 + chance_.below(7))); }
     latch_history valid(std::size_t uses) {
         uses_.clear();
@@ -86,13 +86,13 @@ class latch_history_maker {
         return settle();
     }
 
-    // It does something else, or seems to.
+    // A valid history with something changed, which may be a violation or not.
     latch_history corrupted() {
         (void)valid();
         for (auto n = 1 + chance_.below(2); n > 0; --n) {
             auto& u = uses_[chance_.below(uses_.size())];
             switch (chance_.below(7)) {
-                case 0: u.told += number(2) - 1; break;
+                case 0: u.reported += number(2) - 1; break;
                 case 1: u.amount = 1 + number(2); break;
                 case 2:
                     if (u.has_answer()) u.answer = u.answer == phase::ok ? phase::busy : phase::ok;
@@ -102,7 +102,7 @@ class latch_history_maker {
                     if (u.answered != never) u.answered -= number(6);
                     break;
                 case 5: u.answer = phase::info; break;
-                default: std::swap(u.told, uses_[chance_.below(uses_.size())].told); break;
+                default: std::swap(u.reported, uses_[chance_.below(uses_.size())].reported); break;
             }
         }
         return settle();
@@ -113,7 +113,7 @@ class latch_history_maker {
         return static_cast<time_ns>(chance_.below(static_cast<std::uint64_t>(most) + 1));
     }
 
-    // At this moment, of which others know nothing.
+    // Takes effect at `now`, which no client knows.
     void use(time_ns now, real_latch& latch) {
         static constexpr action all[] = {action::set,   action::set,  action::down,
                                          action::down,  action::down, action::read,
@@ -125,26 +125,26 @@ class latch_history_maker {
         u.asked = now - number(5);
         u.answered = now + number(5);
         const auto before = latch;
-        const auto told = latch.use(u.what, u.amount);
+        const auto outcome = latch.use(u.what, u.amount);
         const bool lost = chance_.percent(8);
         if (lost) latch = before;
-        if (lost || chance_.percent(12)) {  // nobody was told
+        if (lost || chance_.percent(12)) {  // no client got the answer
             if (chance_.percent(50)) u.answered = never;
             u.answer = u.answered == never           ? phase::none
                        : lost && chance_.percent(50) ? phase::fail
                                                      : phase::info;
         } else {
-            u.answer = told.answer;
-            u.told = told.left;
+            u.answer = outcome.answer;
+            u.reported = outcome.left;
         }
         uses_.push_back(u);
     }
 
     latch_history settle() {
         for (auto& u : uses_) {
-            const bool tells = u.what == action::down || u.what == action::read;
-            if (tells && u.answer == phase::busy) u.answer = phase::ok;
-            u.told = tells ? std::max<std::int64_t>(u.told, 0) : 0;
+            const bool counts = u.what == action::down || u.what == action::read;
+            if (counts && u.answer == phase::busy) u.answer = phase::ok;
+            u.reported = counts ? std::max<std::int64_t>(u.reported, 0) : 0;
             u.answered = std::max(u.answered, u.asked);
         }
         return {events_of(uses_), forgetting_};
@@ -161,7 +161,7 @@ class latch_brute_force {
         for (const auto& u : uses_of(h.events, h.forgetting)) {
             if (u.has_answer() || u.what != action::wait)
                 steps_.push_back({u.asked, u.has_answer() ? u.answered : never, u});
-            most_ = std::max(most_, u.amount + u.told);
+            most_ = std::max(most_, u.amount + u.reported);
         }
         for (const auto& f : h.forgetting) steps_.push_back({f.to, f.to, std::nullopt});
     }
@@ -171,7 +171,7 @@ class latch_brute_force {
   private:
     struct step {
         time_ns earliest;
-        time_ns latest;  // never: it need not be done at all
+        time_ns latest;  // never: it need not take effect
         std::optional<latch_use> use;
     };
 
@@ -198,9 +198,10 @@ class latch_brute_force {
             return all;
         }
         real_latch latch{count};
-        const auto told = latch.use(s.use->what, s.use->amount);
+        const auto outcome = latch.use(s.use->what, s.use->amount);
         const bool gave_up = s.use->what == action::wait && s.use->answer == phase::busy;
-        if (!s.use->has_answer() || gave_up || (told.answer == s.use->answer && told.left == s.use->told))
+        if (!s.use->has_answer() || gave_up ||
+            (outcome.answer == s.use->answer && outcome.left == s.use->reported))
             all.push_back(latch.count);
         return all;
     }

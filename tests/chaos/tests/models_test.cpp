@@ -1,4 +1,4 @@
-// What each rule finds, by example.
+// Examples of what each rule finds.
 #include "chaos/checker/judge.hpp"
 #include "chaos/tests/latch_histories.hpp"
 #include "chaos/tests/random_history.hpp"
@@ -19,8 +19,8 @@ attempt holding(std::uint64_t id, time_ns from, time_ns to, std::uint32_t proces
     a.answered = from;
     a.answer = phase::ok;
     a.believed = to + 100;
-    a.given_up = to;
-    a.gone = to + 1;
+    a.release_begun = to;
+    a.release_answered = to + 1;
     a.release = phase::ok;
     return a;
 }
@@ -43,22 +43,22 @@ std::vector<std::string> rules(const violations& found) {
 }
 using names = std::vector<std::string>;
 
-TEST(a_firm_part, ends_with_the_deadline_if_nobody_heard_of_another_one) {
+TEST(firm_part, ends_at_the_latest_deadline_that_the_holder_knows) {
     auto late = holding(1, 10, 500);
     late.believed = 40;
     EXPECT_TRUE(check_exclusive(std::vector{late, holding(2, 45, 60)}).empty());
     EXPECT_EQ(rules(check_exclusive(std::vector{late, holding(2, 35, 60)})), names{"two_holders"});
 }
 
-TEST(a_firm_part, of_a_killed_holder_goes_to_the_end_of_its_lease_and_no_further) {
+TEST(firm_part, of_a_killed_holder_lasts_until_its_lease_ends) {
     auto killed = holding(1, 10, 50);
-    killed.given_up = killed.gone = never;
+    killed.release_begun = killed.release_answered = never;
     killed.believed = 100;
     EXPECT_EQ(rules(check_exclusive(std::vector{killed, holding(2, 90, 95)})), names{"two_holders"});
     EXPECT_TRUE(check_exclusive(std::vector{killed, holding(2, 100, 110)}).empty());
 }
 
-TEST(a_firm_part, is_longer_when_the_holder_looked_and_was_told_that_it_has_it) {
+TEST(firm_part, extends_to_a_later_look_that_found_the_lease_valid) {
     std::vector<event> events = events_of({holding(1, 10, 500), holding(2, 45, 60)});
     for (auto& e : events) e.deadline = e.deadline == 0 ? 0 : 30;  // what the first was promised
     events.front().deadline = 30;
@@ -73,7 +73,7 @@ TEST(a_firm_part, is_longer_when_the_holder_looked_and_was_told_that_it_has_it) 
     EXPECT_EQ(rules(check_exclusive(attempts_of(events))), names{"two_holders"});
 }
 
-TEST(a_loss, before_the_deadline_is_one_that_nobody_may_have_told) {
+TEST(loss, before_the_deadline_is_a_violation) {
     auto events = events_of({holding(1, 10, 50)});
     EXPECT_TRUE(check_losses(attempts_of(events)).empty());
     events.back().phase = phase::fail;  // released: not held, though the deadline is at 150
@@ -82,20 +82,20 @@ TEST(a_loss, before_the_deadline_is_one_that_nobody_may_have_told) {
     EXPECT_TRUE(check_losses(attempts_of(events)).empty());
 }
 
-TEST(a_loss, that_lost_does_not_report_is_found) {
+TEST(loss, that_lost_does_not_report_is_a_violation) {
     auto events = events_of({holding(1, 10, 50)});
     EXPECT_TRUE(check_told(attempts_of(events)).empty());
-    event untold = events.front();
-    untold.action = action::told;
-    untold.phase = phase::fail;
-    untold.t = 60;
-    events.push_back(untold);
+    event unreported = events.front();
+    unreported.action = action::loss;
+    unreported.phase = phase::fail;
+    unreported.t = 60;
+    events.push_back(unreported);
     EXPECT_EQ(rules(check_told(attempts_of(events))), names{"untold"});
     EXPECT_EQ(judge({{{"lock"}}, events, {}, {}}).back().rule, "untold");
 }
 
-// The published history of etcd's locks has no two holders that overlap; its holds ended behind their back.
-TEST(a_loss, is_found_where_no_two_holds_overlap) {
+// The published history of etcd's locks has no two holders that overlap; its holds ended without notice.
+TEST(loss, is_found_although_no_two_holds_overlap) {
     auto events = events_of({holding(1, 10, 50), holding(2, 60, 90, 2)});
     for (auto& e : events) {
         if (e.action == action::release && e.phase == phase::ok) e.phase = phase::fail;
@@ -107,7 +107,7 @@ TEST(a_loss, is_found_where_no_two_holds_overlap) {
 }
 
 // The key of the lock was deleted at 20.
-class a_deleted_key : public ::testing::Test {
+class deleted_key : public ::testing::Test {
   protected:
     static history with(const std::vector<attempt>& attempts) {
         history h;
@@ -118,7 +118,7 @@ class a_deleted_key : public ::testing::Test {
     }
 };
 
-TEST_F(a_deleted_key, ends_what_is_promised_to_who_had_it_and_to_nobody_else) {
+TEST_F(deleted_key, voids_the_promises_to_its_holder_only) {
     auto h = with({holding(1, 10, 50), holding(2, 30, 60, 2)});
     EXPECT_TRUE(judge(h).empty());
     h.faults[0].struck = -1;
@@ -132,7 +132,7 @@ TEST_F(a_deleted_key, ends_what_is_promised_to_who_had_it_and_to_nobody_else) {
     EXPECT_TRUE(judge(lost).empty());
 }
 
-TEST_F(a_deleted_key, goes_from_thread_to_thread_of_its_process_as_it_is) {
+TEST_F(deleted_key, voids_a_lease_that_passed_to_another_thread) {
     const auto other = holding(2, 30, 60, 2);
     auto next = holding(3, 51, 70);
     EXPECT_EQ(rules(judge(with({holding(1, 10, 50), other, next}))), names{"two_holders"});
@@ -140,7 +140,7 @@ TEST_F(a_deleted_key, goes_from_thread_to_thread_of_its_process_as_it_is) {
     EXPECT_TRUE(judge(with({holding(1, 10, 50), other, next})).empty());
 }
 
-TEST_F(a_deleted_key, is_not_renewed) {
+TEST_F(deleted_key, must_not_be_renewed) {
     auto h = with({holding(1, 10, 50)});
     event look = h.events[1];
     look.action = action::look;
@@ -148,14 +148,14 @@ TEST_F(a_deleted_key, is_not_renewed) {
     look.deadline = 300;
     h.events.insert(h.events.begin() + 2, look);
     EXPECT_EQ(rules(judge(h)), names{"revived"});
-    h.events.front().lease = 300;  // one that was on its way
+    h.events.front().lease = 300;  // a renewal that was on its way
     EXPECT_TRUE(judge(h).empty());
     h.events.front().lease = 0;
-    h.events[2].t = 15;  // before that
+    h.events[2].t = 15;  // seen before the deletion
     EXPECT_TRUE(judge(h).empty());
 }
 
-TEST(an_eviction, ends_a_lease_by_when_it_said) {
+TEST(eviction, ends_a_lease_by_the_time_it_reported) {
     auto believer = holding(1, 10, 500);
     believer.token = 7;
     event look;
@@ -163,41 +163,41 @@ TEST(an_eviction, ends_a_lease_by_when_it_said) {
     look.phase = phase::ok;
     look.hold = 1;
     look.t = 40;
-    const auto said = [&](time_ns to, bool gave_up, time_ns may_go_on, std::uint64_t token = 7) {
+    const auto found_by = [&](time_ns to, bool gave_up, time_ns may_go_on, std::uint64_t token = 7) {
         std::vector<attempt> all{believer};
         const fault evicted{
             .from = 20, .to = to, .what = "evicted", .evicted = {{token, gave_up, may_go_on}}};
         return rules(check_evictions(all, std::vector{look}, std::vector{evicted}));
     };
-    EXPECT_EQ(said(30, true, never), names{"evicted_believes"});
-    EXPECT_EQ(said(45, true, never), names{}) << "it looked before the operator was told";
-    EXPECT_EQ(said(30, false, 5), names{"evicted_believes"});
-    EXPECT_EQ(said(30, false, 15), names{});
-    EXPECT_EQ(said(30, true, never, 8), names{}) << "another holder";
+    EXPECT_EQ(found_by(30, true, never), names{"evicted_believes"});
+    EXPECT_EQ(found_by(45, true, never), names{}) << "it looked before the eviction reported";
+    EXPECT_EQ(found_by(30, false, 5), names{"evicted_believes"});
+    EXPECT_EQ(found_by(30, false, 15), names{});
+    EXPECT_EQ(found_by(30, true, never, 8), names{}) << "another holder";
 }
 
-TEST(an_eviction, of_a_holder_whose_answer_is_on_its_way_leaves_nothing_firm) {
+TEST(eviction, leaves_no_firm_part_to_a_hold_not_yet_answered) {
     auto late = holding(2, 60, 90, 2);
     late.asked = 45;
     late.token = 7;
     std::vector<attempt> all{holding(1, 10, 50), late};
-    // It began when the first holder was there, and struck the second.
+    // The eviction began while the first holder had the lock, and removed the second.
     const fault evicted{.from = 48, .to = 70, .what = "evicted", .evicted = {{7, false, 100}}};
     EXPECT_TRUE(check_evictions(all, {}, std::vector{evicted}).empty());
     EXPECT_TRUE(check_exclusive(all).empty());
 }
 
-TEST_F(a_deleted_key, of_a_holder_whose_answer_is_on_its_way_leaves_nothing_firm) {
+TEST_F(deleted_key, leaves_no_firm_part_to_a_hold_not_yet_answered) {
     auto late = holding(2, 60, 90, 2);
     late.asked = 45;
     std::vector<attempt> all{holding(1, 10, 49), late};
     const span_of_time when{47, 62};
     EXPECT_TRUE(check_strikes(all, {}, std::vector{when}).empty());
-    all.front().believed = 49;  // it looked, and had it still
+    all.front().believed = 49;  // it looked, and the lease was still valid
     EXPECT_TRUE(check_exclusive(all).empty());
 }
 
-TEST(a_lock_without_replicas, is_judged_by_its_fences_alone) {
+TEST(lock_without_replicas, is_judged_by_its_fences_alone) {
     history h;
     h.locks = {{"it", model::exclusive, false, 1, false, true}};
     h.events = events_of({holding(1, 10, 50), holding(2, 30, 60, 2)});
@@ -207,27 +207,27 @@ TEST(a_lock_without_replicas, is_judged_by_its_fences_alone) {
     EXPECT_FALSE(judge(h).empty());
 }
 
-TEST(a_no, is_spurious_when_nobody_was_there) {
+TEST(refusal, is_spurious_if_nobody_had_the_lock) {
     const lock_row lock{"it"};
     const std::vector<attempt> history{holding(1, 10, 50), refused(2, 60, 65, 2)};
     EXPECT_EQ(rules(check_refusals(history, lock, {})), names{"spurious_no"});
-    // Somebody was about to give it back.
+    // The holder was about to release it.
     EXPECT_TRUE(check_refusals(std::vector{holding(1, 10, 50), refused(2, 51, 65, 2)}, lock, {}).empty());
     // The fault may have left something behind.
     EXPECT_TRUE(check_refusals(history, lock, {{20, 30, "a fault", 0}}).empty());
     EXPECT_FALSE(check_refusals(history, lock, {{70, 80, "a later fault", 0}}).empty());
 }
 
-TEST(a_no, may_be_due_to_the_dead_where_they_stay_in_line) {
+TEST(refusal, may_be_due_to_a_dead_waiter_that_stays_in_the_queue) {
     history h;
     h.locks = {{"fair", model::reentrant}};
     h.events = events_of({holding(1, 10, 50), refused(2, 60, 65, 2)});
     EXPECT_EQ(rules(judge(h)), names{"spurious_no"});
-    h.locks[0].dead_stay_in_line = true;
+    h.locks[0].dead_stay_in_queue = true;
     EXPECT_TRUE(judge(h).empty());
 }
 
-TEST(a_no, may_be_due_to_a_nested_hold_that_is_given_back_last) {
+TEST(refusal, may_be_due_to_a_nested_hold_that_is_released_last) {
     history h;
     h.locks = {{"it", model::reentrant}};
     auto inner = holding(2, 20, 100);
@@ -239,31 +239,31 @@ TEST(a_no, may_be_due_to_a_nested_hold_that_is_given_back_last) {
     EXPECT_EQ(rules(judge(h)), names{"spurious_no"});
 }
 
-// "One asks for all": a try beside another thread of its client that is just asking is told no without the
+// "One asks for all": a try beside another thread of its client that is just asking is refused without the
 // store.
-TEST(a_no, beside_another_thread_of_the_same_client_says_nothing) {
+TEST(refusal, may_be_due_to_another_thread_of_the_same_client) {
     const lock_row lock{"it"};
     EXPECT_TRUE(check_refusals(std::vector{refused(1, 10, 50, 1), refused(2, 30, 31, 1)}, lock, {}).empty());
     EXPECT_EQ(check_refusals(std::vector{refused(1, 10, 50, 1), refused(2, 30, 31, 2)}, lock, {}).size(), 2U);
 }
 
-TEST(a_no, of_several_servers_may_be_due_to_another_who_had_some_of_them) {
+TEST(refusal, by_votes_may_be_due_to_a_rival_with_some_of_the_votes) {
     lock_row lock{"it"};
     lock.by_votes = true;
     presence how;
     how.undone_after = 5;
-    const auto said = [&](std::vector<attempt> history) {
+    const auto found_by = [&](std::vector<attempt> history) {
         return check_refusals(history, lock, {}, how).size();
     };
-    EXPECT_EQ(said({refused(1, 10, 50, 1), refused(2, 30, 31, 2)}), 0U);
-    // What was not enough is given back behind the answer, and what is more than enough is too.
-    EXPECT_EQ(said({refused(1, 10, 26, 1), refused(2, 30, 31, 2)}), 1U);
-    EXPECT_EQ(said({holding(1, 10, 26), refused(2, 30, 31, 2)}), 0U);
-    EXPECT_EQ(said({refused(1, 10, 24, 1), refused(2, 30, 31, 2)}), 2U);
-    EXPECT_EQ(said({holding(1, 10, 23), refused(2, 30, 31, 2)}), 1U);
+    EXPECT_EQ(found_by({refused(1, 10, 50, 1), refused(2, 30, 31, 2)}), 0U);
+    // Votes that are too few, or more than needed, are released after the answer.
+    EXPECT_EQ(found_by({refused(1, 10, 26, 1), refused(2, 30, 31, 2)}), 1U);
+    EXPECT_EQ(found_by({holding(1, 10, 26), refused(2, 30, 31, 2)}), 0U);
+    EXPECT_EQ(found_by({refused(1, 10, 24, 1), refused(2, 30, 31, 2)}), 2U);
+    EXPECT_EQ(found_by({holding(1, 10, 23), refused(2, 30, 31, 2)}), 1U);
 }
 
-TEST(a_no, to_a_reader_is_right_only_if_there_may_be_a_writer) {
+TEST(refusal, of_a_reader_is_right_only_if_there_may_be_a_writer) {
     const lock_row lock{"it", model::shared};
     auto other = holding(1, 10, 50);
     auto no = refused(2, 20, 30, 2);
@@ -274,7 +274,7 @@ TEST(a_no, to_a_reader_is_right_only_if_there_may_be_a_writer) {
     EXPECT_TRUE(check_refusals(std::vector{other, no}, lock, {}).empty());
 }
 
-TEST(a_no, of_a_semaphore_is_right_only_if_there_were_too_few_permits) {
+TEST(refusal, of_permits_is_right_only_if_too_few_were_free) {
     const lock_row lock{"it", model::counted, false, 3};
     auto other = holding(1, 10, 50);
     auto no = refused(2, 20, 30, 2);
@@ -283,7 +283,7 @@ TEST(a_no, of_a_semaphore_is_right_only_if_there_were_too_few_permits) {
     EXPECT_TRUE(check_refusals(std::vector{other, no}, lock, {}).empty());
 }
 
-TEST(a_wait, in_a_time_of_calm_has_an_end) {
+TEST(waiter, must_be_served_in_a_time_of_calm) {
     auto waiting = holding(1, 500, 600);
     waiting.asked = 10;
     const std::vector<span_of_time> calm{{100, 1000}};
@@ -299,7 +299,7 @@ TEST(a_wait, in_a_time_of_calm_has_an_end) {
     EXPECT_TRUE(check_liveness(std::vector{waiting}, calm, 399).empty());
 }
 
-TEST(a_wait, of_a_client_that_was_killed_needs_no_end) {
+TEST(waiter, of_a_killed_client_need_not_be_served) {
     history h;
     h.locks = {{"it"}};
     attempt waiting;
@@ -316,7 +316,7 @@ TEST(a_wait, of_a_client_that_was_killed_needs_no_end) {
 }
 
 latch_use used(std::uint64_t id, action what, std::int64_t amount, time_ns from, time_ns to,
-               std::int64_t told = 0) {
+               std::int64_t reported = 0) {
     latch_use u;
     u.id = id;
     u.what = what;
@@ -324,7 +324,7 @@ latch_use used(std::uint64_t id, action what, std::int64_t amount, time_ns from,
     u.asked = from;
     u.answered = to;
     u.answer = phase::ok;
-    u.told = told;
+    u.reported = reported;
     return u;
 }
 latch_use unanswered(std::uint64_t id, action what, std::int64_t amount, time_ns from) {
@@ -332,12 +332,11 @@ latch_use unanswered(std::uint64_t id, action what, std::int64_t amount, time_ns
     u.answer = phase::none;
     return u;
 }
-// Nobody has an answer that is wrong, and so on with each of these.
 names rules_of_latch(const std::vector<latch_use>& uses, const std::vector<span_of_time>& forgetting = {}) {
     return rules(check_counts(uses, forgetting));
 }
 
-TEST(a_latch, lets_nobody_through_who_did_not_wait_while_it_was_at_zero) {
+TEST(latch, lets_a_waiter_through_only_while_the_count_is_zero) {
     const auto set = used(1, action::set, 2, 10, 20);
     const auto down = used(2, action::down, 2, 50, 60, 0);
     const auto wait = [](time_ns from, time_ns to) { return used(3, action::wait, 0, from, to); };
@@ -345,29 +344,29 @@ TEST(a_latch, lets_nobody_through_who_did_not_wait_while_it_was_at_zero) {
     EXPECT_EQ(rules_of_latch({set, down, used(4, action::set, 1, 61, 70), wait(71, 80)}),
               names{"through_early"});
     EXPECT_TRUE(rules_of_latch({set, wait(21, 50), down}).empty());  // perhaps just then
-    EXPECT_TRUE(rules_of_latch({wait(5, 9), set, down}).empty());    // nobody had set it
+    EXPECT_TRUE(rules_of_latch({wait(5, 9), set, down}).empty());    // the count was not set yet
     EXPECT_TRUE(rules_of_latch({set, used(4, action::erase, 0, 30, 40), wait(35, 45)}).empty());
     EXPECT_TRUE(rules_of_latch({set, unanswered(4, action::down, 2, 15), wait(21, 49)}).empty());
     // It was at zero for a moment only.
     EXPECT_TRUE(rules_of_latch({set, wait(21, 90), down, used(4, action::set, 2, 61, 70)}).empty());
 }
 
-TEST(a_latch, counts_what_has_no_answer_once_or_not_at_all) {
+TEST(latch, unanswered_count_down_takes_effect_once_or_never) {
     const auto set = used(1, action::set, 4, 10, 20);
     const auto lost = unanswered(2, action::down, 1, 30);
-    const auto read = [](std::uint64_t id, time_ns t, std::int64_t told) {
-        return used(id, action::read, 0, t, t + 1, told);
+    const auto read = [](std::uint64_t id, time_ns t, std::int64_t reported) {
+        return used(id, action::read, 0, t, t + 1, reported);
     };
     EXPECT_TRUE(rules_of_latch({set, lost, read(3, 40, 3)}).empty());
     EXPECT_TRUE(rules_of_latch({set, lost, read(3, 40, 4), read(4, 50, 3)}).empty());
     EXPECT_EQ(rules_of_latch({set, lost, read(3, 40, 2)}), names{"miscounted"});
     EXPECT_EQ(rules_of_latch({set, lost, read(3, 40, 3), read(4, 50, 2)}), names{"miscounted"});
     EXPECT_EQ(rules_of_latch({set, lost, read(3, 40, 3), read(4, 50, 4)}), names{"miscounted"});
-    // One that was sent again, and was told of the second time.
+    // A count_down that was sent again, and got the answer of the second time.
     EXPECT_EQ(rules_of_latch({set, used(2, action::down, 1, 30, 40, 2)}), names{"miscounted"});
 }
 
-TEST(a_latch, tells_nothing_that_was_never_so) {
+TEST(latch, answers_must_fit_some_order_of_its_uses) {
     const auto set = used(1, action::set, 3, 10, 20);
     EXPECT_EQ(rules_of_latch({used(1, action::read, 0, 10, 20, 1)}), names{"miscounted"});
     EXPECT_EQ(rules_of_latch({set, used(2, action::set, 1, 30, 40)}), names{"miscounted"});
@@ -379,12 +378,12 @@ TEST(a_latch, tells_nothing_that_was_never_so) {
     no.asked = 30;
     no.answered = 40;
     EXPECT_EQ(rules_of_latch({set, no}), names{"miscounted"});
-    // Two that were told the same.
+    // Two count_downs with the same answer.
     EXPECT_EQ(rules_of_latch({set, used(2, action::down, 1, 30, 40, 2), used(3, action::down, 1, 30, 40, 2)}),
               names{"miscounted"});
 }
 
-TEST(a_latch, counts_nothing_of_what_failed) {
+TEST(latch, failed_count_down_has_no_effect) {
     auto events = events_of(std::vector{used(1, action::set, 3, 10, 15), used(2, action::down, 1, 20, 25),
                                         used(3, action::read, 0, 30, 35, 2)});
     events[3].phase = phase::fail;
@@ -393,8 +392,8 @@ TEST(a_latch, counts_nothing_of_what_failed) {
     EXPECT_TRUE(rules_of_latch(uses_of(events)).empty());
 }
 
-// An answer that came before is forgotten like all that it tells of; what is asked later must agree again.
-TEST(a_latch, may_be_anything_after_a_failover_and_is_itself_again) {
+// An answer from before is forgotten like all that it reports; later answers must agree again.
+TEST(latch, may_have_any_count_after_a_failover_and_is_judged_again) {
     history h;
     h.locks = {{"it", model::latch}};
     h.events = events_of(std::vector{used(1, action::set, 3, 10, 20), used(2, action::down, 2, 30, 55, 1),
@@ -407,7 +406,7 @@ TEST(a_latch, may_be_anything_after_a_failover_and_is_itself_again) {
     EXPECT_EQ(rules(judge(h)), names{"miscounted"});
 }
 
-TEST(a_latch, at_zero_lets_all_through_in_a_time_of_calm) {
+TEST(latch, at_zero_lets_all_waiters_through_in_a_time_of_calm) {
     const auto set = used(1, action::set, 3, 10, 20);
     auto waiting = unanswered(2, action::wait, 0, 30);
     const auto down = used(3, action::down, 3, 120, 150, 0);
@@ -421,7 +420,7 @@ TEST(a_latch, at_zero_lets_all_through_in_a_time_of_calm) {
     EXPECT_EQ(found(400), names{"not_served"});
     waiting.answered = 550;
     EXPECT_TRUE(found(400).empty());
-    // Nobody knows that it is at zero, or it was set again.
+    // No answer shows zero, or the count was set again.
     EXPECT_TRUE(
         rules(check_latch_waits(std::vector{set, unanswered(2, action::wait, 0, 30)}, calm, 400)).empty());
     EXPECT_TRUE(rules(check_latch_waits(std::vector{set, unanswered(2, action::wait, 0, 30), down,
@@ -430,7 +429,7 @@ TEST(a_latch, at_zero_lets_all_through_in_a_time_of_calm) {
                     .empty());
 }
 
-TEST(a_write, is_late_after_one_of_a_holder_that_came_later) {
+TEST(resource_write, of_an_earlier_holder_after_a_later_one_is_late) {
     const std::vector<attempt> holds{holding(1, 10, 50), holding(2, 60, 90, 2)};
     const auto write = [](std::uint64_t hold, time_ns from, time_ns to, phase end) {
         event e;
@@ -451,7 +450,7 @@ TEST(a_write, is_late_after_one_of_a_holder_that_came_later) {
     EXPECT_TRUE(check_writes(holds, events).empty());
 }
 
-TEST(fences, must_be_there_and_greater_than_those_of_earlier_rounds) {
+TEST(fences, must_exist_and_exceed_those_of_earlier_rounds) {
     auto one = holding(1, 10, 50);
     EXPECT_EQ(rules(check_fences(std::vector{one})), (names{"fence", "fence"}));
     one.fence = 5;
@@ -459,7 +458,7 @@ TEST(fences, must_be_there_and_greater_than_those_of_earlier_rounds) {
     EXPECT_EQ(rules(check_fences(std::vector{one}, 5)), names{"fence"});
 }
 
-TEST(a_report, tells_the_holds_the_faults_and_the_times) {
+TEST(report, shows_the_holds_the_faults_and_the_times) {
     history h;
     h.locks = {{"stock"}};
     h.events = events_of({holding(1, 10'000'000, 50'000'000), holding(2, 20'000'000, 60'000'000, 2)});
@@ -474,7 +473,7 @@ TEST(a_report, tells_the_holds_the_faults_and_the_times) {
     EXPECT_NE(text.find("+10.000 ms"), text.npos) << text;
 }
 
-TEST(the_judge, reads_a_million_events_in_about_a_second) {
+TEST(judge, reads_a_million_events_in_about_a_second) {
     constexpr std::uint64_t holds = 250'000;
     history h;
     h.locks = {{"exclusive", model::exclusive, true},

@@ -1,4 +1,4 @@
-// Small histories as chance makes them: of a lock that did its duty, and with something changed afterwards.
+// Small random histories: of a correct lock, and with something changed afterwards.
 #pragma once
 
 #include "chaos/checker/attempt.hpp"
@@ -9,7 +9,7 @@
 
 namespace holdfast::chaos {
 
-// What a client would have recorded.
+// The events that a client would have recorded.
 inline std::vector<event> events_of(const std::vector<attempt>& attempts) {
     std::vector<event> all;
     for (const auto& a : attempts) {
@@ -34,8 +34,8 @@ inline std::vector<event> events_of(const std::vector<attempt>& attempts) {
         e.deadline = a.held() ? a.believed : 0;
         add(action::acquire, a.answer, a.answered);
         e.deadline = 0;
-        if (a.given_up != never) add(action::release, phase::invoke, a.given_up);
-        if (a.gone != never) add(action::release, a.release, a.gone);
+        if (a.release_begun != never) add(action::release, phase::invoke, a.release_begun);
+        if (a.release_answered != never) add(action::release, a.release, a.release_answered);
     }
     std::stable_sort(all.begin(), all.end(), [](const event& a, const event& b) { return a.t < b.t; });
     return all;
@@ -45,7 +45,7 @@ class history_maker {
   public:
     history_maker(std::uint64_t seed, const lock_row& lock) : chance_(seed), lock_(lock) {}
 
-    // A few holds of a lock that is what it should be.
+    // A few holds of a correct lock.
     std::vector<attempt> valid() {
         all_.clear();
         std::vector<time_ns> free_from(lock_.model == model::counted ? lock_.permits : 1, 10);
@@ -73,7 +73,7 @@ class history_maker {
         return settle();
     }
 
-    // Something that a lock must not do, or that only looks so.
+    // A valid history with something changed, which may be a violation or not.
     std::vector<attempt> corrupted() {
         (void)valid();
         for (auto n = 1 + below(2); n > 0; --n) {
@@ -81,7 +81,7 @@ class history_maker {
             switch (below(8)) {
                 case 0: a.believed += number(10); break;
                 case 1:
-                    if (a.given_up != never) a.given_up += number(10);
+                    if (a.release_begun != never) a.release_begun += number(10);
                     break;
                 case 2: a.answered -= number(6); break;
                 case 3: a.asked -= number(6); break;
@@ -111,46 +111,48 @@ class history_maker {
         a.answer = phase::ok;
         a.asked = from - number(5);
         a.answered = from + number(5);
-        if (chance_.percent(70)) {  // given back
+        if (chance_.percent(70)) {  // released
             a.answered = std::min(a.answered, to);
-            a.given_up = std::max(a.answered, to - number(5));
-            a.gone = to + number(5);
+            a.release_begun = std::max(a.answered, to - number(5));
+            a.release_answered = to + number(5);
             a.release = phase::ok;
             a.believed = to + number(5);
-        } else {  // ran out; perhaps before it was answered
+        } else {  // expired, perhaps before the answer
             a.believed = to;
-            a.given_up = chance_.percent(50) ? never : std::max(to, a.answered) + number(5);
-            if (a.given_up != never) a.gone = a.given_up + number(3);
-            if (a.gone != never) a.release = phase::fail;
+            a.release_begun = chance_.percent(50) ? never : std::max(to, a.answered) + number(5);
+            if (a.release_begun != never) a.release_answered = a.release_begun + number(3);
+            if (a.release_answered != never) a.release = phase::fail;
         }
         all_.push_back(a);
     }
     // More holds of the same owner, one after another or inside of each other.
     void nest_in(const attempt& outermost) {
         const attempt root = outermost;
-        if (root.release != phase::ok || root.given_up - root.answered < 4 || chance_.percent(40)) return;
+        if (root.release != phase::ok || root.release_begun - root.answered < 4 || chance_.percent(40))
+            return;
         attempt a = root;
         a.id = all_.size() + 1;
         a.outer = root.id;
         a.depth = 2;
         a.asked = root.answered + 1;
         a.answered = a.asked + 1;
-        a.given_up = std::max(a.answered, root.given_up - number(3) - 1);
-        a.gone = std::min(a.given_up + 1, root.given_up);
+        a.release_begun = std::max(a.answered, root.release_begun - number(3) - 1);
+        a.release_answered = std::min(a.release_begun + 1, root.release_begun);
         all_.push_back(a);
     }
 
-    // What no recorder could have written is put right.
+    // Corrects what no recorder could have written.
     std::vector<attempt> settle() {
         for (auto& a : all_) {
             a.asked = std::min(a.asked, a.answered);
-            if (a.outer != 0) {  // nobody nests before the outermost is answered
+            if (a.outer != 0) {  // no nested request comes before the answer to the outermost
                 a.asked = std::max(a.asked, all_[a.outer - 1].answered);
                 a.answered = std::max(a.asked, a.answered);
             }
             a.believed = std::max(a.believed, a.asked);
-            a.given_up = std::max(a.given_up, a.answered);
-            if (a.gone != never) a.gone = std::max(a.gone, a.given_up);
+            a.release_begun = std::max(a.release_begun, a.answered);
+            if (a.release_answered != never)
+                a.release_answered = std::max(a.release_answered, a.release_begun);
         }
         const auto events = events_of(all_);
         return attempts_of(events);

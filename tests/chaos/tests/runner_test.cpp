@@ -27,7 +27,7 @@ std::vector<pid_t> children_of(pid_t parent) {
     return all;
 }
 
-TEST(the_runner, takes_its_clients_and_servers_along_when_it_is_interrupted) {
+TEST(runner, ends_its_clients_and_servers_when_interrupted) {
     const test::temp_dir folder;
     child_process chaos{{HOLDFAST_CHAOS, "--topology", "single", "--seconds", "60", "--seed", "1", "--keep",
                          folder.path().string()}};
@@ -44,7 +44,7 @@ TEST(the_runner, takes_its_clients_and_servers_along_when_it_is_interrupted) {
     }));
 }
 
-TEST(the_runner, names_what_it_does_not_know) {
+TEST(runner, names_an_unknown_topology_or_subject) {
     for (const auto* wrong : {"--topology", "--subject"}) {
         child_process chaos{{HOLDFAST_CHAOS, wrong, "nonsense", "--seconds", "1"}};
         const auto code = chaos.wait(test::patience);
@@ -55,7 +55,7 @@ TEST(the_runner, names_what_it_does_not_know) {
     }
 }
 
-TEST(the_runner, takes_no_number_for_another) {
+TEST(runner, rejects_numbers_that_are_out_of_range) {
     for (const auto& [option, number] :
          std::vector<std::pair<std::string, std::string>>{{"--minutes", "-1"},
                                                           {"--minutes", "0"},
@@ -81,18 +81,18 @@ TEST(the_runner, takes_no_number_for_another) {
     EXPECT_EQ(largest.wait(test::patience), 0) << largest.errors();
 }
 
-TEST(the_runner, looks_where_it_shall_keep_what_it_finds_before_it_begins) {
+TEST(runner, checks_the_keep_folder_before_it_starts) {
     child_process chaos{{HOLDFAST_CHAOS, "--topology", "single", "--seconds", "60", "--keep", "/proc/nope"}};
     EXPECT_EQ(chaos.wait(test::patience), 2) << chaos.output();
     EXPECT_NE(chaos.errors().find("\"/proc/nope\""), std::string::npos) << chaos.errors();
 }
 
-TEST(the_runner, says_that_it_has_found_nothing_where_it_should_have) {
+TEST(runner, fails_if_it_finds_no_expected_violation) {
     const test::temp_dir folder;
     child_process chaos{{HOLDFAST_CHAOS, "--topology", "single", "--seconds", "1", "--expect-violation",
                          "--keep", folder.path().string()}};
     EXPECT_EQ(chaos.wait(test::patience), 1) << chaos.output() << chaos.errors();
-    EXPECT_NE(chaos.output().find("there had to be a violation"), std::string::npos) << chaos.output();
+    EXPECT_NE(chaos.output().find("a violation was expected"), std::string::npos) << chaos.output();
 }
 
 }  // namespace

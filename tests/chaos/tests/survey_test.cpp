@@ -1,4 +1,4 @@
-// What a run finds in the servers after a round.
+// What a survey finds in the servers after a round.
 #include "chaos/runner/survey.hpp"
 #include "support/redis_server.hpp"
 
@@ -16,12 +16,12 @@ using namespace std::chrono_literals;
 class one_server : public topology {
   public:
     [[nodiscard]] std::string url() const override { return server.url(); }
-    [[nodiscard]] std::vector<test::redis_server*> keepers() override { return {&server}; }
+    [[nodiscard]] std::vector<test::redis_server*> lock_servers() override { return {&server}; }
 
     test::redis_server server;
 };
 
-class a_survey : public ::testing::Test {
+class survey : public ::testing::Test {
   protected:
     [[nodiscard]] std::vector<std::string> found() {
         return survey_keys(servers, locks_of("holdfast", "single"), 50ms);
@@ -39,7 +39,7 @@ class a_survey : public ::testing::Test {
     using findings = std::vector<std::string>;
 };
 
-TEST_F(a_survey, finds_nothing_where_all_permits_are_free_or_have_ended) {
+TEST_F(survey, accepts_permits_that_are_free_or_expired) {
     EXPECT_EQ(found(), findings{});
     set("semaphore0", "1");
     put("holdfast:p1:{semaphore0}", long_ago, "somebody|2");
@@ -48,21 +48,21 @@ TEST_F(a_survey, finds_nothing_where_all_permits_are_free_or_have_ended) {
     EXPECT_EQ(found(), findings{});
 }
 
-TEST_F(a_survey, finds_permits_that_are_lost_or_too_many) {
+TEST_F(survey, finds_lost_and_surplus_permits) {
     set("semaphore0", "0");
     put("holdfast:p1:{semaphore0}", long_ago, "somebody|2");
     set("permits0", "3");
-    EXPECT_EQ(found(), (findings{"of \"semaphore0\" there are 2 permits and not 3",
-                                 "of \"permits0\" there are 3 permits and not 2"}));
+    EXPECT_EQ(found(),
+              (findings{"\"semaphore0\" has 2 permits and not 3", "\"permits0\" has 3 permits and not 2"}));
 }
 
-TEST_F(a_survey, finds_what_is_still_held_and_what_would_stay_for_ever) {
+TEST_F(survey, finds_held_locks_and_keys_that_never_expire) {
     set("semaphore0", "2");
     put("holdfast:p1:{semaphore0}", never, "somebody|1");
     set("mutex0", "somebody");
     EXPECT_EQ(found(),
               (findings{"the key \"mutex0\" would stay for ever", "the lock \"mutex0\" is still held",
-                        "permits of \"holdfast:p1:{semaphore0}\" are still out"}));
+                        "permits of \"holdfast:p1:{semaphore0}\" are still held"}));
 }
 
 }  // namespace
