@@ -23,7 +23,7 @@ namespace {
 std::string how_it_ended(int status) {
     if (WIFSIGNALED(status)) {
         const auto* const name = ::sigabbrev_np(WTERMSIG(status));
-        return fmt::format("is killed by the signal {}", name != nullptr ? name : "?");
+        return fmt::format("is killed by signal {}", name != nullptr ? name : "?");
     }
     return fmt::format("ends with code {}", WEXITSTATUS(status));
 }
@@ -116,7 +116,7 @@ void director::wait_until_gone() {
     const auto limit = boot_clock::now() + 2 * ttl_ + answer_limit;
     while (look(), is_kept()) {
         if (boot_clock::now() > limit)
-            throw play_broken(fmt::format("the key of {} does not come to its end", scheme_));
+            throw play_broken(fmt::format("the key of {} does not expire", scheme_));
         listen(look_gap);
     }
 }
@@ -134,7 +134,7 @@ bool director::wait_beyond_ttl() {
 }
 
 void director::must_be_before(boot_clock::time_point end) const {
-    if (boot_clock::now() >= end) throw too_slow("the key ended too early");
+    if (boot_clock::now() >= end) throw too_slow("the key expired too early");
 }
 
 void director::must_be_owned_by(const process& who) {

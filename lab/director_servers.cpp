@@ -25,7 +25,7 @@ void director::use(node made, const std::string& name) {
 
 connection& director::to(node& server) {
     auto* const redis = dynamic_cast<redis_keeper*>(server.truth.get());
-    if (redis == nullptr) throw play_broken(fmt::format("{} has no Redis to do this to", scheme_));
+    if (redis == nullptr) throw play_broken(fmt::format("{} has no Redis for this step", scheme_));
     return redis->link();
 }
 
@@ -221,14 +221,14 @@ void director::lose_next_answer() {
 
 void director::must_have_lost_it() {
     wait_for_carrier();
-    remark("an answer of the server got lost on its way to A");
+    remark("a reply of the server got lost on its way to A");
 }
 
 void director::wait_for_carrier() {
     const auto limit = boot_clock::now() + answer_limit;
     while (!carrier_->next_line()) {
         if (carrier_->silent() || boot_clock::now() > limit)
-            throw std::runtime_error("what carries the commands says nothing");
+            throw std::runtime_error("the proxy for the commands does not answer");
         listen(look_gap);
     }
 }

@@ -204,7 +204,7 @@ class performance {
         }
         by_.stop("before_write");
         by_.say(how_.write() ? "writes to the resource"
-                             : "is refused by the resource: a newer fence was there");
+                             : "is refused by the resource: a newer fence came first");
     }
 
     // The belief ends before the first command of unlock().

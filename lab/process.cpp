@@ -33,7 +33,7 @@ std::string process::arrive() {
 
 void process::broken(std::string_view at) const {
     throw play_broken(at == point::ended ? fmt::format("process {} ended", name_)
-                                         : fmt::format("process {} stands at {}", name_, at));
+                                         : fmt::format("process {} stopped at {}", name_, at));
 }
 
 void process::enters() {
@@ -75,7 +75,7 @@ void process::pause() {
     // It may have renewed its key until now.
     const bool kept = by_.is_kept();
     by_.look();
-    if (kept && !by_.is_kept()) throw too_slow("the key ended before its owner stood still");
+    if (kept && !by_.is_kept()) throw too_slow("the key expired before its owner stood still");
     by_.fault(*this, "stands still (SIGSTOP)");
     by_.made_.stands_still(name_, by_.since_start(boot_clock::now()));
 }

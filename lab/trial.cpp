@@ -41,7 +41,7 @@ outcome play(const schedule& what, const std::string& scheme, role as, const sur
             result.broken.clear();
             return result;
         } catch (const too_slow& why) {  // the next TTL is longer
-            result.broken = fmt::format("it never came in time: {}", why.what());
+            result.broken = fmt::format("too slow with every TTL: {}", why.what());
         } catch (const cli::stage::interrupted&) {
             throw;
         } catch (const cli::stage::no_server&) {

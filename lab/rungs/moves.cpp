@@ -23,7 +23,7 @@ bool b_starves(director& d) {
     if (!d.key_expires()) {
         d.step("The key has no TTL: B may try as often as it likes");
         const bool refused = b.refused(patience);
-        d.remark("PTTL lock says -1: the key stays for ever, and no process that lives owns it");
+        d.remark("PTTL lock returns -1: the key stays for ever, and no living process owns it");
         return refused;
     }
     d.step("The TTL of the key passes");

@@ -22,7 +22,7 @@ struct holdfast_replicated final : scheme {
             return turn.try_acquire();
         } catch (const error& why) {
             if (why.code() != errc::not_replicated) throw;
-            say("is told that no replica has the lock, and does not have it either");
+            say("gets not_replicated: no replica has the lock, so it does not hold it");
             return {};
         }
     }
