@@ -1,4 +1,4 @@
-// What the lab says beside its rungs, in Chinese: schemes, director, processes, page.
+// The lab's Chinese texts without its rungs: schemes, director, processes, page.
 #include "lab/chinese.hpp"
 
 #include <array>
@@ -9,7 +9,7 @@ namespace holdfast::lab {
 namespace {
 
 constexpr auto of_the_rest = std::to_array<translation>({
-    // The schemes, in a line each.
+    // The schemes, a line each.
     {"SETNX; DEL", "SETNX；DEL"},
     {"SETNX, PEXPIRE; DEL", "SETNX，PEXPIRE；DEL"},
     {"SET NX PX, the same value for all; DEL", "SET NX PX，所有人的值相同；DEL"},
@@ -53,7 +53,7 @@ constexpr auto of_the_rest = std::to_array<translation>({
     {"the master is killed (SIGKILL)", "主节点被杀死（SIGKILL）"},
     {"a reply of the server got lost on its way to A", "服务器的一个应答在送往 A 的途中丢失"},
 
-    // What the processes say.
+    // The processes.
     {"a message came", "收到一条消息"},
     {"its subscription is broken: {}", "它的订阅连接断开：{}"},
     {"no message came in time", "没有及时收到消息"},
@@ -118,7 +118,7 @@ constexpr auto of_the_rest = std::to_array<translation>({
     {"from \"{}\"", "出自“{}”"},
     {"Rungs", "各级方案"},
 
-    // The table of all plays, what stands below it, and the last line.
+    // The table of all plays, the lines below it, and the last line.
     {"rung", "级别"},
     {"schedule", "时序"},
     {"scheme", "方案"},
@@ -131,7 +131,7 @@ constexpr auto of_the_rest = std::to_array<translation>({
      "已中断；实验室的进程已结束，它的文件已删除"},
     {"written: {}", "已写入：{}"},
 
-    // Why a play did not come to its end.
+    // Why a play did not finish.
     {"too slow with every TTL: the key was gone already", "无论 TTL 多长都太慢：key 已经不在了"},
     {"too slow with every TTL: this needs a longer TTL", "无论 TTL 多长都太慢：这里需要更长的 TTL"},
     {"too slow with every TTL: the machine stood still", "无论 TTL 多长都太慢：机器停顿了一段时间"},
@@ -155,7 +155,7 @@ constexpr auto of_the_rest = std::to_array<translation>({
     {"Made by holdfast {}.", "由 holdfast {} 生成。"},
     {"Played {} times, as predicted {} times.", "演示 {} 次，其中 {} 次符合预期。"},
 
-    // Last: any text that begins so would match it.
+    // Last: it matches any text that begins so.
     {"node {}", "节点 {}"},
 });
 

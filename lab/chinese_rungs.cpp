@@ -1,4 +1,4 @@
-// What the rungs of the ladder say, in Chinese.
+// The Chinese texts of the rungs.
 #include "lab/chinese.hpp"
 
 #include <array>
@@ -7,9 +7,9 @@ namespace holdfast::lab {
 
 namespace {
 
-// The words are those of the articles. Commands, names of schemes and numbers stand as they are.
+// The terms are those of the articles. Commands, scheme names and numbers are not translated.
 constexpr auto of_rungs = std::to_array<translation>({
-    // What several rungs do, and lab/rungs/moves.cpp.
+    // Several rungs, and lab/rungs/moves.cpp.
     {"A takes the lock", "A 获取锁"},
     {"A takes the key", "A 占住 key"},
     {"A stands still, and the TTL passes", "A 停住，TTL 到期"},

@@ -1,4 +1,4 @@
-// The director's hold on one process.
+// How the director controls one process.
 #include "lab/director.hpp"
 #include "lab/protocol.hpp"
 
@@ -8,13 +8,13 @@
 
 namespace holdfast::lab {
 
-process::process(director& by, const part& told, const peculiarities& how)
+process::process(director& by, const part& own, const process_options& how)
     : by_(by),
-      name_(told.name),
+      name_(own.name),
       child_("/proc/self/exe", {"holdfast", "lab", "--perform"}, cli::stage::helper::talk::lines),
-      owner_(told.owner),
+      owner_(own.owner),
       cut_off_from_(how.cut_off_from) {
-    child_.say(to_line(told));
+    child_.say(to_line(own));
 }
 
 void process::go(std::string_view to) {

@@ -13,8 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Long enough for a process to do what it has to within it, and short enough for a person to wait for its
-// end.
+// Long enough for a process to do its work within it, and short enough for a person to wait for its end.
 constexpr auto first_ttl = 300ms;
 constexpr auto longest_ttl = 20s;
 

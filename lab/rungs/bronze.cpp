@@ -16,7 +16,7 @@ bool crash_in_cs(director& d) {
     return b_starves(d);
 }
 
-// More than the stack below has room for, whatever the compiler makes of a call.
+// More calls than the stack below can hold, however small their frames.
 constexpr int tries = 3'000;
 constexpr std::size_t small_stack = 256 * 1024;
 

@@ -28,7 +28,7 @@ bool stale_count(director& d) {
 }
 
 bool same_id(director& d) {
-    // As Thread.currentThread().getId() is: the main thread of every JVM is number 1.
+    // As from Thread.currentThread().getId(): the main thread of every JVM is number 1.
     auto& a = d.start("A", {.owner = "1"});
     auto& b = d.start("B", {.owner = "1"});
     d.step("A takes the lock, on its thread number 1");

@@ -4,8 +4,7 @@ namespace holdfast::lab {
 
 namespace {
 
-// So often B is refused before we call it starving. With a key that has no TTL, nothing would be different
-// later.
+// After this many refusals B counts as starving. A key without a TTL would refuse later tries as well.
 constexpr int patience = 20;
 
 }  // namespace

@@ -13,7 +13,7 @@ bool one_dead(director& d) {
     d.step("One of three servers dies");
     d.kill(3);
     d.step("A wants the lock, which nobody holds");
-    return a.refused(5);  // as it stays dead, nothing would be different later
+    return a.refused(5);  // the server stays dead, so later tries would fail, too
 }
 
 constexpr std::array multilock_schedules{

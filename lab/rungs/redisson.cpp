@@ -64,8 +64,8 @@ bool lost_message(director& d) {
     d.step("B goes on, and gets the lock");
     b.resume();
     if (const auto at = b.arrive(); at != point::in_cs) throw play_broken(fmt::format("B stopped at {}", at));
-    // A waiter that got a message, or asked by itself, comes soon. One that sleeps until the TTL of its last
-    // answer has at least two thirds of the TTL before it.
+    // A waiter that got a message, or asked by itself, comes soon. One that sleeps for the TTL of its last
+    // reply still sleeps for at least two thirds of the TTL.
     return d.believes_since(b) - unlocked > d.ttl() / 3;
 }
 

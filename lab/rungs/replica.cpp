@@ -7,13 +7,13 @@ namespace holdfast::lab {
 
 namespace {
 
-// The master gave A the lock, and the server that is master now has never heard of it. Returns when A asked.
+// The master grants A the lock, and fails over to a replica that lacks it. Returns when A asked.
 boot_clock::time_point lose_by_failover(director& d, process& a) {
     d.step("What the master writes does not reach the replica for a moment");
     d.cut_replication();
     d.step("A takes the lock: the master says yes");
     const auto asked = boot_clock::now();
-    (void)a.gets_in();  // unless it asks the replica too
+    (void)a.gets_in();  // it does not if it asks the replica too
     d.step("The master dies, and the replica takes its place");
     d.fail_over();
     return asked;

@@ -1,4 +1,4 @@
-// Degradation to a local lock: if Redis cannot be reached, a mutex of this process does instead.
+// Degradation to a local lock: if Redis cannot be reached, a mutex of this process replaces it.
 #include "lab/schemes/schemes.hpp"
 
 #include <mutex>

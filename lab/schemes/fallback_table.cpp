@@ -1,4 +1,4 @@
-// Degradation to another distributed lock: if Redis cannot be reached, a row of a table does instead.
+// Degradation to another distributed lock: if Redis cannot be reached, a row of a table replaces it.
 #include "lab/schemes/schemes.hpp"
 
 namespace holdfast::lab {

@@ -1,5 +1,4 @@
-// holdfast::mutex with .replicas: the lock counts when a replica has it too, and what it has not is given
-// back.
+// holdfast::mutex with .replicas: a grant counts when a replica has it too; otherwise it is undone.
 #include "lab/schemes/schemes.hpp"
 
 #include <holdfast/client.hpp>

@@ -61,7 +61,7 @@ const known_scheme* find_scheme(std::string_view name) {
     return found == schemes.end() ? nullptr : &*found;
 }
 
-// The first of those that share a file gave it its name.
+// A shared file has the name of its first scheme.
 std::string_view file_of(const known_scheme& one) {
     return std::ranges::find(schemes, one.source, &known_scheme::source)->name;
 }
