@@ -66,8 +66,7 @@ class connection {
 
     reply send(const words& command);
 
-    // Waits at most this long for data that the server pushes, such as a message of a channel. False: none
-    // came.
+    // Waits at most this long for pushed data, such as a message of a channel. False: none came.
     bool receive(std::chrono::milliseconds at_most);
 
   private:

@@ -79,8 +79,7 @@ class scheme {
 
     virtual void lock() = 0;
     virtual void unlock() = 0;
-    // An exception leaves the scope in which the lock was taken. The articles' programs do not release it
-    // then.
+    // An exception leaves the scope in which the lock was taken. The articles' programs release nothing then.
     virtual void unwind() {}
 
     // When its hold ends at the latest, if the scheme knows.

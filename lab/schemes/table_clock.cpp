@@ -1,5 +1,4 @@
-// A row in a table: only the database's clock counts, and an upsert that does not take the lock writes
-// nothing.
+// A row in a table, by the database's clock only; an upsert that does not take the lock writes nothing.
 #include "lab/schemes/schemes.hpp"
 
 namespace holdfast::lab {
