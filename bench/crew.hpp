@@ -22,7 +22,7 @@ struct shared_page {
     void leave() { inside.store(0); }
 };
 
-// What one process counted. The crew's counts are added up; `acquisitions` are also compared.
+// What one process counted; added up over the crew. `acquisitions` are also compared.
 struct tally {
     std::uint64_t acquisitions = 0;
     std::uint64_t commands = 0;

@@ -17,7 +17,7 @@ int main() try {
         std::cout << "one at a time\n";
     }
 
-    // As a lease: proof of the hold that can be checked, moved and released.
+    // As a lease: proof of holding that can be checked, moved and released.
     if (holdfast::lease held = stock.try_acquire_for(2s, {.ttl = 10s})) {
         for (int row = 0; row < 3 && held.valid(); ++row) std::cout << "row " << row << '\n';
         if (held.release() == holdfast::release_outcome::already_lost) std::cout << "it took too long\n";

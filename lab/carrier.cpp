@@ -28,7 +28,7 @@ using cli::unique_fd;
 struct pair {
     unique_fd process;
     unique_fd server;
-    bool asked = false;  // a command whose reply will be dropped
+    bool asked = false;  // the reply to its command will be dropped
     bool over = false;
 };
 

@@ -38,10 +38,9 @@ struct report {
 
     kind what = kind::says;
     boot_clock::time_point at;
-    std::string text;   // the point, the command, the sentence
-    std::string reply;  // to a command
-    std::optional<boot_clock::time_point>
-        until{};  // believes_no_more: the lease's deadline, if the scheme knows it
+    std::string text;                               // the point, the command, the sentence
+    std::string reply;                              // to a command
+    std::optional<boot_clock::time_point> until{};  // believes_no_more: the deadline, if the scheme knows it
 };
 
 [[nodiscard]] std::string to_line(const part& p);

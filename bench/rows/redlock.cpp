@@ -33,7 +33,7 @@ struct on_five : row {
         : c({.url = url(first)}), plain(c, "bench:plain"), fenced(c, "bench:fenced", {.fenced = true}) {
         pings.emplace_back(first.port());
         for (auto& s : others) {
-            // Like the first, away from our CPU: the time would count how often a server takes that.
+            // Like the first, away from our CPU; else the time would count how often a server takes it.
             place(placement::split, s.pid());
             pings.emplace_back(s.port());
         }
