@@ -51,22 +51,22 @@ sample run_crew(int n, milliseconds span, const crew_body& body) {
             return 0;
         }));
     }
-    const auto heard = [&](test::child_process& one, const char* what) {
+    const auto await_output = [&](test::child_process& one, const char* what) {
         if (!one.wait_for_output(what, patience))
             throw std::runtime_error("a process of the bench failed: " + one.errors());
     };
-    for (auto& one : crew) heard(one, "ready");
+    for (auto& one : crew) await_output(one, "ready");
     const auto before = page->counter;
     for (auto& one : crew) one.write("go\n");
     const auto from = std::chrono::steady_clock::now();
-    std::this_thread::sleep_for(span);  // this is the time that is measured, not a wait for something
+    std::this_thread::sleep_for(span);  // the measured time, not a wait for an event
     page->over = true;
     const auto took = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
 
     tally all;
     std::uint64_t least = ~0ULL, most = 0;
     for (auto& one : crew) {
-        heard(one, "done");
+        await_output(one, "done");
         if (one.wait(patience) != 0)
             throw std::runtime_error("a process of the bench failed: " + one.errors());
         std::istringstream words{one.output().substr(one.output().find("done") + 4)};
@@ -79,7 +79,7 @@ sample run_crew(int n, milliseconds span, const crew_body& body) {
         all.attempts += t.attempts;
     }
     if (page->violations != 0)
-        throw std::runtime_error(fmt::format("{} times two held the lock", page->violations.load()));
+        throw std::runtime_error(fmt::format("the lock had two holders {} times", page->violations.load()));
     if (page->counter - before != all.acquisitions)
         throw std::runtime_error(
             fmt::format("{} acquisitions counted {}", all.acquisitions, page->counter - before));

@@ -8,7 +8,7 @@
 
 namespace holdfast::bench {
 
-// In memory that all processes of a crew share. What the lock guards is here, unguarded by anything else.
+// Memory that all processes of a crew share. Only the measured lock guards the counter.
 struct shared_page {
     std::atomic<bool> over{false};
     std::atomic<int> inside{0};
@@ -22,7 +22,7 @@ struct shared_page {
     void leave() { inside.store(0); }
 };
 
-// What one process counted; added up over the crew, but for `acquisitions`, which is also compared.
+// What one process counted; added up over the crew. `acquisitions` are also compared.
 struct tally {
     std::uint64_t acquisitions = 0;
     std::uint64_t commands = 0;

@@ -17,7 +17,7 @@ using test::redis_server;
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-// Where the kernel may run whom. A wake-up across CPUs costs many times one on the same CPU, and without a
+// The CPUs of server and clients. A wake-up across CPUs costs many times one on the same CPU, and without a
 // rule the scheduler changes between the two for minutes at a time.
 enum class placement {
     anywhere,  // as the scheduler likes: for rows that fill all CPUs
@@ -32,19 +32,19 @@ struct sample {
 };
 
 // A floor or a subject. `run` takes about `span`, checks what it measured, and throws if locks did not
-// exclude, counters do not add up or something stays behind.
+// exclude, counters do not add up or something is left behind.
 struct side {
     std::string name;
     std::function<sample(milliseconds span)> run;
 };
 
-// What a row demands of a subject; none for rows that only show.
+// What a row demands of a subject. Rows that only show have none.
 struct target {
     enum class kind { ratio_at_most, ratio_at_least, extra_at_most, extra_at_least, shown };
     std::string subject;
     kind what = kind::shown;
     double limit = 0;
-    std::string extra{};  // for the kinds that look at one
+    std::string extra{};  // for the kinds that check one
 };
 
 class row {
@@ -59,11 +59,11 @@ class row {
     std::vector<target> targets;
 };
 
-// A row's name, what it says about itself, and how to set it up. The server is fresh and belongs to the row.
+// A row's name, its description, and how to set it up. The server is fresh and belongs to the row.
 struct row_plan {
     std::string name;
     std::string title;
-    std::string unit;  // "pairs/s"; "us" is better when less
+    std::string unit;  // "pairs/s"; for "us", less is better
     placement where = placement::anywhere;
     std::function<std::unique_ptr<row>(redis_server&)> set_up;
 };
@@ -72,7 +72,7 @@ struct row_plan {
 // Against the lock libraries of other languages, which tests/interop/fetch.sh has fetched.
 [[nodiscard]] const std::vector<row_plan>& peer_rows();
 
-// The calling thread and all it starts from now on; `server` with all its threads.
+// Binds the calling thread and all it starts from now on, and `server` with all its threads, to their CPUs.
 void place(placement, pid_t server);
 
 struct run_options {

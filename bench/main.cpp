@@ -1,4 +1,4 @@
-// ./dev bench: what a lock costs, beside what it must cost at least, or beside what others take.
+// ./dev bench: what a lock costs, beside the least it can cost, or beside other libraries.
 #include "harness.hpp"
 
 #include <CLI/CLI.hpp>
@@ -14,24 +14,23 @@ int main(int argc, char** argv) {
     std::string against = "floors";
     CLI::App app{
         "Measures holdfast against the floor, or against the lock libraries of other languages: the sides "
-        "take "
-        "turns, results are ratios to the first."};
+        "take turns, results are ratios to the first."};
     app.add_option("against", against, "floors, or peers: Redisson, redis-py, redsync, node-redlock")
         ->check(CLI::IsMember({"floors", "peers"}))
         ->capture_default_str();
     app.add_option("--row", how.rows, "only these rows (see --list)");
-    app.add_option("--rounds", how.rounds, "how often each side has its turn")
+    app.add_option("--rounds", how.rounds, "turns of each side")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
-    app.add_option("--span", span, "how long a turn takes, in ms")
+    app.add_option("--span", span, "length of a turn, in ms")
         ->check(CLI::Range(10, 60'000))
         ->capture_default_str();
     app.add_option("--placement", how.where,
                    "where server and clients run: anywhere, split (different CPUs) or same (one CPU); "
-                   "by default what suits the row")
+                   "by default as the row sets it")
         ->check(CLI::IsMember({"anywhere", "split", "same"}));
-    app.add_flag("--json", how.json, "for machines");
-    app.add_flag("--list", list, "the rows");
+    app.add_flag("--json", how.json, "print JSON");
+    app.add_flag("--list", list, "list the rows");
     CLI11_PARSE(app, argc, argv);
     how.span = milliseconds{span};
     if (against == "peers") how.plans = &peer_rows();

@@ -63,7 +63,7 @@ std::string_view raw_connection::ask() {
     send(to_send);
     to_send.clear();
     const auto reply = read();
-    if (reply.starts_with('-')) throw std::runtime_error("the server says " + std::string{reply});
+    if (reply.starts_with('-')) throw std::runtime_error("the server replied " + std::string{reply});
     return reply;
 }
 

@@ -1,5 +1,5 @@
-// The least a client can do: a blocking socket, commands formatted by hand, replies found by their length.
-// What the floors are made of.
+// The minimal client of the floors: a blocking socket, commands formatted by hand, replies found by their
+// length.
 #pragma once
 
 #include "backends/redis/scripts.hpp"
@@ -17,9 +17,9 @@ class raw_connection {
     explicit raw_connection(std::uint16_t port);
 
     void send(std::string_view bytes);
-    // Blocks until a whole reply is there. Valid until the next call.
+    // Blocks until a whole reply has arrived. It is valid until the next call.
     std::string_view read();
-    // read(), but an empty text if nothing comes in time.
+    // Like read(), but returns an empty text if no reply comes in time.
     std::string_view read_for(int timeout_ms);
     // Sends what `to_send` holds, and reads one reply.
     std::string_view ask();
@@ -41,7 +41,7 @@ class raw_connection {
   private:
     test::unique_fd fd_;
     std::string inbox_;
-    std::size_t used_ = 0;  // of inbox_, by the reply that was handed out last
+    std::size_t used_ = 0;  // bytes of inbox_ in the last reply returned
 };
 
 }  // namespace holdfast::bench

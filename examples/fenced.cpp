@@ -1,4 +1,4 @@
-// Fences: how a resource refuses a writer whose lease ended without its noticing.
+// Fences: how a resource refuses a writer that did not notice the end of its lease.
 #include <holdfast/holdfast.hpp>
 
 #include <cstdint>

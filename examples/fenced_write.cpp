@@ -17,7 +17,7 @@ class storage {
     storage(const char* host, int port) : c_(redisConnect(host, port), &redisFree) {}
 
     //[fenced_write
-    // True: written. False: somebody with a newer fence has been here.
+    // True: written. False: a writer with a newer fence came first.
     bool write(std::string_view balance, holdfast::fence by) {
         const auto script = std::string{holdfast::redis_fenced_set};
         const auto fence = holdfast::to_text(by);

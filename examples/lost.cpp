@@ -1,4 +1,4 @@
-// Being told that a lease was lost, and listening to what happens to locks.
+// How a program learns that a lease was lost, and receives the events of locks.
 #include <holdfast/holdfast.hpp>
 
 #include <atomic>

@@ -26,7 +26,7 @@ using asio::ip::tcp;
 using namespace std::chrono_literals;
 
 //[serve
-// One server of all that share the Redis sells an item at a time.
+// Only one of the servers that share the Redis sells an item at a time.
 asio::awaitable<std::string> sell(const std::string& item, holdfast::client& locks) {
     holdfast::mutex stock{locks, "stock:" + item};
     holdfast::lease held = co_await holdfast::async_try_acquire_for(stock, 2s, use_awaitable);
@@ -61,7 +61,7 @@ asio::awaitable<void> listen(std::uint16_t port, holdfast::client& locks) {
     std::cout << "listening on 127.0.0.1:" << acceptor.local_endpoint().port() << std::endl;
     for (;;) {
         auto [failed, socket] = co_await acceptor.async_accept(asio::as_tuple(use_awaitable));
-        if (failed) {  // mostly no descriptors left: connections that end make room
+        if (failed) {  // usually no descriptors are left: connections that end free some
             std::cerr << "accept: " << failed.message() << '\n';
             asio::steady_timer pause{executor, 100ms};
             co_await pause.async_wait(use_awaitable);
@@ -72,7 +72,7 @@ asio::awaitable<void> listen(std::uint16_t port, holdfast::client& locks) {
                 if (why) std::rethrow_exception(why);
             } catch (const boost::system::system_error& e) {
                 if (e.code() != asio::error::eof) std::cerr << e.what() << '\n';
-            } catch (const holdfast::error& e) {  // a name that is none
+            } catch (const holdfast::error& e) {  // an invalid lock name
                 std::cerr << e.what() << '\n';
             }
         });

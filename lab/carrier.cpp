@@ -28,7 +28,7 @@ using cli::unique_fd;
 struct pair {
     unique_fd process;
     unique_fd server;
-    bool asked = false;  // for something whose answer is to get lost
+    bool asked = false;  // the reply to its command will be dropped
     bool over = false;
 };
 
@@ -49,7 +49,7 @@ unique_fd made_socket() {
     return made;
 }
 
-// What is there to be read. Empty: the other side is gone.
+// The bytes that have arrived. Empty: the peer is gone.
 std::string read_from(const unique_fd& from) {
     std::array<char, 65536> bytes;
     const auto got = ::recv(from.get(), bytes.data(), bytes.size(), 0);
@@ -68,17 +68,17 @@ bool write_to(const unique_fd& to, std::string_view bytes) {
 class carrier {
   public:
     carrier(const std::string& from, const std::string& to, const std::string& key)
-        : server_(address_of(to)), named_(fmt::format("\r\n{}\r\n", key)), door_(made_socket()) {
+        : server_(address_of(to)), key_word_(fmt::format("\r\n{}\r\n", key)), listener_(made_socket()) {
         const auto here = address_of(from);
         ::unlink(from.c_str());
-        if (::bind(door_.get(), reinterpret_cast<const sockaddr*>(&here), sizeof here) != 0) fail(from);
-        if (::listen(door_.get(), SOMAXCONN) != 0) fail(from);
+        if (::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&here), sizeof here) != 0) fail(from);
+        if (::listen(listener_.get(), SOMAXCONN) != 0) fail(from);
     }
 
-    // Returns when there are no more orders.
+    // Returns when standard input ends.
     void run() {
         while (true) {
-            std::vector<pollfd> sources{{STDIN_FILENO, POLLIN, 0}, {door_.get(), POLLIN, 0}};
+            std::vector<pollfd> sources{{STDIN_FILENO, POLLIN, 0}, {listener_.get(), POLLIN, 0}};
             for (const auto& one : pairs_) {
                 sources.push_back({one.process.get(), POLLIN, 0});
                 sources.push_back({one.server.get(), POLLIN, 0});
@@ -99,7 +99,7 @@ class carrier {
     bool obey() {
         std::string order;
         if (!std::getline(std::cin, order)) return false;
-        loses_ = true;
+        loses_next_ = true;
         say("loses");
         return true;
     }
@@ -110,7 +110,7 @@ class carrier {
     }
 
     void accept() {
-        pair one{unique_fd{::accept4(door_.get(), nullptr, nullptr, SOCK_CLOEXEC)}, made_socket()};
+        pair one{unique_fd{::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)}, made_socket()};
         if (!one.process) return;
         const auto* const to = reinterpret_cast<const sockaddr*>(&server_);
         if (::connect(one.server.get(), to, sizeof server_) == 0) pairs_.push_back(std::move(one));
@@ -118,14 +118,14 @@ class carrier {
 
     void from_process(pair& one) const {
         const auto bytes = read_from(one.process);
-        if (loses_ && bytes.find(named_) != bytes.npos) one.asked = true;
+        if (loses_next_ && bytes.find(key_word_) != bytes.npos) one.asked = true;
         one.over = bytes.empty() || !write_to(one.server, bytes);
     }
 
     void from_server(pair& one) {
         const auto bytes = read_from(one.server);
-        if (one.asked && loses_ && !bytes.starts_with('-')) {
-            loses_ = false;
+        if (one.asked && loses_next_ && !bytes.starts_with('-')) {
+            loses_next_ = false;
             one.over = true;
             say("lost");
             return;
@@ -135,10 +135,10 @@ class carrier {
     }
 
     sockaddr_un server_;
-    std::string named_;
-    unique_fd door_;
+    std::string key_word_;
+    unique_fd listener_;
     std::list<pair> pairs_;
-    bool loses_ = false;
+    bool loses_next_ = false;
 };
 
 }  // namespace

@@ -1,12 +1,12 @@
-// Carries what a process and its server say to each other, and can lose an answer on the way.
+// A proxy between a process and its server that can lose a reply.
 #pragma once
 
 namespace holdfast::lab {
 
-// The process that does it. Three lines on standard input: the socket to listen on, the one of the server,
-// the key. Then "lose": the next command with this key gets to the server, and its answer does not come back;
-// the connection breaks. (A refusal does come back: a script that the server did not know has done nothing.)
-// A line tells that the carrier is ready, that it has the order, and that an answer got lost.
+// Runs the proxy. It reads three lines from standard input: the socket to listen on, the socket of the
+// server, the key. After "lose", the next command with this key reaches the server, its reply is dropped, and
+// the connection breaks. (An error reply is not dropped: a script that the server did not know has done
+// nothing.) It prints a line when it is ready, when it has the order, and when a reply was lost.
 int carry();
 
 }  // namespace holdfast::lab

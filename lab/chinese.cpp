@@ -1,4 +1,4 @@
-// What the lab says beside its rungs, in Chinese: schemes, director, processes, page.
+// The lab's Chinese texts without its rungs: schemes, director, processes, page.
 #include "lab/chinese.hpp"
 
 #include <array>
@@ -9,26 +9,26 @@ namespace holdfast::lab {
 namespace {
 
 constexpr auto of_the_rest = std::to_array<translation>({
-    // The schemes, in a line each.
+    // The schemes, a line each.
     {"SETNX; DEL", "SETNX；DEL"},
     {"SETNX, PEXPIRE; DEL", "SETNX，PEXPIRE；DEL"},
     {"SET NX PX, the same value for all; DEL", "SET NX PX，所有人的值相同；DEL"},
-    {"SET NX PX, a value of one's own; GET, DEL", "SET NX PX，各用自己的唯一值；GET，DEL"},
-    {"SET NX PX, a value of one's own; compare and delete in Lua",
+    {"SET NX PX, a value per owner; GET, DEL", "SET NX PX，各用自己的唯一值；GET，DEL"},
+    {"SET NX PX, a value per owner; compare and delete in Lua",
      "SET NX PX，各用自己的唯一值；用 Lua 比较并删除"},
     {"\"owner:count\", command by command", "\"owner:count\"，逐条命令执行"},
     {"\"owner:count\", in Lua", "\"owner:count\"，用 Lua 执行"},
     {"a hash of owner and count, in Lua; a watchdog", "用 Hash 记录持有者和重入次数，用 Lua 执行；有看门狗"},
     {"SET NX PX on every one of several servers", "在多台服务器的每一台上 SET NX PX"},
-    {"SET NX PX on more than half, without looking at the clock", "在半数以上的服务器上 SET NX PX，不看时钟"},
+    {"SET NX PX on more than half, without a check of the clock", "在半数以上的服务器上 SET NX PX，不看时钟"},
     {"SET NX PX on more than half, within the TTL", "在半数以上的服务器上 SET NX PX，且耗时小于 TTL"},
-    {"Redlock on nodes that bear the mark of a member", "RedLock（红锁），节点须带有成员标记"},
+    {"Redlock on nodes marked as members", "RedLock（红锁），节点须带有成员标记"},
     {"Redlock with a fence", "RedLock（红锁）加 fencing token"},
     {"SET NX PX; without Redis a lock in the process", "SET NX PX；Redis 不可用时降级为本地锁"},
     {"SET NX PX; without Redis a row in a table", "SET NX PX；Redis 不可用时降级为表中的一行"},
     {"INSERT ... ON CONFLICT DO UPDATE", "INSERT ... ON CONFLICT DO UPDATE"},
     {"the upsert of table, then SELECT owner", "table 的 upsert，再 SELECT owner"},
-    {"an upsert by the clock of the database, which writes nothing unless it takes",
+    {"an upsert by the database's clock, which writes only if it takes the lock",
      "按数据库时钟的 upsert，没有拿到锁就什么也不写"},
     {"no lock: it fails", "不是锁：总是失败"},
     {"holdfast::mutex", "holdfast::mutex"},
@@ -43,7 +43,7 @@ constexpr auto of_the_rest = std::to_array<translation>({
     {"is killed (SIGKILL)", "被杀死（SIGKILL）"},
     {"stands still (SIGSTOP)", "停住（SIGSTOP）"},
     {"goes on (SIGCONT)", "恢复运行（SIGCONT）"},
-    {"is killed by the signal {}", "被信号 {} 杀死"},
+    {"is killed by signal {}", "被信号 {} 杀死"},
     {"ends with code {}", "退出，退出码 {}"},
     {"node {} is killed (SIGKILL)", "节点 {} 被杀死（SIGKILL）"},
     {"node {} is killed, and started again without its data", "节点 {} 被杀死，重启后数据丢失"},
@@ -51,23 +51,23 @@ constexpr auto of_the_rest = std::to_array<translation>({
     {"the replica is sent REPLICAOF 127.0.0.1 1, where nobody listens",
      "让从节点执行 REPLICAOF 127.0.0.1 1，而那里没有人监听"},
     {"the master is killed (SIGKILL)", "主节点被杀死（SIGKILL）"},
-    {"an answer of the server got lost on its way to A", "服务器的一个应答在送往 A 的途中丢失"},
+    {"a reply of the server got lost on its way to A", "服务器的一个应答在送往 A 的途中丢失"},
 
-    // What the processes say.
+    // The processes.
     {"a message came", "收到一条消息"},
     {"its subscription is broken: {}", "它的订阅连接断开：{}"},
     {"no message came in time", "没有及时收到消息"},
     {"gives up: {}", "放弃：{}"},
     {"sees that its lease has ended, and does not write", "发现租约已经结束，不写入"},
     {"writes to the resource", "写入资源"},
-    {"is refused by the resource: a newer fence was there", "被资源拒绝：已经有更新的 fencing token"},
+    {"is refused by the resource: a newer fence came first", "被资源拒绝：更新的 fencing token 已经先到"},
     {"release(): released", "release()：released（已释放）"},
     {"release(): already_lost", "release()：already_lost（早已失去）"},
-    {"cannot reach Redis, and takes a lock of its own process", "连不上 Redis，改用自己进程的本地锁"},
-    {"cannot reach Redis, and turns to the table", "连不上 Redis，改用表"},
-    {"is told that no replica has the lock, and does not have it either",
-     "得知没有从节点拥有这把锁，于是自己也不持有它"},
-    {"gets no answer of most servers in time", "没有及时得到多数服务器的应答"},
+    {"cannot reach Redis, and takes a lock of its process", "连不上 Redis，改用自己进程的本地锁"},
+    {"cannot reach Redis, and uses the table", "连不上 Redis，改用表"},
+    {"gets not_replicated: no replica has the lock, so it does not hold it",
+     "得到 not_replicated：没有从节点拥有这把锁，所以它不持有锁"},
+    {"gets no reply from most servers in time", "没有及时得到多数服务器的应答"},
 
     // The page and the terminal.
     {"holdfast lab", "holdfast 实验室"},
@@ -118,7 +118,7 @@ constexpr auto of_the_rest = std::to_array<translation>({
     {"from \"{}\"", "出自“{}”"},
     {"Rungs", "各级方案"},
 
-    // The table of all plays, what stands below it, and the last line.
+    // The table of all plays, the lines below it, and the last line.
     {"rung", "级别"},
     {"schedule", "时序"},
     {"scheme", "方案"},
@@ -131,31 +131,31 @@ constexpr auto of_the_rest = std::to_array<translation>({
      "已中断；实验室的进程已结束，它的文件已删除"},
     {"written: {}", "已写入：{}"},
 
-    // Why a play did not come to its end.
-    {"it never came in time: the key was gone already", "始终没有赶上：key 已经不在了"},
-    {"it never came in time: this needs a longer TTL", "始终没有赶上：这里需要更长的 TTL"},
-    {"it never came in time: the machine stood still", "始终没有赶上：机器停顿了一段时间"},
-    {"it never came in time: the key ended too early", "始终没有赶上：key 过早到期"},
-    {"it never came in time: the key ended before its owner stood still",
-     "始终没有赶上：key 在持有者停住之前就到期了"},
-    {"it never came in time: {} lost the key too early", "始终没有赶上：{} 过早失去了 key"},
-    {"the key of {} does not come to its end", "{} 的 key 一直没有到期"},
+    // Why a play did not finish.
+    {"too slow with every TTL: the key was gone already", "无论 TTL 多长都太慢：key 已经不在了"},
+    {"too slow with every TTL: this needs a longer TTL", "无论 TTL 多长都太慢：这里需要更长的 TTL"},
+    {"too slow with every TTL: the machine stood still", "无论 TTL 多长都太慢：机器停顿了一段时间"},
+    {"too slow with every TTL: the key expired too early", "无论 TTL 多长都太慢：key 过早到期"},
+    {"too slow with every TTL: the key expired before its owner stood still",
+     "无论 TTL 多长都太慢：key 在持有者停住之前就到期了"},
+    {"too slow with every TTL: {} lost the key too early", "无论 TTL 多长都太慢：{} 过早失去了 key"},
+    {"the key of {} does not expire", "{} 的 key 一直没有到期"},
     {"process {} of {} does not answer", "进程 {}（{}）没有响应"},
     {"process {} ended", "进程 {} 已经退出"},
-    {"process {} stands at {}", "进程 {} 停在 {}"},
+    {"process {} stopped at {}", "进程 {} 停在 {}"},
     {"process {} did not write", "进程 {} 没有写入"},
-    {"{} has no Redis to do this to", "{} 没有可供这样操作的 Redis"},
+    {"{} has no Redis for this step", "{} 没有可供这一步使用的 Redis"},
     {"nobody subscribes", "没有人订阅"},
-    {"B got the lock beside A", "A 持有锁的同时，B 也拿到了锁"},
-    {"B stands at {}", "B 停在 {}"},
+    {"B got the lock while A held it", "A 持有锁的同时，B 也拿到了锁"},
+    {"B stopped at {}", "B 停在 {}"},
     {"A failed", "A 失败了"},
     {"the replica does not find its master", "从节点找不到它的主节点"},
-    {"what carries the commands says nothing", "转发命令的进程没有响应"},
+    {"the proxy for the commands does not answer", "转发命令的进程没有响应"},
 
     {"Made by holdfast {}.", "由 holdfast {} 生成。"},
     {"Played {} times, as predicted {} times.", "演示 {} 次，其中 {} 次符合预期。"},
 
-    // Last: any text that begins so would match it.
+    // Last: it matches any text that begins so.
     {"node {}", "节点 {}"},
 });
 

@@ -1,4 +1,4 @@
-// The table of chinese(), see language.hpp, in two parts.
+// The part of the table of chinese() (language.hpp) that is in lab/chinese_rungs.cpp.
 #pragma once
 
 #include "lab/language.hpp"

@@ -1,5 +1,5 @@
-// Not part of the command: a library of its own, loaded before the C library (LD_PRELOAD) into a process
-// whose clock is to be wrong. It adds what stands in a file to what the system's clock says.
+// Not part of the command: a separate library, loaded before the C library (LD_PRELOAD) into a process whose
+// clock should be wrong. It adds the offset in a file to the system's clock.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -44,7 +44,7 @@ extern "C" std::time_t time(std::time_t* out) noexcept {
     return now;
 }
 
-// The C library's way to the kernel, and so C++'s system_clock. All other clocks stay right.
+// C++'s system_clock calls this, too. All other clocks stay right.
 extern "C" int clock_gettime(clockid_t which, timespec* t) noexcept {
     if (which == CLOCK_REALTIME || which == CLOCK_REALTIME_COARSE) {
         const auto now = now_us();

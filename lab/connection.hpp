@@ -1,4 +1,4 @@
-// A connection to Redis as the articles' programs have one: send words, get the reply.
+// A connection to Redis like that of the articles' programs: send words, get the reply.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ class reply {
 
     // The key, or the field, does not exist.
     [[nodiscard]] bool nil() const noexcept { return nil_; }
-    // What a status or a string says; of a number its digits.
+    // The text of a status or a string, or the digits of a number.
     [[nodiscard]] const std::string& text() const noexcept { return text_; }
     [[nodiscard]] std::int64_t number() const noexcept { return number_; }
     [[nodiscard]] const std::vector<reply>& items() const noexcept { return items_; }
@@ -46,28 +46,27 @@ using words = std::vector<std::string>;
 [[nodiscard]] inline std::string word(std::chrono::milliseconds d) { return std::to_string(d.count()); }
 [[nodiscard]] inline std::string word(std::integral auto number) { return std::to_string(number); }
 
-// The text is what the server, or the system, says.
+// what() is the message of the server or of the system.
 class command_failed : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;
 };
 
-// Nobody knows whether the server did what it was asked.
+// It is unknown whether the server ran the command.
 class connection_broken : public command_failed {
   public:
     using command_failed::command_failed;
 };
 
-// Thread safety: none. Everything throws command_failed if the server refuses, connection_broken if it cannot
-// be reached or says no more.
+// Thread safety: none. All functions throw command_failed if the server refuses, connection_broken if it
+// cannot be reached or stops replying.
 class connection {
   public:
     explicit connection(const std::string& socket, const std::string& password = {});
 
     reply send(const words& command);
 
-    // Waits so long for something that the server says of itself, such as a message of a channel. False: it
-    // said nothing.
+    // Waits at most this long for pushed data, such as a message of a channel. False: none came.
     bool receive(std::chrono::milliseconds at_most);
 
   private:

@@ -9,13 +9,13 @@ namespace holdfast::lab {
 
 namespace {
 
-// Another process writes for moments only.
+// Another process holds the database only briefly.
 constexpr int patience_ms = 20'000;
 
 struct finish {
     void operator()(sqlite3_stmt* s) const noexcept { ::sqlite3_finalize(s); }
 };
-struct give_back {
+struct free_text {
     void operator()(char* text) const noexcept { ::sqlite3_free(text); }
 };
 
@@ -59,7 +59,7 @@ sql_answer database::run(const std::string& statement, const std::vector<std::st
                             static_cast<int>(values[i].size()), SQLITE_TRANSIENT);
     }
     sql_answer answer;
-    const std::unique_ptr<char, give_back> sent{::sqlite3_expanded_sql(raw)};
+    const std::unique_ptr<char, free_text> sent{::sqlite3_expanded_sql(raw)};
     answer.sent = in_one_line(sent ? sent.get() : statement);
     int code = ::sqlite3_step(raw);
     if (code == SQLITE_ROW) {

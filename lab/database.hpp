@@ -11,8 +11,8 @@ struct sqlite3;
 namespace holdfast::lab {
 
 struct sql_answer {
-    int rows = 0;                      // that were written
-    std::vector<std::string> columns;  // of the first row that was read; empty: there was none
+    int rows = 0;                      // the rows written
+    std::vector<std::string> columns;  // of the first row read; empty: no row
     std::string sent;                  // the statement with its values
 };
 
@@ -21,7 +21,7 @@ class sql_failed : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// Each statement is a transaction of its own. Thread safety: none. Everything throws sql_failed.
+// Each statement is its own transaction. Thread safety: none. All functions throw sql_failed.
 class database {
   public:
     explicit database(const std::string& file);

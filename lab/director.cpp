@@ -23,7 +23,7 @@ namespace {
 std::string how_it_ended(int status) {
     if (WIFSIGNALED(status)) {
         const auto* const name = ::sigabbrev_np(WTERMSIG(status));
-        return fmt::format("is killed by the signal {}", name != nullptr ? name : "?");
+        return fmt::format("is killed by signal {}", name != nullptr ? name : "?");
     }
     return fmt::format("ends with code {}", WEXITSTATUS(status));
 }
@@ -40,19 +40,19 @@ director::director(const surroundings& around, std::string scheme, std::chrono::
       made_(scheme_, ttl) {
     resource_.send({"FLUSHALL"});
     mark(resource_);
-    use({.socket = around.socket, .truth = std::make_unique<redis_keeper>(around.socket)}, "key");
+    add_node({.socket = around.socket, .truth = std::make_unique<redis_keeper>(around.socket)}, "key");
     allow_all();
     free_memory();
-    if (where_ == kept::in_table) leave_places();
+    if (where_ == kept::in_table) clear_nodes();
     if (where_ == kept::in_table || where_ == kept::on_server_or_in_table) {
         table_ = (around_.folder.path() / "locks.db").string();
         std::filesystem::remove(table_);
-        use({.socket = {}, .truth = std::make_unique<table_keeper>(table_)}, "row");
+        add_node({.socket = {}, .truth = std::make_unique<table_keeper>(table_)}, "row");
     }
 }
 
-process& director::start(const std::string& name, const peculiarities& how) {
-    part told{
+process& director::start(const std::string& name, const process_options& how) {
+    part own{
         .name = name,
         .scheme = scheme_,
         .folder = {},
@@ -66,8 +66,8 @@ process& director::start(const std::string& name, const peculiarities& how) {
         .nested = how.nested,
         .stack = how.stack,
         .clock_ahead = how.clock_ahead};
-    lay_ways(told, how);
-    auto& made = processes_.emplace_back(*this, told, how);
+    make_network(own, how);
+    auto& made = processes_.emplace_back(*this, own, how);
     wait_for(made);
     return made;
 }
@@ -116,8 +116,8 @@ void director::wait_until_gone() {
     const auto limit = boot_clock::now() + 2 * ttl_ + answer_limit;
     while (look(), is_kept()) {
         if (boot_clock::now() > limit)
-            throw play_broken(fmt::format("the key of {} does not come to its end", scheme_));
-        listen(look_gap);
+            throw play_broken(fmt::format("the key of {} does not expire", scheme_));
+        read_reports(look_gap);
     }
 }
 
@@ -126,7 +126,7 @@ bool director::wait_beyond_ttl() {
     while (look(), is_kept()) {
         if (boot_clock::now() > end) return false;
         const auto before = boot_clock::now();
-        listen(look_gap);
+        read_reports(look_gap);
         // The thread that renews did not run either.
         if (boot_clock::now() - before > ttl_ / 4) throw too_slow("the machine stood still");
     }
@@ -134,7 +134,7 @@ bool director::wait_beyond_ttl() {
 }
 
 void director::must_be_before(boot_clock::time_point end) const {
-    if (boot_clock::now() >= end) throw too_slow("the key ended too early");
+    if (boot_clock::now() >= end) throw too_slow("the key expired too early");
 }
 
 void director::must_be_owned_by(const process& who) {
@@ -144,15 +144,15 @@ void director::must_be_owned_by(const process& who) {
 std::string director::resource() { return resource_.send({"GET", "resource"}).text(); }
 
 bool director::stops_at(std::string_view point) const {
-    // Its source is here, so it need not say so twice.
+    // The scheme's source shows its stop points.
     return find_scheme(scheme_)->source.find(fmt::format("stop(\"{}\")", point)) != std::string_view::npos;
 }
 
-// --- what happens ------------------------------------------------------------------------------------------
+// --- reports and keys --------------------------------------------------------------------------------------
 
 record director::finish() {
     look();
-    listen(std::chrono::milliseconds{0});
+    read_reports(std::chrono::milliseconds{0});
     const auto end = since_start(boot_clock::now());
     processes_.clear();
     return made_.finish(end);
@@ -163,25 +163,25 @@ std::string director::wait_for(process& one) {
     while (one.stands_at_.empty() && !one.ended_) {
         if (boot_clock::now() > limit)
             throw play_broken(fmt::format("process {} of {} does not answer", one.name_, scheme_));
-        listen(std::chrono::milliseconds{100});
+        read_reports(std::chrono::milliseconds{100});
     }
     return one.ended_ ? std::string{point::ended} : one.stands_at_;
 }
 
-void director::listen(std::chrono::milliseconds at_most) {
+void director::read_reports(std::chrono::milliseconds at_most) {
     std::vector<pollfd> sources{{around_.signals.fd(), POLLIN, 0}};
     for (const auto& one : processes_) sources.push_back({one.ended_ ? -1 : one.child_.fd(), POLLIN, 0});
     ::poll(sources.data(), sources.size(), static_cast<int>(at_most.count()));
     cli::stage::obey(around_.signals);
     for (auto& one : processes_) {
-        if (!one.ended_) hear(one);
+        if (!one.ended_) read_reports_of(one);
     }
 }
 
-void director::hear(process& from) {
-    while (const auto line = from.child_.next_line()) take(from, report_from(*line));
+void director::read_reports_of(process& from) {
+    while (const auto line = from.child_.next_line()) record_report(from, report_from(*line));
     if (!from.child_.silent()) return;
-    from.child_.wait_until_stopped();  // its output is closed by its end, which is a moment away at most
+    from.child_.wait_until_stopped();  // its output closes when it ends, at most a moment from now
     const auto status = from.child_.status();
     if (!status) return;
     from.ended_ = true;
@@ -189,7 +189,7 @@ void director::hear(process& from) {
     made_.dies(from.name_, since_start(boot_clock::now()));
 }
 
-void director::take(process& from, const report& seen) {
+void director::record_report(process& from, const report& seen) {
     const auto at = since_start(seen.at);
     const auto note = [&](event_kind kind) {
         made_.note({.at = at, .kind = kind, .who = from.name_, .text = seen.text, .reply = seen.reply});
@@ -222,7 +222,7 @@ void director::take(process& from, const report& seen) {
 void director::settle(const process& who) {
     const auto limit = boot_clock::now() + ttl_ / 4;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-        while (nodes_[i].truth && !is_settled(i, who) && boot_clock::now() < limit) listen(look_gap);
+        while (nodes_[i].truth && !is_settled(i, who) && boot_clock::now() < limit) read_reports(look_gap);
     }
 }
 
@@ -243,7 +243,7 @@ void director::look(std::optional<boot_clock::time_point> changed) {
 }
 
 std::string director::owner_of(const std::string& identity) const {
-    // An owner that says its name. Two processes may have the same one, which is a flaw of its own.
+    // Processes that the key names. Two may have the same name, which is a flaw of its own.
     std::vector<const process*> named;
     std::vector<const process*> under_way;
     for (const auto& one : processes_) {
@@ -257,10 +257,10 @@ std::string director::owner_of(const std::string& identity) const {
 void director::look_at(std::size_t number, std::optional<boot_clock::time_point> changed) {
     auto& one = nodes_[number];
     const auto before = boot_clock::now();
-    const auto seen = one.truth ? one.truth->look(key) : keeping{};  // nobody: it is dead
+    const auto seen = one.truth ? one.truth->look(key) : keeping{};  // nobody: the server is dead
     const auto after = boot_clock::now();
     if (seen.identity.empty()) {
-        // The server dates the end better than we, who looked later.
+        // The server's TTL dates the end better than our look, which came later.
         const auto gone = changed.value_or(after);
         made_.owned_by(number, "", since_start(one.ends ? std::min(gone, *one.ends) : gone));
         one.ends.reset();
@@ -269,7 +269,7 @@ void director::look_at(std::size_t number, std::optional<boot_clock::time_point>
     }
     if (seen.identity != one.identity) {
         const auto who = owner_of(seen.identity);
-        if (who.empty()) return;  // whoever took it has not told so yet
+        if (who.empty()) return;  // the new owner has not reported yet
         made_.owned_by(number, who, since_start(changed.value_or(before)));
         one.identity = seen.identity;
     }

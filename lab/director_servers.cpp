@@ -1,4 +1,4 @@
-// What the director does to servers and to the ways to them.
+// What the director does to servers and to the paths to them.
 #include "lab/director.hpp"
 
 #include "base/random.hpp"
@@ -18,14 +18,14 @@
 
 namespace holdfast::lab {
 
-void director::use(node made, const std::string& name) {
+void director::add_node(node made, const std::string& name) {
     nodes_.push_back(std::move(made));
     made_.add_place(name);
 }
 
 connection& director::to(node& server) {
     auto* const redis = dynamic_cast<redis_keeper*>(server.truth.get());
-    if (redis == nullptr) throw play_broken(fmt::format("{} has no Redis to do this to", scheme_));
+    if (redis == nullptr) throw play_broken(fmt::format("{} has no Redis for this step", scheme_));
     return redis->link();
 }
 
@@ -53,7 +53,7 @@ void director::must_listen() {
     const auto limit = boot_clock::now() + answer_limit / 3;
     while (to(nodes_.front()).send({"PUBSUB", "CHANNELS"}).items().empty()) {
         if (boot_clock::now() > limit) throw play_broken("nobody subscribes");
-        listen(look_gap);
+        read_reports(look_gap);
     }
 }
 
@@ -77,14 +77,14 @@ void director::start_server(node& into, const cli::stage::server_options& how) {
     mark(to(into));
 }
 
-void director::leave_places() {
+void director::clear_nodes() {
     nodes_.clear();
     made_.clear_places();
 }
 
 void director::use_masters(int number) {
     if (where_ == kept::in_table) return;
-    leave_places();
+    clear_nodes();
     if (where_ != kept::on_many) number = 1;
     for (int i = 1; i <= number; ++i) {
         const auto name = fmt::format("node{}", i);
@@ -93,7 +93,7 @@ void director::use_masters(int number) {
         start_server(made,
                      {.name = name, .environment = made.clock->environment(), .signals = &around_.signals});
         made.clock->step(servers_age);
-        use(std::move(made), number > 1 ? fmt::format("node {}", i) : "key");
+        add_node(std::move(made), number > 1 ? fmt::format("node {}", i) : "key");
     }
 }
 
@@ -130,18 +130,18 @@ void director::step_clock(int server, std::chrono::seconds by) {
 }
 
 void director::use_master_and_replica() {
-    leave_places();
+    clear_nodes();
     password_ = base::client_id::make().hex();
     node master;
     start_server(master,
                  {.name = "master", .password = password_, .listens = true, .signals = &around_.signals});
     const auto port = master.server->port();
-    use(std::move(master), where_ == kept::on_many ? "node 1" : "key");
+    add_node(std::move(master), where_ == kept::on_many ? "node 1" : "key");
     for (int i = 2; i <= 3 && where_ == kept::on_many; ++i) {
         node other;
         start_server(other,
                      {.name = fmt::format("node{}", i), .password = password_, .signals = &around_.signals});
-        use(std::move(other), fmt::format("node {}", i));
+        add_node(std::move(other), fmt::format("node {}", i));
     }
     replica_ = std::make_unique<cli::stage::private_server>(
         around_.folder, cli::stage::server_options{.name = "replica",
@@ -153,7 +153,7 @@ void director::use_master_and_replica() {
     const auto limit = boot_clock::now() + answer_limit;
     while (!(to_replica.send({"ROLE"}).items().at(3) == "connected")) {
         if (boot_clock::now() > limit) throw std::runtime_error("the replica does not find its master");
-        listen(look_gap);
+        read_reports(look_gap);
     }
 }
 
@@ -174,7 +174,7 @@ void director::fail_over() {
     look();
 }
 
-void director::lay_ways(part& of, const peculiarities& how) {
+void director::make_network(part& of, const process_options& how) {
     namespace fs = std::filesystem;
     const auto own = around_.folder.path() / ("of " + of.name);
     fs::remove_all(own);
@@ -221,19 +221,19 @@ void director::lose_next_answer() {
 
 void director::must_have_lost_it() {
     wait_for_carrier();
-    remark("an answer of the server got lost on its way to A");
+    remark("a reply of the server got lost on its way to A");
 }
 
 void director::wait_for_carrier() {
     const auto limit = boot_clock::now() + answer_limit;
     while (!carrier_->next_line()) {
         if (carrier_->silent() || boot_clock::now() > limit)
-            throw std::runtime_error("what carries the commands says nothing");
-        listen(look_gap);
+            throw std::runtime_error("the proxy for the commands does not answer");
+        read_reports(look_gap);
     }
 }
 
-// By an administrator, for the one scheme that wants to see it.
+// As an administrator does, for redlock_member, the only scheme that checks it.
 void director::mark(connection& server) { server.send({"SET", "member", "yes"}); }
 
 }  // namespace holdfast::lab

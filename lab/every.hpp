@@ -1,4 +1,4 @@
-// A thread that does the same thing again and again, as a watchdog does.
+// A thread that calls a function at intervals, as a watchdog does.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace holdfast::lab {
 
-// Begins one gap after it was made; ends when destroyed, or when `what` says false or throws.
+// First calls one gap after construction; ends when destroyed, or when `what` returns false or throws.
 class every {
   public:
     every(std::chrono::milliseconds gap, std::function<bool()> what)

@@ -9,8 +9,8 @@
 
 namespace holdfast::lab {
 
-// A library that stands before the C library in that process and adds to what the system's clock says. Only
-// the clock of the wall is meant; time that is measured (CLOCK_MONOTONIC and the like) stays right.
+// A library that is loaded before the C library in that process and adds an offset to the wall clock. Other
+// clocks (CLOCK_MONOTONIC and the like) stay right.
 class false_clock {
   public:
     // Its files have this name in the folder. Throws std::system_error.
@@ -19,13 +19,13 @@ class false_clock {
     false_clock& operator=(const false_clock&) = delete;
     ~false_clock();
 
-    // What the process must find in its environment: NAME=VALUE.
+    // Variables for the environment of the process: NAME=VALUE.
     [[nodiscard]] std::vector<std::string> environment() const;
-    // From now on it is so much further ahead.
+    // Moves the clock forward by this much.
     void step(std::chrono::microseconds by);
 
   private:
-    int library_ = -1;  // in memory: a folder may not allow programs in it
+    int library_ = -1;  // in memory: a folder may forbid executable files
     std::filesystem::path offset_;
     void* shared_ = nullptr;  // the offset, mapped by the process too
 };

@@ -6,11 +6,11 @@ keeping redis_keeper::look(const std::string& key) {
     keeping seen;
     const auto type = link_.send({"TYPE", key}).text();
     if (type == "string") seen.identity = link_.send({"GET", key}).text();
-    // The fields and not their values: a count may change late, the owner does not.
+    // The fields and not their values: a count may change later, the owner does not.
     if (type == "hash") seen.identity = link_.send({"HKEYS", key}).shown();
     const auto left = link_.send({"PTTL", key}).number();
     if (left >= 0) seen.left = std::chrono::milliseconds{left};
-    if (left == -2) seen.identity.clear();  // it ended between these questions
+    if (left == -2) seen.identity.clear();  // it expired between these commands
     return seen;
 }
 

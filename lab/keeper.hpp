@@ -1,4 +1,4 @@
-// Where a lock is kept, read by the director: the truth.
+// A place where a lock is kept, as the director reads it: the truth.
 #pragma once
 
 #include "lab/connection.hpp"
@@ -11,8 +11,8 @@
 namespace holdfast::lab {
 
 struct keeping {
-    std::string identity;                             // of the owner, as it stands there; empty: nobody
-    std::optional<std::chrono::milliseconds> left{};  // until it ends by itself; empty: never
+    std::string identity;                             // the owner as stored; empty: nobody
+    std::optional<std::chrono::milliseconds> left{};  // until it expires; empty: never
 };
 
 class keeper {
@@ -37,7 +37,7 @@ class redis_keeper final : public keeper {
     connection link_;
 };
 
-// A row of the table distributed_lock, which the constructor makes.
+// A row of the table distributed_lock, which the constructor creates.
 class table_keeper final : public keeper {
   public:
     explicit table_keeper(const std::string& file);

@@ -6,7 +6,7 @@
 namespace holdfast::lab {
 
 [[nodiscard]] std::span<const rung> ladder();
-// nullptr if there is none of this name.
+// nullptr if no rung has this name.
 [[nodiscard]] const rung* find_rung(std::string_view name);
 
 }  // namespace holdfast::lab

@@ -9,20 +9,20 @@ namespace holdfast::lab {
 
 namespace {
 
-constexpr std::string_view hole = "{}";
+constexpr std::string_view placeholder = "{}";
 
-// A pattern, cut at its holes.
+// A pattern, cut at its placeholders.
 std::vector<std::string_view> pieces_of(std::string_view pattern) {
     std::vector<std::string_view> pieces;
-    for (auto at = pattern.find(hole); at != pattern.npos; at = pattern.find(hole)) {
+    for (auto at = pattern.find(placeholder); at != pattern.npos; at = pattern.find(placeholder)) {
         pieces.push_back(pattern.substr(0, at));
-        pattern.remove_prefix(at + hole.size());
+        pattern.remove_prefix(at + placeholder.size());
     }
     pieces.push_back(pattern);
     return pieces;
 }
 
-// What stands in the holes of the pattern; empty: the text is another.
+// The parts of the text at the placeholders; empty: the text does not match.
 std::optional<std::vector<std::string_view>> matched(std::string_view text, std::string_view pattern) {
     const auto pieces = pieces_of(pattern);
     if (pieces.size() == 1)
@@ -31,7 +31,7 @@ std::optional<std::vector<std::string_view>> matched(std::string_view text, std:
     text.remove_prefix(pieces.front().size());
     std::vector<std::string_view> found;
     for (auto piece = std::next(pieces.begin()); piece != pieces.end(); ++piece) {
-        // The last one ends the text; the others stand where they are met first.
+        // The last piece ends the text; each other piece matches where it first occurs.
         const bool last = std::next(piece) == pieces.end();
         if (last && !text.ends_with(*piece)) return {};
         const auto end = last ? text.size() - piece->size() : text.find(*piece);

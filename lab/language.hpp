@@ -1,5 +1,5 @@
-// What the lab says, in the languages it speaks. The texts stand in English where they belong: in rungs,
-// schemes and the director. A translation has a table of its own, by the English text.
+// The lab's texts in its languages. Rungs, schemes and the director contain them in English. A translation is
+// a table whose keys are the English texts.
 #pragma once
 
 #include <span>
@@ -19,7 +19,7 @@ struct translation {
 // lab/chinese.cpp, lab/chinese_rungs.cpp.
 [[nodiscard]] std::span<const translation> chinese();
 
-// English itself if nobody has translated the text.
+// The English text if it has no translation.
 [[nodiscard]] std::string in(language to, std::string_view english);
 [[nodiscard]] bool is_translated(language to, std::string_view english);
 

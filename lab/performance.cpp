@@ -26,19 +26,19 @@ namespace holdfast::lab {
 
 namespace {
 
-// A script stands in the scheme's source; here it would hide the rest.
+// The scheme's source shows the script; here it would hide the rest.
 std::string for_people(const std::string& word) {
     if (word.find('\n') != word.npos) return "<script>";
     return word.find(' ') == word.npos ? word : '"' + word + '"';
 }
 
-// The director is gone, or wants no more of this process.
+// The director is gone, or has no more orders.
 struct over {};
 
-class stage_hand final : public performer {
+class reporting_performer final : public performer {
   public:
-    explicit stage_hand(part told)
-        : part_(std::move(told)), servers_(part_.sockets.size()), resource_(part_.resource) {}
+    explicit reporting_performer(part own)
+        : part_(std::move(own)), servers_(part_.sockets.size()), resource_(part_.resource) {}
 
     const part& own_part() const override { return part_; }
 
@@ -66,9 +66,9 @@ class stage_hand final : public performer {
     sql_answer ask_table(const std::string& statement, const std::vector<std::string>& values) override {
         if (!table_) table_.emplace(part_.table);
         auto answer = table_->run(statement, values);
-        last_answer_ = tell_command(answer.sent, answer.columns.empty()
-                                                     ? fmt::format("rows: {}", answer.rows)
-                                                     : fmt::format("{}", fmt::join(answer.columns, ", ")));
+        last_answer_ = report_command(answer.sent, answer.columns.empty()
+                                                       ? fmt::format("rows: {}", answer.rows)
+                                                       : fmt::format("{}", fmt::join(answer.columns, ", ")));
         return answer;
     }
 
@@ -82,7 +82,7 @@ class stage_hand final : public performer {
         try {
             if (subscription_ && subscription_->receive(at_most)) return say("a message came");
         } catch (const command_failed& why) {
-            // Its library subscribes anew; a message that was on its way meanwhile is lost.
+            // A real library subscribes again; a message sent meanwhile is lost.
             subscription_.reset();
             say(fmt::format("its subscription is broken: {}", why.what()));
         }
@@ -94,25 +94,25 @@ class stage_hand final : public performer {
         const bool passes = at != target_ && (point::is_common(target_) || !point::is_common(at)) &&
                             at != point::ready && at != point::done && at != point::failed;
         if (passes) return;
-        tell({.what = report::kind::stop, .at = boot_clock::now(), .text = std::string{at}});
+        write_report({.what = report::kind::stop, .at = boot_clock::now(), .text = std::string{at}});
         constexpr std::string_view order = "run ";
         std::string line;
         if (!std::getline(std::cin, line) || !line.starts_with(order)) throw over{};
         target_ = line.substr(order.size());
-        last_answer_ = boot_clock::now();  // what it does next it knows from now on
+        last_answer_ = boot_clock::now();  // its next belief begins no earlier
     }
 
     void say(const std::string& text) override {
-        tell({.what = report::kind::says, .at = boot_clock::now(), .text = text});
+        write_report({.what = report::kind::says, .at = boot_clock::now(), .text = text});
     }
 
-    void tell(const report& seen) {
+    void write_report(const report& seen) {
         const std::lock_guard hold{out_};  // the watchdog of a scheme reports too
         fmt::print("{}\n", to_line(seen));
         std::fflush(stdout);
     }
 
-    // When it last heard from a server that has the lock, or of its silence.
+    // When a server that has the lock last replied, or failed to.
     [[nodiscard]] std::optional<boot_clock::time_point> last_answer() const { return last_answer_; }
 
   private:
@@ -121,7 +121,7 @@ class stage_hand final : public performer {
         return *link;
     }
 
-    // Which server, where there are several.
+    // The server's number, if there are several.
     std::string place_of(std::size_t server) const {
         return servers_.size() > 1 ? fmt::format("{}: ", server + 1) : "";
     }
@@ -134,20 +134,20 @@ class stage_hand final : public performer {
         for (std::size_t i = 0; i < command.size(); ++i) text += (i > 0 ? " " : "") + for_people(command[i]);
         try {
             auto answer = how();
-            const auto at = tell_command(text, answer.shown(), what);
+            const auto at = report_command(text, answer.shown(), what);
             if (answered != nullptr) *answered = at;
             return answer;
         } catch (const command_failed& why) {
-            const auto at = tell_command(text, why.what(), what);
+            const auto at = report_command(text, why.what(), what);
             if (answered != nullptr) *answered = at;
             throw;
         }
     }
 
-    boot_clock::time_point tell_command(const std::string& text, const std::string& answer,
-                                        report::kind what = report::kind::command) {
+    boot_clock::time_point report_command(const std::string& text, const std::string& answer,
+                                          report::kind what = report::kind::command) {
         const auto now = boot_clock::now();
-        tell({.what = what, .at = now, .text = text, .reply = answer});
+        write_report({.what = what, .at = now, .text = text, .reply = answer});
         return now;
     }
 
@@ -165,15 +165,15 @@ class stage_hand final : public performer {
 // The same for every scheme.
 class performance {
   public:
-    performance(stage_hand& by, scheme& how) : by_(by), how_(how) {}
+    performance(reporting_performer& by, scheme& how) : by_(by), how_(how) {}
 
     void run() {
         by_.stop(point::ready);
         try {
             how_.lock();
-            // A scheme that knows when its lock ends is a library, whose commands are not seen here.
+            // A scheme that knows when its lock ends is a library; its commands are not visible here.
             const bool seen = by_.last_answer() && !how_.holds_until();
-            tell_belief(report::kind::believes, seen ? *by_.last_answer() : boot_clock::now());
+            report_belief(report::kind::believes, seen ? *by_.last_answer() : boot_clock::now());
             by_.stop(point::in_cs);
             if (by_.own_part().nested) enter_again();
             work();
@@ -204,26 +204,26 @@ class performance {
         }
         by_.stop("before_write");
         by_.say(how_.write() ? "writes to the resource"
-                             : "is refused by the resource: a newer fence was there");
+                             : "is refused by the resource: a newer fence came first");
     }
 
     // The belief ends before the first command of unlock().
     void leave() {
         if (std::exchange(left_, true)) return;
-        tell_belief(report::kind::believes_no_more, boot_clock::now());
+        report_belief(report::kind::believes_no_more, boot_clock::now());
     }
 
-    void tell_belief(report::kind what, boot_clock::time_point at) {
-        by_.tell({.what = what, .at = at, .text = {}, .reply = {}, .until = how_.holds_until()});
+    void report_belief(report::kind what, boot_clock::time_point at) {
+        by_.write_report({.what = what, .at = at, .text = {}, .reply = {}, .until = how_.holds_until()});
     }
 
-    stage_hand& by_;
+    reporting_performer& by_;
     scheme& how_;
     bool left_ = false;
 };
 
-// The kernel asks at every growth of the stack how far it may grow, so this holds at once. And a process that
-// is to die of it need not leave a core.
+// The kernel checks this limit whenever the stack grows, so it holds at once. A process that dies of it on
+// purpose leaves no core.
 void limit_stack(std::size_t bytes) {
     rlimit limit{};
     ::getrlimit(RLIMIT_STACK, &limit);
@@ -238,13 +238,13 @@ void limit_stack(std::size_t bytes) {
 int perform() {
     std::string line;
     if (!std::getline(std::cin, line)) return 0;
-    auto told_first = part_from(line);
-    std::filesystem::current_path(told_first.folder);
-    stage_hand hand{std::move(told_first)};
-    const auto& told = hand.own_part();
-    if (told.stack != 0) limit_stack(told.stack);
-    const auto* const how = find_scheme(told.scheme);
-    if (how == nullptr) throw std::invalid_argument(fmt::format("there is no scheme {}", told.scheme));
+    auto given = part_from(line);
+    std::filesystem::current_path(given.folder);
+    reporting_performer hand{std::move(given)};
+    const auto& own = hand.own_part();
+    if (own.stack != 0) limit_stack(own.stack);
+    const auto* const how = find_scheme(own.scheme);
+    if (how == nullptr) throw std::invalid_argument(fmt::format("there is no scheme {}", own.scheme));
     const auto made = how->make(hand);
     try {
         performance{hand, *made}.run();

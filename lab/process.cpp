@@ -1,4 +1,4 @@
-// The director's hold on one process.
+// How the director controls one process.
 #include "lab/director.hpp"
 #include "lab/protocol.hpp"
 
@@ -8,13 +8,13 @@
 
 namespace holdfast::lab {
 
-process::process(director& by, const part& told, const peculiarities& how)
+process::process(director& by, const part& own, const process_options& how)
     : by_(by),
-      name_(told.name),
+      name_(own.name),
       child_("/proc/self/exe", {"holdfast", "lab", "--perform"}, cli::stage::helper::talk::lines),
-      owner_(told.owner),
+      owner_(own.owner),
       cut_off_from_(how.cut_off_from) {
-    child_.say(to_line(told));
+    child_.say(to_line(own));
 }
 
 void process::go(std::string_view to) {
@@ -33,7 +33,7 @@ std::string process::arrive() {
 
 void process::broken(std::string_view at) const {
     throw play_broken(at == point::ended ? fmt::format("process {} ended", name_)
-                                         : fmt::format("process {} stands at {}", name_, at));
+                                         : fmt::format("process {} stopped at {}", name_, at));
 }
 
 void process::enters() {
@@ -75,7 +75,7 @@ void process::pause() {
     // It may have renewed its key until now.
     const bool kept = by_.is_kept();
     by_.look();
-    if (kept && !by_.is_kept()) throw too_slow("the key ended before its owner stood still");
+    if (kept && !by_.is_kept()) throw too_slow("the key expired before its owner stood still");
     by_.fault(*this, "stands still (SIGSTOP)");
     by_.made_.stands_still(name_, by_.since_start(boot_clock::now()));
 }

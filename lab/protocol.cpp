@@ -20,37 +20,37 @@ std::string dumped(const json& value) { return value.dump(-1, ' ', false, json::
 
 }  // namespace
 
-std::string to_line(const part& told) {
-    return dumped({{"name", told.name},
-                   {"scheme", told.scheme},
-                   {"folder", told.folder},
-                   {"sockets", told.sockets},
-                   {"password", told.password},
-                   {"table", told.table},
-                   {"resource", told.resource},
-                   {"key", told.key},
-                   {"owner", told.owner},
-                   {"ttl", told.ttl.count()},
-                   {"nested", told.nested},
-                   {"stack", told.stack},
-                   {"clock_ahead", told.clock_ahead.count()}});
+std::string to_line(const part& p) {
+    return dumped({{"name", p.name},
+                   {"scheme", p.scheme},
+                   {"folder", p.folder},
+                   {"sockets", p.sockets},
+                   {"password", p.password},
+                   {"table", p.table},
+                   {"resource", p.resource},
+                   {"key", p.key},
+                   {"owner", p.owner},
+                   {"ttl", p.ttl.count()},
+                   {"nested", p.nested},
+                   {"stack", p.stack},
+                   {"clock_ahead", p.clock_ahead.count()}});
 }
 
 part part_from(const std::string& line) {
-    const auto told = json::parse(line);
-    return {.name = told.at("name"),
-            .scheme = told.at("scheme"),
-            .folder = told.at("folder"),
-            .sockets = told.at("sockets"),
-            .password = told.at("password"),
-            .table = told.at("table"),
-            .resource = told.at("resource"),
-            .key = told.at("key"),
-            .owner = told.at("owner"),
-            .ttl = std::chrono::milliseconds{told.at("ttl").get<std::int64_t>()},
-            .nested = told.at("nested"),
-            .stack = told.at("stack"),
-            .clock_ahead = std::chrono::milliseconds{told.at("clock_ahead").get<std::int64_t>()}};
+    const auto fields = json::parse(line);
+    return {.name = fields.at("name"),
+            .scheme = fields.at("scheme"),
+            .folder = fields.at("folder"),
+            .sockets = fields.at("sockets"),
+            .password = fields.at("password"),
+            .table = fields.at("table"),
+            .resource = fields.at("resource"),
+            .key = fields.at("key"),
+            .owner = fields.at("owner"),
+            .ttl = std::chrono::milliseconds{fields.at("ttl").get<std::int64_t>()},
+            .nested = fields.at("nested"),
+            .stack = fields.at("stack"),
+            .clock_ahead = std::chrono::milliseconds{fields.at("clock_ahead").get<std::int64_t>()}};
 }
 
 std::string to_line(const report& seen) {
@@ -60,12 +60,12 @@ std::string to_line(const report& seen) {
 }
 
 report report_from(const std::string& line) {
-    const auto told = json::parse(line);
-    report seen{.what = told.at("what").get<report::kind>(),
-                .at = time_of(told.at("at")),
-                .text = told.at("text"),
-                .reply = told.at("reply")};
-    if (told.contains("until")) seen.until = time_of(told["until"]);
+    const auto fields = json::parse(line);
+    report seen{.what = fields.at("what").get<report::kind>(),
+                .at = time_of(fields.at("at")),
+                .text = fields.at("text"),
+                .reply = fields.at("reply")};
+    if (fields.contains("until")) seen.until = time_of(fields["until"]);
     return seen;
 }
 

@@ -1,4 +1,4 @@
-// What the director and its processes say to each other: lines of JSON, one report or order each.
+// The messages between the director and its processes: one report or order a line.
 #pragma once
 
 #include "lab/scheme.hpp"
@@ -11,16 +11,16 @@
 
 namespace holdfast::lab {
 
-// The points at which every scheme stands still. A process that is to run to a point that its scheme does not
-// have (gold has no before_expire) stops at the next of these.
+// The points at which every scheme stops. A process that runs to a point that its scheme does not have (gold
+// has no before_expire) stops at the next of these.
 namespace point {
 inline constexpr std::string_view ready = "ready";    // connected, nothing sent yet
 inline constexpr std::string_view in_cs = "in_cs";    // it has the lock
 inline constexpr std::string_view nested = "nested";  // it has the lock a second time
-inline constexpr std::string_view done = "done";      // it gave the lock back
+inline constexpr std::string_view done = "done";      // it released the lock
 inline constexpr std::string_view failed = "failed";  // the server refused something, and its part is over
 inline constexpr std::string_view before_retry = "before_retry";  // it was refused, and will ask again
-inline constexpr std::string_view ended = "ended";                // the process is no more
+inline constexpr std::string_view ended = "ended";                // the process has ended
 
 [[nodiscard]] constexpr bool is_common(std::string_view p) { return p == in_cs || p == nested || p == done; }
 }  // namespace point
@@ -40,12 +40,12 @@ struct report {
     boot_clock::time_point at;
     std::string text;                               // the point, the command, the sentence
     std::string reply;                              // to a command
-    std::optional<boot_clock::time_point> until{};  // believes_no_more: what the scheme knows of its lease
+    std::optional<boot_clock::time_point> until{};  // believes_no_more: the deadline, if the scheme knows it
 };
 
-[[nodiscard]] std::string to_line(const part& told);
+[[nodiscard]] std::string to_line(const part& p);
 [[nodiscard]] part part_from(const std::string& line);
-[[nodiscard]] std::string to_line(const report& seen);
+[[nodiscard]] std::string to_line(const report& r);
 [[nodiscard]] report report_from(const std::string& line);
 
 }  // namespace holdfast::lab

@@ -103,7 +103,7 @@ record recorder::finish(instant at) {
     std::ranges::stable_sort(made_.events, {}, &event::at);
     std::vector<event> merged;
     for (auto& next : made_.events) {
-        // A client that tries again and again alternates between a command and a stop point.
+        // A client that retries alternates between a command and a stop point.
         const auto n = merged.size();
         if (n > 0 && same(merged[n - 1], next)) {
             merged[n - 1].times += next.times;

@@ -11,14 +11,15 @@
 
 namespace holdfast::lab {
 
-// Since the schedule began. All processes read the same clock (boot_clock), so their times can be compared.
+// Time since the schedule began. All processes read the same clock (boot_clock), so their times can be
+// compared.
 using instant = std::chrono::nanoseconds;
 
 enum class event_kind {
     step,     // the director says what comes next; `who` is empty
     command,  // a process, or the director when `who` is empty, sent it and got the reply
-    stop,     // a process stands at a stop point
-    says,     // a process, or the director when `who` is empty, tells what it sees
+    stop,     // a process stopped at a stop point
+    says,     // a process, or the director when `who` is empty, reports what it sees
     fault,    // what the director did to a process: killed, stopped, cut off
 };
 
@@ -28,7 +29,7 @@ struct event {
     std::string who;
     std::string text;
     std::string reply;  // of a command
-    int times = 1;      // the same again and again is one event
+    int times = 1;      // repeated events are merged into one
 };
 
 struct span {
@@ -39,7 +40,7 @@ struct span {
     friend bool operator==(const span&, const span&) = default;
 };
 
-// Where the lock is kept, and whose it was there.
+// A place where the lock is kept, and its owners there.
 struct place {
     std::string name;
     std::vector<span> owners;
@@ -57,7 +58,7 @@ struct record {
     instant end{};
 };
 
-// Two processes that believed to hold the same lock, and when.
+// Two processes that both believed they held the lock, and when.
 struct overlap {
     std::string first, second;
     instant from{};
@@ -66,44 +67,44 @@ struct overlap {
     friend bool operator==(const overlap&, const overlap&) = default;
 };
 [[nodiscard]] std::vector<overlap> overlaps(const record& of);
-// Whether these two did, in either order.
+// Whether these two overlapped, in either order.
 [[nodiscard]] bool overlapped(const record& of, std::string_view one, std::string_view other);
 
-// Makes a record of what is reported, in whatever order the reports of different processes arrive.
+// Makes a record from reports; those of different processes may arrive in any order.
 class recorder {
   public:
     recorder(std::string scheme, std::chrono::milliseconds ttl);
 
     void note(event seen);
 
-    // From here on `who` believes to hold the lock.
+    // `who` believes from `at` on that it holds the lock.
     void believes(const std::string& who, instant at);
-    // It does no longer; of a holder that knows when its lease ends, not beyond `until`.
+    // The belief ends at `at`, or at `until` if the holder knows that its lease ends earlier.
     void believes_no_more(const std::string& who, instant at, std::optional<instant> until = {});
     [[nodiscard]] bool believing(const std::string& who) const { return believing_.contains(who); }
 
-    // It wants the lock and does not get it, until it believes to have it, or wants it no longer.
+    // It waits for the lock, until it believes it has the lock or stops waiting.
     void waits(const std::string& who, instant at) { waiting_.try_emplace(who, at); }
     void waits_no_more(const std::string& who, instant at) { end(waiting_, who, at, made_.waits); }
 
-    // Its process stands still, and moves again.
+    // Its process stands still, and runs again.
     void stands_still(const std::string& who, instant at) { still_.try_emplace(who, at); }
     void moves_again(const std::string& who, instant at) { end(still_, who, at, made_.stills); }
 
-    // Its process is no more.
+    // Its process has ended.
     void dies(const std::string& who, instant at);
 
-    // One more place; the first has the number 0.
+    // Adds a place; the first has the number 0.
     void add_place(const std::string& name);
-    // Of those nothing was kept yet.
+    // Only while nothing is kept in them.
     void clear_places();
-    // Whose the key is there from here on; empty: it is gone.
+    // `who` owns the key there from `at` on; empty: the key is gone.
     void owned_by(std::size_t place, const std::string& who, instant at);
     // The owner of more than half of the places; empty if there is none.
     [[nodiscard]] std::string owner() const;
     [[nodiscard]] const std::string& owner_at(std::size_t place) const { return owners_.at(place).who; }
 
-    // Nothing more comes. What still goes on ends here.
+    // Ends the record, and every span that is still open.
     [[nodiscard]] record finish(instant at);
 
   private:

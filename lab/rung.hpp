@@ -8,27 +8,27 @@ namespace holdfast::lab {
 
 class director;
 
-// A flaw, and the order of steps that makes it happen. The same steps are played on the scheme that has the
-// flaw, on the one that cures it, and on holdfast.
+// A flaw, and the steps that make it happen. The same steps are played on the scheme that has the flaw, on
+// the one that cures it, and on holdfast.
 struct schedule {
     std::string_view name;
     std::string_view flaw;      // in a sentence without a full stop
     bool (*play)(director& d);  // true: the flaw was seen
 
     std::string_view flawed;  // a scheme
-    std::string_view why;     // it goes wrong: sentences
-    std::string_view cure;    // another; empty: none of the articles has one
+    std::string_view why;     // why it goes wrong, in sentences
+    std::string_view cure;    // another scheme; empty: no article has one
     std::string_view why_cured;
     std::string_view ours;  // holdfast's scheme; empty: none of its locks can help here
     std::string_view why_ours;
-    // What a lease assumes is broken: only a fence helps, and two leases may be valid at once.
+    // The schedule breaks what leases assume: only a fence helps, and two leases may be valid at once.
     bool leases_may_overlap = false;
 };
 
 struct rung {
     std::string_view name;
     std::string_view line;     // what the scheme does, in a line
-    std::string_view article;  // which teaches it
+    std::string_view article;  // that teaches it
     std::span<const schedule> schedules;
 };
 

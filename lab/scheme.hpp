@@ -1,5 +1,5 @@
 // A way to lock with Redis, as one of the articles teaches it. Each scheme is one file in lab/schemes; the
-// files are shown as they are, so nothing stands in them but the scheme.
+// lab shows these files unchanged, so they contain only the scheme.
 #pragma once
 
 #include "lab/connection.hpp"
@@ -21,19 +21,19 @@ namespace holdfast::lab {
 struct part {
     std::string name;  // "A"
     std::string scheme;
-    std::string folder;                // where it works: what of the network it sees
+    std::string folder;                // its working directory, with the sockets that it sees
     std::vector<std::string> sockets;  // of the servers that have the lock, in the folder
-    std::string password;              // for them; empty: they ask for none
+    std::string password;              // of these servers; empty: none
     std::string table;                 // file of the database that has the table of locks
-    std::string resource;              // socket of the server that has what the lock protects
+    std::string resource;              // socket of the server that has the protected resource
     std::string key;                   // the lock
-    std::string owner;                 // what this process calls itself in the value of the key
+    std::string owner;                 // the name of this process in the value of the key
     std::chrono::milliseconds ttl{};
     bool nested = false;                      // takes the lock a second time while it holds it
-    std::size_t stack = 0;                    // in bytes; 0: as it is
-    std::chrono::milliseconds clock_ahead{};  // the clock of its machine is wrong by so much
+    std::size_t stack = 0;                    // in bytes; 0: unchanged
+    std::chrono::milliseconds clock_ahead{};  // the error of its machine's clock
 
-    // The servers for a client of holdfast: the same words for all processes, wherever each of them works.
+    // The servers for a holdfast client: the same text for all processes, whatever their working directory.
     [[nodiscard]] std::vector<std::string> urls() const {
         std::vector<std::string> all;
         for (const auto& socket : sockets)
@@ -53,21 +53,21 @@ class performer {
     virtual ~performer() = default;
 
     [[nodiscard]] virtual const part& own_part() const = 0;
-    // To one of the servers; the first has the number 0.
+    // Sends to one of the servers; the first has the number 0.
     virtual reply send(std::size_t server, const words& command) = 0;
-    // To the first, on a connection of its own, for a thread of its own.
+    // Sends to the first, on a separate connection, for another thread.
     virtual reply send_aside(const words& command) = 0;
     virtual reply send_to_resource(const words& command) = 0;
     virtual sql_answer ask_table(const std::string& statement, const std::vector<std::string>& values) = 0;
     // Subscribes at the first server.
     virtual void listen_to(const std::string& channel) = 0;
-    // Blocks until a message comes, or so long.
+    // Blocks until a message comes, at most this long.
     virtual void wait_for_message(std::chrono::milliseconds at_most) = 0;
     virtual void stop(std::string_view point) = 0;
     virtual void say(const std::string& text) = 0;
 };
 
-// lock() returns when the process believes to hold the lock. What the server refuses ends the process's part,
+// lock() returns when the process believes that it holds the lock. A refused command ends the process's part,
 // as an exception would end the article's method.
 class scheme {
   public:
@@ -79,13 +79,12 @@ class scheme {
 
     virtual void lock() = 0;
     virtual void unlock() = 0;
-    // An exception leaves the scope in which the lock was taken. The articles' programs have nothing there
-    // that would give it back.
+    // An exception leaves the scope in which the lock was taken. The articles' programs release nothing then.
     virtual void unwind() {}
 
-    // How long it may believe to hold the lock, if the scheme can tell.
+    // When its hold ends at the latest, if the scheme knows.
     [[nodiscard]] virtual std::optional<boot_clock::time_point> holds_until() const { return {}; }
-    // Writes to what the lock protects; false if that refused.
+    // Writes to the protected resource; false if the resource refused.
     virtual bool write() {
         send_to_resource("SET", "resource", "written by " + own_part().name);
         return true;
@@ -115,7 +114,7 @@ class scheme {
     void listen_to(const std::string& channel) { by_.listen_to(channel); }
     void wait_for_message(std::chrono::milliseconds at_most) { by_.wait_for_message(at_most); }
     [[nodiscard]] std::size_t servers() const { return own_part().sockets.size(); }
-    // What the clock of its machine says, since 1970.
+    // The time since 1970 by its machine's clock.
     [[nodiscard]] std::chrono::milliseconds system_time() const {
         return std::chrono::duration_cast<std::chrono::milliseconds>(
                    std::chrono::system_clock::now().time_since_epoch()) +

@@ -31,7 +31,7 @@ class axis {
                 edges_.try_emplace(one.to, one.who);
             }
         }
-        // What happened before the first step belongs to it, and each step has a unit at least.
+        // What happened before the first step belongs to it, and each step has at least one unit.
         edges_.erase(edges_.begin(), edges_.find(first));
         edges_[std::max(of.end, last_step + instant{1})] = {};
         leave_together();
@@ -48,7 +48,7 @@ class axis {
     }
 
   private:
-    // An owner that loses several places one after the other, with nothing between: which goes first is luck.
+    // When an owner loses several places in a row, with nothing between, their order is chance.
     void leave_together() {
         for (auto one = edges_.begin(); std::next(one) != edges_.end();) {
             const bool same = !one->second.empty() && one->second == std::next(one)->second;
@@ -56,7 +56,7 @@ class axis {
         }
     }
 
-    std::map<instant, std::string> edges_;  // and who loses a place then, if nothing else happens
+    std::map<instant, std::string> edges_;  // and the owner that loses a place then, if nothing else happens
     std::vector<instant> moments_;
 };
 

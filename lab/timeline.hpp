@@ -23,7 +23,7 @@ struct column {
 struct stretch {
     std::size_t from = 0;  // in units: [from, to)
     std::size_t to = 0;
-    std::string who;      // believes to hold the lock; or owns the key
+    std::string who;      // believes it holds the lock, or owns the key
     bool beside = false;  // while another believes it too
 
     friend bool operator==(const stretch&, const stretch&) = default;

@@ -13,8 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Long enough for a process to do what it has to within it, and short enough for a person to wait for its
-// end.
+// Long enough for a process to do its work within it, and short enough for a person to wait for its end.
 constexpr auto first_ttl = 300ms;
 constexpr auto longest_ttl = 20s;
 
@@ -41,7 +40,7 @@ outcome play(const schedule& what, const std::string& scheme, role as, const sur
             result.broken.clear();
             return result;
         } catch (const too_slow& why) {  // the next TTL is longer
-            result.broken = fmt::format("it never came in time: {}", why.what());
+            result.broken = fmt::format("too slow with every TTL: {}", why.what());
         } catch (const cli::stage::interrupted&) {
             throw;
         } catch (const cli::stage::no_server&) {

@@ -14,9 +14,9 @@ namespace holdfast::lab {
 enum class role {
     flawed,  // the flaw must be seen
     cure,    // it must not
-    ours,  // it must not, and no two processes may believe to hold the lock at once (unless the schedule says
+    ours,  // it must not, and no two processes may both believe they hold the lock (unless the schedule says
            // so)
-    any,   // somebody wanted to see it: nothing is predicted
+    any,   // the user asked for it: nothing is predicted
 };
 
 struct outcome {
@@ -25,13 +25,13 @@ struct outcome {
     bool flaw_seen = false;
     record seen;
     bool may_overlap = false;
-    std::string broken{};  // why the schedule did not come to its end; nothing is shown then
+    std::string broken{};  // why the schedule did not finish; it proves nothing then
 
     [[nodiscard]] bool as_predicted() const;
 };
 
-// Plays it once. A machine that is too slow for the TTL gets longer ones. Throws stage::interrupted and
-// stage::no_server; whatever else goes wrong is told as `broken`.
+// Plays it once; a machine that is too slow for the TTL plays it again with longer ones. Throws
+// stage::interrupted and stage::no_server; any other failure is reported in `broken`.
 [[nodiscard]] outcome play(const schedule& what, const std::string& scheme, role as,
                            const surroundings& around);
 

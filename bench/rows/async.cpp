@@ -1,4 +1,4 @@
-// Acquisitions that no thread waits for: many in flight, and what each of them takes of memory.
+// Asynchronous acquisitions: many in flight, and the memory that each of them takes.
 #include "raw.hpp"
 #include "rows/rows.hpp"
 
@@ -25,7 +25,7 @@ using boost::system::error_code;
 constexpr std::size_t pipeline = 64;
 constexpr int in_flight = 128;
 
-// Acquires and releases one lock over and over, until it is told to end.
+// Acquires and releases one lock in a loop, until `over` is true.
 class chain {
   public:
     chain(client& c, asio::io_context& loop, int i) : loop_(loop), lock_(c, fmt::format("bench:{}", i)) {}
@@ -65,11 +65,11 @@ struct many_in_flight : row {
     sample pipelined(milliseconds span) {
         const auto from = steady_clock::now();
         std::uint64_t pairs = 0;
-        // What is answered is sent again at once, so that 64 are always under way.
+        // Each reply is followed by a new command at once, so that 64 are always in flight.
         const auto take = [this](std::size_t i) {
             raw.add("SET", names[i], token, "NX", "GET", "PX", "30000");
         };
-        const auto give = [this](std::size_t i) {
+        const auto leave = [this](std::size_t i) {
             raw.add_script(redis_scripts::native_leave, 2, names[i], queues[i], token, "3000",
                            "holdfast:wake:", "0", "PUBLISH");
         };
@@ -78,7 +78,7 @@ struct many_in_flight : row {
         while (steady_clock::now() - from < span) {
             for (std::size_t i = 0; i < pipeline; ++i) {
                 if (raw.read() != "$-1\r\n") throw std::runtime_error("the raw lock was held");
-                give(i);
+                leave(i);
                 if (i % 16 == 15) send();
             }
             for (std::size_t i = 0; i < pipeline; ++i) {
@@ -91,7 +91,7 @@ struct many_in_flight : row {
         const auto took = steady_clock::now() - from;
         for (std::size_t i = 0; i < pipeline; ++i) {
             (void)raw.read();
-            give(i);
+            leave(i);
         }
         send();
         for (std::size_t i = 0; i < pipeline; ++i) (void)raw.read();
@@ -163,7 +163,7 @@ struct footprint : row {
                  {"bytes of Redis, each", (used_by_server() - there) / count}}};
     }
 
-    // All of them get their turn.
+    // Every waiter gets its turn.
     sample waiting() {
         client c{{.url = server.url()}};
         client other{{.url = server.url()}};
@@ -185,10 +185,10 @@ struct footprint : row {
                               ++served;
                           }));
         }
-        // The head of each line stands in the store's queue, the others behind it.
+        // The first waiter of each lock is in the store's queue, the others wait behind it.
         const auto late = steady_clock::now() + 20s;
         while (queued() < names) {
-            if (steady_clock::now() > late) throw std::runtime_error("they do not stand in line");
+            if (steady_clock::now() > late) throw std::runtime_error("the waiters are not queued");
             std::this_thread::sleep_for(1ms);
         }
         const auto client_bytes = (allocated() - here) / count;
@@ -197,7 +197,7 @@ struct footprint : row {
         for (auto& l : block) l.release();
         loop.run();
         const auto took = std::chrono::duration<double, std::micro>(steady_clock::now() - from).count();
-        if (served != count) throw std::runtime_error("somebody was not served");
+        if (served != count) throw std::runtime_error("a waiter was not served");
         return {took / count,
                 {{"bytes of the client, each", client_bytes}, {"bytes of Redis, each", redis_bytes}}};
     }

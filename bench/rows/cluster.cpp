@@ -1,5 +1,5 @@
-// What it costs that the servers may be many: a client of a cluster beside a client of one server, both on
-// the same one, which has all slots.
+// What cluster support costs: a client of a cluster beside a client of one server, both on the same server,
+// which has all slots.
 #include "rows/pairs.hpp"
 #include "rows/rows.hpp"
 #include "support/loopback.hpp"
@@ -37,7 +37,7 @@ struct beside_single : row {
             !test::eventually(test::patience, [&] {
                 return one.command({"SET", "bench:up", "1", "PX", "1"}).text == "OK";
             }))
-            throw std::runtime_error("the server does not become a cluster");
+            throw std::runtime_error("the server did not become a cluster");
         return one;
     }
 

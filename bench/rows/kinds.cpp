@@ -1,4 +1,4 @@
-// The other kinds, one thread, no contention.
+// The other kinds of locks, one thread, no contention.
 #include "rows/pairs.hpp"
 #include "rows/rows.hpp"
 
@@ -31,11 +31,11 @@ struct each_kind : row {
             pairs("latch, set and counted down",
                   [this] {
                       if (!counted.try_set_count(1) || counted.count_down() != 0)
-                          throw std::runtime_error("the latch has another count");
+                          throw std::runtime_error("the latch has a wrong count");
                   }),
         };
     }
-    // A lease gives back when it goes.
+    // A lease releases in its destructor.
     template <class Pair>
     side pairs(const char* name, Pair pair) {
         return {name, [this, pair](milliseconds span) {

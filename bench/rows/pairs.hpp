@@ -1,4 +1,4 @@
-// Threads that take and give back, again and again, and the two round trips that this needs.
+// Threads that acquire and release in a loop, and the two round trips that this needs.
 #pragma once
 
 #include "harness.hpp"
@@ -63,7 +63,7 @@ sample together(int n, milliseconds span, Pair&& pair) {
     }
     start.arrive_and_wait();
     const auto from = std::chrono::steady_clock::now();
-    std::this_thread::sleep_for(span);  // this is the time that is measured, not a wait for something
+    std::this_thread::sleep_for(span);  // the measured time, not a wait for an event
     over = true;
     const auto took = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
     threads.clear();
@@ -91,7 +91,7 @@ class pinger {
     std::unique_ptr<redisContext, void (*)(redisContext*)> c_;
 };
 
-// What stands beside it in every row.
+// The floor of several rows.
 class two_round_trips {
   public:
     explicit two_round_trips(std::uint16_t port) : ping_(port) {}

@@ -24,7 +24,7 @@ namespace {
 
 using test::peer;
 
-// The wall clock, in ms: what processes of all languages have in common.
+// The wall clock, in ms: the clock that all languages share.
 long wall_clock_ms() {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     return std::chrono::duration_cast<milliseconds>(now).count();
@@ -57,12 +57,12 @@ std::vector<library> libraries() {
 }
 
 // Some processes of one library.
-class company {
+class peer_group {
   public:
-    company(const library& of, const redis_server& server, int processes) : of_(of) {
+    peer_group(const library& of, const redis_server& server, int processes) : of_(of) {
         for (int i = 0; i < processes; ++i) all_.push_back(of.start(server));
     }
-    // They do `verb` with so many threads each for a span; how often each did it.
+    // Every process does `verb` with this many threads for a span. Returns how often each did it.
     std::vector<std::uint64_t> work(const char* verb, const std::string& name, int threads,
                                     milliseconds span) {
         const long until = wall_clock_ms() + span.count();
@@ -85,7 +85,7 @@ double per_second(std::uint64_t n, milliseconds span) {
 // Turns of a peer need more time than ours to be as exact: some of them poll.
 constexpr milliseconds span_of(milliseconds asked) { return 4 * asked; }
 
-side for_longer_too(side of) {
+side with_peer_span(side of) {
     of.run = [run = std::move(of.run)](milliseconds span) { return run(span_of(span)); };
     return of;
 }
@@ -93,15 +93,15 @@ side for_longer_too(side of) {
 void expect_released(redis_server& server) {
     for (const auto& key : server.keys())
         if (key.starts_with("bench:") || key.starts_with("/"))
-            throw std::runtime_error("still held after all have gone: " + key);
+            throw std::runtime_error("still held after all have ended: " + key);
 }
 
 struct pairs_beside_peers : row {
     pairs_beside_peers(redis_server& on, int threads) : server(on), n(threads), c({.url = on.url()}) {
         for (const auto& l : libraries()) {
-            companies.push_back(std::make_unique<company>(l, server, 1));
-            (void)companies.back()->work("pairs", "bench:peers", n, l.warm_up);
-            sides.push_back({l.name, [this, all = companies.back().get()](milliseconds span) {
+            groups.push_back(std::make_unique<peer_group>(l, server, 1));
+            (void)groups.back()->work("pairs", "bench:peers", n, l.warm_up);
+            sides.push_back({l.name, [this, all = groups.back().get()](milliseconds span) {
                                  const auto done = all->work("pairs", "bench:peers", n, span_of(span));
                                  expect_released(server);
                                  return sample{per_second(done[0], span_of(span)), {}};
@@ -136,10 +136,10 @@ struct pairs_beside_peers : row {
     client c;
     std::vector<std::unique_ptr<mutex>> natives;
     std::vector<std::unique_ptr<recursive_mutex>> recursives;
-    std::vector<std::unique_ptr<company>> companies;
+    std::vector<std::unique_ptr<peer_group>> groups;
 };
 
-// A decimal number in a file that all processes can open by its path, and that nothing guards but the lock.
+// A decimal number in a file that all processes can open by its path, and that only the lock guards.
 class guarded_number {
   public:
     guarded_number() : guarded_number(::memfd_create("counter", 0)) {}
@@ -171,10 +171,10 @@ class guarded_number {
 struct turns_beside_peers : row {
     turns_beside_peers(redis_server& on, int processes) : server(on) {
         for (const auto& l : libraries()) {
-            companies.push_back(std::make_unique<company>(l, server, processes));
+            groups.push_back(std::make_unique<peer_group>(l, server, processes));
             number.set(0);
-            (void)companies.back()->work("turns", number.path(), 1, l.warm_up);
-            sides.push_back({l.name, [this, all = companies.back().get()](milliseconds span) {
+            (void)groups.back()->work("turns", number.path(), 1, l.warm_up);
+            sides.push_back({l.name, [this, all = groups.back().get()](milliseconds span) {
                                  return turns_of(*all, span_of(span));
                              }});
         }
@@ -184,7 +184,7 @@ struct turns_beside_peers : row {
                    {"recursive_mutex", target::kind::ratio_at_least, 1.5}};
     }
 
-    sample turns_of(company& all, milliseconds span) const {
+    sample turns_of(peer_group& all, milliseconds span) const {
         number.set(0);
         const auto done = all.work("turns", number.path(), 1, span);
         expect_released(server);
@@ -199,11 +199,11 @@ struct turns_beside_peers : row {
 
     template <class Lock>
     side ours(const char* name, int processes) {
-        auto all = for_longer_too(turns(
+        auto all = with_peer_span(turns(
             name, server, processes, holdfast_process<Lock>({.url = server.url()}, 1, [path = number.path()] {
                 // A process of a crew has no files but those it opens.
-                static const guarded_number here{path};
-                here.set(here.get() + 1);
+                static const guarded_number counter{path};
+                counter.set(counter.get() + 1);
             })));
         all.run = [this, run = std::move(all.run)](milliseconds span) {
             number.set(0);
@@ -217,7 +217,7 @@ struct turns_beside_peers : row {
 
     redis_server& server;
     guarded_number number;
-    std::vector<std::unique_ptr<company>> companies;
+    std::vector<std::unique_ptr<peer_group>> groups;
 };
 
 constexpr int many = 10'000;
@@ -253,7 +253,7 @@ struct renewal_beside_redisson : row {
                 }};
     }
 
-    // While each lock is renewed three times.
+    // Per renewal, while each lock is renewed three times.
     sample server_time_of_renewals() {
         const auto before = spent();
         const auto late = steady::now() + 30s;

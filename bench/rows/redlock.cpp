@@ -1,4 +1,4 @@
-// A lock on five servers: what the library adds to one question to all five at once.
+// A lock on five servers: what the library adds to one request to all five at once.
 #include "raw.hpp"
 #include "rows/pairs.hpp"
 #include "rows/rows.hpp"
@@ -33,7 +33,7 @@ struct on_five : row {
         : c({.url = url(first)}), plain(c, "bench:plain"), fenced(c, "bench:fenced", {.fenced = true}) {
         pings.emplace_back(first.port());
         for (auto& s : others) {
-            // As the first: away from this thread, or its time would count how often it takes our CPU.
+            // Like the first, away from our CPU; else the time would count how often a server takes it.
             place(placement::split, s.pid());
             pings.emplace_back(s.port());
         }
@@ -43,7 +43,7 @@ struct on_five : row {
                  return timed_part(
                      span, [this] { ping_all(); }, [this] { ping_all(); });
              }},
-            // A lock is had with three of them, so this is the stricter floor.
+            // Three replies grant a lock, so this is the stricter floor.
             {"PING to all five, and three replies",
              [this](milliseconds span) {
                  return timed_part(

@@ -1,4 +1,4 @@
-// One client holds 100,000 locks and renews them all, as it does when its connection came back.
+// One client holds 100,000 locks and renews them all, as it does after a reconnect.
 #include "raw.hpp"
 #include "rows/rows.hpp"
 
@@ -20,7 +20,7 @@ constexpr int held_locks = 100'000;
 constexpr int depth = 1'000;
 using steady = std::chrono::steady_clock;
 
-// Another client of the server, who only wants to be answered; while it lives.
+// Another client of the server, which sends PING in a loop while it lives.
 class bystander {
   public:
     explicit bystander(std::uint16_t port)
@@ -35,7 +35,7 @@ class bystander {
                       const std::lock_guard hold{mutex_};
                       took_.push_back(std::chrono::duration<double, std::micro>(took).count());
                   }
-                  std::this_thread::sleep_for(100us);  // its pace, not a wait for something
+                  std::this_thread::sleep_for(100us);  // its pace, not a wait for an event
               }
           }) {}
 
@@ -102,7 +102,7 @@ struct many_held : row {
         const auto before = c.stats();
         bystander other{server.port()};
         up_at = 0;
-        // All are due at once when the connection is back; the time runs from there.
+        // All renewals are due at once when the connection is back; the time counts from then.
         for (const auto& id : connections_of_the_library()) {
             raw.add("CLIENT", "KILL", "ID", id);
             (void)raw.ask();
@@ -118,7 +118,7 @@ struct many_held : row {
         return result(end - steady::time_point{steady::duration{up_at.load()}}, other);
     }
 
-    // Their ids; they are the ones with a name.
+    // Their ids; only these connections have a name.
     std::vector<std::string> connections_of_the_library() {
         raw.add("CLIENT", "LIST", "TYPE", "normal");
         const std::string list{raw.ask()};

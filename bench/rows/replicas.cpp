@@ -24,7 +24,7 @@ struct confirmed : row {
         if (!test::eventually(test::patience, [&] {
                 return server.command({"WAIT", "1", "100"}).number == 1;
             }))
-            throw std::runtime_error("the replica does not come up");
+            throw std::runtime_error("the replica did not come up");
         raw.load(redis_scripts::native_leave);
         sides = {
             {"SET, WAIT and leave, blocking socket",
@@ -39,7 +39,7 @@ struct confirmed : row {
                      if (raw.ask() != ":1\r\n") throw std::runtime_error("the raw lock was not held");
                  });
              }},
-            subject("mutex, nobody asked", plain),
+            subject("mutex, no replica", plain),
             subject("mutex, one replica", copied),
             subject("mutex, fenced, one replica", fenced),
         };

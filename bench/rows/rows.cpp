@@ -9,10 +9,10 @@ const std::vector<row_plan>& all_rows() {
     static const std::vector<row_plan> rows{
         {"uncontended", "lock and unlock, one thread, against two blocking round trips", "us",
          placement::split, uncontended},
-        {"kinds", "the other kinds: take and give back, one thread, against two blocking round trips", "us",
+        {"kinds", "the other kinds: acquire and release, one thread, against two blocking round trips", "us",
          placement::split, kinds},
         {"replicas",
-         "take and give back, one thread, each grant confirmed by a replica, against the same by hand", "us",
+         "acquire and release, one thread, each grant confirmed by a replica, against the same by hand", "us",
          placement::split, replicas},
         {"cluster", "lock and unlock by a client of a cluster, against one of a single server", "us",
          placement::split, cluster},
@@ -39,11 +39,11 @@ const std::vector<row_plan>& all_rows() {
         {"redlock", "a mutex on five servers, one thread, against PING to all five", "us", placement::split,
          redlock},
         {"renewal", "100,000 held locks renewed, against plain PEXPIRE", "ms", placement::anywhere, renewal},
-        {"memory", "what a lock held and a waiter take", "us each", placement::anywhere, memory},
+        {"memory", "what a held lock and a waiter cost", "us each", placement::anywhere, memory},
         {"scale-held", "lock and unlock while the client holds others", "us", placement::split, scale_held},
-        {"scale-waiters", "one lock, waiters of one client: until the last is through", "us each",
+        {"scale-waiters", "one lock, waiters of one client: until the last is served", "us each",
          placement::anywhere, scale_waiters},
-        {"scale-clients", "one lock, clients that bid again at once", "us a turn", placement::anywhere,
+        {"scale-clients", "one lock, clients that acquire again at once", "us a turn", placement::anywhere,
          scale_clients},
     };
     return rows;

@@ -1,4 +1,4 @@
-// What a row is called and how it is set up; one function per file of this folder.
+// Functions that set up a row; the files of this folder define them.
 #pragma once
 
 #include "harness.hpp"

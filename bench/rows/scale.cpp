@@ -1,4 +1,4 @@
-// What a lock costs when there are many: held, waiting, or clients. Flat is good; the first side is the few.
+// What a lock costs with many held locks, waiters or clients. Flat is good; the first side has the fewest.
 #include "rows/rows.hpp"
 
 #include <holdfast/async.hpp>
@@ -59,7 +59,7 @@ struct beside_held : row {
             }
         }
         std::vector<lease> held;
-        client c;  // ends first, and so gives back nothing of the million: the server ends too
+        client c;  // destroyed before `held`, so that the million is not released: the server ends too
         mutex extra;
     };
     std::vector<std::unique_ptr<holder>> holders;
@@ -67,8 +67,8 @@ struct beside_held : row {
 
 // --- one lock, n waiters of one client --------------------------------------------------------------
 
-struct in_line : row {
-    explicit in_line(redis_server& server) : c({.url = server.url()}), other({.url = server.url()}) {
+struct many_waiters : row {
+    explicit many_waiters(redis_server& server) : c({.url = server.url()}), other({.url = server.url()}) {
         for (const int n : {1, 100, 10'000}) {
             sides.push_back({fmt::format("{} waiting", n), [this, n](milliseconds span) {
                                  std::uint64_t served = 0;
@@ -81,7 +81,7 @@ struct in_line : row {
                              }});
         }
     }
-    // The time until all are through.
+    // The time until all are served.
     double serve(int n) {
         auto block = mutex{other, "bench:line"}.acquire();
         mutex lock{c, "bench:line"};
@@ -96,7 +96,7 @@ struct in_line : row {
         const auto from = clock::now();
         block.release();
         loop.run();
-        if (served != n) throw std::runtime_error("somebody was not served");
+        if (served != n) throw std::runtime_error("a waiter was not served");
         return us_since(from);
     }
 
@@ -119,8 +119,8 @@ struct crowd_of_clients : row {
     }
     sample take_turns(milliseconds span) {
         asio::io_context loop;
-        std::vector<std::unique_ptr<mutex>> bidding;
-        for (auto& c : clients) bidding.push_back(std::make_unique<mutex>(*c, "bench:crowd"));
+        std::vector<std::unique_ptr<mutex>> locks;
+        for (auto& c : clients) locks.push_back(std::make_unique<mutex>(*c, "bench:crowd"));
         bool over = false;
         int inside = 0;
         std::uint64_t turns = 0;
@@ -136,7 +136,7 @@ struct crowd_of_clients : row {
                                             }));
                           }));
         };
-        for (auto& lock : bidding) turn(*lock);
+        for (auto& lock : locks) turn(*lock);
         const auto from = clock::now();
         loop.run_for(span);
         const auto took = us_since(from);
@@ -153,7 +153,7 @@ struct crowd_of_clients : row {
 }  // namespace
 
 std::unique_ptr<row> scale_held(redis_server& server) { return std::make_unique<beside_held>(server); }
-std::unique_ptr<row> scale_waiters(redis_server& server) { return std::make_unique<in_line>(server); }
+std::unique_ptr<row> scale_waiters(redis_server& server) { return std::make_unique<many_waiters>(server); }
 std::unique_ptr<row> scale_clients(redis_server& server) {
     return std::make_unique<crowd_of_clients>(server);
 }

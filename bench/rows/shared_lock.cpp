@@ -15,7 +15,7 @@ namespace {
 
 constexpr auto no_work = [] {};
 
-// What most lock libraries do: a message wakes all who wait, and all ask at once. As lean as can be.
+// What most lock libraries do: a message wakes all waiters, and all ask at once. As lean as possible.
 crew_body herd(std::uint16_t port) {
     return [port](int index, shared_page& page, const std::function<void()>& ready) {
         static constexpr redis_scripts::script release{
@@ -37,7 +37,7 @@ crew_body herd(std::uint16_t port) {
                 ++t.commands;
                 ++t.attempts;
                 if (commands.ask().starts_with('+')) break;
-                // One message ends the wait; the others that came before it say nothing new.
+                // One message ends the wait; others that have arrived by now add nothing.
                 if (messages.read_for(1'000).empty()) continue;
                 while (!messages.read_for(0).empty()) {
                 }
@@ -54,7 +54,7 @@ crew_body herd(std::uint16_t port) {
     };
 }
 
-// A semaphore of one permit, with the face of a lock.
+// A semaphore of one permit, with the interface of a lock.
 class one_permit {
   public:
     one_permit(client& on, const std::string& name) : of_(on, name + permit_suffix) {
@@ -73,8 +73,8 @@ class one_permit {
     lease mine_;
 };
 
-// So long that chance alone does not make two processes differ.
-side for_longer(side of) {
+// Long enough that two processes do not differ by chance.
+side with_longer_span(side of) {
     of.run = [run = std::move(of.run)](milliseconds span) { return run(4 * span); };
     return of;
 }
@@ -121,8 +121,9 @@ std::unique_ptr<row> recursive_turns(redis_server& server) {
         const auto until = std::chrono::steady_clock::now() + 1ms;
         while (std::chrono::steady_clock::now() < until) std::this_thread::sleep_until(until);
     };
-    auto all = for_longer(turns("recursive_mutex", server, 8,
-                                holdfast_process<recursive_mutex>(config{.url = server.url()}, 1, one_ms)));
+    auto all =
+        with_longer_span(turns("recursive_mutex", server, 8,
+                               holdfast_process<recursive_mutex>(config{.url = server.url()}, 1, one_ms)));
     return std::make_unique<rows_of_processes>(
         std::vector{std::move(all)}, std::vector<target>{{"recursive_mutex", target::kind::extra_at_least,
                                                           0.5, "least / most of a process"}});
@@ -131,8 +132,8 @@ std::unique_ptr<row> recursive_turns(redis_server& server) {
 std::unique_ptr<row> fair_turns(redis_server& server) {
     return std::make_unique<rows_of_processes>(
         std::vector{turns("herd: a message wakes all", server, 8, herd(server.port())),
-                    for_longer(turns("fair_mutex", server, 8,
-                                     holdfast_process<fair_mutex>({.url = server.url()}, 1, no_work)))},
+                    with_longer_span(turns("fair_mutex", server, 8,
+                                           holdfast_process<fair_mutex>({.url = server.url()}, 1, no_work)))},
         std::vector<target>{{"fair_mutex", target::kind::extra_at_least, 0.95, "least / most of a process"}});
 }
 

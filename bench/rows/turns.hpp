@@ -1,4 +1,4 @@
-// Processes of holdfast that take turns on one lock.
+// holdfast processes that take turns on one lock.
 #pragma once
 
 #include "crew.hpp"
@@ -21,7 +21,7 @@ inline tally counted(const client_stats& s, const client_stats& before, std::uin
     return {acquisitions, s.commands_sent - before.commands_sent, attempts(s) - attempts(before)};
 }
 
-// A process of holdfast: `threads` of it, each bidding again at once.
+// A holdfast process with `threads` threads, each acquiring again at once.
 template <class Lock, class Work, class... Options>
 crew_body holdfast_process(config settings, int threads, Work work, Options... options) {
     return [=](int, shared_page& page, const std::function<void()>& ready) {
@@ -60,7 +60,7 @@ inline side turns(std::string label, redis_server& server, int processes, crew_b
                 auto s = run_crew(processes, span, body);
                 for (const auto* key : {"bench:shared", "holdfast:p1:{bench:shared:permit}"})
                     if (server.command({"EXISTS", key}).number != 0)
-                        throw std::runtime_error("the lock is still held after all have gone");
+                        throw std::runtime_error("the lock is still held after all have ended");
                 return s;
             }};
 }

@@ -16,7 +16,7 @@ bool crash_in_cs(director& d) {
     return b_starves(d);
 }
 
-// More than the stack below has room for, whatever the compiler makes of a call.
+// More calls than the stack below can hold, however small their frames.
 constexpr int tries = 3'000;
 constexpr std::size_t small_stack = 256 * 1024;
 
@@ -28,7 +28,7 @@ bool recursive_retry(director& d) {
     d.make_key_last();
     d.step("B waits: try, sleep, try again; its stack may grow to 256 KiB");
     for (int i = 0; i < tries && !b.ended(); ++i) b.run(point::before_retry);
-    d.remark(b.ended() ? "B had no stack left" : "B still runs, and waits");
+    d.remark(b.ended() ? "B ran out of stack" : "B still runs, and waits");
     return b.ended();
 }
 
@@ -43,7 +43,7 @@ constexpr std::array bronze_schedules{
         .cure = "silver",
         .why_cured = "The key has a TTL: the server frees the lock of a dead process after that time.",
         .ours = "holdfast_mutex",
-        .why_ours = "The token is set with its TTL in one command, and renewed only while its process lives.",
+        .why_ours = "One command sets the owner token and its TTL, and renewal ends with the process.",
     },
     schedule{
         .name = "recursion",
@@ -51,21 +51,20 @@ constexpr std::array bronze_schedules{
         .play = recursive_retry,
         .flawed = "bronze",
         .why = "Each try is a call within the call before, and none returns until the lock is free. The "
-               "sleep, which the article gives as the remedy, only makes the overflow come later.",
+               "sleep, which the article gives as the remedy, only delays the overflow.",
         .cure = "silver",
-        .why_cured = "A loop tries as often as it likes on the same piece of stack.",
+        .why_cured = "A loop uses the same piece of stack for every try.",
         .ours = "holdfast_mutex",
         .why_ours =
-            "The lab asks in a loop here; lock() and acquire() do not even ask, they sleep until the lock "
-            "is passed on to them.",
+            "The lab polls in a loop here; lock() and acquire() sleep until the lock is handed off to them.",
     },
 };
 
 }  // namespace
 
 rung bronze_rung() {
-    return {"bronze", "SETNX takes the key, DEL gives it back",
-            "Five schemes of a Redis lock, part 4: bronze", bronze_schedules};
+    return {"bronze", "SETNX takes the key, DEL releases it", "Five schemes of a Redis lock, part 4: bronze",
+            bronze_schedules};
 }
 
 }  // namespace holdfast::lab

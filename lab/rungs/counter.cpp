@@ -21,14 +21,14 @@ bool stale_count(director& d) {
     d.step("B takes the lock");
     b.enters();
     const auto end = d.key_ends();
-    d.step("A goes on where it stood, and unlocks twice");
+    d.step("A goes on where it stopped, and unlocks twice");
     a.resume();
     a.run(point::done);
     return c_gets_in_beside(d, b, end);
 }
 
 bool same_id(director& d) {
-    // As Thread.currentThread().getId() is: the main thread of every JVM is number 1.
+    // As from Thread.currentThread().getId(): the main thread of every JVM is number 1.
     auto& a = d.start("A", {.owner = "1"});
     auto& b = d.start("B", {.owner = "1"});
     d.step("A takes the lock, on its thread number 1");
@@ -44,13 +44,13 @@ constexpr std::array counter_schedules{
         .flaw = "a count is written over somebody else's lock",
         .play = stale_count,
         .flawed = "counter",
-        .why = "GET said that A was the owner; when A wrote its new count, the key was B's. SET XX asks "
-               "whether the key exists and not whose it is. A then unlocked what it had stolen, and C came "
-               "in beside B.",
+        .why =
+            "GET said that A was the owner; when A wrote its new count, the key was B's. SET XX checks that "
+            "the key exists, not whose it is. A then released the stolen lock, and C got it while B worked.",
         .cure = "counter_lua",
         .why_cured = "Each operation is one script. A's unlocks find B's name and do nothing.",
         .ours = "holdfast_recursive",
-        .why_ours = "Scripts as well; and the lease of A had ended before B's could begin.",
+        .why_ours = "It uses scripts, too, and A's lease had ended before B's could begin.",
     },
     schedule{
         .name = "same_id",

@@ -30,7 +30,7 @@ bool lost_ttl(director& d) {
     d.step("An administrator withdraws the right to EXPIRE, and A releases one of its two holds");
     d.forbid({"expire", "pexpire"});
     a.run(point::done);
-    d.step("The administrator sees the mistake, and gives the right back");
+    d.step("The administrator sees the mistake, and restores the right");
     d.allow_all();
     return b_starves(d);
 }
@@ -41,11 +41,10 @@ constexpr std::array counter_lua_schedules{
         .flaw = "an owner with a colon in its name cannot unlock",
         .play = colon,
         .flawed = "counter_lua",
-        .why = "The value is 10.0.0.7:41:1, and the script takes for the owner what stands before the "
-               "first colon. That is nobody: A can neither take its lock again nor give it back, and is "
-               "not told so.",
+        .why = "The value is 10.0.0.7:41:1, and the script takes the part before the first colon as the "
+               "owner. Nobody has that name: A can neither relock nor release, and gets no error.",
         .cure = "redisson",
-        .why_cured = "Owner and count are a field and its value in a hash; nothing is cut out of a text.",
+        .why_cured = "Owner and count are a field and its value in a hash, so no text is parsed.",
         .ours = "holdfast_recursive",
         .why_ours = "The same hash.",
     },
@@ -54,14 +53,14 @@ constexpr std::array counter_lua_schedules{
         .flaw = "a script that fails between SET and EXPIRE leaves the key for ever",
         .play = lost_ttl,
         .flawed = "counter_lua",
-        .why = "SET takes the TTL away, and EXPIRE is to give it back. A script runs alone, but it undoes "
-               "nothing: what came before the command that failed stays done.",
+        .why = "SET removes the TTL, and EXPIRE should restore it. A script runs alone, but it rolls nothing "
+               "back: commands before the failed one keep their effect.",
         .cure = "redisson",
         .why_cured = "HINCRBY changes the count and leaves the TTL alone. The script fails here as well, and "
                      "the key still expires.",
         .ours = "holdfast_recursive",
-        .why_ours = "No script takes a TTL away. If renewing is refused, the lease ends at its time and its "
-                    "holder is told.",
+        .why_ours = "No script removes a TTL. If a renewal is refused, the lease ends on time and its holder "
+                    "is notified.",
     },
 };
 

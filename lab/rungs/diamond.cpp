@@ -29,7 +29,7 @@ bool nested_call(director& d) {
     if (a.run(point::before_retry) == point::nested) return false;
     const bool waits_for_itself = a.refused(5);
     d.must_be_owned_by(a);
-    d.step("A waits for A, until the TTL passes");
+    d.step("A waits for itself until the TTL passes");
     d.wait_until_gone();
     d.step("Nobody has the lock now, and A is still at work");
     a.run(point::nested);
@@ -39,36 +39,36 @@ bool nested_call(director& d) {
 constexpr std::array diamond_schedules{
     schedule{
         .name = "long_work",
-        .flaw = "work that takes longer than the TTL is not alone",
+        .flaw = "work that takes longer than the TTL loses exclusion",
         .play = long_work,
         .flawed = "diamond",
-        .why = "The key expired under A's hands, and B took it as it should. A's release answers 0 and "
-               "harms nobody: the unlocking is right, the exclusion is gone.",
+        .why = "The key expired while A worked, and B took it by the rules. A's release returns 0 and harms "
+               "nobody: the release is right, the exclusion is gone.",
         .cure = "redisson",
         .why_cured =
             "A watchdog renews the key while its holder lives, so work may take as long as it takes.",
         .ours = "holdfast_mutex",
-        .why_ours = "It is renewed as well, whenever a third of the lease has passed.",
+        .why_ours = "It renews, too, whenever a third of the lease has passed.",
     },
     schedule{
         .name = "nested",
         .flaw = "a holder that takes the lock again waits for itself",
         .play = nested_call,
         .flawed = "diamond",
-        .why = "SET NX refuses whoever asks, the holder too. A waits for its own lock until the TTL frees "
+        .why = "SET NX refuses every caller, the holder too. A waits for its own lock until the TTL frees "
                "it, and from then on its outer work has no protection.",
         .cure = "counter",
-        .why_cured = "The value says who holds the lock and how many times, so its owner is let in again.",
+        .why_cured = "The value names the owner and counts its holds, so the owner may lock again.",
         .ours = "holdfast_recursive",
-        .why_ours = "recursive_mutex counts. The plain mutex refuses to wait for itself: "
-                    "errc::would_deadlock at once.",
+        .why_ours =
+            "recursive_mutex counts. A plain mutex refuses the self-wait at once: errc::would_deadlock.",
     },
 };
 
 }  // namespace
 
 rung diamond_rung() {
-    return {"diamond", "a value of one's own; compare and delete in a Lua script",
+    return {"diamond", "a value per owner; compare and delete in a Lua script",
             "Five schemes of a Redis lock, part 8: diamond", diamond_schedules};
 }
 

@@ -35,37 +35,35 @@ bool one_cut_off(director& d) {
 constexpr std::array fallback_schedules{
     schedule{
         .name = "no_redis",
-        .flaw = "a local lock keeps other threads out, and no other process",
+        .flaw = "a local lock keeps out other threads, but no other process",
         .play = both_cut_off,
         .flawed = "fallback_local",
-        .why =
-            "Each process has a lock of its own and gets it. That is what the article says of it: only for "
-            "work that something else protects as well, or that may be done twice.",
+        .why = "Each process has its own lock and gets it. The article says so: use it only for work that "
+               "something else protects as well, or that may be done twice.",
         .cure = "fallback_table",
-        .why_cured = "Both turn to the same table, and the row is A's. B waits.",
+        .why_cured = "Both use the same table, and the row is A's. B waits.",
         .ours = "holdfast_mutex",
-        .why_ours =
-            "Without Redis nobody gets the lock: acquire() throws, and never says yes without knowing.",
+        .why_ours = "Without Redis nobody gets the lock: acquire() throws, and never grants on a guess.",
     },
     schedule{
         .name = "split",
-        .flaw = "one process has Redis and the other its substitute, and both have the lock",
+        .flaw = "one process uses Redis, the other the substitute, and both get the lock",
         .play = one_cut_off,
         .flawed = "fallback_table",
-        .why = "Each of two stores is right, and nobody compares them. Only those who can reach Redis know "
-               "what is held there, and B cannot.",
+        .why = "Each of the two stores is right, and nobody compares them. B cannot reach Redis, so it does "
+               "not know what is held there.",
         .cure = "",
         .why_cured = "",
         .ours = "holdfast_mutex",
-        .why_ours = "B is told that the lock cannot be had. To be available with either store and exclusive "
-                    "with both is more than any lock can promise.",
+        .why_ours = "B gets an error and not the lock. No lock can promise to be available with either store "
+                    "and exclusive with both.",
     },
 };
 
 }  // namespace
 
 rung fallback_rung() {
-    return {"fallback", "degradation: without Redis something else must do",
+    return {"fallback", "degradation: without Redis, use a substitute",
             "A practical guide to Redis locks: degradation", fallback_schedules};
 }
 

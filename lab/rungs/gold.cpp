@@ -27,17 +27,17 @@ bool late_delete(director& d) {
 constexpr std::array gold_schedules{
     schedule{
         .name = "late_delete",
-        .flaw = "a late DEL takes the lock away from somebody else",
+        .flaw = "a late DEL deletes somebody else's lock",
         .play = late_delete,
         .flawed = "gold",
-        .why = "A's key had expired, and what A deletes is B's: the value is the same for all. C enters "
-               "while B works, and B's DEL will hit C: every late DEL passes it on.",
+        .why = "A's key had expired, and A deletes B's: the value is the same for all. C gets the lock while "
+               "B works, and B's DEL will delete C's: one late DEL causes the next.",
         .cure = "platinum",
         .why_cured = "A finds B's value in the key and leaves it alone, so C waits. (A and B still "
                      "overlapped: A worked longer than its TTL. That is the flaw of diamond.)",
         .ours = "holdfast_mutex",
-        .why_ours = "A's lease knows when it ends, so A stops believing before B can begin; its release "
-                    "finds another token and touches nothing.",
+        .why_ours = "A's lease knows its deadline, so it is over before B's can begin. A's release finds "
+                    "another owner token and changes nothing.",
     },
 };
 

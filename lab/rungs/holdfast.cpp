@@ -13,8 +13,8 @@ constexpr std::array holdfast_schedules{
         .flaw = "a write that was checked in time arrives too late",
         .play = a_writes_after_its_check,
         .flawed = "holdfast_mutex",
-        .why = "No two leases were valid at once, and still A's write lands on top of B's: no lock can see "
-               "what happens between its check and the write. This is true of every lock, ours too.",
+        .why = "No two leases were valid at once, and still A's write replaces B's: no lock can see what "
+               "happens between its check and the write. This is true of every lock, ours too.",
         .cure = "holdfast_fenced",
         .why_cured =
             "The fence grows with every grant, and the resource remembers the highest. It refuses A's write.",

@@ -4,8 +4,7 @@ namespace holdfast::lab {
 
 namespace {
 
-// So often B is refused before we call it starving. With a key that has no TTL, nothing would be different
-// later.
+// After this many refusals B counts as starving. A key without a TTL would refuse later tries as well.
 constexpr int patience = 20;
 
 }  // namespace
@@ -23,7 +22,7 @@ bool b_starves(director& d) {
     if (!d.key_expires()) {
         d.step("The key has no TTL: B may try as often as it likes");
         const bool refused = b.refused(patience);
-        d.remark("PTTL lock says -1: the key stays for ever, and no process that lives owns it");
+        d.remark("PTTL lock returns -1: the key stays for ever, and no living process owns it");
         return refused;
     }
     d.step("The TTL of the key passes");

@@ -1,4 +1,4 @@
-// What several schedules do.
+// Steps that several schedules share.
 #pragma once
 
 #include "lab/director.hpp"
@@ -6,8 +6,8 @@
 
 namespace holdfast::lab {
 
-// B asks once. True: it has the lock, and A believes so too. A asked for it at that time; had its TTL passed
-// meanwhile, that would be no flaw.
+// B asks once. True: B has the lock, and A believes that it has it, too. Throws too_slow if A's TTL has
+// passed since it asked: that would be no flaw.
 [[nodiscard]] bool gets_in_beside(director& d, process& b, const process& a, boot_clock::time_point a_asked);
 
 // A is gone and its key is there: B wants the lock. True: B starves.
@@ -16,8 +16,7 @@ namespace holdfast::lab {
 // B holds the lock, and its TTL has not ended: C wants it too. True: C gets it.
 [[nodiscard]] bool c_gets_in_beside(director& d, process& b, boot_clock::time_point b_holds_until);
 
-// A looks at its lease and stands still; B gets the lock and writes; A writes. True: A's write has replaced
-// B's.
+// A checks its lease and stands still; B gets the lock and writes; A writes. True: A's write replaced B's.
 [[nodiscard]] bool a_writes_after_its_check(director& d);
 
 }  // namespace holdfast::lab

@@ -12,14 +12,14 @@ bool one_dead(director& d) {
     auto& a = d.start("A");
     d.step("One of three servers dies");
     d.kill(3);
-    d.step("A wants the lock, which nobody has");
-    return a.refused(5);  // as it stays dead, nothing would be different later
+    d.step("A wants the lock, which nobody holds");
+    return a.refused(5);  // the server stays dead, so later tries would fail, too
 }
 
 constexpr std::array multilock_schedules{
     schedule{
         .name = "one_dead",
-        .flaw = "one dead server of several, and nobody gets a lock any more",
+        .flaw = "one dead server of several prevents every lock",
         .play = one_dead,
         .flawed = "multilock",
         .why = "All servers must grant the lock, so each of them alone can prevent it: three servers fail "
@@ -27,9 +27,8 @@ constexpr std::array multilock_schedules{
         .cure = "redlock",
         .why_cured = "Two of three are enough. Two holders cannot have two of three each.",
         .ours = "holdfast_redlock",
-        .why_ours =
-            "Most servers of a redlock are enough here too. A multi_lock would need all three as well: "
-            "it is for several locks that belong together, and not for one lock on several servers.",
+        .why_ours = "A redlock needs a majority of its servers, too. A multi_lock would need all three: it "
+                    "is for several locks that belong together, not for one lock on several servers.",
     },
 };
 

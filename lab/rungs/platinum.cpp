@@ -21,7 +21,7 @@ bool stale_check(director& d) {
     d.step("B takes the lock");
     b.enters();
     const auto end = d.key_ends();
-    d.step("A goes on where it stood");
+    d.step("A goes on where it stopped");
     a.resume();
     a.run(point::done);
     return c_gets_in_beside(d, b, end);
@@ -30,22 +30,22 @@ bool stale_check(director& d) {
 constexpr std::array platinum_schedules{
     schedule{
         .name = "stale_check",
-        .flaw = "the key is deleted on an answer that is no longer true",
+        .flaw = "the key is deleted on a stale answer",
         .play = stale_check,
         .flawed = "platinum",
-        .why = "GET said that the key was A's, and it was. When the DEL arrived it was B's: the check and "
-               "the act are two commands, and the world may change between them.",
+        .why = "GET said that the key was A's, and it was. When the DEL arrived, it was B's: check and "
+               "deletion are two commands, and the owner may change between them.",
         .cure = "diamond",
         .why_cured = "A script compares and deletes, and the server runs nothing else meanwhile.",
         .ours = "holdfast_mutex",
-        .why_ours = "Its release is such a script, and also passes the lock on to who waits longest.",
+        .why_ours = "Its release is such a script, and also hands the lock off to the first waiter.",
     },
 };
 
 }  // namespace
 
 rung platinum_rung() {
-    return {"platinum", "a value of one's own; GET, compare, DEL",
+    return {"platinum", "a value per owner; GET, compare, DEL",
             "Five schemes of a Redis lock, part 7: platinum", platinum_schedules};
 }
 

@@ -29,7 +29,7 @@ bool long_pause(director& d) {
 
 bool lost_reply(director& d) {
     auto& a = d.start("A", {.carried = true});
-    d.step("A takes the lock; the server grants it, and its answer gets lost on the way");
+    d.step("A takes the lock; the server grants it, and its reply gets lost on the way");
     d.lose_next_answer();
     a.enters();
     d.must_have_lost_it();
@@ -51,21 +51,21 @@ bool lost_message(director& d) {
     a.enters();
     d.step("B wants it, is refused, and waits for a message");
     const auto asked = boot_clock::now();
-    if (b.gets_in()) throw play_broken("B got the lock beside A");
+    if (b.gets_in()) throw play_broken("B got the lock while A held it");
     b.go(point::in_cs);
-    d.step("B stands still for a moment, and the connection breaks on which it would hear of it");
+    d.step("B stands still for a moment, and the connection of its subscription breaks");
     d.must_listen();
     b.pause();
     d.cut_subscriptions();
-    d.step("A unlocks, and says so to whoever listens");
+    d.step("A unlocks, and notifies all subscribers");
     a.run(point::done);
     const auto unlocked = boot_clock::now();
     d.must_be_before(asked + d.ttl() / 4);
     d.step("B goes on, and gets the lock");
     b.resume();
-    if (const auto at = b.arrive(); at != point::in_cs) throw play_broken(fmt::format("B stands at {}", at));
-    // A waiter that got a message, or asked by itself, comes soon. One that sleeps until the TTL of its last
-    // answer has at least two thirds of the TTL before it.
+    if (const auto at = b.arrive(); at != point::in_cs) throw play_broken(fmt::format("B stopped at {}", at));
+    // A waiter that got a message, or asked by itself, comes soon. One that sleeps for the TTL of its last
+    // reply still sleeps for at least two thirds of the TTL.
     return d.believes_since(b) - unlocked > d.ttl() / 3;
 }
 
@@ -89,42 +89,42 @@ bool full_memory(director& d) {
 constexpr std::array redisson_schedules{
     schedule{
         .name = "long_pause",
-        .flaw = "a holder that stood still for longer than the TTL writes beside the next one",
+        .flaw = "a holder that stood still longer than the TTL writes beside the next holder",
         .play = long_pause,
         .flawed = "redisson",
-        .why = "The watchdog is a thread of the process that stands still. A wakes up and knows nothing of "
-               "it: it believes what it believed, and writes.",
+        .why = "The watchdog is a thread of the process that stands still. A wakes up unaware of the pause, "
+               "still believes it holds the lock, and writes.",
         .cure = "",
         .why_cured = "",
         .ours = "holdfast_fenced",
-        .why_ours = "The lease is arithmetic and not a flag: valid() compares the clock with a deadline, "
-                    "so A knows at once. It does not write.",
+        .why_ours = "A lease is a deadline, not a flag: valid() compares it with the clock, so A knows at "
+                    "once. It does not write.",
     },
     schedule{
         .name = "lost_reply",
-        .flaw = "an answer that got lost counts twice, and one unlock is not enough",
+        .flaw = "a lost reply makes the lock count twice: one unlock is not enough",
         .play = lost_reply,
         .flawed = "redisson",
-        .why =
-            "The script had run when the connection broke. A sent it again, was taken for a nested call, and "
-            "holds twice. One unlock is not enough, and B waits. (Redisson does so before 3.37, and with "
-            "replicas or a cluster still.)",
+        .why = "The script had run when the connection broke. A sent it again, and it counted as a nested "
+               "call. One unlock is not enough, and B waits. (Redisson does so before 3.37, and still with "
+               "replicas or a cluster.)",
         .cure = "",
         .why_cured = "",
         .ours = "holdfast_recursive",
-        .why_ours = "Each acquisition has a name of its own. Sent again, it is recognized and not counted.",
+        .why_ours =
+            "Each acquisition has its own name. The script recognizes a repeat and does not count it.",
     },
     schedule{
         .name = "lost_message",
         .flaw = "a waiter that misses the message sleeps on although the lock is free",
         .play = lost_message,
         .flawed = "redisson",
-        .why = "A message reaches only those who listen at that moment. B did not, and sleeps for the "
-               "remaining TTL it was told when it asked: up to 30 seconds with Redisson's default.",
+        .why = "A message reaches only the clients subscribed at that moment. B was not, and sleeps for the "
+               "remaining TTL that its refusal returned: up to 30 seconds by Redisson's default.",
         .cure = "",
         .why_cured = "",
         .ours = "holdfast_waiting",
-        .why_ours = "Whoever had to connect again asks again at once, and everybody asks now and then even "
+        .why_ours = "A client that reconnects asks again at once, and a waiter asks now and then even "
                     "without a message.",
     },
     schedule{

@@ -47,7 +47,7 @@ bool pause_before_check(director& d) {
     d.use_masters(5);
     auto& a = d.start("A");
     auto& b = d.start("B");
-    d.step("A has the answers of all nodes, and has not looked at the clock yet");
+    d.step("A has the replies of all nodes, and has not checked the clock yet");
     a.run("after_quorum");
     d.step("A stands still right there, and the TTL passes");
     a.pause();
@@ -75,25 +75,25 @@ constexpr std::array redlock_schedules{
         .play = restart,
         .flawed = "redlock",
         .why = "Node 3 voted for A, lost its memory, and voted for B: 1, 2, 3 and 3, 4, 5 are two "
-               "majorities. Redis keeps nothing over a crash unless it is told to, and with appendfsync "
+               "majorities. Redis keeps nothing over a crash unless configured to, and with appendfsync "
                "everysec it may lose the last second.",
         .cure = "redlock_member",
-        .why_cured = "A node that comes back empty has lost its mark of a member. It has no vote until an "
+        .why_cured = "A node that comes back empty has lost its member mark. It has no vote until an "
                      "administrator marks it again, after every lock that it forgot has expired. B waits.",
         .ours = "holdfast_redlock",
-        .why_ours = "A server's run id and uptime tell that it was started anew. It has no vote until the "
-                    "longest lease that it may have forgotten is over, and nobody needs to mark it. B waits.",
+        .why_ours = "A server's run id and uptime show that it restarted. It has no vote until the longest "
+                    "lease that it may have forgotten is over, and nobody needs to mark it. B waits.",
     },
     schedule{
         .name = "clock",
-        .flaw = "a node whose clock jumps lets go too early, and two write",
+        .flaw = "a node whose clock jumps frees the lock early, and two write",
         .play = clock_jump,
         .flawed = "redlock",
-        .why = "Redis counts a TTL by the wall clock. Node 3 believed that a minute had passed and gave its "
-               "vote to B. A could not know, and its write landed on top of B's.",
+        .why = "Redis counts a TTL by the wall clock. For node 3 a minute had passed, and it voted for B. A "
+               "could not know, and its write replaced B's.",
         .cure = "redlock_fenced",
-        .why_cured = "Both still hold the lock. But B's number is greater, because the majority had heard of "
-                     "A's, and the resource refuses A's write.",
+        .why_cured = "Both still hold the lock. But B's fence is greater, because a majority knew A's, and "
+                     "the resource refuses A's write.",
         .ours = "holdfast_redlock_fenced",
         .why_ours =
             "The lock is granted twice here too. A's fence was written to a majority before A had the "
@@ -102,30 +102,28 @@ constexpr std::array redlock_schedules{
     },
     schedule{
         .name = "pause_before_check",
-        .flaw = "a client that does not check the clock after asking believes old answers",
+        .flaw = "a client that does not check the clock after the replies trusts old ones",
         .play = pause_before_check,
         .flawed = "redlock_unchecked",
-        .why = "The answers had been true. A read them after the TTL had passed everywhere, and B had the "
+        .why = "The replies had been true. A read them after the TTL had passed everywhere, and B had the "
                "lock by then.",
         .cure = "redlock",
-        .why_cured =
-            "Step 3: A compares the time since it began with the TTL, sees that nothing is left, and "
-            "gives up what it was granted.",
+        .why_cured = "Step 3: A compares the time since it began with the TTL, sees that nothing is left, "
+                     "and releases what it was granted.",
         .ours = "holdfast_redlock",
-        .why_ours =
-            "A lease counts from the moment before the first question was sent. A's had ended when it woke.",
+        .why_ours = "A lease counts from before its first request was sent. A's had ended when A woke.",
     },
     schedule{
         .name = "pause_after_check",
         .flaw = "a client that stands still after checking the clock writes too late",
         .play = pause_after_check,
         .flawed = "redlock",
-        .why = "Step 3 can only see what was before it. A looked in time, stood still, and wrote; five nodes "
-               "help no more against this than one.",
+        .why = "Step 3 only sees what came before it. A checked in time, stood still, and wrote; five nodes "
+               "help no more here than one.",
         .cure = "redlock_fenced",
-        .why_cured = "The resource has seen B's greater number, and refuses A's write.",
+        .why_cured = "The resource has seen B's greater fence, and refuses A's write.",
         .ours = "holdfast_redlock_fenced",
-        .why_ours = "The same: valid() cannot see what comes behind it, and the fence can.",
+        .why_ours = "The same: valid() cannot see what happens after it; the fence can.",
     },
 };
 

@@ -7,13 +7,13 @@ namespace holdfast::lab {
 
 namespace {
 
-// The master gave A the lock, and the server that is master now has never heard of it. Returns when A asked.
+// The master grants A the lock, and fails over to a replica that lacks it. Returns when A asked.
 boot_clock::time_point lose_by_failover(director& d, process& a) {
     d.step("What the master writes does not reach the replica for a moment");
     d.cut_replication();
     d.step("A takes the lock: the master says yes");
     const auto asked = boot_clock::now();
-    (void)a.gets_in();  // unless it asks the replica too
+    (void)a.gets_in();  // it does not if it asks the replica too
     d.step("The master dies, and the replica takes its place");
     d.fail_over();
     return asked;
@@ -43,31 +43,30 @@ bool written_late(director& d) {
 constexpr std::array replica_schedules{
     schedule{
         .name = "failover",
-        .flaw = "a lock that the replica never heard of is granted twice",
+        .flaw = "a lock that never reached the replica is granted twice",
         .play = granted_twice,
         .flawed = "diamond",
-        .why = "The master answers before it has told its replicas. What it had not told them died with "
-               "it, and the new master gives B a lock that A holds. (WAIT, which Redisson sends along, "
-               "asks how many were told; it undoes nothing.)",
+        .why = "The master replies before it has replicated. What was not replicated died with it, and the "
+               "new master grants B a lock that A holds. (WAIT, which Redisson sends along, counts the "
+               "replicas that have it; it undoes nothing.)",
         .cure = "multilock",
         .why_cured = "A has the lock at two other masters as well, which did not fail. B gets one of three, "
-                     "gives it back, and waits.",
+                     "releases it, and waits.",
         .ours = "holdfast_replicated",
-        .why_ours = "With .replicas a grant counts when a replica has confirmed it. None did, so A is told "
-                    "not_replicated and gives it back. B does not get it either, as long as the new master "
-                    "has no replica: safe, and not available.",
+        .why_ours = "With .replicas a grant counts when a replica has confirmed it. None did, so A gets "
+                    "not_replicated and the grant is undone. B gets no lock either while the new master has "
+                    "no replica: safe, but not available.",
     },
     schedule{
         .name = "late_write",
         .flaw = "after a failover the old holder writes on top of the new one",
         .play = written_late,
         .flawed = "diamond",
-        .why = "Both hold the lock, and neither can know of the other. What they write is as good as "
-               "without a lock.",
+        .why = "Both hold the lock, and neither can know of the other. They write as if there were no lock.",
         .cure = "holdfast_fenced",
-        .why_cured = "A and B hold it at once for the rest of A's lease: no lock on one master can help "
-                     "that. But fences come from the clock and grow across the failover, so the resource "
-                     "refuses A's write.",
+        .why_cured =
+            "A and B both hold it for the rest of A's lease: no lock on one master can prevent that. But "
+            "fences come from the clock and grow across the failover, so the resource refuses A's write.",
         .ours = "holdfast_fenced",
         .why_ours = "",
         .leases_may_overlap = true,

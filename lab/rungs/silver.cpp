@@ -38,20 +38,20 @@ constexpr std::array silver_schedules{
         .why_cured =
             "SET NX PX takes the key and gives it its TTL in one command; there is no moment between.",
         .ours = "holdfast_mutex",
-        .why_ours = "The same single command takes it.",
+        .why_ours = "It uses the same single command.",
     },
     schedule{
         .name = "cut",
         .flaw = "a connection that breaks between SETNX and EXPIRE leaves the key for ever",
         .play = cut_before_expire,
         .flawed = "silver",
-        .why = "A lives, but EXPIRE fails, and the exception leads past the DEL as well. No crash is "
-               "needed, a network that hiccups is enough.",
+        .why = "A lives, but EXPIRE fails, and the exception skips the DEL too. No crash is needed; a "
+               "network glitch is enough.",
         .cure = "gold",
         .why_cured = "The key had its TTL from the first moment. DEL fails on the dead connection, and the "
                      "TTL does its work.",
         .ours = "holdfast_mutex",
-        .why_ours = "It connects anew, renews, and gives the lock back; if it could not, the TTL would.",
+        .why_ours = "It reconnects, renews and releases the lock; if it cannot, the TTL does.",
     },
 };
 

@@ -32,7 +32,7 @@ bool clock_of_a_client(director& d) {
 constexpr std::array table_schedules{
     schedule{
         .name = "rows",
-        .flaw = "everybody is told that a row was written",
+        .flaw = "every client sees that a row was written",
         .play = rows_that_changed_nothing,
         .flawed = "table",
         .why = "The upsert leaves the row as it is, and still counts it: SQLite does so, and MySQL for Java "
@@ -47,12 +47,12 @@ constexpr std::array table_schedules{
         .flaw = "a client whose clock is behind takes a lock that has already expired",
         .play = clock_of_a_client,
         .flawed = "table_reread",
-        .why = "A wrote down when its lock expires, by its own clock, and the database compared it with "
-               "another. To the database A's lock had ended before it began.",
+        .why = "A wrote the expiry by its own clock, and the database compared it with another. For the "
+               "database, A's lock had ended before it began.",
         .cure = "table_clock",
-        .why_cured = "The client says how long, and only the database says when.",
+        .why_cured = "The client sets the duration, and only the database sets the end.",
         .ours = "holdfast_mutex",
-        .why_ours = "It sends a duration as well, and measures its own lease by a clock that nobody sets.",
+        .why_ours = "It sends a duration, too, and measures its own lease by a clock that nobody sets.",
     },
 };
 

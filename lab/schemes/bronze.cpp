@@ -1,5 +1,4 @@
-// Bronze: SETNX takes the key, DEL gives it back. A refused caller sleeps for a moment and calls itself
-// again.
+// Bronze: SETNX takes the key, DEL releases it. A refused caller sleeps for a moment and calls itself again.
 #include "lab/schemes/schemes.hpp"
 
 namespace holdfast::lab {

@@ -20,7 +20,7 @@ if threadId == ARGV[1] then
 end
 return 0)";
 
-constexpr auto give_back = R"(
+constexpr auto unlock_script = R"(
 local lockValue = redis.call('get', KEYS[1])
 if lockValue ~= false then
     local separator = string.find(lockValue, ':')
@@ -45,7 +45,7 @@ struct counter_lua final : scheme {
         while (send("EVAL", try_lock, 1, key, owner, ttl) == 0) stop("before_retry");
     }
 
-    void unlock() override { send("EVAL", give_back, 1, key, owner, ttl); }
+    void unlock() override { send("EVAL", unlock_script, 1, key, owner, ttl); }
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Degradation to a local lock: if Redis cannot be reached, a mutex of this process does instead.
+// Degradation to a local lock: if Redis cannot be reached, a mutex of this process replaces it.
 #include "lab/schemes/schemes.hpp"
 
 #include <mutex>
@@ -22,7 +22,7 @@ return 0)";
             } catch (const connection_broken&) {  // the article waits 100 ms here
             }
         }
-        say("cannot reach Redis, and takes a lock of its own process");
+        say("cannot reach Redis, and takes a lock of its process");
         degraded = std::unique_lock{in_this_process};
     }
 

@@ -1,4 +1,4 @@
-// Degradation to another distributed lock: if Redis cannot be reached, a row of a table does instead.
+// Degradation to another distributed lock: if Redis cannot be reached, a row of a table replaces it.
 #include "lab/schemes/schemes.hpp"
 
 namespace holdfast::lab {
@@ -26,7 +26,7 @@ WHERE expire_time < now_ms())";
             } catch (const connection_broken&) {  // the article waits 100 ms here
             }
         }
-        say("cannot reach Redis, and turns to the table");
+        say("cannot reach Redis, and uses the table");
         degraded = true;
         while (ask_table(take_row, key, owner, ttl).rows == 0) stop("before_retry");
     }

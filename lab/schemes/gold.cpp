@@ -1,4 +1,4 @@
-// Gold: one command takes the key and gives it a time to live. The value is the same for everybody.
+// Gold: one command takes the key and sets its time to live. The value is the same for everybody.
 #include "lab/schemes/schemes.hpp"
 
 namespace holdfast::lab {

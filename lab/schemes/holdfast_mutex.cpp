@@ -1,5 +1,5 @@
-// holdfast::mutex: a token per acquisition, renewed while its holder lives, and a lease that knows when it
-// ends.
+// holdfast::mutex: an owner token per acquisition, renewed while its holder lives, and a lease that knows its
+// deadline.
 #include "lab/schemes/schemes.hpp"
 
 #include <holdfast/client.hpp>

@@ -26,7 +26,7 @@ struct holdfast_redlock : scheme {
             return turn.try_acquire();
         } catch (const error& why) {
             if (why.code() == condition::misuse) throw;
-            say("gets no answer of most servers in time");
+            say("gets no reply from most servers in time");
             return {};
         }
     }

@@ -1,5 +1,4 @@
-// holdfast::mutex with .replicas: the lock counts when a replica has it too, and what it has not is given
-// back.
+// holdfast::mutex with .replicas: a grant counts when a replica has it too; otherwise it is undone.
 #include "lab/schemes/schemes.hpp"
 
 #include <holdfast/client.hpp>
@@ -22,7 +21,7 @@ struct holdfast_replicated final : scheme {
             return turn.try_acquire();
         } catch (const error& why) {
             if (why.code() != errc::not_replicated) throw;
-            say("is told that no replica has the lock, and does not have it either");
+            say("gets not_replicated: no replica has the lock, so it does not hold it");
             return {};
         }
     }

@@ -1,4 +1,4 @@
-// holdfast::recursive_mutex, and who is refused waits in acquire(): it sleeps until it is woken.
+// holdfast::recursive_mutex; a refused caller waits in acquire(): it sleeps until it is woken.
 #include "lab/schemes/schemes.hpp"
 
 #include <holdfast/client.hpp>

@@ -1,4 +1,4 @@
-// MultiLock: the lock is taken on several servers that know nothing of each other, on all of them or on none.
+// MultiLock: the lock is taken on all of several independent servers, or on none.
 #include "lab/schemes/schemes.hpp"
 
 namespace holdfast::lab {
@@ -37,7 +37,7 @@ return 0)";
         for (std::size_t i = 0; i < servers(); ++i) {
             try {
                 send_to(i, "EVAL", compare_and_delete, 1, key, owner);
-            } catch (const command_failed&) {  // its TTL will do it
+            } catch (const command_failed&) {  // the TTL frees it
             }
         }
     }

@@ -1,4 +1,4 @@
-// No lock: it fails whenever it is asked. The lab must not take that for a cure.
+// No lock: every lock() fails. The lab must not take that for a cure.
 #include "lab/schemes/schemes.hpp"
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// Platinum: the value is the owner's own, and who gives the key back looks first whether it still is.
+// Platinum: each owner has its own value, and checks before DEL that the key still has it.
 #include "lab/schemes/schemes.hpp"
 
 namespace holdfast::lab {

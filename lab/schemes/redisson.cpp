@@ -42,7 +42,7 @@ struct redisson final : scheme {
         reply left = take();
         if (!left.nil()) {
             listen_to(channel);
-            left = take();  // it may have become free before anybody listened
+            left = take();  // it may have become free before the subscription
         }
         while (!left.nil()) {
             stop("before_retry");
@@ -57,7 +57,7 @@ struct redisson final : scheme {
         send("EVAL", release, 2, key, channel, 0, ttl, id);
     }
 
-    // A command whose reply does not come is sent again: so before Redisson 3.37, and with replicas still.
+    // Resends a command whose reply does not come: so does Redisson before 3.37, and with replicas still.
     reply take() {
         try {
             return send("EVAL", acquire, 1, key, ttl, id);
@@ -66,7 +66,7 @@ struct redisson final : scheme {
         }
     }
 
-    // It renews no more once an unlock has failed.
+    // Renewal stops once an unlock has failed.
     void unwind() override { watchdog.reset(); }
 
     bool renewed() { return send_aside("EVAL", renew, 1, key, ttl, id) == 1; }

@@ -1,6 +1,6 @@
-// Redlock: the lock is taken on several servers that know nothing of each other; more than half must grant
-// it, and soon enough. Then its variants: one that does not look at the clock, and two with what the others
-// lack. (Left out: a value of its own for each request, and the allowance for clocks that drift.)
+// Redlock: the lock is taken on several independent servers; more than half must grant it within its TTL.
+// Then its variants: one that does not check the clock, one with members that are marked, and one with a
+// fence. (Left out: a separate value for each request, and the allowance for clock drift.)
 #include "lab/schemes/schemes.hpp"
 
 #include <holdfast/fence_check.hpp>
@@ -30,7 +30,7 @@ return 0)";
         for (std::size_t i = 0; i < servers(); ++i) granted += take_if_reached(i) ? 1 : 0;  // step 2
         stop("after_quorum");
         if (granted > servers() / 2 && in_time(begun)) return true;
-        unlock();  // step 5: on all of them, also where it seemed refused
+        unlock();  // step 5: on all servers, even those that seemed to refuse
         return false;
     }
 
@@ -53,7 +53,7 @@ return 0)";
         for (std::size_t i = 0; i < servers(); ++i) {
             try {
                 send_to(i, "EVAL", compare_and_delete, 1, key, owner);
-            } catch (const command_failed&) {  // its TTL will do it
+            } catch (const command_failed&) {  // the TTL frees it
             }
         }
     }
@@ -66,8 +66,8 @@ struct redlock_unchecked final : redlock {
     bool in_time(boot_clock::time_point) override { return true; }
 };
 
-// A node has a vote only if it bears a mark, which an administrator gave it. A node that lost its data has
-// lost its mark too, and gets a new one when no lock from before can be left.
+// A node has a vote only if an administrator marked it. A node that lost its data has lost its mark too, and
+// gets a new one when no earlier lock can be left.
 struct redlock_member final : redlock {
     using redlock::redlock;
 
@@ -80,8 +80,8 @@ return redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]))";
     }
 };
 
-// Each node gives a number greater than all that it gave or heard of before, and not smaller than its clock.
-// The greatest is the fence, and more than half of the nodes hear of it before anybody writes.
+// Each node returns a number greater than all that it returned or stored before, and not smaller than its
+// clock. The greatest is the fence, and more than half of the nodes store it before anybody writes.
 struct redlock_fenced final : redlock {
     using redlock::redlock;
 
@@ -92,7 +92,7 @@ local number = math.max((redis.call('get', KEYS[2]) or 0) + 1, now[1] * 1000000 
 redis.call('set', KEYS[2], string.format('%.0f', number))
 return number)";
 
-    static constexpr auto hear_of_it = R"(
+    static constexpr auto store_it = R"(
 if (redis.call('get', KEYS[1]) or 0) + 0 < ARGV[1] + 0 then redis.call('set', KEYS[1], ARGV[1]) end
 return 1)";
 
@@ -103,14 +103,14 @@ return 1)";
     }
 
     bool in_time(boot_clock::time_point begun) override {
-        std::size_t heard = 0;
+        std::size_t stored = 0;
         for (std::size_t i = 0; i < servers(); ++i) {
             try {
-                heard += send_to(i, "EVAL", hear_of_it, 1, "number", number_) == 1 ? 1 : 0;
+                stored += send_to(i, "EVAL", store_it, 1, "number", number_) == 1 ? 1 : 0;
             } catch (const command_failed&) {
             }
         }
-        return heard > servers() / 2 && redlock::in_time(begun);
+        return stored > servers() / 2 && redlock::in_time(begun);
     }
 
     bool write() override {

@@ -13,8 +13,8 @@ constexpr std::array schemes{
     known_scheme{"bronze", "SETNX; DEL", text::bronze, make_bronze},
     known_scheme{"silver", "SETNX, PEXPIRE; DEL", text::silver, make_silver},
     known_scheme{"gold", "SET NX PX, the same value for all; DEL", text::gold, make_gold},
-    known_scheme{"platinum", "SET NX PX, a value of one's own; GET, DEL", text::platinum, make_platinum},
-    known_scheme{"diamond", "SET NX PX, a value of one's own; compare and delete in Lua", text::diamond,
+    known_scheme{"platinum", "SET NX PX, a value per owner; GET, DEL", text::platinum, make_platinum},
+    known_scheme{"diamond", "SET NX PX, a value per owner; compare and delete in Lua", text::diamond,
                  make_diamond},
     known_scheme{"counter", "\"owner:count\", command by command", text::counter, make_counter},
     known_scheme{"counter_lua", "\"owner:count\", in Lua", text::counter_lua, make_counter_lua},
@@ -23,10 +23,10 @@ constexpr std::array schemes{
                  kept::on_many},
     known_scheme{"redlock", "SET NX PX on more than half, within the TTL", text::redlock, make_redlock,
                  kept::on_many},
-    known_scheme{"redlock_unchecked", "SET NX PX on more than half, without looking at the clock",
+    known_scheme{"redlock_unchecked", "SET NX PX on more than half, without a check of the clock",
                  text::redlock, make_redlock_unchecked, kept::on_many},
-    known_scheme{"redlock_member", "Redlock on nodes that bear the mark of a member", text::redlock,
-                 make_redlock_member, kept::on_many},
+    known_scheme{"redlock_member", "Redlock on nodes marked as members", text::redlock, make_redlock_member,
+                 kept::on_many},
     known_scheme{"redlock_fenced", "Redlock with a fence", text::redlock, make_redlock_fenced, kept::on_many},
     known_scheme{"fallback_local", "SET NX PX; without Redis a lock in the process", text::fallback_local,
                  make_fallback_local},
@@ -35,8 +35,7 @@ constexpr std::array schemes{
     known_scheme{"table", "INSERT ... ON CONFLICT DO UPDATE", text::table, make_table, kept::in_table},
     known_scheme{"table_reread", "the upsert of table, then SELECT owner", text::table_reread,
                  make_table_reread, kept::in_table},
-    known_scheme{"table_clock",
-                 "an upsert by the clock of the database, which writes nothing unless it takes",
+    known_scheme{"table_clock", "an upsert by the database's clock, which writes only if it takes the lock",
                  text::table_clock, make_table_clock, kept::in_table},
     known_scheme{"holdfast_mutex", "holdfast::mutex", text::holdfast_mutex, make_holdfast_mutex},
     known_scheme{"holdfast_recursive", "holdfast::recursive_mutex", text::holdfast_recursive,
@@ -62,7 +61,7 @@ const known_scheme* find_scheme(std::string_view name) {
     return found == schemes.end() ? nullptr : &*found;
 }
 
-// The first of those that share a file gave it its name.
+// A shared file has the name of its first scheme.
 std::string_view file_of(const known_scheme& one) {
     return std::ranges::find(schemes, one.source, &known_scheme::source)->name;
 }

@@ -11,7 +11,7 @@ namespace holdfast::lab {
 // Where a scheme keeps its lock.
 enum class kept {
     on_one_server,
-    on_many,   // servers that know nothing of each other
+    on_many,   // independent servers
     in_table,  // of a database
     on_server_or_in_table,
 };
@@ -25,9 +25,9 @@ struct known_scheme {
 };
 
 [[nodiscard]] std::span<const known_scheme> all_schemes();
-// nullptr if there is none of this name.
+// nullptr if no scheme has this name.
 [[nodiscard]] const known_scheme* find_scheme(std::string_view name);
-// The name of its file in lab/schemes, without the ending. Variants of a scheme share one.
+// The name of its file in lab/schemes, without the extension. Variants of a scheme share a file.
 [[nodiscard]] std::string_view file_of(const known_scheme& one);
 
 std::unique_ptr<scheme> make_bronze(performer& by);

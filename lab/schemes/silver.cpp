@@ -1,4 +1,4 @@
-// Silver: a second command gives the key a time to live, so that a crash does not leave it for ever.
+// Silver: a second command sets the key's time to live, so that a crash does not leave it for ever.
 #include "lab/schemes/schemes.hpp"
 
 namespace holdfast::lab {

@@ -9,7 +9,7 @@ namespace {
 struct table final : scheme {
     using scheme::scheme;
 
-    // now_ms() is the clock of the database. The article's is MySQL: NOW(), and ON DUPLICATE KEY UPDATE.
+    // now_ms() is the clock of the database. The article uses MySQL: NOW(), and ON DUPLICATE KEY UPDATE.
     static constexpr auto upsert = R"(
 INSERT INTO distributed_lock (lock_key, owner, expire_time) VALUES (?1, ?2, ?3)
 ON CONFLICT (lock_key) DO UPDATE SET

@@ -1,4 +1,4 @@
-// A row in a table: the database alone says what time it is, and an upsert that takes nothing writes nothing.
+// A row in a table, by the database's clock only; an upsert that does not take the lock writes nothing.
 #include "lab/schemes/schemes.hpp"
 
 namespace holdfast::lab {

@@ -1,4 +1,4 @@
-// A row in a table: after the upsert the program looks whose the row is.
+// A row in a table: after the upsert the program reads the row's owner.
 #include "lab/schemes/schemes.hpp"
 
 namespace holdfast::lab {
