@@ -32,7 +32,7 @@ std::vector<pid_t> alive_with(const std::string& mark) {
 class storm {
   public:
     [[nodiscard]] std::string mark() const { return (folder_.path() / "storm").string(); }
-    // One scan may miss a process that ends between two others.
+    // A single scan may miss these processes, as they are short-lived.
     [[nodiscard]] bool is_over() const {
         for (int i = 0; i < 20; ++i) {
             if (!alive_with(mark()).empty()) return false;
