@@ -127,7 +127,7 @@ TEST_F(user_with_few_rights, rights_of_the_client_itself_are_needed_if_its_url_n
 }
 
 // Before, the doctor reported only that it could not read INFO.
-TEST_F(user_with_few_rights, missing_info_is_a_danger_if_it_makes_a_quarantine_endless) {
+TEST_F(user_with_few_rights, missing_right_to_info_is_a_danger_with_a_quarantine) {
     let("~* &* +@all -info");
     const auto refused = [&] {
         return code_of([&] {
