@@ -15,7 +15,7 @@ class moving_slot : public cluster_world {
         to = scene().another_master(slot);
     }
     // At a fair lock a client listens before it is in the queue, so that is checked as well.
-    [[nodiscard]] bool somebody_waits() {
+    [[nodiscard]] bool has_a_waiter() {
         if (!waits_in(scene(), name)) return false;
         if (!std::is_same_v<Kind, fair>) return true;
         return eventually(patience, [&] { return fair::waiters(scene().master_of(name), name) > 0; });
@@ -100,7 +100,7 @@ TYPED_TEST(moving_slot, held_lock_stays_held_and_its_waiter_gets_it) {
     auto& held = lock.held;
     auto& waiting = lock.waiting;
     diary events{lock.a};
-    ASSERT_TRUE(this->somebody_waits());
+    ASSERT_TRUE(this->has_a_waiter());
     this->scene().begin_move(this->slot, this->to);
     this->scene().move_key(this->name, this->to);
     // Renewed there, several times.
@@ -129,7 +129,7 @@ TYPED_TEST(moving_slot, held_lock_stays_held_and_its_waiter_gets_it) {
 // that point, and what it has done stays done.
 TYPED_TEST(moving_slot, lock_is_released_at_the_old_owner) {
     held_and_waited_for<TypeParam> lock{this->usual(), this->name};
-    ASSERT_TRUE(this->somebody_waits());
+    ASSERT_TRUE(this->has_a_waiter());
     this->scene().begin_move(this->slot, this->to);
     EXPECT_EQ(lock.held.release(), release_outcome::released);
     this->scene().move_keys(this->slot, this->to);
@@ -195,10 +195,10 @@ TEST_F(cluster_world, handed_off_lock_is_held_as_long_as_its_lease_is_valid) {
 
 TYPED_TEST(moving_slot, waiters_are_woken_at_the_new_owner) {
     held_and_waited_for<TypeParam> lock{this->deaf_to_time(), this->name};
-    ASSERT_TRUE(this->somebody_waits());
+    ASSERT_TRUE(this->has_a_waiter());
     this->scene().move(this->slot, this->to);
     // It has subscribed there and asked again.
-    ASSERT_TRUE(this->somebody_waits());
+    ASSERT_TRUE(this->has_a_waiter());
     EXPECT_FALSE(ready(lock.waiting, 200ms));
     const stopwatch since;
     EXPECT_EQ(lock.held.release(), release_outcome::released);

@@ -228,8 +228,8 @@ TEST_F(cluster, serves_the_command) {
 }
 
 TEST_F(cluster, is_found_through_any_of_its_servers) {
-    const auto nobody = std::to_string(port_of(bound_socket(0)));
-    client c{settings("redis+cluster://127.0.0.1:" + nobody +
+    const auto closed_port = std::to_string(port_of(bound_socket(0)));
+    client c{settings("redis+cluster://127.0.0.1:" + closed_port +
                       ",127.0.0.1:" + std::to_string(scene().server(4).port()))};  // a replica
     mutex lock{c, "found"};
     const stopwatch since;

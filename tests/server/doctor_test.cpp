@@ -180,7 +180,7 @@ TEST(doctor, finds_a_cluster_without_slots) {
     EXPECT_EQ(worst_of(full, "rights"), severity::ok) << all_of(full);
 }
 
-TEST(doctor, reports_certificates_that_expire_soon) {
+TEST(doctor, counts_the_days_of_certificates) {
     const temp_dir folder;
     const certificate_authority ca{folder.path(), "ca"};
     const auto url = [&](const redis_server& of, const std::string& more = {}) {

@@ -84,7 +84,7 @@ TEST(fair_queue_of_processes, killed_waiter_delays_others_for_its_liveness) {
     EXPECT_LT(since.took(), liveness + slack);
 }
 
-// It is subscribed while it is stopped, and longer if its cable is cut.
+// Its subscription lasts as long as it is stopped, and longer if its cable is cut.
 TEST(fair_queue_of_processes, stopped_waiter_delays_others_for_its_liveness) {
     redis_server server;
     // Forked before there are threads.
@@ -263,7 +263,7 @@ TEST_F(fair_queue, long_queue_behind_a_dead_head_does_not_burden_the_server) {
     const auto before = asked();
     held.release();
     for (auto& w : waiters) EXPECT_TRUE(w.get());
-    // Each waiter is looked at each tenth of a second, and some more often as they skip the dead head.
+    // One look at all waiters each tenth of a second, and some looks by those that skip the dead head.
     EXPECT_LT(asked() - before, (liveness + slack) / 100ms * (many + 1) + 4 * many);
 }
 

@@ -68,7 +68,7 @@ TYPED_TEST(full_memory, admits_new_waiters_when_there_is_room_again) {
     lease held = this->lock.acquire();
     this->fill();
     if constexpr (std::is_same_v<TypeParam, plain>) {
-        // SET NX is refused before the server looks at the key, so "busy" cannot be told from "no room".
+        // SET NX is refused before the server looks at the key, so "busy" looks like "no room".
         EXPECT_EQ(code_of([&] { (void)this->others.try_lock(); }), errc::out_of_memory);
         this->make_room();
     } else {
