@@ -76,10 +76,10 @@ TEST_F(doctor_command, quiet_prints_only_problems) {
     cure();
     EXPECT_EQ(run({"doctor", "--quiet"}).output, "");
     server.command({"CONFIG", "SET", "busy-reply-threshold", "0"});
-    const auto said = run({"doctor", "-q"}).output;
-    EXPECT_TRUE(said.starts_with("WARNING\n  slow-scripts  (S3 falls)\n")) << said;
-    EXPECT_FALSE(has(said, "NOTE"));
-    EXPECT_FALSE(has(said, "well:"));
+    const auto printed = run({"doctor", "-q"}).output;
+    EXPECT_TRUE(printed.starts_with("WARNING\n  slow-scripts  (S3 falls)\n")) << printed;
+    EXPECT_FALSE(has(printed, "NOTE"));
+    EXPECT_FALSE(has(printed, "well:"));
 }
 
 TEST_F(doctor_command, prints_json) {
@@ -110,14 +110,14 @@ TEST_F(doctor_command, prints_json) {
 TEST_F(doctor_command, names_the_missing_rights) {
     cure();
     give_alice("~job resetchannels +@all");
-    const auto said = run({"--url", url_of_alice(), "doctor", "job"});
-    EXPECT_EQ(said.code, 1);
-    EXPECT_TRUE(has(said.output, "mend: ACL SETUSER alice ~holdfast:q1:{job} &holdfast:wake:*\n"))
-        << said.output;
+    const auto printed = run({"--url", url_of_alice(), "doctor", "job"});
+    EXPECT_EQ(printed.code, 1);
+    EXPECT_TRUE(has(printed.output, "mend: ACL SETUSER alice ~holdfast:q1:{job} &holdfast:wake:*\n"))
+        << printed.output;
     const auto fair = run({"--url", url_of_alice(), "doctor", "--kind", "fair", "job"});
     EXPECT_EQ(fair.code, 2);
     EXPECT_TRUE(has(fair.output, " ~redisson_lock_queue:{job} ")) << fair.output;
-    EXPECT_FALSE(has(said.output + fair.output, "hunter22"));
+    EXPECT_FALSE(has(printed.output + fair.output, "hunter22"));
     // The error of `run` refers to `doctor`.
     const auto locking = run({"--url", url_of_alice(), "run", "elsewhere", "--", "true"});
     EXPECT_EQ(locking.code, 69);

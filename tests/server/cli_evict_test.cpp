@@ -71,13 +71,13 @@ TEST_F(evict_command, reports_no_eviction_if_the_lock_was_removed_meanwhile) {
         free_as_another_client("a");
         return outcome_of(command);
     };
-    const auto said = late({"evict", "--yes", "a"});
-    EXPECT_EQ(said.code, 1);
-    EXPECT_NE(said.output.find(":" + std::to_string(one.pid()) +
-                               " no longer holds \"a\": released, expired, or taken away by somebody else "
-                               "meanwhile\n\"a\" is free now; nothing was evicted\n"),
+    const auto printed = late({"evict", "--yes", "a"});
+    EXPECT_EQ(printed.code, 1);
+    EXPECT_NE(printed.output.find(":" + std::to_string(one.pid()) +
+                                  " no longer holds \"a\": released, expired, or taken away by somebody else "
+                                  "meanwhile\n\"a\" is free now; nothing was evicted\n"),
               std::string::npos)
-        << said.output;
+        << printed.output;
     server.command({"SET", "a", token, "PX", "60000"});
     const auto json = late({"evict", "--yes", "--json", "a"});
     EXPECT_EQ(json.code, 1);
@@ -94,9 +94,9 @@ TEST_F(evict_command, evicts_once_when_two_operators_evict_at_the_same_time) {
     ASSERT_TRUE(holder_listens());
     one.pause();
     auto first = start({"evict", "--yes", "a"}), second = start({"evict", "--yes", "a"});
-    const auto said = outcome_of(first), also = outcome_of(second);
-    EXPECT_EQ(said.code + also.code, 1) << said.output << also.output;
-    const auto& late = said.code == 1 ? said.output : also.output;
+    const auto printed = outcome_of(first), also = outcome_of(second);
+    EXPECT_EQ(printed.code + also.code, 1) << printed.output << also.output;
+    const auto& late = printed.code == 1 ? printed.output : also.output;
     EXPECT_EQ(late.find("evicted \"a\""), std::string::npos) << late;
     one.resume();
 }

@@ -140,7 +140,7 @@ TEST_F(guarded_command, without_its_guard_is_killed_with_descendants_before_the_
     }
 }
 
-TEST_F(guarded_command, without_its_guard_spares_what_run_started_before_its_exec) {
+TEST_F(guarded_command, run_without_a_guard_spares_what_was_started_before_its_exec) {
     auto command = start_shell(
         "sleep 100 >/dev/null 2>&1 & echo \"before: $!\"; "
         "exec \"$0\" run a -- sh -c 'echo \"pid: $$\"; exec sleep 100'");
@@ -152,7 +152,7 @@ TEST_F(guarded_command, without_its_guard_spares_what_run_started_before_its_exe
     EXPECT_FALSE(is_dead(before));
 }
 
-TEST_F(guarded_command, without_its_guard_spares_orphans_of_other_children_of_run) {
+TEST_F(guarded_command, run_without_a_guard_spares_orphans_of_its_other_children) {
     auto command = start_shell(
         "exec 3<&0; (read x <&3; sleep 100 >/dev/null 2>&1 & echo \"later: $!\") & "
         "exec \"$0\" run a -- sh -c 'echo \"pid: $$\"; exec sleep 100'");

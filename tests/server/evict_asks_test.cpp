@@ -170,8 +170,8 @@ class scripted_client : public evict_kinds<plain> {
 
   private:
     void ask(const std::string& command) {
-        const std::unique_ptr<void, free_context> said{redisCommand(listener_.get(), command.c_str())};
-        ASSERT_TRUE(said);
+        const std::unique_ptr<void, free_context> reply{redisCommand(listener_.get(), command.c_str())};
+        ASSERT_TRUE(reply);
     }
 
     std::unique_ptr<redisContext, free_context> listener_;

@@ -212,17 +212,17 @@ class queue_of_both {
 
     void java_asks_as(const std::string& owner, std::int64_t wait) {
         wait_of_[owner] = wait;
-        const auto said =
+        const auto reply =
             run(script_to_ask, {owner, std::to_string(now()), std::to_string(lease), std::to_string(wait)});
-        if (said.text == "entered") return entered(std::string{owner});
+        if (reply.text == "entered") return entered(std::string{owner});
         alive_.insert(owner);
         listens(owner);
     }
     void we_ask_as(const std::string& owner) {
-        const auto said = run(
+        const auto reply = run(
             std::string{redis_scripts::fair_acquire.text},
             {owner, std::to_string(lease), "1", channel, std::to_string(liveness), absent_key, "PUBLISH"});
-        if (said.type == redis_reply::kind::integer) return entered(std::string{owner});
+        if (reply.type == redis_reply::kind::integer) return entered(std::string{owner});
         alive_.insert(owner);
         listens(owner);
     }

@@ -24,7 +24,7 @@ test::command_predicate with_word(std::string word) {
 const auto bid = with_word("120000");         // the TTL of the queue
 const auto take_fence = with_word("604800");  // the TTL of the fence counter
 
-TEST(a_fenced_mutex, is_released_for_a_waiter_that_left_while_its_bid_was_answered) {
+TEST(fenced_mutex, is_released_for_a_waiter_that_left_while_its_bid_was_answered) {
     test::redis_server server;
     test::fault_proxy proxy{server};
     client holders{server.url()};
@@ -52,7 +52,7 @@ TEST(a_fenced_mutex, is_released_for_a_waiter_that_left_while_its_bid_was_answer
 
     proxy.release_replies();
     ASSERT_TRUE(test::eventually(test::patience, [&] { return proxy.count_of(take_fence) > asked_before; }));
-    EXPECT_TRUE(held_first.try_acquire_for(2s)) << "no client holds it, until the lease expires";
+    EXPECT_TRUE(held_first.try_acquire_for(2s)) << "held for no client until the lease expires";
 }
 
 }  // namespace
