@@ -14,17 +14,17 @@ bool works(const std::string& url, const std::string& name = "job") {
     return both;
 }
 
-TEST(addresses, host_and_port) {
+TEST(addresses, host_and_port_work) {
     redis_server server;
     EXPECT_TRUE(works(server.url()));
     EXPECT_TRUE(works("redis://localhost:" + std::to_string(server.port())));
 }
 
-TEST(addresses, unix_socket) {
+TEST(addresses, unix_socket_works) {
     redis_server server;
     const auto url = "unix://" + server.socket_path();
     EXPECT_TRUE(works(url));
-    // It is the same server: the lock keeps others out, and waiting works there too.
+    // It is the same server: the lock excludes others, and waiting works there too.
     client there{url};
     client here{server.url()};
     mutex mine{there, "job"};
@@ -37,7 +37,7 @@ TEST(addresses, unix_socket) {
     EXPECT_TRUE(waiter.get().valid());
 }
 
-TEST(addresses, password) {
+TEST(addresses, password_is_sent) {
     redis_server server{{.password = "s3cret"}};
     EXPECT_TRUE(works(server.url()));
     EXPECT_TRUE(works("unix://" + server.socket_path() + "?password=s3cret"));
@@ -45,14 +45,14 @@ TEST(addresses, password) {
               errc::no_permission);
 }
 
-TEST(addresses, user_and_password_with_odd_signs) {
+TEST(addresses, escaped_user_and_password_work) {
     redis_server server{{.users = {"worker on >p@ss:w/rd% ~* &* +@all"}}};
     const auto port = std::to_string(server.port());
     EXPECT_TRUE(works("redis://worker:p%40ss%3Aw%2Frd%25@127.0.0.1:" + port));
     EXPECT_TRUE(works("unix://" + server.socket_path() + "?user=worker&password=p%40ss%3Aw%2Frd%25"));
 }
 
-TEST(addresses, database) {
+TEST(addresses, database_is_selected) {
     redis_server server;
     for (const auto& url :
          {server.url() + "/3", server.url() + "?db=3", "unix://" + server.socket_path() + "?db=3"}) {
@@ -69,7 +69,7 @@ TEST(addresses, database) {
         EXPECT_TRUE(in_zero.try_lock());
         in_zero.unlock();
 
-        // Channels have no database, the queue has: hand-over within one works.
+        // Channels span databases, the queue does not: hand-off works within one.
         client d{url};
         mutex second{d, "job"};
         auto waiter = waiter_for(second);
@@ -86,7 +86,7 @@ TEST(addresses, database) {
     }
 }
 
-TEST(addresses, database_that_the_server_does_not_have) {
+TEST(addresses, unknown_database_is_rejected) {
     redis_server server;
     const stopwatch since;
     EXPECT_EQ(code_of([&] { (void)works(server.url() + "/999"); }), errc::invalid_argument);

@@ -1,4 +1,4 @@
-// Leases that are given back without a thread that waits, while the store is in trouble.
+// Asynchronous release of leases while the store is in trouble.
 #include "server/scene.hpp"
 
 #include <holdfast/async.hpp>
@@ -39,7 +39,7 @@ TEST_F(async_release_in_trouble, is_sent_again_when_the_connection_was_cut) {
     EXPECT_TRUE(others.try_acquire());
 }
 
-TEST_F(async_release_in_trouble, says_no_time_before_a_lock_that_was_handed_over_is_free) {
+TEST_F(async_release_in_trouble, returns_no_time_before_a_handed_off_lock_is_free) {
     lease theirs = others.acquire();
     auto next = waiter_for(lock, {.ttl = 2s});
     ASSERT_TRUE(waits<plain>(server, "job"));
@@ -52,7 +52,7 @@ TEST_F(async_release_in_trouble, says_no_time_before_a_lock_that_was_handed_over
     EXPECT_GE(end.until, now + pttl(server, "job"));
 }
 
-TEST_F(async_release_in_trouble, says_until_when_nobody_knows) {
+TEST_F(async_release_in_trouble, returns_the_latest_end_of_a_lease_whose_state_is_unknown) {
     lease held = lock.acquire({.ttl = 1s * slower});
     net.stall();
     const auto end = async_release(std::move(held), use_future()).get();
@@ -61,7 +61,7 @@ TEST_F(async_release_in_trouble, says_until_when_nobody_knows) {
     EXPECT_TRUE(others.try_acquire_for(patience));
 }
 
-TEST_F(async_release_in_trouble, is_answered_when_the_client_ends_first) {
+TEST_F(async_release_in_trouble, completes_when_the_client_ends_first) {
     lease held = lock.acquire();
     net.stall();
     auto end = async_release(std::move(held), use_future());
@@ -70,7 +70,7 @@ TEST_F(async_release_in_trouble, is_answered_when_the_client_ends_first) {
     EXPECT_FALSE(end.get() == release_outcome::already_lost);
 }
 
-TEST_F(async_release_in_trouble, of_a_lost_lease_says_so_and_takes_nothing_from_the_next) {
+TEST_F(async_release_in_trouble, reports_a_lost_lease_and_keeps_the_next_one) {
     lease held = lock.acquire({.ttl = 50ms * slower});
     const lease next = others.try_acquire_for(patience);
     ASSERT_TRUE(next);
@@ -79,7 +79,7 @@ TEST_F(async_release_in_trouble, of_a_lost_lease_says_so_and_takes_nothing_from_
     EXPECT_EQ(plain::holder(server, "job"), next.owner().str());
 }
 
-TEST_F(async_release_in_trouble, a_lease_that_is_dropped_does_not_block_and_is_given_back) {
+TEST_F(async_release_in_trouble, dropped_lease_is_released_without_blocking) {
     auto held = async_acquire(lock, use_future()).get();
     net.stall();
     const stopwatch since;
@@ -89,7 +89,7 @@ TEST_F(async_release_in_trouble, a_lease_that_is_dropped_does_not_block_and_is_g
     EXPECT_TRUE(others.try_acquire_for(patience));
 }
 
-TEST_F(async_release_in_trouble, a_client_that_ends_gives_back_what_was_dropped) {
+TEST_F(async_release_in_trouble, ending_client_releases_dropped_leases) {
     for (int i = 0; i < 50; ++i) {
         mutex one{*c, "job:" + std::to_string(i)};
         (void)async_acquire(one, use_future()).get();

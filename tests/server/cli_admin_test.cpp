@@ -1,4 +1,4 @@
-// `holdfast ls`, `inspect`, `evict`, and what goes for every command.
+// `holdfast ls`, `inspect`, `evict`, `latch`, and what holds for every command.
 #include "server/cli_scene.hpp"
 #include "server/scene.hpp"
 
@@ -27,14 +27,14 @@ TEST_F(admin_command, ls_lists_held_locks_sorted) {
     const auto all = run({"ls"});
     EXPECT_EQ(all.code, 0);
     EXPECT_TRUE(all.output.starts_with("job\tmutex\t")) << all.output;
-    EXPECT_EQ(std::ranges::count(all.output, '\n'), 3) << "no head where no person reads";
+    EXPECT_EQ(std::ranges::count(all.output, '\n'), 3) << "no header without a terminal";
     EXPECT_NE(all.output.find(":" + std::to_string(holder.pid()) + "\t"), std::string::npos);
     EXPECT_LT(all.output.find("stock:1"), all.output.find("stock:2"));
     const auto some = run({"ls", "stock:*"}).output;
     EXPECT_EQ(std::ranges::count(some, '\n'), 2) << some;
 }
 
-TEST_F(admin_command, ls_of_an_exact_name_lists_it_whatever_it_holds) {
+TEST_F(admin_command, ls_lists_an_exact_name_whatever_its_type) {
     hold_as_another_client("theirs");
     server.command({"RPUSH", "list", "x"});
     EXPECT_EQ(run({"ls"}).output, "");
@@ -43,7 +43,7 @@ TEST_F(admin_command, ls_of_an_exact_name_lists_it_whatever_it_holds) {
     EXPECT_EQ(run({"ls", "nothing"}).output, "");
 }
 
-TEST_F(admin_command, ls_foreign_lists_what_looks_like_the_tokens_of_other_clients) {
+TEST_F(admin_command, ls_foreign_lists_likely_owner_tokens_of_other_clients) {
     for (const auto& [name, token] :
          {std::pair<std::string, std::string>{"redis-py", "9d4f0c6c3a6a11ef8d3a0242ac120002"},
           {"redsync", "Q2h1Y2sgTm9ycmlzIHdhcw=="},
@@ -64,14 +64,14 @@ TEST_F(admin_command, ls_foreign_lists_what_looks_like_the_tokens_of_other_clien
     EXPECT_NE(run({"ls", "--help"}).output.find("Left out"), std::string::npos);
 }
 
-TEST_F(admin_command, ls_of_nothing_is_no_error) {
+TEST_F(admin_command, ls_without_locks_is_no_error) {
     const auto none = run({"ls"});
     EXPECT_EQ(none.code, 0);
     EXPECT_EQ(none.output, "");
     EXPECT_EQ(run({"ls", "--json"}).output, "[]\n");
 }
 
-TEST_F(admin_command, json_is_valid_whatever_the_names_are) {
+TEST_F(admin_command, json_is_valid_for_any_name) {
     auto holder = holder_of({"\xff\xfe", "new\nline", "[a,b]", "\u00e9"});
     const auto all = nlohmann::json::parse(run({"ls", "--json"}).output);
     words names;
@@ -80,13 +80,13 @@ TEST_F(admin_command, json_is_valid_whatever_the_names_are) {
     EXPECT_EQ(names, (words{"[a,b]", "\\xff\\xfe", "new\nline", "\u00e9"}));
 }
 
-TEST_F(admin_command, names_do_not_reach_the_terminal_as_they_are) {
+TEST_F(admin_command, control_characters_in_names_are_escaped) {
     auto holder = holder_of({"a\x1b[2Jb"});
     EXPECT_TRUE(run({"ls"}).output.starts_with("a\\x1b[2Jb\t"));
     EXPECT_TRUE(run({"inspect", "a\x1b[2Jb"}).output.starts_with("lock     a\\x1b[2Jb\n"));
 }
 
-TEST_F(admin_command, a_name_that_turns_text_around_is_shown_as_bytes) {
+TEST_F(admin_command, bidirectional_controls_in_names_are_shown_as_bytes) {
     const std::string name = "pay\u202elruc\u200b";
     const std::string shown = R"(pay\xe2\x80\xaelruc\xe2\x80\x8b)";
     auto holder = holder_of({name});
@@ -102,7 +102,7 @@ TEST_F(admin_command, a_name_that_turns_text_around_is_shown_as_bytes) {
     EXPECT_EQ(no_option.errors.find('\xe2'), std::string::npos) << no_option.errors;
 }
 
-TEST_F(admin_command, inspect_knows_a_holder_of_our_own) {
+TEST_F(admin_command, inspect_identifies_a_holder_of_ours) {
     auto holder = holder_of({"a"});
     const auto text = run({"inspect", "a"});
     EXPECT_EQ(text.code, 0);
@@ -116,7 +116,7 @@ TEST_F(admin_command, inspect_knows_a_holder_of_our_own) {
     EXPECT_GT(json["ttl_ms"], 20'000);
 }
 
-TEST_F(admin_command, inspect_shows_who_waits) {
+TEST_F(admin_command, inspect_shows_the_waiters) {
     auto holder = holder_of({"a"});
     auto waiter = start({"run", "--json-fd", "1", "a", "--", "true"});
     ASSERT_TRUE(waiter.wait_for_output("\"waiting\"", patience));
@@ -127,7 +127,7 @@ TEST_F(admin_command, inspect_shows_who_waits) {
     EXPECT_NE(run({"inspect", "a"}).output.find("queue    1 waiting"), std::string::npos);
 }
 
-TEST_F(admin_command, inspect_says_what_it_does_not_know_of_another_client) {
+TEST_F(admin_command, inspect_marks_a_lock_of_another_client_as_foreign) {
     hold_as_another_client("a");
     const auto text = run({"inspect", "a"});
     EXPECT_EQ(text.code, 0);
@@ -135,7 +135,7 @@ TEST_F(admin_command, inspect_says_what_it_does_not_know_of_another_client) {
     EXPECT_NE(text.output.find("owner    foreign\n"), std::string::npos) << text.output;
 }
 
-TEST_F(admin_command, inspect_of_a_free_lock) {
+TEST_F(admin_command, inspect_shows_a_free_lock) {
     const auto text = run({"inspect", "a"});
     EXPECT_EQ(text.code, 0);
     EXPECT_NE(text.output.find("free"), std::string::npos);
@@ -143,7 +143,7 @@ TEST_F(admin_command, inspect_of_a_free_lock) {
     EXPECT_EQ(run({"inspect", "--", "-a"}).code, 0);
 }
 
-TEST_F(admin_command, evict_needs_a_yes) {
+TEST_F(admin_command, evict_without_a_terminal_needs_yes) {
     hold_as_another_client("a");
     EXPECT_EQ(run({"evict", "a"}).code, 64);
     EXPECT_TRUE(is_held("a"));
@@ -155,12 +155,11 @@ TEST_F(admin_command, evict_needs_a_yes) {
               "\"dead_waiters\":0,\"waiters_back\":0}\n");
 }
 
-// As a client of Java's that was killed leaves it: the lock has no key, and Redisson's clients wait for the
-// limit.
-TEST_F(admin_command, a_dead_waiter_that_blocks_a_free_lock_is_shown_and_removed) {
-    const std::string line = "redisson_lock_queue:{job}";
+// As a killed Redisson client leaves it: the lock has no key, and Redisson's clients wait for the limit.
+TEST_F(admin_command, dead_waiter_that_blocks_a_free_lock_is_shown_and_removed) {
+    const std::string queue = "redisson_lock_queue:{job}";
     const auto now = std::stoll(server.command({"TIME"}).items[0].text) * 1000;
-    server.command({"RPUSH", line, "0d2b3c47-0c5e-4a45-9f9e-000000000000:41"});
+    server.command({"RPUSH", queue, "0d2b3c47-0c5e-4a45-9f9e-000000000000:41"});
     server.command({"ZADD", "redisson_lock_timeout:{job}", std::to_string(now + 26'020'000),
                     "0d2b3c47-0c5e-4a45-9f9e-000000000000:41"});
     const auto shown = run({"inspect", "job"}).output;
@@ -179,12 +178,12 @@ TEST_F(admin_command, a_dead_waiter_that_blocks_a_free_lock_is_shown_and_removed
             << listed;
     }
     EXPECT_EQ(run({"evict", "--yes", "job"}).code, 0);
-    EXPECT_FALSE(exists(server, line));
+    EXPECT_FALSE(exists(server, queue));
     EXPECT_EQ(run({"ls"}).output, "");
     EXPECT_EQ(run({"evict", "--yes", "job"}).code, 1);
 }
 
-TEST_F(admin_command, evict_passes_the_lock_to_who_waits) {
+TEST_F(admin_command, evict_hands_the_lock_to_the_waiter) {
     auto holder = holder_of({"a"});
     auto waiter = start({"run", "--json-fd", "1", "a", "--", "echo", "in"});
     ASSERT_TRUE(waiter.wait_for_output("\"waiting\"", patience));
@@ -193,7 +192,7 @@ TEST_F(admin_command, evict_passes_the_lock_to_who_waits) {
     EXPECT_EQ(outcome_of(holder).code, 75);
 }
 
-TEST_F(admin_command, unreachable_store_is_69) {
+TEST_F(admin_command, unreachable_store_exits_with_69) {
     const auto url = server.url();
     server.stop();
     for (const words& arguments : {words{"inspect", "a"}, words{"evict", "--yes", "a"}, words{"ls"}}) {
@@ -205,7 +204,7 @@ TEST_F(admin_command, unreachable_store_is_69) {
     }
 }
 
-TEST_F(admin_command, misuse_is_64_and_one_sentence) {
+TEST_F(admin_command, misuse_exits_with_64_and_one_sentence) {
     const temp_dir folder;
     const auto file = (folder.path() / "holdfast.conf").string();
     std::ofstream{file} << "# mine\nleese = 5s\n";
@@ -229,7 +228,7 @@ TEST_F(admin_command, misuse_is_64_and_one_sentence) {
         << refused.errors;
 }
 
-TEST_F(admin_command, url_of_the_command_line_comes_before_that_of_the_environment) {
+TEST_F(admin_command, url_of_the_command_line_overrides_the_environment) {
     const auto with_url = run({"--url", server.url(), "ls"}, {});
     EXPECT_EQ(with_url.code, 0);
     auto wrong = start_command({"--url", server.url(), "ls"}, {{"HOLDFAST_URL", "redis://127.0.0.1:1"}});
@@ -248,7 +247,7 @@ TEST_F(admin_command, every_command_has_help_with_examples) {
     EXPECT_TRUE(run({"--version"}).output.starts_with("holdfast "));
 }
 
-TEST_F(admin_command, ls_shows_one_kind) {
+TEST_F(admin_command, ls_filters_by_kind) {
     auto mutexes = holder_of({"job"});
     auto fair = holder_of({"--kind", "fair", "stock"});
     auto waiter = start({"run", "--kind", "fair", "stock", "--", "true"});
@@ -273,7 +272,7 @@ TEST_F(admin_command, ls_shows_one_kind) {
     EXPECT_EQ(run({"ls", "--kind", "nonsense"}).code, 64);
 }
 
-TEST_F(admin_command, inspect_tells_permits) {
+TEST_F(admin_command, inspect_shows_permits) {
     auto holder = holder_of({"--permits", "2", "--of", "3", "render"});
     const auto shown = run({"inspect", "render"}).output;
     EXPECT_NE(shown.find("counting_semaphore"), std::string::npos) << shown;
@@ -288,7 +287,7 @@ TEST_F(admin_command, inspect_tells_permits) {
     EXPECT_NE(number.find("or some other number"), std::string::npos) << number;
 }
 
-TEST_F(admin_command, inspect_knows_permits_with_ids_of_our_own) {
+TEST_F(admin_command, inspect_identifies_permit_ids_of_ours) {
     auto holder = holder_of({"--kind", "permits", "--permits", "2", "--of", "3", "paint"});
     const auto json = nlohmann::json::parse(run({"inspect", "paint", "--json"}).output);
     EXPECT_EQ(json["ours"], true);
@@ -298,7 +297,7 @@ TEST_F(admin_command, inspect_knows_permits_with_ids_of_our_own) {
         EXPECT_EQ(permit["connected"], true);
         EXPECT_FALSE(permit["since"].is_null());
     }
-    // Beside Java's.
+    // Beside a permit of Redisson's.
     const auto soon = std::to_string(std::chrono::system_clock::now().time_since_epoch() / 1ms + 60'000);
     server.command({"ZADD", "{paint}:timeout", soon, "0123456789abcdef"});
     const auto both = run({"inspect", "paint"}).output;
@@ -309,7 +308,7 @@ TEST_F(admin_command, inspect_knows_permits_with_ids_of_our_own) {
     EXPECT_EQ(nlohmann::json::parse(run({"inspect", "paint", "--json"}).output)["ours"], false);
 }
 
-TEST_F(admin_command, permits_that_have_run_out_have_no_holder) {
+TEST_F(admin_command, expired_permits_have_no_holder) {
     auto holder = holder_of({"--permits", "2", "--of", "3", "render"});
     server.command({"ZADD", "holdfast:p1:{render}", "1", "AAAAAAAAAAAAAAAAAAAAAA|1|7"});
     auto json = nlohmann::json::parse(run({"inspect", "render", "--json"}).output);
@@ -324,7 +323,7 @@ TEST_F(admin_command, permits_that_have_run_out_have_no_holder) {
     EXPECT_EQ(run({"ls"}).output, "");
 }
 
-TEST_F(admin_command, more_permits_than_are_listed_are_counted) {
+TEST_F(admin_command, permits_that_are_not_listed_are_counted) {
     auto holder = holder_of({"--kind", "permits", "--permits", "40", "--of", "50", "paint"});
     const auto json = nlohmann::json::parse(run({"inspect", "paint", "--json"}).output);
     EXPECT_EQ(json["holders"].size(), 32U);
@@ -333,7 +332,7 @@ TEST_F(admin_command, more_permits_than_are_listed_are_counted) {
     EXPECT_NE(run({"ls"}).output.find(" +39\t"), std::string::npos);
 }
 
-TEST_F(admin_command, inspect_knows_a_lock_with_many_readers) {
+TEST_F(admin_command, inspect_counts_all_readers_of_a_lock) {
     words readers{"HSET", "atlas", "mode", "read"};
     for (int i = 0; i < 200; ++i) {
         readers.push_back("8743c9c0-0795-4907-87fd-6c719a6b4586:" + std::to_string(i));
@@ -348,7 +347,7 @@ TEST_F(admin_command, inspect_knows_a_lock_with_many_readers) {
     EXPECT_FALSE(is_held("atlas"));
 }
 
-TEST_F(admin_command, a_hash_of_a_user_is_no_lock_though_it_has_a_mode) {
+TEST_F(admin_command, user_hash_with_a_mode_field_is_no_lock) {
     server.command({"HSET", "settings", "mode", "read", "path", "/x"});
     server.command({"HSET", "theme", "mode", "dark"});
     for (const auto* name : {"settings", "theme"}) {
@@ -359,7 +358,7 @@ TEST_F(admin_command, a_hash_of_a_user_is_no_lock_though_it_has_a_mode) {
     EXPECT_EQ(run({"ls"}).output, "");
 }
 
-TEST_F(admin_command, ls_shows_locks_whose_names_begin_like_those_of_our_own_keys) {
+TEST_F(admin_command, ls_shows_locks_named_like_our_own_keys) {
     for (const auto* name : {"holdfast:demo", "holdfast:orders", "holdfast:payments"})
         server.command({"SET", name, "AAAAAAAAAAAAAAAAAAAAAA|1732147200000000", "PX", "60000"});
     server.command({"SET", "holdfast:f1:{a}", "AAAAAAAAAAAAAAAAAAAAAA|1732147200000000"});
@@ -370,19 +369,19 @@ TEST_F(admin_command, ls_shows_locks_whose_names_begin_like_those_of_our_own_key
     EXPECT_EQ(all.find("holdfast:f1"), std::string::npos) << all;
 }
 
-TEST_F(admin_command, a_long_line_is_counted_whole) {
-    words line{"RPUSH", "redisson_lock_queue:{print}"};
-    for (int i = 0; i < 150; ++i) line.push_back("8743c9c0-0795-4907-87fd-6c719a6b4586:" + std::to_string(i));
-    server.command(line);
+TEST_F(admin_command, long_queue_is_counted_completely) {
+    words waiters{"RPUSH", "redisson_lock_queue:{print}"};
+    for (int i = 0; i < 150; ++i)
+        waiters.push_back("8743c9c0-0795-4907-87fd-6c719a6b4586:" + std::to_string(i));
+    server.command(waiters);
     EXPECT_NE(run({"inspect", "print"}).output.find("150 waiting\n"), std::string::npos);
     const auto json = nlohmann::json::parse(run({"inspect", "print", "--json"}).output);
     EXPECT_EQ(json["queue"].size(), 100U);
     EXPECT_EQ(json["more_waiting"], 50);
 }
 
-// timeout(1) sends TERM to the process and to its group.
-// Larger than the buffer of stdio it is refused while it is written, else when it is written out.
-TEST_F(admin_command, what_cannot_be_written_is_74_however_much_it_is) {
+// Output larger than the stdio buffer fails when it is written, smaller output when it is flushed.
+TEST_F(admin_command, output_that_cannot_be_written_exits_with_74_whatever_its_size) {
     const auto code_of = [&](const std::string& what) {
         auto full = start_shell("exec \"$0\" " + what + " > /dev/full");
         const auto ended = outcome_of(full);
@@ -402,7 +401,8 @@ TEST_F(admin_command, what_cannot_be_written_is_74_however_much_it_is) {
     EXPECT_EQ(code_of("ls --json"), 74);
 }
 
-TEST_F(admin_command, a_signal_that_comes_twice_at_once_is_one) {
+// timeout(1) sends TERM to the process and to its group.
+TEST_F(admin_command, two_signals_at_once_count_as_one) {
     server.command({"HSET", "fair", "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "1"});
     for (int round = 0; round < 5; ++round) {
         auto waiting = start({"run", "--kind", "fair", "fair", "--", "true"});
@@ -418,7 +418,7 @@ TEST_F(admin_command, a_signal_that_comes_twice_at_once_is_one) {
 
 // --- latch ------------------------------------------------------------------------------------------
 
-TEST_F(admin_command, latch_counts_down_and_lets_through) {
+TEST_F(admin_command, latch_opens_when_counted_down) {
     EXPECT_EQ(run({"latch", "ready", "set", "2"}).code, 0);
     EXPECT_EQ(run({"latch", "ready", "set", "2"}).code, 1);
     EXPECT_EQ(run({"latch", "ready", "count"}).output, "2\n");
@@ -434,21 +434,21 @@ TEST_F(admin_command, latch_counts_down_and_lets_through) {
     EXPECT_EQ(run({"latch", "ready", "count"}).output, "10\n");
 }
 
-TEST_F(admin_command, latch_tells_the_count_where_it_is_known) {
-    const auto said = [&](words act) {
+TEST_F(admin_command, latch_prints_the_count_if_it_is_known) {
+    const auto output_of = [&](words act) {
         act.insert(act.begin(), {"latch", "ready", "--json"});
         return run(act).output;
     };
-    EXPECT_EQ(said({"set", "2"}), "{\"name\":\"ready\",\"done\":true,\"count\":2}\n");
-    EXPECT_EQ(said({"set", "3"}), "{\"name\":\"ready\",\"done\":false}\n");
-    EXPECT_EQ(said({"wait", "--wait", "10ms"}), "{\"name\":\"ready\",\"done\":false}\n");
-    EXPECT_EQ(said({"down"}), "{\"name\":\"ready\",\"done\":true,\"count\":1}\n");
-    EXPECT_EQ(said({"erase"}), "{\"name\":\"ready\",\"done\":true,\"count\":0}\n");
-    EXPECT_EQ(said({"wait", "--wait", "10ms"}), "{\"name\":\"ready\",\"done\":true,\"count\":0}\n");
-    EXPECT_EQ(said({"wait"}), "{\"name\":\"ready\",\"done\":true,\"count\":0}\n");
+    EXPECT_EQ(output_of({"set", "2"}), "{\"name\":\"ready\",\"done\":true,\"count\":2}\n");
+    EXPECT_EQ(output_of({"set", "3"}), "{\"name\":\"ready\",\"done\":false}\n");
+    EXPECT_EQ(output_of({"wait", "--wait", "10ms"}), "{\"name\":\"ready\",\"done\":false}\n");
+    EXPECT_EQ(output_of({"down"}), "{\"name\":\"ready\",\"done\":true,\"count\":1}\n");
+    EXPECT_EQ(output_of({"erase"}), "{\"name\":\"ready\",\"done\":true,\"count\":0}\n");
+    EXPECT_EQ(output_of({"wait", "--wait", "10ms"}), "{\"name\":\"ready\",\"done\":true,\"count\":0}\n");
+    EXPECT_EQ(output_of({"wait"}), "{\"name\":\"ready\",\"done\":true,\"count\":0}\n");
 }
 
-TEST_F(admin_command, latch_speaks_of_a_latch) {
+TEST_F(admin_command, latch_errors_do_not_mention_a_lock) {
     server.command({"SET", "job", "a token"});
     for (const words& act : {words{"latch", "job", "wait"}, words{"latch", "job", "down"}}) {
         const auto refused = run(act);
@@ -462,7 +462,7 @@ TEST_F(admin_command, latch_speaks_of_a_latch) {
         << silent.errors;
 }
 
-TEST_F(admin_command, latch_misuse_is_64) {
+TEST_F(admin_command, latch_misuse_exits_with_64) {
     for (const auto& wrong : std::vector<words>{{"latch", "ready"},
                                                 {"latch", "ready", "set"},
                                                 {"latch", "ready", "set", "0"},

@@ -1,4 +1,4 @@
-// The command whose standard output its caller has closed.
+// The command when its caller has closed standard output.
 #include "server/cli_scene.hpp"
 
 namespace holdfast::test::cli {
@@ -12,7 +12,7 @@ class command_with_a_closed_output : public command_test {
     }
 };
 
-TEST_F(command_with_a_closed_output, gives_74_whatever_it_was_to_print) {
+TEST_F(command_with_a_closed_output, exits_with_74_if_it_has_output) {
     server.command({"HSET", "job", "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "1"});
     server.command({"PEXPIRE", "job", "60000"});
     for (const auto* const what :
@@ -26,12 +26,12 @@ TEST_F(command_with_a_closed_output, gives_74_whatever_it_was_to_print) {
     }
 }
 
-TEST_F(command_with_a_closed_output, that_has_nothing_to_print_does_its_work) {
+TEST_F(command_with_a_closed_output, without_output_does_its_work) {
     EXPECT_EQ(run_closed("run job -- true").code, 0);
     EXPECT_EQ(run_closed("run job -- sh -c 'exit 3'").code, 3);
 }
 
-TEST_F(command_with_a_closed_output, does_not_take_it_for_json_fd) {
+TEST_F(command_with_a_closed_output, rejects_it_as_json_fd) {
     EXPECT_EQ(run_closed("run --json-fd 1 job -- true").code, 64);
 }
 

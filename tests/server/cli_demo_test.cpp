@@ -19,21 +19,21 @@ std::vector<std::string> demo(const std::vector<std::string>& more = {}) {
     return words;
 }
 
-// 4,000 requests of 64 threads: without a lock about every second sale is lost (thousands), so a run in which
-// none is cannot be luck. Each thread opens with a cold cache that takes 20 ms to fill.
-void expect_the_story(const std::string& kind) {
-    const show_place place;
+// 4,000 requests of 64 threads: without a lock about every second sale is lost (thousands), so a run that
+// loses none cannot be luck. Each thread starts with a cold cache that takes 20 ms to fill.
+void expect_only_the_shared_lock_is_exact(const std::string& kind) {
+    const own_temp_folder place;
     child_process run{demo({"--requests", "4000", "--stock", "2400", "--json", "--kind", kind}),
                       place.environment()};
     const auto code = run.wait(patience);
     ASSERT_EQ(code, 0) << run.errors() << run.output();
     EXPECT_EQ(run.errors(), "");
 
-    const auto told = nlohmann::json::parse(run.output());
-    ASSERT_EQ(told.at("rounds").size(), 3U);
-    const auto& none = told["rounds"][0];
-    const auto& local = told["rounds"][1];
-    const auto& shared = told["rounds"][2];
+    const auto report = nlohmann::json::parse(run.output());
+    ASSERT_EQ(report.at("rounds").size(), 3U);
+    const auto& none = report["rounds"][0];
+    const auto& local = report["rounds"][1];
+    const auto& shared = report["rounds"][2];
     EXPECT_GT(none["oversold"].get<int>() + none["lost_updates"].get<int>(), 0) << none;
     EXPECT_GT(none["rebuilds"].get<int>(), 1) << none;
     EXPECT_GT(local["oversold"].get<int>() + local["lost_updates"].get<int>(), 0) << local;
@@ -46,22 +46,24 @@ void expect_the_story(const std::string& kind) {
     EXPECT_EQ(shared["lost_updates"], 0);
     EXPECT_EQ(shared["rebuilds"], 1);
     EXPECT_EQ(shared["exact"], true);
-    EXPECT_TRUE(told["not_as_it_should_be"].empty());
+    EXPECT_TRUE(report["not_as_it_should_be"].empty());
 
-    // Sales on record, answers that were given and the stock are counted apart, and agree.
-    for (const auto& round : told["rounds"]) {
+    // Recorded sales, answers and the stock are counted separately, and agree.
+    for (const auto& round : report["rounds"]) {
         EXPECT_EQ(round["answered"], 4000) << round;
         EXPECT_EQ(round["sold"].get<int>() + round["refused"].get<int>(), 4000) << round;
     }
     EXPECT_TRUE(place.empty());
 }
 
-TEST(cli_demo, only_the_shared_mutex_sells_what_there_is) { expect_the_story("mutex"); }
+TEST(cli_demo, only_the_shared_mutex_never_oversells) { expect_only_the_shared_lock_is_exact("mutex"); }
 
-TEST(cli_demo, only_the_shared_recursive_mutex_sells_what_there_is) { expect_the_story("recursive"); }
+TEST(cli_demo, only_the_shared_recursive_mutex_never_oversells) {
+    expect_only_the_shared_lock_is_exact("recursive");
+}
 
-TEST(cli_demo, tells_in_plain_lines_when_nobody_watches_a_terminal) {
-    const show_place place;
+TEST(cli_demo, prints_plain_lines_without_a_terminal) {
+    const own_temp_folder place;
     child_process run{demo({"--requests", "2000", "--stock", "1200"}), place.environment()};
     ASSERT_EQ(run.wait(patience), 0) << run.errors() << run.output();
     EXPECT_EQ(run.output().find('\x1b'), std::string::npos);
@@ -70,9 +72,9 @@ TEST(cli_demo, tells_in_plain_lines_when_nobody_watches_a_terminal) {
     EXPECT_NE(run.output().find("Exact"), std::string::npos) << run.output();
 }
 
-TEST(cli_demo, says_which_round_did_not_go_as_it_should) {
+TEST(cli_demo, names_the_round_that_did_not_go_as_predicted) {
     // With one process a lock inside it is enough, so round two has nothing to show.
-    const show_place place;
+    const own_temp_folder place;
     child_process run{demo({"--requests", "1000", "--stock", "600", "--processes", "1", "--json"}),
                       place.environment()};
     ASSERT_EQ(run.wait(patience), 1) << run.errors() << run.output();
@@ -80,8 +82,8 @@ TEST(cli_demo, says_which_round_did_not_go_as_it_should) {
     EXPECT_EQ(nlohmann::json::parse(run.output())["rounds"][1]["lost_updates"], 0);
 }
 
-TEST(cli_demo, names_the_package_when_there_is_no_redis_server) {
-    const show_place place;
+TEST(cli_demo, names_the_package_to_install_without_redis_server) {
+    const own_temp_folder place;
     auto without = place.environment();
     without.emplace_back("PATH", place.path());
     child_process run{demo(), without};
@@ -90,7 +92,7 @@ TEST(cli_demo, names_the_package_when_there_is_no_redis_server) {
     EXPECT_TRUE(place.empty());
 }
 
-// The server and the four services of the first round are there, and have much to do.
+// The server and the four services of the first round are running and busy.
 class demo_in_progress : public ::testing::Test {
   protected:
     demo_in_progress() : run_{demo({"--requests", "2000000", "--stock", "1000000"}), place_.environment()} {
@@ -100,7 +102,7 @@ class demo_in_progress : public ::testing::Test {
         });
     }
 
-    show_place place_;
+    own_temp_folder place_;
     child_process run_;
     std::vector<pid_t> children_;
     bool started_ = false;
@@ -115,14 +117,14 @@ TEST_F(demo_in_progress, leaves_nothing_behind_when_interrupted) {
     EXPECT_TRUE(processes_that_mention(place_.path()).empty());
 }
 
-TEST_F(demo_in_progress, takes_its_processes_along_when_killed) {
+TEST_F(demo_in_progress, ends_its_processes_when_killed) {
     ASSERT_TRUE(started_) << run_.errors() << run_.output();
     run_.kill();
     EXPECT_TRUE(eventually(patience, [this] { return all_gone(children_); }));
     EXPECT_TRUE(processes_that_mention(place_.path()).empty());
 }
 
-TEST_F(demo_in_progress, ends_with_a_sentence_when_a_service_dies) {
+TEST_F(demo_in_progress, reports_a_service_that_dies) {
     ASSERT_TRUE(started_) << run_.errors() << run_.output();
     ::kill(children_.back(), SIGKILL);
     EXPECT_EQ(run_.wait(patience), 70);

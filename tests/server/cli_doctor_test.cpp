@@ -15,12 +15,12 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 class doctor_command : public command_test {
   protected:
-    // Nothing left to be said but notes.
+    // Leaves no findings but notes.
     void cure() {
         for (const auto& [name, value] : {std::pair{"appendonly", "yes"}, std::pair{"appendfsync", "always"}})
             ASSERT_EQ(server.command({"CONFIG", "SET", name, value}).text, "OK");
     }
-    void let_alice(const std::string& rules) {
+    void give_alice(const std::string& rules) {
         words all{"ACL", "SETUSER", "alice", "reset", "on", ">hunter22"};
         std::istringstream in{rules};
         for (std::string rule; in >> rule;) all.push_back(rule);
@@ -31,7 +31,7 @@ class doctor_command : public command_test {
     }
 };
 
-TEST_F(doctor_command, says_what_is_wrong_and_how_to_mend_it) {
+TEST_F(doctor_command, names_each_problem_and_its_remedy) {
     const auto sick = run({"doctor"});
     EXPECT_EQ(sick.code, 2) << sick.output;
     EXPECT_EQ(sick.errors, "");
@@ -48,7 +48,7 @@ TEST_F(doctor_command, says_what_is_wrong_and_how_to_mend_it) {
     EXPECT_TRUE(has(well.output, "NOTE\n"));
 }
 
-TEST_F(doctor_command, its_exit_code_is_the_worst_of_what_was_found) {
+TEST_F(doctor_command, exits_with_the_code_of_the_worst_finding) {
     cure();
     EXPECT_EQ(run({"doctor"}).code, 0);
     server.command({"CONFIG", "SET", "busy-reply-threshold", "0"});
@@ -59,30 +59,30 @@ TEST_F(doctor_command, its_exit_code_is_the_worst_of_what_was_found) {
     server.command({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
     server.command({"CONFIG", "SET", "busy-reply-threshold", "5000"});
     EXPECT_EQ(run({"doctor"}).code, 0);
-    // Nobody knows is not well.
-    let_alice("~* &* +@all -info");
+    // Unknown is not well.
+    give_alice("~* &* +@all -info");
     const auto blind = run({"--url", url_of_alice(), "doctor"});
     EXPECT_EQ(blind.code, 1);
     EXPECT_TRUE(has(blind.output, "COULD NOT LOOK\n")) << blind.output;
-    // What no promise rests on may stay unknown.
-    let_alice("~* &* +@all -config");
+    // A setting that no promise rests on may stay unknown.
+    give_alice("~* &* +@all -config");
     const auto most = run({"--url", url_of_alice(), "doctor", "--json"});
     const auto json = nlohmann::json::parse(most.output);
     EXPECT_EQ(json["worst"], "warning") << most.output;  // slow-scripts
     EXPECT_EQ(most.code, 1);
 }
 
-TEST_F(doctor_command, quiet_says_only_what_is_wrong) {
+TEST_F(doctor_command, quiet_prints_only_problems) {
     cure();
     EXPECT_EQ(run({"doctor", "--quiet"}).output, "");
     server.command({"CONFIG", "SET", "busy-reply-threshold", "0"});
-    const auto said = run({"doctor", "-q"}).output;
-    EXPECT_TRUE(said.starts_with("WARNING\n  slow-scripts  (S3 falls)\n")) << said;
-    EXPECT_FALSE(has(said, "NOTE"));
-    EXPECT_FALSE(has(said, "well:"));
+    const auto printed = run({"doctor", "-q"}).output;
+    EXPECT_TRUE(printed.starts_with("WARNING\n  slow-scripts  (S3 falls)\n")) << printed;
+    EXPECT_FALSE(has(printed, "NOTE"));
+    EXPECT_FALSE(has(printed, "well:"));
 }
 
-TEST_F(doctor_command, tells_programs_by_json) {
+TEST_F(doctor_command, prints_json) {
     const auto out = run({"doctor", "--json"});
     EXPECT_EQ(out.code, 2);
     EXPECT_EQ(std::ranges::count(out.output, '\n'), 1);
@@ -107,18 +107,18 @@ TEST_F(doctor_command, tells_programs_by_json) {
     EXPECT_EQ((*persistence)["promise"], "S2");
 }
 
-TEST_F(doctor_command, names_the_rights_that_a_lock_lacks) {
+TEST_F(doctor_command, names_the_missing_rights) {
     cure();
-    let_alice("~job resetchannels +@all");
-    const auto said = run({"--url", url_of_alice(), "doctor", "job"});
-    EXPECT_EQ(said.code, 1);
-    EXPECT_TRUE(has(said.output, "mend: ACL SETUSER alice ~holdfast:q1:{job} &holdfast:wake:*\n"))
-        << said.output;
+    give_alice("~job resetchannels +@all");
+    const auto printed = run({"--url", url_of_alice(), "doctor", "job"});
+    EXPECT_EQ(printed.code, 1);
+    EXPECT_TRUE(has(printed.output, "mend: ACL SETUSER alice ~holdfast:q1:{job} &holdfast:wake:*\n"))
+        << printed.output;
     const auto fair = run({"--url", url_of_alice(), "doctor", "--kind", "fair", "job"});
     EXPECT_EQ(fair.code, 2);
     EXPECT_TRUE(has(fair.output, " ~redisson_lock_queue:{job} ")) << fair.output;
-    EXPECT_FALSE(has(said.output + fair.output, "hunter22"));
-    // Those who lock are sent here.
+    EXPECT_FALSE(has(printed.output + fair.output, "hunter22"));
+    // The error of `run` refers to `doctor`.
     const auto locking = run({"--url", url_of_alice(), "run", "elsewhere", "--", "true"});
     EXPECT_EQ(locking.code, 69);
     EXPECT_TRUE(has(locking.errors, "missing is the right to a key; holdfast doctor NAME tells"))
@@ -140,7 +140,7 @@ TEST_F(doctor_command, compares_several_servers) {
     EXPECT_TRUE(has(twice.output, "\n  same-server  127.0.0.1:")) << twice.output;
 }
 
-TEST_F(doctor_command, one_that_does_not_answer_is_69_and_the_others_are_told_of) {
+TEST_F(doctor_command, unreachable_server_exits_with_69_and_the_others_are_examined) {
     redis_server other;
     const auto gone = other.url();
     other.stop();
@@ -158,8 +158,8 @@ TEST_F(doctor_command, one_that_does_not_answer_is_69_and_the_others_are_told_of
     EXPECT_FALSE(has(wrong.output + wrong.errors, "secret")) << wrong.output << wrong.errors;
 }
 
-// The URL may be right: it is the server that is not as it should be.
-TEST_F(doctor_command, a_certificate_that_is_not_accepted_is_69_and_the_others_are_told_of) {
+// The URL may be right: the fault is the server's.
+TEST_F(doctor_command, rejected_certificate_exits_with_69_and_the_others_are_examined) {
     const temp_dir folder;
     const certificate_authority ca{folder.path(), "ca"};
     const auto server_with = [&](const certificate& own) {
@@ -187,7 +187,7 @@ TEST_F(doctor_command, a_certificate_that_is_not_accepted_is_69_and_the_others_a
     }
 }
 
-TEST_F(doctor_command, a_sentinels_own_address_is_64_and_says_what_is_meant) {
+TEST_F(doctor_command, address_of_a_sentinel_exits_with_64_and_names_the_right_url) {
     redis_server sentinel{
         {.sentinel = true,
          .config = {"sentinel monitor orders 127.0.0.1 " + std::to_string(server.port()) + " 1"}}};
@@ -201,7 +201,7 @@ TEST_F(doctor_command, a_sentinels_own_address_is_64_and_says_what_is_meant) {
     }
 }
 
-TEST_F(doctor_command, a_replica_is_told_to_be_one_when_a_lock_is_wanted) {
+TEST_F(doctor_command, run_on_a_replica_says_that_it_is_one) {
     ASSERT_EQ(server.command({"CONFIG", "SET", "repl-diskless-sync-delay", "0"}).text, "OK");
     redis_server replica{{.config = {"replicaof 127.0.0.1 " + std::to_string(server.port())}}};
     ASSERT_TRUE(eventually(patience, [&] {
@@ -213,9 +213,9 @@ TEST_F(doctor_command, a_replica_is_told_to_be_one_when_a_lock_is_wanted) {
     EXPECT_TRUE(has(refused.errors, "redis+sentinel://")) << refused.errors;
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they want to be preloaded first
-// The command's clock is set while an answer is on its way.
-TEST_F(doctor_command, sees_that_its_own_clock_is_set) {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they must be preloaded first
+// The command's clock is set while a reply is on its way.
+TEST_F(doctor_command, reports_that_its_own_clock_was_set) {
     const temp_dir folder;
     lab::false_clock clock{folder.path(), "command"};
     child_process::environment environment;
@@ -238,13 +238,13 @@ TEST_F(doctor_command, sees_that_its_own_clock_is_set) {
     const auto set = look(90s);
     EXPECT_EQ(of(set, "own-clock")["severity"], "warning") << set;
     EXPECT_EQ(of(set, "own-clock")["server"], "this machine");
-    // As exactly as two clocks can be read one after the other.
+    // Two clocks that are read one after the other give no more precision.
     EXPECT_TRUE(has(of(set, "own-clock")["found"], "set forwards by 1m")) << set;
     EXPECT_TRUE(has(of(look(-90s), "own-clock")["found"], "set back by")) << "and back";
 }
 #endif
 
-TEST_F(doctor_command, misuse_is_64) {
+TEST_F(doctor_command, misuse_exits_with_64) {
     for (const words& wrong :
          {words{"doctor", "a", "b"}, words{"doctor", ""}, words{"doctor", "--kind", "odd"},
           words{"doctor", "--url", "nonsense"}, words{"doctor", "--url", "redis://h?x=1"}}) {

@@ -1,4 +1,4 @@
-// `holdfast evict` and the command under the lock that it takes away.
+// `holdfast evict` and the command that held the evicted lock.
 #include "server/cli_scene.hpp"
 #include "server/scene.hpp"
 
@@ -21,17 +21,17 @@ class evict_command : public command_test {
         EXPECT_TRUE(one.wait_for_output("held", patience));
         return one;
     }
-    // It does when it has held the lock for a moment.
-    [[nodiscard]] bool somebody_listens() {
+    // A holder listens when it has held the lock for a moment.
+    [[nodiscard]] bool holder_listens() {
         return eventually(patience, [&] {
             return server.command({"PUBSUB", "CHANNELS", "holdfast:wake:*"}).items.size() == 1;
         });
     }
 };
 
-TEST_F(evict_command, says_that_the_holder_gave_it_up) {
+TEST_F(evict_command, reports_that_the_holder_gave_it_up) {
     auto one = holder();
-    ASSERT_TRUE(somebody_listens());
+    ASSERT_TRUE(holder_listens());
     const auto end = run({"evict", "--yes", "a"});
     EXPECT_EQ(end.code, 0);
     EXPECT_NE(end.output.find(":" + std::to_string(one.pid()) + " gave it up\n"), std::string::npos)
@@ -39,14 +39,14 @@ TEST_F(evict_command, says_that_the_holder_gave_it_up) {
     EXPECT_EQ(outcome_of(one).code, 75);
 }
 
-TEST_F(evict_command, ends_a_command_before_the_next_one_begins) {
+TEST_F(evict_command, ends_the_command_before_the_next_one_starts) {
     const auto log = testing::TempDir() + "evicted-" + std::to_string(::getpid());
     std::ofstream{log};
     auto one = start({"run", "a", "--", "sh", "-c",
                       "trap 'sleep 0.3; echo ended >> " + log + "; exit 0' TERM; echo began >> " + log +
                           "; echo held; while :; do sleep 0.02; done"});
     ASSERT_TRUE(one.wait_for_output("held", patience));
-    ASSERT_TRUE(somebody_listens());
+    ASSERT_TRUE(holder_listens());
     auto next = start({"run", "a", "--", "sh", "-c", "echo next >> " + log});
     ASSERT_TRUE(eventually(patience, [&] { return queued(server, "a") == 1; }));
     const auto end = run({"evict", "--yes", "a"});
@@ -58,9 +58,9 @@ TEST_F(evict_command, ends_a_command_before_the_next_one_begins) {
     std::remove(log.c_str());
 }
 
-TEST_F(evict_command, says_that_it_took_nothing_where_the_lock_was_taken_away_meanwhile) {
+TEST_F(evict_command, reports_no_eviction_if_the_lock_was_removed_meanwhile) {
     auto one = holder();
-    ASSERT_TRUE(somebody_listens());
+    ASSERT_TRUE(holder_listens());
     one.pause();
     const auto token = server.command({"GET", "a"}).text;
     const auto late = [&](const words& given) {
@@ -71,13 +71,13 @@ TEST_F(evict_command, says_that_it_took_nothing_where_the_lock_was_taken_away_me
         free_as_another_client("a");
         return outcome_of(command);
     };
-    const auto said = late({"evict", "--yes", "a"});
-    EXPECT_EQ(said.code, 1);
-    EXPECT_NE(said.output.find(":" + std::to_string(one.pid()) +
-                               " no longer holds \"a\": released, expired, or taken away by somebody else "
-                               "meanwhile\n\"a\" is free now; nothing was evicted\n"),
+    const auto printed = late({"evict", "--yes", "a"});
+    EXPECT_EQ(printed.code, 1);
+    EXPECT_NE(printed.output.find(":" + std::to_string(one.pid()) +
+                                  " no longer holds \"a\": released, expired, or taken away by somebody else "
+                                  "meanwhile\n\"a\" is free now; nothing was evicted\n"),
               std::string::npos)
-        << said.output;
+        << printed.output;
     server.command({"SET", "a", token, "PX", "60000"});
     const auto json = late({"evict", "--yes", "--json", "a"});
     EXPECT_EQ(json.code, 1);
@@ -89,21 +89,21 @@ TEST_F(evict_command, says_that_it_took_nothing_where_the_lock_was_taken_away_me
     one.resume();
 }
 
-TEST_F(evict_command, takes_the_lock_once_when_two_operators_evict_it_at_once) {
+TEST_F(evict_command, evicts_once_when_two_operators_evict_at_the_same_time) {
     auto one = holder();
-    ASSERT_TRUE(somebody_listens());
+    ASSERT_TRUE(holder_listens());
     one.pause();
     auto first = start({"evict", "--yes", "a"}), second = start({"evict", "--yes", "a"});
-    const auto said = outcome_of(first), also = outcome_of(second);
-    EXPECT_EQ(said.code + also.code, 1) << said.output << also.output;
-    const auto& late = said.code == 1 ? said.output : also.output;
+    const auto printed = outcome_of(first), also = outcome_of(second);
+    EXPECT_EQ(printed.code + also.code, 1) << printed.output << also.output;
+    const auto& late = printed.code == 1 ? printed.output : also.output;
     EXPECT_EQ(late.find("evicted \"a\""), std::string::npos) << late;
     one.resume();
 }
 
-TEST_F(evict_command, says_for_how_long_a_holder_that_did_not_answer_may_go_on) {
+TEST_F(evict_command, reports_how_long_a_silent_holder_may_go_on) {
     auto one = holder();
-    ASSERT_TRUE(somebody_listens());
+    ASSERT_TRUE(holder_listens());
     one.pause();
     const auto end = nlohmann::json::parse(run({"evict", "--yes", "--json", "a"}).output);
     EXPECT_EQ(end["evicted"], true);
@@ -114,7 +114,7 @@ TEST_F(evict_command, says_for_how_long_a_holder_that_did_not_answer_may_go_on) 
     one.resume();
 }
 
-TEST_F(evict_command, says_that_a_holder_does_not_listen_or_is_of_another_make) {
+TEST_F(evict_command, reports_a_holder_that_does_not_listen_or_is_foreign) {
     server.command({"ACL", "SETUSER", "mute", "on", ">word", "~*", "resetchannels", "+@all"});
     auto one = start({"run", "--url", "redis://mute:word@127.0.0.1:" + std::to_string(server.port()), "a",
                       "--", "sh", "-c", "echo held; read x"});
@@ -126,7 +126,7 @@ TEST_F(evict_command, says_that_a_holder_does_not_listen_or_is_of_another_make) 
     EXPECT_NE(foreign.find("another client cannot be asked, may go on for "), std::string::npos) << foreign;
 }
 
-TEST_F(evict_command, removes_what_may_be_data_by_force_only) {
+TEST_F(evict_command, removes_possible_data_only_by_force) {
     server.command({"SET", "page", std::string(4096, 'x')});
     const auto refused = run({"evict", "--yes", "page"});
     EXPECT_EQ(refused.code, 64);

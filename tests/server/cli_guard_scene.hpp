@@ -1,4 +1,4 @@
-// A command under its guard, and what tests look at: which processes there are, and in which state.
+// A command under its guard, and functions that show which processes exist, and in which state.
 #pragma once
 
 #include "server/cli_scene.hpp"
@@ -16,18 +16,18 @@ class guarded_command : public command_test {
   protected:
     // Kills what a failed test has left behind.
     ~guarded_command() override {
-        for (const auto pid : told_) {
+        for (const auto pid : pids_) {
             if (pid > 0 && !is_dead(pid)) ::kill(pid, SIGKILL);
         }
     }
-    pid_t told(child_process& command, const std::string& name) {
-        told_.push_back(pid_told(command, name));
-        EXPECT_GT(told_.back(), 0) << name << command.errors();
-        return told_.back();
+    pid_t pid_of(child_process& command, const std::string& name) {
+        pids_.push_back(printed_pid(command, name));
+        EXPECT_GT(pids_.back(), 0) << name << command.errors();
+        return pids_.back();
     }
-    std::vector<pid_t> all_told(child_process& command, const words& names) {
+    std::vector<pid_t> pids_of(child_process& command, const words& names) {
         std::vector<pid_t> all;
-        for (const auto& name : names) all.push_back(told(command, name));
+        for (const auto& name : names) all.push_back(pid_of(command, name));
         return all;
     }
     [[nodiscard]] bool is_renewed() {
@@ -39,7 +39,7 @@ class guarded_command : public command_test {
     }
 
   private:
-    std::vector<pid_t> told_;
+    std::vector<pid_t> pids_;
 };
 
 inline std::string line_of(pid_t pid, const std::string& field) {
@@ -53,7 +53,7 @@ inline pid_t parent_of(pid_t pid) { return std::atoi(line_of(pid, "PPid:").c_str
 inline bool is_asleep(pid_t pid) { return line_of(pid, "State:").find('S') != std::string::npos; }
 inline bool is_stopped(pid_t pid) { return line_of(pid, "State:").find('T') != std::string::npos; }
 
-// Goes wherever a process can go: to another session, to another parent, and does not listen.
+// Processes that are hard to end: in another session, with another parent, or deaf to TERM.
 inline constexpr auto family =
     "echo \"main: $$\"; sleep 100 & echo \"plain: $!\"; "
     "setsid sleep 100 & echo \"session: $!\"; "

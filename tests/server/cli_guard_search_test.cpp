@@ -1,4 +1,4 @@
-// How the guard of `holdfast run` ends what is hard to find, or cannot be ended.
+// How the guard of `holdfast run` treats processes that are hard to find or cannot be ended.
 #include "server/cli_guard_scene.hpp"
 #include "server/scene.hpp"
 #include "support/stalls.hpp"
@@ -12,7 +12,7 @@
 namespace holdfast::test::cli {
 namespace {
 
-// Whatever process has this word in its command line.
+// The processes that have this word in their command line.
 std::vector<pid_t> alive_with(const std::string& mark) {
     std::vector<pid_t> found;
     for (const auto& entry : std::filesystem::directory_iterator{"/proc"}) {
@@ -26,13 +26,13 @@ std::vector<pid_t> alive_with(const std::string& mark) {
     return found;
 }
 
-// A command that is deaf to TERM, and of which one process after the other goes to a session of its own,
-// starts the next and ends. Nobody can end it by hand, so it ends with its file, or after some minutes: a
-// test that failed must not leave it behind.
+// A command that ignores TERM. One process after the other enters a new session, starts the next and ends.
+// It cannot be ended by hand, so it ends with its file, or after some minutes: a failed test must not leave
+// it behind.
 class storm {
   public:
     [[nodiscard]] std::string mark() const { return (folder_.path() / "storm").string(); }
-    // Seldom is one of them seen in between two others.
+    // A single scan may miss these processes, as they are short-lived.
     [[nodiscard]] bool is_over() const {
         for (int i = 0; i < 20; ++i) {
             if (!alive_with(mark()).empty()) return false;
@@ -55,35 +55,35 @@ class storm {
     temp_dir folder_;
 };
 
-TEST_F(guarded_command, that_starts_processes_all_the_time_is_gone_before_the_lease_of_a_stopped_run_ends) {
+TEST_F(guarded_command, that_keeps_forking_is_dead_before_the_lease_of_a_stopped_run_ends) {
     const storm started;
     words arguments{"run", "--ttl", "4s", "a", "--"};
     for (const auto& word : started.command()) arguments.push_back(word);
     auto command = start(arguments);
-    const auto pid = told(command, "pid");
+    const auto pid = pid_of(command, "pid");
     command.pause();
     ASSERT_TRUE(eventually(patience, [&] { return !is_held("a"); }));
     EXPECT_TRUE(is_dead(pid));
-    // For the last KILL the guard has 200 ms. Under a sanitizer a look at all processes takes a part of that,
-    // and a busy machine may keep it from using them.
+    // The guard has 200 ms for the last KILL. Under a sanitizer a scan of all processes takes a part of that,
+    // and a busy machine may keep the guard from using them.
     EXPECT_TRUE(started.is_over() || slower > 1 || taken_by_the_machine() > 100ms);
     EXPECT_TRUE(eventually(patience, [&] { return started.is_over(); }));
     command.resume();
     EXPECT_EQ(outcome_of(command).code, 75);
 }
 
-TEST_F(guarded_command, that_starts_processes_all_the_time_is_gone_before_run_ends) {
+TEST_F(guarded_command, that_keeps_forking_is_dead_before_run_exits) {
     const storm started;
     words arguments{"run", "--max-hold", "500ms", "--grace", "200ms", "a", "--"};
     for (const auto& word : started.command()) arguments.push_back(word);
     auto command = start(arguments);
-    const auto pid = told(command, "pid");
+    const auto pid = pid_of(command, "pid");
     EXPECT_EQ(outcome_of(command).code, 75);
     EXPECT_TRUE(is_dead(pid));
     EXPECT_TRUE(started.is_over());
 }
 
-TEST_F(guarded_command, what_another_of_its_threads_has_started_is_ended_too) {
+TEST_F(guarded_command, child_of_its_other_thread_is_ended_too) {
     auto command = start({"run", "a", "--", "python3", "-c",
                           "import subprocess, threading, time\n"
                           "def work():\n"
@@ -92,7 +92,7 @@ TEST_F(guarded_command, what_another_of_its_threads_has_started_is_ended_too) {
                           "  time.sleep(100)\n"
                           "threading.Thread(target=work).start()\n"
                           "time.sleep(100)\n"});
-    const auto child = told(command, "child");
+    const auto child = pid_of(command, "child");
     command.kill();
     EXPECT_TRUE(eventually(patience, [&] { return is_dead(child); }));
 }
@@ -101,7 +101,7 @@ bool can_unshare() {
     return child_process{{"unshare", "--pid", "--mount", "--fork", "true"}}.wait(patience) == 0;
 }
 
-TEST_F(guarded_command, what_goes_on_after_its_main_thread_has_ended_is_ended_too) {
+TEST_F(guarded_command, child_whose_main_thread_has_ended_is_ended_too) {
     auto command = start({"run", "--ttl", "3s", "--grace", "100ms", "a", "--", "python3", "-c",
                           "import ctypes, os, threading, time\n"
                           "if os.fork(): time.sleep(100)\n"
@@ -112,22 +112,22 @@ TEST_F(guarded_command, what_goes_on_after_its_main_thread_has_ended_is_ended_to
                           "  time.sleep(100)\n"
                           "threading.Thread(target=work).start()\n"
                           "ctypes.CDLL(None).pthread_exit(None)\n"});
-    const auto pid = told(command, "pid");
+    const auto pid = pid_of(command, "pid");
     free_as_another_client("a");
     EXPECT_EQ(outcome_of(command).code, 75);
     EXPECT_TRUE(is_dead(pid));
 }
 
-// How often it went to sleep.
-[[maybe_unused]] long rests_of(pid_t pid) {
+// How often the process went to sleep.
+[[maybe_unused]] long sleeps_of(pid_t pid) {
     return std::atol(line_of(pid, "voluntary_ctxt_switches:").c_str());
 }
 
 #if !defined(__SANITIZE_ADDRESS__)  // undefined-behaviour sanitizer needs descriptors of its own
-TEST_F(guarded_command, is_not_taken_for_dead_by_a_guard_that_cannot_look_for_it) {
+TEST_F(guarded_command, is_not_taken_for_dead_by_a_guard_without_descriptors) {
     auto command = start({"run", "--ttl", "3s", "a", "--", "sh", "-c",
                           "setsid sleep 100 & echo \"session: $!\"; echo \"main: $$\"; wait"});
-    const auto pids = all_told(command, {"session", "main"});
+    const auto pids = pids_of(command, {"session", "main"});
     const auto guard = parent_of(pids.back());
     rlimit before{};
     ASSERT_EQ(::prlimit(guard, RLIMIT_NOFILE, nullptr, &before), 0);
@@ -135,8 +135,8 @@ TEST_F(guarded_command, is_not_taken_for_dead_by_a_guard_that_cannot_look_for_it
     ASSERT_EQ(::prlimit(guard, RLIMIT_NOFILE, &none, nullptr), 0);
     free_as_another_client("a");
     EXPECT_TRUE(eventually(patience, [&] { return is_dead(pids.back()); }));
-    const auto looks = rests_of(guard);
-    EXPECT_TRUE(eventually(patience, [&] { return is_dead(guard) || rests_of(guard) > looks + 20; }));
+    const auto looks = sleeps_of(guard);
+    EXPECT_TRUE(eventually(patience, [&] { return is_dead(guard) || sleeps_of(guard) > looks + 20; }));
     EXPECT_TRUE(command.running());
     EXPECT_EQ(::prlimit(guard, RLIMIT_NOFILE, &before, nullptr), 0);
     EXPECT_EQ(outcome_of(command).code, 75);
@@ -144,18 +144,18 @@ TEST_F(guarded_command, is_not_taken_for_dead_by_a_guard_that_cannot_look_for_it
 }
 #endif
 
-// A program that may take the rights of another user, as sudo may.
+// A program that can become another user, as sudo can.
 constexpr auto as_another_user =
     "cp \"$(command -v setpriv)\" \"$1/other\" && chmod 4755 \"$1/other\" && chmod 711 \"$1\" && "
     "exec setpriv --reuid 65533 --clear-groups \"$0\" run --max-hold 1s --grace 100ms a -- "
     "\"$1/other\" --reuid 65532 sh -c 'echo \"pid: $$\"; exec sleep 100'";
 
-TEST_F(guarded_command, of_another_user_is_waited_for_and_that_is_said) {
+TEST_F(guarded_command, of_another_user_is_waited_for_and_reported) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs the right to become another user";
     const temp_dir folder;
     child_process command{{"sh", "-c", as_another_user, HOLDFAST_COMMAND, folder.path().string()},
                           {{"HOLDFAST_URL", server.url()}}};
-    const auto pid = told(command, "pid");
+    const auto pid = pid_of(command, "pid");
     EXPECT_TRUE(
         command.wait_for_output("1 process of another user cannot be ended, and is waited for", patience))
         << command.errors();
@@ -164,8 +164,8 @@ TEST_F(guarded_command, of_another_user_is_waited_for_and_that_is_said) {
     EXPECT_EQ(outcome_of(command).code, 75);
 }
 
-// In a namespace of its own, to which the numbers of /proc mean nothing.
-TEST_F(guarded_command, is_ended_with_its_group_where_proc_is_not_its_own_and_that_is_said) {
+// In its own PID namespace the numbers of /proc mean nothing.
+TEST_F(guarded_command, is_ended_with_its_group_and_a_warning_where_proc_is_not_its_own) {
     if (!can_unshare()) GTEST_SKIP() << "needs the right to make namespaces";
     const temp_dir folder;
     const auto mark = (folder.path() / "plain").string();
@@ -182,15 +182,15 @@ TEST_F(guarded_command, is_ended_with_its_group_where_proc_is_not_its_own_and_th
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they read /proc themselves
-TEST_F(guarded_command, is_guarded_where_proc_is_not_mounted) {
+TEST_F(guarded_command, is_guarded_without_proc) {
     if (!can_unshare()) GTEST_SKIP() << "needs the right to make namespaces";
     child_process command{{"unshare", "--mount", "sh", "-c",
                            "umount -l /proc && exec \"$0\" run a -- sh -c 'sleep 100 & echo \"plain: $!\"; "
                            "echo \"pid: $$\"; wait'",
                            HOLDFAST_COMMAND},
                           {{"HOLDFAST_URL", server.url()}}};
-    const auto plain = told(command, "plain");
-    const auto pid = told(command, "pid");
+    const auto plain = pid_of(command, "plain");
+    const auto pid = pid_of(command, "pid");
     command.kill();
     EXPECT_TRUE(eventually(patience, [&] { return is_dead(pid) && is_dead(plain); }));
 }

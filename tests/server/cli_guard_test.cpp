@@ -1,5 +1,5 @@
-// The guard of `holdfast run`: what becomes of a command, and of all that it started, when `holdfast run` is
-// killed or stopped.
+// The guard of `holdfast run`: what happens to a command and its descendants when `holdfast run` is killed or
+// stopped.
 #include "server/cli_guard_scene.hpp"
 
 #include <cerrno>
@@ -10,10 +10,10 @@
 namespace holdfast::test::cli {
 namespace {
 
-TEST_F(guarded_command, killed_run_leaves_nothing_of_it_and_the_lock_is_held_until_then) {
+TEST_F(guarded_command, dies_with_all_descendants_after_run_is_killed_while_the_lock_is_held) {
     for (int i = 0; i < 6; ++i) {
         auto command = start({"run", "--ttl", "8s", "--grace", "1s", "a", "--", "sh", "-c", family});
-        const auto pids = all_told(command, members);
+        const auto pids = pids_of(command, members);
         command.kill();
         ASSERT_TRUE(eventually(patience, [&] { return all_dead(pids); })) << "round " << i;
         ASSERT_TRUE(is_held("a"));
@@ -21,24 +21,25 @@ TEST_F(guarded_command, killed_run_leaves_nothing_of_it_and_the_lock_is_held_unt
     }
 }
 
-TEST_F(guarded_command, command_of_a_killed_run_is_told_by_term_and_by_the_pipe) {
+TEST_F(guarded_command, of_a_killed_run_is_notified_by_term_and_by_the_pipe) {
     const temp_dir folder;
-    const auto file = folder.path() / "told";
-    auto command = start({"run", "a", "--", "sh", "-c",
-                          "trap 'cat <&$HOLDFAST_LOST_FD; echo told >\"$0\"; exit' TERM; echo \"pid: $$\"; "
-                          "while :; do sleep 0.02; done",
-                          file.string()});
-    const auto pid = told(command, "pid");
+    const auto file = folder.path() / "notified";
+    auto command =
+        start({"run", "a", "--", "sh", "-c",
+               "trap 'cat <&$HOLDFAST_LOST_FD; echo notified >\"$0\"; exit' TERM; echo \"pid: $$\"; "
+               "while :; do sleep 0.02; done",
+               file.string()});
+    const auto pid = pid_of(command, "pid");
     command.kill();
     EXPECT_TRUE(eventually(patience, [&] { return is_dead(pid); }));
-    EXPECT_TRUE(std::filesystem::exists(file)) << "the pipe has an end, too";
+    EXPECT_TRUE(std::filesystem::exists(file)) << "the pipe reaches its end, too";
 }
 
-// The next holder says in which state the processes of the first are when it begins.
-TEST_F(guarded_command, run_that_is_stopped_for_longer_than_the_lease_has_no_command_beside_the_next_holder) {
+// When it starts, the next holder prints the state of the first holder's processes.
+TEST_F(guarded_command, of_a_run_stopped_beyond_its_lease_is_dead_before_the_next_holder_starts) {
     for (int i = 0; i < 3; ++i) {
         auto command = start({"run", "--ttl", "3s", "a", "--", "sh", "-c", family});
-        const auto pids = all_told(command, members);
+        const auto pids = pids_of(command, members);
         words next{
             "run",
             "a",
@@ -63,17 +64,17 @@ TEST_F(guarded_command, run_that_is_stopped_for_longer_than_the_lease_has_no_com
     }
 }
 
-TEST_F(guarded_command, all_that_it_started_is_gone_before_run_ends_for_a_lost_lock) {
+TEST_F(guarded_command, dies_with_all_descendants_before_run_exits_for_a_lost_lock) {
     auto command = start({"run", "--ttl", "3s", "a", "--", "sh", "-c", family});
-    const auto pids = all_told(command, members);
+    const auto pids = pids_of(command, members);
     free_as_another_client("a");
     EXPECT_EQ(outcome_of(command).code, 75);
     EXPECT_TRUE(all_dead(pids));
 }
 
-TEST_F(guarded_command, max_hold_keeps_the_lock_until_all_that_it_started_is_gone) {
+TEST_F(guarded_command, max_hold_keeps_the_lock_until_all_descendants_are_dead) {
     auto command = start({"run", "--max-hold", "2s", "--grace", "300ms", "a", "--", "sh", "-c", family});
-    const auto pids = all_told(command, members);
+    const auto pids = pids_of(command, members);
     ASSERT_TRUE(eventually(patience, [&] {
         const bool free = !is_held("a");
         EXPECT_TRUE(!free || all_dead(pids));
@@ -82,10 +83,10 @@ TEST_F(guarded_command, max_hold_keeps_the_lock_until_all_that_it_started_is_gon
     EXPECT_EQ(outcome_of(command).code, 75);
 }
 
-TEST_F(guarded_command, what_it_leaves_behind_in_good_order_is_left_alone_and_mentioned) {
+TEST_F(guarded_command, background_process_outlives_a_normal_exit_and_is_reported) {
     auto command = start({"run", "a", "--", "sh", "-c",
                           "exec sleep 100 >/dev/null 2>&1 </dev/null & echo \"left: $!\"; exit 3"});
-    const auto left = told(command, "left");
+    const auto left = pid_of(command, "left");
     const auto ended = outcome_of(command);
     EXPECT_EQ(ended.code, 3);
     EXPECT_EQ(ended.errors, one_is_left_alone);
@@ -93,10 +94,10 @@ TEST_F(guarded_command, what_it_leaves_behind_in_good_order_is_left_alone_and_me
     EXPECT_FALSE(is_dead(left));
 }
 
-TEST_F(guarded_command, goes_on_when_run_is_killed_if_a_loss_is_to_be_ignored) {
+TEST_F(guarded_command, survives_a_killed_run_if_losses_are_ignored) {
     auto command = start({"run", "--on-loss", "ignore", "a", "--", "sh", "-c",
                           "echo \"pid: $$\"; exec sleep 100 >/dev/null 2>&1 </dev/null"});
-    const auto pid = told(command, "pid");
+    const auto pid = pid_of(command, "pid");
     const auto guard = parent_of(pid);
     ASSERT_NE(guard, command.pid());
     command.kill();
@@ -104,7 +105,7 @@ TEST_F(guarded_command, goes_on_when_run_is_killed_if_a_loss_is_to_be_ignored) {
     EXPECT_FALSE(is_dead(pid));
 }
 
-TEST_F(guarded_command, guard_says_in_the_list_of_processes_what_it_is) {
+TEST_F(guarded_command, guard_names_itself_in_the_process_list) {
     const auto seen =
         run({"run", "a", "b", "--", "sh", "-c", "tr '\\0' ' ' </proc/$PPID/cmdline; cat /proc/$PPID/comm"})
             .output;
@@ -113,22 +114,22 @@ TEST_F(guarded_command, guard_says_in_the_list_of_processes_what_it_is) {
     EXPECT_NE(seen.find("lock-guard"), std::string::npos) << seen;
 }
 
-TEST_F(guarded_command, guard_has_real_time_priority_where_it_may_and_the_command_has_not) {
+TEST_F(guarded_command, guard_has_real_time_priority_if_allowed_and_the_command_has_not) {
     const bool allowed = in_background([] {
                              const sched_param lowest{.sched_priority = 1};
                              return ::sched_setscheduler(0, SCHED_RR, &lowest) == 0;  // of that thread only
                          }).get();
     auto command = start({"run", "a", "--", "sh", "-c", "echo \"pid: $$\"; read x"});
-    const auto pid = told(command, "pid");
+    const auto pid = pid_of(command, "pid");
     EXPECT_EQ(::sched_getscheduler(parent_of(pid)) & ~SCHED_RESET_ON_FORK, allowed ? SCHED_RR : SCHED_OTHER);
     EXPECT_EQ(::sched_getscheduler(pid), SCHED_OTHER);
     command.write("\n");
     EXPECT_EQ(outcome_of(command).code, 0);
 }
 
-TEST_F(guarded_command, guard_takes_no_signal) {
+TEST_F(guarded_command, guard_ignores_signals) {
     auto command = start({"run", "a", "--", "sh", "-c", "echo \"pid: $$\"; read x; exit 5"});
-    const auto guard = parent_of(told(command, "pid"));
+    const auto guard = parent_of(pid_of(command, "pid"));
     for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGALRM, SIGTSTP, SIGTTIN, SIGPIPE})
         ::kill(guard, signal);
     command.write("\n");
@@ -136,10 +137,10 @@ TEST_F(guarded_command, guard_takes_no_signal) {
     EXPECT_TRUE(is_dead(guard));
 }
 
-TEST_F(guarded_command, without_its_guard_it_is_killed_with_all_that_it_started_before_the_lock_is_free) {
+TEST_F(guarded_command, without_its_guard_is_killed_with_descendants_before_the_lock_is_free) {
     for (const auto* const policy : {"term", "ignore"}) {
         auto command = start({"run", "--on-loss", policy, "a", "--", "sh", "-c", family});
-        const auto pids = all_told(command, members);
+        const auto pids = pids_of(command, members);
         ::kill(parent_of(pids.front()), SIGKILL);
         ASSERT_TRUE(eventually(patience, [&] {
             const bool free = !is_held("a");
@@ -154,25 +155,25 @@ TEST_F(guarded_command, without_its_guard_it_is_killed_with_all_that_it_started_
     }
 }
 
-TEST_F(guarded_command, without_its_guard_leaves_alone_what_run_had_started_as_another_program) {
+TEST_F(guarded_command, run_without_a_guard_spares_what_was_started_before_its_exec) {
     auto command = start_shell(
         "sleep 100 >/dev/null 2>&1 & echo \"before: $!\"; "
         "exec \"$0\" run a -- sh -c 'echo \"pid: $$\"; exec sleep 100'");
-    const auto before = told(command, "before");
-    const auto pid = told(command, "pid");
+    const auto before = pid_of(command, "before");
+    const auto pid = pid_of(command, "pid");
     ::kill(parent_of(pid), SIGKILL);
     EXPECT_EQ(outcome_of(command).code, 128 + SIGKILL);
     EXPECT_TRUE(is_dead(pid));
     EXPECT_FALSE(is_dead(before));
 }
 
-TEST_F(guarded_command, without_its_guard_leaves_alone_what_another_child_of_run_has_left_behind) {
+TEST_F(guarded_command, run_without_a_guard_spares_orphans_of_its_other_children) {
     auto command = start_shell(
         "exec 3<&0; (read x <&3; sleep 100 >/dev/null 2>&1 & echo \"later: $!\") & "
         "exec \"$0\" run a -- sh -c 'echo \"pid: $$\"; exec sleep 100'");
-    const auto pid = told(command, "pid");
+    const auto pid = pid_of(command, "pid");
     command.write("\n");
-    const auto later = told(command, "later");
+    const auto later = pid_of(command, "later");
     EXPECT_TRUE(eventually(patience, [&] { return parent_of(later) == command.pid(); }));
     ::kill(parent_of(pid), SIGKILL);
     EXPECT_EQ(outcome_of(command).code, 128 + SIGKILL);
@@ -180,11 +181,11 @@ TEST_F(guarded_command, without_its_guard_leaves_alone_what_another_child_of_run
     EXPECT_FALSE(is_dead(later));
 }
 
-TEST_F(guarded_command, that_has_ended_leaves_no_zombies_while_run_still_holds_its_lock) {
+TEST_F(guarded_command, that_has_ended_leaves_no_zombies_while_run_holds_its_lock) {
     auto command = start({"run", "--at-least", "10m", "a", "--", "sh", "-c",
                           "exec 3<&0; (read x <&3) >/dev/null 2>&1 & echo \"left: $!\"; echo \"pid: $$\""});
-    const auto left = told(command, "left");
-    const auto pid = told(command, "pid");
+    const auto left = pid_of(command, "left");
+    const auto pid = pid_of(command, "pid");
     EXPECT_TRUE(eventually(patience, [&] { return is_dead(pid); }));
     command.write("\n");
     EXPECT_TRUE(eventually(patience, [&] { return ::kill(left, 0) != 0 && errno == ESRCH; }));
@@ -192,14 +193,14 @@ TEST_F(guarded_command, that_has_ended_leaves_no_zombies_while_run_still_holds_i
     EXPECT_EQ(outcome_of(command).code, 128 + SIGTERM);
 }
 
-// --- a run that does not listen -----------------------------------------------------------------
+// --- a run that does not read -------------------------------------------------------------------
 
-TEST_F(guarded_command, whose_stops_fill_the_link_to_a_stopped_run_still_passes_its_status_on) {
+TEST_F(guarded_command, whose_stops_fill_the_link_to_a_stopped_run_keeps_its_exit_code) {
     auto command = start({"run", "--ttl", "10m", "a", "--", "sh", "-c", "echo \"pid: $$\"; read x; exit 7"});
-    const auto pid = told(command, "pid");
+    const auto pid = pid_of(command, "pid");
     const auto guard = parent_of(pid);
     command.pause();
-    // It holds less than 300.
+    // The link holds fewer than 300.
     for (int i = 0; i < 1000; ++i) {
         ::kill(pid, SIGSTOP);
         ASSERT_TRUE(eventually(patience, [&] { return is_stopped(pid) && is_asleep(guard); }));
@@ -219,11 +220,11 @@ constexpr auto as_a_job_without_a_terminal =
     "exec setsid -w bash -c 'set -m; \"$0\" run --ttl 2s a -- sh -c "
     "\"echo \\\"pid: \\$\\$\\\"; exec sleep 100\" & echo \"run: $!\"; wait $!; echo \"code=$?\"' \"$0\"";
 
-TEST_F(guarded_command, that_is_stopped_without_a_terminal_keeps_its_lock_and_its_run_going) {
+TEST_F(guarded_command, that_is_stopped_without_a_terminal_keeps_its_lock) {
     for (const int signal : {SIGSTOP, SIGTSTP}) {
         auto command = start_shell(as_a_job_without_a_terminal);
-        const auto holdfast = told(command, "run");
-        const auto pid = told(command, "pid");
+        const auto holdfast = pid_of(command, "run");
+        const auto pid = pid_of(command, "pid");
         ::kill(pid, signal);
         ASSERT_TRUE(eventually(patience, [&] { return is_stopped(pid); }));
         for (int i = 0; i < 4; ++i) {
@@ -232,20 +233,20 @@ TEST_F(guarded_command, that_is_stopped_without_a_terminal_keeps_its_lock_and_it
         }
         EXPECT_TRUE(is_stopped(pid));
         ::kill(holdfast, SIGCONT);
-        EXPECT_TRUE(eventually(patience, [&] { return !is_stopped(pid); })) << "CONT is handed on";
+        EXPECT_TRUE(eventually(patience, [&] { return !is_stopped(pid); })) << "CONT is forwarded";
         ::kill(holdfast, SIGTERM);
         EXPECT_TRUE(command.wait_for_output("code=143", patience)) << command.output();
     }
 }
 
-TEST_F(guarded_command, that_is_stopped_obeys_the_signal_that_ends_it) {
+TEST_F(guarded_command, that_is_stopped_obeys_signals_that_end_it) {
     for (const int signal : {SIGTERM, SIGHUP, SIGINT}) {
         auto command = start_shell(as_a_job_without_a_terminal);
-        const auto holdfast = told(command, "run");
-        const auto pid = told(command, "pid");
+        const auto holdfast = pid_of(command, "run");
+        const auto pid = pid_of(command, "pid");
         ::kill(pid, SIGSTOP);
         ASSERT_TRUE(eventually(patience, [&] { return is_stopped(pid); }));
-        ASSERT_TRUE(is_renewed());  // by now the guard has told of the stop
+        ASSERT_TRUE(is_renewed());  // by now the guard has reported the stop
         ::kill(holdfast, signal);
         EXPECT_TRUE(command.wait_for_output("code=" + std::to_string(128 + signal), patience))
             << command.output();
@@ -254,7 +255,7 @@ TEST_F(guarded_command, that_is_stopped_obeys_the_signal_that_ends_it) {
 
 TEST_F(guarded_command, that_is_stopped_is_ended_when_its_lock_is_lost) {
     auto command = start_shell(as_a_job_without_a_terminal);
-    const auto pid = told(command, "pid");
+    const auto pid = pid_of(command, "pid");
     ::kill(pid, SIGSTOP);
     ASSERT_TRUE(eventually(patience, [&] { return is_stopped(pid); }));
     server.command({"DEL", "a"});
@@ -262,11 +263,11 @@ TEST_F(guarded_command, that_is_stopped_is_ended_when_its_lock_is_lost) {
     EXPECT_TRUE(is_dead(pid));
 }
 
-// --- what is true of a command that has ended ---------------------------------------------------
+// --- a command that has ended -------------------------------------------------------------------
 
-TEST_F(guarded_command, failure_in_time_is_passed_on_by_a_run_that_was_stopped_until_the_lease_was_over) {
+TEST_F(guarded_command, that_failed_in_time_keeps_its_exit_code_if_run_was_stopped_too_long) {
     auto command = start({"run", "--ttl", "5s", "a", "--", "sh", "-c", "echo \"pid: $$\"; read x; exit 7"});
-    const auto pid = told(command, "pid");
+    const auto pid = pid_of(command, "pid");
     command.pause();
     command.write("\n");
     ASSERT_TRUE(eventually(patience, [&] { return is_dead(pid); }));

@@ -1,4 +1,4 @@
-// A guard of `holdfast run` that stands still, or cannot be started.
+// A guard of `holdfast run` that is suspended or cannot be started.
 #include "server/cli_guard_scene.hpp"
 
 #include <sys/ptrace.h>
@@ -13,40 +13,40 @@
 namespace holdfast::test::cli {
 namespace {
 
-// --- a guard that stands still -----------------------------------------------------------------
+// --- a suspended guard -------------------------------------------------------------------------
 
-TEST_F(guarded_command, passes_its_status_on_though_somebody_stops_its_guard) {
+TEST_F(guarded_command, keeps_its_exit_code_though_its_guard_is_stopped) {
     auto command = start({"run", "a", "--", "sh", "-c", "echo \"pid: $$\"; read x; exit 5"});
-    const auto guard = parent_of(told(command, "pid"));
+    const auto guard = parent_of(pid_of(command, "pid"));
     ::kill(guard, SIGSTOP);
     command.write("\n");
     EXPECT_EQ(outcome_of(command).code, 5);
     EXPECT_TRUE(is_dead(guard));
 }
 
-TEST_F(guarded_command, is_ended_with_all_that_it_started_though_somebody_stops_its_guard) {
+TEST_F(guarded_command, is_ended_with_all_descendants_though_its_guard_is_stopped) {
     auto command = start({"run", "--ttl", "3s", "a", "--", "sh", "-c", family});
-    const auto pids = all_told(command, members);
+    const auto pids = pids_of(command, members);
     ::kill(parent_of(pids.front()), SIGSTOP);
     free_as_another_client("a");
     EXPECT_EQ(outcome_of(command).code, 75);
     EXPECT_TRUE(all_dead(pids));
 }
 
-// Stands still as under a debugger, of which its parent learns nothing, until the end of this object.
-class held_up {
+// Suspends a process as a debugger does, of which its parent learns nothing, until the end of this object.
+class suspended {
   public:
-    explicit held_up(pid_t process) : process_(process) {
+    explicit suspended(pid_t process) : process_(process) {
         EXPECT_EQ(::ptrace(PTRACE_SEIZE, process, nullptr, nullptr), 0);
         EXPECT_EQ(::ptrace(PTRACE_INTERRUPT, process, nullptr, nullptr), 0);
         int status = 0;
         EXPECT_EQ(::waitpid(process, &status, __WALL), process);
         EXPECT_TRUE(WIFSTOPPED(status));
     }
-    held_up(const held_up&) = delete;
-    held_up& operator=(const held_up&) = delete;
-    ~held_up() { ::ptrace(PTRACE_DETACH, process_, nullptr, nullptr); }
-    // Its parent learns of the end only then.
+    suspended(const suspended&) = delete;
+    suspended& operator=(const suspended&) = delete;
+    ~suspended() { ::ptrace(PTRACE_DETACH, process_, nullptr, nullptr); }
+    // Its parent learns of the end only after this call.
     [[nodiscard]] bool is_killed() const {
         int status = 0;
         return eventually(patience,
@@ -58,28 +58,28 @@ class held_up {
     pid_t process_;
 };
 
-TEST_F(guarded_command, is_ended_with_all_that_it_started_by_run_in_place_of_a_guard_that_stands_still) {
+TEST_F(guarded_command, is_ended_with_all_descendants_by_run_if_its_guard_is_suspended) {
     auto command = start({"run", "--ttl", "3s", "a", "--", "sh", "-c", family});
-    const auto pids = all_told(command, members);
-    const held_up guard{parent_of(pids.front())};
+    const auto pids = pids_of(command, members);
+    const suspended guard{parent_of(pids.front())};
     free_as_another_client("a");
     EXPECT_TRUE(guard.is_killed());
     EXPECT_EQ(outcome_of(command).code, 75);
     EXPECT_TRUE(all_dead(pids));
 }
 
-TEST_F(guarded_command, passes_its_status_on_though_its_guard_stands_still) {
+TEST_F(guarded_command, keeps_its_exit_code_though_its_guard_is_suspended) {
     auto command = start({"run", "--ttl", "3s", "a", "--", "sh", "-c", "echo \"pid: $$\"; read x; exit 5"});
-    const held_up guard{parent_of(told(command, "pid"))};
+    const suspended guard{parent_of(pid_of(command, "pid"))};
     command.write("\n");
     EXPECT_TRUE(guard.is_killed());
     EXPECT_EQ(outcome_of(command).code, 5);
 }
 
-TEST_F(guarded_command, goes_on_when_its_guard_wakes_after_a_deadline_that_was_moved_meanwhile) {
+TEST_F(guarded_command, continues_when_its_guard_wakes_after_an_outdated_deadline) {
     auto command = start({"run", "--ttl", "2s", "a", "--", "sh", "-c", "echo \"pid: $$\"; read x; exit 5"});
     {
-        const held_up guard{parent_of(told(command, "pid"))};
+        const suspended guard{parent_of(pid_of(command, "pid"))};
         for (int i = 0; i < 8; ++i) ASSERT_TRUE(is_renewed());
     }
     for (int i = 0; i < 3; ++i) EXPECT_TRUE(is_renewed());
@@ -87,14 +87,14 @@ TEST_F(guarded_command, goes_on_when_its_guard_wakes_after_a_deadline_that_was_m
     EXPECT_EQ(outcome_of(command).code, 5);
 }
 
-TEST_F(guarded_command, leaves_alone_what_it_left_when_its_guard_wakes_after_a_deadline_that_was_moved) {
+TEST_F(guarded_command, background_process_survives_a_guard_with_an_outdated_deadline) {
     auto command = start({"run", "--ttl", "2s", "a", "--", "sh", "-c",
                           "sleep 100 >/dev/null 2>&1 </dev/null & echo \"left: $!\"; echo \"pid: $$\"; "
                           "read x; exit 5"});
-    const auto left = told(command, "left");
-    const auto pid = told(command, "pid");
+    const auto left = pid_of(command, "left");
+    const auto pid = pid_of(command, "pid");
     {
-        const held_up guard{parent_of(pid)};
+        const suspended guard{parent_of(pid)};
         for (int i = 0; i < 8; ++i) ASSERT_TRUE(is_renewed());
         command.write("\n");
         ASSERT_TRUE(eventually(patience, [&] { return is_dead(pid); }));
@@ -107,7 +107,7 @@ TEST_F(guarded_command, leaves_alone_what_it_left_when_its_guard_wakes_after_a_d
 
 // --- a guard that cannot be started -------------------------------------------------------------
 
-// The next process that this one forks is killed before it does anything.
+// Kills the next process that `process` forks, before it does anything.
 bool kill_next_fork_of(pid_t process, const std::function<void()>& make_it_fork) {
     constexpr auto options = static_cast<long>(PTRACE_O_TRACEFORK);
     if (::ptrace(PTRACE_SEIZE, process, nullptr, options) != 0) return false;
@@ -127,7 +127,7 @@ bool kill_next_fork_of(pid_t process, const std::function<void()>& make_it_fork)
     return ::ptrace(PTRACE_DETACH, process, nullptr, nullptr) == 0;
 }
 
-TEST_F(guarded_command, does_not_begin_if_its_guard_is_killed_at_birth_and_that_is_said) {
+TEST_F(guarded_command, does_not_start_if_its_guard_is_killed_at_birth) {
     hold_as_another_client("a");
     auto command = start({"run", "-v", "a", "--", "true"});
     ASSERT_TRUE(command.wait_for_output("waiting for", patience)) << command.errors();
@@ -141,15 +141,15 @@ TEST_F(guarded_command, does_not_begin_if_its_guard_is_killed_at_birth_and_that_
     EXPECT_FALSE(is_held("a"));
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they do not live with so little memory
-TEST_F(guarded_command, keeps_its_lock_when_run_cannot_go_on_for_want_of_memory) {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need more memory
+TEST_F(guarded_command, keeps_its_lock_when_run_is_out_of_memory) {
     auto command = start({"run", "--ttl", "10m", "--grace", "1m", "a", "--", "sh", "-c",
                           "trap '' TERM; echo \"pid: $$\"; while :; do sleep 0.1; done"},
-                         // Each piece of memory is asked for anew, none is kept.
+                         // Each allocation asks the system for memory; none is kept.
                          {{"GLIBC_TUNABLES",
                            "glibc.malloc.mmap_threshold=1:glibc.malloc.arena_max=1:"
                            "glibc.malloc.tcache_count=0"}});
-    const auto pid = told(command, "pid");
+    const auto pid = pid_of(command, "pid");
     const rlimit none{.rlim_cur = 0, .rlim_max = RLIM_INFINITY};
     ASSERT_EQ(::prlimit(command.pid(), RLIMIT_AS, &none, nullptr), 0);
     command.signal(SIGCONT);  // to have something to do
@@ -163,14 +163,14 @@ TEST_F(guarded_command, keeps_its_lock_when_run_cannot_go_on_for_want_of_memory)
 #endif
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need descriptors of their own
-TEST_F(guarded_command, does_not_begin_where_descriptors_are_missing_for_its_guard_and_one_line_says_so) {
+TEST_F(guarded_command, does_not_start_without_descriptors_for_its_guard_and_one_line_says_so) {
     bool reached_the_guard = false;
     for (int spare = 0; spare < 16; ++spare) {
         auto holder = start({"run", "a", "--", "sh", "-c", "echo held; read x; true"});
         ASSERT_TRUE(holder.wait_for_output("held", patience));
         auto command = start({"run", "--json-fd", "1", "a", "--", "true"});
         ASSERT_TRUE(command.wait_for_output("\"waiting\"", patience));
-        // It had enough of them when it began.
+        // It had enough descriptors when it started.
         const auto open = "/proc/" + std::to_string(command.pid()) + "/fd";
         rlimit few{};
         ASSERT_EQ(::prlimit(command.pid(), RLIMIT_NOFILE, nullptr, &few), 0);

@@ -20,18 +20,18 @@ std::vector<std::string> lab(const std::vector<std::string>& more = {}) {
 }
 
 void expect_as_predicted(const std::string& rung) {
-    const show_place place;
+    const own_temp_folder place;
     child_process run{lab({rung, "--json"}), place.environment()};
     const auto code = run.wait(patience);
     ASSERT_EQ(code, 0) << run.errors() << run.output();
-    // Sanitizers tell of the stack that bronze is meant to run out of.
+    // Sanitizers report the stack overflow that bronze is meant to cause.
     if (run.errors().find("stack-overflow") == std::string::npos) {
         EXPECT_EQ(run.errors(), "");
     }
-    const auto told = nlohmann::json::parse(run.output());
-    ASSERT_EQ(told.at("rungs").size(), 1U);
-    EXPECT_EQ(told["as_predicted"], true);
-    for (const auto& schedule : told["rungs"][0].at("schedules")) {
+    const auto report = nlohmann::json::parse(run.output());
+    ASSERT_EQ(report.at("rungs").size(), 1U);
+    EXPECT_EQ(report["as_predicted"], true);
+    for (const auto& schedule : report["rungs"][0].at("schedules")) {
         for (const auto& play : schedule.at("plays")) {
             EXPECT_EQ(play.at("as_predicted"), 1) << play;
             EXPECT_EQ(play.at("flaw_seen").get<bool>(), play.at("role") == "flawed") << play;
@@ -61,7 +61,7 @@ TEST(cli_lab, table_goes_as_predicted) { expect_as_predicted("table"); }
 TEST(cli_lab, holdfast_goes_as_predicted) { expect_as_predicted("holdfast"); }
 
 TEST(cli_lab, lists_the_rungs) {
-    const show_place place;
+    const own_temp_folder place;
     child_process run{lab(), place.environment()};
     ASSERT_EQ(run.wait(patience), 0);
     for (const auto* const name : {"bronze", "silver", "gold", "platinum", "diamond", "counter", "redisson",
@@ -70,8 +70,8 @@ TEST(cli_lab, lists_the_rungs) {
             << name << run.output();
 }
 
-TEST(cli_lab, lists_the_rungs_for_machines) {
-    const show_place place;
+TEST(cli_lab, lists_the_rungs_as_json) {
+    const own_temp_folder place;
     child_process run{lab({"--json"}), place.environment()};
     ASSERT_EQ(run.wait(patience), 0);
     EXPECT_EQ(nlohmann::json::parse(run.output()).at("rungs").at(0).at("rung"), "bronze");
@@ -82,8 +82,8 @@ std::string content_of(const std::string& path) {
     return {std::istreambuf_iterator<char>{file}, {}};
 }
 
-TEST(cli_lab, writes_a_page_that_needs_nothing_else) {
-    const show_place place;
+TEST(cli_lab, writes_a_self_contained_page) {
+    const own_temp_folder place;
     const temp_dir out;
     const auto file = (out.path() / "a page.html").string();
     child_process run{lab({"gold", "--html", file}), place.environment()};
@@ -98,23 +98,23 @@ TEST(cli_lab, writes_a_page_that_needs_nothing_else) {
     EXPECT_TRUE(place.empty());
 }
 
-TEST(cli_lab, gives_the_page_to_standard_output) {
-    const show_place place;
+TEST(cli_lab, writes_the_page_to_standard_output) {
+    const own_temp_folder place;
     child_process run{lab({"gold", "--html", "-", "--lang", "zh"}), place.environment()};
     ASSERT_EQ(run.wait(patience), 0) << run.errors();
     EXPECT_TRUE(run.output().starts_with("<!doctype html>")) << run.output().substr(0, 200);
     EXPECT_NE(run.output().find("lang=\"zh-CN\""), std::string::npos);
 }
 
-TEST(cli_lab, says_before_it_plays_that_a_file_cannot_be_written) {
-    const show_place place;
+TEST(cli_lab, rejects_an_unwritable_file_before_it_plays) {
+    const own_temp_folder place;
     child_process run{lab({"--all", "--html", "/nonexistent/page.html"}), place.environment()};
     EXPECT_EQ(run.wait(patience), 64);
     EXPECT_NE(run.errors().find("/nonexistent/page.html"), std::string::npos) << run.errors();
 }
 
-TEST(cli_lab, a_full_disk_is_told) {
-    const show_place place;
+TEST(cli_lab, reports_a_full_disk) {
+    const own_temp_folder place;
     for (const auto* const what : {"lab", "lab --json", "lab gold", "--help"}) {
         child_process run{{"sh", "-c", std::string{"exec \"$0\" "} + what + " > /dev/full", HOLDFAST_COMMAND},
                           place.environment()};
@@ -124,15 +124,15 @@ TEST(cli_lab, a_full_disk_is_told) {
     EXPECT_TRUE(place.empty());
 }
 
-TEST(cli_lab, a_page_wants_something_played) {
-    const show_place place;
+TEST(cli_lab, rejects_a_page_without_a_rung) {
+    const own_temp_folder place;
     child_process run{lab({"--html", "page.html"}), place.environment()};
     EXPECT_EQ(run.wait(patience), 64);
     EXPECT_NE(run.errors().find("--all"), std::string::npos) << run.errors();
 }
 
-TEST(cli_lab, tells_in_plain_lines_when_nobody_watches_a_terminal) {
-    const show_place place;
+TEST(cli_lab, prints_plain_lines_without_a_terminal) {
+    const own_temp_folder place;
     child_process run{lab({"platinum"}), place.environment()};
     ASSERT_EQ(run.wait(patience), 0) << run.errors();
     for (const char c : {'\x1b', '\r', '\x80', '\xe2'}) EXPECT_EQ(run.output().find(c), std::string::npos);
@@ -141,44 +141,44 @@ TEST(cli_lab, tells_in_plain_lines_when_nobody_watches_a_terminal) {
     EXPECT_NE(run.output().find("XXX"), std::string::npos) << run.output();
 }
 
-TEST(cli_lab, says_so_when_a_flaw_does_not_show) {
+TEST(cli_lab, reports_that_a_flaw_is_not_seen) {
     // Diamond has what gold lacks, so gold's schedule must not succeed on it.
-    const show_place place;
+    const own_temp_folder place;
     child_process run{lab({"gold", "--on", "diamond"}), place.environment()};
     EXPECT_EQ(run.wait(patience), 0) << run.errors();
     EXPECT_NE(run.output().find("The flaw is not seen."), std::string::npos) << run.output();
 }
 
-TEST(cli_lab, plays_on_any_scheme_and_says_what_cannot_be_played) {
-    const show_place place;
+TEST(cli_lab, plays_on_any_scheme_and_reports_what_it_cannot_play) {
+    const own_temp_folder place;
     child_process run{lab({"counter_lua", "--on", "table_clock", "--json"}), place.environment()};
     EXPECT_EQ(run.wait(patience), 0) << run.errors();
-    const auto told = nlohmann::json::parse(run.output())["rungs"][0]["schedules"];
-    EXPECT_FALSE(told[0]["plays"][0].contains("broken")) << told[0];
-    EXPECT_NE(told[1]["plays"][0]["broken"].get<std::string>().find("no Redis"), std::string::npos)
-        << told[1];
+    const auto schedules = nlohmann::json::parse(run.output())["rungs"][0]["schedules"];
+    EXPECT_FALSE(schedules[0]["plays"][0].contains("broken")) << schedules[0];
+    EXPECT_NE(schedules[1]["plays"][0]["broken"].get<std::string>().find("no Redis"), std::string::npos)
+        << schedules[1];
     EXPECT_TRUE(place.empty());
 }
 
-// Neither is a flaw seen in it, nor is its absence.
-TEST(cli_lab, draws_nothing_from_processes_that_fail) {
-    const show_place place;
+// A failure shows neither a flaw nor its absence.
+TEST(cli_lab, draws_no_conclusion_from_processes_that_fail) {
+    const own_temp_folder place;
     child_process run{lab({"--all", "--on", "nothing", "--json"}), place.environment()};
     EXPECT_EQ(run.wait(patience), 0) << run.errors();
-    const auto told = nlohmann::json::parse(run.output());
-    for (const auto& rung : told["rungs"]) {
+    const auto report = nlohmann::json::parse(run.output());
+    for (const auto& rung : report["rungs"]) {
         for (const auto& schedule : rung["schedules"]) {
             const auto& play = schedule["plays"][0];
             EXPECT_FALSE(play["flaw_seen"].get<bool>()) << schedule["schedule"];
-            // To fail without Redis is what fallback asks for.
+            // fallback expects a failure without Redis.
             if (rung["rung"] == "fallback") continue;
             EXPECT_TRUE(play.contains("broken")) << rung["rung"] << ' ' << schedule["schedule"];
         }
     }
 }
 
-TEST(cli_lab, tells_below_the_table_in_chinese_what_could_not_be_played) {
-    const show_place place;
+TEST(cli_lab, lists_in_chinese_what_could_not_be_played) {
+    const own_temp_folder place;
     child_process run{lab({"--all", "--on", "nothing", "--lang", "zh"}), place.environment()};
     EXPECT_EQ(run.wait(patience), 0) << run.errors();
     EXPECT_EQ(run.output().find("as predicted"), std::string::npos) << run.output();
@@ -187,7 +187,7 @@ TEST(cli_lab, tells_below_the_table_in_chinese_what_could_not_be_played) {
 }
 
 TEST(cli_lab, plays_in_a_folder_with_an_odd_name) {
-    const show_place place;
+    const own_temp_folder place;
     const temp_dir around;
     const auto odd = around.path() / "a b:c?d%20";
     fs::create_directory(odd);
@@ -200,7 +200,7 @@ TEST(cli_lab, plays_in_a_folder_with_an_odd_name) {
 }
 
 TEST(cli_lab, can_be_interrupted_while_a_server_starts) {
-    const show_place place;
+    const own_temp_folder place;
     const temp_dir programs;
     const auto fake = programs.path() / "redis-server";
     std::ofstream{fake} << "#!/bin/sh\nexec sleep 1000\n";
@@ -214,30 +214,30 @@ TEST(cli_lab, can_be_interrupted_while_a_server_starts) {
     EXPECT_TRUE(place.empty());
 }
 
-TEST(cli_lab, plays_a_schedule_on_any_scheme) {
+TEST(cli_lab, plays_a_schedule_on_another_scheme) {
     // Bronze never sets a TTL, so it shows silver's flaw too.
-    const show_place place;
+    const own_temp_folder place;
     child_process run{lab({"silver", "--on", "bronze", "--json"}), place.environment()};
     EXPECT_EQ(run.wait(patience), 0) << run.errors();
     EXPECT_EQ(nlohmann::json::parse(run.output())["rungs"][0]["schedules"][0]["plays"][0]["flaw_seen"], true);
 }
 
-TEST(cli_lab, names_the_rungs_when_there_is_none_of_that_name) {
-    const show_place place;
+TEST(cli_lab, lists_the_rungs_if_the_name_is_unknown) {
+    const own_temp_folder place;
     child_process run{lab({"wood"}), place.environment()};
     EXPECT_EQ(run.wait(patience), 64);
     EXPECT_NE(run.errors().find("bronze, silver, gold"), std::string::npos) << run.errors();
 }
 
-TEST(cli_lab, names_the_schemes_when_there_is_none_of_that_name) {
-    const show_place place;
+TEST(cli_lab, lists_the_schemes_if_the_name_is_unknown) {
+    const own_temp_folder place;
     child_process run{lab({"gold", "--on", "wood"}), place.environment()};
     EXPECT_EQ(run.wait(patience), 64);
     EXPECT_NE(run.errors().find("counter_lua, redisson"), std::string::npos) << run.errors();
 }
 
-TEST(cli_lab, names_the_package_when_there_is_no_redis_server) {
-    const show_place place;
+TEST(cli_lab, names_the_package_to_install_without_redis_server) {
+    const own_temp_folder place;
     auto without = place.environment();
     without.emplace_back("PATH", place.path());
     child_process run{lab({"gold"}), without};
@@ -246,8 +246,8 @@ TEST(cli_lab, names_the_package_when_there_is_no_redis_server) {
     EXPECT_TRUE(place.empty());
 }
 
-TEST(cli_lab, several_run_at_once) {
-    const show_place place;
+TEST(cli_lab, runs_beside_another_lab) {
+    const own_temp_folder place;
     child_process one{lab({"gold", "--json"}), place.environment()};
     child_process other{lab({"gold", "--json"}), place.environment()};
     EXPECT_EQ(one.wait(patience), 0) << one.errors();
@@ -255,7 +255,7 @@ TEST(cli_lab, several_run_at_once) {
     EXPECT_TRUE(place.empty());
 }
 
-// The server and at least two processes of a schedule are there, one of them stopped for much of the time.
+// The server and at least two processes of a schedule run, one of them stopped for much of the time.
 class lab_in_progress : public ::testing::Test {
   protected:
     lab_in_progress() : run_{lab({"gold", "--runs", "1000", "--html", page_}), place_.environment()} {
@@ -265,7 +265,7 @@ class lab_in_progress : public ::testing::Test {
         });
     }
 
-    show_place place_;
+    own_temp_folder place_;
     temp_dir out_;
     std::string page_ = (out_.path() / "page.html").string();
     child_process run_;
@@ -283,7 +283,7 @@ TEST_F(lab_in_progress, leaves_nothing_behind_when_interrupted) {
     EXPECT_TRUE(processes_that_mention(place_.path()).empty());
 }
 
-TEST_F(lab_in_progress, takes_its_processes_along_when_killed) {
+TEST_F(lab_in_progress, ends_its_processes_when_killed) {
     ASSERT_TRUE(started_) << run_.errors() << run_.output();
     run_.kill();
     EXPECT_TRUE(eventually(patience, [this] { return all_gone(children_); }));

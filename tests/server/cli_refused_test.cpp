@@ -1,18 +1,18 @@
-// `holdfast run` and a server that refuses to give back or to renew what it has granted.
+// `holdfast run` and a server that refuses to release or renew a lock that it has granted.
 #include "server/cli_scene.hpp"
 #include "support/cluster_scene.hpp"
 
 namespace holdfast::test::cli {
 namespace {
 
-class a_run_whose_user_loses_a_right : public command_test {
+class run_whose_user_loses_a_right : public command_test {
   protected:
-    a_run_whose_user_loses_a_right() { let("+@all"); }
+    run_whose_user_loses_a_right() { let("+@all"); }
 
     void let(const std::string& rule) {
         ASSERT_EQ(server.command({"ACL", "SETUSER", "alice", "on", ">pw", "~*", "&*", rule}).text, "OK");
     }
-    // The mutex is taken by a plain SET; scripts give it back and renew it.
+    // A plain SET acquires the mutex; scripts release and renew it.
     void forbid_scripts() {
         let("-eval");
         let("-evalsha");
@@ -24,8 +24,8 @@ class a_run_whose_user_loses_a_right : public command_test {
     }
 };
 
-// The command did its work: that the lock stays for a while is the next one's affair, and is told.
-TEST_F(a_run_whose_user_loses_a_right, to_release_says_so_and_when_the_lock_is_free) {
+// The command did its work. That the lock stays for a while concerns the next holder, and is reported.
+TEST_F(run_whose_user_loses_a_right, reports_a_refused_release_and_when_the_lock_is_free) {
     forbid_scripts();
     auto command = start_as_alice({"run", "job", "--", "true"});
     const auto ended = outcome_of(command);
@@ -38,7 +38,7 @@ TEST_F(a_run_whose_user_loses_a_right, to_release_says_so_and_when_the_lock_is_f
     EXPECT_TRUE(is_held("job"));
 }
 
-TEST_F(a_run_whose_user_loses_a_right, to_renew_says_so_before_the_command_is_ended) {
+TEST_F(run_whose_user_loses_a_right, reports_a_refused_renewal_before_it_ends_the_command) {
     auto command = start_as_alice({"run", "--ttl", "2s", "job", "--", "sh", "-c",
                                    "echo ready; trap 'exit 0' TERM; while :; do sleep 0.02; done"});
     ASSERT_TRUE(command.wait_for_output("ready", patience));
@@ -52,7 +52,7 @@ TEST_F(a_run_whose_user_loses_a_right, to_renew_says_so_before_the_command_is_en
     EXPECT_LT(why, loss) << ended.errors;
 }
 
-TEST_F(a_run_whose_user_loses_a_right, to_renew_says_so_and_that_renewal_works_again_when_it_does) {
+TEST_F(run_whose_user_loses_a_right, reports_a_refused_renewal_and_its_recovery) {
     auto command =
         start_as_alice({"run", "--ttl", "6s", "job", "--", "sh", "-c", "echo ready; read x; exit 0"});
     ASSERT_TRUE(command.wait_for_output("ready", patience));
@@ -63,7 +63,7 @@ TEST_F(a_run_whose_user_loses_a_right, to_renew_says_so_and_that_renewal_works_a
     EXPECT_EQ(outcome_of(command).code, 0);
 }
 
-TEST_F(a_run_whose_user_loses_a_right, to_renew_says_why_the_lock_is_lost) {
+TEST_F(run_whose_user_loses_a_right, names_the_refusal_as_the_cause_of_the_loss) {
     auto command = start_as_alice(
         {"run", "--on-loss", "ignore", "--ttl", "1s", "job", "--", "sh", "-c", "echo ready; read x; exit 0"});
     ASSERT_TRUE(command.wait_for_output("ready", patience));
@@ -74,7 +74,7 @@ TEST_F(a_run_whose_user_loses_a_right, to_renew_says_why_the_lock_is_lost) {
     EXPECT_EQ(outcome_of(command).code, 75);
 }
 
-TEST(a_run_on_a_cluster, one_of_whose_servers_refuses_names_the_lock_of_that_server) {
+TEST(run_on_a_cluster, names_the_lock_of_the_server_that_refuses) {
     cluster_scene cluster{{.replicas = false, .users = {"alice on >pw ~* &* +@all"}}};
     const auto lost = cluster.key_on(0, "lost"), renewed = cluster.key_on(1, "renewed");
     auto command =
@@ -90,9 +90,9 @@ TEST(a_run_on_a_cluster, one_of_whose_servers_refuses_names_the_lock_of_that_ser
         << ended.errors;
 }
 
-// --- refusals that pass by themselves -------------------------------------------------------------
+// --- refusals that end by themselves --------------------------------------------------------------
 
-class a_run_whose_server_fails_over : public command_test {
+class run_whose_server_fails_over : public command_test {
   protected:
     void become_a_replica() {
         ASSERT_EQ(server.command({"REPLICAOF", "127.0.0.1", std::to_string(master_.number())}).text, "OK");
@@ -101,11 +101,11 @@ class a_run_whose_server_fails_over : public command_test {
     [[nodiscard]] bool has_refused_a_write() {
         return server.command({"INFO", "errorstats"}).text.find("errorstat_READONLY") != std::string::npos;
     }
-    // Where no master answers, so that the replica keeps its data.
+    // No master answers there, so the replica keeps its data.
     reserved_port master_;
 };
 
-TEST_F(a_run_whose_server_fails_over, and_renews_in_time_has_nothing_to_say) {
+TEST_F(run_whose_server_fails_over, prints_nothing_if_it_renews_in_time) {
     auto command = start({"run", "--ttl", "6s", "job", "--", "sh", "-c", "echo ready; read x; exit 0"});
     ASSERT_TRUE(command.wait_for_output("ready", patience));
     become_a_replica();
@@ -118,8 +118,8 @@ TEST_F(a_run_whose_server_fails_over, and_renews_in_time_has_nothing_to_say) {
     EXPECT_EQ(ended.errors, "");
 }
 
-// Not so if somebody must mend the server, which its error does not tell.
-TEST_F(a_run_whose_server_fails_over, for_too_long_says_so_when_the_command_is_ended) {
+// An operator may have to repair the server, which its error does not say.
+TEST_F(run_whose_server_fails_over, reports_the_refusal_when_it_ends_the_command) {
     auto command = start({"run", "--ttl", "2s", "job", "--", "sh", "-c",
                           "echo ready; trap 'exit 0' TERM; while :; do sleep 0.02; done"});
     ASSERT_TRUE(command.wait_for_output("ready", patience));

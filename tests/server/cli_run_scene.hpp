@@ -9,7 +9,7 @@ namespace holdfast::test::cli {
 
 class run_command : public command_test {};
 
-// Words for a shell: its descriptor 3 becomes a pipe that is full, and whose reader, $!, never reads.
+// Shell commands that make descriptor 3 a full pipe whose reader, $!, never reads.
 inline std::string full_pipe_in(const temp_dir& folder) {
     const auto fifo = (folder.path() / "fifo").string();
     return "mkfifo " + fifo + "; sleep 1000 <" + fifo + " & exec 3>" + fifo + "; dd if=/dev/zero of=" + fifo +

@@ -1,4 +1,4 @@
-// `holdfast run`: what the command under the lock gets, and what its caller.
+// `holdfast run`: what the command under the lock receives, and what its caller receives.
 #include "server/cli_run_scene.hpp"
 
 #include <nlohmann/json.hpp>
@@ -26,11 +26,11 @@ TEST_F(run_command, exit_code_is_that_of_the_command) {
     EXPECT_FALSE(is_held("a"));
 }
 
-TEST_F(run_command, exit_code_of_a_killed_command_is_128_and_the_signal) {
+TEST_F(run_command, exit_code_of_a_killed_command_is_128_plus_the_signal) {
     EXPECT_EQ(run({"run", "a", "--", "sh", "-c", "kill -KILL $$"}).code, 128 + SIGKILL);
 }
 
-TEST_F(run_command, command_that_cannot_be_run) {
+TEST_F(run_command, command_that_cannot_run_exits_with_126_or_127) {
     EXPECT_EQ(run({"run", "a", "--", "/nonexistent"}).code, 127);
     EXPECT_EQ(run({"run", "a", "--", "no-such-command"}).code, 127);
     EXPECT_EQ(run({"run", "a", "--", ""}).code, 127);
@@ -47,7 +47,7 @@ TEST_F(run_command, script_without_interpreter_line_is_run_by_the_shell) {
     EXPECT_EQ(run({"run", "a", "--", script.string()}).code, 9);
 }
 
-TEST_F(run_command, conflict_is_1_or_what_the_user_wants) {
+TEST_F(run_command, conflict_exits_with_1_or_the_given_code) {
     hold_as_another_client("a");
     const auto refused = run({"run", "-n", "a", "--", "echo", "ran"});
     EXPECT_EQ(refused.code, 1);
@@ -59,7 +59,7 @@ TEST_F(run_command, conflict_is_1_or_what_the_user_wants) {
               "holdfast: did not get \"a\": somebody else has it\n");
 }
 
-TEST_F(run_command, wait_is_over_in_time) {
+TEST_F(run_command, wait_ends_at_its_limit) {
     hold_as_another_client("a");
     const auto begun = std::chrono::steady_clock::now();
     EXPECT_EQ(run({"run", "-w", "300ms", "a", "--", "true"}).code, 1);
@@ -68,7 +68,7 @@ TEST_F(run_command, wait_is_over_in_time) {
     EXPECT_LT(waited, 5s);
 }
 
-TEST_F(run_command, store_that_cannot_be_reached_is_69) {
+TEST_F(run_command, unreachable_store_exits_with_69) {
     const auto url = "redis://127.0.0.1:" + std::to_string(server.port());
     server.stop();
     auto command = start_command({"--url", url, "run", "-n", "a", "--", "true"});
@@ -78,7 +78,7 @@ TEST_F(run_command, store_that_cannot_be_reached_is_69) {
     EXPECT_EQ(std::ranges::count(refused.errors, '\n'), 1) << "one sentence";
 }
 
-TEST_F(run_command, wait_that_begins_in_an_outage_says_so_once_and_gets_the_lock_when_it_is_over) {
+TEST_F(run_command, wait_in_an_outage_is_reported_once_and_gets_the_lock_afterwards) {
     const std::string url = server.url();
     server.stop();
     auto command = start_command({"--url", url, "run", "-w", "1m", "a", "--", "echo", "in"});
@@ -90,7 +90,7 @@ TEST_F(run_command, wait_that_begins_in_an_outage_says_so_once_and_gets_the_lock
     EXPECT_EQ(std::ranges::count(ended.errors, '\n'), 1) << ended.errors;
 }
 
-TEST_F(run_command, outage_that_outlasts_the_wait_is_69) {
+TEST_F(run_command, outage_that_outlasts_the_wait_exits_with_69) {
     const std::string url = server.url();
     server.stop();
     for (const std::string wait : {"300ms", "3s"}) {
@@ -104,7 +104,7 @@ TEST_F(run_command, outage_that_outlasts_the_wait_is_69) {
     EXPECT_EQ(outcome_of(command).code, 69) << "without a limit of its own it waits as long as the patience";
 }
 
-TEST(run_command_with_password, wrong_password_is_69_and_is_not_shown) {
+TEST(run_command_with_password, wrong_password_exits_with_69_and_is_not_shown) {
     redis_server::options with_password;
     with_password.password = "sesame";
     redis_server server{with_password};
@@ -123,12 +123,12 @@ TEST(run_command_with_password, wrong_password_is_69_and_is_not_shown) {
     EXPECT_EQ(outcome_of(with_file).code, 0);
 }
 
-TEST_F(run_command, another_kind_of_key_is_64) {
+TEST_F(run_command, key_of_another_type_exits_with_64) {
     ASSERT_EQ(server.command({"HSET", "a", "field", "value"}).number, 1);
     EXPECT_EQ(run({"run", "-n", "a", "--", "true"}).code, 64);
 }
 
-TEST_F(run_command, permits_that_make_no_sense_are_64) {
+TEST_F(run_command, invalid_permits_exit_with_64) {
     for (const auto& wrong : std::vector<words>{{"--permits", "0"},
                                                 {"--permits", "0x1"},
                                                 {"--of", "1e3"},
@@ -145,7 +145,7 @@ TEST_F(run_command, permits_that_make_no_sense_are_64) {
     }
 }
 
-TEST_F(run_command, misuse_is_64_and_one_sentence) {
+TEST_F(run_command, misuse_exits_with_64_and_one_sentence) {
     const std::vector<words> wrong{
         {"run", "a"},
         {"run", "--", "true"},
@@ -191,9 +191,9 @@ TEST_F(run_command, misuse_is_64_and_one_sentence) {
     EXPECT_TRUE(server.keys().empty());
 }
 
-// --- what the command gets ----------------------------------------------------------------------
+// --- what the command receives ------------------------------------------------------------------
 
-TEST_F(run_command, command_learns_the_name_and_the_token) {
+TEST_F(run_command, command_receives_the_name_and_the_owner_token) {
     auto command =
         start({"run", "a", "--", "sh", "-c",
                "echo \"[$HOLDFAST_LOCK] [${HOLDFAST_FENCE-none}] token=$HOLDFAST_TOKEN; held\"; read x"});
@@ -212,7 +212,7 @@ TEST_F(run_command, fences_grow_and_an_inner_run_does_not_inherit_them) {
               "none\n");
 }
 
-TEST_F(run_command, recursive_locks_are_those_of_redisson) {
+TEST_F(run_command, recursive_locks_have_the_format_of_redisson) {
     auto command = start({"run", "--kind", "recursive", "a", "--", "sh", "-c", "echo held; read x"});
     ASSERT_TRUE(command.wait_for_output("held", patience));
     EXPECT_EQ(server.command({"TYPE", "a"}).text, "hash");
@@ -220,7 +220,7 @@ TEST_F(run_command, recursive_locks_are_those_of_redisson) {
     EXPECT_FALSE(is_held("a"));
 }
 
-TEST_F(run_command, readers_run_beside_each_other_and_a_writer_alone) {
+TEST_F(run_command, readers_run_together_and_a_writer_runs_alone) {
     auto reader = start({"run", "-s", "a", "--", "sh", "-c", "echo reads; read x"});
     ASSERT_TRUE(reader.wait_for_output("reads", patience));
     EXPECT_EQ(server.command({"HGET", "a", "mode"}).text, "read");
@@ -233,7 +233,7 @@ TEST_F(run_command, readers_run_beside_each_other_and_a_writer_alone) {
     EXPECT_EQ(run({"run", "-n", "-s", "a", "--", "true"}).code, 1);
 }
 
-TEST_F(run_command, waits_for_its_turn_at_a_fair_lock) {
+TEST_F(run_command, waits_for_its_turn_on_a_fair_lock) {
     auto first = start({"run", "--kind", "fair", "a", "--", "sh", "-c", "echo held; read x"});
     ASSERT_TRUE(first.wait_for_output("held", patience));
     auto second = start({"run", "--kind", "fair", "a", "--", "echo", "my turn"});
@@ -244,7 +244,7 @@ TEST_F(run_command, waits_for_its_turn_at_a_fair_lock) {
     EXPECT_EQ(outcome_of(second).output, "my turn\n");
 }
 
-TEST_F(run_command, fences_of_redisson_are_for_the_command_too) {
+TEST_F(run_command, command_receives_a_fence_of_redisson) {
     const auto fence = [&] {
         return std::stoull(
             run({"run", "--kind", "fenced", "a", "--", "sh", "-c", "echo $HOLDFAST_FENCE"}).output);
@@ -255,7 +255,7 @@ TEST_F(run_command, fences_of_redisson_are_for_the_command_too) {
     EXPECT_GE(std::stoull(server.command({"GET", "redisson_lock_token:{a}"}).text), first);
 }
 
-TEST_F(run_command, no_more_commands_run_than_there_are_permits) {
+TEST_F(run_command, permits_limit_the_commands_that_run) {
     const words held{"run",    "--permits", "1",  "--of", "2",
                      "render", "--",        "sh", "-c",   "echo held; read x; true"};
     auto one = start(held);
@@ -265,7 +265,7 @@ TEST_F(run_command, no_more_commands_run_than_there_are_permits) {
     EXPECT_EQ(run({"run", "-n", "--permits", "1", "render", "--", "true"}).code, 1);
     EXPECT_EQ(outcome_of(one).code, 0);
     EXPECT_EQ(run({"run", "-n", "--kind", "semaphore", "render", "--", "true"}).code, 0);
-    // A killed one costs its permit for no longer than its lease.
+    // A killed run keeps its permit no longer than its lease.
     auto third =
         start({"run", "--ttl", "2s", "--kind", "semaphore", "render", "--", "sh", "-c", "echo held; read x"});
     ASSERT_TRUE(third.wait_for_output("held", patience));
@@ -273,18 +273,17 @@ TEST_F(run_command, no_more_commands_run_than_there_are_permits) {
     EXPECT_EQ(run({"run", "-w", "15s", "--permits", "1", "render", "--", "true"}).code, 0);
 }
 
-TEST_F(run_command, waiting_for_permits_that_nobody_has_set_is_told) {
+TEST_F(run_command, wait_for_permits_that_are_not_set_is_reported) {
     auto waiter = start({"run", "--permits", "2", "render", "--", "true"});
     EXPECT_TRUE(waiter.wait_for_output("nobody has said how many permits it has; give --of", patience));
     EXPECT_EQ(run({"run", "--of", "3", "render", "--", "true"}).code, 0);
     EXPECT_EQ(outcome_of(waiter).code, 0);
 }
 
-TEST_F(run_command, a_short_wait_for_permits_that_nobody_has_set_says_so) {
-    for (const words& patience_of :
-         std::vector<words>{{"-n"}, {"-w", "100ms"}, {"-n", "--kind", "permits"}}) {
+TEST_F(run_command, short_wait_for_permits_that_are_not_set_is_reported) {
+    for (const words& limit_of : std::vector<words>{{"-n"}, {"-w", "100ms"}, {"-n", "--kind", "permits"}}) {
         words all{"run", "--permits", "1"};
-        all.insert(all.end(), patience_of.begin(), patience_of.end());
+        all.insert(all.end(), limit_of.begin(), limit_of.end());
         all.insert(all.end(), {"render", "--", "true"});
         const auto ended = run(all);
         EXPECT_EQ(ended.code, 1);
@@ -293,7 +292,7 @@ TEST_F(run_command, a_short_wait_for_permits_that_nobody_has_set_says_so) {
     }
 }
 
-TEST_F(run_command, a_number_of_permits_that_the_server_has_lost_is_set_again) {
+TEST_F(run_command, number_of_permits_that_the_server_lost_is_set_again) {
     server.command({"SET", "render", "0"});
     auto waiter = start({"run", "--permits", "2", "--of", "2", "--json-fd", "1", "render", "--", "true"});
     ASSERT_TRUE(waiter.wait_for_output("\"waiting\"", patience));
@@ -304,7 +303,7 @@ TEST_F(run_command, a_number_of_permits_that_the_server_has_lost_is_set_again) {
     EXPECT_EQ(server.command({"GET", "render"}).text, "2");
 }
 
-TEST_F(run_command, input_and_output_are_the_commands) {
+TEST_F(run_command, input_and_output_belong_to_the_command) {
     auto command = start({"run", "a", "--", "cat"});
     command.write("through\n");
     EXPECT_EQ(outcome_of(command).output, "through\n");
@@ -314,7 +313,7 @@ TEST_F(run_command, input_and_output_are_the_commands) {
 constexpr auto show_descriptors =
     "for fd in 0 1 2 3 4 5 6 7 8 9; do if [ -e /proc/$$/fd/$fd ]; then echo $fd; fi; done";
 
-TEST_F(run_command, command_inherits_no_descriptor_but_one) {
+TEST_F(run_command, command_inherits_one_descriptor_of_holdfast) {
     // 3 is the user's, 4 is for holdfast alone.
     auto command = start_shell("exec 3</dev/null 4>/dev/null; exec \"$0\" run --json-fd 4 a -- sh -c '" +
                                std::string{show_descriptors} + "; echo lost=$HOLDFAST_LOST_FD'");
@@ -331,7 +330,7 @@ TEST_F(run_command, closed_standard_streams_stay_closed) {
     EXPECT_EQ(outcome_of(command).output, "1\n3\n3\n");
 }
 
-TEST_F(run_command, command_has_the_signal_state_that_the_caller_had) {
+TEST_F(run_command, command_inherits_the_signal_state_of_the_caller) {
     const std::string show = "grep -E 'SigBlk|SigIgn' /proc/self/status";
     child_process plain{{"sh", "-c", "trap '' HUP; exec " + show}};
     auto command = start_shell("trap '' HUP; exec \"$0\" run a -- " + show);
@@ -345,21 +344,21 @@ TEST_F(run_command, signals_reach_the_command) {
                                                        {SIGHUP, "HUP"},   {SIGQUIT, "QUIT"},
                                                        {SIGUSR1, "USR1"}, {SIGUSR2, "USR2"}};
     for (const auto& [number, name] : all) {
-        auto command = start({"run", "a", "--", "sh", "-c",
-                              "trap 'echo heard " + name + "; exit 5' " + name +
-                                  "; echo ready; while :; do sleep 0.02; done"});
+        auto command = start(
+            {"run", "a", "--", "sh", "-c",
+             "trap 'echo got " + name + "; exit 5' " + name + "; echo ready; while :; do sleep 0.02; done"});
         ASSERT_TRUE(command.wait_for_output("ready", patience)) << name;
         command.signal(number);
         const auto ended = outcome_of(command);
         EXPECT_EQ(ended.code, 5) << name;
-        EXPECT_EQ(ended.output, "ready\nheard " + name + "\n");
+        EXPECT_EQ(ended.output, "ready\ngot " + name + "\n");
     }
     EXPECT_FALSE(is_held("a"));
 }
 
-TEST_F(run_command, signals_reach_what_the_command_started) {
+TEST_F(run_command, signals_reach_the_descendants_of_the_command) {
     auto command = start({"run", "a", "--", "sh", "-c", "sleep 100 & echo \"sleeper: $!\"; wait"});
-    const auto sleeper = pid_told(command, "sleeper");
+    const auto sleeper = printed_pid(command, "sleeper");
     ASSERT_NE(sleeper, 0);
     command.signal(SIGTERM);
     EXPECT_EQ(outcome_of(command).code, 128 + SIGTERM);
@@ -374,9 +373,9 @@ TEST_F(run_command, ignored_signal_stays_ignored) {
     EXPECT_EQ(outcome_of(command).output, "ready\ndone\n");
 }
 
-TEST_F(run_command, killed_holdfast_takes_the_command_along) {
+TEST_F(run_command, killed_holdfast_ends_the_command) {
     auto command = start({"run", "a", "--", "sh", "-c", "echo \"pid: $$\"; exec sleep 100"});
-    const auto pid = pid_told(command, "pid");
+    const auto pid = printed_pid(command, "pid");
     ASSERT_NE(pid, 0);
     command.kill();
     EXPECT_TRUE(eventually(patience, [&] { return is_dead(pid); }));
@@ -385,7 +384,7 @@ TEST_F(run_command, killed_holdfast_takes_the_command_along) {
 
 // --- for programs -------------------------------------------------------------------------------
 
-TEST_F(run_command, json_tells_the_story) {
+TEST_F(run_command, json_lists_the_events_in_order) {
     hold_as_another_client("a");
     auto command = start({"run", "--json-fd", "1", "--fenced", "a", "--", "sh", "-c", "exit 3"});
     ASSERT_TRUE(command.wait_for_output("\"waiting\"", patience));
@@ -404,7 +403,7 @@ TEST_F(run_command, json_tells_the_story) {
     EXPECT_EQ(events[4]["outcome"], "released");
 }
 
-TEST_F(run_command, reader_of_json_that_does_not_read_holds_nothing_up) {
+TEST_F(run_command, json_reader_that_does_not_read_delays_nothing) {
     const temp_dir folder;
     auto command = start_shell(full_pipe_in(folder) +
                                "\"$0\" run --json-fd 3 a -- sh -c 'exit 6'; code=$?; kill $!; exit $code");

@@ -46,7 +46,7 @@ TEST_F(run_command, signal_cancels_the_wait_and_leaves_nothing_behind) {
     }
 }
 
-TEST_F(run_command, verbose_says_for_whom_it_waits) {
+TEST_F(run_command, verbose_wait_names_the_holder) {
     auto holder = start({"run", "a", "--", "sh", "-c", "echo held; read x"});
     ASSERT_TRUE(holder.wait_for_output("held", patience));
     auto waiter = start({"run", "-v", "a", "--", "true"});
@@ -54,13 +54,13 @@ TEST_F(run_command, verbose_says_for_whom_it_waits) {
     EXPECT_TRUE(waiter.wait_for_output(", pid " + std::to_string(holder.pid()), patience)) << waiter.errors();
 }
 
-TEST_F(run_command, that_waits_obeys_signals_though_nobody_reads_for_whom_it_waits) {
+TEST_F(run_command, wait_obeys_signals_though_nobody_reads_its_messages) {
     hold_as_another_client("a");
     const temp_dir folder;
     auto command =
         start_shell(full_pipe_in(folder) + "echo \"sleep: $!\"; exec \"$0\" run -v a -- true 2>&3");
-    const auto sleeper = pid_told(command, "sleep");
-    // It asks who holds the lock, and wants to say so.
+    const auto sleeper = printed_pid(command, "sleep");
+    // It asks who holds the lock, to report it.
     EXPECT_TRUE(eventually(patience, [&] {
         return server.command({"INFO", "commandstats"}).text.find("cmdstat_type:") != std::string::npos;
     }));
@@ -69,8 +69,8 @@ TEST_F(run_command, that_waits_obeys_signals_though_nobody_reads_for_whom_it_wai
     ::kill(sleeper, SIGKILL);
 }
 
-// A wait that is shorter than an answer may take asks only once. The setting answer_timeout is that time.
-TEST_F(run_command, short_wait_is_told_of_where_answers_are_quick) {
+// A wait that is shorter than the setting answer_timeout asks only once.
+TEST_F(run_command, short_wait_is_reported_if_answer_timeout_is_shorter) {
     hold_as_another_client("a");
     const test::temp_dir folder;
     const auto file = (folder.path() / "holdfast.conf").string();
@@ -84,7 +84,7 @@ TEST_F(run_command, short_wait_is_told_of_where_answers_are_quick) {
 
 // --- several locks ------------------------------------------------------------------------------
 
-TEST_F(run_command, several_locks_are_taken_together) {
+TEST_F(run_command, several_locks_are_acquired_together) {
     auto command =
         start({"run", "c", "a", "b", "a", "--", "sh", "-c", "echo \"$HOLDFAST_LOCK\"; echo held; read x"});
     ASSERT_TRUE(command.wait_for_output("held", patience));
@@ -94,7 +94,7 @@ TEST_F(run_command, several_locks_are_taken_together) {
     EXPECT_TRUE(server.keys().empty());
 }
 
-TEST_F(run_command, all_locks_or_none) {
+TEST_F(run_command, several_locks_are_acquired_all_or_none) {
     hold_as_another_client("b");
     EXPECT_EQ(run({"run", "-n", "a", "b", "c", "--", "true"}).code, 1);
     EXPECT_EQ(server.keys(), words{"b"});
@@ -102,7 +102,7 @@ TEST_F(run_command, all_locks_or_none) {
     EXPECT_EQ(server.keys(), words{"b"});
 }
 
-TEST_F(run_command, locks_in_any_order_do_not_block_each_other_for_ever) {
+TEST_F(run_command, locks_in_opposite_order_do_not_deadlock) {
     std::vector<child_process> all;
     for (int i = 0; i < 4; ++i) {
         all.push_back(start({"run", "a", "b", "--", "sleep", "0.01"}));
@@ -111,7 +111,7 @@ TEST_F(run_command, locks_in_any_order_do_not_block_each_other_for_ever) {
     for (auto& command : all) EXPECT_EQ(outcome_of(command).code, 0);
 }
 
-TEST_F(run_command, any_bytes_are_a_name) {
+TEST_F(run_command, name_may_have_any_bytes) {
     const words names{"new\nline", "{}",   "[a,b]", "a{b}c", "}{", "++",     "\xff\xfe",
                       "tab\t",     "%s%n", "ls",    "run",   " ",  "\u00e9", "'\"$(x)`"};
     for (const auto& name : names) {
@@ -125,7 +125,7 @@ TEST_F(run_command, any_bytes_are_a_name) {
     }
 }
 
-TEST_F(run_command, names_between_two_pairs_of_dashes_may_begin_with_one) {
+TEST_F(run_command, names_between_double_dashes_may_begin_with_a_dash) {
     EXPECT_EQ(run({"run", "-n", "--", "-dash", "--", "sh", "-c", "echo \"$HOLDFAST_LOCK\""}).output,
               "-dash\n");
     EXPECT_EQ(run({"run", "--", "--help", "-n", "--", "sh", "-c", "echo \"$HOLDFAST_LOCK\""}).output,

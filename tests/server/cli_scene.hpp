@@ -36,13 +36,13 @@ inline child_process start_command(words arguments, const child_process::environ
 inline outcome outcome_of(child_process& command, std::chrono::milliseconds within = patience) {
     command.close_input();
     const auto code = command.wait(within);
-    EXPECT_TRUE(code) << "it does not end; so far it said " << command.output() << command.errors();
+    EXPECT_TRUE(code) << "it does not end; its output: " << command.output() << command.errors();
     return {code.value_or(-1), command.output(), command.errors()};
 }
 
 class command_test : public testing::Test {
   protected:
-    // The URL comes by the environment, as a secret would.
+    // The environment holds the URL, as it would hold a secret.
     [[nodiscard]] child_process start(words arguments, child_process::environment extra = {}) const {
         extra.emplace_back("HOLDFAST_URL", server.url());
         return start_command(std::move(arguments), extra);
@@ -51,7 +51,7 @@ class command_test : public testing::Test {
         auto command = start(std::move(arguments), std::move(extra));
         return outcome_of(command);
     }
-    // As the shell would run it; $0 is the holdfast command.
+    // $0 is the holdfast command.
     [[nodiscard]] child_process start_shell(const std::string& script) const {
         return child_process{{"sh", "-c", script, HOLDFAST_COMMAND}, {{"HOLDFAST_URL", server.url()}}};
     }
@@ -69,8 +69,8 @@ class command_test : public testing::Test {
     redis_server server;
 };
 
-// Waits for "NAME: PID" in what the command writes, and gives the pid; 0 if it does not come.
-inline pid_t pid_told(child_process& command, const std::string& name) {
+// Waits for "NAME: PID" in the command's output. Returns the pid, or 0 if it does not come.
+inline pid_t printed_pid(child_process& command, const std::string& name) {
     if (!command.wait_for_output(name + ": ", patience) || !command.wait_for_output("\n", patience)) return 0;
     return std::stoi(command.output().substr(command.output().find(name + ": ") + name.size() + 2));
 }

@@ -1,4 +1,4 @@
-// The command on a machine that has too few descriptors for it.
+// The command with too few file descriptors.
 #include "server/cli_scene.hpp"
 
 namespace holdfast::test::cli {
@@ -6,9 +6,9 @@ namespace {
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need descriptors of their own
 
-TEST_F(command_test, too_few_descriptors_are_no_bug_of_holdfast) {
+TEST_F(command_test, lack_of_descriptors_is_reported_as_such) {
     for (const std::string what : {"run job -- true", "ls"}) {
-        bool told = false;
+        bool named_the_limit = false;
         for (int limit = 4; limit <= 40; ++limit) {
             auto command = start_shell("ulimit -n " + std::to_string(limit) + "; exec \"$0\" " + what);
             const auto ended = outcome_of(command);
@@ -18,10 +18,10 @@ TEST_F(command_test, too_few_descriptors_are_no_bug_of_holdfast) {
             EXPECT_NE(ended.errors.find("Too many open files"), std::string::npos)
                 << limit << ": " << ended.errors;
             if (ended.code != 71) continue;
-            told = true;
+            named_the_limit = true;
             EXPECT_NE(ended.errors.find("raise the limit (ulimit -n)"), std::string::npos) << ended.errors;
         }
-        EXPECT_TRUE(told) << what;
+        EXPECT_TRUE(named_the_limit) << what;
     }
 }
 

@@ -1,4 +1,4 @@
-// What tests of the commands that put on a show (demo, lab) look at: their processes and their folder.
+// For tests of `holdfast demo` and `lab`: their processes and their temporary folder.
 #pragma once
 
 #include "support/child_process.hpp"
@@ -20,8 +20,7 @@ namespace holdfast::test::cli {
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-// The command lines of all processes that mention `text`, as a demo's server does its folder. Zombies have
-// none.
+// The command lines that mention `text`, as that of a demo's server mentions its folder. Zombies have none.
 inline std::vector<std::string> processes_that_mention(const std::string& text) {
     std::vector<std::string> found;
     for (const auto& entry : fs::directory_iterator{"/proc"}) {
@@ -47,8 +46,8 @@ inline bool all_gone(const std::vector<pid_t>& processes) {
     });
 }
 
-// A place for the folder of a show that nobody else uses.
-class show_place {
+// A TMPDIR that only one test uses.
+class own_temp_folder {
   public:
     [[nodiscard]] child_process::environment environment() const {
         return {{"TMPDIR", folder_.path().string()}, {"NO_COLOR", "1"}};

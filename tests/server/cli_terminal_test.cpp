@@ -88,21 +88,21 @@ class person {
 class on_a_terminal : public command_test {
   protected:
     void SetUp() override {
-        // What is typed is shown, too: text that is waited for must not stand in the command line itself.
+        // The terminal echoes input, so text that is waited for must not stand in the command line itself.
         someone.types("\"$HOLDFAST\" --version\n");
         ASSERT_TRUE(someone.sees("holdfast 0")) << someone.screen();
     }
     person someone{server.url()};
 };
 
-TEST_F(on_a_terminal, command_reads_from_it) {
+TEST_F(on_a_terminal, command_reads_the_keyboard) {
     someone.types("\"$HOLDFAST\" run a -- sh -c 'echo rea''dy; read x; echo \"<$x>\"'\n");
     ASSERT_TRUE(someone.sees("ready"));
     someone.types("words\n");
     EXPECT_TRUE(someone.sees("<words>")) << someone.screen();
 }
 
-TEST_F(on_a_terminal, interrupt_reaches_the_command_and_the_shell_goes_on) {
+TEST_F(on_a_terminal, interrupt_reaches_the_command_and_the_shell_continues) {
     someone.types("\"$HOLDFAST\" run a -- sh -c 'echo rea''dy; exec sleep 100'\n");
     ASSERT_TRUE(someone.sees("ready"));
     someone.presses('C');
@@ -118,7 +118,7 @@ TEST_F(on_a_terminal, interrupt_ends_the_wait) {
     EXPECT_TRUE(someone.gets_code(130)) << someone.screen();
 }
 
-TEST_F(on_a_terminal, stop_and_foreground) {
+TEST_F(on_a_terminal, command_is_stopped_and_continued_in_the_foreground) {
     someone.types("\"$HOLDFAST\" run a -- sh -c 'echo rea''dy; read x; echo \"<$x>\"'\n");
     ASSERT_TRUE(someone.sees("ready"));
     someone.presses('Z');
@@ -133,7 +133,7 @@ TEST_F(on_a_terminal, stop_and_foreground) {
 
 TEST_F(on_a_terminal, background_job_that_reads_stops_until_it_is_brought_to_the_foreground) {
     someone.types("\"$HOLDFAST\" run a -- sh -c 'read x; echo \"<$x>\"' &\n");
-    // The shell tells of it when it is asked.
+    // The shell reports the stop when it is asked.
     ASSERT_TRUE(eventually(patience, [&] {
         someone.types("jobs; echo asked=$((1+1))\n");
         const auto before = someone.screen().size();
@@ -144,7 +144,7 @@ TEST_F(on_a_terminal, background_job_that_reads_stops_until_it_is_brought_to_the
     EXPECT_TRUE(someone.sees("<words>")) << someone.screen();
 }
 
-// The shell's group is orphaned, and so nothing in it can be stopped by a key.
+// The shell's group is orphaned, so no key can stop a process in it.
 class without_job_control : public command_test {
   protected:
     void SetUp() override {
@@ -154,7 +154,7 @@ class without_job_control : public command_test {
     person someone{server.url(), person::job_control::no};
 };
 
-TEST_F(without_job_control, key_that_stops_does_nothing) {
+TEST_F(without_job_control, stop_key_does_nothing) {
     someone.types("\"$HOLDFAST\" run a -- sh -c 'echo ready; read x; echo \"<$x>\"'\n");
     ASSERT_TRUE(someone.sees("ready"));
     someone.presses('Z');
@@ -163,7 +163,7 @@ TEST_F(without_job_control, key_that_stops_does_nothing) {
     EXPECT_TRUE(someone.gets_code(0)) << someone.screen();
 }
 
-TEST_F(without_job_control, terminal_comes_back_from_a_job_of_a_killed_command) {
+TEST_F(without_job_control, shell_regains_the_terminal_from_a_job_of_a_killed_command) {
     someone.types("\"$HOLDFAST\" run a -- bash --norc -mc \"sh -c 'echo ready; exec sleep 100'; :\"\n");
     ASSERT_TRUE(someone.sees("ready"));
     free_as_another_client("a");
@@ -171,14 +171,14 @@ TEST_F(without_job_control, terminal_comes_back_from_a_job_of_a_killed_command) 
     EXPECT_TRUE(someone.gets_code(75)) << someone.screen();
 }
 
-TEST_F(on_a_terminal, interrupt_ends_at_least_when_the_command_that_had_the_keys_has_ended) {
+TEST_F(on_a_terminal, interrupt_ends_at_least_after_the_command_has_ended) {
     someone.types("\"$HOLDFAST\" run --json-fd 2 --at-least 1h a -- true\n");
     ASSERT_TRUE(someone.sees("\"exited\""));
     someone.presses('C');
     EXPECT_TRUE(someone.gets_code(130)) << someone.screen();
 }
 
-TEST_F(on_a_terminal, lock_lost_while_stopped_has_ended_the_command_when_it_is_continued) {
+TEST_F(on_a_terminal, command_is_ended_if_its_lock_is_lost_while_it_is_stopped) {
     someone.types("\"$HOLDFAST\" run --ttl 1s a -- sh -c 'echo rea''dy; read x; echo still''here'\n");
     ASSERT_TRUE(someone.sees("ready"));
     someone.presses('Z');
@@ -191,7 +191,7 @@ TEST_F(on_a_terminal, lock_lost_while_stopped_has_ended_the_command_when_it_is_c
     EXPECT_EQ(someone.screen().find("stillhere"), std::string::npos);
 }
 
-TEST_F(on_a_terminal, last_in_a_pipeline_does_not_lose_the_keyboard_to_the_command) {
+TEST_F(on_a_terminal, last_in_a_pipeline_keeps_the_keyboard) {
     someone.types(
         "\"$HOLDFAST\" run a -- sh -c 'echo line; sleep 0.2' | sh -c 'cat; read x </dev/tty; echo "
         "\"<$x>\"'\n");
@@ -200,14 +200,14 @@ TEST_F(on_a_terminal, last_in_a_pipeline_does_not_lose_the_keyboard_to_the_comma
     EXPECT_TRUE(someone.sees("<words>")) << someone.screen();
 }
 
-TEST_F(on_a_terminal, command_in_a_pipeline_gets_it_when_it_asks) {
+TEST_F(on_a_terminal, command_in_a_pipeline_gets_the_keyboard_when_it_reads) {
     someone.types("echo piped | \"$HOLDFAST\" run a -- sh -c 'cat; read x </dev/tty; echo \"<$x>\"'\n");
     ASSERT_TRUE(someone.sees("piped\r\n"));
     someone.types("words\n");
     EXPECT_TRUE(someone.sees("<words>")) << someone.screen();
 }
 
-TEST_F(on_a_terminal, evict_asks) {
+TEST_F(on_a_terminal, evict_asks_for_confirmation) {
     hold_as_another_client("a");
     someone.types("\"$HOLDFAST\" evict a\n");
     ASSERT_TRUE(someone.sees("Evict the lock \"a\" held by another client? [y/N] "));
@@ -221,7 +221,7 @@ TEST_F(on_a_terminal, evict_asks) {
     EXPECT_FALSE(is_held("a"));
 }
 
-TEST_F(on_a_terminal, evict_leaves_a_holder_that_came_while_it_asked) {
+TEST_F(on_a_terminal, evict_spares_a_holder_that_came_while_it_asked) {
     hold_as_another_client("a");
     someone.types("\"$HOLDFAST\" evict a\n");
     ASSERT_TRUE(someone.sees("[y/N] "));
@@ -231,7 +231,7 @@ TEST_F(on_a_terminal, evict_leaves_a_holder_that_came_while_it_asked) {
     EXPECT_EQ(server.command({"GET", "a"}).text, "somebody else");
 }
 
-TEST_F(on_a_terminal, doctor_keeps_to_its_width) {
+TEST_F(on_a_terminal, doctor_keeps_to_the_width_of_the_terminal) {
     someone.types("stty cols 50\n\"$HOLDFAST\" doctor; echo exam''ined\n");
     ASSERT_TRUE(someone.sees("DANGER")) << someone.screen();
     const auto begin = someone.screen().rfind('\n', someone.screen().find("DANGER"));

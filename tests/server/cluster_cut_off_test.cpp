@@ -1,5 +1,4 @@
-// A master that its clients do not reach any more, while the other servers of the cluster do: nobody takes
-// over.
+// A master that its clients cannot reach, while the other servers of the cluster can: no replica takes over.
 #include "server/cluster_world.hpp"
 
 namespace holdfast::test {
@@ -28,14 +27,14 @@ class cut_off_master : public ::testing::Test {
     static inline std::unique_ptr<cluster_scene> scene_;
 };
 
-TEST_F(cut_off_master, its_holders_are_told_in_time_and_others_go_on) {
+TEST_F(cut_off_master, loss_is_reported_in_time_and_other_locks_stay_held) {
     client c{settings(scene().url(), 3s)};
     diary events{c};
     mutex lock{c, name};
     mutex other{c, aside};
     auto held = lock.acquire();
     auto held_aside = other.acquire();
-    // From now on they are renewed together.
+    // From now on both are renewed together.
     ASSERT_TRUE(eventually(patience, [&] { return c.stats().renewals >= 2; }));
     scene().wire_to(cut).stall(true);
     const stopwatch since;
@@ -46,11 +45,11 @@ TEST_F(cut_off_master, its_holders_are_told_in_time_and_others_go_on) {
     const auto renewals = c.stats().renewals;
     EXPECT_TRUE(eventually(patience, [&] { return c.stats().renewals > renewals; }));
     EXPECT_EQ(held_aside.release(), release_outcome::released);
-    // The servers see nothing of it.
+    // The servers do not notice.
     EXPECT_EQ(scene().owner_of(scene().slot_of(name)), cut);
 }
 
-TEST_F(cut_off_master, its_locks_are_refused_in_bounded_time_and_had_again_after_it) {
+TEST_F(cut_off_master, its_locks_fail_in_bounded_time_and_work_again_afterwards) {
     client c{settings(scene().url())};
     mutex lock{c, name};
     mutex other{c, aside};
@@ -60,19 +59,19 @@ TEST_F(cut_off_master, its_locks_are_refused_in_bounded_time_and_had_again_after
     const stopwatch since;
     std::error_code ec;
     EXPECT_FALSE(lock.try_acquire(ec));
-    EXPECT_TRUE(ec) << "nobody knows, which is not no";
+    EXPECT_TRUE(ec) << "unknown, which is not no";
     EXPECT_LT(since.took(), 2 * config{}.answer_timeout + slack);
     EXPECT_TRUE(other.try_lock());
     other.unlock();
     scene().wire_to(cut).stall(false);
-    // What was granted to nobody is given back.
+    // A grant that no client received is released.
     EXPECT_TRUE(eventually(patience, [&] {
         std::error_code why;
         return static_cast<bool>(lock.try_acquire(why));
     }));
 }
 
-TEST_F(cut_off_master, nobody_else_gets_a_lock_that_is_valid) {
+TEST_F(cut_off_master, no_second_client_gets_a_valid_lock) {
     contest<plain> both{settings(scene().url(), 3s), name};
     ASSERT_TRUE(both.gets(20));
     scene().wire_to(cut).stall(true);

@@ -1,24 +1,24 @@
-// Masters of a cluster that are lost while their locks are held and waited for.
+// A cluster loses a master while its locks are held and waited for.
 #include "server/cluster_world.hpp"
 
 namespace holdfast::test {
 namespace {
 
-enum class way_to_go { killed, stopped };
+enum class failure { killed, stopped };
 
-class cluster_failover : public ::testing::TestWithParam<way_to_go> {
+class cluster_failover : public ::testing::TestWithParam<failure> {
   protected:
     static void SetUpTestSuite() { scene_ = std::make_unique<cluster_scene>(); }
     static void TearDownTestSuite() { scene_.reset(); }
     static cluster_scene& scene() { return *scene_; }
 
     void lose(std::size_t n) {
-        if (GetParam() == way_to_go::killed)
+        if (GetParam() == failure::killed)
             scene().kill(n);
         else
             scene().pause(n);
     }
-    void mend(std::size_t n) {
+    void restore(std::size_t n) {
         scene().bring_back(n);
         scene().wait_until_well();
     }
@@ -26,12 +26,10 @@ class cluster_failover : public ::testing::TestWithParam<way_to_go> {
   private:
     static inline std::unique_ptr<cluster_scene> scene_;
 };
-INSTANTIATE_TEST_SUITE_P(masters, cluster_failover, ::testing::Values(way_to_go::killed, way_to_go::stopped),
-                         [](const auto& how) {
-                             return how.param == way_to_go::killed ? "killed" : "stopped";
-                         });
+INSTANTIATE_TEST_SUITE_P(masters, cluster_failover, ::testing::Values(failure::killed, failure::stopped),
+                         [](const auto& how) { return how.param == failure::killed ? "killed" : "stopped"; });
 
-TEST_P(cluster_failover, keeps_what_was_replicated_and_wakes_who_waits) {
+TEST_P(cluster_failover, keeps_replicated_locks_and_wakes_waiters) {
     client a{settings(scene().url(), 12s)};
     client b{settings(scene().url(), 12s)};
     diary events{a};
@@ -63,10 +61,10 @@ TEST_P(cluster_failover, keeps_what_was_replicated_and_wakes_who_waits) {
     EXPECT_EQ(events.count(event_kind::lost), 0u);
     EXPECT_TRUE(events.has(event_kind::store_down));
     EXPECT_TRUE(events.has(event_kind::store_up));
-    mend(lost);
+    restore(lost);
 }
 
-TEST_P(cluster_failover, is_ridden_out_by_who_waits_for_another_lock) {
+TEST_P(cluster_failover, lets_competing_clients_continue_afterwards) {
     const auto lost = scene().masters().front();
     const auto name = scene().key_on(lost, "contest:");
     contest<plain> both{settings(scene().url(), 5s), name};
@@ -75,11 +73,10 @@ TEST_P(cluster_failover, is_ridden_out_by_who_waits_for_another_lock) {
     EXPECT_TRUE(both.gets(1));
     EXPECT_TRUE(both.gets(20)) << both.said();
     both.end();
-    mend(lost);
+    restore(lost);
 }
 
-// The other servers' locks are none of its business.
-TEST_P(cluster_failover, leaves_the_other_servers_alone) {
+TEST_P(cluster_failover, does_not_affect_locks_on_other_servers) {
     const auto all = scene().masters();
     const auto lost = all.front();
     client c{settings(scene().url(), 12s)};
@@ -90,12 +87,12 @@ TEST_P(cluster_failover, leaves_the_other_servers_alone) {
     EXPECT_EQ(held.release(), release_outcome::released);
     ASSERT_TRUE(eventually(patience, [&] { return scene().is_well(); }));
     EXPECT_TRUE(lock.try_acquire());
-    mend(lost);
+    restore(lost);
 }
 
-// A slot that nobody serves: said so, in bounded time, and no lock is taken for free or for held. No request
-// is on its way when it happens, so nothing is unknown.
-TEST(uncovered_slot, is_told_as_later_and_works_when_it_is_served_again) {
+// No server serves a slot: an error says so in bounded time, and no lock counts as free or as held. No
+// request is on its way when it happens, so nothing is unknown.
+TEST(uncovered_slot, gives_try_later_and_works_when_it_is_served_again) {
     cluster_scene three{{.masters = 3, .replicas = false}};
     const std::string name = "nowhere";
     const auto slot = std::to_string(three.slot_of(name));

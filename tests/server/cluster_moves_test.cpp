@@ -14,8 +14,8 @@ class moving_slot : public cluster_world {
         slot = scene().slot_of(name);
         to = scene().another_master(slot);
     }
-    // It stands in line, if its kind has one: who is to stand in a fair one listens before.
-    [[nodiscard]] bool somebody_waits() {
+    // At a fair lock a client listens before it is in the queue, so that is checked as well.
+    [[nodiscard]] bool has_a_waiter() {
         if (!waits_in(scene(), name)) return false;
         if (!std::is_same_v<Kind, fair>) return true;
         return eventually(patience, [&] { return fair::waiters(scene().master_of(name), name) > 0; });
@@ -46,7 +46,7 @@ struct held_and_waited_for {
     std::future<lease> waiting = waiter_for(theirs);
 };
 
-TYPED_TEST(moving_slot, is_followed_though_the_map_is_old) {
+TYPED_TEST(moving_slot, is_followed_with_an_old_slot_map) {
     client c{this->usual()};
     auto lock = TypeParam::make(c, this->name);
     ASSERT_TRUE(lock.try_lock());
@@ -59,7 +59,7 @@ TYPED_TEST(moving_slot, is_followed_though_the_map_is_old) {
     lock.unlock();
 }
 
-TYPED_TEST(moving_slot, a_lock_is_taken_at_the_new_owner_before_the_slot_is_there) {
+TYPED_TEST(moving_slot, free_lock_is_acquired_at_the_new_owner_during_the_move) {
     client c{this->usual()};
     auto other = TypeParam::make(c, this->name + ":warm");
     ASSERT_TRUE(other.try_lock());
@@ -72,7 +72,7 @@ TYPED_TEST(moving_slot, a_lock_is_taken_at_the_new_owner_before_the_slot_is_ther
         EXPECT_TRUE(this->is_at_new_owner());
         EXPECT_EQ(held.release(), release_outcome::released);
     } else {
-        // It has several keys, which a server that has none of them yet does not take together.
+        // It has several keys, and a server that has none of them yet rejects them together.
         EXPECT_FALSE((std::is_same_v<TypeParam, plain> || std::is_same_v<TypeParam, recursive>));
         EXPECT_EQ(ec, condition::try_later);
     }
@@ -81,8 +81,8 @@ TYPED_TEST(moving_slot, a_lock_is_taken_at_the_new_owner_before_the_slot_is_ther
     EXPECT_TRUE(lock.try_acquire());
 }
 
-// Of several keys none is taken while the slot is on its way.
-TYPED_TEST(moving_slot, who_comes_new_and_waits_gets_it_when_the_slot_is_there) {
+// A lock with several keys cannot be acquired while its slot moves.
+TYPED_TEST(moving_slot, new_waiter_gets_the_lock_when_the_move_ends) {
     client c{this->usual()};
     auto lock = TypeParam::make(c, this->name);
     this->scene().begin_move(this->slot, this->to);
@@ -94,13 +94,13 @@ TYPED_TEST(moving_slot, who_comes_new_and_waits_gets_it_when_the_slot_is_there) 
     EXPECT_TRUE(waiting.get().valid());
 }
 
-// The lock's key is on one side, what stands beside it on the other.
-TYPED_TEST(moving_slot, a_held_lock_stays_held_and_its_waiter_gets_it) {
+// The lock's own key is on one server, its other keys are on the other.
+TYPED_TEST(moving_slot, held_lock_stays_held_and_its_waiter_gets_it) {
     held_and_waited_for<TypeParam> lock{this->usual(2s), this->name};
     auto& held = lock.held;
     auto& waiting = lock.waiting;
     diary events{lock.a};
-    ASSERT_TRUE(this->somebody_waits());
+    ASSERT_TRUE(this->has_a_waiter());
     this->scene().begin_move(this->slot, this->to);
     this->scene().move_key(this->name, this->to);
     // Renewed there, several times.
@@ -109,7 +109,7 @@ TYPED_TEST(moving_slot, a_held_lock_stays_held_and_its_waiter_gets_it) {
     EXPECT_TRUE(held.valid());
     EXPECT_FALSE(ready(waiting));
     if (std::is_same_v<TypeParam, plain>) {
-        // Its release and its waiter do without the line.
+        // Its release and its waiter do not need the queue.
         EXPECT_EQ(held.release(), release_outcome::released);
         EXPECT_TRUE(ready(waiting, patience));
         this->scene().move_keys(this->slot, this->to);
@@ -125,11 +125,11 @@ TYPED_TEST(moving_slot, a_held_lock_stays_held_and_its_waiter_gets_it) {
     EXPECT_EQ(events.count(event_kind::lost), 0u);
 }
 
-// All its keys are still where the slot leaves. A script that removes one of them and speaks of it again is
-// ended there and then, and what it has done stays done.
-TYPED_TEST(moving_slot, a_lock_is_given_back_where_the_slot_leaves) {
+// All its keys are still on the old owner. A script that removes one of them and names it again is aborted at
+// that point, and what it has done stays done.
+TYPED_TEST(moving_slot, lock_is_released_at_the_old_owner) {
     held_and_waited_for<TypeParam> lock{this->usual(), this->name};
-    ASSERT_TRUE(this->somebody_waits());
+    ASSERT_TRUE(this->has_a_waiter());
     this->scene().begin_move(this->slot, this->to);
     EXPECT_EQ(lock.held.release(), release_outcome::released);
     this->scene().move_keys(this->slot, this->to);
@@ -138,19 +138,19 @@ TYPED_TEST(moving_slot, a_lock_is_given_back_where_the_slot_leaves) {
     EXPECT_TRUE(lock.waiting.get().valid());
 }
 
-// A test of the test support, whose fault has ended a chaos run.
-TEST_F(cluster_world, an_owner_that_one_server_has_not_heard_of_for_a_moment_is_waited_for) {
+// A test of the test support, whose fault once ended a chaos run.
+TEST_F(cluster_world, owner_that_one_server_does_not_know_yet_is_waited_for) {
     const auto owner = scene().masters().back();
     ASSERT_NE(owner, 0U) << "the first one is asked";
     const auto slot = scene().slot_of(scene().key_on(owner, "job"));
-    // It hears of it again with the owner's next message.
+    // It learns of the owner again from the owner's next message.
     ASSERT_EQ(scene().server(0).command({"CLUSTER", "DELSLOTS", std::to_string(slot)}).text, "OK");
     EXPECT_EQ(scene().owner_of(slot), owner);
     scene().wait_until_well();
 }
 
-// One of two permits has come back by itself, so with the other the last is gone.
-TEST_F(cluster_world, permits_are_given_back_where_the_slot_leaves) {
+// One of two permits has expired, so the other is the last.
+TEST_F(cluster_world, permits_are_released_at_the_old_owner) {
     client c{usual()};
     const std::string name = "permits";
     permit_semaphore permits{c, name, {.total = 3}};
@@ -169,8 +169,8 @@ TEST_F(cluster_world, permits_are_given_back_where_the_slot_leaves) {
     EXPECT_EQ(permits.available_permits(), 3);
 }
 
-// Its line is gone and its slot moves, so it is asked about without a line: handed over it was for 3 s.
-TEST_F(cluster_world, what_was_handed_over_is_held_for_as_long_as_it_is_believed) {
+// The queue is gone and the slot moves, so the waiter asks without a queue. The hand-off was for 3 s.
+TEST_F(cluster_world, handed_off_lock_is_held_as_long_as_its_lease_is_valid) {
     auto how = usual();
     how.poll_gap = 300ms;
     const std::string name = "handed";
@@ -179,12 +179,12 @@ TEST_F(cluster_world, what_was_handed_over_is_held_for_as_long_as_it_is_believed
     const auto slot = scene().slot_of(name);
     const auto to = scene().another_master(slot);
     auto& leaves = scene().master_of(name);
-    const auto line = "holdfast:q1:{" + name + "}";
-    const auto waiter = leaves.command({"ZRANGE", line, "0", "0"}).items.at(0).text;
+    const auto queue = "holdfast:q1:{" + name + "}";
+    const auto waiter = leaves.command({"ZRANGE", queue, "0", "0"}).items.at(0).text;
     scene().begin_move(slot, to);
-    // As a release does whose message is lost.
+    // Like a release whose message is lost.
     leaves.command({"SET", name, waiter, "PX", "3000"});
-    leaves.command({"DEL", line});
+    leaves.command({"DEL", queue});
     ASSERT_TRUE(ready(lock.waiting, patience));
     const auto got = lock.waiting.get();
     ASSERT_TRUE(got.valid());
@@ -195,10 +195,10 @@ TEST_F(cluster_world, what_was_handed_over_is_held_for_as_long_as_it_is_believed
 
 TYPED_TEST(moving_slot, waiters_are_woken_at_the_new_owner) {
     held_and_waited_for<TypeParam> lock{this->deaf_to_time(), this->name};
-    ASSERT_TRUE(this->somebody_waits());
+    ASSERT_TRUE(this->has_a_waiter());
     this->scene().move(this->slot, this->to);
     // It has subscribed there and asked again.
-    ASSERT_TRUE(this->somebody_waits());
+    ASSERT_TRUE(this->has_a_waiter());
     EXPECT_FALSE(ready(lock.waiting, 200ms));
     const stopwatch since;
     EXPECT_EQ(lock.held.release(), release_outcome::released);
@@ -207,7 +207,7 @@ TYPED_TEST(moving_slot, waiters_are_woken_at_the_new_owner) {
     EXPECT_TRUE(lock.waiting.get().valid());
 }
 
-TYPED_TEST(moving_slot, never_lets_two_in) {
+TYPED_TEST(moving_slot, never_grants_a_lock_twice) {
     contest<TypeParam> both{this->usual(5s), this->name};
     ASSERT_TRUE(both.gets(20)) << both.said();
     for (int round = 0; round < 4; ++round) {
@@ -218,8 +218,8 @@ TYPED_TEST(moving_slot, never_lets_two_in) {
     EXPECT_EQ(both.overlaps(), 0);
 }
 
-// Of many locks of one slot some are here and some there.
-TYPED_TEST(moving_slot, renewals_go_to_both_sides) {
+// Some of the locks of one slot have moved, the others have not.
+TYPED_TEST(moving_slot, renewals_go_to_both_owners) {
     client c{this->usual(2s)};
     diary events{c};
     std::vector<lease> held;

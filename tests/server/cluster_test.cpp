@@ -1,4 +1,4 @@
-// Locks in a Redis Cluster that is well: where their keys are, how waiters are woken, how leases are renewed.
+// Locks in a healthy Redis Cluster: where their keys are, how waiters are woken, how leases are renewed.
 #include "server/cli_scene.hpp"
 #include "server/cluster_world.hpp"
 #include "support/loopback.hpp"
@@ -14,7 +14,7 @@ template <class Kind>
 class cluster_kinds : public cluster_world {};
 TYPED_TEST_SUITE(cluster_kinds, all_kinds, kind_names);
 
-TYPED_TEST(cluster_kinds, are_taken_and_given_back_in_all_slots) {
+TYPED_TEST(cluster_kinds, are_acquired_and_released_in_all_slots) {
     client c{this->usual()};
     std::set<std::size_t> servers;
     for (int i = 0; i < 24; ++i) {
@@ -52,15 +52,15 @@ TYPED_TEST(cluster_kinds, wake_a_waiter_of_another_client) {
     }
 }
 
-TYPED_TEST(cluster_kinds, exclude_and_go_on_under_contention) {
+TYPED_TEST(cluster_kinds, exclude_and_progress_under_contention) {
     contest<TypeParam> both{this->usual(), "contest"};
     EXPECT_TRUE(both.gets(100));
     both.end();
     EXPECT_EQ(both.overlaps(), 0);
 }
 
-// By the rule of Redisson's clients, which would not hear us otherwise.
-TEST_F(cluster, redisson_channels_are_sharded_unless_it_is_said) {
+// By the rule of Redisson's clients, which would miss our messages otherwise.
+TEST_F(cluster, redisson_channels_are_sharded_unless_turned_off) {
     for (const auto& [options, which, verb] :
          {std::tuple{"", "SHARDCHANNELS", "SPUBLISH"}, std::tuple{"?sharded=on", "SHARDCHANNELS", "SPUBLISH"},
           std::tuple{"?sharded=off", "CHANNELS", "PUBLISH"}}) {
@@ -75,7 +75,7 @@ TEST_F(cluster, redisson_channels_are_sharded_unless_it_is_said) {
             return server.command({"PUBSUB", which, channel_of(name)}).items.size() == 1;
         })) << options;
         EXPECT_FALSE(ready(waiting, 50ms));
-        // As Redisson gives it back.
+        // As Redisson releases it.
         EXPECT_EQ(scene().command({"DEL", name}).number, 1);
         EXPECT_EQ(server.command({verb, channel_of(name), "0"}).number, 1);
         const stopwatch since;
@@ -85,14 +85,14 @@ TEST_F(cluster, redisson_channels_are_sharded_unless_it_is_said) {
     }
 }
 
-// As many names as come into one script of a slot, and all of them are renewed.
-TEST_F(cluster, renews_many_locks_by_slot) {
+// One script renews many locks of a slot, and all of them are renewed.
+TEST_F(cluster, renews_the_locks_of_a_slot_together) {
     client c{usual(3s)};
     diary events{c};
     std::vector<std::unique_ptr<mutex>> locks;
     std::vector<lease> held;
     for (int i = 0; i < 1'000; ++i) {
-        // A half of them in ten slots, the others wherever it may be.
+        // Half of them in ten slots, the others in any slot.
         const auto n = std::to_string(i);
         locks.push_back(
             std::make_unique<mutex>(c, i < 500 ? "many:{" + std::to_string(i % 10) + "}" + n : "many:" + n));
@@ -136,7 +136,7 @@ TEST_F(cluster, refuses_names_whose_redisson_keys_have_several_slots) {
     mutex first{c, "a{first}"};  // has all connections made
     ASSERT_TRUE(first.try_lock());
     first.unlock();
-    // The map is asked for whenever that is due.
+    // Only scripts are counted: the client asks for the slot map whenever that is due.
     const auto scripts = [&] { return calls_of(scene(), "evalsha") + calls_of(scene(), "eval"); };
     for (const std::string name : {"a{", "a}b", "{}x", "{"}) {
         const auto sent = scripts();
@@ -169,7 +169,7 @@ TEST_F(cluster, refuses_names_whose_redisson_keys_have_several_slots) {
     EXPECT_EQ(code_of([&] { (void)gate.try_set_count(1); }), errc::invalid_argument);
 }
 
-TEST_F(cluster, semaphores_and_latches_work) {
+TEST_F(cluster, supports_semaphores_and_latches) {
     client a{deaf_to_time()};
     client b{deaf_to_time()};
     permit_semaphore seats{a, "seats", {.total = 1}};
@@ -227,9 +227,9 @@ TEST_F(cluster, serves_the_command) {
     EXPECT_FALSE(scene().exists("cli:1"));
 }
 
-TEST_F(cluster, is_found_by_any_of_its_servers) {
-    const auto nobody = std::to_string(port_of(bound_socket(0)));
-    client c{settings("redis+cluster://127.0.0.1:" + nobody +
+TEST_F(cluster, is_found_through_any_of_its_servers) {
+    const auto closed_port = std::to_string(port_of(bound_socket(0)));
+    client c{settings("redis+cluster://127.0.0.1:" + closed_port +
                       ",127.0.0.1:" + std::to_string(scene().server(4).port()))};  // a replica
     mutex lock{c, "found"};
     const stopwatch since;
@@ -238,7 +238,7 @@ TEST_F(cluster, is_found_by_any_of_its_servers) {
     lock.unlock();
 }
 
-TEST_F(cluster, says_what_is_wrong_with_the_url) {
+TEST_F(cluster, explains_a_wrong_url) {
     redis_server alone;
     client c{settings("redis+cluster://127.0.0.1:" + std::to_string(alone.port()))};
     mutex lock{c, "x"};
@@ -258,7 +258,7 @@ TEST_F(cluster, says_what_is_wrong_with_the_url) {
     }
 }
 
-TEST_F(cluster, a_user_without_channels_polls) {
+TEST_F(cluster, client_without_the_right_to_channels_polls) {
     for (std::size_t n = 0; n < scene().size(); ++n)
         ASSERT_EQ(scene()
                       .server(n)
@@ -280,7 +280,7 @@ TEST_F(cluster, a_user_without_channels_polls) {
     EXPECT_TRUE(waiting.get().valid());
 }
 
-TEST_F(cluster, tells_a_wrong_password_soon) {
+TEST_F(cluster, reports_a_wrong_password_soon) {
     client c{settings(scene().url("nobody:wrong@"))};
     mutex lock{c, "x"};
     const stopwatch since;

@@ -1,4 +1,4 @@
-// What the tests on a cluster have in common.
+// Shared by the tests on a cluster.
 #pragma once
 
 #include "server/scene.hpp"
@@ -24,7 +24,7 @@ class cluster_world : public ::testing::Test {
     static cluster_scene& scene() { return *scene_; }
 
     [[nodiscard]] static config usual(milliseconds lease = 30s) { return settings(scene().url(), lease); }
-    // Its waiters ask again by themselves only after the lease: what comes sooner was told.
+    // Its waiters poll only after the lease, so a message caused any earlier wake-up.
     [[nodiscard]] static config deaf_to_time(const std::string& options = {}) {
         auto c = settings(scene().url() + options);
         c.poll_gap = 30s;
@@ -38,7 +38,7 @@ class cluster_world : public ::testing::Test {
     static inline std::unique_ptr<cluster_scene> scene_;
 };
 
-// Somebody waits for the lock: it stands in line, or listens to a channel that is named after it.
+// A client waits for the lock: it is in the queue, or listens to a channel that is named after the lock.
 [[nodiscard]] inline bool is_waited_for(cluster_scene& cluster, const std::string& name) {
     auto& server = cluster.master_of(name);
     if (queued(server, name) > 0) return true;
@@ -83,7 +83,7 @@ class contest {
         return eventually(patience, [&] { return turns_ >= from + more; });
     }
     [[nodiscard]] int overlaps() const { return overlaps_; }
-    // For a test that fails: what was said to who did not get it, and how often.
+    // For a test that fails: the errors of failed attempts, and how often each came.
     [[nodiscard]] std::string said() const {
         const std::lock_guard hold{mutex_};
         std::string all;
@@ -97,7 +97,7 @@ class contest {
         while (!over_) {
             std::error_code ec;
             auto mine = lock.try_acquire_for(500ms, ec);
-            if (!mine) {  // somebody else has it, or nobody can say just now
+            if (!mine) {  // the other client holds it, or its state is unknown
                 const std::lock_guard hold{mutex_};
                 ++failures_[ec.message()];
                 continue;

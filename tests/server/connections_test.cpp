@@ -13,7 +13,7 @@ config with_three(const std::string& url) {
     return c;
 }
 
-// More than connections, so that some share one and all are used.
+// More locks than connections, so that some share one and all are used.
 constexpr int locks = 9;
 std::string nth(int i) { return "job:" + std::to_string(i); }
 
@@ -29,7 +29,7 @@ class connections : public ::testing::Test {
 };
 TYPED_TEST_SUITE(connections, all_kinds, kind_names);
 
-TYPED_TEST(connections, exclude_and_are_counted) {
+TYPED_TEST(connections, locks_exclude_each_other_and_are_counted) {
     std::array<int, locks> unguarded{};
     std::array<std::atomic<int>, locks> counted{};
     std::vector<std::future<void>> work;
@@ -53,10 +53,10 @@ TYPED_TEST(connections, exclude_and_are_counted) {
     EXPECT_EQ(this->c.stats().held_now + this->d.stats().held_now, 0U);
 }
 
-TYPED_TEST(connections, cost_no_more_commands) {
+TYPED_TEST(connections, need_no_more_commands) {
     for (int i = 0; i < locks; ++i) EXPECT_TRUE(TypeParam::make(this->c, nth(i)).acquire().release());
-    const auto told = this->c.stats().commands_sent;
-    // Not all that pass: the other client may still be saying hello.
+    const auto sent_before = this->c.stats().commands_sent;
+    // Not all commands that pass: the other client may still be connecting.
     const auto seen = [&] {
         return this->net.count_of(TypeParam::look()) + this->net.count_of(TypeParam::leave());
     };
@@ -66,11 +66,11 @@ TYPED_TEST(connections, cost_no_more_commands) {
         lock.lock();
         lock.unlock();
     }
-    EXPECT_EQ(this->c.stats().commands_sent - told, 2U * locks);
+    EXPECT_EQ(this->c.stats().commands_sent - sent_before, 2U * locks);
     EXPECT_EQ(seen() - seen_before, 2U * locks);
 }
 
-TYPED_TEST(connections, may_all_be_cut_while_locks_are_held_and_waited_for) {
+TYPED_TEST(connections, can_all_be_cut_while_locks_are_held_and_waited_for) {
     diary events{this->c};
     std::vector<lease> held;
     std::vector<std::future<bool>> waiting;
@@ -95,14 +95,14 @@ TYPED_TEST(connections, may_all_be_cut_while_locks_are_held_and_waited_for) {
     EXPECT_EQ(this->c.stats().lost, 0U);
 }
 
-TYPED_TEST(connections, are_as_many_as_wanted) {
+TYPED_TEST(connections, are_as_many_as_configured) {
     EXPECT_TRUE(TypeParam::make(this->c, "job").acquire().release());
     EXPECT_TRUE(eventually(patience, [&] { return this->net.count().open >= 6; }));
     EXPECT_LE(this->net.count().open, 8U);  // each client has one more for messages
 }
 
-// What is given up is taken back behind the attempt, never before it: nothing is left of the locks.
-TYPED_TEST(connections, keep_the_order_of_a_lock) {
+// An abandoned attempt is undone after it was sent, never before: nothing is left of the locks.
+TYPED_TEST(connections, keep_the_order_of_one_locks_commands) {
     std::vector<lease> held;
     for (int i = 0; i < locks; ++i) held.push_back(TypeParam::make(this->c, nth(i)).acquire());
     for (int n = 0; n < 60 / slower; ++n) {
@@ -125,7 +125,7 @@ TYPED_TEST(connections, keep_the_order_of_a_lock) {
     }
 }
 
-TEST(connections_of_a_client, are_1_to_64) {
+TEST(connections_of_a_client, must_be_1_to_64) {
     for (const unsigned n : {0U, 65U}) {
         config bad;
         bad.connections = n;

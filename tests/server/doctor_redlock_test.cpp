@@ -1,4 +1,4 @@
-// What `examine` finds on a redlock: of each member, of all together, and whether they agree who they are.
+// What `examine` finds on a redlock: about each member, all together, and whether they agree on the members.
 #include "lab/false_clock.hpp"
 #include "server/doctor_scene.hpp"
 #include "server/redlock_scene.hpp"
@@ -10,14 +10,14 @@ class doctor_of_a_redlock : public five_servers {
   protected:
     static constexpr auto mark = "holdfast:redlock";
 
-    // Everybody's agreement is on all of them.
+    // Writes the agreement to all members.
     void lock_once() {
         client c{with()};
         ASSERT_TRUE(mutex(c, "job").acquire().release());
         ASSERT_TRUE(eventually(patience, [&] { return members_with(mark) == n; }));
     }
     std::string address(std::size_t i) const { return "127.0.0.1:" + std::to_string(servers[i].port()); }
-    void let_guest(std::initializer_list<std::size_t> where, const std::string& rules) {
+    void give_guest(std::initializer_list<std::size_t> where, const std::string& rules) {
         for (const auto i : where)
             ASSERT_EQ(servers[i].command(split("ACL SETUSER guest reset on >word " + rules)).text, "OK");
     }
@@ -37,41 +37,41 @@ class doctor_of_a_redlock : public five_servers {
 };
 const std::string strict = "node_timeout=" + std::to_string(2'000 * slower) + "ms,";
 
-TEST_F(doctor_of_a_redlock, looks_at_every_member) {
+TEST_F(doctor_of_a_redlock, examines_every_member) {
     const auto all = examined(url(), {.name = lock_name{"job"}, .kind = {}});
     EXPECT_EQ(with_role(all, "master"), 5U) << all_of(all);
     for (const auto* id : {"role", "redlock-members", "redlock-even", "clocks-apart", "rights"})
-        EXPECT_EQ(said(all, id), severity::ok) << id << "\n" << all_of(all);
-    EXPECT_EQ(said(all, "persistence"), severity::danger);
-    // With the default a restarted member has no vote, and may forget.
+        EXPECT_EQ(worst_of(all, id), severity::ok) << id << "\n" << all_of(all);
+    EXPECT_EQ(worst_of(all, "persistence"), severity::danger);
+    // By default a restarted member has no vote, and may forget.
     const auto quarantined = examined(url(strict));
-    EXPECT_EQ(said(quarantined, "persistence"), severity::note) << all_of(quarantined);
+    EXPECT_EQ(worst_of(quarantined, "persistence"), severity::note) << all_of(quarantined);
 }
 
 TEST_F(doctor_of_a_redlock, counts_the_members_that_answer) {
     servers[4].stop();
     servers[3].pause();
     const auto three = examined(url());
-    EXPECT_EQ(said(three, "redlock-members"), severity::warning) << all_of(three);
+    EXPECT_EQ(worst_of(three, "redlock-members"), severity::warning) << all_of(three);
     EXPECT_TRUE(mentions(three, "redlock-members", "3 of 5 members answer"));
     EXPECT_TRUE(mentions(three, "redlock-members", "0 more may fail"));
     EXPECT_EQ(found(three, "unreachable").size(), 2U);
     servers[2].stop();
-    EXPECT_EQ(said(examined(url()), "redlock-members"), severity::danger);
+    EXPECT_EQ(worst_of(examined(url()), "redlock-members"), severity::danger);
     servers[3].resume();
 }
 
-TEST_F(doctor_of_a_redlock, finds_what_only_the_whole_shows) {
+TEST_F(doctor_of_a_redlock, finds_a_replica_and_an_even_number_of_members) {
     servers[1].command({"REPLICAOF", "127.0.0.1", std::to_string(servers[0].port())});
     const auto twice = "redis://localhost:" + std::to_string(servers[2].port());
     const auto all = examined("redlock:" + relaxed + servers[0].url() + "," + servers[1].url() + "," +
                               servers[2].url() + "," + twice);
-    EXPECT_EQ(said(all, "redlock-even"), severity::warning) << all_of(all);
+    EXPECT_EQ(worst_of(all, "redlock-even"), severity::warning) << all_of(all);
     EXPECT_TRUE(mentions(all, "role", std::to_string(servers[1].port()))) << all_of(all);
-    EXPECT_EQ(said(all, "role"), severity::danger);
+    EXPECT_EQ(worst_of(all, "role"), severity::danger);
 }
 
-// As whoever wants a lock is told.
+// A client that locks comes to the same result.
 TEST_F(doctor_of_a_redlock, one_server_under_two_addresses_has_one_vote) {
     const auto again = servers[0].url() + "/1";
     const auto url = "redlock:" + relaxed + servers[0].url() + "," + servers[1].url() + "," + again;
@@ -81,21 +81,21 @@ TEST_F(doctor_of_a_redlock, one_server_under_two_addresses_has_one_vote) {
     EXPECT_EQ(same[0].how_bad, severity::warning);
     EXPECT_EQ(same[0].subject, address(0) + "/1");
     EXPECT_EQ(same[0].found, "it is the same process as " + address(0));
-    EXPECT_EQ(said(all, "redlock-members"), severity::warning);
+    EXPECT_EQ(worst_of(all, "redlock-members"), severity::warning);
     EXPECT_TRUE(mentions(all, "redlock-members", "3 of 3 members answer, which are 2 servers; 0 more may"))
         << all_of(all);
-    // Beside others it is said once, too.
+    // Beside other servers it is reported once, too.
     EXPECT_EQ(found(together({all, examined(servers[2].url())}), "same-server").size(), 1U);
     client two{settings(url)};
     EXPECT_TRUE(mutex(two, "job").try_acquire());
 
     const auto one_server = "redlock:" + relaxed + servers[0].url() + "," + servers[0].url() + "/2," + again;
-    EXPECT_EQ(said(examined(one_server), "redlock-members"), severity::danger);
+    EXPECT_EQ(worst_of(examined(one_server), "redlock-members"), severity::danger);
     client one{settings(one_server)};
     EXPECT_EQ(code_of([&] { (void)mutex(one, "job").try_acquire(); }), errc::invalid_argument);
 }
 
-TEST_F(doctor_of_a_redlock, servers_that_are_no_members_may_be_given_twice) {
+TEST_F(doctor_of_a_redlock, reports_a_server_that_is_given_twice_without_a_redlock) {
     const auto twice = together({examined(servers[0].url()), examined(servers[0].url() + "/1")});
     const auto same = found(twice, "same-server");
     ASSERT_EQ(same.size(), 1U) << all_of(twice);
@@ -114,13 +114,13 @@ TEST_F(doctor_of_a_redlock, compares_the_clocks_of_the_members) {
     clock.step(61s);
     const auto all =
         examined("redlock:" + relaxed + servers[0].url() + "," + servers[1].url() + "," + ahead.url());
-    EXPECT_EQ(said(all, "clocks-apart"), severity::warning) << all_of(all);
+    EXPECT_EQ(worst_of(all, "clocks-apart"), severity::warning) << all_of(all);
     EXPECT_TRUE(mentions(all, "clocks-apart", std::to_string(ahead.port())));
 }
 
 // --- restarts ---------------------------------------------------------------------------------------
 
-TEST_F(doctor_of_a_redlock, members_in_quarantine_are_a_danger_where_they_are_missed) {
+TEST_F(doctor_of_a_redlock, quarantined_members_are_a_danger_if_the_others_are_no_majority) {
     constexpr milliseconds longest = slower > 1 ? 20s : 8s;  // to start two servers takes less
     const std::string options = strict + "longest_lease=" + std::to_string(longest.count()) + "ms,";
     const auto lock = [&] {
@@ -132,18 +132,18 @@ TEST_F(doctor_of_a_redlock, members_in_quarantine_are_a_danger_where_they_are_mi
     };
     const auto says_soon = [&](severity wanted) {
         return eventually(longest + patience,
-                          [&] { return said(examined(url(options)), "quarantine") == wanted; });
+                          [&] { return worst_of(examined(url(options)), "quarantine") == wanted; });
     };
-    EXPECT_EQ(said(examined(url()), "quarantine"), std::nullopt) << "they are trusted";
+    EXPECT_EQ(worst_of(examined(url()), "quarantine"), std::nullopt) << "they are trusted";
     ASSERT_TRUE(says_soon(severity::ok));
-    // A server tells whole seconds, so who meets it a moment later may count to one more.
+    // A server reports whole seconds, so a client that connects a moment later may count to one more.
     EXPECT_TRUE(locks_soon());
     for (const auto i : {0U, 1U}) {
         servers[i].stop();
         servers[i].start();
     }
     const auto two = examined(url(options));
-    EXPECT_EQ(said(two, "quarantine"), severity::warning) << all_of(two);
+    EXPECT_EQ(worst_of(two, "quarantine"), severity::warning) << all_of(two);
     EXPECT_TRUE(mentions(two, "quarantine", "the others are a majority")) << all_of(two);
     servers[2].stop();
     servers[2].start();
@@ -162,8 +162,8 @@ TEST_F(doctor_of_a_redlock, members_in_quarantine_are_a_danger_where_they_are_mi
 
 // --- the marks ----------------------------------------------------------------------------------------
 
-TEST_F(doctor_of_a_redlock, compares_the_members_of_the_url_with_those_that_clients_lock_on) {
-    EXPECT_EQ(said(examined(url()), "redlock-marks"), severity::ok);
+TEST_F(doctor_of_a_redlock, compares_the_url_with_the_members_that_clients_lock_on) {
+    EXPECT_EQ(worst_of(examined(url()), "redlock-marks"), severity::ok);
     EXPECT_TRUE(mentions(examined(url()), "redlock-marks", "no client has locked here yet"));
     lock_once();
     EXPECT_TRUE(mentions(examined(url()), "redlock-marks", "5 of 5 members have the key"));
@@ -185,12 +185,12 @@ TEST_F(doctor_of_a_redlock, compares_the_members_of_the_url_with_those_that_clie
         << text;
     for (const auto i : {2U, 3U, 4U}) EXPECT_GT(text.find(address(i)), only_there) << text;
     EXPECT_NE(wrong[0].mending.find("DEL holdfast:redlock"), std::string::npos);
-    EXPECT_EQ(contents(), before) << "it looks and no more";
+    EXPECT_EQ(contents(), before) << "it only reads";
     EXPECT_TRUE(another.keys().empty());
     // A name makes it another redlock.
     const auto named = examined("redlock:name=b," + relaxed + servers[0].url() + "," + servers[1].url() +
                                 "," + another.url());
-    EXPECT_EQ(said(named, "redlock-marks"), severity::ok) << all_of(named);
+    EXPECT_EQ(worst_of(named, "redlock-marks"), severity::ok) << all_of(named);
 }
 
 TEST_F(doctor_of_a_redlock, finds_members_that_disagree) {
@@ -208,10 +208,10 @@ TEST_F(doctor_of_a_redlock, finds_members_that_disagree) {
     for (const auto& f : wrong) EXPECT_EQ(f.how_bad, severity::danger);
 }
 
-TEST_F(doctor_of_a_redlock, a_mark_that_it_may_not_read_is_unknown) {
+TEST_F(doctor_of_a_redlock, mark_that_it_may_not_read_is_unknown) {
     lock_once();
-    let_guest({0, 1, 2, 3, 4}, "~* &* +@all");
-    let_guest({2}, "~* &* +@all -get");
+    give_guest({0, 1, 2, 3, 4}, "~* &* +@all");
+    give_guest({2}, "~* &* +@all -get");
     const auto all = look_as_guest();
     const auto marks = found(all, "redlock-marks");
     ASSERT_EQ(marks.size(), 1U) << all_of(all);
@@ -230,12 +230,12 @@ struct lack_on_members {
     const std::string& options = relaxed;
 };
 
-class one_right_that_a_redlock_lacks : public doctor_of_a_redlock,
+class one_missing_right_on_a_redlock : public doctor_of_a_redlock,
                                        public ::testing::WithParamInterface<lack_on_members> {};
 
-TEST_P(one_right_that_a_redlock_lacks, is_named_and_the_line_that_is_printed_gives_it) {
+TEST_P(one_missing_right_on_a_redlock, is_named_and_the_printed_command_grants_it) {
     const auto& p = GetParam();
-    let_guest({0, 1, 2, 3, 4}, p.rules);
+    give_guest({0, 1, 2, 3, 4}, p.rules);
     const auto all = look_as_guest(p.options);
     const auto some = missing(all);
     ASSERT_EQ(some.size(), n) << all_of(all);
@@ -248,8 +248,8 @@ TEST_P(one_right_that_a_redlock_lacks, is_named_and_the_line_that_is_printed_giv
         ASSERT_EQ(servers[i].command(split(some[i].mending)).text, "OK");
     }
     EXPECT_TRUE(missing(look_as_guest(p.options)).empty()) << all_of(look_as_guest(p.options));
-    // A vote less is borne, and is told.
-    let_guest({1}, p.rules);
+    // One vote less is tolerated, and reported.
+    give_guest({1}, p.rules);
     const auto one = missing(look_as_guest(p.options));
     ASSERT_EQ(one.size(), 1U);
     EXPECT_EQ(one[0].how_bad, severity::warning) << one[0].found;
@@ -259,7 +259,7 @@ TEST_P(one_right_that_a_redlock_lacks, is_named_and_the_line_that_is_printed_giv
     }
 }
 
-// Nothing is said of a line of waiters or its channel, which there is none of.
+// Nothing is reported about a queue or its channel, which a redlock does not have.
 const lack_on_members lacks_of_members[] = {
     {"~job +@all", "missing-key", "~holdfast:redlock", severity::danger,
      "the redlock needs it, else this member has no vote"},
@@ -272,10 +272,10 @@ const lack_on_members lacks_of_members[] = {
     {"~* &* +@all -set", "missing-command", "+set", severity::danger,
      "the redlock needs it, else this member has no vote"},
 };
-INSTANTIATE_TEST_SUITE_P(, one_right_that_a_redlock_lacks, ::testing::ValuesIn(lacks_of_members));
+INSTANTIATE_TEST_SUITE_P(, one_missing_right_on_a_redlock, ::testing::ValuesIn(lacks_of_members));
 
-TEST_F(doctor_of_a_redlock, a_named_one_wants_the_right_to_its_own_mark) {
-    let_guest({0, 1, 2, 3, 4}, "~job ~holdfast:q1:* ~holdfast:redlock &* +@all");
+TEST_F(doctor_of_a_redlock, named_redlock_needs_the_right_to_its_own_mark) {
+    give_guest({0, 1, 2, 3, 4}, "~job ~holdfast:q1:* ~holdfast:redlock &* +@all");
     const auto some = missing(look_as_guest("name=b," + relaxed));
     ASSERT_EQ(some.size(), n);
     EXPECT_EQ(some[0].mending, "ACL SETUSER guest ~holdfast:redlock:b");

@@ -1,10 +1,10 @@
-// The right that is missing is named, and the line that is printed gives it.
+// The doctor names a missing right, and the command that it prints grants it.
 #include "server/doctor_scene.hpp"
 
 namespace holdfast::test {
 namespace {
 
-struct a_user_with_few_rights : ::testing::Test {
+struct user_with_few_rights : ::testing::Test {
     redis_server server;
 
     void let(const std::string& rules) {
@@ -24,12 +24,12 @@ struct a_user_with_few_rights : ::testing::Test {
     }
 };
 
-TEST_F(a_user_with_few_rights, who_has_all_is_told_so) {
+TEST_F(user_with_few_rights, all_rights_are_reported_as_ok) {
     let("~* &* +@all");
     const auto all = look();
     EXPECT_TRUE(missing(all).empty()) << all_of(all);
-    EXPECT_EQ(said(all, "rights"), severity::ok);
-    EXPECT_EQ(said(all, "rights-of-other-kinds"), std::nullopt);
+    EXPECT_EQ(worst_of(all, "rights"), severity::ok);
+    EXPECT_EQ(worst_of(all, "rights-of-other-kinds"), std::nullopt);
 }
 
 struct lack {
@@ -41,9 +41,9 @@ struct lack {
     const char* options = "";
 };
 
-struct one_missing_right : a_user_with_few_rights, ::testing::WithParamInterface<lack> {};
+struct one_missing_right : user_with_few_rights, ::testing::WithParamInterface<lack> {};
 
-TEST_P(one_missing_right, is_named_and_the_line_that_is_printed_gives_it) {
+TEST_P(one_missing_right, is_named_and_the_printed_command_grants_it) {
     const auto& p = GetParam();
     options = p.options;
     let(p.rules);
@@ -54,11 +54,11 @@ TEST_P(one_missing_right, is_named_and_the_line_that_is_printed_gives_it) {
     EXPECT_EQ(some[0].how_bad, p.how_bad) << some[0].found;
     EXPECT_EQ(some[0].mending, std::string{"ACL SETUSER alice "} + p.rule);
     EXPECT_EQ(some[0].falls, promise::live);
-    EXPECT_EQ(said(all, "rights"), std::nullopt);
+    EXPECT_EQ(worst_of(all, "rights"), std::nullopt);
     mend(some[0]);
     const auto mended = look(p.of);
     EXPECT_TRUE(missing(mended).empty()) << all_of(mended);
-    EXPECT_EQ(said(mended, "rights"), severity::ok) << all_of(mended);
+    EXPECT_EQ(worst_of(mended, "rights"), severity::ok) << all_of(mended);
 }
 
 constexpr lack lacks[] = {
@@ -101,7 +101,7 @@ constexpr lack lacks[] = {
 };
 INSTANTIATE_TEST_SUITE_P(, one_missing_right, ::testing::ValuesIn(lacks));
 
-TEST_F(a_user_with_few_rights, what_the_client_keeps_for_itself_is_wanted_where_its_url_says_so) {
+TEST_F(user_with_few_rights, rights_of_the_client_itself_are_needed_if_its_url_needs_them) {
     let("~job ~holdfast:q1:* &* +@all -info");
     EXPECT_TRUE(missing(look()).empty()) << all_of(look());
     options = "?restarts=quarantined";
@@ -109,7 +109,7 @@ TEST_F(a_user_with_few_rights, what_the_client_keeps_for_itself_is_wanted_where_
     options = "?failover=grace&restarts=trusted&longest_lease=7s";
     const auto both = missing(look());
     ASSERT_EQ(both.size(), 2U) << all_of(look());
-    // What comes of it, and one line for all that is missing.
+    // Each names its effect, and one command grants all that is missing.
     EXPECT_NE(
         both[0].found.find("may not run info; failover=grace needs it, else the server does not tell which "
                            "run of it this is, so no lock is granted at all"),
@@ -126,8 +126,8 @@ TEST_F(a_user_with_few_rights, what_the_client_keeps_for_itself_is_wanted_where_
     EXPECT_TRUE(missing(look()).empty()) << all_of(look());
 }
 
-// Nobody was told before: what INFO would have said could not be looked at, and that was all.
-TEST_F(a_user_with_few_rights, without_info_a_quarantine_grants_nothing_and_that_is_a_danger) {
+// Before, the doctor reported only that it could not read INFO.
+TEST_F(user_with_few_rights, missing_right_to_info_is_a_danger_with_a_quarantine) {
     let("~* &* +@all -info");
     const auto refused = [&] {
         return code_of([&] {
@@ -136,20 +136,20 @@ TEST_F(a_user_with_few_rights, without_info_a_quarantine_grants_nothing_and_that
         });
     };
     EXPECT_EQ(refused(), std::error_code{});
-    EXPECT_EQ(said(look(), "missing-command"), std::nullopt);
+    EXPECT_EQ(worst_of(look(), "missing-command"), std::nullopt);
     for (const auto* quarantine :
          {"?restarts=quarantined", "?failover=grace", "?failover=grace&restarts=trusted"}) {
         options = quarantine;
         let("~* &* +@all -info");
         EXPECT_EQ(refused(), errc::no_permission) << quarantine;
         const auto all = look();
-        EXPECT_EQ(said(all, "missing-command"), severity::danger) << quarantine << "\n" << all_of(all);
+        EXPECT_EQ(worst_of(all, "missing-command"), severity::danger) << quarantine << "\n" << all_of(all);
         mend(missing(all).at(0));
-        EXPECT_NE(refused(), errc::no_permission) << "it may be quarantined still";
+        EXPECT_NE(refused(), errc::no_permission) << "it may still be quarantined";
     }
 }
 
-TEST_F(a_user_with_few_rights, several_rules_one_after_another_make_a_user_who_can_lock) {
+TEST_F(user_with_few_rights, printed_commands_in_turn_make_a_user_who_can_lock) {
     let("resetchannels -@all +@connection");
     // EVAL first: without it nothing else can be asked.
     for (int round = 0; round < 3; ++round) {
@@ -157,9 +157,9 @@ TEST_F(a_user_with_few_rights, several_rules_one_after_another_make_a_user_who_c
     }
     const auto all = look();
     EXPECT_TRUE(missing(all).empty()) << all_of(all);
-    EXPECT_EQ(said(all, "rights"), severity::ok);
+    EXPECT_EQ(worst_of(all, "rights"), severity::ok);
 
-    // And it really can, with waiting, and with messages.
+    // The user can lock, wait and receive messages.
     client c{url()};
     client d{url()};
     diary events{d};
@@ -175,31 +175,31 @@ TEST_F(a_user_with_few_rights, several_rules_one_after_another_make_a_user_who_c
     EXPECT_EQ(events.count(event_kind::no_channel_right), 0U);
 }
 
-TEST_F(a_user_with_few_rights, what_other_kinds_lack_is_a_note_with_one_line_for_each) {
+TEST_F(user_with_few_rights, missing_rights_of_other_kinds_are_notes_with_a_command_each) {
     let("~job ~holdfast:q1:{job} &holdfast:wake:* +@all");
     const auto all = look();
     EXPECT_TRUE(missing(all).empty()) << all_of(all);
-    EXPECT_EQ(said(all, "rights"), severity::ok);
+    EXPECT_EQ(worst_of(all, "rights"), severity::ok);
     const auto others = found(all, "rights-of-other-kinds");
     ASSERT_GE(others.size(), 6U) << all_of(all);
     for (const auto& f : others) {
         EXPECT_EQ(f.how_bad, severity::note);
         mend(f);
     }
-    EXPECT_EQ(said(look(), "rights-of-other-kinds"), std::nullopt);
+    EXPECT_EQ(worst_of(look(), "rights-of-other-kinds"), std::nullopt);
 }
 
-TEST_F(a_user_with_few_rights, without_a_name_keys_are_not_judged) {
+TEST_F(user_with_few_rights, keys_are_not_judged_without_a_lock_name) {
     let("~stock:* &* +@all");
     const auto all = examined(url());
     EXPECT_TRUE(missing(all).empty()) << all_of(all);
-    EXPECT_EQ(said(all, "rights"), severity::note);
+    EXPECT_EQ(worst_of(all, "rights"), severity::note);
     EXPECT_EQ(missing(look()).size(), 2U);
     EXPECT_EQ(missing(look({}, "stock:1")).size(), 1U);  // its queue
 }
 
 // The lock's name may look like a pattern, or have bytes that no rule can hold.
-TEST_F(a_user_with_few_rights, odd_names_get_rules_that_match_them) {
+TEST_F(user_with_few_rights, odd_names_get_rules_that_match_them) {
     for (const std::string& name :
          {std::string{"a*[b]?\\c"}, std::string{"two words"}, std::string{"t\xff{x}\n"}}) {
         let("&* +@all");
@@ -210,7 +210,7 @@ TEST_F(a_user_with_few_rights, odd_names_get_rules_that_match_them) {
     }
 }
 
-TEST_F(a_user_with_few_rights, a_selector_that_mends_has_what_the_client_keeps_for_itself_too) {
+TEST_F(user_with_few_rights, printed_selector_has_the_rights_of_the_client_itself_too) {
     options = "?failover=grace";
     ASSERT_EQ(server
                   .command({"ACL", "SETUSER", "alice", "reset", "on", ">pw", "+acl|getuser", "+acl|whoami",
@@ -224,7 +224,7 @@ TEST_F(a_user_with_few_rights, a_selector_that_mends_has_what_the_client_keeps_f
 }
 
 // Redis 7: rights in selectors are not added to the others, so a rule alone would mend nothing.
-TEST_F(a_user_with_few_rights, selectors_are_mended_by_a_selector) {
+TEST_F(user_with_few_rights, selector_is_mended_by_a_selector) {
     ASSERT_EQ(server
                   .command({"ACL", "SETUSER", "alice", "reset", "on", ">pw", "+acl|getuser", "+acl|whoami",
                             "(+@all -zpopmin ~* &*)"})
@@ -238,7 +238,7 @@ TEST_F(a_user_with_few_rights, selectors_are_mended_by_a_selector) {
     EXPECT_TRUE(missing(look()).empty()) << all_of(look());
 }
 
-TEST_F(a_user_with_few_rights, keys_that_no_selector_has_together_are_found) {
+TEST_F(user_with_few_rights, keys_that_no_selector_covers_together_are_found) {
     ASSERT_EQ(server
                   .command({"ACL", "SETUSER", "alice", "reset", "on", ">pw", "+@all", "&*", "~job",
                             "(+@all ~holdfast:* &*)"})
@@ -252,17 +252,17 @@ TEST_F(a_user_with_few_rights, keys_that_no_selector_has_together_are_found) {
     EXPECT_TRUE(missing(look()).empty()) << all_of(look());
 }
 
-TEST_F(a_user_with_few_rights, what_may_not_be_asked_is_unknown) {
+TEST_F(user_with_few_rights, settings_that_may_not_be_read_are_unknown) {
     let("~* &* +@all -info -config -acl -pubsub -time -cluster");
     const auto all = look();
     for (const auto* id :
          {"version", "eviction-policy", "persistence", "role", "clock-offset", "idle-timeout"})
-        EXPECT_EQ(said(all, id), severity::unknown) << id;
+        EXPECT_EQ(worst_of(all, id), severity::unknown) << id;
     EXPECT_EQ(missing(all).at(0).mending, "ACL SETUSER alice +time");
 }
 
-TEST_F(a_user_with_few_rights, the_error_of_who_locks_names_it_and_points_to_the_doctor) {
-    const auto told = [&](auto&& act) -> std::string {
+TEST_F(user_with_few_rights, error_of_a_lock_names_the_right_and_refers_to_the_doctor) {
+    const auto error_of = [&](auto&& act) -> std::string {
         try {
             act();
         } catch (const error& e) {
@@ -294,11 +294,11 @@ TEST_F(a_user_with_few_rights, the_error_of_who_locks_names_it_and_points_to_the
                text.find("holdfast doctor") != std::string::npos;
     };
     let("~* &* +@all -set");
-    EXPECT_TRUE(has(told(lock), "the right to run set")) << told(lock);
+    EXPECT_TRUE(has(error_of(lock), "the right to run set")) << error_of(lock);
     let("~other &* +@all");
-    EXPECT_TRUE(has(told(lock), "the right to a key")) << told(lock);
+    EXPECT_TRUE(has(error_of(lock), "the right to a key")) << error_of(lock);
     let("~* &* +@all -hkeys");
-    EXPECT_TRUE(has(told(lock_recursive), "the right to run hkeys")) << told(lock_recursive);
+    EXPECT_TRUE(has(error_of(lock_recursive), "the right to run hkeys")) << error_of(lock_recursive);
 
     // A client without the right to listen polls, and an event says so.
     let("~* resetchannels +@all");
@@ -307,9 +307,9 @@ TEST_F(a_user_with_few_rights, the_error_of_who_locks_names_it_and_points_to_the
     lease held = theirs.acquire();
     client c{url()};
     std::promise<std::string> detail;
-    std::atomic<bool> told_once{false};
+    std::atomic<bool> reported{false};
     const auto listening = c.on_event([&](const event& e) {
-        if (e.kind == event_kind::no_channel_right && !told_once.exchange(true)) detail.set_value(e.detail);
+        if (e.kind == event_kind::no_channel_right && !reported.exchange(true)) detail.set_value(e.detail);
     });
     mutex m{c, "job"};
     auto waiter = waiter_for(m);

@@ -1,4 +1,4 @@
-// Servers with one sickness each, and what the doctor says of them.
+// Functions to examine servers and to read the findings.
 #pragma once
 
 #include "server/scene.hpp"
@@ -18,15 +18,15 @@ inline std::vector<finding> found(const examination& in, std::string_view id) {
     return some;
 }
 
-// The worst that is said under this id; nothing if nothing is.
-inline std::optional<severity> said(const examination& in, std::string_view id) {
+// The worst severity of the findings with this id, if there are any.
+inline std::optional<severity> worst_of(const examination& in, std::string_view id) {
     std::optional<severity> worst;
     for (const auto& f : in.findings)
         if (f.id == id) worst = std::max(worst.value_or(severity::ok), f.how_bad);
     return worst;
 }
 
-// The findings of rights that tell how to mend them.
+// The findings of missing rights, which say how to mend them.
 inline std::vector<finding> missing(const examination& in) {
     std::vector<finding> some;
     for (const auto* id : {"missing-command", "missing-key", "missing-channel", "renamed-command"})
@@ -39,8 +39,8 @@ inline examination examined(const std::string& url, const examine_options& how =
     return examine(c, how);
 }
 
-inline std::optional<severity> says(const redis_server& of, std::string_view id) {
-    return said(examined(of.url()), id);
+inline std::optional<severity> worst_on(const redis_server& of, std::string_view id) {
+    return worst_of(examined(of.url()), id);
 }
 
 inline std::size_t with_role(const examination& in, const std::string& role) {

@@ -1,4 +1,4 @@
-// What `examine` finds on stores of several servers: of each of them, and what only all of them show.
+// What `examine` finds on stores of several servers: about each server, and about all together.
 #include "server/cluster_world.hpp"
 #include "server/doctor_scene.hpp"
 #include "support/loopback.hpp"
@@ -19,11 +19,11 @@ class doctor_of_sentinels : public ::testing::Test {
         for (std::size_t i = 0; i < sentinel_scene::sentinels; ++i) scene.sentinel(i).resume();
         scene.heal();
     }
-    // Until what was done to a server has come about.
+    // Waits until a change to a server shows.
     [[nodiscard]] testing::AssertionResult says_soon(std::string_view id, severity wanted) {
         examination last;
         if (eventually(patience,
-                       [&] { return said(last = examined(scene.url_of_examiner()), id) == wanted; }))
+                       [&] { return worst_of(last = examined(scene.url_of_examiner()), id) == wanted; }))
             return testing::AssertionSuccess();
         return testing::AssertionFailure() << id << " is never " << to_string(wanted) << "\n" << all_of(last);
     }
@@ -34,7 +34,7 @@ class doctor_of_sentinels : public ::testing::Test {
     static inline std::unique_ptr<sentinel_scene> shared_;
 };
 
-TEST_F(doctor_of_sentinels, looks_at_the_master_the_replicas_and_the_sentinels) {
+TEST_F(doctor_of_sentinels, examines_the_master_the_replicas_and_the_sentinels) {
     const auto all = examined(scene.url_of_examiner(), {.name = lock_name{"job"}, .kind = {}});
     EXPECT_EQ(with_role(all, "master"), 1U) << all_of(all);
     EXPECT_EQ(with_role(all, "slave"), 2U) << all_of(all);
@@ -42,34 +42,34 @@ TEST_F(doctor_of_sentinels, looks_at_the_master_the_replicas_and_the_sentinels) 
     for (const auto* id : {"role", "sentinel-reach", "sentinel-agreement", "sentinel-list", "sentinel-quorum",
                            "sentinel-master", "sentinel-replicas", "clocks-apart", "versions-differ",
                            "rights", "replica-lag", "own-clock"})
-        EXPECT_EQ(said(all, id), severity::ok) << id << "\n" << all_of(all);
+        EXPECT_EQ(worst_of(all, id), severity::ok) << id << "\n" << all_of(all);
     EXPECT_EQ(found(all, "clock-offset").size(), 3U) << "of the master and of each replica";
-    EXPECT_EQ(found(all, "sentinel-quorum").size(), 1U) << "said alike by all";
-    EXPECT_EQ(said(all, "same-server"), std::nullopt);
+    EXPECT_EQ(found(all, "sentinel-quorum").size(), 1U) << "all report the same";
+    EXPECT_EQ(worst_of(all, "same-server"), std::nullopt);
     for (const auto* const secret : {sentinel_scene::password, sentinel_scene::examiner_password})
         EXPECT_EQ(all_of(all).find(secret), std::string::npos);
 }
 
-TEST_F(doctor_of_sentinels, what_a_sentinel_may_not_be_asked_is_unknown) {
+TEST_F(doctor_of_sentinels, settings_that_may_not_be_read_are_unknown) {
     const auto all = examined(scene.url());
-    EXPECT_EQ(said(all, "sentinel-quorum"), severity::unknown) << all_of(all);
-    EXPECT_EQ(said(all, "sentinel-replicas"), severity::unknown);
-    EXPECT_EQ(said(all, "sentinel-agreement"), severity::ok);
+    EXPECT_EQ(worst_of(all, "sentinel-quorum"), severity::unknown) << all_of(all);
+    EXPECT_EQ(worst_of(all, "sentinel-replicas"), severity::unknown);
+    EXPECT_EQ(worst_of(all, "sentinel-agreement"), severity::ok);
     EXPECT_EQ(with_role(all, "slave"), 2U) << "the master knows its replicas too";
 }
 
-// The rights of a user are no data, and are not replicated.
-TEST_F(doctor_of_sentinels, finds_a_right_that_only_a_replica_lacks) {
+// The rights of a user are not replicated.
+TEST_F(doctor_of_sentinels, finds_a_right_that_is_missing_only_on_a_replica) {
     const auto replica = (scene.master_index() + 1) % sentinel_scene::servers;
     ASSERT_EQ(scene.server(replica).command({"ACL", "SETUSER", sentinel_scene::user, "-zpopmin"}).text, "OK");
     const auto all = examined(scene.url_of_examiner());
     EXPECT_TRUE(mentions(all, "missing-command", scene.address(replica))) << all_of(all);
-    EXPECT_EQ(said(all, "missing-command"), severity::warning);
+    EXPECT_EQ(worst_of(all, "missing-command"), severity::warning);
     ASSERT_EQ(scene.server(replica).command({"ACL", "SETUSER", sentinel_scene::user, "+zpopmin"}).text, "OK");
 }
 
-// It is what it will be when it takes over that counts, and then its clients leave a note there.
-TEST_F(doctor_of_sentinels, finds_a_replica_on_which_the_clients_could_leave_no_note) {
+// What counts is the replica after its promotion: clients then write a note there.
+TEST_F(doctor_of_sentinels, finds_a_replica_on_which_clients_could_write_no_note) {
     const auto replica = (scene.master_index() + 1) % sentinel_scene::servers;
     auto& server = scene.server(replica);
     const auto look = [&](const std::string& options) { return missing(examined(scene.url(options))); };
@@ -90,25 +90,25 @@ TEST_F(doctor_of_sentinels, finds_a_replica_on_which_the_clients_could_leave_no_
 TEST_F(doctor_of_sentinels, counts_the_sentinels_that_answer) {
     scene.sentinel(2).pause();
     const auto one_less = examined(scene.url_of_examiner());
-    EXPECT_EQ(said(one_less, "sentinel-reach"), severity::warning) << all_of(one_less);
+    EXPECT_EQ(worst_of(one_less, "sentinel-reach"), severity::warning) << all_of(one_less);
     EXPECT_TRUE(
         mentions(one_less, "sentinel-reach", "127.0.0.1:" + std::to_string(scene.sentinel(2).port()) + " ("));
     EXPECT_EQ(with_role(one_less, "sentinel"), 2U);
 
-    // The connection to the master stands, and who it is nobody can tell any more.
+    // The connection to the master stands, but no sentinels can agree on the master.
     client c{settings(scene.url_of_examiner())};
     (void)examine(c);
     scene.sentinel(1).pause();
     const auto alone = examine(c);
-    EXPECT_EQ(said(alone, "sentinel-reach"), severity::danger) << all_of(alone);
-    EXPECT_EQ(said(alone, "sentinel-agreement"), severity::danger);
+    EXPECT_EQ(worst_of(alone, "sentinel-reach"), severity::danger) << all_of(alone);
+    EXPECT_EQ(worst_of(alone, "sentinel-agreement"), severity::danger);
     EXPECT_EQ(with_role(alone, "master"), 1U);
 
     scene.sentinel(0).pause();
     EXPECT_EQ(code_of([&] { (void)examined(scene.url_of_examiner()); }), errc::unavailable);
 }
 
-TEST_F(doctor_of_sentinels, finds_one_that_has_another_opinion) {
+TEST_F(doctor_of_sentinels, finds_a_sentinel_that_disagrees) {
     const auto replica = (scene.master_index() + 1) % sentinel_scene::servers;
     auto& odd = scene.sentinel(1);
     const auto monitor = [&](std::size_t server) {
@@ -119,16 +119,16 @@ TEST_F(doctor_of_sentinels, finds_one_that_has_another_opinion) {
     };
     odd.command({"SENTINEL", "REMOVE", sentinel_scene::name});
     const auto forgotten = examined(scene.url_of_examiner());
-    EXPECT_EQ(said(forgotten, "sentinel-master"), severity::danger) << all_of(forgotten);
+    EXPECT_EQ(worst_of(forgotten, "sentinel-master"), severity::danger) << all_of(forgotten);
     EXPECT_TRUE(mentions(forgotten, "sentinel-master", "watches no master of the name"));
-    // It talks to a replica without a password, so nobody tells it that this is none.
+    // It talks to a replica without a password, so it does not learn that this is no master.
     monitor(replica);
     EXPECT_TRUE(says_soon("sentinel-agreement", severity::warning));
     monitor(scene.master_index());
     odd.command({"SENTINEL", "SET", sentinel_scene::name, "auth-pass", "operators-word"});
 }
 
-TEST_F(doctor_of_sentinels, finds_replicas_that_are_gone_and_none_that_could_take_over) {
+TEST_F(doctor_of_sentinels, finds_missing_replicas_and_that_none_can_take_over) {
     std::vector<std::size_t> replicas;
     for (std::size_t i = 0; i < sentinel_scene::servers; ++i)
         if (i != scene.master_index()) replicas.push_back(i);
@@ -136,7 +136,7 @@ TEST_F(doctor_of_sentinels, finds_replicas_that_are_gone_and_none_that_could_tak
     ASSERT_TRUE(says_soon("unreachable", severity::warning));
     const auto one_less = examined(scene.url_of_examiner());
     EXPECT_TRUE(mentions(one_less, "unreachable", scene.address(replicas[0]))) << all_of(one_less);
-    EXPECT_LE(said(one_less, "sentinel-replicas"), severity::ok);
+    EXPECT_LE(worst_of(one_less, "sentinel-replicas"), severity::ok);
     scene.server(replicas[1]).stop();
     EXPECT_TRUE(says_soon("sentinel-replicas", severity::warning));
 }
@@ -145,21 +145,21 @@ TEST_F(doctor_of_sentinels, finds_replicas_that_are_gone_and_none_that_could_tak
 
 class doctor_of_a_cluster : public cluster_world {};
 
-TEST_F(doctor_of_a_cluster, looks_at_every_node) {
+TEST_F(doctor_of_a_cluster, examines_every_node) {
     const auto all = examined(scene().url(), {.name = lock_name{"job"}, .kind = {}});
     EXPECT_EQ(with_role(all, "master"), 3U) << all_of(all);
     EXPECT_EQ(with_role(all, "slave"), 3U) << all_of(all);
     for (const auto* id : {"role", "cluster-state", "cluster-nodes", "cluster-replicas", "cluster-views",
                            "clocks-apart", "versions-differ", "rights"})
-        EXPECT_EQ(said(all, id), severity::ok) << id << "\n" << all_of(all);
-    EXPECT_EQ(found(all, "cluster-state").size(), 1U) << "said alike by all";
+        EXPECT_EQ(worst_of(all, id), severity::ok) << id << "\n" << all_of(all);
+    EXPECT_EQ(found(all, "cluster-state").size(), 1U) << "all report the same";
     EXPECT_EQ(found(all, "clock-offset").size(), 6U);
-    EXPECT_EQ(said(all, "cluster-client"), std::nullopt);
-    EXPECT_EQ(said(examined(scene().server(0).url()), "cluster-client"), severity::warning);
+    EXPECT_EQ(worst_of(all, "cluster-client"), std::nullopt);
+    EXPECT_EQ(worst_of(examined(scene().server(0).url()), "cluster-client"), severity::warning);
 }
 
-// Rights are each server's own.
-TEST_F(doctor_of_a_cluster, finds_a_right_that_the_user_lacks_on_one_server) {
+// Each server has its own rights.
+TEST_F(doctor_of_a_cluster, finds_a_right_that_is_missing_on_one_server) {
     const auto odd = scene().masters().front();
     for (std::size_t i = 0; i < scene().size(); ++i) {
         ASSERT_EQ(scene()
@@ -177,49 +177,49 @@ TEST_F(doctor_of_a_cluster, finds_a_right_that_the_user_lacks_on_one_server) {
     for (std::size_t i = 0; i < scene().size(); ++i) scene().server(i).command({"ACL", "DELUSER", "guest"});
 }
 
-TEST_F(doctor_of_a_cluster, says_that_a_lock_cannot_have_this_name) {
+TEST_F(doctor_of_a_cluster, reports_a_name_that_a_lock_cannot_have) {
     for (const std::string name : {"a{b", "{tag}x"}) {
         for (const auto of : {kind::fair, kind::native}) {
             const bool refused = name == "a{b" && of == kind::fair;
             const auto all = examined(scene().url(), {.name = lock_name{name}, .kind = of});
-            EXPECT_EQ(said(all, "cluster-name"), refused ? std::optional{severity::danger} : std::nullopt)
+            EXPECT_EQ(worst_of(all, "cluster-name"), refused ? std::optional{severity::danger} : std::nullopt)
                 << name << "\n"
                 << all_of(all);
         }
     }
 }
 
-TEST_F(doctor_of_a_cluster, finds_a_server_that_is_gone_and_slots_that_nobody_serves) {
+TEST_F(doctor_of_a_cluster, finds_a_missing_server_and_unserved_slots) {
     const auto masters = scene().masters();
     std::size_t replica = 0;
     while (std::find(masters.begin(), masters.end(), replica) != masters.end()) ++replica;
     scene().kill(replica);
     const auto less = examined(scene().url());
-    EXPECT_EQ(said(less, "unreachable"), severity::warning) << all_of(less);
+    EXPECT_EQ(worst_of(less, "unreachable"), severity::warning) << all_of(less);
     EXPECT_TRUE(mentions(less, "unreachable", "127.0.0.1:" + std::to_string(scene().server(replica).port())));
     EXPECT_EQ(less.servers.size(), 5U);
     EXPECT_TRUE(eventually(patience, [&] {
         const auto all = examined(scene().url());
-        return said(all, "cluster-nodes") == severity::warning &&
-               said(all, "cluster-replicas") == severity::warning;
+        return worst_of(all, "cluster-nodes") == severity::warning &&
+               worst_of(all, "cluster-replicas") == severity::warning;
     }));
     scene().bring_back(replica);
     scene().wait_until_well();
 
-    // One of them forgets a slot, and thinks that the cluster is down.
+    // One master forgets a slot, and reports the cluster as down.
     auto& odd = scene().server(masters[0]);
     examination torn;
     EXPECT_TRUE(eventually(patience, [&] {
-        odd.command({"CLUSTER", "DELSLOTS", "16383"});  // the owner tells it again and again
+        odd.command({"CLUSTER", "DELSLOTS", "16383"});  // the owner announces it again and again
         torn = examined(scene().url());
-        return said(torn, "cluster-state") == severity::danger &&
-               said(torn, "cluster-views") == severity::warning;
+        return worst_of(torn, "cluster-state") == severity::danger &&
+               worst_of(torn, "cluster-views") == severity::warning;
     })) << all_of(torn);
     scene().wait_until_well();
 }
 
-// A seed that is silent, refuses, or is no cluster at all.
-TEST_F(doctor_of_a_cluster, each_seed_is_named_with_what_became_of_it) {
+// Seeds that are silent, refuse connections, or know of no slots.
+TEST_F(doctor_of_a_cluster, each_seed_is_named_with_its_failure) {
     const auto silent = [] {
         auto s = bound_socket(0);
         EXPECT_EQ(::listen(s.get(), 8), 0);
@@ -230,7 +230,7 @@ TEST_F(doctor_of_a_cluster, each_seed_is_named_with_what_became_of_it) {
     redis_server not_made{{.config = {"cluster-enabled yes"}}};
     client c{settings("redis+cluster://" + address(silent) + "," + address(refusing) +
                       ",127.0.0.1:" + std::to_string(not_made.port()))};
-    const auto told = [&](auto&& act) -> std::string {
+    const auto error_of = [&](auto&& act) -> std::string {
         try {
             act();
         } catch (const error& e) {
@@ -240,7 +240,7 @@ TEST_F(doctor_of_a_cluster, each_seed_is_named_with_what_became_of_it) {
         return "no error";
     };
     mutex lock{c, "x"};
-    for (const auto& text : {told([&] { (void)lock.try_lock(); }), told([&] { (void)examine(c); })}) {
+    for (const auto& text : {error_of([&] { (void)lock.try_lock(); }), error_of([&] { (void)examine(c); })}) {
         EXPECT_NE(text.find("no answer from " + address(silent)), std::string::npos) << text;
         EXPECT_NE(text.find("connection refused by " + address(refusing)), std::string::npos) << text;
         EXPECT_NE(text.find(std::to_string(not_made.port()) + " knows of no slots"), std::string::npos)
@@ -248,7 +248,7 @@ TEST_F(doctor_of_a_cluster, each_seed_is_named_with_what_became_of_it) {
     }
 }
 
-TEST_F(doctor_of_a_cluster, seeds_that_are_silent_hold_nobody_up) {
+TEST_F(doctor_of_a_cluster, silent_seeds_delay_no_client) {
     std::vector<unique_fd> silent;
     std::string url = "redis+cluster://";
     for (int i = 0; i < 6; ++i) {

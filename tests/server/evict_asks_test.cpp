@@ -1,4 +1,4 @@
-// Before evict removes anything it asks the holder: what the holder does then, and what evict says of it.
+// Evict asks the holder before it removes anything: what the holder does then, and what evict reports.
 #include "server/evict_scene.hpp"
 
 #include <hiredis/hiredis.h>
@@ -12,9 +12,9 @@ namespace {
 
 using way = evicted_holder::way;
 
-TYPED_TEST_SUITE(evict_of, all_kinds, kind_names);
+TYPED_TEST_SUITE(evict_kinds, all_kinds, kind_names);
 
-TYPED_TEST(evict_of, a_holder_that_listens_ends_its_lease_before_the_lock_is_free) {
+TYPED_TEST(evict_kinds, listening_holder_ends_its_lease_before_the_lock_is_free) {
     this->make_listen(this->holders);
     const diary events{this->holders};
     auto lock = TypeParam::make(this->holders, "job");
@@ -33,7 +33,7 @@ TYPED_TEST(evict_of, a_holder_that_listens_ends_its_lease_before_the_lock_is_fre
     EXPECT_TRUE(TypeParam::make(this->operators, "job").try_acquire());
 }
 
-TYPED_TEST(evict_of, a_holder_that_has_no_right_to_listen_is_removed) {
+TYPED_TEST(evict_kinds, holder_without_the_right_to_listen_is_removed) {
     client deaf{settings(this->without_channels())};
     auto lock = TypeParam::make(deaf, "job");
     const lease held = lock.acquire();
@@ -46,7 +46,7 @@ TYPED_TEST(evict_of, a_holder_that_has_no_right_to_listen_is_removed) {
     EXPECT_FALSE(exists(this->server, "job"));
 }
 
-TYPED_TEST(evict_of, a_holder_that_has_just_got_the_lock_and_never_waited_is_asked) {
+TYPED_TEST(evict_kinds, new_holder_that_never_waited_is_asked) {
     auto lock = TypeParam::make(this->holders, "job");
     const lease held = lock.acquire();
     const auto end = evict(this->operators, "job");
@@ -55,13 +55,13 @@ TYPED_TEST(evict_of, a_holder_that_has_just_got_the_lock_and_never_waited_is_ask
     EXPECT_FALSE(held.valid());
 }
 
-TYPED_TEST(evict_of, a_holder_believes_no_more_before_the_store_frees_the_lock) {
+TYPED_TEST(evict_kinds, lease_is_invalid_before_the_store_frees_the_lock) {
     fault_proxy net{this->server};
     client slow{settings(net.url())};
     this->make_listen(slow);
     auto lock = TypeParam::make(slow, "job");
     const lease held = lock.acquire();
-    const auto told = [&](const auto& words) {
+    const auto is_gave_up_message = [&](const auto& words) {
         return words[0] == "PUBLISH" && words.at(2).find(" gave_up ") != std::string::npos;
     };
     net.hold_reply_of(TypeParam::leave());
@@ -69,14 +69,14 @@ TYPED_TEST(evict_of, a_holder_believes_no_more_before_the_store_frees_the_lock) 
     ASSERT_TRUE(eventually(patience, [&] { return net.count().replies_held == 1; }));
     EXPECT_FALSE(held.valid());
     const auto passed = net.commands();
-    const auto said = std::find_if(passed.begin(), passed.end(), told);
-    EXPECT_TRUE(std::any_of(said, passed.end(), TypeParam::leave()))
-        << "it says that it has given up, and then the lock goes to the next one";
+    const auto message = std::find_if(passed.begin(), passed.end(), is_gave_up_message);
+    EXPECT_TRUE(std::any_of(message, passed.end(), TypeParam::leave()))
+        << "it reports that it gave up, and then releases the lock";
     net.release_replies();
     EXPECT_EQ(evicting.get().from.at(0).how, way::gave_up);
 }
 
-TYPED_TEST(evict_of, a_holder_of_its_own_client_is_over_at_once) {
+TYPED_TEST(evict_kinds, lease_of_the_evicting_client_itself_ends_at_once) {
     auto lock = TypeParam::make(this->holders, "job");
     lease held = lock.acquire();
     const auto end = evict(this->holders, "job");
@@ -86,7 +86,7 @@ TYPED_TEST(evict_of, a_holder_of_its_own_client_is_over_at_once) {
     EXPECT_FALSE(exists(this->server, "job"));
 }
 
-TYPED_TEST(evict_of, a_holder_gives_way_to_who_waits) {
+TYPED_TEST(evict_kinds, evicted_lock_goes_to_the_waiter) {
     this->make_listen(this->holders);
     auto lock = TypeParam::make(this->holders, "job");
     const lease held = lock.acquire();
@@ -102,7 +102,7 @@ TYPED_TEST(evict_of, a_holder_gives_way_to_who_waits) {
     EXPECT_FALSE(held.valid());
 }
 
-TEST_F(evict_from, a_user_without_channels) {
+TEST_F(evict_test, user_without_channels_removes_without_asking) {
     make_listen(holders);
     client mute{settings(without_channels())};
     mutex lock{holders, "job"};
@@ -113,7 +113,7 @@ TEST_F(evict_from, a_user_without_channels) {
     EXPECT_FALSE(exists(server, "job"));
 }
 
-TEST_F(evict_from, nobody_with_a_message_for_a_lease_that_is_over) {
+TEST_F(evict_test, message_for_an_ended_lease_has_no_effect) {
     make_listen(holders);
     mutex lock{holders, "job"};
     lease held = lock.acquire();
@@ -122,7 +122,7 @@ TEST_F(evict_from, nobody_with_a_message_for_a_lease_that_is_over) {
     lease next = lock.acquire();
     server.command({"PUBLISH", "holdfast:wake:" + owner.substr(0, 22),
                     owner + " evicted " + std::string(22, 'A') + " job"});
-    // Read by the same thread after it.
+    // The same thread reads this message after it.
     server.command({"SET", "marker", owner.substr(0, 22) + "|17", "PX", "60000"});
     server.command({"PUBLISH", "holdfast:wake:" + owner.substr(0, 22), owner.substr(0, 22) + "|17 1 marker"});
     EXPECT_TRUE(eventually(patience, [&] { return !exists(server, "marker"); }));
@@ -132,8 +132,8 @@ TEST_F(evict_from, nobody_with_a_message_for_a_lease_that_is_over) {
 
 // --- answers ----------------------------------------------------------------------------------------
 
-// Clients that hold, listen, and do what the test wants.
-class evict_from_a_client_that : public evict_of<plain> {
+// A holder that listens and does what the test wants.
+class scripted_client : public evict_kinds<plain> {
   protected:
     struct free_context {
         void operator()(redisContext* c) const { redisFree(c); }
@@ -170,14 +170,14 @@ class evict_from_a_client_that : public evict_of<plain> {
 
   private:
     void ask(const std::string& command) {
-        const std::unique_ptr<void, free_context> said{redisCommand(listener_.get(), command.c_str())};
-        ASSERT_TRUE(said);
+        const std::unique_ptr<void, free_context> reply{redisCommand(listener_.get(), command.c_str())};
+        ASSERT_TRUE(reply);
     }
 
     std::unique_ptr<redisContext, free_context> listener_;
 };
 
-TEST_F(evict_from_a_client_that, says_so_and_releases) {
+TEST_F(scripted_client, gives_up_and_releases) {
     holds_job_for(60s);
     auto end = evicting();
     const auto asked = next_message();
@@ -192,7 +192,7 @@ TEST_F(evict_from_a_client_that, says_so_and_releases) {
     EXPECT_EQ(from[0].how, way::gave_up);
 }
 
-TEST_F(evict_from_a_client_that, says_so_and_cannot_release) {
+TEST_F(scripted_client, gives_up_and_cannot_release) {
     holds_job_for(60s);
     auto end = evicting();
     const auto asked = next_message();
@@ -200,33 +200,33 @@ TEST_F(evict_from_a_client_that, says_so_and_cannot_release) {
     server.command({"PUBLISH", "holdfast:wake:" + asked[2], owner + " gave_up job"});
     const auto from = end.get().from;
     ASSERT_EQ(from.size(), 1U);
-    EXPECT_EQ(from[0].how, way::gave_up) << "it believes no more";
+    EXPECT_EQ(from[0].how, way::gave_up) << "it no longer relies on its lease";
     EXPECT_FALSE(exists(server, "job"));
 }
 
-TEST_F(evict_from_a_client_that, says_nothing_while_somebody_else_removes_the_lock) {
+TEST_F(scripted_client, is_silent_while_another_client_removes_the_lock) {
     holds_job_for(60s);
     auto end = evicting();
     ASSERT_FALSE(next_message().empty());
     server.command({"DEL", "job"});
-    const auto told = end.get();
-    EXPECT_FALSE(told) << "it took nothing away";
-    EXPECT_TRUE(told.from.empty());
-    ASSERT_EQ(told.gone.size(), 1U);
-    EXPECT_EQ(told.gone[0].owner, owner);
+    const auto result = end.get();
+    EXPECT_FALSE(result) << "it took nothing away";
+    EXPECT_TRUE(result.from.empty());
+    ASSERT_EQ(result.gone.size(), 1U);
+    EXPECT_EQ(result.gone[0].owner, owner);
 }
 
-TEST_F(evict_from_a_client_that, says_nothing_while_its_lease_ends) {
+TEST_F(scripted_client, is_silent_while_its_lease_ends) {
     holds_job_for(60s);
     auto end = evicting();
     ASSERT_FALSE(next_message().empty());
     server.command({"PEXPIRE", "job", "1"});
-    const auto told = end.get();
-    EXPECT_FALSE(told);
-    EXPECT_EQ(told.gone.size(), 1U);
+    const auto result = end.get();
+    EXPECT_FALSE(result);
+    EXPECT_EQ(result.gone.size(), 1U);
 }
 
-TEST_F(evict_from_a_client_that, gives_up_for_one_of_two_operators_who_evict_at_once) {
+TEST_F(scripted_client, gives_up_for_one_of_two_operators_that_evict_at_once) {
     holds_job_for(60s);
     auto first = evicting();
     const auto asked = next_message();
@@ -247,8 +247,8 @@ TEST_F(evict_from_a_client_that, gives_up_for_one_of_two_operators_who_evict_at_
     EXPECT_EQ(late.gone[0].owner, owner);
 }
 
-TEST_F(evict_from_a_client_that, says_nothing_may_go_on_for_what_is_left_when_it_is_removed) {
-    // Another reader cannot be asked, and prolongs its lease while this one is.
+TEST_F(scripted_client, that_is_silent_may_go_on_for_the_time_left_when_it_is_removed) {
+    // Another reader cannot be asked, and renews its lease while this one is asked.
     const auto reader = uuid + ":1790000000000000",
                foreign = std::string{"0d2b3c47-0c5e-4a45-9f9e-000000000000:1"};
     server.command({"HSET", "job", "mode", "read", reader, "1", foreign, "1"});
@@ -267,7 +267,7 @@ TEST_F(evict_from_a_client_that, says_nothing_may_go_on_for_what_is_left_when_it
     EXPECT_GT(std::max(*from[0].may_go_on, *from[1].may_go_on), 60s);
 }
 
-TEST_F(evict_from_a_client_that, says_nothing_has_one_second_for_all_that_it_holds) {
+TEST_F(scripted_client, that_is_silent_has_one_second_for_all_that_it_holds) {
     server.command({"SET", "seats", "100"});
     for (int i = 0; i < 100; ++i)
         server.command({"ZADD", "holdfast:p1:{seats}", "4000000000000",
@@ -279,9 +279,9 @@ TEST_F(evict_from_a_client_that, says_nothing_has_one_second_for_all_that_it_hol
     EXPECT_LT(time.took(), 1s + slack);
 }
 
-// --- a line -----------------------------------------------------------------------------------------
+// --- a queue ----------------------------------------------------------------------------------------
 
-TEST_F(evict_from_a_client_that, waits_in_a_fair_line_and_is_away_for_a_moment_only) {
+TEST_F(scripted_client, is_no_dead_waiter_if_it_listens_again_soon) {
     const auto java = std::string{"0d2b3c47-0c5e-4a45-9f9e-000000000000:1"};
     server.command({"RPUSH", "redisson_lock_queue:{job}", java});
     server.command({"ZADD", "redisson_lock_timeout:{job}", "4000000000000", java});
@@ -302,8 +302,8 @@ TEST_F(evict_from_a_client_that, waits_in_a_fair_line_and_is_away_for_a_moment_o
     EXPECT_EQ(server.command({"LLEN", "redisson_lock_queue:{job}"}).number, 1);
 }
 
-// The holder that could not be asked has used up the second of the holders.
-TEST_F(evict_from, a_line_waits_a_second_of_its_own_for_a_waiter_that_is_away) {
+// The holder that cannot be asked uses up the second for holders.
+TEST_F(evict_test, queue_has_its_own_second_for_an_absent_waiter) {
     client deaf{settings(without_channels())};
     fair_mutex lock{deaf, "job"};
     lease held = lock.acquire();
@@ -314,19 +314,19 @@ TEST_F(evict_from, a_line_waits_a_second_of_its_own_for_a_waiter_that_is_away) {
     client far{settings(net.url())};
     const auto asked = [&] { return net.count_of(runs(redis_scripts::evict_ask)); };
     auto evicting = in_background([&] { return evict(far, "job"); });
-    // It is asked after 5 ms, then after twice as long, and at last every 100 ms.
+    // Evict asks after 5 ms, then after twice as long, and at last every 100 ms.
     ASSERT_TRUE(eventually(patience, [&] { return asked() >= 10; }));
     const stopwatch watch;
     (void)held.release();
     const auto end = evicting.get();
-    // A busy machine may have let the second pass: then the holder was removed before.
+    // On a busy machine the second may have passed: then the holder was removed before.
     if (end.from.empty()) {
         EXPECT_EQ(end.dead_waiters, 1U);
         EXPECT_GE(watch.took(), 1s);
     }
 }
 
-TEST_F(evict_from, a_line_leaves_a_waiter_that_asks_because_it_may_not_listen) {
+TEST_F(evict_test, waiter_that_polls_because_it_may_not_listen_stays_in_the_queue) {
     const auto dead = std::string{"0d2b3c47-0c5e-4a45-9f9e-000000000000:1"};
     server.command({"RPUSH", "redisson_lock_queue:{job}", dead});
     server.command({"ZADD", "redisson_lock_timeout:{job}", "4000000000000", dead});
@@ -344,7 +344,7 @@ TEST_F(evict_from, a_line_leaves_a_waiter_that_asks_because_it_may_not_listen) {
 
 // --- several servers, and none ----------------------------------------------------------------------
 
-TEST(evict_local, holder_of_another_client_is_over_at_once) {
+TEST(evict_local, lease_of_another_client_ends_at_once) {
     client one{settings("local:evict")};
     client two{settings("local:evict")};
     mutex lock{one, "job"};
@@ -356,7 +356,7 @@ TEST(evict_local, holder_of_another_client_is_over_at_once) {
     EXPECT_TRUE(mutex(two, "job").try_acquire());
 }
 
-TEST(evict_redlock, holder_that_listens_gives_the_lock_up_on_all_members) {
+TEST(evict_redlock, listening_holder_gives_up_the_lock_on_all_members) {
     redis_server one;
     redis_server two;
     redis_server three;

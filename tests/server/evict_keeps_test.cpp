@@ -1,4 +1,4 @@
-// config::keep_evicted: an evicted lock stays taken until all that works under it has stopped.
+// config::keep_evicted: an evicted lock stays held until all work under it has stopped.
 #include "server/evict_scene.hpp"
 
 #include <memory>
@@ -14,9 +14,9 @@ config keeping_evicted(const redis_server& server) {
     return s;
 }
 
-TYPED_TEST_SUITE(evict_of, all_kinds, kind_names);
+TYPED_TEST_SUITE(evict_kinds, all_kinds, kind_names);
 
-TYPED_TEST(evict_of, a_holder_that_keeps_evicted_locks_stops_before_the_lock_is_free) {
+TYPED_TEST(evict_kinds, holder_with_keep_evicted_stops_before_the_lock_is_free) {
     client slow{keeping_evicted(this->server)};
     this->make_listen(slow);
     auto lock = TypeParam::make(slow, "job");
@@ -30,7 +30,7 @@ TYPED_TEST(evict_of, a_holder_that_keeps_evicted_locks_stops_before_the_lock_is_
     EXPECT_TRUE(TypeParam::make(this->operators, "job").try_acquire());
 }
 
-TYPED_TEST(evict_of, a_holder_that_keeps_evicted_locks_for_too_long_is_removed) {
+TYPED_TEST(evict_kinds, holder_with_keep_evicted_that_takes_too_long_is_removed) {
     client slow{keeping_evicted(this->server)};
     this->make_listen(slow);
     auto lock = TypeParam::make(slow, "job");
@@ -43,10 +43,10 @@ TYPED_TEST(evict_of, a_holder_that_keeps_evicted_locks_for_too_long_is_removed) 
     EXPECT_FALSE(exists(this->server, "job"));
     auto other = TypeParam::make(this->operators, "job").try_acquire();
     EXPECT_EQ(held.release(), release_outcome::already_lost);
-    EXPECT_TRUE(other.valid()) << "a late release takes it from nobody";
+    EXPECT_TRUE(other.valid()) << "a late release leaves the new holder its lock";
 }
 
-TEST_F(evict_from, a_client_that_keeps_evicted_locks_until_the_last_nested_hold_is_released) {
+TEST_F(evict_test, kept_lock_is_free_after_the_last_nested_release) {
     client slow{keeping_evicted(server)};
     make_listen(slow);
     recursive_mutex lock{slow, "job"};
@@ -55,14 +55,14 @@ TEST_F(evict_from, a_client_that_keeps_evicted_locks_until_the_last_nested_hold_
     auto end = in_background([&] { return evict(operators, "job"); });
     ASSERT_TRUE(eventually(patience, [&] { return outer.lost().stop_requested(); }));
     EXPECT_EQ(inner.release(), release_outcome::already_lost);
-    (void)inspect(slow, "job");  // behind whatever it has sent
+    (void)inspect(slow, "job");  // after whatever it has sent
     EXPECT_TRUE(exists(server, "job")) << "the outer work goes on";
     EXPECT_EQ(outer.release(), release_outcome::already_lost);
     EXPECT_EQ(end.get().from.at(0).how, way::gave_up);
     EXPECT_FALSE(exists(server, "job"));
 }
 
-TEST_F(evict_from, a_client_that_keeps_evicted_locks_until_a_writer_neither_writes_nor_reads) {
+TEST_F(evict_test, kept_lock_is_free_when_a_writer_neither_writes_nor_reads) {
     client slow{keeping_evicted(server)};
     make_listen(slow);
     shared_mutex lock{slow, "job"};
@@ -71,14 +71,14 @@ TEST_F(evict_from, a_client_that_keeps_evicted_locks_until_a_writer_neither_writ
     auto end = in_background([&] { return evict(operators, "job"); });
     ASSERT_TRUE(eventually(patience, [&] { return writes.lost().stop_requested(); }));
     EXPECT_EQ(writes.release(), release_outcome::already_lost);
-    (void)inspect(slow, "job");  // behind whatever it has sent
+    (void)inspect(slow, "job");  // after whatever it has sent
     EXPECT_TRUE(exists(server, "job")) << "it reads";
     EXPECT_EQ(reads.release(), release_outcome::already_lost);
     for (const auto& h : end.get().from) EXPECT_EQ(h.how, way::gave_up);
     EXPECT_FALSE(exists(server, "job"));
 }
 
-TEST_F(evict_from, a_client_that_keeps_evicted_locks_until_it_ends) {
+TEST_F(evict_test, kept_lock_is_free_when_the_client_ends) {
     auto slow = std::make_unique<client>(keeping_evicted(server));
     make_listen(*slow);
     auto lock = std::make_unique<mutex>(*slow, "job");
@@ -91,7 +91,7 @@ TEST_F(evict_from, a_client_that_keeps_evicted_locks_until_it_ends) {
     EXPECT_FALSE(exists(server, "job"));
 }
 
-TEST(evict_local, holder_that_keeps_evicted_locks_stops_before_the_lock_is_free) {
+TEST(evict_local, holder_with_keep_evicted_stops_before_the_lock_is_free) {
     auto slowly = settings("local:evict");
     slowly.keep_evicted = true;
     client one{slowly};

@@ -1,4 +1,4 @@
-// What the tests of evict have in common: a client that holds, and one that takes the lock away.
+// Shared by the tests of evict: a client that holds a lock, and one that evicts it.
 #pragma once
 
 #include "server/scene.hpp"
@@ -8,9 +8,9 @@
 namespace holdfast::test {
 
 template <class Kind>
-class evict_of : public ::testing::Test {
+class evict_kinds : public ::testing::Test {
   protected:
-    // The client hears messages from now on, as one does that has waited once.
+    // The client receives messages from now on, like one that has waited once.
     void make_listen(client& c) {
         auto other = mutex{c, "waited for"};
         server.command({"SET", "waited for", "foreign", "PX", "60000"});
@@ -20,7 +20,7 @@ class evict_of : public ::testing::Test {
         ASSERT_TRUE(waiting.get());
     }
 
-    // A user who can neither listen nor send messages.
+    // A user without the right to listen or to send messages.
     std::string without_channels() {
         server.command({"ACL", "SETUSER", "mute", "on", ">word", "~*", "resetchannels", "+@all"});
         return "redis://mute:word@127.0.0.1:" + std::to_string(server.port());
@@ -31,6 +31,6 @@ class evict_of : public ::testing::Test {
     client operators{settings(server.url())};
 };
 
-class evict_from : public evict_of<plain> {};
+class evict_test : public evict_kinds<plain> {};
 
 }  // namespace holdfast::test

@@ -1,4 +1,4 @@
-// What is taken away by evict, and from whom: the holders that were shown, and nobody else.
+// What evict removes: the holds of the holders that were shown, and no others.
 #include "server/evict_scene.hpp"
 
 namespace holdfast::test {
@@ -6,16 +6,16 @@ namespace {
 
 using way = evicted_holder::way;
 
-// The holders have been read by then.
-command_predicate last_question_of_a_look(const std::string& name) {
+// By then the inspection has read the holders.
+command_predicate last_command_of_an_inspection(const std::string& name) {
     return [key = "holdfast:f1:{" + name + "}"](const auto& words) {
         return words[0] == "GET" && words.at(1) == key;
     };
 }
 
-TYPED_TEST_SUITE(evict_of, all_kinds, kind_names);
+TYPED_TEST_SUITE(evict_kinds, all_kinds, kind_names);
 
-TYPED_TEST(evict_of, a_holder_that_came_meanwhile_keeps_the_lock) {
+TYPED_TEST(evict_kinds, holder_that_came_after_the_inspection_keeps_the_lock) {
     auto lock = TypeParam::make(this->holders, "job");
     lease first = lock.acquire();
     const auto shown = inspect(this->operators, "job");
@@ -34,12 +34,12 @@ TYPED_TEST(evict_of, a_holder_that_came_meanwhile_keeps_the_lock) {
     EXPECT_EQ(second.release(), release_outcome::released);
 }
 
-TYPED_TEST(evict_of, a_holder_that_came_after_it_had_begun_keeps_the_lock) {
+TYPED_TEST(evict_kinds, holder_that_came_during_the_eviction_keeps_the_lock) {
     auto lock = TypeParam::make(this->holders, "job");
     lease first = lock.acquire();
     fault_proxy net{this->server};
     client far{settings(net.url())};
-    net.hold_reply_of(last_question_of_a_look("job"));
+    net.hold_reply_of(last_command_of_an_inspection("job"));
     auto evicting = in_background([&] { return evict(far, "job"); });
     ASSERT_TRUE(eventually(patience, [&] { return net.count().replies_held == 1; }));
     ASSERT_TRUE(first.release());
@@ -57,7 +57,7 @@ TYPED_TEST(evict_of, a_holder_that_came_after_it_had_begun_keeps_the_lock) {
 
 // --- other ways to hold -----------------------------------------------------------------------------
 
-TEST_F(evict_from, all_readers_that_listen) {
+TEST_F(evict_test, all_readers_are_removed_and_those_that_listen_are_asked) {
     make_listen(holders);
     shared_mutex lock{holders, "job"};
     const lease one = lock.acquire_shared();
@@ -72,7 +72,7 @@ TEST_F(evict_from, all_readers_that_listen) {
     EXPECT_FALSE(exists(server, "job"));
 }
 
-TEST_F(evict_from, a_reader_leaves_those_that_came_meanwhile) {
+TEST_F(evict_test, readers_that_came_after_the_inspection_keep_the_lock) {
     shared_mutex lock{holders, "job"};
     const lease one = lock.acquire_shared();
     const auto shown = inspect(operators, "job").holders;
@@ -86,7 +86,7 @@ TEST_F(evict_from, a_reader_leaves_those_that_came_meanwhile) {
     EXPECT_EQ(two.release(), release_outcome::released);
 }
 
-TEST_F(evict_from, permits_in_two_ways_that_are_asked_for) {
+TEST_F(evict_test, holders_of_permits_with_and_without_ids_are_asked) {
     make_listen(holders);
     counting_semaphore seats{holders, "seats"};
     seats.try_set_permits(5);
@@ -104,7 +104,7 @@ TEST_F(evict_from, permits_in_two_ways_that_are_asked_for) {
     EXPECT_FALSE(several.valid());
 }
 
-TEST_F(evict_from, permits_of_one_lease_by_the_id_of_any) {
+TEST_F(evict_test, id_of_any_permit_evicts_all_permits_of_its_lease) {
     make_listen(holders);
     permit_semaphore slots{holders, "slots"};
     slots.try_set_permits(5);
@@ -120,7 +120,7 @@ TEST_F(evict_from, permits_of_one_lease_by_the_id_of_any) {
     }
 }
 
-TEST_F(evict_from, permits_of_one_lease_of_its_own_client) {
+TEST_F(evict_test, permits_of_the_evicting_client_itself_are_removed) {
     permit_semaphore slots{holders, "slots"};
     slots.try_set_permits(5);
     const lease several = slots.acquire({.permits = 3});
@@ -130,7 +130,7 @@ TEST_F(evict_from, permits_of_one_lease_of_its_own_client) {
     EXPECT_FALSE(several.valid());
 }
 
-TEST_F(evict_from, more_permits_than_are_listed_at_a_time) {
+TEST_F(evict_test, more_permits_than_are_listed_at_once_are_removed) {
     counting_semaphore seats{holders, "seats"};
     seats.try_set_permits(100);
     std::vector<lease> held;
@@ -139,7 +139,7 @@ TEST_F(evict_from, more_permits_than_are_listed_at_a_time) {
     EXPECT_EQ(inspect(operators, "seats").count, 100);
 }
 
-TEST_F(evict_from, those_who_had_permits_when_it_began_and_nobody_else) {
+TEST_F(evict_test, only_permits_held_at_the_start_are_removed) {
     make_listen(holders);
     constexpr std::int64_t permits = 80;  // more than are listed at a time
     counting_semaphore seats{holders, "seats"};
@@ -159,14 +159,14 @@ TEST_F(evict_from, those_who_had_permits_when_it_began_and_nobody_else) {
     for (auto& w : waiting) EXPECT_TRUE(w.get().valid());
 }
 
-TEST_F(evict_from, a_semaphore_whose_last_permit_has_just_come_back) {
+TEST_F(evict_test, permit_that_was_just_returned_is_not_returned_twice) {
     const std::string java = "0123456789abcdef";
     server.command({"SET", "slots", "4"});
     server.command({"ZADD", "{slots}:timeout", "4000000000000", java});
     ASSERT_EQ(inspect(operators, "slots").holders.size(), 1U);
     fault_proxy net{server};
     client far{settings(net.url())};
-    net.hold_reply_of(last_question_of_a_look("slots"));
+    net.hold_reply_of(last_command_of_an_inspection("slots"));
     auto evicting = in_background([&] { return evict(far, "slots"); });
     ASSERT_TRUE(eventually(patience, [&] { return net.count().replies_held == 1; }));
     server.command({"ZREM", "{slots}:timeout", java});
@@ -176,7 +176,7 @@ TEST_F(evict_from, a_semaphore_whose_last_permit_has_just_come_back) {
     EXPECT_EQ(inspect(operators, "slots").count, 5);
 }
 
-TEST_F(evict_from, a_holder_that_is_back_names_the_other_one_that_ended_by_itself) {
+TEST_F(evict_test, holder_that_ended_by_itself_is_reported_as_gone) {
     const std::string back = "0123456789abcdef", gone = "fedcba9876543210";
     server.command({"SET", "slots", "4"});
     server.command({"ZADD", "{slots}:timeout", "4000000000000", back, "4000000000001", gone});
@@ -185,7 +185,7 @@ TEST_F(evict_from, a_holder_that_is_back_names_the_other_one_that_ended_by_itsel
     for (const auto& h : shown) ASSERT_TRUE(h.ask_at.empty()) << "nobody can ask them";
     fault_proxy net{server};
     client far{settings(net.url())};
-    net.hold_reply_of(last_question_of_a_look("slots"));
+    net.hold_reply_of(last_command_of_an_inspection("slots"));
     auto evicting = in_background([&] { return evict(far, "slots"); });
     ASSERT_TRUE(eventually(patience, [&] { return net.count().replies_held == 1; }));
     server.command({"ZREM", "{slots}:timeout", back, gone});
@@ -194,7 +194,7 @@ TEST_F(evict_from, a_holder_that_is_back_names_the_other_one_that_ended_by_itsel
     ASSERT_TRUE(eventually(patience, [&] {
         const auto so_far = net.count();
         return so_far.rules_fired == 2 && so_far.replies_held == 1;
-    })) << "it looks again";
+    })) << "it inspects again";
     server.command({"ZADD", "{slots}:timeout", "4000000000000", back});
     net.release_replies();
     const auto end = evicting.get();
@@ -204,7 +204,7 @@ TEST_F(evict_from, a_holder_that_is_back_names_the_other_one_that_ended_by_itsel
     EXPECT_EQ(end.gone[0].owner, shown[1].owner);
 }
 
-TEST_F(evict_from, a_writer_that_reads_as_well_ends_both) {
+TEST_F(evict_test, writer_that_also_reads_loses_both_holds) {
     make_listen(holders);
     shared_mutex lock{holders, "job"};
     const lease writes = lock.acquire();
@@ -217,7 +217,7 @@ TEST_F(evict_from, a_writer_that_reads_as_well_ends_both) {
     EXPECT_FALSE(exists(server, "job"));
 }
 
-TEST_F(evict_from, permits_say_how_long_each_may_go_on) {
+TEST_F(evict_test, report_says_how_long_each_permit_may_go_on) {
     client deaf{settings(without_channels(), 20s)};
     counting_semaphore seats{deaf, "seats"};
     seats.try_set_permits(5);
@@ -234,9 +234,9 @@ TEST_F(evict_from, permits_say_how_long_each_may_go_on) {
     }
 }
 
-// --- strings of others ------------------------------------------------------------------------------
+// --- strings of other programs ----------------------------------------------------------------------
 
-TEST_F(evict_from, data_that_is_no_lock_needs_force) {
+TEST_F(evict_test, data_that_is_no_lock_is_removed_only_by_force) {
     server.command({"SET", "page", std::string(4096, 'x'), "PX", "60000"});
     server.command({"SET", "setting", "on"});
     for (const auto* const name : {"page", "setting"}) {
@@ -251,7 +251,7 @@ TEST_F(evict_from, data_that_is_no_lock_needs_force) {
     EXPECT_FALSE(exists(server, "setting"));
 }
 
-TEST_F(evict_from, a_token_that_is_longer_than_what_is_shown_of_it) {
+TEST_F(evict_test, owner_token_is_compared_beyond_the_part_that_is_shown) {
     const std::string token(200, 't');
     server.command({"SET", "job", token, "PX", "60000"});
     const auto shown = inspect(operators, "job").holders.at(0).owner;

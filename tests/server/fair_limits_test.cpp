@@ -1,7 +1,7 @@
-// How the limits of a fair lock's line develop when clients of Redisson and of ours arrive, enter, leave and
-// die in any order: on a real server, with our own scripts, and with what Redisson's scripts do to the keys
-// written down here in our own words (redisson-wire 4). Time passes by moving all that the server has written
-// down.
+// How the limits of a fair lock's queue develop when clients of Redisson and of ours arrive, enter, leave and
+// die in any order. It runs on a real server, with our own scripts and with scripts written here that do to
+// the keys what Redisson's do (redisson-wire 4). Time passes by shifting all times that the server has
+// stored.
 #include "server/scene.hpp"
 
 #include <hiredis/hiredis.h>
@@ -13,8 +13,8 @@
 namespace holdfast::test {
 namespace {
 
-// KEYS as ours. ARGV: owner, now. Each of Redisson's scripts begins so, but for that of a client that gives
-// up.
+// KEYS as ours. ARGV: owner, now. Each of Redisson's scripts begins with this, except that of a client that
+// gives up.
 const std::string redisson_purges = R"(
 local N, Q, T = KEYS[1], KEYS[2], KEYS[3]
 local me, now = ARGV[1], tonumber(ARGV[2])
@@ -26,7 +26,7 @@ while true do
   redis.call('LPOP', Q)
 end
 )";
-// ARGV: lease, wait. 'entered', or the line is stood in.
+// ARGV: lease, wait. Returns 'entered', or 'waits' if it is in the queue.
 const std::string script_to_ask = redisson_purges + R"(
 local lease, wait = ARGV[3], tonumber(ARGV[4])
 local first = redis.call('LINDEX', Q, 0)
@@ -58,11 +58,11 @@ redis.call('ZREM', T, me)
 redis.call('LREM', Q, 0, me)
 )";
 
-class line_of_both {
+class queue_of_both {
   public:
     enum class step {
-        java_comes,
-        we_come,
+        java_arrives,
+        we_arrive,
         java_asks_again,
         we_ask_again,
         holder_unlocks,
@@ -75,23 +75,23 @@ class line_of_both {
     };
     static constexpr int steps = 11;
 
-    line_of_both(redis_server& server, std::set<std::string>& listeners, redisContext& listening)
+    queue_of_both(redis_server& server, std::set<std::string>& listeners, redisContext& listening)
         : server_(server), listeners_(listeners), listening_(listening) {
         server_.command({"FLUSHALL"});
         for (const auto& owner : std::set{listeners_}) stops_listening(owner);
     }
 
-    // `which` picks one of those to whom it may happen.
+    // `which` picks one of the clients to which it may happen.
     void take(step what, unsigned which) {
         const auto before = limits();
         switch (what) {
-            case step::java_comes: {
+            case step::java_arrives: {
                 constexpr std::array<std::int64_t, 3> waits{500, 10'000, java_wait};
-                if (line().size() < 8) java_asks_as(java_owner(), waits.at(which % waits.size()));
+                if (queue().size() < 8) java_asks_as(java_owner(), waits.at(which % waits.size()));
                 break;
             }
-            case step::we_come:
-                if (line().size() < 8) we_ask_as(our_owner());
+            case step::we_arrive:
+                if (queue().size() < 8) we_ask_as(our_owner());
                 break;
             case step::java_asks_again:
                 if (const auto* owner = one_alive(false, which)) java_asks_as(*owner, wait_of_.at(*owner));
@@ -124,10 +124,11 @@ class line_of_both {
                 for (unsigned s = 0; s < 5 + which % 120; ++s) a_second_passes();
                 break;
         }
-        const bool ours_acted = what == step::we_come || what == step::we_ask_again || what == step::we_leave;
+        const bool ours_acted =
+            what == step::we_arrive || what == step::we_ask_again || what == step::we_leave;
         if (ours_acted) java_was_not_cut(before);
         if (what == step::we_ask_again || what == step::a_second_passes) limits_are_bounded();
-        java_alone_is_as_without_us();
+        java_ahead_of_ours_is_as_without_us();
         ours_keep_their_place();
     }
 
@@ -138,7 +139,7 @@ class line_of_both {
         300'000;  // the longest of those below, and what Redisson counts for lock()
     static constexpr std::int64_t tolerance = 3'000 * slower;
 
-    static constexpr auto line_key = "redisson_lock_queue:{job}";
+    static constexpr auto queue_key = "redisson_lock_queue:{job}";
     static constexpr auto limits_key = "redisson_lock_timeout:{job}";
     static constexpr auto absent_key = "holdfast:d1:{job}";
 
@@ -153,7 +154,7 @@ class line_of_both {
     }
 
     redis_reply run(const std::string& script, const std::vector<std::string>& arguments) {
-        std::vector<std::string> words{"EVAL", script, "3", "job", line_key, limits_key};
+        std::vector<std::string> words{"EVAL", script, "3", "job", queue_key, limits_key};
         words.insert(words.end(), arguments.begin(), arguments.end());
         auto reply = server_.command(words);
         RC_ASSERT(!reply.is_error());
@@ -163,17 +164,17 @@ class line_of_both {
         const auto time = server_.command({"TIME"}).items;
         return std::stoll(time[0].text) * 1000 + std::stoll(time[1].text) / 1000;
     }
-    [[nodiscard]] std::vector<std::string> line() {
+    [[nodiscard]] std::vector<std::string> queue() {
         std::vector<std::string> all;
-        for (const auto& owner : server_.command({"LRANGE", line_key, "0", "-1"}).items)
+        for (const auto& owner : server_.command({"LRANGE", queue_key, "0", "-1"}).items)
             all.push_back(owner.text);
         return all;
     }
-    // Of everybody in line, from now.
+    // The limits of all waiters, counted from now.
     [[nodiscard]] std::map<std::string, std::int64_t> limits() {
         std::map<std::string, std::int64_t> all;
         const auto time = now();
-        for (const auto& owner : line()) {
+        for (const auto& owner : queue()) {
             const auto score = server_.command({"ZSCORE", limits_key, owner});
             RC_ASSERT(!score.is_nil());
             all[owner] = static_cast<std::int64_t>(std::stod(score.text)) - time;
@@ -211,22 +212,22 @@ class line_of_both {
 
     void java_asks_as(const std::string& owner, std::int64_t wait) {
         wait_of_[owner] = wait;
-        const auto said =
+        const auto reply =
             run(script_to_ask, {owner, std::to_string(now()), std::to_string(lease), std::to_string(wait)});
-        if (said.text == "entered") return entered(std::string{owner});
+        if (reply.text == "entered") return entered(std::string{owner});
         alive_.insert(owner);
         listens(owner);
     }
     void we_ask_as(const std::string& owner) {
-        const auto said = run(
+        const auto reply = run(
             std::string{redis_scripts::fair_acquire.text},
             {owner, std::to_string(lease), "1", channel, std::to_string(liveness), absent_key, "PUBLISH"});
-        if (said.type == redis_reply::kind::integer) return entered(std::string{owner});
+        if (reply.type == redis_reply::kind::integer) return entered(std::string{owner});
         alive_.insert(owner);
         listens(owner);
     }
     void all_of_ours_ask() {
-        for (const auto& owner : line())
+        for (const auto& owner : queue())
             if (is_ours(owner) && alive_.contains(owner)) we_ask_as(owner);
     }
     void unlock() {
@@ -237,7 +238,7 @@ class line_of_both {
         else
             run(script_to_unlock, {holder_, std::to_string(now())});
         holder_.clear();
-        const auto waiting = line();
+        const auto waiting = queue();
         if (waiting.empty() || !alive_.contains(waiting[0])) return;
         if (is_ours(waiting[0]))
             we_ask_as(waiting[0]);
@@ -246,7 +247,7 @@ class line_of_both {
     }
     // Our waiters ask once a second. The holder renews its lease.
     void a_second_passes() {
-        for (const auto& owner : line()) server_.command({"ZINCRBY", limits_key, "-1000", owner});
+        for (const auto& owner : queue()) server_.command({"ZINCRBY", limits_key, "-1000", owner});
         const auto absent = server_.command({"HGETALL", absent_key}).items;
         for (std::size_t i = 0; i + 1 < absent.size(); i += 2) {
             if (absent[i + 1].text.size() > 8)
@@ -264,24 +265,23 @@ class line_of_both {
         return those.empty() ? nullptr : those[which % those.size()];
     }
 
-    // Everybody adds what is its own: 300 s at most for each of Java's, the liveness for each of ours. What
-    // the head of Java's takes off is not known to us, which costs 300 s once; a dead owner keeps what it
-    // had.
+    // Each waiter adds its own time: at most 300 s for each of Java's, the liveness for each of ours. We do
+    // not know what the head of Java's subtracts, which costs 300 s once; a dead owner keeps what it had.
     void limits_are_bounded() {
         const auto found = limits();
         std::int64_t bound = lease + java_wait + 2 * liveness + tolerance;
-        for (const auto& owner : line()) {
+        for (const auto& owner : queue()) {
             bound += is_ours(owner) ? liveness * 3 / 2 : java_wait;
             if (const auto died = died_with_.find(owner); died != died_with_.end() && is_ours(owner))
                 bound = std::max(bound, died->second + 2 * liveness);
             if (found.at(owner) > bound) RC_FAIL("limit " + std::to_string(found.at(owner)) + " ms");
         }
     }
-    // With nobody of ours before it, an owner of Java's has what Redisson alone would have given it.
-    void java_alone_is_as_without_us() {
+    // With none of ours ahead, an owner of Java's has what Redisson alone would have given it.
+    void java_ahead_of_ours_is_as_without_us() {
         for (const auto& field : server_.command({"HKEYS", absent_key}).items)
             if (field.text.ends_with(" prolonged")) prolonged_ = true;
-        const auto waiting = line();
+        const auto waiting = queue();
         if (waiting.empty()) prolonged_ = false;
         if (prolonged_) return;
         const auto found = limits();
@@ -304,46 +304,46 @@ class line_of_both {
         }
     }
     void ours_keep_their_place() {
-        const auto waiting = line();
+        const auto waiting = queue();
         for (const auto& owner : alive_)
             RC_ASSERT(!is_ours(owner) || std::count(waiting.begin(), waiting.end(), owner) == 1);
     }
 
     const std::string channel = channel_of("job") + ":";
     redis_server& server_;
-    std::set<std::string>& listeners_;  // of all lines so far; one connection listens for all
+    std::set<std::string>& listeners_;  // of all queues so far; one connection listens for all
     redisContext& listening_;
-    std::set<std::string> alive_;  // who waits and is neither dead nor in
-    std::string holder_;           // empty: nobody, or it died
+    std::set<std::string> alive_;  // the waiters that live
+    std::string holder_;           // empty: no holder, or it died
     std::map<std::string, std::int64_t> wait_of_;
     std::map<std::string, std::int64_t> died_with_;
     bool prolonged_ = false;
     int serial_ = 0;
 };
 
-TEST(limits_of_a_fair_line, stay_bounded_whoever_comes_enters_leaves_or_dies) {
+TEST(limits_of_a_fair_queue, stay_bounded_whichever_clients_arrive_enter_leave_or_die) {
     redis_server server;
     const std::unique_ptr<redisContext, void (*)(redisContext*)> listening{
         redisConnect("127.0.0.1", server.port()), redisFree};
     ASSERT_TRUE(listening && listening->err == 0);
     std::set<std::string> listeners;
     const auto holds = rc::check([&] {
-        line_of_both line{server, listeners, *listening};
-        const auto story = *rc::gen::resize(100, rc::gen::container<std::vector<std::pair<int, unsigned>>>(
-                                                     rc::gen::pair(rc::gen::weightedElement<int>({{4, 0},
-                                                                                                  {4, 1},
-                                                                                                  {2, 2},
-                                                                                                  {4, 3},
-                                                                                                  {7, 4},
-                                                                                                  {1, 5},
-                                                                                                  {1, 6},
-                                                                                                  {1, 7},
-                                                                                                  {1, 8},
-                                                                                                  {3, 9},
-                                                                                                  {1, 10}}),
-                                                                   rc::gen::inRange(0U, 1'000U))));
-        for (const auto& [what, which] : story)
-            line.take(static_cast<line_of_both::step>(what % line_of_both::steps), which);
+        queue_of_both queue{server, listeners, *listening};
+        const auto events = *rc::gen::resize(100, rc::gen::container<std::vector<std::pair<int, unsigned>>>(
+                                                      rc::gen::pair(rc::gen::weightedElement<int>({{4, 0},
+                                                                                                   {4, 1},
+                                                                                                   {2, 2},
+                                                                                                   {4, 3},
+                                                                                                   {7, 4},
+                                                                                                   {1, 5},
+                                                                                                   {1, 6},
+                                                                                                   {1, 7},
+                                                                                                   {1, 8},
+                                                                                                   {3, 9},
+                                                                                                   {1, 10}}),
+                                                                    rc::gen::inRange(0U, 1'000U))));
+        for (const auto& [what, which] : events)
+            queue.take(static_cast<queue_of_both::step>(what % queue_of_both::steps), which);
     });
     EXPECT_TRUE(holds);
 }

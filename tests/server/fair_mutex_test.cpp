@@ -1,13 +1,12 @@
-// Whose turn it is when those who wait for a fair lock die, come back, or are Redisson's (redisson-wire 4 and
-// 18).
+// Whose turn it is when waiters for a fair lock die, come back, or are Redisson's (redisson-wire 4 and 18).
 #include "server/scene.hpp"
 
 namespace holdfast::test {
 namespace {
 
-constexpr auto line_key = "redisson_lock_queue:{job}";
+constexpr auto queue_key = "redisson_lock_queue:{job}";
 constexpr auto limits = "redisson_lock_timeout:{job}";
-// Of Java: its thread ids are small.
+// An owner of Java: its thread ids are small.
 const std::string java = "0d2b3c47-0c5e-4a45-9f9e-000000000000:41";
 
 constexpr milliseconds liveness{1000 * slower};
@@ -19,9 +18,9 @@ config brisk(const std::string& url) {
     return c;
 }
 
-class fair_line : public ::testing::Test {
+class fair_queue : public ::testing::Test {
   protected:
-    [[nodiscard]] std::int64_t length() { return server.command({"LLEN", line_key}).number; }
+    [[nodiscard]] std::int64_t length() { return server.command({"LLEN", queue_key}).number; }
     // Milliseconds from now.
     [[nodiscard]] std::int64_t limit_of(const std::string& owner) {
         const auto score = server.command({"ZSCORE", limits, owner}).text;
@@ -29,16 +28,16 @@ class fair_line : public ::testing::Test {
         return static_cast<std::int64_t>(std::stod(score)) -
                (std::stoll(now[0].text) * 1000 + std::stoll(now[1].text) / 1000);
     }
-    void stands_in_line(const std::string& owner, milliseconds limit) {
+    void enqueue(const std::string& owner, milliseconds limit) {
         const auto now = server.command({"TIME"}).items;
-        server.command({"RPUSH", line_key, owner});
+        server.command({"RPUSH", queue_key, owner});
         server.command(
             {"ZADD", limits, std::to_string(std::stoll(now[0].text) * 1000 + limit.count()), owner});
     }
 
-    // As one of Redisson's that waits: it listens, and has 300 ms left in line.
-    child_process listens_in_line(const std::string& owner) {
-        stands_in_line(owner, 300ms);
+    // Like a waiter of Redisson's: it listens, and has 300 ms left in the queue.
+    child_process enqueue_listener(const std::string& owner) {
+        enqueue(owner, 300ms);
         child_process listening{
             {"redis-cli", "-p", std::to_string(server.port()), "SUBSCRIBE", channel_of("job") + ":" + owner}};
         EXPECT_TRUE(listening.wait_for_output("subscribe", patience));
@@ -52,8 +51,8 @@ class fair_line : public ::testing::Test {
     fair_mutex others{d, "job"};
 };
 
-// Stands in line as soon as it is given a line to read.
-child_process waits_when_told(const std::string& url) {
+// Waits for the lock as soon as it is given a line to read.
+child_process waits_after_a_line(const std::string& url) {
     return child_process::fork_call([url](const parent_link& parent) {
         (void)parent.await_line();
         client mine{brisk(url)};
@@ -62,16 +61,16 @@ child_process waits_when_told(const std::string& url) {
     });
 }
 
-TEST(a_fair_line, is_held_up_by_a_waiter_that_was_killed_for_its_liveness) {
+TEST(fair_queue_of_processes, killed_waiter_delays_others_for_its_liveness) {
     redis_server server;
     // Forked before there are threads.
-    auto killed = waits_when_told(server.url());
+    auto killed = waits_after_a_line(server.url());
     client c{brisk(server.url())};
     client d{brisk(server.url())};
     fair_mutex lock{c, "job"};
     fair_mutex others{d, "job"};
     const auto length_is = [&](std::int64_t n) {
-        return eventually(patience, [&] { return server.command({"LLEN", line_key}).number == n; });
+        return eventually(patience, [&] { return server.command({"LLEN", queue_key}).number == n; });
     };
     lease held = lock.acquire();
     killed.write("go\n");
@@ -85,18 +84,18 @@ TEST(a_fair_line, is_held_up_by_a_waiter_that_was_killed_for_its_liveness) {
     EXPECT_LT(since.took(), liveness + slack);
 }
 
-// It listens for as long as it is stopped, and longer if its cable is cut.
-TEST(a_fair_line, is_held_up_by_a_waiter_that_was_stopped_for_its_liveness) {
+// Its subscription lasts as long as it is stopped, and longer if its cable is cut.
+TEST(fair_queue_of_processes, stopped_waiter_delays_others_for_its_liveness) {
     redis_server server;
     // Forked before there are threads.
-    auto stopped = waits_when_told(server.url());
+    auto stopped = waits_after_a_line(server.url());
     client c{brisk(server.url())};
     fair_mutex lock{c, "job"};
     lease held = lock.acquire();
     stopped.write("go\n");
-    ASSERT_TRUE(eventually(patience, [&] { return server.command({"LLEN", line_key}).number == 1; }));
+    ASSERT_TRUE(eventually(patience, [&] { return server.command({"LLEN", queue_key}).number == 1; }));
     auto waiter = waiter_for(lock);
-    ASSERT_TRUE(eventually(patience, [&] { return server.command({"LLEN", line_key}).number == 2; }));
+    ASSERT_TRUE(eventually(patience, [&] { return server.command({"LLEN", queue_key}).number == 2; }));
     stopped.pause();
     const stopwatch since;
     held.release();
@@ -106,9 +105,9 @@ TEST(a_fair_line, is_held_up_by_a_waiter_that_was_stopped_for_its_liveness) {
     EXPECT_EQ(stopped.wait(patience), 0);
 }
 
-TEST_F(fair_line, a_dead_java_waiter_with_five_minutes_costs_no_more) {
+TEST_F(fair_queue, dead_java_waiter_with_five_minutes_left_costs_only_the_liveness) {
     lease held = lock.acquire();
-    stands_in_line(java, 300s);
+    enqueue(java, 300s);
     auto waiter = waiter_for(others);
     ASSERT_TRUE(eventually(patience, [&] { return length() == 2; }));
     const stopwatch since;
@@ -117,9 +116,9 @@ TEST_F(fair_line, a_dead_java_waiter_with_five_minutes_costs_no_more) {
     EXPECT_LT(since.took(), liveness + slack);
 }
 
-TEST_F(fair_line, many_dead_ones_cost_no_more_than_one) {
+TEST_F(fair_queue, many_dead_waiters_cost_no_more_than_one) {
     lease held = lock.acquire();
-    for (int i = 0; i < 130; ++i) stands_in_line(java + std::to_string(i), 300s);
+    for (int i = 0; i < 130; ++i) enqueue(java + std::to_string(i), 300s);
     auto waiter = waiter_for(others);
     ASSERT_TRUE(eventually(patience, [&] { return length() == 131; }));
     const stopwatch since;
@@ -128,29 +127,29 @@ TEST_F(fair_line, many_dead_ones_cost_no_more_than_one) {
     EXPECT_LT(since.took(), liveness + slack);
 }
 
-TEST_F(fair_line, a_head_without_a_limit_is_passed_over) {
-    server.command({"RPUSH", line_key, java});
+TEST_F(fair_queue, head_without_a_limit_is_skipped) {
+    server.command({"RPUSH", queue_key, java});
     const stopwatch since;
     EXPECT_TRUE(lock.acquire().valid());
     EXPECT_LT(since.took(), liveness + slack);
     EXPECT_EQ(length(), 0);
 }
 
-// One that listens is alive, though its time is up: Redisson's own waiters lose their place then.
-TEST_F(fair_line, a_head_that_listens_keeps_its_turn) {
+// A waiter that listens is alive, though its limit has passed: Redisson's own waiters lose their place then.
+TEST_F(fair_queue, head_that_listens_keeps_its_turn) {
     lease held = lock.acquire();
-    auto listening = listens_in_line(java);
+    auto listening = enqueue_listener(java);
     auto waiter = waiter_for(others);
     ASSERT_TRUE(eventually(patience, [&] { return length() == 2; }));
     held.release();
     EXPECT_TRUE(listening.wait_for_output("message", patience));
     EXPECT_FALSE(ready(waiter, liveness + 300ms));
-    EXPECT_EQ(server.command({"LINDEX", line_key, "0"}).text, java);
+    EXPECT_EQ(server.command({"LINDEX", queue_key, "0"}).text, java);
     listening.kill();
     EXPECT_TRUE(waiter.get().valid());
 }
 
-TEST_F(fair_line, a_try_that_gave_up_costs_those_behind_it_nothing) {
+TEST_F(fair_queue, try_that_gave_up_does_not_delay_the_waiters_behind_it) {
     lease held = lock.acquire();
     auto brief = in_background([&] { return lock.try_acquire_for(150ms); });
     ASSERT_TRUE(eventually(patience, [&] { return length() == 1; }));
@@ -158,7 +157,7 @@ TEST_F(fair_line, a_try_that_gave_up_costs_those_behind_it_nothing) {
     ASSERT_TRUE(eventually(patience, [&] { return length() == 2; }));
     EXPECT_FALSE(brief.get());
     ASSERT_TRUE(eventually(patience, [&] { return length() == 1; }));
-    const auto first = server.command({"LINDEX", line_key, "0"}).text;
+    const auto first = server.command({"LINDEX", queue_key, "0"}).text;
     EXPECT_GT(limit_of(first), 0);
     const stopwatch since;
     held.release();
@@ -166,29 +165,29 @@ TEST_F(fair_line, a_try_that_gave_up_costs_those_behind_it_nothing) {
     EXPECT_LT(since.took(), slack);
 }
 
-TEST_F(fair_line, who_waits_longer_than_its_limit_renews_it_and_keeps_its_place) {
+TEST_F(fair_queue, waiter_extends_its_limit_and_keeps_its_place) {
     lease held = lock.acquire();
     auto first = waiter_for(others);
     ASSERT_TRUE(eventually(patience, [&] { return length() == 1; }));
-    const auto owner = server.command({"LINDEX", line_key, "0"}).text;
-    // As if it had waited for long.
+    const auto owner = server.command({"LINDEX", queue_key, "0"}).text;
+    // As if its limit had passed.
     server.command({"ZADD", limits, "XX", "1", owner});
     EXPECT_TRUE(eventually(patience, [&] { return limit_of(owner) > 0; }));
-    EXPECT_EQ(server.command({"LINDEX", line_key, "0"}).text, owner);
+    EXPECT_EQ(server.command({"LINDEX", queue_key, "0"}).text, owner);
     held.release();
     EXPECT_EQ(first.get().owner().str(), owner);
 }
 
-// Behind one of Redisson's, which takes 300 s off everybody when it enters.
-TEST_F(fair_line, a_waiter_behind_java_is_not_taken_for_dead_when_java_enters) {
+// A client of Redisson's subtracts 300 s from every limit when it acquires the lock.
+TEST_F(fair_queue, waiter_behind_java_is_not_taken_for_dead_when_java_acquires) {
     lease held = lock.acquire();
-    stands_in_line(java, 1s);
+    enqueue(java, 1s);
     auto waiter = waiter_for(others);
     ASSERT_TRUE(eventually(patience, [&] { return length() == 2; }));
-    const auto ours = server.command({"LINDEX", line_key, "1"}).text;
+    const auto ours = server.command({"LINDEX", queue_key, "1"}).text;
     EXPECT_TRUE(eventually(patience, [&] { return limit_of(ours) > 300'000; }));
-    // What Redisson's script does when it enters.
-    server.command({"LPOP", line_key});
+    // What Redisson's script does when it acquires.
+    server.command({"LPOP", queue_key});
     server.command({"ZREM", limits, java});
     server.command({"ZINCRBY", limits, "-300000", ours});
     EXPECT_GT(limit_of(ours), 0);
@@ -196,19 +195,19 @@ TEST_F(fair_line, a_waiter_behind_java_is_not_taken_for_dead_when_java_enters) {
     EXPECT_TRUE(waiter.get().valid());
 }
 
-// It stands in line before it listens. Were its limit cut meanwhile, others of Java's would throw it out of
-// the line when it is the head, and it would sleep for as long as it had been told at first: minutes.
-TEST_F(fair_line, a_java_waiter_that_does_not_listen_yet_keeps_its_own_wait) {
-    stands_in_line(java + "0", 300s);  // dead, and its turn
-    stands_in_line(java, 600s);
+// It is in the queue before it listens. If its limit were cut meanwhile, other clients of Java's would remove
+// it when it is the head, and it would sleep for the time that it got at first: minutes.
+TEST_F(fair_queue, java_waiter_that_does_not_listen_yet_keeps_its_own_wait) {
+    enqueue(java + "0", 300s);  // dead, and its turn
+    enqueue(java, 600s);
     auto waiter = waiter_for(others);
     ASSERT_TRUE(eventually(patience, [&] { return exists(server, "holdfast:d1:{job}"); }));
     child_process listening{
         {"redis-cli", "-p", std::to_string(server.port()), "SUBSCRIBE", channel_of("job") + ":" + java}};
     ASSERT_TRUE(listening.wait_for_output("subscribe", patience));
-    // When the dead one is out it hears that it is its turn.
+    // When the dead one is removed, it receives a message that it is its turn.
     EXPECT_TRUE(listening.wait_for_output("message", patience));
-    EXPECT_EQ(server.command({"LINDEX", line_key, "0"}).text, java);
+    EXPECT_EQ(server.command({"LINDEX", queue_key, "0"}).text, java);
     // What it added to the limit of the dead one.
     EXPECT_GT(limit_of(java), 250'000);
     EXPECT_FALSE(ready(waiter));
@@ -216,10 +215,10 @@ TEST_F(fair_line, a_java_waiter_that_does_not_listen_yet_keeps_its_own_wait) {
     EXPECT_TRUE(waiter.get().valid());
 }
 
-// Java's limit is prolonged once: it may be stopped too.
-TEST_F(fair_line, a_head_that_only_listens_loses_its_turn_in_the_end) {
+// Java's limit is extended only once: its process may be stopped, too.
+TEST_F(fair_queue, head_that_only_listens_loses_its_turn_in_the_end) {
     lease held = lock.acquire();
-    auto listening = listens_in_line(java);
+    auto listening = enqueue_listener(java);
     auto waiter = waiter_for(others);
     ASSERT_TRUE(eventually(patience, [&] { return length() == 2; }));
     held.release();
@@ -229,7 +228,7 @@ TEST_F(fair_line, a_head_that_only_listens_loses_its_turn_in_the_end) {
     EXPECT_TRUE(waiter.get().valid());
 }
 
-TEST_F(fair_line, works_for_a_user_without_a_right_to_the_key_that_is_only_ours) {
+TEST_F(fair_queue, works_without_the_right_to_the_key_that_only_we_use) {
     server.command({"ACL", "SETUSER", "few", "on", ">secret", "~job", "~redisson_lock_queue:{job}",
                     "~redisson_lock_timeout:{job}", "&*", "+@all"});
     client few{brisk("redis://few:secret@127.0.0.1:" + std::to_string(server.port()))};
@@ -240,15 +239,15 @@ TEST_F(fair_line, works_for_a_user_without_a_right_to_the_key_that_is_only_ours)
     held.release();
     held = waiter.get();
     EXPECT_TRUE(held.valid());
-    // Its limit alone tells that this one is dead.
-    stands_in_line(java, 300ms);
+    // Only its limit shows that this waiter is dead.
+    enqueue(java, 300ms);
     auto behind = waiter_for(of_few);
     ASSERT_TRUE(eventually(patience, [&] { return length() == 2; }));
     held.release();
     EXPECT_TRUE(behind.get().valid());
 }
 
-TEST_F(fair_line, a_long_line_behind_a_dead_head_is_no_burden_for_the_server) {
+TEST_F(fair_queue, long_queue_behind_a_dead_head_does_not_burden_the_server) {
     constexpr int many = 60;
     const auto asked = [&] {
         const auto all = server.command({"INFO", "commandstats"}).text;
@@ -257,20 +256,20 @@ TEST_F(fair_line, a_long_line_behind_a_dead_head_is_no_burden_for_the_server) {
         return at == std::string::npos ? 0 : std::stoi(all.substr(at + what.size()));
     };
     lease held = lock.acquire();
-    stands_in_line(java, 300s);
+    enqueue(java, 300s);
     std::vector<std::future<bool>> waiters;
     for (int i = 0; i < many; ++i) waiters.push_back(in_background([&] { return others.acquire().valid(); }));
     ASSERT_TRUE(eventually(patience, [&] { return length() == many + 1; }));
     const auto before = asked();
     held.release();
     for (auto& w : waiters) EXPECT_TRUE(w.get());
-    // One look at all of them each tenth of a second, and some for those who pass over it.
+    // One look at all waiters each tenth of a second, and some looks by those that skip the dead head.
     EXPECT_LT(asked() - before, (liveness + slack) / 100ms * (many + 1) + 4 * many);
 }
 
-TEST_F(fair_line, nobody_asks_at_full_speed_behind_a_dead_head) {
+TEST_F(fair_queue, waiter_behind_a_dead_head_does_not_poll_at_full_speed) {
     lease held = lock.acquire();
-    stands_in_line(java, 300s);
+    enqueue(java, 300s);
     auto waiter = waiter_for(others);
     ASSERT_TRUE(eventually(patience, [&] { return length() == 2; }));
     const auto before = d.stats().commands_sent;

@@ -1,4 +1,4 @@
-// Resources that refuse old fences, as fence_check.hpp tells them to.
+// Resources that reject old fences by the statements of fence_check.hpp.
 #include "server/scene.hpp"
 
 #include <holdfast/fence_check.hpp>
@@ -8,13 +8,13 @@
 namespace holdfast::test {
 namespace {
 
-TEST(fence_check, compares_as_text_as_it_does_as_number) {
+TEST(fence_check, text_compares_like_the_number) {
     EXPECT_EQ(to_text(fence{7}), "00000000000000000007");
     EXPECT_LT(to_text(fence{9}), to_text(fence{10}));
     EXPECT_EQ(to_text(fence{~std::uint64_t{0}}), "18446744073709551615");
 }
 
-TEST(fence_check, redis_refuses_the_stale_write_of_a_real_lock) {
+TEST(fence_check, redis_rejects_the_stale_write_of_a_real_lock) {
     redis_server server;
     client c{server.url()};
     mutex lock{c, "job", {.fenced = true}};
@@ -34,7 +34,7 @@ TEST(fence_check, redis_refuses_the_stale_write_of_a_real_lock) {
     EXPECT_EQ(server.command({"GET", "{job}:data"}).text, "next again");
 }
 
-TEST(fence_check, redis_compares_fences_that_lua_cannot_count) {
+TEST(fence_check, redis_compares_fences_beyond_the_integers_of_lua) {
     redis_server server;
     const auto write = [&](std::uint64_t f) {
         return server
@@ -48,7 +48,7 @@ TEST(fence_check, redis_compares_fences_that_lua_cannot_count) {
     EXPECT_EQ(write(9), 0);
 }
 
-TEST(fence_check, a_database_changes_no_row_for_an_old_fence) {
+TEST(fence_check, database_changes_no_row_for_an_old_fence) {
     sqlite3* opened = nullptr;
     ASSERT_EQ(sqlite3_open(":memory:", &opened), SQLITE_OK);
     const std::unique_ptr<sqlite3, int (*)(sqlite3*)> db{opened, &sqlite3_close};

@@ -1,4 +1,5 @@
-// A fenced mutex asks twice after a hand-over: is it mine, and which fence. What may happen in between.
+// A fenced mutex asks twice after a hand-off: whether it holds the lock, and which fence. What may happen in
+// between.
 #include "support/background.hpp"
 #include "support/fault_proxy.hpp"
 #include "support/redis_server.hpp"
@@ -23,7 +24,7 @@ test::command_predicate with_word(std::string word) {
 const auto bid = with_word("120000");         // the TTL of the queue
 const auto take_fence = with_word("604800");  // the TTL of the fence counter
 
-TEST(a_fenced_mutex, is_given_back_for_a_waiter_that_left_while_its_bid_was_answered) {
+TEST(fenced_mutex, is_released_for_a_waiter_that_left_while_its_bid_was_answered) {
     test::redis_server server;
     test::fault_proxy proxy{server};
     client holders{server.url()};
@@ -41,7 +42,7 @@ TEST(a_fenced_mutex, is_given_back_for_a_waiter_that_left_while_its_bid_was_answ
     ASSERT_TRUE(
         test::eventually(test::patience, [&] { return inspect(holders, "ledger").queue.size() == 1; }));
 
-    // The lock is handed over, the waiter asks for its fence, and is called off before it has heard anything.
+    // The lock is handed off, the waiter asks for its fence, and is cancelled before it receives a reply.
     proxy.hold_reply_of(bid);
     first.release();
     ASSERT_TRUE(test::eventually(test::patience, [&] { return proxy.count().replies_held == 1; }));
@@ -51,7 +52,7 @@ TEST(a_fenced_mutex, is_given_back_for_a_waiter_that_left_while_its_bid_was_answ
 
     proxy.release_replies();
     ASSERT_TRUE(test::eventually(test::patience, [&] { return proxy.count_of(take_fence) > asked_before; }));
-    EXPECT_TRUE(held_first.try_acquire_for(2s)) << "taken for nobody, until the lease runs out";
+    EXPECT_TRUE(held_first.try_acquire_for(2s)) << "held for no client until the lease expires";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Locks of others under the same name: whoever does SET NX PX and compare-and-delete, and Redisson.
+// Locks of other clients under the same name: those that use SET NX PX and compare-and-delete, and Redisson.
 #include "server/scene.hpp"
 
 #include <hiredis/hiredis.h>
@@ -20,7 +20,7 @@ class plain_clients : public ::testing::Test {
     bool foreign_unlock(const std::string& token) {
         return server.command({"EVAL", compare_and_delete, "1", "job", token}).number == 1;
     }
-    // How long our waiter took after `open`. The shortest of some, since a busy machine only makes it longer.
+    // How long our waiter took after `open`. The shortest of some: a busy machine only makes it longer.
     milliseconds quickest_entry(const std::function<void()>& open) {
         auto best = milliseconds::max();
         for (int i = 0; i < 3; ++i) {
@@ -43,7 +43,7 @@ class plain_clients : public ::testing::Test {
 };
 TYPED_TEST_SUITE(plain_clients, native_kinds, kind_names);
 
-TYPED_TEST(plain_clients, keep_us_out) {
+TYPED_TEST(plain_clients, exclude_us) {
     ASSERT_TRUE(this->foreign_lock("theirs"));
     EXPECT_FALSE(this->lock.try_lock());
     EXPECT_FALSE(this->lock.try_lock_for(50ms));
@@ -51,7 +51,7 @@ TYPED_TEST(plain_clients, keep_us_out) {
     EXPECT_TRUE(eventually(patience, [&] { return queued(this->server, "job") == 0; }));
 }
 
-TYPED_TEST(plain_clients, are_kept_out_by_us) {
+TYPED_TEST(plain_clients, are_excluded_by_us) {
     lease held = this->lock.acquire();
     EXPECT_FALSE(this->foreign_lock("theirs"));
     EXPECT_FALSE(this->foreign_unlock("theirs"));
@@ -65,11 +65,11 @@ TYPED_TEST(plain_clients, let_us_in_when_they_delete) {
 TYPED_TEST(plain_clients, let_us_in_when_they_compare_and_delete) {
     EXPECT_LT(this->quickest_entry([&] { EXPECT_TRUE(this->foreign_unlock("theirs")); }), 100ms * slower);
 }
-TYPED_TEST(plain_clients, let_us_in_when_their_time_is_over) {
+TYPED_TEST(plain_clients, let_us_in_when_their_lease_expires) {
     EXPECT_LT(this->quickest_entry([&] { this->server.command({"PEXPIRE", "job", "1"}); }), 100ms * slower);
 }
 
-TYPED_TEST(plain_clients, may_hold_without_an_end_and_are_waited_for) {
+TYPED_TEST(plain_clients, may_hold_without_a_ttl_and_are_waited_for) {
     this->server.command({"SET", "job", "for ever"});
     auto waiter = waiter_for(this->lock);
     ASSERT_TRUE(waits<TypeParam>(this->server, "job"));
@@ -79,13 +79,13 @@ TYPED_TEST(plain_clients, may_hold_without_an_end_and_are_waited_for) {
     EXPECT_TRUE(waiter.get().valid());
 }
 
-TYPED_TEST(plain_clients, that_barge_do_not_overtake_our_line) {
+TYPED_TEST(plain_clients, that_barge_do_not_overtake_our_queue) {
     client d{this->server.url()};
     auto second = TypeParam::make(d, "job");
     lease first = this->lock.acquire();
     auto waiter = waiter_for(second);
     ASSERT_TRUE(waits<TypeParam>(this->server, "job"));
-    // Between the release and the next owner's first word there is no moment for a SET NX.
+    // Between the release and the next owner's first command no SET NX succeeds.
     EXPECT_TRUE(first.release());
     EXPECT_FALSE(this->foreign_lock("barging"));
     lease got = waiter.get();
@@ -94,16 +94,16 @@ TYPED_TEST(plain_clients, that_barge_do_not_overtake_our_line) {
     EXPECT_TRUE(this->foreign_lock("barging"));
 }
 
-TYPED_TEST(plain_clients, that_take_a_key_of_ours_away_and_give_it_back_make_no_second_holder) {
+TYPED_TEST(plain_clients, that_replace_our_key_keep_it_when_we_release) {
     lease held = this->lock.acquire({.ttl = 30s, .renew = true});
     this->server.command({"DEL", "job"});
     ASSERT_TRUE(this->foreign_lock("theirs"));
-    // Our release finds a stranger and touches nothing.
+    // Our release finds another owner and changes nothing.
     EXPECT_EQ(held.release(), release_outcome::already_lost);
     EXPECT_EQ(this->server.command({"GET", "job"}).text, "theirs");
 }
 
-// --- Redisson's lock, in the words of the article -----------------------------------------------------
+// --- Redisson's lock, by the scripts of the article ---------------------------------------------------
 
 const std::string article_lock = R"(
 if (redis.call('exists', KEYS[1]) == 0) then
@@ -145,7 +145,7 @@ class redisson : public ::testing::Test {
     }
 
     redis_server server;
-    // Nothing but a message or the end of a lease is quick.
+    // Only a message or the end of a lease wakes it soon.
     client c{[this] {
         config s = settings(server.url());
         s.poll_gap = 30s;
@@ -154,7 +154,7 @@ class redisson : public ::testing::Test {
     recursive_mutex lock{c, "job"};
 };
 
-TEST_F(redisson, keeps_us_out_and_is_kept_out_by_us) {
+TEST_F(redisson, excludes_us_and_is_excluded_by_us) {
     ASSERT_TRUE(foreign_lock().is_nil());
     EXPECT_FALSE(lock.try_lock());
     EXPECT_EQ(foreign_unlock().number, 1);
@@ -181,14 +181,14 @@ TEST_F(redisson, wakes_us_with_its_message_at_the_last_unlock) {
     EXPECT_LT(since.took(), slack);
 }
 
-TEST_F(redisson, is_waited_for_until_its_time_is_over) {
+TEST_F(redisson, is_waited_for_until_its_lease_expires) {
     ASSERT_TRUE(foreign_lock(std::to_string(300 * slower)).is_nil());
     const stopwatch since;
     EXPECT_TRUE(lock.try_acquire_for(patience).valid());
     EXPECT_LT(since.took(), 300ms * slower + slack);
 }
 
-TEST_F(redisson, hears_the_message_of_our_release) {
+TEST_F(redisson, receives_the_message_of_our_release) {
     const std::unique_ptr<redisContext, void (*)(redisContext*)> listener{
         redisConnect("127.0.0.1", server.port()), &redisFree};
     ASSERT_EQ(listener->err, 0);
@@ -212,7 +212,7 @@ TEST_F(redisson, hears_the_message_of_our_release) {
     EXPECT_FALSE(exists(server, "job"));
 }
 
-TEST_F(redisson, sees_how_often_we_hold_it) {
+TEST_F(redisson, sees_how_many_times_we_hold_it) {
     lease outer = lock.acquire();
     const auto holds = [&] { return server.command({"HGET", "job", outer.owner().str()}).text; };
     EXPECT_EQ(holds(), "1");

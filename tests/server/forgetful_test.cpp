@@ -1,5 +1,5 @@
 // Servers that forget locks, because they were started without their data or promoted without the latest of
-// it: who asks for a quarantine gets no lock there that somebody may still have.
+// it. A client with a quarantine gets no lock there that another client may still hold.
 #include "server/cli_scene.hpp"
 #include "server/scene.hpp"
 #include "support/sentinel_scene.hpp"
@@ -9,7 +9,7 @@
 namespace holdfast::test {
 namespace {
 
-// With room for a machine that is busy.
+// Long enough for a busy machine.
 constexpr milliseconds longest = slower > 1 ? 8s : 4s;
 
 std::string quarantine(const std::string& what) {
@@ -26,19 +26,19 @@ std::string refusal_of(mutex& m) {
     return {};
 }
 
-// --- started anew -----------------------------------------------------------------------------------
+// --- restarted --------------------------------------------------------------------------------------
 
 class restarted_server : public ::testing::Test {
   protected:
     [[nodiscard]] config distrustful() const {
         return settings(server.url() + "?" + quarantine("restarts=quarantined"), longest);
     }
-    // Not renewed: its holder would be told.
+    // Not renewed: its holder would learn of the loss.
     void hold_and_lose() {
         held = mutex(a, "stock").acquire({.ttl = longest});
         server.stop();
         server.start();
-        EXPECT_FALSE(exists(server, "stock")) << "it forgets nothing: this shows nothing";
+        EXPECT_FALSE(exists(server, "stock")) << "it forgot nothing: this shows nothing";
     }
 
     redis_server server;
@@ -46,25 +46,25 @@ class restarted_server : public ::testing::Test {
     lease held;
 };
 
-TEST_F(restarted_server, that_is_trusted_lets_a_second_one_in) {
+TEST_F(restarted_server, that_is_trusted_lets_a_second_holder_in) {
     hold_and_lose();
     client b{settings(server.url())};
     EXPECT_TRUE(mutex(b, "stock").acquire().valid());
     EXPECT_TRUE(held.valid());
 }
 
-TEST_F(restarted_server, lets_nobody_in_while_a_lease_that_it_forgot_may_be_valid) {
+TEST_F(restarted_server, grants_no_lock_while_a_forgotten_lease_may_be_valid) {
     hold_and_lose();
     client b{distrustful()};
     mutex stock{b, "stock"};
     const auto why = refusal_of(stock);
     EXPECT_NE(why.find("was started so lately that it may have forgotten locks"), std::string::npos) << why;
-    EXPECT_FALSE(exists(server, "stock")) << "what it granted at first contact is given back";
+    EXPECT_FALSE(exists(server, "stock")) << "what it granted at first contact is released";
     EXPECT_TRUE(stock.try_acquire_for(patience).valid());
     EXPECT_FALSE(held.valid());
 }
 
-TEST_F(restarted_server, is_noticed_by_who_was_there_before) {
+TEST_F(restarted_server, is_noticed_by_a_client_that_was_connected) {
     client b{distrustful()};
     mutex stock{b, "stock"};
     ASSERT_TRUE(stock.try_acquire_for(patience).release());
@@ -77,7 +77,7 @@ TEST_F(restarted_server, is_noticed_by_who_was_there_before) {
     EXPECT_FALSE(held.valid());
 }
 
-TEST_F(restarted_server, is_waited_out_in_line_by_every_kind) {
+TEST_F(restarted_server, quarantine_is_waited_out_by_every_kind) {
     client b{distrustful()};
     fair_mutex fair{b, "a"};
     recursive_mutex recursive{b, "b"};
@@ -90,7 +90,7 @@ TEST_F(restarted_server, is_waited_out_in_line_by_every_kind) {
     EXPECT_TRUE(waiting_too.get());
 }
 
-// A message that grants does not tell which server it comes from. This one comes from none.
+// A message that grants a lock does not name its server. This one comes from none.
 TEST_F(restarted_server, grants_nothing_by_message) {
     client b{distrustful()};
     mutex stock{b, "stock"};
@@ -108,7 +108,7 @@ TEST_F(restarted_server, grants_nothing_by_message) {
     EXPECT_TRUE(next.get().valid());
 }
 
-TEST_F(restarted_server, is_waited_out_by_the_command) {
+TEST_F(restarted_server, quarantine_is_waited_out_by_the_command) {
     const auto url = server.url() + "?" + quarantine("restarts=quarantined");
     const auto run = [&](cli::words options) {
         cli::words all{"--url", url, "run", "--ttl", "1s"};
@@ -133,12 +133,12 @@ TEST_F(restarted_server, refuses_leases_that_it_might_forget) {
     c.lease = longest + 1ms;
     client too_long{c};
     EXPECT_EQ(code_of([&] { (void)mutex(too_long, "stock").try_acquire(); }), errc::invalid_argument);
-    EXPECT_TRUE(list(too_long).empty()) << "who looks needs no lease";
+    EXPECT_TRUE(list(too_long).empty()) << "a list needs no lease";
 }
 
 // --- promoted by hand -----------------------------------------------------------------------------------
 
-// It closes no connection over it.
+// A promotion by hand closes no connection.
 class promoted_by_hand : public ::testing::Test {
   protected:
     static redis_server::options following(const redis_server& master) {
@@ -150,10 +150,10 @@ class promoted_by_hand : public ::testing::Test {
     redis_server replica{following(master)};
 };
 
-TEST_F(promoted_by_hand, under_an_open_connection_is_out_all_the_same) {
+TEST_F(promoted_by_hand, server_is_quarantined_though_its_connection_stays_open) {
     client c{settings(replica.url() + "?" + quarantine("failover=grace&restarts=trusted"), longest)};
     mutex stock{c, "stock"};
-    // Nothing is asked of it as a replica: its refusal would end the connection.
+    // The client sends nothing to the replica: a refusal would end the connection.
     const diary events{c};
     ASSERT_TRUE(events.has(event_kind::store_up));
     replica.command({"REPLICAOF", "NO", "ONE"});
@@ -168,7 +168,7 @@ TEST_F(promoted_by_hand, under_an_open_connection_is_out_all_the_same) {
 
 class promoted_server : public ::testing::Test {
   protected:
-    // A has the lock on the master alone when that dies. The promoted one knows nothing of it.
+    // Only the master knows of A's lock when it dies. The promoted server does not.
     void hold_and_lose() {
         EXPECT_TRUE(mutex(a, "warm").acquire().release());
         scene.replicate();
@@ -178,7 +178,7 @@ class promoted_server : public ::testing::Test {
         lost_at = boot_clock::now();
         scene.await_failover();
         EXPECT_FALSE(exists(scene.master(), "stock"))
-            << "the promoted one has heard of it: this shows nothing";
+            << "the promoted server knows of it: this shows nothing";
     }
     [[nodiscard]] config with(const std::string& failover) const {
         return settings(scene.url(failover), longest);
@@ -190,19 +190,19 @@ class promoted_server : public ::testing::Test {
     boot_clock::time_point lost_at;
 };
 
-TEST_F(promoted_server, lets_a_second_one_in_with_best_effort) {
+TEST_F(promoted_server, lets_a_second_holder_in_with_best_effort) {
     hold_and_lose();
     client b{with("failover=best_effort")};
     EXPECT_TRUE(mutex(b, "stock").try_acquire_for(patience).valid());
     EXPECT_TRUE(held.valid());
 }
 
-TEST_F(promoted_server, lets_nobody_in_during_the_grace) {
+TEST_F(promoted_server, grants_no_lock_during_the_grace) {
     client b{with(quarantine("failover=grace&restarts=trusted"))};
     mutex of_b{b, "stock"};
     EXPECT_TRUE(of_b.try_acquire_for(patience).release());
     hold_and_lose();
-    // Nobody has looked at the promoted one yet, so this one too is out for the whole time.
+    // No client has looked at the promoted server yet, so this one waits for the whole time, too.
     client c{with(quarantine("failover=grace&restarts=trusted"))};
     mutex of_c{c, "stock"};
     const auto why = refusal_of(of_c);
@@ -212,8 +212,8 @@ TEST_F(promoted_server, lets_nobody_in_during_the_grace) {
     EXPECT_GE(boot_clock::now(), lost_at + longest);
     EXPECT_TRUE(of_c.try_acquire_for(patience));
 
-    // A later client believes the note of earlier ones, which is a moment younger than what they know
-    // themselves, and does not believe another server's.
+    // A later client trusts the note of earlier ones, which is a moment younger than what they know
+    // themselves. It does not trust another server's note.
     client d{with(quarantine("failover=grace&restarts=trusted"))};
     EXPECT_TRUE(mutex(d, "stock").try_acquire_for(longest / 2));
     scene.master().command({"SET", "holdfast:promoted", "promoted another 1000"});

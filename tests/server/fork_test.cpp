@@ -19,7 +19,7 @@ TYPED_TEST(forked, child_holds_nothing_and_its_end_releases_nothing) {
     lease held = this->lock->acquire();
     auto by_thread = TypeParam::make(*this->c, "by thread");
     by_thread.lock();
-    // A plain fork: the child has the parent's descriptors, and must not spoil what goes over them.
+    // A plain fork: the child has the parent's descriptors, and must not disturb what goes over them.
     const int wrong = in_forked_child([&] {
         if (held.valid()) return 1;
         if (by_thread.valid() || by_thread.held_by_this_thread()) return 2;
@@ -37,7 +37,7 @@ TYPED_TEST(forked, child_holds_nothing_and_its_end_releases_nothing) {
     EXPECT_TRUE(held.valid());
     EXPECT_TRUE(by_thread.valid());
     EXPECT_EQ(TypeParam::holder(this->server, "job"), held.owner().str());
-    // The connection is as good as before: renewals go on beyond the lease.
+    // The connection works as before: renewals go on beyond the lease.
     const auto renewals = this->c->stats().renewals;
     EXPECT_TRUE(eventually(patience, [&] { return this->c->stats().renewals >= renewals + 7; }));
     EXPECT_EQ(this->c->stats().renewals_failed, 0U);
@@ -47,9 +47,9 @@ TYPED_TEST(forked, child_holds_nothing_and_its_end_releases_nothing) {
     EXPECT_FALSE(exists(this->server, "by thread"));
 }
 
-// A child may make a client of its own. (Thread sanitizer knows no new threads after fork.)
+// A child may make its own client. (Thread sanitizer supports no new threads after fork.)
 #if !defined(__SANITIZE_THREAD__)
-TYPED_TEST(forked, child_with_a_client_of_its_own_is_kept_out) {
+TYPED_TEST(forked, child_with_its_own_client_is_excluded) {
     lease held = this->lock->acquire();
     auto child = child_process::fork_call([&](const parent_link& parent) {
         client mine{this->server.url()};

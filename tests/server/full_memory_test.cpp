@@ -19,7 +19,7 @@ class full_memory : public ::testing::Test {
 };
 TYPED_TEST_SUITE(full_memory, all_kinds, kind_names);
 
-TYPED_TEST(full_memory, refuses_a_new_lock_in_its_own_words) {
+TYPED_TEST(full_memory, refuses_a_new_lock_with_its_own_error) {
     this->fill();
     EXPECT_EQ(code_of([&] { (void)this->lock.try_lock(); }), errc::out_of_memory);
     try {
@@ -36,7 +36,7 @@ TYPED_TEST(full_memory, refuses_a_new_lock_in_its_own_words) {
     this->lock.unlock();
 }
 
-TYPED_TEST(full_memory, lets_a_held_lock_be_renewed_and_given_back) {
+TYPED_TEST(full_memory, lets_a_held_lock_be_renewed_and_released) {
     lease held = this->lock.acquire();
     this->fill();
     const auto renewals = this->c.stats().renewals;
@@ -48,12 +48,12 @@ TYPED_TEST(full_memory, lets_a_held_lock_be_renewed_and_given_back) {
     EXPECT_FALSE(exists(this->server, "job"));
 }
 
-// A recursive mutex has no line: who waits for one must take it anew, which needs memory.
+// A recursive mutex has no queue: its waiter must acquire it anew, which needs memory.
 template <class Kind>
-class full_memory_and_a_line : public full_memory<Kind> {};
-TYPED_TEST_SUITE(full_memory_and_a_line, native_kinds, kind_names);
+class full_memory_and_a_queue : public full_memory<Kind> {};
+TYPED_TEST_SUITE(full_memory_and_a_queue, native_kinds, kind_names);
 
-TYPED_TEST(full_memory_and_a_line, serves_those_who_waited_before) {
+TYPED_TEST(full_memory_and_a_queue, serves_clients_that_waited_before) {
     lease held = this->lock.acquire();
     auto waiter = waiter_for(this->others);
     ASSERT_TRUE(waits<TypeParam>(this->server, "job"));
@@ -64,11 +64,11 @@ TYPED_TEST(full_memory_and_a_line, serves_those_who_waited_before) {
     EXPECT_EQ(got.release(), release_outcome::released);
 }
 
-TYPED_TEST(full_memory, keeps_nobody_out_who_comes_when_there_is_room_again) {
+TYPED_TEST(full_memory, admits_new_waiters_when_there_is_room_again) {
     lease held = this->lock.acquire();
     this->fill();
     if constexpr (std::is_same_v<TypeParam, plain>) {
-        // SET NX is refused before the server looks at the key, so "busy" cannot be told from "no room".
+        // SET NX is refused before the server looks at the key, so "busy" looks like "no room".
         EXPECT_EQ(code_of([&] { (void)this->others.try_lock(); }), errc::out_of_memory);
         this->make_room();
     } else {
@@ -81,8 +81,8 @@ TYPED_TEST(full_memory, keeps_nobody_out_who_comes_when_there_is_room_again) {
     EXPECT_TRUE(waiter.get().valid());
 }
 
-// A client that has its place in line already is refused when it asks again: memory may come back.
-TYPED_TEST(full_memory, does_not_end_a_wait_that_is_longer_than_an_outage_is_sat_out) {
+// A client that is in the queue already is refused when it asks again, but memory may become free.
+TYPED_TEST(full_memory, does_not_end_a_wait_that_exceeds_the_patience) {
     auto how = settings(this->server.url(), 600ms);
     how.patience = 100ms;
     how.poll_gap = 20ms;
@@ -100,7 +100,7 @@ TYPED_TEST(full_memory, does_not_end_a_wait_that_is_longer_than_an_outage_is_sat
     EXPECT_TRUE(waiter.get().valid());
 }
 
-TEST(eviction, is_a_risk_that_the_client_is_told_of) {
+TEST(eviction, is_reported_as_a_risk) {
     redis_server server{{.config = {"maxmemory-policy volatile-lru"}}};
     client c{server.url()};
     diary events{c};

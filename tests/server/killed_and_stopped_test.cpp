@@ -1,4 +1,4 @@
-// A process that dies, or stands still, while it holds a lock (hazards 4 and 42).
+// A process that dies or is stopped while it holds a lock (hazards 4 and 42).
 #include "server/scene.hpp"
 
 namespace holdfast::test {
@@ -6,7 +6,7 @@ namespace {
 
 constexpr milliseconds lease_time = 2s;
 
-// Holds "job" and says so; then looks at its lease when it is told to, and reports what it sees.
+// Holds "job" and reports so; when it receives a line, it looks at its lease and reports what it sees.
 template <class Kind>
 child_process owner_process(const std::string& url) {
     return child_process::fork_call([url](const parent_link& parent) {
@@ -46,13 +46,13 @@ TYPED_TEST(owner_process_test, killed_while_holding_frees_the_lock_within_its_le
     EXPECT_LT(since_death.took(), lease_time + 1s + slack);  // a poll gap
 }
 
-TYPED_TEST(owner_process_test, killed_while_holding_leaves_a_lock_that_runs_out_by_itself) {
+TYPED_TEST(owner_process_test, killed_while_holding_leaves_a_lock_that_expires) {
     this->owner.kill();
-    EXPECT_NE(pttl(this->server, "job"), -1ms) << "it has no end";
+    EXPECT_NE(pttl(this->server, "job"), -1ms) << "it never expires";
     EXPECT_TRUE(eventually(patience, [&] { return !exists(this->server, "job"); }));
 }
 
-TYPED_TEST(owner_process_test, stopped_beyond_its_lease_knows_at_once_and_harms_nobody) {
+TYPED_TEST(owner_process_test, stopped_beyond_its_lease_knows_at_once_and_harms_no_holder) {
     client c{this->server.url()};
     auto lock = TypeParam::make(c, "job");
     this->owner.pause();
