@@ -216,7 +216,7 @@ TYPED_TEST(queue, skips_a_waiter_that_timed_out) {
     }
 }
 
-TYPED_TEST(queue, skips_a_thousand_dead_clients_in_one_go) {
+TYPED_TEST(queue, skips_a_thousand_dead_clients_at_once) {
     waiters<TypeParam> living{this->server, "job"};
     std::vector<std::string> dead{"ZADD", queue_of("job")};
     for (int i = 0; i < 1000; ++i) {

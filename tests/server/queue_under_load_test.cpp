@@ -11,8 +11,7 @@ constexpr int clients = 4;
 template <class Kind>
 class queue_under_load : public ::testing::Test {
   protected:
-    // Each client acquires the lock `times` times, one after another; `meanwhile` is called until all are
-    // done.
+    // Each client acquires the lock `times` times in sequence; `meanwhile` is called until all are done.
     void run(int times, milliseconds poll_gap, const std::function<void()>& meanwhile) {
         std::atomic<int> inside{0};
         std::atomic<int> done{0};

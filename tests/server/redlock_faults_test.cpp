@@ -119,8 +119,7 @@ TEST_F(redlock_faults, client_undoes_grants_of_members_that_did_not_answer) {
 }
 
 // What a destroyed client leaves behind on a member that answers late. The delete is a script that this
-// member does not know. It says so after its late answer: a client that does not wait never sends the whole
-// script.
+// member does not know. It says so after its late answer: a client that does not wait never sends it whole.
 class redlock_with_a_late_member : public redlock_faults {
   protected:
     void begin_with(milliseconds close_timeout) {

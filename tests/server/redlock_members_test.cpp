@@ -64,8 +64,7 @@ TEST_F(unusable_members, error_names_replicas_and_they_vote_once_promoted) {
 }
 
 TEST_F(unusable_members, error_names_members_that_hang) {
-    // The connections are kept for longer than this test can take: the error describes a member without one
-    // differently.
+    // The connections outlast this test: the error describes a member without one differently.
     std::string members;
     for (const auto& s : servers) members += (members.empty() ? "" : ",") + s.url() + "?command_timeout=1m";
     client c{

@@ -1,4 +1,4 @@
-// Members that may have lost locks: which clients wait for them, for how long, and what later clients know of
+// Members that may have lost locks: which clients wait for them, how long, and what later clients know of
 // them.
 #include "server/cli_scene.hpp"
 #include "server/redlock_scene.hpp"

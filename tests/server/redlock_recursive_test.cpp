@@ -90,8 +90,7 @@ TEST_F(recursive_redlock, excludes_other_clients_and_yields_to_the_majority_of_a
     EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == 3; })) << "the other two are undone";
 }
 
-// The client undoes an attempt that it gave up, while the same thread holds the lock several times by a later
-// attempt.
+// The client undoes an attempt that it gave up, while the same thread holds the lock several times over.
 TEST_F(recursive_redlock, keeps_its_holds_when_an_earlier_attempt_is_undone) {
     client c{settings(
         net_url("restarts=trusted,node_timeout=" + std::to_string((200ms * slower).count()) + "ms,"))};

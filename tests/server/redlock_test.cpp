@@ -255,8 +255,7 @@ TEST_F(redlock, fences_grow_across_majorities_that_share_one_member) {
     EXPECT_TRUE(by_first_three.release());
     unblock({3, 4}, "job");
     EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == 0; }));
-    // The member with the highest fence cannot be asked, nor can another: of two, one or both received the
-    // fence.
+    // The member with the highest fence cannot be asked, nor can another: one of two received it, or both.
     for (const auto without : {1, 2}) {
         block({0, static_cast<std::size_t>(without)}, "job");
         auto next = m.acquire();

@@ -1,4 +1,4 @@
-// Renewals that go to the server together and of which it refuses one.
+// The server refuses one of several renewals that are sent together.
 #include "support/eventually.hpp"
 #include "support/redis_server.hpp"
 

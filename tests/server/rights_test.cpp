@@ -243,7 +243,7 @@ TYPED_TEST(rights_of, wrong_password_is_reported_soon) {
     }
 }
 
-// What was done before the refused command is undone, or expires.
+// The work done before a refused command is undone, or expires.
 template <class Semaphore>
 class rights_of_semaphores : public rights {};
 using both_semaphores = ::testing::Types<counting_semaphore, permit_semaphore>;

@@ -1,5 +1,4 @@
-// What the tests against real servers have in common: the kinds of lock, clients, and ways to wait for
-// events.
+// Shared by the tests against real servers: the kinds of lock, clients, and ways to wait for events.
 #pragma once
 
 #include "backends/redis/scripts.hpp"

@@ -69,7 +69,7 @@ class failover : public testing::Test {
         add("recursive", recursive{});
         add("fair", fair{});
         add("shared", writing{});
-        // What the replicas lack is lost with the master.
+        // Keys that the replicas lack are lost with the master.
         scene.replicate();
     }
 
@@ -103,7 +103,7 @@ class failover : public testing::Test {
 
     // The waiter listens at the new master, as it did at the former one.
     void expect_waiter_listens() {
-        // The client would miss a subscription to a master that hangs only after ten seconds.
+        // It takes ten seconds to miss a subscription to a master that hangs.
         EXPECT_TRUE(eventually(3s * slower, [&] {
             return scene.master().command({"PUBSUB", "NUMSUB", channel_of("recursive")}).items.at(1).number ==
                    1;

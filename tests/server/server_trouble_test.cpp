@@ -46,7 +46,7 @@ TYPED_TEST_SUITE(server_trouble, all_ways, kind_names);
 
 // "No" means that the store answered so. Threads that wait behind others of their process have not asked it
 // themselves.
-TYPED_TEST(server_trouble, timed_try_does_not_return_no_when_the_store_is_gone) {
+TYPED_TEST(server_trouble, timed_try_is_an_error_and_not_no_when_the_store_is_gone) {
     const lease held = this->others.acquire({.ttl = 2s});
     std::vector<std::future<std::error_code>> all;
     for (int i = 0; i < 4; ++i) {
@@ -168,8 +168,7 @@ TYPED_TEST(server_trouble, lease_that_the_store_lost_is_not_valid_beyond_its_dea
     this->server.restart(redis_server::data::lose);
     lease next = this->acquired_by_others();
     ASSERT_TRUE(next.valid());
-    // Two leases may be valid until then, as S2 says of a store that lost what it had acknowledged. Not after
-    // it.
+    // Two leases may be valid until then, not after: S2, of a store that lost what it had acknowledged.
     EXPECT_EQ(held.deadline(), deadline);
     EXPECT_TRUE(eventually(patience, [&] { return boot_clock::now() >= deadline; }));
     EXPECT_FALSE(held.valid());

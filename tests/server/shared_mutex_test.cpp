@@ -1,4 +1,4 @@
-// Faults between the server and a writer that also reads, and of readers.
+// Faults of writers that also read, and of readers.
 #include "server/scene.hpp"
 
 namespace holdfast::test {

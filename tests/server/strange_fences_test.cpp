@@ -80,7 +80,7 @@ TYPED_TEST(fence_counter, near_its_limit_gives_growing_fences_until_it_is_refuse
     ADD_FAILURE() << "it goes on beyond 2^53";
 }
 
-TYPED_TEST(fence_counter, without_full_rights_leaves_the_lock_free) {
+TYPED_TEST(fence_counter, with_a_user_of_partial_rights_leaves_the_lock_free) {
     for (const auto* user : {"timeless", "reading", "uncounting", "eternal"}) {
         SCOPED_TRACE(user);
         client limited{this->url_of(user)};

@@ -1,5 +1,4 @@
-// Locks over rediss://: what works without TLS works with it, and no command goes to a server with the wrong
-// identity.
+// Locks over rediss:// work as without TLS, and no command goes to a server with the wrong identity.
 #include "server/cli_scene.hpp"
 #include "server/scene.hpp"
 #include "support/certificates.hpp"

@@ -1,4 +1,4 @@
-// Renewal: as long as a lock is held, never longer, and never of anything else (hazards 7, 8 and 70).
+// A lock is renewed while it is held, never longer, and nothing else is renewed (hazards 7, 8 and 70).
 #include "server/scene.hpp"
 
 namespace holdfast::test {
