@@ -1,5 +1,5 @@
-// Servers and proxies without some commands (managed offerings): what can be done is done, and what cannot is
-// said in one sentence, soon.
+// Servers and proxies that lack some commands (managed offerings): the client does what it can without them
+// and soon reports the rest in one sentence.
 #include "server/scene.hpp"
 
 namespace holdfast::test {
@@ -11,7 +11,7 @@ redis_server::options without(std::initializer_list<std::string> commands) {
     return o;
 }
 
-// How often clients have connected, this one's own question included.
+// The connections accepted so far, including the one that asks.
 std::int64_t connections(redis_server& server) {
     const auto info = server.command({"INFO", "stats"}).text;
     const std::string field = "total_connections_received:";
@@ -19,10 +19,10 @@ std::int64_t connections(redis_server& server) {
 }
 
 template <class Kind>
-class a_server : public ::testing::Test {};
-TYPED_TEST_SUITE(a_server, all_kinds, kind_names);
+class missing_commands : public ::testing::Test {};
+TYPED_TEST_SUITE(missing_commands, all_kinds, kind_names);
 
-TYPED_TEST(a_server, without_messages_is_polled_over_the_connections_that_are_there) {
+TYPED_TEST(missing_commands, waiter_polls_over_existing_connections_without_pubsub) {
     redis_server server{without({"SUBSCRIBE", "PUBLISH", "CLIENT"})};
     client c{server.url()};
     client d{server.url()};
@@ -39,11 +39,11 @@ TYPED_TEST(a_server, without_messages_is_polled_over_the_connections_that_are_th
         EXPECT_EQ(waiter.get().release(), release_outcome::released);
     }
     EXPECT_FALSE(exists(server, "job"));
-    // One for commands and one for messages each, and the fixture's own.
+    // Each client has one for commands and one for messages; the fixture has its own.
     EXPECT_LE(connections(server), 6);
 }
 
-TYPED_TEST(a_server, without_scripts_is_named_in_one_sentence) {
+TYPED_TEST(missing_commands, error_says_that_the_server_lacks_scripts) {
     redis_server server{without({"EVAL", "EVALSHA", "SCRIPT"})};
     client c{server.url()};
     auto lock = TypeParam::make(c, "job");

@@ -1,4 +1,4 @@
-// A request that was given up and is carried out all the same, later (hazard 12).
+// The server carries out a request after the client has given it up (hazard 12).
 #include "server/scene.hpp"
 
 namespace holdfast::test {
@@ -14,15 +14,15 @@ class late_duplicate : public ::testing::Test {
         c.answer_timeout = 200ms;
         return c;
     }
-    // How often the lock was written: what a granted request does.
+    // How often the lock was written; only a granted request writes it.
     std::int64_t grants() {
         const std::string field = Kind::reentrant ? "cmdstat_hset:calls=" : "cmdstat_set:calls=";
         const auto info = server.command({"INFO", "commandstats"}).text;
         const auto at = info.find(field);
         return at == std::string::npos ? 0 : std::stoll(info.substr(at + field.size()));
     }
-    // The ghost of a lease of 30 s is gone long before that.
-    void expect_ghost_undone(std::int64_t grants_before) {
+    // The late grant has a lease of 30 s and is undone long before its end.
+    void expect_late_grant_undone(std::int64_t grants_before) {
         EXPECT_TRUE(eventually(patience, [&] { return grants() > grants_before; }))
             << "the late request never came";
         const stopwatch since;
@@ -42,17 +42,17 @@ class late_duplicate : public ::testing::Test {
 };
 TYPED_TEST_SUITE(late_duplicate, all_ways, kind_names);
 
-TYPED_TEST(late_duplicate, of_a_try_without_answer_is_undone) {
+TYPED_TEST(late_duplicate, unanswered_try_is_undone) {
     const auto before = this->grants();
     this->server.pause();
     const stopwatch asked;
     EXPECT_EQ(code_of([&] { (void)this->lock.try_lock(); }), condition::unknown);
     EXPECT_LT(asked.took(), 200ms + slack);
     this->server.resume();
-    this->expect_ghost_undone(before);
+    this->expect_late_grant_undone(before);
 }
 
-TYPED_TEST(late_duplicate, over_a_connection_that_was_given_up_is_undone) {
+TYPED_TEST(late_duplicate, try_over_an_abandoned_connection_is_undone) {
     ASSERT_TRUE(used_once(this->lock_cut_off));
     diary events{this->hasty_and_cut_off};
     const auto before = this->grants();
@@ -60,10 +60,10 @@ TYPED_TEST(late_duplicate, over_a_connection_that_was_given_up_is_undone) {
     EXPECT_EQ(code_of([&] { (void)this->lock_cut_off.try_lock(); }), condition::unknown);
     EXPECT_TRUE(events.has(event_kind::store_down));
     this->server.resume();
-    this->expect_ghost_undone(before);
+    this->expect_late_grant_undone(before);
 }
 
-TYPED_TEST(late_duplicate, of_a_cancelled_acquire_is_undone) {
+TYPED_TEST(late_duplicate, cancelled_acquire_is_undone) {
     const auto before = this->grants();
     const auto sent = this->hasty.stats().commands_sent;
     this->server.pause();
@@ -74,11 +74,11 @@ TYPED_TEST(late_duplicate, of_a_cancelled_acquire_is_undone) {
     stop.request_stop();
     EXPECT_EQ(waiter.get(), errc::cancelled);
     this->server.resume();
-    this->expect_ghost_undone(before);
+    this->expect_late_grant_undone(before);
 }
 
-// NOSCRIPT is answered with the whole script, which goes behind everything that was sent since.
-TYPED_TEST(late_duplicate, of_a_cancelled_acquire_whose_script_was_not_known_is_undone) {
+// The client answers NOSCRIPT with the whole script, which follows everything sent since.
+TYPED_TEST(late_duplicate, cancelled_acquire_with_an_unknown_script_is_undone) {
     lease held = this->others.acquire();
     std::stop_source stop;
     fault_proxy net{this->server};
@@ -94,7 +94,7 @@ TYPED_TEST(late_duplicate, of_a_cancelled_acquire_whose_script_was_not_known_is_
     EXPECT_TRUE(held.release());
     const auto before = this->grants();
     net.release_replies();
-    this->expect_ghost_undone(before);
+    this->expect_late_grant_undone(before);
 }
 
 }  // namespace

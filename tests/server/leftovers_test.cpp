@@ -1,4 +1,4 @@
-// What is left when locks have come and gone: nothing.
+// Locks that are gone leave no keys, channels, threads or connections behind.
 #include "server/scene.hpp"
 
 #include <fstream>
@@ -23,7 +23,7 @@ class leftovers : public ::testing::Test {
             std::all_of(keys.begin(), keys.end(), [](const auto& k) { return k.starts_with("holdfast:f"); }))
             << keys.size() << " keys, the first is " << keys.front();
     }
-    std::size_t locks_channels() {
+    std::size_t lock_channels() {
         std::size_t n = 0;
         for (const auto& c : server.command({"PUBSUB", "CHANNELS"}).items)
             n += c.text.starts_with("holdfast:wake:") ? 0 : 1;
@@ -34,7 +34,7 @@ class leftovers : public ::testing::Test {
 };
 TYPED_TEST_SUITE(leftovers, all_kinds, kind_names);
 
-TYPED_TEST(leftovers, of_many_uncontended_locks_are_none) {
+TYPED_TEST(leftovers, uncontended_locks_leave_nothing_behind) {
     constexpr int threads = 8;
     constexpr int each = 100'000 / 3 / threads / slower;
     client c{this->server.url()};
@@ -63,11 +63,11 @@ TYPED_TEST(leftovers, of_many_uncontended_locks_are_none) {
     }
     EXPECT_EQ(c.stats().held_now, 0U);
     EXPECT_EQ(c.stats().released, c.stats().acquired);
-    EXPECT_EQ(this->locks_channels(), 0U);
+    EXPECT_EQ(this->lock_channels(), 0U);
     this->expect_clean();
 }
 
-TYPED_TEST(leftovers, of_many_contended_locks_are_none) {
+TYPED_TEST(leftovers, contended_locks_leave_nothing_behind) {
     constexpr int cycles = 20'000 / 3 / slower;
     {
         client c{this->server.url()};
@@ -87,8 +87,8 @@ TYPED_TEST(leftovers, of_many_contended_locks_are_none) {
         }
         std::uint64_t waited = 0;
         for (auto& b : both) waited += b.get();
-        EXPECT_GT(waited, 10U) << "nobody ever had to wait";
-        EXPECT_TRUE(eventually(patience, [&] { return this->locks_channels() == 0; }));
+        EXPECT_GT(waited, 10U) << "no client had to wait";
+        EXPECT_TRUE(eventually(patience, [&] { return this->lock_channels() == 0; }));
         EXPECT_EQ(this->server.command({"PUBSUB", "NUMPAT"}).number, 0);
         EXPECT_LE(this->server.command({"PUBSUB", "CHANNELS"}).items.size(), 2U);  // the wake channels
         this->expect_clean();
@@ -98,15 +98,15 @@ TYPED_TEST(leftovers, of_many_contended_locks_are_none) {
     }));
 }
 
-// Watching and giving up, again and again.
-TYPED_TEST(leftovers, of_many_waits_in_vain_are_none) {
+// A client waits and gives up, again and again.
+TYPED_TEST(leftovers, timed_out_waits_leave_nothing_behind) {
     client c{this->server.url()};
     client d{this->server.url()};
     auto first = TypeParam::make(c, "job");
     auto lock = TypeParam::make(d, "job");
     {
         lease held = first.acquire();
-        // On a machine that stands still for a moment the store may not answer in so short a time.
+        // On a machine that stalls for a moment the store may not answer in time.
         for (int i = 0; i < 2000 / slower; ++i)
             (void)code_of([&] { EXPECT_FALSE(lock.try_lock_for(std::chrono::microseconds{1 + i % 500})); });
         EXPECT_TRUE(eventually(patience, [&] { return TypeParam::waiters(this->server, "job") == 0; }));
@@ -114,7 +114,7 @@ TYPED_TEST(leftovers, of_many_waits_in_vain_are_none) {
         EXPECT_EQ(TypeParam::holder(this->server, "job"), held.owner().str());
     }
     EXPECT_TRUE(eventually(patience, [&] { return !exists(this->server, "job"); }));
-    EXPECT_EQ(this->locks_channels(), 0U);
+    EXPECT_EQ(this->lock_channels(), 0U);
     this->expect_clean();
 }
 

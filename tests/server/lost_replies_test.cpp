@@ -1,4 +1,4 @@
-// The server has done it, and its answer never comes (hazards 10 and 11).
+// The server carries out a command and its reply is lost (hazards 10 and 11).
 #include "server/scene.hpp"
 
 namespace holdfast::test {
@@ -7,7 +7,7 @@ namespace {
 template <class Kind>
 class lost_reply : public ::testing::Test {
   protected:
-    // The server knows the scripts and the connection is up, so that the next command is the one that counts.
+    // The server knows the scripts and the connection is up, so that the next command is the one under test.
     void SetUp() override { ASSERT_TRUE(lock.acquire().release()); }
 
     void expect_one_hold(lease& held) {
@@ -30,16 +30,16 @@ class lost_reply : public ::testing::Test {
 };
 TYPED_TEST_SUITE(lost_reply, all_ways, kind_names);
 
-TYPED_TEST(lost_reply, of_a_try_does_not_lose_the_lock) {
+TYPED_TEST(lost_reply, try_acquire_still_gets_the_lock) {
     this->net.drop_reply_of(TypeParam::look());
     lease held = this->lock.try_acquire();
     EXPECT_EQ(this->net.count().rules_fired, 1U);
     this->expect_one_hold(held);
 }
 
-TYPED_TEST(lost_reply, of_a_bid_that_found_it_busy_keeps_the_waiter_waiting) {
+TYPED_TEST(lost_reply, waiter_keeps_waiting_after_a_refused_bid) {
     lease first = this->others.acquire();
-    // The first question finds it busy; the second is the bid.
+    // The first request finds the lock busy; the second is the bid.
     this->net.drop_reply_of(TypeParam::bid(), TypeParam::reentrant ? 2 : 1);
     auto waiter = waiter_for(this->lock);
     ASSERT_TRUE(eventually(patience, [&] { return this->net.count().rules_fired == 1; }));
@@ -49,10 +49,10 @@ TYPED_TEST(lost_reply, of_a_bid_that_found_it_busy_keeps_the_waiter_waiting) {
     this->expect_one_hold(held);
 }
 
-TYPED_TEST(lost_reply, of_a_bid_that_was_granted_does_not_lose_the_lock) {
+TYPED_TEST(lost_reply, waiter_gets_the_lock_after_a_granted_bid) {
     lease first = this->others.acquire();
     this->net.drop_reply_of(TypeParam::bid(), TypeParam::reentrant ? 2 : 1);
-    // It goes free after the look and before the bid.
+    // The lock becomes free between the look and the bid.
     this->net.hold_reply_of(TypeParam::look());
     auto waiter = waiter_for(this->lock);
     ASSERT_TRUE(eventually(patience, [&] { return this->net.count().replies_held == 1; }));
@@ -63,7 +63,7 @@ TYPED_TEST(lost_reply, of_a_bid_that_was_granted_does_not_lose_the_lock) {
     this->expect_one_hold(held);
 }
 
-TYPED_TEST(lost_reply, of_a_release_does_not_make_it_fail) {
+TYPED_TEST(lost_reply, release_still_succeeds) {
     lease held = this->lock.acquire();
     this->net.drop_reply_of(TypeParam::leave());
     EXPECT_EQ(held.release(), release_outcome::released);
@@ -71,10 +71,10 @@ TYPED_TEST(lost_reply, of_a_release_does_not_make_it_fail) {
     EXPECT_FALSE(exists(this->server, "job"));
 }
 
-TYPED_TEST(lost_reply, of_a_release_does_not_free_the_next_owner) {
+TYPED_TEST(lost_reply, repeated_release_keeps_the_lock_of_the_next_owner) {
     lease held = this->lock.acquire();
     this->net.drop_reply_of(TypeParam::leave());
-    this->net.refuse_new(true);  // the second try of the release comes when we want it
+    this->net.refuse_new(true);  // delays the second attempt of the release
     auto released = in_background([&] { return held.release(); });
     ASSERT_TRUE(eventually(patience, [&] { return this->net.count().rules_fired == 1; }));
     lease next = this->others.try_acquire();
@@ -88,14 +88,15 @@ TYPED_TEST(lost_reply, of_a_release_does_not_free_the_next_owner) {
     EXPECT_EQ(next.release(), release_outcome::released);
 }
 
-// --- whichever command it is -----------------------------------------------------------------------
+// --- any command -----------------------------------------------------------------------------------
 
 enum class loss { of_command, of_reply };
 
-// One client waits for another and gives back what it got, while command `nth` of it goes wrong. Empty when
-// there is no such command any more.
+// One client waits for another's lock and releases it, while its `nth` command or reply is lost. False if it
+// sends fewer commands.
 template <class Kind>
-bool one_story(const std::string& direct_url, fault_proxy& net, const std::string& name, loss what, int nth) {
+bool wait_with_one_loss(const std::string& direct_url, fault_proxy& net, const std::string& name, loss what,
+                        int nth) {
     client direct{direct_url};
     auto others = Kind::make(direct, name);
     const auto any = [](const std::vector<std::string>&) { return true; };
@@ -111,7 +112,7 @@ bool one_story(const std::string& direct_url, fault_proxy& net, const std::strin
             std::error_code ec;
             return lock.try_acquire_for(patience, ec);
         });
-        // It has bid, or met its fault; then the lock goes free.
+        // The waiter has bid or met its fault; then the lock becomes free.
         EXPECT_TRUE(
             eventually(patience, [&] { return net.count_of(Kind::bid()) > (Kind::reentrant ? 1U : 0U); }));
         EXPECT_EQ(first.release(), release_outcome::released);
@@ -125,18 +126,18 @@ bool one_story(const std::string& direct_url, fault_proxy& net, const std::strin
 }
 
 template <class Kind>
-void every_command_once(loss what) {
+void lose_each_once(loss what) {
     constexpr int most = 16;
     redis_server server;
-    std::vector<std::future<bool>> stories;
+    std::vector<std::future<bool>> cases;
     for (int nth = 1; nth <= most; ++nth) {
-        stories.push_back(in_background([&server, url = server.url(), what, nth] {
+        cases.push_back(in_background([&server, url = server.url(), what, nth] {
             fault_proxy net{server};
-            return one_story<Kind>(url, net, "job" + std::to_string(nth), what, nth);
+            return wait_with_one_loss<Kind>(url, net, "job" + std::to_string(nth), what, nth);
         }));
     }
     int fired = 0;
-    for (auto& s : stories) fired += s.get() ? 1 : 0;
+    for (auto& s : cases) fired += s.get() ? 1 : 0;
     EXPECT_GE(fired, 8);  // handshake, look, subscribe, bid, release at least
     EXPECT_TRUE(eventually(patience, [&] {
         const auto keys = server.keys();
@@ -149,8 +150,8 @@ template <class Kind>
 class any_command : public ::testing::Test {};
 TYPED_TEST_SUITE(any_command, all_ways, kind_names);
 
-TYPED_TEST(any_command, may_be_lost) { every_command_once<TypeParam>(loss::of_command); }
-TYPED_TEST(any_command, may_lose_its_reply) { every_command_once<TypeParam>(loss::of_reply); }
+TYPED_TEST(any_command, may_be_lost) { lose_each_once<TypeParam>(loss::of_command); }
+TYPED_TEST(any_command, may_lose_its_reply) { lose_each_once<TypeParam>(loss::of_reply); }
 
 }  // namespace
 }  // namespace holdfast::test

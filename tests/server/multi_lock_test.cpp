@@ -1,10 +1,10 @@
-// Locks of several servers as one, and what goes wrong with one of them.
+// Locks on several servers acquired as one, with faults on one of the servers.
 #include "server/scene.hpp"
 
 namespace holdfast::test {
 namespace {
 
-class on_two_servers : public ::testing::Test {
+class multi_lock_on_two_servers : public ::testing::Test {
   protected:
     bool here_free() { return static_cast<bool>(mutex(other_here, "job").try_acquire()); }
     bool there_free() { return static_cast<bool>(recursive_mutex(other_there, "job").try_acquire()); }
@@ -12,7 +12,7 @@ class on_two_servers : public ::testing::Test {
     redis_server here;
     redis_server there;
     client c{settings(here.url())};
-    client d{settings(there.url(), 3s)};  // so long it takes to be lost
+    client d{settings(there.url(), 3s)};  // the time until the lease is lost
     client other_here{settings(here.url())};
     client other_there{settings(there.url())};
     mutex first{c, "job"};
@@ -20,7 +20,7 @@ class on_two_servers : public ::testing::Test {
     multi_lock both{first, second};
 };
 
-TEST_F(on_two_servers, the_same_name_is_two_locks) {
+TEST_F(multi_lock_on_two_servers, same_name_on_two_servers_is_two_locks) {
     auto held = both.acquire();
     EXPECT_TRUE(held.valid());
     EXPECT_FALSE(here_free());
@@ -30,12 +30,12 @@ TEST_F(on_two_servers, the_same_name_is_two_locks) {
     EXPECT_EQ(there.keys(), std::vector<std::string>{});
 }
 
-TEST_F(on_two_servers, it_is_lost_when_one_server_ends) {
+TEST_F(multi_lock_on_two_servers, lock_is_lost_when_one_server_stops) {
     auto held = both.acquire();
-    std::atomic<bool> told{false};
-    const std::stop_callback tell(held.lost(), [&] { told = true; });
+    std::atomic<bool> notified{false};
+    const std::stop_callback on_lost(held.lost(), [&] { notified = true; });
     there.stop();
-    EXPECT_TRUE(eventually(patience, [&] { return told.load(); }));
+    EXPECT_TRUE(eventually(patience, [&] { return notified.load(); }));
     EXPECT_FALSE(held.valid());
     EXPECT_EQ(held.state(), lease_state::lost);
     EXPECT_EQ(both.states(held), (std::vector{lease_state::held, lease_state::lost})) << "which of them";
@@ -44,7 +44,7 @@ TEST_F(on_two_servers, it_is_lost_when_one_server_ends) {
     EXPECT_TRUE(here_free());
 }
 
-TEST_F(on_two_servers, one_that_cannot_be_asked_is_named_and_the_other_given_back) {
+TEST_F(multi_lock_on_two_servers, unreachable_member_is_named_and_the_other_is_released) {
     ASSERT_TRUE(both.acquire().release());  // both connections are up
     there.stop();
     // A held lock waits for its server for config::patience; a try does not.
@@ -63,7 +63,7 @@ TEST_F(on_two_servers, one_that_cannot_be_asked_is_named_and_the_other_given_bac
     EXPECT_TRUE(here_free());
 }
 
-TEST_F(on_two_servers, one_whose_answer_is_lost_is_taken_back) {
+TEST_F(multi_lock_on_two_servers, member_with_a_late_reply_is_undone) {
     fault_proxy net{there};
     auto hasty = settings(net.url());
     hasty.answer_timeout = 100ms * slower;
@@ -79,8 +79,8 @@ TEST_F(on_two_servers, one_whose_answer_is_lost_is_taken_back) {
     EXPECT_TRUE(eventually(patience, [&] { return here_free() && there_free(); }));
 }
 
-// A ttl counts from when all are held: until then none of them ends.
-TEST_F(on_two_servers, a_ttl_does_not_run_while_the_others_are_waited_for) {
+// A ttl counts from the moment all locks are held: none ends before.
+TEST_F(multi_lock_on_two_servers, ttl_starts_when_all_locks_are_held) {
     mutex one{c, "a"};
     mutex two{d, "b"};
     const std::array<const detail::leasable*, 2> members{&one, &two};
@@ -89,7 +89,7 @@ TEST_F(on_two_servers, a_ttl_does_not_run_while_the_others_are_waited_for) {
     const milliseconds ttl = 5s;
     auto waiting = in_background([&] { return all.acquire({.ttl = ttl}); });
     ASSERT_TRUE(eventually(patience, [&] { return queued(there, "b") == 1; }));
-    // It is held for longer than its ttl, and is still the same hold.
+    // The same owner holds the lock for longer than its ttl.
     const auto owner = native_kind::holder(here, "a");
     for (const stopwatch since; since.took() < ttl * 5 / 4;) {
         ASSERT_EQ(native_kind::holder(here, "a"), owner);
@@ -99,41 +99,42 @@ TEST_F(on_two_servers, a_ttl_does_not_run_while_the_others_are_waited_for) {
     auto held = waiting.get();
     EXPECT_TRUE(held.valid());
     EXPECT_TRUE(eventually(patience, [&] { return held.state() == lease_state::lost; }))
-        << "it is not renewed";
+        << "a ttl is not renewed";
     EXPECT_TRUE(eventually(patience, [&] { return here.keys().empty() && there.keys().empty(); }));
 }
 
-// Two that do not agree on the order, since they spell a server's URL differently, block each other for a
-// while and not for ever.
-TEST_F(on_two_servers, two_that_disagree_on_the_order_both_come_through) {
+// Two clients that spell a server's URL differently lock in different orders. They block each other for a
+// while, not for ever.
+TEST_F(multi_lock_on_two_servers, clients_with_different_lock_orders_both_proceed) {
     const auto named = [](const redis_server& s) { return "redis://localhost:" + std::to_string(s.port()); };
     client f{named(here)};
     client g{named(there)};
-    // By name they are alike, and by URL in opposite orders.
+    // The names are equal; the URLs sort in opposite orders.
     mutex x1{c, "job"};
     mutex y1{g, "job"};
     mutex x2{f, "job"};
     mutex y2{d, "job"};
     const std::array<const detail::leasable*, 2> ones{&x1, &y1};
     const std::array<const detail::leasable*, 2> twos{&x2, &y2};
-    std::atomic<int> waits_in_hand{0};
-    const multi_options impatient{.on_wait = [&](const lock_name&) { ++waits_in_hand; }, .patience = 50ms};
+    std::atomic<int> waits_while_holding{0};
+    const multi_options impatient{.on_wait = [&](const lock_name&) { ++waits_while_holding; },
+                                  .patience = 50ms};
     multi_lock one{ones, impatient};
     multi_lock two{twos, impatient};
     std::atomic<int> inside{0};
-    // Until they have met, which on a busy machine they may not at once.
+    // Until the two have met, which may take a while on a busy machine.
     const stopwatch since;
-    const auto takes_turns = [&](multi_lock& lock) {
-        for (int i = 0; i < 20 || (waits_in_hand == 0 && since.took() < patience); ++i) {
+    const auto take_turns = [&](multi_lock& lock) {
+        for (int i = 0; i < 20 || (waits_while_holding == 0 && since.took() < patience); ++i) {
             const auto held = lock.acquire();
             EXPECT_EQ(inside.fetch_add(1), 0);
             inside.fetch_sub(1);
         }
     };
-    auto beside = in_background([&] { takes_turns(two); });
-    takes_turns(one);
+    auto beside = in_background([&] { take_turns(two); });
+    take_turns(one);
     beside.get();
-    EXPECT_GT(waits_in_hand, 0);
+    EXPECT_GT(waits_while_holding, 0);
 }
 
 }  // namespace

@@ -1,21 +1,21 @@
-// A try beside a thread of the same client that is just asking: "no" without a word to the store.
+// While one thread of a client asks the store, a try by another thread fails without a request.
 #include "server/scene.hpp"
 
 namespace holdfast::test {
 namespace {
 
 template <class Kind>
-class one_asks_for_all : public ::testing::Test {
+class concurrent_try : public ::testing::Test {
   protected:
     redis_server server;
     fault_proxy proxy{server};
 };
-TYPED_TEST_SUITE(one_asks_for_all, native_kinds, kind_names);
+TYPED_TEST_SUITE(concurrent_try, native_kinds, kind_names);
 
-TYPED_TEST(one_asks_for_all, a_try_beside_another_thread_that_asks_is_no_and_asks_nothing) {
+TYPED_TEST(concurrent_try, fails_without_a_request_while_another_thread_asks) {
     client c{settings(this->proxy.url())};
     auto lock = TypeParam::make(c, "job");
-    { const auto known = lock.acquire(); }  // so that connections and scripts are there
+    { const auto known = lock.acquire(); }  // opens the connections and loads the scripts
     this->proxy.hold_reply_of(TypeParam::look());
     auto first = in_background([&] { return lock.try_acquire(); });
     ASSERT_TRUE(eventually(patience, [&] { return this->proxy.count().replies_held == 1; }));

@@ -1,14 +1,14 @@
-// An operation on a count that is sent again: the server remembers the first send for longer than any other
-// can come.
+// Operations on a counter that are sent again: the server remembers the first send for longer than a resend
+// can arrive.
 #include "engine/resend.hpp"
 #include "server/scene.hpp"
 
 namespace holdfast::test {
 namespace {
 
-class an_operation_that_is_sent_again : public ::testing::Test {
+class resent_operation : public ::testing::Test {
   protected:
-    // For how long its result is kept yet, of the only operation there is.
+    // How much longer the server keeps the result of the only operation.
     milliseconds kept() {
         for (const auto& key : server.keys())
             if (key.starts_with("holdfast:o")) return pttl(server, key);
@@ -24,7 +24,7 @@ class an_operation_that_is_sent_again : public ::testing::Test {
         EXPECT_GT(kept(), patient.answer_timeout);
         EXPECT_LE(kept(), engine::resend::remembered_for(patient.answer_timeout));
     }
-    static config waiting_for_long(const std::string& url) {
+    static config with_a_long_timeout(const std::string& url) {
         auto how = settings(url);
         how.answer_timeout = 45s;
         return how;
@@ -32,19 +32,19 @@ class an_operation_that_is_sent_again : public ::testing::Test {
 
     redis_server server;
     fault_proxy net{server};
-    const config patient = waiting_for_long(net.url());
+    const config patient = with_a_long_timeout(net.url());
     client c{patient};
 };
 
-TEST_F(an_operation_that_is_sent_again, counts_a_latch_down_once_however_late_it_may_be_sent_again) {
-    latch gate{c, "job"};
+TEST_F(resent_operation, counts_a_latch_down_once) {
+    latch countdown{c, "job"};
     server.command({"SET", "job", "3"});
     expect_once(
-        redis_scripts::latch, [&] { return gate.count_down(); }, 2);
+        redis_scripts::latch, [&] { return countdown.count_down(); }, 2);
     EXPECT_EQ(server.command({"GET", "job"}).text, "2");
 }
 
-TEST_F(an_operation_that_is_sent_again, adds_permits_once_however_late_it_may_be_sent_again) {
+TEST_F(resent_operation, adds_permits_once) {
     counting_semaphore permits{c, "job"};
     server.command({"SET", "job", "3"});
     expect_once(
@@ -53,8 +53,8 @@ TEST_F(an_operation_that_is_sent_again, adds_permits_once_however_late_it_may_be
 }
 
 // The server keeps the answer of an operation that found nothing to do: its first send may arrive when there
-// is something.
-class a_count_with_nothing_to_do : public ::testing::Test {
+// is something to do.
+class resent_operation_without_effect : public ::testing::Test {
   protected:
     using text = std::string;
 
@@ -88,23 +88,23 @@ class a_count_with_nothing_to_do : public ::testing::Test {
     std::vector<text> words_;
 };
 
-TEST_F(a_count_with_nothing_to_do, of_a_latch_is_not_counted_down_later) {
+TEST_F(resent_operation_without_effect, does_not_count_a_latch_down_later) {
     latch("down", "1");
     changes_nothing_after({"SET", "job", "1"});
 }
 
-TEST_F(a_count_with_nothing_to_do, of_a_latch_is_not_set_later) {
+TEST_F(resent_operation_without_effect, does_not_set_a_latch_later) {
     server.command({"SET", "job", "1"});
     latch("set", "5");
     changes_nothing_after({"DEL", "job"});
 }
 
-TEST_F(a_count_with_nothing_to_do, of_a_semaphore_is_not_drained_later) {
+TEST_F(resent_operation_without_effect, does_not_drain_a_semaphore_later) {
     permits("drain", "0");
     changes_nothing_after({"SET", "job", "5"});
 }
 
-TEST_F(a_count_with_nothing_to_do, of_a_semaphore_is_not_set_later) {
+TEST_F(resent_operation_without_effect, does_not_set_a_semaphore_later) {
     server.command({"SET", "job", "1"});
     permits("set", "5");
     changes_nothing_after({"DEL", "job"});

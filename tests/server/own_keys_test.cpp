@@ -1,4 +1,4 @@
-// Keys that the clients keep for themselves: no lock is taken, counted or evicted there.
+// Keys that clients reserve for themselves: they cannot be locked, counted or evicted.
 #include "server/cli_scene.hpp"
 #include "server/redlock_scene.hpp"
 
@@ -31,7 +31,7 @@ void expect_no_lock_at(client& c, const std::string& name) {
 class own_key : public cli::command_test, public ::testing::WithParamInterface<std::string> {};
 INSTANTIATE_TEST_SUITE_P(, own_key, ::testing::ValuesIn(own_keys));
 
-TEST_P(own_key, is_no_lock) {
+TEST_P(own_key, is_not_a_lock) {
     const auto& name = GetParam();
     client c{settings(server.url())};
     for (const bool there : {false, true}) {
@@ -40,7 +40,7 @@ TEST_P(own_key, is_no_lock) {
         counting_semaphore count{c, name};
         EXPECT_EQ(code_of([&] { (void)count.try_set_permits(3); }), errc::invalid_argument);
         EXPECT_EQ(server.command({"GET", name}).text, there ? "3 a:1,b:2,c:3" : "");
-        EXPECT_TRUE(list(c).empty()) << "it is none that could be listed";
+        EXPECT_TRUE(list(c).empty()) << "a reserved key is not listed";
         const auto seen = inspect(c, lock_name{name});
         EXPECT_EQ(seen.layout.starts_with(there ? "no lock: the key under which" : "free"), true)
             << seen.layout;
@@ -48,7 +48,7 @@ TEST_P(own_key, is_no_lock) {
     }
 }
 
-TEST_P(own_key, is_refused_by_the_command) {
+TEST_P(own_key, is_refused_by_the_command_line) {
     const auto& name = GetParam();
     server.command({"SET", name, "3 a:1,b:2,c:3"});
     const auto refused = run({"evict", "--yes", name});
@@ -62,9 +62,9 @@ TEST_P(own_key, is_refused_by_the_command) {
     EXPECT_NE(run({"inspect", "--json", name}).output.find("\"held\":false"), std::string::npos);
 }
 
-class own_keys_of_a_redlock : public five_servers {};
+class redlock_own_keys : public five_servers {};
 
-TEST_F(own_keys_of_a_redlock, are_no_locks) {
+TEST_F(redlock_own_keys, are_not_locks) {
     client c{with()};
     EXPECT_TRUE(mutex(c, "job").acquire().release());
     ASSERT_EQ(members_with("holdfast:redlock"), n);

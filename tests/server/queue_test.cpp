@@ -1,4 +1,4 @@
-// The line of the native mutex: who is served next when somebody in it dies, stands still or gives up.
+// The queue of the native mutex: which waiter is served next when another dies, stalls or gives up.
 #include "server/scene.hpp"
 
 #include <array>
@@ -9,21 +9,21 @@ namespace {
 
 constexpr int length = 5;
 
-// Whether anybody hears the wake channel of the client that wrote this token.
-bool heard(redis_server& server, const std::string& token) {
+// Whether a client listens to the wake channel of this owner token.
+bool has_listener(redis_server& server, const std::string& token) {
     return server.command({"PUBSUB", "NUMSUB", "holdfast:wake:" + token.substr(0, 22)}).items.at(1).number >
            0;
 }
 
-// Some waiters behind one holder. Each has a client of its own, and gives the lock back as soon as it has it.
+// Waiters behind one holder. Each has its own client and releases the lock as soon as it has acquired it.
 template <class Kind>
-class line {
+class waiters {
   public:
-    line(redis_server& server, std::string name) : server_(server), name_(std::move(name)) {
+    waiters(redis_server& server, std::string name) : server_(server), name_(std::move(name)) {
         first_ = lock_.acquire();
     }
 
-    // Adds a waiter to the end of the line, and knows it by this number.
+    // Adds a waiter to the end of the queue, identified by this number.
     void add(
         int number, std::function<lease(mutex&)> how = [](mutex& m) { return m.acquire(); }) {
         const auto before = queued(server_, name_);
@@ -45,22 +45,22 @@ class line {
         }));
         ASSERT_TRUE(eventually(patience, [&] { return queued(server_, name_) > before; }));
     }
-    // A waiter that is no thread of ours: `start` makes it ask.
-    void add_other(const std::function<void()>& start) {
+    // Adds a waiter of another process: `start` makes it ask.
+    void add_process(const std::function<void()>& start) {
         const auto before = queued(server_, name_);
         start();
         ASSERT_TRUE(eventually(patience, [&] { return queued(server_, name_) > before; }));
     }
-    void open() { EXPECT_TRUE(first_.release()); }
+    void release_holder() { EXPECT_TRUE(first_.release()); }
 
-    // The numbers in the order in which they had the lock.
+    // The waiters' numbers in the order in which they were served.
     std::vector<int> served() {
         for (auto& d : done_) d.get();
         done_.clear();
         const std::lock_guard hold{mutex_};
         return order_;
     }
-    std::string last_in_line() {
+    std::string last_in_queue() {
         return server_.command({"ZRANGE", queue_of(name_), "-1", "-1"}).items.at(0).text;
     }
     [[nodiscard]] const std::string& name() const { return name_; }
@@ -85,7 +85,7 @@ std::vector<int> all_but(int missing) {
     return numbers;
 }
 
-// Waits for "job<n>" when told to, in a process of its own.
+// A process that waits for "job<n>" once it reads a line.
 template <class Kind>
 child_process waiting_process(const std::string& url, int n) {
     return child_process::fork_call([url, n](const parent_link& parent) {
@@ -107,57 +107,58 @@ class queue : public ::testing::Test {
 TYPED_TEST_SUITE(queue, native_kinds, kind_names);
 
 TYPED_TEST(queue, serves_in_the_order_of_arrival) {
-    line<TypeParam> five{this->server, "job"};
+    waiters<TypeParam> five{this->server, "job"};
     for (int i = 0; i < length; ++i) five.add(i);
-    five.open();
+    five.release_holder();
     EXPECT_EQ(five.served(), all_but(-1));
 }
 
-TYPED_TEST(queue, loses_no_time_over_waiters_that_were_killed) {
+TYPED_TEST(queue, skips_killed_waiters_without_delay) {
     std::vector<child_process> victims;
     for (int n = 0; n < length; ++n) victims.push_back(waiting_process<TypeParam>(this->server.url(), n));
     for (int n = 0; n < length; ++n) {
         SCOPED_TRACE(n);
-        line<TypeParam> five{this->server, nth_job(n)};
+        waiters<TypeParam> five{this->server, nth_job(n)};
         std::string token;
         for (int i = 0; i < length; ++i) {
             if (i != n) {
                 five.add(i);
                 continue;
             }
-            five.add_other([&] { victims[static_cast<std::size_t>(n)].write("wait\n"); });
-            token = five.last_in_line();
+            five.add_process([&] { victims[static_cast<std::size_t>(n)].write("wait\n"); });
+            token = five.last_in_queue();
         }
         victims[static_cast<std::size_t>(n)].kill();
-        ASSERT_TRUE(eventually(patience, [&] { return !heard(this->server, token); }));
+        ASSERT_TRUE(eventually(patience, [&] { return !has_listener(this->server, token); }));
         const stopwatch since;
-        five.open();
+        five.release_holder();
         EXPECT_EQ(five.served(), all_but(n));
         EXPECT_LT(since.took(), 1s + slack);  // and not a grant TTL of 3 s
     }
 }
 
-TYPED_TEST(queue, loses_a_grant_ttl_over_a_waiter_that_stands_still) {
+TYPED_TEST(queue, loses_one_grant_ttl_to_a_stalled_waiter) {
     std::vector<child_process> sleepers;
-    std::vector<std::unique_ptr<line<TypeParam>>> lines;
+    std::vector<std::unique_ptr<waiters<TypeParam>>> queues;
     for (int n = 0; n < length; ++n) sleepers.push_back(waiting_process<TypeParam>(this->server.url(), n));
     for (int n = 0; n < length; ++n) {
-        lines.push_back(std::make_unique<line<TypeParam>>(this->server, nth_job(n)));
+        queues.push_back(std::make_unique<waiters<TypeParam>>(this->server, nth_job(n)));
         for (int i = 0; i < length; ++i) {
             if (i != n)
-                lines.back()->add(i);
+                queues.back()->add(i);
             else
-                lines.back()->add_other([&] { sleepers[static_cast<std::size_t>(n)].write("wait\n"); });
+                queues.back()->add_process([&] { sleepers[static_cast<std::size_t>(n)].write("wait\n"); });
         }
     }
     for (auto& s : sleepers) s.pause();
     const stopwatch since;
-    for (auto& l : lines) l->open();
-    for (int n = 0; n < length; ++n) EXPECT_EQ(lines[static_cast<std::size_t>(n)]->served(), all_but(n)) << n;
+    for (auto& l : queues) l->release_holder();
+    for (int n = 0; n < length; ++n)
+        EXPECT_EQ(queues[static_cast<std::size_t>(n)]->served(), all_but(n)) << n;
     EXPECT_LT(since.took(), 3s + 1s + slack);
     EXPECT_GT(since.took(), 2s);
 
-    // A grant that ran out meanwhile is not believed: the lock is somebody else's again.
+    // A resumed waiter does not trust its expired grant: another client holds the lock.
     client c{this->server.url()};
     std::vector<std::unique_ptr<mutex>> locks;
     std::vector<lease> held;
@@ -168,7 +169,7 @@ TYPED_TEST(queue, loses_a_grant_ttl_over_a_waiter_that_stands_still) {
     }
     for (int n = 0; n < length; ++n) {
         auto& sleeper = sleepers[static_cast<std::size_t>(n)];
-        // It stands in line again, and is served.
+        // The waiter is queued again, and is served.
         EXPECT_TRUE(eventually(patience, [&] { return queued(this->server, nth_job(n)) == 1; })) << n;
         EXPECT_FALSE(sleeper.wait_for_output("valid", 0ms)) << n;
         EXPECT_TRUE(held[static_cast<std::size_t>(n)].release()) << n;
@@ -177,10 +178,10 @@ TYPED_TEST(queue, loses_a_grant_ttl_over_a_waiter_that_stands_still) {
     }
 }
 
-TYPED_TEST(queue, goes_on_without_a_waiter_that_was_cancelled) {
+TYPED_TEST(queue, skips_a_cancelled_waiter) {
     for (int n = 0; n < length; ++n) {
         SCOPED_TRACE(n);
-        line<TypeParam> five{this->server, nth_job(n)};
+        waiters<TypeParam> five{this->server, nth_job(n)};
         std::stop_source stop;
         for (int i = 0; i < length; ++i) {
             if (i != n)
@@ -191,16 +192,16 @@ TYPED_TEST(queue, goes_on_without_a_waiter_that_was_cancelled) {
         stop.request_stop();
         EXPECT_TRUE(eventually(patience, [&] { return queued(this->server, five.name()) == length - 1; }));
         const stopwatch since;
-        five.open();
+        five.release_holder();
         EXPECT_EQ(five.served(), all_but(n));
         EXPECT_LT(since.took(), 1s + slack);
     }
 }
 
-TYPED_TEST(queue, goes_on_without_a_waiter_whose_time_was_up) {
+TYPED_TEST(queue, skips_a_waiter_that_timed_out) {
     for (int n = 0; n < length; ++n) {
         SCOPED_TRACE(n);
-        line<TypeParam> five{this->server, nth_job(n)};
+        waiters<TypeParam> five{this->server, nth_job(n)};
         for (int i = 0; i < length; ++i) {
             if (i != n)
                 five.add(i);
@@ -209,14 +210,14 @@ TYPED_TEST(queue, goes_on_without_a_waiter_whose_time_was_up) {
         }
         EXPECT_TRUE(eventually(patience, [&] { return queued(this->server, five.name()) == length - 1; }));
         const stopwatch since;
-        five.open();
+        five.release_holder();
         EXPECT_EQ(five.served(), all_but(n));
         EXPECT_LT(since.took(), 1s + slack);
     }
 }
 
-TYPED_TEST(queue, skips_a_thousand_dead_clients_in_one_go) {
-    line<TypeParam> living{this->server, "job"};
+TYPED_TEST(queue, skips_a_thousand_dead_clients_at_once) {
+    waiters<TypeParam> living{this->server, "job"};
     std::vector<std::string> dead{"ZADD", queue_of("job")};
     for (int i = 0; i < 1000; ++i) {
         char token[64];
@@ -226,13 +227,13 @@ TYPED_TEST(queue, skips_a_thousand_dead_clients_in_one_go) {
     }
     EXPECT_EQ(this->server.command(dead).number, 1000);
     living.add(1);
-    const auto moves = [&] { return this->server.command({"ZCARD", queue_of("job")}).number; };
-    EXPECT_EQ(moves(), 1001);
+    const auto queue_length = [&] { return this->server.command({"ZCARD", queue_of("job")}).number; };
+    EXPECT_EQ(queue_length(), 1001);
     const stopwatch since;
-    living.open();
+    living.release_holder();
     EXPECT_EQ(living.served(), std::vector<int>{1});
     EXPECT_LT(since.took(), slack);
-    EXPECT_EQ(moves(), 0);
+    EXPECT_EQ(queue_length(), 0);
 }
 
 }  // namespace

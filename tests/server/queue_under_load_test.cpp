@@ -1,4 +1,4 @@
-// The line of the native mutex while many come and go, and while others destroy it.
+// The queue of the native mutex while many waiters come and go, and while others delete it.
 #include "server/scene.hpp"
 
 #include <atomic>
@@ -9,13 +9,12 @@ namespace {
 constexpr int clients = 4;
 
 template <class Kind>
-class crowd : public ::testing::Test {
+class queue_under_load : public ::testing::Test {
   protected:
-    // Each of some clients has the lock `times` times, one after another; `meanwhile` is called until all are
-    // through.
+    // Each client acquires the lock `times` times in sequence; `meanwhile` is called until all are done.
     void run(int times, milliseconds poll_gap, const std::function<void()>& meanwhile) {
         std::atomic<int> inside{0};
-        std::atomic<int> through{0};
+        std::atomic<int> done{0};
         std::vector<std::future<void>> all;
         for (int i = 0; i < clients; ++i) {
             all.push_back(in_background([&] {
@@ -26,42 +25,42 @@ class crowd : public ::testing::Test {
                 for (int n = 0; n < times; ++n) {
                     lease held = lock.try_acquire_for(patience);
                     EXPECT_TRUE(held.valid());
-                    EXPECT_EQ(inside.fetch_add(1), 0) << "two are inside";
+                    EXPECT_EQ(inside.fetch_add(1), 0) << "two clients hold the lock";
                     inside.fetch_sub(1);
                     EXPECT_EQ(held.release(), release_outcome::released);
                 }
-                through.fetch_add(1);
+                done.fetch_add(1);
             }));
         }
-        while (through.load() < clients) meanwhile();
+        while (done.load() < clients) meanwhile();
         for (auto& a : all) a.get();
     }
 
     redis_server server;
 };
-TYPED_TEST_SUITE(crowd, native_kinds, kind_names);
+TYPED_TEST_SUITE(queue_under_load, native_kinds, kind_names);
 
-TYPED_TEST(crowd, never_finds_the_lock_free_while_somebody_stands_in_line) {
+TYPED_TEST(queue_under_load, lock_is_never_free_while_a_waiter_is_queued) {
     std::int64_t looks = 0;
-    std::int64_t lines = 0;
+    std::int64_t seen_queues = 0;
     this->run(1500 / slower, 1s, [&] {
         const auto seen = this->server.command(
             {"EVAL", "return {redis.call('EXISTS', KEYS[1]), redis.call('ZCARD', KEYS[2])}", "2", "job",
              queue_of("job")});
         ++looks;
-        lines += seen.items.at(1).number > 0 ? 1 : 0;
+        seen_queues += seen.items.at(1).number > 0 ? 1 : 0;
         EXPECT_FALSE(seen.items.at(0).number == 0 && seen.items.at(1).number > 0);
     });
-    EXPECT_GT(lines, 0) << "of " << looks << " looks";
+    EXPECT_GT(seen_queues, 0) << "of " << looks << " looks";
     EXPECT_FALSE(exists(this->server, "job"));
     EXPECT_FALSE(exists(this->server, queue_of("job")));
 }
 
-TYPED_TEST(crowd, is_served_although_somebody_deletes_the_line_again_and_again) {
+TYPED_TEST(queue_under_load, all_are_served_although_the_queue_is_deleted_repeatedly) {
     std::int64_t deleted = 0;
     const stopwatch since;
     this->run(200 / slower, 100ms, [&] {
-        // Not every time, or nobody would ever stand in line.
+        // Not every time, or no waiter would ever be queued.
         if (queued(this->server, "job") == clients - 1)
             deleted += this->server.command({"DEL", queue_of("job")}).number;
     });
@@ -70,8 +69,8 @@ TYPED_TEST(crowd, is_served_although_somebody_deletes_the_line_again_and_again) 
     EXPECT_FALSE(exists(this->server, "job"));
 }
 
-TYPED_TEST(crowd, is_served_although_messages_are_lost) {
-    // As in waiting_test, but one message of many: it costs one poll gap, not a grant TTL.
+TYPED_TEST(queue_under_load, waiter_is_served_although_a_message_is_lost) {
+    // As in waiting_test, but one message of many is lost: this costs one poll gap, not a grant TTL.
     fault_proxy net{this->server};
     client other{this->server.url()};
     client behind_it{net.url()};

@@ -1,4 +1,4 @@
-// Redisson's semaphores and latch on our keys: its own words beside ours (vectors 20 to 25 of its scripts).
+// Redisson's semaphores and latch on our keys: its commands beside ours (vectors 20 to 25 of its scripts).
 #include "server/scene.hpp"
 
 #include <hiredis/hiredis.h>
@@ -8,8 +8,8 @@ namespace {
 
 class redisson_counters : public ::testing::Test {
   protected:
-    // What a listener on `channel` hears while `act` runs, after which "end" is published.
-    std::vector<std::string> heard(const std::string& channel, const std::function<void()>& act) {
+    // The messages on `channel` while `act` runs. "end" is published afterwards.
+    std::vector<std::string> messages_on(const std::string& channel, const std::function<void()>& act) {
         std::vector<std::string> messages;
         auto listener = in_background([&, ready = &ready_] {
             const subscriber_connection on(server.port(), channel);
@@ -55,34 +55,33 @@ class redisson_counters : public ::testing::Test {
 
 using word_list = std::vector<std::string>;
 
-TEST_F(redisson_counters, vector_20_a_semaphore_that_is_not_there) {
+TEST_F(redisson_counters, vector_20_missing_semaphore_has_no_permits_and_is_created_by_give) {
     counting_semaphore semaphore{c, "job"};
     EXPECT_FALSE(semaphore.try_take());
-    EXPECT_EQ(heard(semaphore_channel, [&] { semaphore.give(); }), word_list{"1"});
+    EXPECT_EQ(messages_on(semaphore_channel, [&] { semaphore.give(); }), word_list{"1"});
     EXPECT_EQ(value(), "1");
 }
 
-// Redisson's addPermits takes the key's time limit away and says a number below zero, which no waiter can
-// use.
-TEST_F(redisson_counters, vector_21_adding_keeps_the_time_limit_and_tells_no_negative_number) {
+// Redisson's addPermits removes the key's TTL and publishes a negative number, which no waiter can use.
+TEST_F(redisson_counters, vector_21_adding_keeps_the_ttl_and_publishes_no_negative_number) {
     counting_semaphore semaphore{c, "job"};
     server.command({"SET", "job", "5", "PX", "60000"});
     semaphore.take(2);
-    EXPECT_EQ(heard(semaphore_channel, [&] { semaphore.give(2); }), word_list{"5"});
+    EXPECT_EQ(messages_on(semaphore_channel, [&] { semaphore.give(2); }), word_list{"5"});
     EXPECT_GT(pttl(server, "job"), 0ms);
-    EXPECT_EQ(heard(semaphore_channel, [&] { EXPECT_EQ(semaphore.add_permits(-9), -4); }), word_list{});
+    EXPECT_EQ(messages_on(semaphore_channel, [&] { EXPECT_EQ(semaphore.add_permits(-9), -4); }), word_list{});
     EXPECT_EQ(value(), "-4");
     EXPECT_GT(pttl(server, "job"), 0ms);
 }
 
-TEST_F(redisson_counters, vector_22_draining_fewer_than_none) {
+TEST_F(redisson_counters, vector_22_draining_a_negative_number_sets_it_to_zero) {
     counting_semaphore semaphore{c, "job"};
     server.command({"SET", "job", "-4"});
     EXPECT_EQ(semaphore.drain_permits(), -4);
     EXPECT_EQ(value(), "0");
 }
 
-TEST_F(redisson_counters, vector_23_permits_come_back_when_their_time_is_over_and_unleased_ones_never) {
+TEST_F(redisson_counters, vector_23_expired_permits_return_and_unleased_permits_never_do) {
     permit_semaphore semaphore{c, "job"};
     server.command({"SET", "job", "1"});
     const std::string never(16, 'x');
@@ -90,7 +89,7 @@ TEST_F(redisson_counters, vector_23_permits_come_back_when_their_time_is_over_an
     auto held = semaphore.acquire({.ttl = 300ms * slower});
     EXPECT_EQ(server.command({"ZCARD", "{job}:timeout"}).number, 2);
     EXPECT_EQ(server.command({"ZRANGE", "{job}:timeout", "0", "0"}).items[0].text.size(), 16U);
-    // It looks again when the first comes back, and the poll gap is a second.
+    // The waiter retries when the first permit expires; the poll gap is a second.
     const stopwatch since;
     auto next = semaphore.acquire();
     EXPECT_TRUE(next.valid());
@@ -99,7 +98,7 @@ TEST_F(redisson_counters, vector_23_permits_come_back_when_their_time_is_over_an
     EXPECT_EQ(server.command({"ZSCORE", "{job}:timeout", never}).text, "922337203685477");
 }
 
-TEST_F(redisson_counters, vector_24_a_permit_that_is_released_too_late_is_lost_and_in_the_pool) {
+TEST_F(redisson_counters, vector_24_permit_released_too_late_is_already_in_the_pool) {
     permit_semaphore semaphore{c, "job"};
     server.command({"SET", "job", "0"});
     const std::string id(16, '\x11');
@@ -108,23 +107,23 @@ TEST_F(redisson_counters, vector_24_a_permit_that_is_released_too_late_is_lost_a
     EXPECT_EQ(value(), "1");
 }
 
-TEST_F(redisson_counters, vector_25_a_latch) {
+TEST_F(redisson_counters, vector_25_latch_publishes_1_when_set_and_0_when_open) {
     latch counted{c, "job"};
-    EXPECT_EQ(heard(latch_channel, [&] { counted.try_set_count(2); }), word_list{"1"});
+    EXPECT_EQ(messages_on(latch_channel, [&] { counted.try_set_count(2); }), word_list{"1"});
     EXPECT_EQ(value(), "2");
-    EXPECT_EQ(heard(latch_channel, [&] { counted.count_down(); }), word_list{});
-    EXPECT_EQ(heard(latch_channel, [&] { counted.count_down(); }), word_list{"0"});
+    EXPECT_EQ(messages_on(latch_channel, [&] { counted.count_down(); }), word_list{});
+    EXPECT_EQ(messages_on(latch_channel, [&] { counted.count_down(); }), word_list{"0"});
     EXPECT_FALSE(exists(server, "job"));
-    EXPECT_EQ(heard(latch_channel, [&] { counted.count_down(); }), word_list{});
+    EXPECT_EQ(messages_on(latch_channel, [&] { counted.count_down(); }), word_list{});
     EXPECT_FALSE(exists(server, "job"));
-    // Java may set it to 0, and cannot set it again then; ours can.
+    // Java may set a latch to 0 and then cannot set it again; ours can.
     server.command({"SET", "job", "0"});
     counted.wait();
     EXPECT_FALSE(counted.erase());
     EXPECT_TRUE(counted.try_set_count(2));
 }
 
-TEST_F(redisson_counters, javas_words_are_heard_by_ours) {
+TEST_F(redisson_counters, message_from_java_wakes_our_waiter) {
     counting_semaphore semaphore{c, "job"};
     auto taker = in_background([&] { semaphore.take(); });
     ASSERT_TRUE(eventually(patience, [&] { return c.stats().attempts.busy >= 2; }));
@@ -136,7 +135,7 @@ TEST_F(redisson_counters, javas_words_are_heard_by_ours) {
     EXPECT_LT(since.took(), slack);
 }
 
-TEST_F(redisson_counters, a_latch_that_java_deletes_lets_ours_through) {
+TEST_F(redisson_counters, latch_deleted_by_java_ends_our_wait) {
     latch counted{c, "job"};
     counted.try_set_count(2);
     auto waiter = in_background([&] { counted.wait(); });

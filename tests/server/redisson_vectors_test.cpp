@@ -1,5 +1,5 @@
 // What Redisson answers in thirty well-known situations, and what we do in each: the same, or something else
-// on purpose. docs/wire/redisson-vectors.md is the table of them. Here nobody is real but us; tests/interop
+// on purpose. docs/wire/redisson-vectors.md is the table of them. Redisson is imitated here; tests/interop
 // has real Java.
 #include "server/scene.hpp"
 #include "support/misuse.hpp"
@@ -16,17 +16,17 @@ class listener {
           child_({"redis-cli", "-p", std::to_string(server.port()), "SUBSCRIBE", channel_}) {
         EXPECT_TRUE(child_.wait_for_output("subscribe", patience));
     }
-    // With a space behind each.
-    [[nodiscard]] std::string heard() {
+    // All messages, each followed by a space.
+    [[nodiscard]] std::string messages() {
         const std::string mark = "mark" + std::to_string(++marks_);
         server_.command({"PUBLISH", channel_, mark});
         EXPECT_TRUE(child_.wait_for_output(mark, patience));
         std::string all;
         const std::string before = "message\n" + channel_ + "\n";
-        const std::string& said = child_.output();
-        for (auto at = said.find(before); at != std::string::npos; at = said.find(before, at + 1)) {
+        const std::string& output = child_.output();
+        for (auto at = output.find(before); at != std::string::npos; at = output.find(before, at + 1)) {
             const auto begin = at + before.size();
-            const auto text = said.substr(begin, said.find('\n', begin) - begin);
+            const auto text = output.substr(begin, output.find('\n', begin) - begin);
             if (!text.starts_with("mark")) all += text + ' ';
         }
         return all;
@@ -41,13 +41,13 @@ class listener {
 
 class redisson_vectors : public ::testing::Test {
   protected:
-    static constexpr auto line = "redisson_lock_queue:{job}";
+    static constexpr auto queue_key = "redisson_lock_queue:{job}";
     static constexpr auto limits = "redisson_lock_timeout:{job}";
     static constexpr auto rw_channel = "redisson_rwlock:{job}";
-    // Somebody's of Java.
+    // An owner in Java.
     const std::string stranger = "99999999-0c5e-4a45-9f9e-000000000000:1";
 
-    // What PTTL says a moment after it was set to `set`.
+    // Whether PTTL fits a TTL of `set` that was set a moment ago.
     [[nodiscard]] bool about(const std::string& key, milliseconds set) {
         const auto left = pttl(server, key);
         return left <= set && left > set - slack;
@@ -60,11 +60,12 @@ class redisson_vectors : public ::testing::Test {
     }
     [[nodiscard]] std::string queue() {
         std::string all;
-        for (const auto& owner : server.command({"LRANGE", line, "0", "-1"}).items) all += owner.text + ' ';
+        for (const auto& owner : server.command({"LRANGE", queue_key, "0", "-1"}).items)
+            all += owner.text + ' ';
         return all;
     }
     [[nodiscard]] bool queue_is(std::int64_t n) {
-        return eventually(patience, [&] { return server.command({"LLEN", line}).number == n; });
+        return eventually(patience, [&] { return server.command({"LLEN", queue_key}).number == n; });
     }
     // Milliseconds from now.
     [[nodiscard]] std::int64_t limit_of(const std::string& owner) {
@@ -74,11 +75,11 @@ class redisson_vectors : public ::testing::Test {
         const auto now = server.command({"TIME"}).items;
         return std::stoll(now[0].text) * 1000 + std::stoll(now[1].text) / 1000;
     }
-    void stands_in_line(const std::string& owner, milliseconds limit) {
-        server.command({"RPUSH", line, owner});
+    void enqueue(const std::string& owner, milliseconds limit) {
+        server.command({"RPUSH", queue_key, owner});
         server.command({"ZADD", limits, std::to_string(server_time() + limit.count()), owner});
     }
-    void someone_reads(milliseconds lease, milliseconds mark) {
+    void add_foreign_reader(milliseconds lease, milliseconds mark) {
         server.command({"HSET", "job", "mode", "read", stranger, "1"});
         server.command({"PEXPIRE", "job", std::to_string(lease.count())});
         if (mark > 0ms) server.command({"SET", mark_of(stranger), "1", "PX", std::to_string(mark.count())});
@@ -92,7 +93,7 @@ class redisson_vectors : public ::testing::Test {
 // --- RLock -------------------------------------------------------------------------------------------
 
 // Differs: in Redisson the second lock shortens the lease to its own.
-TEST_F(redisson_vectors, vector_01_a_nested_lock_counts_and_does_not_shorten_the_lease) {
+TEST_F(redisson_vectors, vector_01_nested_lock_is_counted_and_does_not_shorten_the_lease) {
     recursive_mutex lock{a, "job"};
     recursive_mutex brief{a, "job", {.ttl = 10s}};
     recursive_mutex others{b, "job"};
@@ -107,24 +108,24 @@ TEST_F(redisson_vectors, vector_01_a_nested_lock_counts_and_does_not_shorten_the
 }
 
 // The same.
-TEST_F(redisson_vectors, vector_02_whoever_does_not_hold_it_cannot_unlock_it) {
+TEST_F(redisson_vectors, vector_02_client_that_does_not_hold_the_lock_cannot_unlock_it) {
     const misuse_expected here;
     recursive_mutex lock{a, "job"};
     recursive_mutex others{b, "job"};
     diary complaints{b};
-    listener told{server, channel_of("job")};
+    listener published{server, channel_of("job")};
     const lease held = lock.acquire();
     others.unlock();
     EXPECT_TRUE(complaints.has(event_kind::release_failed));
     EXPECT_EQ(field(held.owner().str()), "1");
     EXPECT_EQ(server.keys(), std::vector<std::string>{"job"});
-    EXPECT_EQ(told.heard(), "");
+    EXPECT_EQ(published.messages(), "");
 }
 
 // Differs: no latch, since a repeated release cannot hurt an owner that is never used again.
-TEST_F(redisson_vectors, vector_03_a_partial_unlock_keeps_the_lease_and_says_nothing) {
+TEST_F(redisson_vectors, vector_03_partial_unlock_keeps_the_lease_and_publishes_nothing) {
     recursive_mutex lock{a, "job"};
-    listener told{server, channel_of("job")};
+    listener published{server, channel_of("job")};
     lease outer = lock.acquire();
     lease inner = lock.acquire(outer);
     const auto holds = [&](const std::string& n) {
@@ -136,24 +137,24 @@ TEST_F(redisson_vectors, vector_03_a_partial_unlock_keeps_the_lease_and_says_not
     EXPECT_TRUE(holds("1"));
     EXPECT_TRUE(about("job", 30s));
     EXPECT_EQ(server.keys(), std::vector<std::string>{"job"});
-    EXPECT_EQ(told.heard(), "");
+    EXPECT_EQ(published.messages(), "");
 }
 
 // Differs: no latch. A repeated release is answered from memory.
-TEST_F(redisson_vectors, vector_04_the_last_unlock_frees_it_and_says_0) {
+TEST_F(redisson_vectors, vector_04_last_unlock_frees_the_lock_and_publishes_0) {
     recursive_mutex lock{a, "job"};
-    listener told{server, channel_of("job")};
+    listener published{server, channel_of("job")};
     lease held = lock.acquire();
     EXPECT_TRUE(held.release());
     EXPECT_TRUE(held.release());
     EXPECT_TRUE(server.keys().empty());
-    EXPECT_EQ(told.heard(), "0 ");
+    EXPECT_EQ(published.messages(), "0 ");
 }
 
 // --- RFairLock ---------------------------------------------------------------------------------------
 
-// Differs in the limits: ours are renewed by asking, so they need not be five minutes.
-TEST_F(redisson_vectors, vector_05_waiters_stand_in_line_with_limits_that_add_up) {
+// Differs in the limits: each request renews ours, so they need not be five minutes.
+TEST_F(redisson_vectors, vector_05_queued_waiters_have_limits_that_add_up) {
     fair_mutex lock{a, "job"};
     client d{server.url()};
     fair_mutex others{b, "job"}, third{d, "job"};
@@ -162,13 +163,13 @@ TEST_F(redisson_vectors, vector_05_waiters_stand_in_line_with_limits_that_add_up
     ASSERT_TRUE(queue_is(1));
     auto second = waiter_for(third);
     ASSERT_TRUE(queue_is(2));
-    const auto owners = server.command({"LRANGE", line, "0", "-1"}).items;
+    const auto owners = server.command({"LRANGE", queue_key, "0", "-1"}).items;
     const milliseconds liveness = a.settings().fair_liveness;
     const auto begins = liveness.count();
     EXPECT_NEAR(static_cast<double>(limit_of(owners[0].text)), static_cast<double>(begins), 1500.0);
     EXPECT_NEAR(static_cast<double>(limit_of(owners[1].text)), static_cast<double>(begins + liveness.count()),
                 2500.0);
-    EXPECT_EQ(pttl(server, line), -1ms);
+    EXPECT_EQ(pttl(server, queue_key), -1ms);
     EXPECT_EQ(pttl(server, limits), -1ms);
     held.release();
     EXPECT_EQ(first.get().owner().str(), owners[0].text);
@@ -176,22 +177,21 @@ TEST_F(redisson_vectors, vector_05_waiters_stand_in_line_with_limits_that_add_up
 }
 
 // The same.
-TEST_F(redisson_vectors, vector_06_a_try_does_not_stand_in_line) {
-    stands_in_line(stranger, 300s);
+TEST_F(redisson_vectors, vector_06_try_does_not_join_the_queue) {
+    enqueue(stranger, 300s);
     fair_mutex lock{a, "job"};
     EXPECT_FALSE(lock.try_lock());
     EXPECT_EQ(queue(), stranger + ' ');
 }
 
-// The same, but for how much is taken off: each takes off what it has counted itself, and that is 5 s for
-// ours.
-TEST_F(redisson_vectors, vector_07_the_head_enters_and_takes_its_wait_off_those_behind_it) {
+// The same, except for the amount: each client subtracts what it has added itself, which is 5 s for ours.
+TEST_F(redisson_vectors, vector_07_head_acquires_and_shortens_the_limits_behind_it) {
     fair_mutex lock{a, "job"};
     fair_mutex others{b, "job"};
     lease held = lock.acquire();
     auto head = waiter_for(others);
     ASSERT_TRUE(queue_is(1));
-    stands_in_line(stranger, 630s);
+    enqueue(stranger, 630s);
     EXPECT_EQ(server.command({"EXISTS", "job"}).number, 1);
     EXPECT_FALSE(lock.try_acquire_for(1ms));
     const auto before = limit_of(stranger);
@@ -199,13 +199,13 @@ TEST_F(redisson_vectors, vector_07_the_head_enters_and_takes_its_wait_off_those_
     lease got = head.get();
     EXPECT_TRUE(got.valid());
     EXPECT_TRUE(eventually(patience, [&] { return queue() == stranger + ' '; }))
-        << "who gave up may leave late";
+        << "a waiter that gave up may leave late";
     EXPECT_NEAR(static_cast<double>(before - limit_of(stranger)),
                 static_cast<double>(b.settings().fair_liveness.count()), 1000.0);
 }
 
-// Differs: Redisson answers that it was unlocked, whoever asks. Ours says what happened.
-TEST_F(redisson_vectors, vector_08_the_release_of_a_fair_lock_that_has_run_out_says_so) {
+// Differs: Redisson answers any caller that it was unlocked. Ours reports what happened.
+TEST_F(redisson_vectors, vector_08_release_of_an_expired_fair_lock_reports_the_expiry) {
     fair_mutex lock{a, "job"};
     lease held = lock.acquire({.ttl = 50ms});
     ASSERT_TRUE(eventually(patience, [&] { return !exists(server, "job"); }));
@@ -213,12 +213,12 @@ TEST_F(redisson_vectors, vector_08_the_release_of_a_fair_lock_that_has_run_out_s
 }
 
 // The same, with our own 5 s.
-TEST_F(redisson_vectors, vector_09_who_gives_up_leaves_the_line_and_takes_its_wait_off_those_behind_it) {
+TEST_F(redisson_vectors, vector_09_waiter_that_gives_up_shortens_the_limits_behind_it) {
     server.command({"HSET", "job", stranger + "0", "1"});
     fair_mutex lock{a, "job"};
     auto brief = in_background([&] { return lock.try_acquire_for(300ms); });
     ASSERT_TRUE(queue_is(1));
-    stands_in_line(stranger, 600s);
+    enqueue(stranger, 600s);
     EXPECT_FALSE(brief.get());
     ASSERT_TRUE(queue_is(1));
     EXPECT_EQ(queue(), stranger + ' ');
@@ -226,14 +226,14 @@ TEST_F(redisson_vectors, vector_09_who_gives_up_leaves_the_line_and_takes_its_wa
                 600'000.0 - static_cast<double>(a.settings().fair_liveness.count()), 1500.0);
 }
 
-// Differs: in Redisson it blocks the lock for ever. With us nobody listens for it, so it is dead.
-TEST_F(redisson_vectors, vector_10_a_head_without_a_limit_is_passed_over_in_time) {
+// Differs: in Redisson it blocks the lock for ever. For us it is dead, since no client listens for it.
+TEST_F(redisson_vectors, vector_10_head_without_a_limit_is_skipped_in_time) {
     config brisk = settings(server.url());
     brisk.fair_liveness = 400ms;
     brisk.poll_gap = 200ms;
     client c{brisk};
     fair_mutex lock{c, "job"};
-    server.command({"RPUSH", line, stranger});
+    server.command({"RPUSH", queue_key, stranger});
     EXPECT_TRUE(lock.try_acquire_for(patience).valid());
     EXPECT_EQ(queue(), "");
 }
@@ -241,7 +241,7 @@ TEST_F(redisson_vectors, vector_10_a_head_without_a_limit_is_passed_over_in_time
 // --- RReadWriteLock ------------------------------------------------------------------------------------
 
 // Differs: nested holds of a reader are counted in the client, and one mark stands for all.
-TEST_F(redisson_vectors, vector_11_readers_have_a_mark_each_and_the_longest_lease_counts) {
+TEST_F(redisson_vectors, vector_11_each_reader_has_a_mark_and_the_longest_lease_counts) {
     shared_mutex lock{a, "job"};
     shared_mutex others{b, "job"};
     lock.lock_shared();
@@ -259,8 +259,8 @@ TEST_F(redisson_vectors, vector_11_readers_have_a_mark_each_and_the_longest_leas
     lock.unlock_shared();
 }
 
-// Differs for the reader itself: in Redisson it waits for itself for ever. Ours is told.
-TEST_F(redisson_vectors, vector_12_nobody_writes_while_somebody_reads_and_a_reader_that_asks_to_is_told) {
+// Differs for the reader itself: in Redisson it waits for itself for ever. Ours gets an error.
+TEST_F(redisson_vectors, vector_12_readers_exclude_writers_and_a_reader_that_upgrades_fails) {
     shared_mutex lock{a, "job"};
     shared_mutex others{b, "job"};
     lock.lock_shared();
@@ -270,39 +270,39 @@ TEST_F(redisson_vectors, vector_12_nobody_writes_while_somebody_reads_and_a_read
 }
 
 // The same.
-TEST_F(redisson_vectors, vector_13_the_last_reader_frees_it) {
+TEST_F(redisson_vectors, vector_13_last_reader_frees_the_lock) {
     shared_mutex lock{a, "job"};
     shared_mutex others{b, "job"};
-    listener told{server, rw_channel};
+    listener published{server, rw_channel};
     lock.lock_shared();
     lock.lock_shared();
     EXPECT_TRUE(others.acquire_shared({.ttl = 10s}).release());
     EXPECT_TRUE(about("job", 30s));
     lock.unlock_shared();
     EXPECT_EQ(field("mode"), "read");
-    EXPECT_EQ(told.heard(), "");
+    EXPECT_EQ(published.messages(), "");
     lock.unlock_shared();
     EXPECT_TRUE(server.keys().empty());
-    EXPECT_EQ(told.heard(), "0 ");
+    EXPECT_EQ(published.messages(), "0 ");
 }
 
 // Differs: nothing is published, and there is no latch.
-TEST_F(redisson_vectors, vector_14_unlocking_what_nobody_holds_changes_nothing) {
+TEST_F(redisson_vectors, vector_14_unlocking_a_free_lock_changes_nothing) {
     const misuse_expected here;
     shared_mutex lock{a, "job"};
     diary complaints{a};
-    listener told{server, rw_channel};
+    listener published{server, rw_channel};
     lock.unlock_shared();
     EXPECT_TRUE(complaints.has(event_kind::release_failed));
     lease run_out = lock.acquire_shared({.ttl = 50ms});
     ASSERT_TRUE(eventually(patience, [&] { return !exists(server, "job"); }));
     EXPECT_EQ(run_out.release(), release_outcome::already_lost);
     EXPECT_TRUE(server.keys().empty());
-    EXPECT_EQ(told.heard(), "");
+    EXPECT_EQ(published.messages(), "");
 }
 
 // Differs: Redisson adds the leases up.
-TEST_F(redisson_vectors, vector_15_a_nested_write_does_not_add_its_lease) {
+TEST_F(redisson_vectors, vector_15_nested_write_does_not_add_its_lease) {
     shared_mutex lock{a, "job"};
     shared_mutex others{b, "job"};
     lease outer = lock.acquire();
@@ -311,63 +311,63 @@ TEST_F(redisson_vectors, vector_15_a_nested_write_does_not_add_its_lease) {
     EXPECT_FALSE(others.try_acquire_shared());
 }
 
-// Differs: Redisson says nothing when a writer becomes a reader, and readers wait for the TTL.
-TEST_F(redisson_vectors, vector_16_a_writer_that_reads_becomes_a_reader_and_says_so) {
+// Differs: Redisson publishes nothing when a writer becomes a reader, and readers wait for the TTL.
+TEST_F(redisson_vectors, vector_16_writer_that_reads_becomes_a_reader_and_publishes_it) {
     shared_mutex lock{a, "job"};
-    listener told{server, rw_channel};
+    listener published{server, rw_channel};
     lease outer = lock.acquire();
     lease inner = lock.acquire(outer);
     lease reading = lock.acquire_shared(outer);
     EXPECT_TRUE(inner.release());
     EXPECT_EQ(field("mode"), "write");
-    EXPECT_EQ(told.heard(), "");
+    EXPECT_EQ(published.messages(), "");
     EXPECT_TRUE(outer.release());
     EXPECT_EQ(field("mode"), "read");
     EXPECT_EQ(field(reading.owner().str()), "1");
-    EXPECT_EQ(told.heard(), "1 0 ");
+    EXPECT_EQ(published.messages(), "1 0 ");
     EXPECT_TRUE(reading.valid());
 }
 
 // The same, but for the latch.
-TEST_F(redisson_vectors, vector_17_a_writer_that_read_and_stopped_is_the_writer_still) {
+TEST_F(redisson_vectors, vector_17_writer_that_stops_reading_is_still_the_writer) {
     shared_mutex lock{a, "job"};
-    listener told{server, rw_channel};
+    listener published{server, rw_channel};
     lease writing = lock.acquire();
     EXPECT_TRUE(lock.acquire_shared(writing).release());
     EXPECT_EQ(field("mode"), "write");
     EXPECT_EQ(field(writing.owner().str() + ":write"), "1");
     EXPECT_EQ(server.keys(), std::vector<std::string>{"job"});
-    EXPECT_EQ(told.heard(), "");
+    EXPECT_EQ(published.messages(), "");
     EXPECT_TRUE(writing.valid());
 }
 
 // The same.
-TEST_F(redisson_vectors, vector_18_a_reader_whose_mark_has_run_out_holds_nobody_up) {
-    someone_reads(30s, 0ms);
+TEST_F(redisson_vectors, vector_18_reader_with_an_expired_mark_blocks_no_client) {
+    add_foreign_reader(30s, 0ms);
     shared_mutex lock{a, "job"};
-    listener told{server, rw_channel};
+    listener published{server, rw_channel};
     EXPECT_TRUE(lock.acquire_shared().release());
     EXPECT_FALSE(exists(server, "job"));
-    EXPECT_EQ(told.heard(), "0 ");
+    EXPECT_EQ(published.messages(), "0 ");
 }
 
-// Differs: an eviction names the readers, and so it takes their marks too.
+// Differs: an eviction names the readers, and so it deletes their marks too.
 TEST_F(redisson_vectors, vector_19_readers_are_evicted_with_their_marks) {
     shared_mutex lock{a, "job"};
-    listener told{server, rw_channel};
+    listener published{server, rw_channel};
     const lease reading = lock.acquire_shared();
     EXPECT_TRUE(evict(b, "job"));
     EXPECT_FALSE(exists(server, "job"));
     EXPECT_FALSE(exists(server, mark_of(reading.owner().str())));
-    EXPECT_EQ(told.heard(), "0 ");
+    EXPECT_EQ(published.messages(), "0 ");
 }
 
 // 20 to 25, semaphores and the latch, are in redisson_counters_test.cpp.
 
 // --- RFencedLock, renewal, kinds, names ----------------------------------------------------------------
 
-// Differs: Redisson takes a token for each lock(); ours keep the fence of the outer, and take a few at once.
-TEST_F(redisson_vectors, vector_26_tokens_grow_and_are_never_forgotten) {
+// Differs: Redisson takes a fence for each lock(); ours keep the fence of the outer, and take a few at once.
+TEST_F(redisson_vectors, vector_26_fences_grow_and_their_counter_never_expires) {
     constexpr auto counter = "redisson_lock_token:{job}";
     fenced_mutex lock{a, "job"};
     fenced_mutex others{b, "job"};
@@ -383,7 +383,7 @@ TEST_F(redisson_vectors, vector_26_tokens_grow_and_are_never_forgotten) {
 }
 
 // The same.
-TEST_F(redisson_vectors, vector_27_renewal_lengthens_what_is_held_and_never_brings_back_what_is_lost) {
+TEST_F(redisson_vectors, vector_27_renewal_extends_held_locks_and_never_restores_lost_ones) {
     client brisk{settings(server.url(), 600ms * slower)};
     recursive_mutex kept{brisk, "kept"};
     recursive_mutex taken{brisk, "taken"};
@@ -401,8 +401,8 @@ TEST_F(redisson_vectors, vector_27_renewal_lengthens_what_is_held_and_never_brin
 }
 
 // Differs: in Redisson the renewal of a reader cuts the lease of all others to its own.
-TEST_F(redisson_vectors, vector_28_a_reader_renews_its_own_mark_and_shortens_nothing) {
-    someone_reads(600s, 600s);
+TEST_F(redisson_vectors, vector_28_reader_renews_its_own_mark_and_shortens_no_lease) {
+    add_foreign_reader(600s, 600s);
     client brisk{settings(server.url(), 600ms * slower)};
     shared_mutex lock{brisk, "job"};
     const lease reading = lock.acquire_shared();
@@ -414,7 +414,7 @@ TEST_F(redisson_vectors, vector_28_a_reader_renews_its_own_mark_and_shortens_not
     EXPECT_TRUE(about(mark_of(stranger), 600s));
 }
 
-// Differs: in Redisson both hold it then, or the server's WRONGTYPE comes out.
+// Differs: in Redisson both then hold it, or the caller gets the server's WRONGTYPE.
 TEST_F(redisson_vectors, vector_29_another_kind_of_lock_on_the_name_is_refused) {
     recursive_mutex lock{a, "job"};
     shared_mutex readers{b, "job"};
@@ -432,8 +432,8 @@ TEST_F(redisson_vectors, vector_29_another_kind_of_lock_on_the_name_is_refused) 
     EXPECT_EQ(code_of([&] { (void)readers.try_acquire(); }), errc::wrong_kind);
 }
 
-// The same names. What they mean in a cluster is for the cluster's own tests.
-TEST_F(redisson_vectors, vector_30_names_are_put_in_braces_unless_they_have_one) {
+// The same names. The cluster's own tests show what they mean in a cluster.
+TEST_F(redisson_vectors, vector_30_names_get_braces_unless_they_contain_an_opening_brace) {
     const std::vector<std::pair<std::string, std::string>> names{
         {"plain", "{plain}"},         {"a{b}", "a{b}"}, {"{tag}x", "{tag}x"},
         {R"({"a":1})", R"({"a":1})"}, {"a{", "a{"},     {"a}b", "{a}b}"}};

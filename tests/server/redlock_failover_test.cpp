@@ -1,5 +1,4 @@
-// A redlock one of whose members is a master behind Sentinel: a failover there must not make a second
-// majority.
+// A redlock with a member behind Sentinel: a failover there must not create a second majority.
 #include "server/scene.hpp"
 #include "support/sentinel_scene.hpp"
 
@@ -15,27 +14,27 @@ class redlock_behind_sentinel : public ::testing::Test {
                "ms,longest_lease=" + std::to_string(longest.count()) + "ms,restarts=" + restarts + "," +
                watched.url() + "," + other.url() + "," + third.url();
     }
-    // Long enough to count for who meets it for the first time; it shows whole seconds.
+    // Whether a client that meets the server for the first time counts it. The uptime is in whole seconds.
     static bool is_old(redis_server& s) {
         const auto info = s.command({"INFO", "server"}).text;
         const auto at = info.find("uptime_in_seconds:");
         return at != std::string::npos &&
                std::chrono::seconds{std::stoi(info.substr(at + 18))} - 1s > longest + longest / 100 + 2ms;
     }
-    // A has the lock on the watched master and on another server when the master dies with it. Whether B,
-    // which comes afterwards, has it on the promoted one and on the third at once, while A's lease is valid.
-    bool is_a_second_majority_got(const std::string& restarts) {
+    // Client A holds the lock on the watched master and on another server when that master dies. Whether
+    // client B then acquires it on the promoted replica and on the third server while A's lease is valid.
+    bool second_majority_is_granted(const std::string& restarts) {
         client a{settings(url("trusted"))};
         EXPECT_TRUE(mutex(a, "warm").try_acquire_for(patience));
         third.command({"SET", "job", "foreign", "PX", "60000"});
         watched.replicate();
         watched.cut_replicas();
-        // Not renewed: it would be told.
+        // Not renewed: a renewal would report the loss.
         const auto first = mutex(a, "job").acquire({.ttl = 60s});
         watched.master().stop();
         watched.await_failover();
         EXPECT_FALSE(exists(watched.master(), "job"))
-            << "the promoted one has heard of it: this shows nothing";
+            << "the promoted replica has the lock: this shows nothing";
         third.command({"DEL", "job"});
         for (auto* const s : {&other, &third, &watched.master()})
             EXPECT_TRUE(eventually(patience, [&] { return is_old(*s); }));
@@ -55,12 +54,12 @@ class redlock_behind_sentinel : public ::testing::Test {
     redis_server third;
 };
 
-TEST_F(redlock_behind_sentinel, a_promoted_member_is_not_counted_until_the_longest_lease_is_over) {
-    EXPECT_FALSE(is_a_second_majority_got("quarantined"));
+TEST_F(redlock_behind_sentinel, promoted_member_does_not_count_until_the_longest_lease_is_over) {
+    EXPECT_FALSE(second_majority_is_granted("quarantined"));
 }
 
-TEST_F(redlock_behind_sentinel, one_that_is_trusted_makes_a_second_majority) {
-    EXPECT_TRUE(is_a_second_majority_got("trusted")) << "or the test beside this one shows nothing";
+TEST_F(redlock_behind_sentinel, trusted_member_creates_a_second_majority) {
+    EXPECT_TRUE(second_majority_is_granted("trusted")) << "otherwise the test above shows nothing";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A lock on five independent servers of which some are dead, slow, cut off or started anew.
+// A lock on five independent servers of which some are dead, slow, cut off or restarted.
 #include "server/redlock_scene.hpp"
 
 #include <fstream>
@@ -6,7 +6,7 @@
 namespace holdfast::test {
 namespace {
 
-class a_redlock_in_trouble : public five_servers {
+class redlock_faults : public five_servers {
   protected:
     // As five_servers::url, over faulty networks.
     [[nodiscard]] std::string net_url(const std::string& options, const std::string& of_each = {}) const {
@@ -14,7 +14,7 @@ class a_redlock_in_trouble : public five_servers {
         for (std::size_t i = 0; i < n; ++i) all += (i > 0 ? "," : "") + nets[i].url() + of_each;
         return all;
     }
-    // All members are connected, and may vote.
+    // Waits until all members are connected and may vote.
     void ready(client& c) {
         mutex warm{c, "warm"};
         ASSERT_TRUE(eventually(patience, [&] {
@@ -32,7 +32,7 @@ class a_redlock_in_trouble : public five_servers {
 constexpr milliseconds node_timeout = 300ms * slower;
 const std::string strict = "restarts=trusted,node_timeout=" + std::to_string(node_timeout.count()) + "ms,";
 
-TEST_F(a_redlock_in_trouble, is_acquired_at_once_with_one_or_two_members_dead) {
+TEST_F(redlock_faults, lock_is_acquired_at_once_with_one_or_two_members_dead) {
     client c{settings(net_url(strict))};
     mutex m{c, "job"};
     ready(c);
@@ -46,7 +46,7 @@ TEST_F(a_redlock_in_trouble, is_acquired_at_once_with_one_or_two_members_dead) {
     }
 }
 
-TEST_F(a_redlock_in_trouble, is_acquired_at_once_with_two_members_that_do_not_answer) {
+TEST_F(redlock_faults, lock_is_acquired_at_once_with_two_members_silent) {
     client c{settings(net_url(strict))};
     mutex m{c, "job"};
     ready(c);
@@ -62,14 +62,14 @@ TEST_F(a_redlock_in_trouble, is_acquired_at_once_with_two_members_that_do_not_an
     EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == 0; }));
 }
 
-TEST_F(a_redlock_in_trouble, is_found_by_a_client_that_never_saw_two_of_them) {
+TEST_F(redlock_faults, new_client_acquires_although_it_never_reached_two_members) {
     servers[0].stop();
     nets[4].stall();
     client c{settings(net_url(strict))};
     EXPECT_TRUE(mutex(c, "job").acquire().release());
 }
 
-TEST_F(a_redlock_in_trouble, with_three_members_dead_is_unavailable_soon_and_leaves_nothing) {
+TEST_F(redlock_faults, try_soon_fails_with_three_members_dead_and_leaves_nothing) {
     client c{settings(net_url(strict))};
     mutex m{c, "job"};
     ready(c);
@@ -92,7 +92,7 @@ TEST_F(a_redlock_in_trouble, with_three_members_dead_is_unavailable_soon_and_lea
         EXPECT_TRUE(eventually(patience, [&] { return servers[i].command({"EXISTS", "job"}).number == 0; }));
 }
 
-TEST_F(a_redlock_in_trouble, wait_goes_on_until_a_majority_answers_again) {
+TEST_F(redlock_faults, waiter_waits_until_a_majority_answers_again) {
     client c{settings(net_url(strict))};
     mutex m{c, "job"};
     ready(c);
@@ -103,9 +103,9 @@ TEST_F(a_redlock_in_trouble, wait_goes_on_until_a_majority_answers_again) {
     EXPECT_TRUE(waiter.get().valid());
 }
 
-// The commands were on their way when they were given up, and are carried out much later.
-TEST_F(a_redlock_in_trouble, undoes_what_members_that_did_not_answer_have_carried_out) {
-    // No connection is given up for silence: that would tell, too late, that there is something to undo.
+// The members carry out the commands; their replies come long after the client has given up.
+TEST_F(redlock_faults, client_undoes_grants_of_members_that_did_not_answer) {
+    // No connection is closed for silence: that would reveal, too late, that there is something to undo.
     client c{settings(net_url("restarts=trusted,node_timeout=100ms,", "?command_timeout=1m"))};
     mutex m{c, "job"};
     ready(c);
@@ -113,14 +113,14 @@ TEST_F(a_redlock_in_trouble, undoes_what_members_that_did_not_answer_have_carrie
     const auto code = code_of([&] { (void)m.acquire(); });
     EXPECT_EQ(code, errc::unavailable) << code.message();
     EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == 0; }))
-        << "without a word of those three";
+        << "without a reply of those three";
     for (const auto i : {0U, 1U, 2U}) nets[i].release_replies();
     EXPECT_TRUE(m.try_acquire_for(patience));
 }
 
-// What a destroyed client leaves behind with a member that answers late. The delete is a script that this
-// member does not know, and says so behind the answer that is late: who does not wait never sends it whole.
-class that_is_answered_late : public a_redlock_in_trouble {
+// What a destroyed client leaves behind on a member that answers late. The delete is a script that this
+// member does not know. It says so after its late answer: a client that does not wait never sends it whole.
+class redlock_with_a_late_member : public redlock_faults {
   protected:
     void begin_with(milliseconds close_timeout) {
         auto how = settings(net_url(strict));
@@ -130,10 +130,10 @@ class that_is_answered_late : public a_redlock_in_trouble {
         servers[late].command({"SCRIPT", "FLUSH"});
         nets[late].hold_reply_of(named("SET"));
     }
-    void is_destroyed_before_the_late_one_answers() {
+    void destroy_before_the_late_member_answers() {
         ASSERT_TRUE(eventually(patience, [&] { return nets[late].count().replies_held == 1; }));
         auto gone = in_background([&] { user.reset(); });
-        (void)test::ready(gone, 300ms);  // by now who does not wait is through
+        (void)test::ready(gone, 300ms);  // a client that does not wait is done by now
         nets[late].release_replies();
         gone.get();
     }
@@ -142,27 +142,27 @@ class that_is_answered_late : public a_redlock_in_trouble {
     std::unique_ptr<client> user;
 };
 
-TEST_F(that_is_answered_late, is_deleted_there_too_after_a_release) {
+TEST_F(redlock_with_a_late_member, released_lock_is_deleted_there_too) {
     begin_with(1min);  // the longest there is
     {
         auto held = mutex(*user, "job").acquire();
         EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == n; }));
         EXPECT_EQ(held.release(), release_outcome::released);
     }
-    is_destroyed_before_the_late_one_answers();
+    destroy_before_the_late_member_answers();
     EXPECT_EQ(members_with("job"), 0U);
 }
 
-TEST_F(that_is_answered_late, is_deleted_there_too_if_it_was_not_granted) {
+TEST_F(redlock_with_a_late_member, refused_lock_is_deleted_there_too) {
     begin_with(1min);  // the longest there is
     block({0, 1, 2}, "job");
     EXPECT_FALSE(mutex(*user, "job").try_acquire());
-    is_destroyed_before_the_late_one_answers();
+    destroy_before_the_late_member_answers();
     EXPECT_EQ(members_with("job"), 3U);
 }
 
-// As who keeps silent for good.
-TEST_F(that_is_answered_late, does_not_keep_its_client_for_ever) {
+// This stands for a member that never answers.
+TEST_F(redlock_with_a_late_member, does_not_block_the_client_destructor_for_ever) {
     begin_with(100ms);
     {
         auto held = mutex(*user, "job").acquire();
@@ -173,7 +173,7 @@ TEST_F(that_is_answered_late, does_not_keep_its_client_for_ever) {
     EXPECT_LT(since.took(), 100ms + slack);
 }
 
-TEST_F(a_redlock_in_trouble, whose_majority_answers_when_the_lease_is_over_is_not_granted) {
+TEST_F(redlock_faults, lock_is_not_granted_if_the_majority_answers_after_the_lease) {
     client c{settings(net_url("restarts=trusted,node_timeout=10s,"))};
     mutex m{c, "job"};
     ready(c);
@@ -181,7 +181,7 @@ TEST_F(a_redlock_in_trouble, whose_majority_answers_when_the_lease_is_over_is_no
     std::error_code ec;
     auto late = in_background([&] { return m.try_acquire(ec, {.ttl = 150ms}).valid(); });
     ASSERT_TRUE(eventually(patience, [&] { return nets[2].count().replies_held == 1; }));
-    // Another client has it meanwhile.
+    // The lease expires meanwhile.
     client d{settings(net_url(relaxed))};
     ASSERT_TRUE(eventually(patience, [&] { return members_with("job") == 0; }));
     for (const auto i : {0U, 1U, 2U}) nets[i].release_replies();
@@ -189,7 +189,7 @@ TEST_F(a_redlock_in_trouble, whose_majority_answers_when_the_lease_is_over_is_no
     EXPECT_EQ(ec, errc::lease_too_short) << ec.message();
 }
 
-TEST_F(a_redlock_in_trouble, is_asked_again_by_a_waiter_when_its_majority_answers_too_late) {
+TEST_F(redlock_faults, waiter_asks_again_if_the_majority_answers_too_late) {
     client c{settings(net_url("restarts=trusted,node_timeout=10s,"))};
     mutex m{c, "job"};
     ready(c);
@@ -201,7 +201,7 @@ TEST_F(a_redlock_in_trouble, is_asked_again_by_a_waiter_when_its_majority_answer
     EXPECT_TRUE(waiter.get());
 }
 
-TEST_F(a_redlock_in_trouble, is_renewed_with_two_members_dead_and_lost_with_three) {
+TEST_F(redlock_faults, lease_is_renewed_with_two_members_dead_and_lost_with_three) {
     const auto tolerant_lease = 4s * slower;
     client c{settings(net_url(strict), tolerant_lease)};
     mutex m{c, "job"};
@@ -213,14 +213,14 @@ TEST_F(a_redlock_in_trouble, is_renewed_with_two_members_dead_and_lost_with_thre
     EXPECT_TRUE(eventually(patience, [&] { return c.stats().renewals >= renewals + 3; }));
     EXPECT_TRUE(held.valid());
     EXPECT_EQ(held.state(), lease_state::held);
-    std::atomic<bool> told{false};
-    const std::stop_callback tell(held.lost(), [&] { told = true; });
+    std::atomic<bool> notified{false};
+    const std::stop_callback on_lost(held.lost(), [&] { notified = true; });
     servers[2].stop();
-    EXPECT_TRUE(eventually(patience, [&] { return told.load(); }));
+    EXPECT_TRUE(eventually(patience, [&] { return notified.load(); }));
     EXPECT_FALSE(held.valid());
 }
 
-TEST_F(a_redlock_in_trouble, outlives_a_member_that_comes_and_goes) {
+TEST_F(redlock_faults, lease_survives_members_that_come_and_go) {
     client c{settings(net_url(strict), 4s * slower)};
     mutex m{c, "job"};
     ready(c);
@@ -234,13 +234,13 @@ TEST_F(a_redlock_in_trouble, outlives_a_member_that_comes_and_goes) {
     EXPECT_EQ(held.release(), release_outcome::released);
 }
 
-// The schedule of the lab's rung 8a: a member that has forgotten its lock would make a second majority.
-class restarted : public a_redlock_in_trouble {
+// The schedule of the lab's rung 8a: a member that has lost its lock would create a second majority.
+class redlock_restart : public redlock_faults {
   protected:
     static constexpr milliseconds longest = 2s * slower;
 
-    // What the second client gets while the first still holds the lock by its clock.
-    bool a_second_majority_is_got(const std::string& restarts) {
+    // Whether the second client acquires the lock while the first still holds it by its own clock.
+    bool second_majority_is_granted(const std::string& restarts) {
         const auto all = net_url("restarts=" + restarts +
                                  ",node_timeout=1s,longest_lease=" + std::to_string(longest.count()) + "ms,");
         client a{settings(all, longest)};
@@ -269,15 +269,15 @@ class restarted : public a_redlock_in_trouble {
     }
 };
 
-TEST_F(restarted, member_without_its_data_is_not_counted_until_the_longest_lease_is_over) {
-    EXPECT_FALSE(a_second_majority_is_got("quarantined"));
+TEST_F(redlock_restart, member_without_data_does_not_count_until_the_longest_lease_is_over) {
+    EXPECT_FALSE(second_majority_is_granted("quarantined"));
 }
 
-TEST_F(restarted, member_that_is_trusted_makes_a_second_majority) {
-    EXPECT_TRUE(a_second_majority_is_got("trusted")) << "or the test beside this one shows nothing";
+TEST_F(redlock_restart, trusted_member_creates_a_second_majority) {
+    EXPECT_TRUE(second_majority_is_granted("trusted")) << "otherwise the test above shows nothing";
 }
 
-TEST_F(restarted, members_that_are_met_for_the_first_time_say_for_how_long_they_do_not_count) {
+TEST_F(redlock_restart, error_says_when_newly_met_members_count_again) {
     client c{settings(net_url("node_timeout=50ms,"))};
     try {
         (void)mutex(c, "job").try_acquire();
@@ -289,8 +289,8 @@ TEST_F(restarted, members_that_are_met_for_the_first_time_say_for_how_long_they_
     EXPECT_EQ(members_with("job"), 0U);
 }
 
-// Members 3 and 4 have been started anew, and the others are old enough to vote.
-class with_two_in_quarantine : public a_redlock_in_trouble {
+// Members 3 and 4 were restarted, and the others are old enough to vote.
+class redlock_with_two_quarantined : public redlock_faults {
   protected:
     void SetUp() override {
         ASSERT_TRUE(eventually(longest + patience, [&] {
@@ -302,7 +302,7 @@ class with_two_in_quarantine : public a_redlock_in_trouble {
         }));
         for (const auto i : {3U, 4U}) servers[i].restart(redis_server::data::lose);
     }
-    [[nodiscard]] std::string old_enough() const {
+    [[nodiscard]] std::string quarantining_url() const {
         return url("node_timeout=" + std::to_string(node_timeout.count()) +
                    "ms,longest_lease=" + std::to_string(longest.count()) + "ms,");
     }
@@ -315,8 +315,8 @@ class with_two_in_quarantine : public a_redlock_in_trouble {
     static constexpr milliseconds longest = 4s * slower;
 };
 
-TEST_F(with_two_in_quarantine, it_is_weak_and_down_with_the_next) {
-    client c{settings(old_enough(), longest)};
+TEST_F(redlock_with_two_quarantined, quorum_is_weak_and_lost_with_one_more_member) {
+    client c{settings(quarantining_url(), longest)};
     const diary events{c};
     ASSERT_TRUE(events.has(event_kind::quorum_weak));
     const auto weak = events.last(event_kind::quorum_weak).detail;
@@ -335,8 +335,8 @@ TEST_F(with_two_in_quarantine, it_is_weak_and_down_with_the_next) {
     EXPECT_TRUE(mutex(c, "job").try_acquire());
 }
 
-TEST_F(with_two_in_quarantine, one_that_hangs_is_not_alone_to_blame_and_who_may_wait_waits) {
-    client c{settings(old_enough(), longest)};
+TEST_F(redlock_with_two_quarantined, error_names_hanging_and_quarantined_members_and_a_waiter_waits) {
+    client c{settings(quarantining_url(), longest)};
     ASSERT_TRUE(mutex(c, "warm").try_acquire_for(patience).release());
     servers[0].pause();
     const stopwatch watch;
@@ -351,8 +351,8 @@ TEST_F(with_two_in_quarantine, one_that_hangs_is_not_alone_to_blame_and_who_may_
         EXPECT_NE(why.find("was started so lately"), std::string::npos) << why;
         EXPECT_NE(why.find("no answer from "), std::string::npos) << why;
     }
-    EXPECT_LT(watch.took(), longest / 2) << "or it shows nothing";
-    EXPECT_TRUE(mutex(c, "job").try_acquire_for(longest + patience)) << "it has ended meanwhile";
+    EXPECT_LT(watch.took(), longest / 2) << "otherwise this shows nothing";
+    EXPECT_TRUE(mutex(c, "job").try_acquire_for(longest + patience)) << "the quarantine has ended";
     servers[0].resume();
 }
 
@@ -360,7 +360,7 @@ TEST_F(with_two_in_quarantine, one_that_hangs_is_not_alone_to_blame_and_who_may_
 
 // The lab's rung 8b. A member whose clock is set ahead forgets its lock early, and no client can see it:
 // there are two holders, and the resource tells them apart by their fences.
-TEST(a_redlock_with_a_wrong_clock, has_two_holders_whose_fences_grow) {
+TEST(redlock_with_a_wrong_clock, has_two_holders_with_growing_fences) {
     const temp_dir folder;
     const auto offset = folder.path() / "ahead";
     const auto set_ahead = [&](std::int64_t us) {
@@ -383,12 +383,12 @@ TEST(a_redlock_with_a_wrong_clock, has_two_holders_whose_fences_grow) {
     ASSERT_TRUE(eventually(patience, [&] { return wrong.command({"EXISTS", "job"}).number == 0; }));
     lease second;
     ASSERT_TRUE(eventually(patience, [&] {
-        // Again, since three of five were enough for A: what it sent to these two may have come late.
+        // Repeated, since three of five were enough for A: its requests to these two may have come late.
         for (const auto i : {2U, 3U}) right[i].command({"DEL", "job"});
         second = of_b.try_acquire();
         return second.valid();
     }));
-    EXPECT_TRUE(first.valid()) << "nobody told it";
+    EXPECT_TRUE(first.valid()) << "nothing notifies the first holder";
     EXPECT_GT(to_number(second.fence()), to_number(first.fence()));
 }
 

@@ -1,4 +1,4 @@
-// What is said of members that cannot be used.
+// Errors about members that cannot be used.
 #include "server/redlock_scene.hpp"
 
 #include <sstream>
@@ -12,7 +12,7 @@ std::size_t times(const std::string& what, const std::string& in) {
     return n;
 }
 
-TEST(a_redlock_member, with_another_password_is_named_once) {
+TEST(redlock_member, with_another_password_is_named_once_in_the_error) {
     redis_server::options locked;
     locked.password = "right";
     std::array<redis_server, 3> servers{redis_server{locked}, redis_server{locked}, redis_server{locked}};
@@ -28,14 +28,14 @@ TEST(a_redlock_member, with_another_password_is_named_once) {
     EXPECT_EQ(times("wrong@", why), 0U) << why;
 }
 
-class members_that_are_no_masters : public five_servers {
+class unusable_members : public five_servers {
   protected:
     [[nodiscard]] static std::string refusal_of(client& c) {
         return text_of([&] { (void)mutex(c, "job").try_acquire(); });
     }
 };
 
-TEST_F(members_that_are_no_masters, but_sentinels_are_told_how_they_are_named) {
+TEST_F(unusable_members, error_about_sentinels_says_how_to_name_them) {
     redis_server::options watch;
     watch.sentinel = true;
     watch.config = {"sentinel monitor m 127.0.0.1 " + std::to_string(servers[0].port()) + " 1"};
@@ -46,10 +46,10 @@ TEST_F(members_that_are_no_masters, but_sentinels_are_told_how_they_are_named) {
     EXPECT_NE(why.find("is a Sentinel, which keeps no locks; write redis+sentinel://"), std::string::npos)
         << why;
     EXPECT_EQ(code_of([&] { (void)mutex(c, "job").try_acquire(); }), errc::invalid_argument);
-    EXPECT_EQ(servers[0].keys(), std::vector<std::string>{}) << "nothing is written for so few";
+    EXPECT_EQ(servers[0].keys(), std::vector<std::string>{}) << "nothing is written without a majority";
 }
 
-TEST_F(members_that_are_no_masters, but_replicas_are_told_and_vote_when_they_are_promoted) {
+TEST_F(unusable_members, error_names_replicas_and_they_vote_once_promoted) {
     const auto master = std::to_string(servers[4].port());
     for (const auto i : {1U, 2U}) servers[i].command({"REPLICAOF", "127.0.0.1", master});
     client c{settings(url(relaxed, 3))};
@@ -63,8 +63,8 @@ TEST_F(members_that_are_no_masters, but_replicas_are_told_and_vote_when_they_are
     }));
 }
 
-TEST_F(members_that_are_no_masters, but_hang_are_named) {
-    // Their connections are kept for longer than this test can take: a member without one is named otherwise.
+TEST_F(unusable_members, error_names_members_that_hang) {
+    // The connections outlast this test: the error describes a member without one differently.
     std::string members;
     for (const auto& s : servers) members += (members.empty() ? "" : ",") + s.url() + "?command_timeout=1m";
     client c{
@@ -80,11 +80,11 @@ TEST_F(members_that_are_no_masters, but_hang_are_named) {
         EXPECT_EQ(times(std::to_string(servers[i].port()), why), i >= 1 && i <= 3 ? 1U : 0U) << why;
 }
 
-// --- and a user who has rights on some of them only ------------------------------------------------------
+// --- a user who has rights on some members only -----------------------------------------------------------
 
-class a_user_of_a_redlock : public five_servers {
+class redlock_user : public five_servers {
   protected:
-    void let(std::initializer_list<std::size_t> where, const std::string& rules) {
+    void set_rules(std::initializer_list<std::size_t> where, const std::string& rules) {
         for (const auto i : where) {
             std::vector<std::string> words{"ACL", "SETUSER", "guest", "reset", "on", ">word"};
             std::istringstream in{rules};
@@ -98,7 +98,7 @@ class a_user_of_a_redlock : public five_servers {
         all.pop_back();
         return all;
     }
-    // What is said by a client that has met all of its members.
+    // The error of a client that has reached all of its members.
     [[nodiscard]] std::string refusal(bool fenced = false, const std::string& options = relaxed) {
         client c{settings(url_of_guest(options))};
         mutex m{c, "job", {.fenced = fenced}};
@@ -106,14 +106,14 @@ class a_user_of_a_redlock : public five_servers {
             (void)m.try_acquire();
         } catch (const error& e) {
             EXPECT_EQ(e.code(), errc::no_permission) << e.what();
-            EXPECT_EQ(e.server_text(), "") << "of several servers";
+            EXPECT_EQ(e.server_text(), "") << "several servers have no one text";
             return e.what();
         }
         return "acquired";
     }
 };
 
-TEST_F(a_user_of_a_redlock, without_rights_on_most_members_is_told_which_are_missing) {
+TEST_F(redlock_user, learns_which_rights_most_members_lack) {
     struct lack {
         const char* rules;
         const char* says;
@@ -126,23 +126,23 @@ TEST_F(a_user_of_a_redlock, without_rights_on_most_members_is_told_which_are_mis
              lack{"~* &* +@all -info", "allow the user INFO"},
              lack{"~* &* +@all -eval -evalsha", "missing is the right to run eval", true},
          }) {
-        let({0, 1}, "~* &* +@all");
-        let({2, 3, 4}, rules);
+        set_rules({0, 1}, "~* &* +@all");
+        set_rules({2, 3, 4}, rules);
         const auto why = refusal(fenced);
         EXPECT_NE(why.find(says), std::string::npos) << rules << "\n" << why;
         for (const auto i : {2U, 3U, 4U})
             EXPECT_NE(why.find(std::to_string(servers[i].port())), std::string::npos) << why;
-        EXPECT_EQ(why.find("no answer"), std::string::npos) << "nobody was waited for: " << why;
+        EXPECT_EQ(why.find("no answer"), std::string::npos) << "no member was waited for: " << why;
     }
 }
 
-TEST_F(a_user_of_a_redlock, is_told_of_the_rights_though_others_hang) {
-    let({0, 1, 2, 3, 4}, "~* &* +@all");
+TEST_F(redlock_user, learns_of_missing_rights_although_a_member_hangs) {
+    set_rules({0, 1, 2, 3, 4}, "~* &* +@all");
     const auto quick = "restarts=trusted,node_timeout=" + std::to_string(200 * slower) + "ms,";
     client c{settings(url_of_guest(quick))};
     mutex m{c, "job"};
     ASSERT_TRUE(m.try_acquire_for(patience).release());
-    let({0, 1}, "~holdfast:* &* +@all");
+    set_rules({0, 1}, "~holdfast:* &* +@all");
     servers[4].pause();
     const auto why = text_of([&] { (void)m.try_acquire(); });
     EXPECT_EQ(code_of([&] { (void)m.try_acquire(); }), errc::no_permission);

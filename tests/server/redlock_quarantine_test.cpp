@@ -1,5 +1,5 @@
-// Members that may have forgotten locks: who waits for them, for how long, and what is known of them by those
-// who come later.
+// Members that may have lost locks: which clients wait for them, how long, and what later clients know of
+// them.
 #include "server/cli_scene.hpp"
 #include "server/redlock_scene.hpp"
 
@@ -8,13 +8,13 @@
 namespace holdfast::test {
 namespace {
 
-class a_redlock_in_quarantine : public five_servers {
+class redlock_quarantine : public five_servers {
   protected:
     [[nodiscard]] config strict() const { return settings(strict_url(), longest); }
     [[nodiscard]] std::string strict_url() const {
         return url("node_timeout=1s,longest_lease=" + std::to_string(longest.count()) + "ms,");
     }
-    // As Sentinel would, of servers that were replicas of others.
+    // Promotes servers that were replicas of others, as Sentinel would.
     void promote_all() {
         for (std::size_t i = 0; i < n; ++i) {
             servers[i].command({"REPLICAOF", "127.0.0.1", std::to_string(servers[(i + 1) % n].port())});
@@ -36,9 +36,9 @@ class a_redlock_in_quarantine : public five_servers {
 };
 
 // Each of these clients stands for a process that lives for less than the quarantine.
-TEST_F(a_redlock_in_quarantine, of_promoted_members_ends_once_for_all_and_begins_with_each_promotion) {
+TEST_F(redlock_quarantine, ends_once_for_all_clients_and_begins_with_each_promotion) {
     promote_all();
-    // What came from a former master is of no value.
+    // A note that came from a former master has no value.
     const std::string foreign(40, 'f');
     for (auto& s : servers) s.command({"SET", note, "promoted " + foreign + ":" + foreign + " 1"});
     stopwatch first;
@@ -51,7 +51,7 @@ TEST_F(a_redlock_in_quarantine, of_promoted_members_ends_once_for_all_and_begins
         EXPECT_TRUE(mutex(c, "job").acquire().release());
         EXPECT_GE(first.took(), longest);
     }
-    // A member that was too slow to be asked is left as it was; a majority was not.
+    // A member that was too slow keeps its old note; a majority does not.
     const auto is_its_own = [this](redis_server& s) {
         const auto known = s.command({"GET", note}).text;
         return s.command({"INFO", "server"})
@@ -62,9 +62,9 @@ TEST_F(a_redlock_in_quarantine, of_promoted_members_ends_once_for_all_and_begins
     {
         client c{strict()};
         EXPECT_TRUE(mutex(c, "job").acquire().release());
-        // Seconds are whole ones: one may be waited for.
+        // The times are whole seconds: the client may wait for one.
         EXPECT_LT(second.took(), longest * 3 / 4 + taken_by_the_machine());
-        for (const auto& l : list(c, "*")) EXPECT_NE(l.name, lock_name{note}) << "it is no lock";
+        for (const auto& l : list(c, "*")) EXPECT_NE(l.name, lock_name{note}) << "the note is no lock";
         EXPECT_EQ(code_of([&] { (void)mutex(c, note).try_acquire(); }), errc::invalid_argument);
     }
     promote_all();
@@ -72,7 +72,7 @@ TEST_F(a_redlock_in_quarantine, of_promoted_members_ends_once_for_all_and_begins
     EXPECT_NE(refusal_of(c).find("was promoted so lately"), std::string::npos);
 }
 
-TEST_F(a_redlock_in_quarantine, is_waited_out_by_the_command_unless_it_may_not_wait) {
+TEST_F(redlock_quarantine, is_waited_out_by_the_command_line_unless_it_may_not_wait) {
     const temp_dir folder;
     const auto file = folder.path() / "holdfast.conf";
     std::ofstream{file} << "lease = " << longest.count() << "ms\n";
@@ -90,7 +90,7 @@ TEST_F(a_redlock_in_quarantine, is_waited_out_by_the_command_unless_it_may_not_w
     EXPECT_EQ(waited.code, 0) << waited.errors;
     EXPECT_NE(waited.errors.find("holdfast: waiting: the lock \"job\""), std::string::npos) << waited.errors;
     for (auto& s : servers)
-        EXPECT_EQ(s.keys(), std::vector<std::string>{"holdfast:redlock"}) << "a start needs no mark";
+        EXPECT_EQ(s.keys(), std::vector<std::string>{"holdfast:redlock"}) << "a start needs no note";
 }
 
 }  // namespace

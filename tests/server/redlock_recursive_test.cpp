@@ -1,10 +1,10 @@
-// A recursive mutex on five independent servers: on each of them Redisson's RLock.
+// A recursive mutex on five independent servers: Redisson's RLock on each of them.
 #include "server/redlock_scene.hpp"
 
 namespace holdfast::test {
 namespace {
 
-class a_recursive_redlock : public five_servers {
+class recursive_redlock : public five_servers {
   protected:
     // Over a faulty network to the first member.
     [[nodiscard]] std::string net_url(const std::string& options) const {
@@ -15,7 +15,7 @@ class a_recursive_redlock : public five_servers {
     [[nodiscard]] std::string holder_on(std::size_t i, const std::string& name) {
         return recursive::holder(servers[i], name);
     }
-    // So many members know that `owner` holds it so often.
+    // Whether `members` members record `holds` holds of `owner`.
     [[nodiscard]] bool counted(std::size_t members, const std::string& name, const std::string& owner,
                                const std::string& holds) {
         return eventually(patience, [&] {
@@ -24,7 +24,7 @@ class a_recursive_redlock : public five_servers {
                    })) == members;
         });
     }
-    // As a Java client would hold it on these.
+    // Holds the lock on these members as a Java client would.
     void block(std::initializer_list<std::size_t> which, const std::string& name) {
         for (const auto i : which) {
             servers[i].command(recursive::foreign_hold(name));
@@ -35,13 +35,13 @@ class a_recursive_redlock : public five_servers {
     fault_proxy net{servers[0]};
 };
 
-TEST_F(a_recursive_redlock, has_one_owner_on_all_and_is_counted_by_its_client) {
+TEST_F(recursive_redlock, has_one_owner_and_one_hold_count_on_all_members) {
     client c{with()};
     recursive_mutex m{c, "job"};
     m.lock();
     ASSERT_TRUE(eventually(patience, [&] { return members_with("job") == n; }));
     const auto owner = holder_on(0, "job");
-    EXPECT_EQ(owner.substr(36, 1), ":") << "the owners are those of Redisson: " << owner;
+    EXPECT_EQ(owner.substr(36, 1), ":") << "owners look like Redisson's: " << owner;
     EXPECT_TRUE(counted(n, "job", owner, "1"));
     m.lock();
     EXPECT_TRUE(m.try_lock());
@@ -63,7 +63,7 @@ TEST_F(a_recursive_redlock, has_one_owner_on_all_and_is_counted_by_its_client) {
     EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == 0; }));
 }
 
-TEST_F(a_recursive_redlock, keeps_others_out_and_is_kept_out_by_a_majority_of_another) {
+TEST_F(recursive_redlock, excludes_other_clients_and_yields_to_the_majority_of_another) {
     client c{with()};
     client d{with()};
     recursive_mutex mine{c, "job"};
@@ -72,7 +72,7 @@ TEST_F(a_recursive_redlock, keeps_others_out_and_is_kept_out_by_a_majority_of_an
     mine.lock();
     ASSERT_TRUE(eventually(patience, [&] { return members_with("job") == n; }));
     const auto owner = holder_on(0, "job");
-    // What they try is undone, and takes away nothing of ours.
+    // Their attempts are undone and remove none of our holds.
     EXPECT_FALSE(theirs.try_acquire());
     EXPECT_FALSE(theirs.try_acquire_for(100ms));
     EXPECT_TRUE(counted(n, "job", owner, "2"));
@@ -84,19 +84,18 @@ TEST_F(a_recursive_redlock, keeps_others_out_and_is_kept_out_by_a_majority_of_an
     EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == 0; }));
 
     block({0, 1}, "job");
-    EXPECT_TRUE(mine.try_acquire()) << "a minority keeps nobody out";
+    EXPECT_TRUE(mine.try_acquire()) << "a minority excludes no client";
     block({2}, "job");
     EXPECT_FALSE(mine.try_acquire());
     EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == 3; })) << "the other two are undone";
 }
 
-// What was left of an attempt that was given up is undone while the same thread holds the lock by another
-// one, several times over.
-TEST_F(a_recursive_redlock, an_undone_attempt_takes_no_hold_of_a_later_one) {
+// The client undoes an attempt that it gave up, while the same thread holds the lock several times over.
+TEST_F(recursive_redlock, keeps_its_holds_when_an_earlier_attempt_is_undone) {
     client c{settings(
         net_url("restarts=trusted,node_timeout=" + std::to_string((200ms * slower).count()) + "ms,"))};
     recursive_mutex m{c, "job"};
-    // All members are connected, may vote, and know the scripts: who does not is asked twice.
+    // All members are connected, may vote, and know the scripts: a member that does not is asked twice.
     ASSERT_TRUE(eventually(patience, [&] {
         const lease warm = m.try_acquire();
         if (!warm || !eventually(500ms, [&] { return members_with("job") == n; })) return false;
@@ -105,11 +104,11 @@ TEST_F(a_recursive_redlock, an_undone_attempt_takes_no_hold_of_a_later_one) {
     }));
     ASSERT_TRUE(eventually(patience, [&] { return members_with("job") == 0; }));
 
-    // The last three: so all have been asked when it is refused. A member that is asked after that is busy
-    // for a moment when the next attempt comes.
+    // The last three, so that all have been asked when the lock is refused. A member that is asked after that
+    // is busy for a moment when the next attempt comes.
     net.hold_reply_of(recursive::look());
     block({2, 3, 4}, "job");
-    EXPECT_FALSE(m.try_lock()) << "the first member has it, and its answer does not come";
+    EXPECT_FALSE(m.try_lock()) << "the first member has it, and its reply is held back";
     unblock({2, 3, 4}, "job");
     m.lock();
     m.lock();
@@ -118,7 +117,7 @@ TEST_F(a_recursive_redlock, an_undone_attempt_takes_no_hold_of_a_later_one) {
     EXPECT_TRUE(counted(n, "job", owner, "3"));
     const auto undone = net.count_of(recursive::leave());
     net.release_replies();
-    // The first member's late word is heard, and what it granted then is given back once more.
+    // The client receives the first member's late reply and undoes that grant once more.
     EXPECT_TRUE(eventually(patience, [&] { return net.count_of(recursive::leave()) >= undone + 2; }));
     EXPECT_TRUE(m.valid());
     for (auto& s : servers) EXPECT_EQ(s.command({"HGET", "job", owner}).text, "3");
@@ -129,7 +128,7 @@ TEST_F(a_recursive_redlock, an_undone_attempt_takes_no_hold_of_a_later_one) {
     EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == 0; }));
 }
 
-TEST_F(a_recursive_redlock, is_renewed_in_all_its_holds_and_lost_with_its_majority) {
+TEST_F(recursive_redlock, is_renewed_with_all_its_holds_and_lost_with_its_majority) {
     client c{with(relaxed, 1s * slower)};
     recursive_mutex m{c, "job"};
     lease outer = m.acquire();
@@ -141,14 +140,14 @@ TEST_F(a_recursive_redlock, is_renewed_in_all_its_holds_and_lost_with_its_majori
     const auto later = c.stats().renewals;
     EXPECT_TRUE(eventually(patience, [&] { return c.stats().renewals >= later + 2; }));
     EXPECT_TRUE(inner.valid());
-    EXPECT_EQ(members_with("job"), n - 2) << "a renewal takes nothing";
+    EXPECT_EQ(members_with("job"), n - 2) << "a renewal acquires nothing";
     servers[2].command({"DEL", "job"});
     EXPECT_TRUE(eventually(patience, [&] { return inner.lost().stop_requested(); }));
     EXPECT_FALSE(outer.valid());
     EXPECT_EQ(inner.release(), release_outcome::already_lost);
 }
 
-TEST_F(a_recursive_redlock, is_inspected_listed_and_evicted_on_all_members) {
+TEST_F(recursive_redlock, is_inspected_listed_and_evicted_on_all_members) {
     client c{with()};
     recursive_mutex m{c, "job"};
     lease held = m.acquire();
@@ -167,7 +166,7 @@ TEST_F(a_recursive_redlock, is_inspected_listed_and_evicted_on_all_members) {
 }
 
 // Redisson's RedLock has a client for each member, and so an owner for each.
-TEST_F(a_recursive_redlock, with_an_owner_each_on_its_members_is_not_said_to_have_no_majority) {
+TEST_F(recursive_redlock, with_one_owner_per_member_is_not_reported_without_a_majority) {
     client c{with()};
     for (std::size_t i = 0; i < 3; ++i) {
         servers[i].command(
@@ -179,7 +178,7 @@ TEST_F(a_recursive_redlock, with_an_owner_each_on_its_members_is_not_said_to_hav
     EXPECT_EQ(inspect(c, "job").layout, "recursive_mutex without a majority");
 }
 
-TEST_F(a_recursive_redlock, is_no_mutex_and_says_so) {
+TEST_F(recursive_redlock, and_mutex_refuse_each_other_as_the_wrong_kind) {
     client c{with()};
     {
         lease held = mutex{c, "job"}.acquire();
@@ -192,12 +191,12 @@ TEST_F(a_recursive_redlock, is_no_mutex_and_says_so) {
     EXPECT_TRUE(held.valid());
 }
 
-// As Java's waiters listen: each member tells them.
-TEST_F(a_recursive_redlock, its_release_is_told_on_every_member) {
+// Java's waiters listen on the members, so each member publishes.
+TEST_F(recursive_redlock, publishes_its_release_on_every_member) {
     client c{with()};
-    auto deaf_to_time = settings(servers[3].url());
-    deaf_to_time.poll_gap = 30s;
-    client one{deaf_to_time};
+    auto rarely_polling = settings(servers[3].url());
+    rarely_polling.poll_gap = 30s;
+    client one{rarely_polling};
     recursive_mutex m{c, "job"};
     recursive_mutex theirs{one, "job"};
     lease held = m.acquire();
@@ -205,7 +204,7 @@ TEST_F(a_recursive_redlock, its_release_is_told_on_every_member) {
     auto waiter = waiter_for(theirs);
     ASSERT_TRUE(waits<recursive>(servers[3], "job"));
     EXPECT_TRUE(held.release());
-    EXPECT_TRUE(waiter.get().valid()) << "a lock of one member is free with ours";
+    EXPECT_TRUE(waiter.get().valid()) << "the lock on that one member is free too";
 }
 
 }  // namespace

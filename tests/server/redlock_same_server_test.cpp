@@ -1,4 +1,4 @@
-// A redlock of which two members lead to one server: it has one vote, whichever of them is asked.
+// A redlock in which two members are one server: that server has one vote, whichever member is asked.
 #include "server/redlock_scene.hpp"
 
 #include <filesystem>
@@ -6,7 +6,7 @@
 namespace holdfast::test {
 namespace {
 
-class a_server_listed_twice : public five_servers {
+class server_listed_twice : public five_servers {
   protected:
     [[nodiscard]] static std::string of(const std::vector<std::string>& members) {
         std::string all = "redlock:" + relaxed;
@@ -14,23 +14,23 @@ class a_server_listed_twice : public five_servers {
         return all;
     }
     [[nodiscard]] std::string socket() const { return "unix://" + servers[0].socket_path(); }
-    // Four servers in five members.
+    // Five members that are four servers.
     [[nodiscard]] std::string four() const {
         return of({servers[0].url(), servers[1].url(), servers[2].url(), servers[3].url(), socket()});
     }
-    // So that the one who is asked about it has heard which it is.
+    // Waits until the client knows that two members are one server.
     static void meet(client& c) {
         const diary events{c};
         ASSERT_TRUE(events.has(event_kind::quorum_double));
     }
 };
 
-TEST_F(a_server_listed_twice, by_one_address_is_refused_at_once) {
+TEST_F(server_listed_twice, under_one_address_is_refused_at_once) {
     const auto twice = text_of([&] { client{of({servers[0].url(), servers[1].url(), servers[0].url()})}; });
     EXPECT_NE(twice.find("members 1 and 3 are the same server"), std::string::npos) << twice;
 }
 
-TEST_F(a_server_listed_twice, is_told) {
+TEST_F(server_listed_twice, is_reported_by_an_event) {
     client c{four()};
     const diary events{c};
     ASSERT_TRUE(events.has(event_kind::quorum_double));
@@ -40,7 +40,7 @@ TEST_F(a_server_listed_twice, is_told) {
     EXPECT_EQ(events.count(event_kind::quorum_whole), 0U);
 }
 
-TEST_F(a_server_listed_twice, has_one_vote_in_an_attempt) {
+TEST_F(server_listed_twice, has_one_vote_in_an_attempt) {
     client c{four()};
     meet(c);
     mutex m{c, "job"};
@@ -48,7 +48,7 @@ TEST_F(a_server_listed_twice, has_one_vote_in_an_attempt) {
         ASSERT_TRUE(m.acquire().release()) << "three servers of five members are enough";
         block({blocked}, "job");
     }
-    EXPECT_FALSE(m.try_acquire()) << "two with three addresses are not";
+    EXPECT_FALSE(m.try_acquire()) << "two servers with three addresses are not";
     servers[2].stop();
     servers[3].stop();
     std::string why;
@@ -59,7 +59,7 @@ TEST_F(a_server_listed_twice, has_one_vote_in_an_attempt) {
     EXPECT_NE(why.find(servers[0].socket_path() + ": is the same server as"), std::string::npos) << why;
 }
 
-TEST_F(a_server_listed_twice, has_one_vote_in_a_renewal_and_a_release) {
+TEST_F(server_listed_twice, has_one_vote_in_a_renewal_and_a_release) {
     client c{settings(four(), 1s * slower)};
     meet(c);
     mutex m{c, "job"};
@@ -76,7 +76,7 @@ TEST_F(a_server_listed_twice, has_one_vote_in_a_renewal_and_a_release) {
     EXPECT_TRUE(eventually(patience, [&] { return !held.valid(); })) << "two have it";
 }
 
-TEST_F(a_server_listed_twice, is_reached_by_its_other_address_when_one_is_cut) {
+TEST_F(server_listed_twice, is_reached_by_its_other_address_when_one_is_cut) {
     fault_proxy net{servers[0]};
     client c{of({net.url(), servers[1].url(), socket()})};
     meet(c);
@@ -97,7 +97,7 @@ TEST_F(a_server_listed_twice, is_reached_by_its_other_address_when_one_is_cut) {
     EXPECT_TRUE(m.acquire().release());
 }
 
-TEST_F(a_server_listed_twice, is_seen_as_one_by_who_looks) {
+TEST_F(server_listed_twice, counts_once_in_inspect_list_and_evict) {
     client c{of({servers[0].url(), servers[1].url(), socket()})};
     meet(c);
     const auto held = mutex(c, "job").acquire();
@@ -111,7 +111,7 @@ TEST_F(a_server_listed_twice, is_seen_as_one_by_who_looks) {
     EXPECT_EQ(code_of([&] { (void)inspect(c, "job"); }), errc::unavailable);
 }
 
-TEST_F(a_server_listed_twice, so_often_that_no_majority_is_left_is_a_mistake) {
+TEST_F(server_listed_twice, is_misuse_if_no_majority_is_left) {
     client c{of({servers[0].url(), servers[0].url() + "/1", socket()})};
     meet(c);
     EXPECT_EQ(code_of([&] { (void)mutex(c, "job").try_acquire(); }), condition::misuse);
@@ -123,8 +123,8 @@ TEST_F(a_server_listed_twice, so_often_that_no_majority_is_left_is_a_mistake) {
     EXPECT_FALSE(exists(servers[0], "holdfast:redlock"));
 }
 
-TEST_F(a_server_listed_twice, keeps_its_vote_while_one_of_its_addresses_has_none) {
-    // No right to the mark, and then no user at all.
+TEST_F(server_listed_twice, keeps_its_vote_while_one_of_its_addresses_has_none) {
+    // First the user has no right to the mark, then it is disabled.
     servers[0].command({"ACL", "SETUSER", "weak", "on", ">word", "~job", "~holdfast:{job}*", "&*", "+@all"});
     const auto weak = "redis://weak:word@127.0.0.1:" + std::to_string(servers[0].port());
     for (const auto& members :
@@ -145,7 +145,7 @@ TEST_F(a_server_listed_twice, keeps_its_vote_while_one_of_its_addresses_has_none
     }
 }
 
-TEST_F(a_server_listed_twice, as_two_databases_keeps_a_lock_that_is_in_one_of_them) {
+TEST_F(server_listed_twice, as_two_databases_keeps_a_lock_that_is_in_one_of_them) {
     const auto in_second = [&] {
         return servers[0]
             .command({"EVAL", "redis.call('SELECT', 1) return redis.call('EXISTS', KEYS[1])", "1", "job"})
@@ -167,7 +167,7 @@ TEST_F(a_server_listed_twice, as_two_databases_keeps_a_lock_that_is_in_one_of_th
     EXPECT_TRUE(eventually(patience, [&] { return in_second() == 0 && members_with("job") == 0; }));
 }
 
-TEST_F(a_server_listed_twice, is_forgotten_once_all_are_servers_of_their_own) {
+TEST_F(server_listed_twice, is_no_longer_reported_once_all_members_are_distinct) {
     client c{of({servers[0].url(), servers[1].url(), socket()})};
     meet(c);
     const diary events{c};
@@ -180,18 +180,18 @@ TEST_F(a_server_listed_twice, is_forgotten_once_all_are_servers_of_their_own) {
     EXPECT_TRUE(mutex(c, "job").acquire().release());
 }
 
-// One address is back in the midst of a question that the other has answered.
-class an_address_that_comes_back : public a_server_listed_twice {
+// One address returns during a request that the other has already answered.
+class returning_address : public server_listed_twice {
   protected:
-    an_address_that_comes_back() {
+    returning_address() {
         net.refuse_new(true);
         net.cut_all();
     }
     fault_proxy net{servers[0]};
 };
 
-// Each of the other two is silent, so that all hangs on whether one server counts for two.
-TEST_F(an_address_that_comes_back, does_not_make_a_majority_of_one) {
+// The other server is silent, so that all depends on whether one server counts for two.
+TEST_F(returning_address, does_not_make_a_majority_of_one_server) {
     const std::string mark = "holdfast:redlock";
     client c{of({net.url(), servers[1].url(), socket()})};
     recursive_mutex m{c, "job"};
@@ -202,7 +202,7 @@ TEST_F(an_address_that_comes_back, does_not_make_a_majority_of_one) {
         return m.try_acquire(ec).valid();
     });
     ASSERT_TRUE(eventually(patience, [&] { return exists(servers[0], "job"); }));
-    // Its script is sent again, behind what makes it a voter.
+    // The client sends its script again, after the commands that make the member a voter.
     servers[0].command({"SCRIPT", "FLUSH"});
     servers[0].command({"DEL", mark});
     net.hold_reply_of(runs(redis_scripts::recursive_acquire), 2);
@@ -214,7 +214,7 @@ TEST_F(an_address_that_comes_back, does_not_make_a_majority_of_one) {
     servers[1].resume();
 }
 
-TEST_F(an_address_that_comes_back, does_not_renew_for_two) {
+TEST_F(returning_address, does_not_count_twice_in_a_renewal) {
     client c{settings(of({net.url(), servers[1].url(), socket()}), 3s * slower)};
     mutex m{c, "job"};
     auto held = m.acquire();

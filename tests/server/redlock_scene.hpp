@@ -1,4 +1,4 @@
-// Five servers and clients that want most of them.
+// Five servers, and clients that need a majority of them.
 #pragma once
 
 #include "server/scene.hpp"
@@ -12,8 +12,8 @@
 
 namespace holdfast::test {
 
-// Trusted, unless a test is about restarts: servers that were just started are quarantined otherwise. Time
-// enough for a busy machine; tests of time-outs choose their own.
+// Restarts are trusted, unless a test is about them: otherwise servers that were just started are
+// quarantined. The timeout suits a busy machine; tests of timeouts choose their own.
 inline const std::string relaxed = "restarts=trusted,node_timeout=" + std::to_string(2'000 * slower) + "ms,";
 
 // What the error of `fn` says; nothing if there is none.
@@ -47,7 +47,7 @@ class five_servers : public ::testing::Test {
         for (auto& s : servers) found += static_cast<std::size_t>(s.command({"EXISTS", name}).number);
         return found;
     }
-    // Another client has the lock on these.
+    // Another client holds the lock on these members.
     void block(std::initializer_list<std::size_t> which, const std::string& name) {
         for (const auto i : which) servers[i].command({"SET", name, "foreign", "PX", "60000"});
     }

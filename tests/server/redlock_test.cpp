@@ -6,9 +6,9 @@
 namespace holdfast::test {
 namespace {
 
-class a_redlock : public five_servers {};
+class redlock : public five_servers {};
 
-TEST_F(a_redlock, has_the_same_token_on_all_and_gives_all_back) {
+TEST_F(redlock, has_one_owner_token_on_all_members_and_releases_all) {
     client c{with()};
     mutex m{c, "job"};
     EXPECT_EQ(c.gives(), strength::quorum);
@@ -20,13 +20,13 @@ TEST_F(a_redlock, has_the_same_token_on_all_and_gives_all_back) {
         EXPECT_EQ(token_on(i, "job"), held.owner().str());
         EXPECT_GT(servers[i].command({"PTTL", "job"}).number, 20'000);
     }
-    EXPECT_EQ(held.owner().str().substr(22, 1), "|") << "the tokens are those of a mutex";
+    EXPECT_EQ(held.owner().str().substr(22, 1), "|") << "owner tokens look like a mutex's";
     EXPECT_EQ(held.release(), release_outcome::released);
     EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == 0; }));
     for (auto& s : servers) EXPECT_EQ(s.keys(), std::vector<std::string>{"holdfast:redlock"});
 }
 
-TEST_F(a_redlock, keeps_others_out_and_is_kept_out_by_a_majority_of_another) {
+TEST_F(redlock, excludes_other_clients_and_yields_to_the_majority_of_another) {
     client c{with()};
     client d{with()};
     mutex mine{c, "job"};
@@ -36,18 +36,18 @@ TEST_F(a_redlock, keeps_others_out_and_is_kept_out_by_a_majority_of_another) {
         EXPECT_FALSE(theirs.try_acquire());
         EXPECT_TRUE(held.release());
     }
-    // A vote of their first attempt may have come late and be on its way back.
+    // A vote for their first attempt may have come late, and its undoing may still be on its way.
     EXPECT_TRUE(eventually(patience, [&] { return static_cast<bool>(theirs.try_acquire()); }));
     EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == 0; }));
 
     block({0, 1}, "job");
-    EXPECT_TRUE(mine.try_acquire()) << "a minority keeps nobody out";
+    EXPECT_TRUE(mine.try_acquire()) << "a minority excludes no client";
     block({0, 1, 2}, "job");
     EXPECT_FALSE(mine.try_acquire());
     EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == 3; })) << "the other two are undone";
 }
 
-TEST_F(a_redlock, each_attempt_has_a_token_of_its_own) {
+TEST_F(redlock, each_attempt_has_its_own_owner_token) {
     fault_proxy net{servers[4]};
     auto members = url();
     members.replace(members.find(servers[4].url()), servers[4].url().size(), net.url());
@@ -66,7 +66,7 @@ TEST_F(a_redlock, each_attempt_has_a_token_of_its_own) {
     ASSERT_TRUE(held);
 }
 
-TEST_F(a_redlock, two_clients_that_contend_both_make_progress) {
+TEST_F(redlock, contending_clients_both_make_progress) {
     client c{with()};
     client d{with()};
     mutex mine{c, "job"};
@@ -91,7 +91,7 @@ TEST_F(a_redlock, two_clients_that_contend_both_make_progress) {
     EXPECT_EQ(other.get(), 20);
 }
 
-TEST_F(a_redlock, serves_threads_and_tasks_of_one_client_too) {
+TEST_F(redlock, serves_threads_and_tasks_of_one_client_too) {
     client c{with()};
     mutex m{c, "job"};
     task_mutex by_task{c, "job"};
@@ -117,7 +117,7 @@ TEST_F(a_redlock, serves_threads_and_tasks_of_one_client_too) {
     for (auto& f : all) f.get();
 }
 
-TEST_F(a_redlock, refuses_what_cannot_be_had_by_votes) {
+TEST_F(redlock, refuses_kinds_that_votes_cannot_provide) {
     client c{with()};
     const auto refusal = [](auto&& lock) { return text_of([&] { (void)lock.try_acquire(); }); };
     EXPECT_NE(refusal(shared_mutex{c, "a"}).find("only mutex and recursive_mutex"), std::string::npos);
@@ -130,7 +130,7 @@ TEST_F(a_redlock, refuses_what_cannot_be_had_by_votes) {
     EXPECT_EQ(code_of([&] { (void)shared_mutex{c, "a"}.try_acquire(); }), condition::misuse);
 }
 
-TEST_F(a_redlock, leaves_no_mark_where_somebody_only_looks) {
+TEST_F(redlock, leaves_no_mark_for_a_client_that_only_looks) {
     {
         client c{with()};
         const diary events{c};
@@ -141,10 +141,10 @@ TEST_F(a_redlock, leaves_no_mark_where_somebody_only_looks) {
     }
     for (auto& s : servers) EXPECT_EQ(s.keys(), std::vector<std::string>{});
     client other{settings(url(relaxed, 3))};
-    EXPECT_TRUE(mutex(other, "job").try_acquire()) << "so whoever locks says which the members are";
+    EXPECT_TRUE(mutex(other, "job").try_acquire()) << "so the first client that locks sets the members";
 }
 
-TEST_F(a_redlock, refuses_another_set_of_members_unless_it_has_another_name) {
+TEST_F(redlock, refuses_another_set_of_members_unless_it_has_another_name) {
     client five{with()};
     mutex m{five, "job"};
     ASSERT_TRUE(m.try_acquire().release());
@@ -162,10 +162,10 @@ TEST_F(a_redlock, refuses_another_set_of_members_unless_it_has_another_name) {
     EXPECT_TRUE(eventually(patience, [&] {
         std::error_code ec;
         return static_cast<bool>(smaller.try_acquire(ec));
-    })) << "it looks again, so that an operator can mend it";
+    })) << "the client looks again, so that an operator can repair it";
 }
 
-TEST_F(a_redlock, who_is_refused_keeps_nobody_out_who_is_right) {
+TEST_F(redlock, refused_client_does_not_block_a_rightful_one) {
     const std::string mark = "holdfast:redlock";
     client right{settings(url(relaxed, 3))};
     ASSERT_TRUE(mutex(right, "job").acquire().release());
@@ -181,7 +181,7 @@ TEST_F(a_redlock, who_is_refused_keeps_nobody_out_who_is_right) {
     EXPECT_TRUE(mutex(again, "job").acquire().release());
 }
 
-TEST_F(a_redlock, counts_no_member_that_hides_which_server_it_is) {
+TEST_F(redlock, does_not_count_a_member_that_hides_which_server_it_is) {
     std::string hidden = "redlock:" + relaxed;
     for (const auto i : {0U, 1U, 2U}) {
         servers[i].command({"ACL", "SETUSER", "guest", "on", ">word", "~*", "&*", "+@all", "-info"});
@@ -196,14 +196,14 @@ TEST_F(a_redlock, counts_no_member_that_hides_which_server_it_is) {
     EXPECT_EQ(members_with("job"), 0U);
 }
 
-TEST_F(a_redlock, an_even_number_is_told) {
+TEST_F(redlock, even_number_of_members_is_reported) {
     client four{settings(url(relaxed, 4))};
     const diary events{four};
     EXPECT_TRUE(events.has(event_kind::quorum_even));
     EXPECT_TRUE(mutex(four, "job").try_acquire());
 }
 
-TEST_F(a_redlock, tells_when_it_is_weak_and_when_it_is_whole) {
+TEST_F(redlock, reports_a_weak_and_a_whole_quorum) {
     client c{with()};
     const diary events{c};
     ASSERT_TRUE(mutex(c, "job").try_acquire());
@@ -219,7 +219,7 @@ TEST_F(a_redlock, tells_when_it_is_weak_and_when_it_is_whole) {
     EXPECT_TRUE(events.has(event_kind::store_down));
 }
 
-TEST_F(a_redlock, is_renewed_while_it_is_held_and_lost_with_its_majority) {
+TEST_F(redlock, lease_is_renewed_while_held_and_lost_with_its_majority) {
     client c{with(relaxed, 600ms * slower)};
     mutex m{c, "job"};
     auto held = m.acquire();
@@ -235,7 +235,7 @@ TEST_F(a_redlock, is_renewed_while_it_is_held_and_lost_with_its_majority) {
     EXPECT_EQ(held.release(), release_outcome::already_lost);
 }
 
-TEST_F(a_redlock, fences_grow_across_majorities_that_share_one_member) {
+TEST_F(redlock, fences_grow_across_majorities_that_share_one_member) {
     client c{with()};
     mutex m{c, "job", {.fenced = true}};
     const auto fence_key = std::string{"holdfast:f1:{job}"};
@@ -246,7 +246,7 @@ TEST_F(a_redlock, fences_grow_across_majorities_that_share_one_member) {
     EXPECT_TRUE(first.release());
     EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == 0; }));
 
-    // The clock of one is far ahead.
+    // The clock of one member is far ahead.
     servers[0].command({"SET", fence_key, std::to_string(last / 16 + 1'000'000'000'000)});
     block({3, 4}, "job");
     auto by_first_three = m.acquire();
@@ -255,7 +255,7 @@ TEST_F(a_redlock, fences_grow_across_majorities_that_share_one_member) {
     EXPECT_TRUE(by_first_three.release());
     unblock({3, 4}, "job");
     EXPECT_TRUE(eventually(patience, [&] { return members_with("job") == 0; }));
-    // The one that knows it best cannot be asked, and another neither: of two one was told, or both.
+    // The member with the highest fence cannot be asked, nor can another: one of two received it, or both.
     for (const auto without : {1, 2}) {
         block({0, static_cast<std::size_t>(without)}, "job");
         auto next = m.acquire();
@@ -266,7 +266,7 @@ TEST_F(a_redlock, fences_grow_across_majorities_that_share_one_member) {
     }
 }
 
-TEST_F(a_redlock, is_inspected_listed_and_evicted_on_all_members) {
+TEST_F(redlock, is_inspected_listed_and_evicted_on_all_members) {
     client c{with()};
     mutex m{c, "job"};
     EXPECT_EQ(inspect(c, "job").layout, "free");
@@ -301,8 +301,8 @@ TEST_F(a_redlock, is_inspected_listed_and_evicted_on_all_members) {
     EXPECT_EQ(torn.holders.size(), 2U);
 }
 
-TEST_F(a_redlock, that_cannot_be_heard_of_everywhere_is_not_said_to_have_no_majority) {
-    client c{with("restarts=trusted,node_timeout=20ms,")};  // who looks waits for ten times as long
+TEST_F(redlock, with_a_silent_member_is_not_reported_without_a_majority) {
+    client c{with("restarts=trusted,node_timeout=20ms,")};  // inspect waits ten times as long
     const auto token = std::string{"AAAAAAAAAAAAAAAAAAAAAA|1"};
     for (const auto i : {0U, 1U}) servers[i].command({"SET", "torn", token, "PX", "60000"});
     servers[4].stop();
@@ -314,7 +314,7 @@ TEST_F(a_redlock, that_cannot_be_heard_of_everywhere_is_not_said_to_have_no_majo
     EXPECT_EQ(inspect(c, "torn").layout, "free");
 }
 
-TEST_F(a_redlock, that_is_looked_at_names_all_who_do_not_answer) {
+TEST_F(redlock, inspect_names_all_members_that_do_not_answer) {
     client c{with("restarts=trusted,node_timeout=20ms,")};
     EXPECT_EQ(inspect(c, "job").layout, "free");
     for (const auto i : {0U, 1U, 2U}) servers[i].pause();
@@ -325,18 +325,18 @@ TEST_F(a_redlock, that_is_looked_at_names_all_who_do_not_answer) {
     for (const auto i : {0U, 1U, 2U}) servers[i].resume();
 }
 
-TEST_F(a_redlock, refuses_leases_that_a_restarted_member_might_forget) {
+TEST_F(redlock, refuses_leases_that_a_restarted_member_might_forget) {
     client c{settings(url("longest_lease=2s,"), 1s)};
     mutex m{c, "job"};
     const auto why = text_of([&] { (void)m.try_acquire({.ttl = 3s}); });
     EXPECT_NE(why.find("longest_lease"), std::string::npos) << why;
     client d{settings(url("longest_lease=2s,"), 3s)};
     EXPECT_EQ(code_of([&] { (void)mutex(d, "job").try_acquire(); }), errc::invalid_argument);
-    EXPECT_TRUE(list(d).empty()) << "who looks needs no lease";
+    EXPECT_TRUE(list(d).empty()) << "list needs no lease";
 }
 
 #if defined(HOLDFAST_COMMAND)
-TEST_F(a_redlock, is_used_by_the_command) {
+TEST_F(redlock, works_with_the_command_line) {
     const auto run = [&](std::vector<std::string> words) {
         words.insert(words.begin(), HOLDFAST_COMMAND);
         child_process command{words, {{"HOLDFAST_URL", url()}}};
@@ -344,9 +344,9 @@ TEST_F(a_redlock, is_used_by_the_command) {
         const auto code = command.wait(patience);
         return std::pair{code.value_or(-1), command.output() + command.errors()};
     };
-    const auto [code, said] = run({"run", "job", "--", "sh", "-c", "echo \"token $HOLDFAST_TOKEN\""});
-    EXPECT_EQ(code, 0) << said;
-    EXPECT_NE(said.find("token "), std::string::npos) << said;
+    const auto [code, output] = run({"run", "job", "--", "sh", "-c", "echo \"token $HOLDFAST_TOKEN\""});
+    EXPECT_EQ(code, 0) << output;
+    EXPECT_NE(output.find("token "), std::string::npos) << output;
     block({0, 1, 2}, "job");
     EXPECT_EQ(run({"run", "-n", "job", "--", "true"}).first, 1);
     EXPECT_NE(run({"inspect", "job"}).second.find("foreign"), std::string::npos);
@@ -356,11 +356,11 @@ TEST_F(a_redlock, is_used_by_the_command) {
     EXPECT_EQ(run({"run", "job", "--", "true"}).first, 0);
     for (const auto i : {1U, 2U}) servers[i].stop();
     EXPECT_EQ(run({"run", "-n", "job", "--", "true"}).first, 69);
-    EXPECT_EQ(run({"run", "-w", "3s", "job", "--", "true"}).first, 69) << "and not: somebody else has it";
+    EXPECT_EQ(run({"run", "-w", "3s", "job", "--", "true"}).first, 69) << "and not: another client holds it";
 }
 
-TEST_F(a_redlock, is_used_as_the_examples_of_the_help_say) {
-    const auto say = [](std::vector<std::string> words) {
+TEST_F(redlock, works_as_the_examples_of_the_help_show) {
+    const auto run = [](std::vector<std::string> words) {
         words.insert(words.begin(), HOLDFAST_COMMAND);
         child_process command{words, {}};
         command.close_input();
@@ -378,25 +378,25 @@ TEST_F(a_redlock, is_used_as_the_examples_of_the_help_say) {
         }
         return url;
     };
-    const auto [listed, locks] = say({"--url", url_in(say({"--help"}).second), "ls"});
+    const auto [listed, locks] = run({"--url", url_in(run({"--help"}).second), "ls"});
     EXPECT_EQ(listed, 0) << locks;
-    // Servers that were just started do not count otherwise.
-    auto url = url_in(say({"run", "--help"}).second);
+    // Otherwise servers that were just started do not count.
+    auto url = url_in(run({"run", "--help"}).second);
     url.insert(std::string_view{"redlock:"}.size(), relaxed);
-    const auto [ran, said] = say({"run", "--url", url, "hourly", "--", "echo", "ran"});
-    EXPECT_EQ(ran, 0) << said;
-    EXPECT_EQ(said, "ran\n");
+    const auto [ran, output] = run({"run", "--url", url, "hourly", "--", "echo", "ran"});
+    EXPECT_EQ(ran, 0) << output;
+    EXPECT_EQ(output, "ran\n");
 }
 #endif
 
-TEST_F(a_redlock, with_a_member_that_cannot_be_used_is_refused_while_others_are_being_found) {
+TEST_F(redlock, with_an_unusable_member_is_refused_while_others_are_being_found) {
     for (int i = 0; i < 50; ++i) {
         const auto why = text_of([&] { client{url(relaxed, 4) + "," + servers[4].url() + "?odd=1"}; });
         ASSERT_NE(why.find("odd"), std::string::npos) << why;
     }
 }
 
-TEST_F(a_redlock, may_be_destroyed_while_its_members_are_just_being_found) {
+TEST_F(redlock, can_be_destroyed_while_its_members_are_being_found) {
     servers[4].stop();
     servers[3].pause();
     for (int i = 0; i < 300; ++i) {

@@ -1,4 +1,4 @@
-// What a refusal says: our words in the sentence, and only what a server sent as the server's.
+// The text of a refusal: our words in the sentence, and only what a server sent as the server's.
 #include "server/cli_scene.hpp"
 #include "server/scene.hpp"
 
@@ -9,7 +9,7 @@
 namespace holdfast::test {
 namespace {
 
-class a_refusal : public cli::command_test {
+class refusal : public cli::command_test {
   protected:
     [[nodiscard]] std::string url_of(const std::string& user, const std::string& rules) {
         cli::words all{"ACL", "SETUSER", user, "reset", "on", ">pw"};
@@ -22,43 +22,43 @@ class a_refusal : public cli::command_test {
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-constexpr auto as_the_servers = "(the server says: ";
+constexpr auto server_quote = "(the server says: ";
 
-TEST_F(a_refusal, of_our_own_is_not_put_into_the_servers_mouth) {
+TEST_F(refusal, of_our_own_is_not_attributed_to_the_server) {
     const auto unseen = url_of("unseen", "~* &* +@all -info") + "?restarts=quarantined";
     const auto wrong = "redis://unseen:other@127.0.0.1:" + std::to_string(server.port());
     server.command({"HSET", "hash", "f", "v"});
-    const reserved_port nobodys;  // until the end: another test's server would answer
-    const auto gone = "redis://127.0.0.1:" + std::to_string(nobodys.number());
-    struct told {
+    const reserved_port unused;  // until the end: otherwise another test's server could answer
+    const auto gone = "redis://127.0.0.1:" + std::to_string(unused.number());
+    struct expected {
         cli::words how;
         std::string says;
     };
     for (const auto& [how, says] : {
-             told{{"run", "--url", unseen, "job", "--", "true"},
-                  "does not say which run of the server it is"},
-             told{{"run", "--url", wrong, "job", "--", "true"},
-                  "refused the user or the password: WRONGPASS"},
-             told{{"run", "-n", "--url", gone, "job", "--", "true"}, "connection refused by"},
-             told{{"inspect", "--url", gone, "job"}, "inspecting \"job\" failed: connection refused by"},
-             told{{"inspect", "--url", wrong, "job"}, "refused the user or the password: WRONGPASS"},
-             told{{"doctor", "--url", gone}, "connection refused by"},
-             told{{"evict", "--yes", "hash"}, "the key holds a foreign hash"},
+             expected{{"run", "--url", unseen, "job", "--", "true"},
+                      "does not say which run of the server it is"},
+             expected{{"run", "--url", wrong, "job", "--", "true"},
+                      "refused the user or the password: WRONGPASS"},
+             expected{{"run", "-n", "--url", gone, "job", "--", "true"}, "connection refused by"},
+             expected{{"inspect", "--url", gone, "job"}, "inspecting \"job\" failed: connection refused by"},
+             expected{{"inspect", "--url", wrong, "job"}, "refused the user or the password: WRONGPASS"},
+             expected{{"doctor", "--url", gone}, "connection refused by"},
+             expected{{"evict", "--yes", "hash"}, "the key holds a foreign hash"},
          }) {
         const auto refused = run(how);
         EXPECT_NE(refused.code, 0);
         EXPECT_TRUE(has(refused.errors, says)) << refused.errors;
-        EXPECT_FALSE(has(refused.errors, as_the_servers)) << refused.errors;
+        EXPECT_FALSE(has(refused.errors, server_quote)) << refused.errors;
     }
 }
 
-TEST_F(a_refusal, of_the_server_is_told_as_its_own_and_explained_by_us) {
+TEST_F(refusal, of_the_server_is_quoted_and_explained) {
     const auto none = url_of("none", "~other &* +@all");
     const auto lock = run({"run", "--url", none, "job", "--", "true"});
     EXPECT_TRUE(has(lock.errors, "(missing is the right to a key; holdfast doctor NAME tells the ACL rule"))
         << lock.errors;
-    EXPECT_TRUE(has(lock.errors, as_the_servers + std::string{"NOPERM"})) << lock.errors;
-    EXPECT_LT(lock.errors.find("missing is"), lock.errors.find(as_the_servers)) << lock.errors;
+    EXPECT_TRUE(has(lock.errors, server_quote + std::string{"NOPERM"})) << lock.errors;
+    EXPECT_LT(lock.errors.find("missing is"), lock.errors.find(server_quote)) << lock.errors;
 
     client c{url_of("short", "~* &* +@all -scan")};
     try {

@@ -1,4 +1,4 @@
-// Renewals that go to the server together, and one of them is refused.
+// The server refuses one of several renewals that are sent together.
 #include "support/eventually.hpp"
 #include "support/redis_server.hpp"
 
@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 class renewals_of_a_user : public ::testing::Test {
   protected:
-    void let(const std::string& keys) {
+    void allow_keys(const std::string& keys) {
         ASSERT_EQ(
             server.command({"ACL", "SETUSER", "alice", "on", ">pw", "resetkeys", keys, "&*", "+@all"}).text,
             "OK");
@@ -32,12 +32,12 @@ class renewals_of_a_user : public ::testing::Test {
 };
 
 TEST_F(renewals_of_a_user, keep_the_other_locks_when_the_right_to_one_is_lost) {
-    let("~*");
+    allow_keys("~*");
     client c{as_alice()};
     std::vector<lease> kept;
     for (int i = 0; i < 20; ++i) kept.push_back(mutex(c, "mine" + std::to_string(i)).acquire());
     const auto lost = mutex(c, "forbidden").acquire();
-    let("~*mine*");
+    allow_keys("~*mine*");
     ASSERT_TRUE(eventually(patience, [&] { return !lost.valid(); }));
     const auto later = boot_clock::now() + 2 * c.settings().lease;
     for (const auto& one : kept) {

@@ -18,18 +18,18 @@ redis_server::options master_of_replicas() {
     return o;
 }
 
-class on_replicas : public ::testing::Test {
+class replicated_grant : public ::testing::Test {
   protected:
     void SetUp() override {
         ASSERT_TRUE(eventually(patience, [&] { return connected() == 2; })) << "the replicas do not come up";
     }
-    // Those that confirm what is written.
+    // The number of replicas that confirm a write.
     std::int64_t connected() {
         master.command({"DEL", "nothing"});
         return master.command({"WAIT", "3", "50"}).number;
     }
     void detach(redis_server& replica) { replica.command({"REPLICAOF", "127.0.0.1", "1"}); }
-    // However slow the replicas are just now.
+    // Acquires, however slow the replicas are.
     static lease acquired(mutex& m) {
         lease held;
         EXPECT_TRUE(eventually(patience, [&] {
@@ -54,7 +54,7 @@ class on_replicas : public ::testing::Test {
     client c{settings(master.url())};
 };
 
-TEST_F(on_replicas, a_grant_is_theirs_too_when_it_is_told) {
+TEST_F(replicated_grant, is_on_the_replicas_when_acquire_returns) {
     mutex stock{c, "stock", {.replicas = {.at_least = 2, .within = 5s}}};
     const auto held = stock.acquire();
     EXPECT_EQ(held.acks(), 2U);
@@ -63,12 +63,12 @@ TEST_F(on_replicas, a_grant_is_theirs_too_when_it_is_told) {
     EXPECT_GT(pttl(two, "stock"), 25s);
 }
 
-TEST_F(on_replicas, who_asks_for_none_is_told_of_none) {
+TEST_F(replicated_grant, without_replicas_has_no_acks) {
     mutex stock{c, "stock"};
     EXPECT_EQ(stock.acquire().acks(), 0U);
 }
 
-TEST_F(on_replicas, every_kind_can_ask_for_them) {
+TEST_F(replicated_grant, is_available_for_every_kind) {
     constexpr replication all{.at_least = 2, .within = 5s};
     mutex fenced{c, "a", {.fenced = true, .replicas = all}};
     recursive_mutex recursive{c, "b", {.replicas = all}};
@@ -89,7 +89,7 @@ TEST_F(on_replicas, every_kind_can_ask_for_them) {
     EXPECT_EQ(both.acquire().acks(), 2U);
 }
 
-TEST_F(on_replicas, with_too_few_of_them_it_is_refused_and_taken_back) {
+TEST_F(replicated_grant, with_too_few_replicas_is_refused_and_undone) {
     detach(two);
     ASSERT_TRUE(eventually(patience, [&] { return connected() == 1; }));
     mutex stock{c, "stock", {.replicas = {.at_least = 2, .within = 30ms}}};
@@ -112,7 +112,7 @@ TEST_F(on_replicas, with_too_few_of_them_it_is_refused_and_taken_back) {
     EXPECT_EQ(for_one.acquire().acks(), 1U);
 }
 
-TEST_F(on_replicas, whoever_waits_gets_it_with_their_word) {
+TEST_F(replicated_grant, has_acks_for_a_waiter_too) {
     client other{settings(master.url())};
     mutex theirs{other, "stock"};
     mutex stock{c, "stock", {.replicas = {.at_least = 2, .within = 5s}}};
@@ -126,8 +126,8 @@ TEST_F(on_replicas, whoever_waits_gets_it_with_their_word) {
     EXPECT_TRUE(mine.valid());
 }
 
-// The server holds up everything behind a WAIT: that must be nobody else's.
-TEST_F(on_replicas, one_that_waits_for_them_holds_up_no_other) {
+// The server holds up everything behind a WAIT: that must not belong to another lock.
+TEST_F(replicated_grant, that_waits_for_replicas_holds_up_no_other_lock) {
     pause_replicas();
     mutex stock{c, "stock", {.replicas = {.at_least = 1, .within = 5s}}};
     auto waiting = in_background([&] { return code_of([&] { (void)stock.acquire(); }); });
@@ -138,7 +138,7 @@ TEST_F(on_replicas, one_that_waits_for_them_holds_up_no_other) {
     EXPECT_EQ(waiting.get(), std::error_code{});
 }
 
-TEST_F(on_replicas, renewals_without_their_word_do_not_count) {
+TEST_F(replicated_grant, renewals_without_acks_do_not_count) {
     const diary events{c};
     mutex stock{c, "stock", {.ttl = 3s, .renew = true, .replicas = {.at_least = 1, .within = 200ms}}};
     auto held = acquired(stock);
@@ -150,7 +150,7 @@ TEST_F(on_replicas, renewals_without_their_word_do_not_count) {
     resume_replicas();
 }
 
-TEST_F(on_replicas, renewals_count_again_when_they_are_back) {
+TEST_F(replicated_grant, renewals_count_again_when_the_replicas_are_back) {
     const diary events{c};
     mutex stock{c, "stock", {.ttl = 6s, .renew = true, .replicas = {.at_least = 2, .within = 200ms}}};
     auto held = acquired(stock);
@@ -162,12 +162,12 @@ TEST_F(on_replicas, renewals_count_again_when_they_are_back) {
     EXPECT_TRUE(held.release());
 }
 
-// A master dies before its replica has the lock. Nobody's `valid()` can be right about that, unless the grant
-// was not one before the replica had it.
-class promotions : public on_replicas {
+// A master dies before its replica has the lock. No client's `valid()` can be right about that, unless a
+// grant counts only once the replica has it.
+class promotions : public replicated_grant {
   protected:
-    // Whether two hold the lock when the replica takes the master's place.
-    bool are_two_inside(const replication& wanted) {
+    // Whether two clients hold the lock when the replica replaces the master.
+    bool two_hold_the_lock(const replication& wanted) {
         detach(one);
         detach(two);
         EXPECT_TRUE(eventually(patience, [&] { return connected() == 0; }));
@@ -183,13 +183,13 @@ class promotions : public on_replicas {
     }
 };
 
-TEST_F(promotions, lose_a_grant_that_nobody_else_had) { EXPECT_TRUE(are_two_inside({})); }
+TEST_F(promotions, lose_a_grant_that_no_replica_had) { EXPECT_TRUE(two_hold_the_lock({})); }
 
 TEST_F(promotions, lose_no_grant_that_a_majority_had) {
-    EXPECT_FALSE(are_two_inside(replication::majority_of(3)));
+    EXPECT_FALSE(two_hold_the_lock(replication::majority_of(3)));
 }
 
-TEST_F(on_replicas, the_command_asks_for_them) {
+TEST_F(replicated_grant, is_available_on_the_command_line) {
     const auto run = [&](const std::string& how_many, const std::string& within) {
         auto command = cli::start_command({"--url", master.url(), "run", "--replicas", how_many,
                                            "--replicas-within", within, "stock", "--", "true"});
@@ -202,7 +202,7 @@ TEST_F(on_replicas, the_command_asks_for_them) {
     EXPECT_TRUE(eventually(patience, [&] { return !exists(master, "stock"); }));
 }
 
-TEST_F(on_replicas, what_cannot_be_is_refused_by_name) {
+TEST_F(replicated_grant, impossible_settings_are_refused_with_the_reason) {
     const auto text_of = [](auto fn) -> std::string {
         try {
             fn();

@@ -71,7 +71,7 @@ class rights_of : public rights {
 };
 TYPED_TEST_SUITE(rights_of, all_kinds, kind_names);
 
-TYPED_TEST(rights_of, a_user_without_channels_polls_and_is_told_so) {
+TYPED_TEST(rights_of, user_without_channels_polls_and_gets_an_event) {
     client c{this->url_of("silent")};
     client d{this->url_of("silent")};
     diary events{d};
@@ -84,9 +84,9 @@ TYPED_TEST(rights_of, a_user_without_channels_polls_and_is_told_so) {
     this->expect_exclusive_and_live("silent", 10);
 }
 
-TYPED_TEST(rights_of, a_user_without_the_helper_keys_locks_without_a_line) {
+TYPED_TEST(rights_of, user_without_the_helper_keys_locks_without_a_queue) {
     if constexpr (std::is_same_v<TypeParam, fenced> || std::is_same_v<TypeParam, fair>) {
-        // A fence without its counter would be a lie, and so would be fairness without a line.
+        // A fence without its counter would be a lie, and so would fairness without a queue.
         client c{this->url_of("narrow")};
         auto lock = TypeParam::make(c, "job");
         EXPECT_EQ(code_of([&] { (void)lock.try_lock(); }), errc::no_permission);
@@ -103,7 +103,7 @@ TYPED_TEST(rights_of, a_user_without_the_helper_keys_locks_without_a_line) {
     }
 }
 
-TYPED_TEST(rights_of, a_user_without_the_helper_keys_evicts_all_the_same) {
+TYPED_TEST(rights_of, user_without_the_helper_keys_can_evict) {
     client c{this->url_of("narrow")};
     client everything{this->server.url()};
     auto lock = TypeParam::make(everything, "job");
@@ -112,8 +112,8 @@ TYPED_TEST(rights_of, a_user_without_the_helper_keys_evicts_all_the_same) {
     EXPECT_FALSE(exists(this->server, "job"));
 }
 
-// Nobody knows is not no.
-TEST_F(rights, who_may_not_list_clients_does_not_call_them_gone) {
+// Unknown is not no.
+TEST_F(rights, user_who_may_not_list_clients_does_not_report_them_gone) {
     auto holder = std::make_unique<client>(url_of("plain"));
     mutex lock{*holder, "job"};
     const auto held = lock.acquire({.ttl = 30s});
@@ -124,14 +124,14 @@ TEST_F(rights, who_may_not_list_clients_does_not_call_them_gone) {
     EXPECT_EQ(list(blind).at(0).holders.at(0).client, presence::unknown);
     server.command({"SET", "foreign", "somebody's token"});
     EXPECT_EQ(inspect(plain_one, "foreign").holders.at(0).client, presence::unknown);
-    // As if the holder had died: its token stays.
+    // As if the holder had died: its owner token stays.
     const auto token = server.command({"GET", "job"}).text;
     server.command({"SET", "left", "AAAAAAAAAAAAAAAAAAAAAA" + token.substr(22)});
     EXPECT_EQ(inspect(plain_one, "left").holders.at(0).client, presence::gone);
     EXPECT_EQ(inspect(blind, "left").holders.at(0).client, presence::unknown);
 }
 
-TEST(messages, refused_for_a_while_are_heard_again_afterwards) {
+TEST(messages, refused_for_a_while_are_received_again_afterwards) {
     redis_server server{{.users = {"eve on >pw ~* &* +@all"}}};
     client c{server.url()};
     client d{"redis://eve:pw@127.0.0.1:" + std::to_string(server.port())};
@@ -141,12 +141,12 @@ TEST(messages, refused_for_a_while_are_heard_again_afterwards) {
     diary events{d};
     auto waiter = waiter_for(others);
     ASSERT_TRUE(waits<plain>(server, "job"));
-    const auto listening = [&] {  // the waiter, and the holder, who can be asked for the lock
+    const auto listening = [&] {  // the waiter, and the holder, which can be asked for the lock
         return server.command({"PUBSUB", "CHANNELS", "holdfast:wake:*"}).items.size() == 2;
     };
     ASSERT_TRUE(eventually(patience, listening));
 
-    // Connections that are open stay so, new ones are refused.
+    // Open connections stay open, new ones are refused.
     ASSERT_EQ(server.command({"ACL", "SETUSER", "eve", "resetpass", ">changed"}).text, "OK");
     server.command({"CLIENT", "KILL", "TYPE", "pubsub"});
     ASSERT_TRUE(events.has(event_kind::no_channel_right));
@@ -162,12 +162,12 @@ TEST(messages, refused_for_a_while_are_heard_again_afterwards) {
     EXPECT_TRUE(waiter.get().valid());
 }
 
-TEST(messages, refused_before_anybody_waited_are_not_reported_once_they_are_allowed) {
+TEST(messages, refused_before_any_wait_are_not_reported_once_they_are_allowed) {
     redis_server server{{.users = {"eve on >pw ~* resetchannels +@all"}}};
     client c{server.url()};
     client d{"redis://eve:pw@127.0.0.1:" + std::to_string(server.port())};
     const lease held = mutex(d, "job").acquire();
-    // Its client wants to hear who asks for it.
+    // The holder's client tries to subscribe to requests for the lock.
     ASSERT_TRUE(eventually(patience, [&] { return !server.command({"ACL", "LOG"}).items.empty(); }));
     ASSERT_EQ(server.command({"ACL", "SETUSER", "eve", "allchannels"}).text, "OK");
     const auto listens = [&] {
@@ -188,13 +188,13 @@ TEST(messages, refused_before_anybody_waited_are_not_reported_once_they_are_allo
     EXPECT_EQ(events.count(event_kind::no_channel_right), 0U);
 }
 
-TYPED_TEST(rights_of, a_user_without_scripts_is_told_in_the_words_of_the_server) {
+TYPED_TEST(rights_of, user_without_scripts_gets_the_text_of_the_server) {
     client c{this->url_of("unscripted")};
     diary events{c};
     auto lock = TypeParam::make(c, "job");
     try {
         lease held = lock.try_acquire({.ttl = 500ms});
-        // The mutex is taken by a plain SET, and cannot be given back then.
+        // The mutex is acquired by a plain SET, and cannot be released then.
         ASSERT_TRUE((std::is_same_v<TypeParam, plain>));
         EXPECT_EQ(held.release(), release_outcome::unknown_until);
         EXPECT_TRUE(events.has(event_kind::release_failed));
@@ -205,7 +205,7 @@ TYPED_TEST(rights_of, a_user_without_scripts_is_told_in_the_words_of_the_server)
     }
 }
 
-TYPED_TEST(rights_of, a_user_without_the_key_is_told_in_the_words_of_the_server) {
+TYPED_TEST(rights_of, user_without_the_key_gets_the_text_of_the_server) {
     client c{this->url_of("elsewhere")};
     auto lock = TypeParam::make(c, "job");
     try {
@@ -220,7 +220,7 @@ TYPED_TEST(rights_of, a_user_without_the_key_is_told_in_the_words_of_the_server)
 }
 
 // A lock that never ends would be worse than none.
-TYPED_TEST(rights_of, a_user_who_cannot_set_a_ttl_leaves_no_key_behind) {
+TYPED_TEST(rights_of, user_who_cannot_set_a_ttl_leaves_no_key_behind) {
     client c{this->url_of("eternal")};
     auto lock = TypeParam::make(c, "job");
     try {
@@ -232,7 +232,7 @@ TYPED_TEST(rights_of, a_user_who_cannot_set_a_ttl_leaves_no_key_behind) {
     EXPECT_FALSE(exists(this->server, "job"));
 }
 
-TYPED_TEST(rights_of, a_wrong_password_is_told_soon) {
+TYPED_TEST(rights_of, wrong_password_is_reported_soon) {
     for (const auto& url : {this->url_of("plain", "wrong"), this->url_of("nobody")}) {
         client c{url};
         auto lock = TypeParam::make(c, "job");
@@ -243,13 +243,13 @@ TYPED_TEST(rights_of, a_wrong_password_is_told_soon) {
     }
 }
 
-// What was done before the command that is refused is undone, or comes back when its time is over.
+// The work done before a refused command is undone, or expires.
 template <class Semaphore>
 class rights_of_semaphores : public rights {};
 using both_semaphores = ::testing::Types<counting_semaphore, permit_semaphore>;
 TYPED_TEST_SUITE(rights_of_semaphores, both_semaphores);
 
-TYPED_TEST(rights_of_semaphores, who_may_not_do_all_of_it_costs_no_permits) {
+TYPED_TEST(rights_of_semaphores, user_with_partial_rights_costs_no_permits) {
     client everything{this->server.url()};
     TypeParam permits{everything, "job"};
     ASSERT_TRUE(permits.try_set_permits(5));
@@ -264,8 +264,8 @@ TYPED_TEST(rights_of_semaphores, who_may_not_do_all_of_it_costs_no_permits) {
     EXPECT_TRUE(eventually(patience, [&] { return permits.available_permits() == 5; }));
 }
 
-// A reader joins others: its field and its mark are there both, or neither is.
-TEST_F(rights, a_reader_who_may_not_do_all_of_it_leaves_no_trace_among_the_readers) {
+// A reader joins others: its field and its mark both exist, or neither does.
+TEST_F(rights, reader_with_partial_rights_leaves_no_trace_among_the_readers) {
     client everything{server.url()};
     shared_mutex first{everything, "job"};
     const lease reading = first.try_acquire_shared({.ttl = 5s});
@@ -282,12 +282,12 @@ TEST_F(rights, a_reader_who_may_not_do_all_of_it_leaves_no_trace_among_the_reade
     }
 }
 
-// A right may be taken from one queue, and given back: the others go on with theirs.
-class a_right_to_a_queue : public rights {
+// The right to one queue may be revoked and granted again; the right to the others stays in use.
+class right_to_a_queue : public rights {
   protected:
-    void take_queue_away() { set({"resetkeys", "~job", "~other", "~holdfast:*{other}*"}); }
-    void give_queue_back() { set({"resetkeys", "~job", "~other", "~holdfast:*"}); }
-    // It asks by SET, once for each poll.
+    void revoke_queue() { set({"resetkeys", "~job", "~other", "~holdfast:*{other}*"}); }
+    void grant_queue() { set({"resetkeys", "~job", "~other", "~holdfast:*"}); }
+    // Whether the client polls: each poll is one SET.
     bool polls() {
         server.command({"CONFIG", "RESETSTAT"});
         return eventually(patience, [&] {
@@ -305,8 +305,8 @@ class a_right_to_a_queue : public rights {
     }
 };
 
-TEST_F(a_right_to_a_queue, that_is_missing_for_one_name_is_used_for_the_others) {
-    take_queue_away();
+TEST_F(right_to_a_queue, that_is_missing_for_one_name_is_used_for_the_others) {
+    revoke_queue();
     lease job = mutex(everything, "job").acquire();
     lease other = mutex(everything, "other").acquire();
     mutex job_wanted{partial, "job"}, other_wanted{partial, "other"};
@@ -317,29 +317,28 @@ TEST_F(a_right_to_a_queue, that_is_missing_for_one_name_is_used_for_the_others) 
     EXPECT_TRUE(waiter.get().valid());
 }
 
-TEST_F(a_right_to_a_queue, that_is_given_later_is_used) {
-    take_queue_away();
+TEST_F(right_to_a_queue, that_is_granted_later_is_used) {
+    revoke_queue();
     lease job = mutex(everything, "job").acquire();
     mutex wanted{partial, "job"};
     auto waiter = waiter_for(wanted);
     ASSERT_TRUE(polls());
     EXPECT_EQ(queued(server, "job"), 0);
-    give_queue_back();
+    grant_queue();
     EXPECT_TRUE(waits<plain>(server, "job"));
     EXPECT_EQ(job.release(), release_outcome::released);
     EXPECT_TRUE(waiter.get().valid());
 }
 
-// It is in line when the right is taken away, and polls from then on. What it is handed is for 3 s.
-TEST_F(a_right_to_a_queue,
-       that_ends_while_a_client_is_in_line_does_not_make_it_believe_a_hand_over_for_longer_than_it_lasts) {
+// The client is queued when the right is revoked, and polls from then on. The hand-off is for 3 s.
+TEST_F(right_to_a_queue, that_is_revoked_during_a_wait_does_not_extend_a_hand_off) {
     mutex job{everything, "job"};
     mutex theirs{partial, "job"};
     lease held = job.acquire();
     auto waiter = waiter_for(theirs);
     ASSERT_TRUE(waits<plain>(server, "job"));
-    take_queue_away();
-    // It has asked once more since, and not for its place.
+    revoke_queue();
+    // It has asked once more since, but not for its place in the queue.
     ASSERT_TRUE(polls());
     EXPECT_EQ(held.release(), release_outcome::released);
     const auto got = waiter.get();

@@ -1,5 +1,4 @@
-// What the tests against real servers have in common: the kinds of lock, clients, and ways to wait for what
-// must come to pass.
+// Shared by the tests against real servers: the kinds of lock, clients, and ways to wait for events.
 #pragma once
 
 #include "backends/redis/scripts.hpp"
@@ -30,13 +29,13 @@ namespace holdfast::test {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-// Loops and limits under a sanitizer.
+// Scales loops and limits under a sanitizer.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr int slower = 5;
 #else
 inline constexpr int slower = 1;
 #endif
-// Over this a busy machine, and not the lock, is to blame; nothing that is tested takes as little.
+// A delay below this is the fault of a busy machine, not of the lock; all delays under test are longer.
 inline constexpr limit_of_a_busy_machine slack{900ms * slower};
 
 inline config settings(const std::string& url, milliseconds lease = 30s) {
@@ -68,14 +67,14 @@ inline command_predicate runs(const redis_scripts::script& s) {
     };
 }
 
-// How many stand in line or listen, as the server sees it.
+// How many waiters are queued, as the server sees it.
 inline std::int64_t queued(redis_server& server, const std::string& name) {
     return server.command({"ZCARD", queue_of(name)}).number;
 }
 
 struct native_kind {
     static constexpr bool reentrant = false;
-    // A hold of a client that is not there any more.
+    // A hold of a client that no longer exists.
     static std::vector<std::string> foreign_hold(const std::string& name) {
         return {"SET", name, "AAAAAAAAAAAAAAAAAAAAAA|1"};
     }
@@ -161,8 +160,8 @@ struct by_task : plain {
     static task_mutex make(client& c, const std::string& name) { return {c, name}; }
 };
 
-// For faults who acquires matters too. What these two add is in scripts, of which sanitizers know nothing;
-// our own code for them runs under sanitizers in the contract suite.
+// For faults it also matters whether a thread or a task acquires. What `fair` and `writing` add is in
+// scripts, which sanitizers do not see; our own code for them runs under sanitizers in the contract suite.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 using all_kinds = ::testing::Types<plain, fenced, recursive>;
 using all_ways = ::testing::Types<plain, fenced, recursive, by_task>;
@@ -192,7 +191,7 @@ inline milliseconds pttl(redis_server& server, const std::string& key) {
     return milliseconds{server.command({"PTTL", key}).number};
 }
 
-// A waiter is known to wait when it has subscribed or stands in line, and has asked once more since.
+// A waiter is known to wait when it has subscribed or is queued, and has asked once more since.
 template <class Kind>
 [[nodiscard]] bool waits(redis_server& server, const std::string& name, std::int64_t n = 1) {
     return eventually(patience, [&] { return Kind::waiters(server, name) == n; });
@@ -210,8 +209,8 @@ std::future<lease> waiter_for(Lock& lock, acquire_options options = {}) {
     return in_background([&lock, options] { return lock.try_acquire_for(patience, options); });
 }
 
-// Until the client is connected and the server knows the scripts: a client that waits for an answer for a
-// moment only may have to try several times on a busy machine.
+// Waits until the client is connected and the server knows the scripts: a client with a short answer timeout
+// may have to try several times on a busy machine.
 template <class Lock>
 [[nodiscard]] bool used_once(Lock& lock) {
     return eventually(patience, [&] {
@@ -232,7 +231,7 @@ std::error_code code_of(Fn&& fn) {
     return {};
 }
 
-// What a first attempt to lock is told, where it cannot work.
+// The error of a first attempt to lock that cannot work.
 struct complaint {
     std::error_code code;
     std::string text;
@@ -261,7 +260,7 @@ class diary {
               book->written.notify_all();
           })) {}
 
-    // One of this kind is there, or comes within the limit.
+    // Whether an event of this kind is there, or comes within the limit.
     [[nodiscard]] bool has(event_kind kind, milliseconds limit = patience) const {
         std::unique_lock hold{book_->mutex};
         return book_->written.wait_for(hold, limit, [&] {
@@ -269,7 +268,7 @@ class diary {
                                [&](const event& e) { return e.kind == kind; });
         });
     }
-    // The latest of this kind, which has come.
+    // The latest event of this kind; one must have come.
     [[nodiscard]] event last(event_kind kind) const {
         const std::lock_guard hold{book_->mutex};
         return *std::find_if(book_->events.rbegin(), book_->events.rend(),

@@ -1,4 +1,4 @@
-// The scripts that count, for a user who may not do all that they do: what is refused has changed nothing.
+// The scripts that count, run by a user with partial rights: a refused script has changed nothing.
 #include "server/scene.hpp"
 
 #include <hiredis/hiredis.h>
@@ -30,7 +30,7 @@ std::vector<row> rows() {
     };
     const std::vector<words> three{{"SET", "job", "3"}};
     const std::vector<words> for_a_while{{"SET", "job", "3", "PX", "600000"}};
-    const std::vector<words> two_are_out{{"SET", "job", "3"}, {"ZADD", out, far, permit}};
+    const std::vector<words> two_are_taken{{"SET", "job", "3"}, {"ZADD", out, far, permit}};
     return {
         {"set a latch", &s::latch, {}, latch("set", "3")},
         {"set a latch that is set", &s::latch, three, latch("set", "3")},
@@ -45,12 +45,12 @@ std::vector<row> rows() {
         {"take permits", &s::semaphore, three, semaphore("take", {"60000", "", permit})},
         {"take permits of a number that expires", &s::semaphore, for_a_while,
          semaphore("take", {"60000", "", permit})},
-        {"give permits back", &s::semaphore, two_are_out, semaphore("give", {permit})},
-        {"make permits ours for good", &s::semaphore, two_are_out, semaphore("disown", {permit})},
+        {"release permits", &s::semaphore, two_are_taken, semaphore("give", {permit})},
+        {"keep permits for good", &s::semaphore, two_are_taken, semaphore("disown", {permit})},
     };
 }
 
-class a_script_without_a_right : public ::testing::Test {
+class script_without_a_right : public ::testing::Test {
   protected:
     struct freed {
         void operator()(redisContext* c) const { redisFree(c); }
@@ -87,7 +87,7 @@ class a_script_without_a_right : public ::testing::Test {
         }
         return all;
     }
-    // Refused or not.
+    // The script may be refused or not; a refused one changes nothing.
     void expect_all_or_nothing(const row& r) {
         server.command({"FLUSHALL"});
         for (const auto& command : r.before) ASSERT_FALSE(server.command(command).is_error());
@@ -95,13 +95,13 @@ class a_script_without_a_right : public ::testing::Test {
         const bool owned = r.script != &redis_scripts::latch;
         words call{"EVAL", std::string{r.script->text}, owned ? "3" : "2", "job"};
         if (owned) call.push_back(out);
-        // Of what has no operation, as a lease has none, the key is written all the same.
+        // Without an operation, as for a lease, the key is passed all the same.
         call.push_back(operation);
         call.insert(call.end(), r.args.begin(), r.args.end());
-        const auto said = as_limited(call);
-        ASSERT_TRUE(said);
-        if (said->type == REDIS_REPLY_ERROR) {
-            EXPECT_EQ(dump(), before) << said->str;
+        const auto answer = as_limited(call);
+        ASSERT_TRUE(answer);
+        if (answer->type == REDIS_REPLY_ERROR) {
+            EXPECT_EQ(dump(), before) << answer->str;
         }
     }
 
@@ -111,7 +111,7 @@ class a_script_without_a_right : public ::testing::Test {
     std::unique_ptr<redisContext, freed> limited_;
 };
 
-TEST_F(a_script_without_a_right, to_a_command_does_all_of_it_or_nothing) {
+TEST_F(script_without_a_right, to_a_command_does_all_or_nothing) {
     for (const auto* const right : {"get", "set", "del", "incrby", "decrby", "time", "zadd", "zrem", "zscore",
                                     "zrange", "zrangebyscore", "pttl", "pexpire", "publish"}) {
         ASSERT_NO_FATAL_FAILURE(allow({"~*", std::string{"-"} + right}));
@@ -122,7 +122,7 @@ TEST_F(a_script_without_a_right, to_a_command_does_all_of_it_or_nothing) {
     }
 }
 
-TEST_F(a_script_without_a_right, to_write_a_key_does_all_of_it_or_nothing) {
+TEST_F(script_without_a_right, to_write_a_key_does_all_or_nothing) {
     const words keys{"job", out, operation};
     for (const auto& only_read : keys) {
         words rules;

@@ -1,5 +1,5 @@
-// Every script on a server whose memory is full: what gives back, renews or hands over works, what takes is
-// refused before it has written anything.
+// Every script on a server whose memory is full: scripts that release, renew or hand off work; scripts that
+// acquire are refused before they write anything.
 #include "server/scene.hpp"
 
 #include <hiredis/hiredis.h>
@@ -20,7 +20,7 @@ const std::string operation = "holdfast:o1:{job}:1", mark = "{job}:" + ours + ":
 const std::string owner = "8743c9c0-0795-4907-87fd-6c719a6b4586:1111111111111111";
 const std::string other = "8743c9c0-0795-4907-87fd-6c719a6b4586:2222222222222222";
 const std::string behind = "8743c9c0-0795-4907-87fd-6c719a6b4586:3333333333333333";
-const std::string line = "redisson_lock_queue:{job}", limits = "redisson_lock_timeout:{job}";
+const std::string fair_queue = "redisson_lock_queue:{job}", limits = "redisson_lock_timeout:{job}";
 const std::string far = "4000000000000";
 
 struct after {
@@ -48,12 +48,12 @@ std::vector<row> rows() {
     const words taken{"SET", "job", ours, "PX", "9000"};
     const words place_of_waiting{"ZADD", queue, "5", waiting}, place_of_dead{"ZADD", queue, "4", dead};
     const words hash{"HSET", "job", owner, "1"};
-    const words fair_keys{"job", line, limits};
+    const words fair_keys{"job", fair_queue, limits};
     const std::string fair_channel = channel_of("job") + ":";
-    const after free{{"EXISTS", "job"}, "(integer) 0"}, nobody_in_line{{"EXISTS", queue}, "(integer) 0"};
+    const after free{{"EXISTS", "job"}, "(integer) 0"}, empty_queue{{"EXISTS", queue}, "(integer) 0"};
     const after handed{{"GET", "job"}, '"' + waiting + '"'};
     const std::string ttl = "60000";
-    const std::vector<words> fair_line{{"RPUSH", line, owner, other, behind},
+    const std::vector<words> fair_line{{"RPUSH", fair_queue, owner, other, behind},
                                        {"ZADD", limits, far, owner, far, other, far, behind}};
     const auto with = [](std::vector<words> all, const words& more) {
         all.push_back(more);
@@ -69,7 +69,7 @@ std::vector<row> rows() {
     const auto [disown_keys, disown_args] = semaphore("disown", {permit}, true);
     const auto [add_keys, add_args] = semaphore("add", {"2"}, true);
     const auto [take_keys, take_args] = semaphore("take", {ttl, "", permit}, false);
-    const std::vector<words> out_are_two{{"SET", "job", "3"}, {"ZADD", out, far, permit}};
+    const std::vector<words> two_are_taken{{"SET", "job", "3"}, {"ZADD", out, far, permit}};
     const words latch_keys{"job", operation};
     const std::string latch_channel = "redisson_countdownlatch__channel__{job}";
 
@@ -82,20 +82,20 @@ std::vector<row> rows() {
          {ours, "3000", wake, "0", "PUBLISH"},
          "(integer) 1",
          {free}},
-        {"release a mutex to the first in line who is there",
+        {"release a mutex to the first live waiter",
          &s::native_leave,
          {taken, place_of_dead, place_of_waiting},
          {"job", queue},
          {ours, "3000", wake, "0", "PUBLISH"},
          "(integer) 2",
-         {handed, nobody_in_line}},
-        {"leave the line of a mutex",
+         {handed, empty_queue}},
+        {"leave the queue of a mutex",
          &s::native_leave,
          {taken, place_of_waiting},
          {"job", queue},
          {waiting, "3000", wake, "1", "PUBLISH"},
          "(integer) 0",
-         {nobody_in_line}},
+         {empty_queue}},
         {"undo a bid that was granted",
          &s::native_leave,
          {taken, place_of_waiting},
@@ -104,21 +104,21 @@ std::vector<row> rows() {
          "(integer) 2",
          {handed}},
         {"release a mutex without a queue", &s::native_drop, {taken}, {"job"}, {ours}, "(integer) 1", {free}},
-        {"claim a mutex that was handed over",
+        {"claim a mutex that was handed off",
          &s::native_bid,
          {{"SET", "job", ours, "PX", "3000"}},
          {"job", queue},
          {ours, ttl, "3000", wake, "120000", "PUBLISH"},
          "(integer) 1",
          {}},
-        {"take a free mutex by its turn in line",
+        {"take a free mutex by its turn in the queue",
          &s::native_bid,
          {{"ZADD", queue, "5", ours}},
          {"job", queue},
          {ours, ttl, "3000", wake, "120000", "PUBLISH"},
          "(integer) 1",
-         {nobody_in_line}},
-        {"take the fence of a mutex that was handed over",
+         {empty_queue}},
+        {"take the fence of a mutex that was handed off",
          &s::native_try,
          {taken, {"SET", fence_key, "9007199254740000"}},
          {"job", fence_key},
@@ -165,27 +165,27 @@ std::vector<row> rows() {
          {owner, "0", fair_channel, "2000", "PUBLISH"},
          "(integer) 0",
          {free}},
-        {"leave the line of a fair mutex",
+        {"leave the queue of a fair mutex",
          &s::fair_release,
          with(fair_line, {"HSET", "job", behind, "1"}),
          fair_keys,
          {other, "1", fair_channel, "2000", "PUBLISH"},
          "(integer) -1",
-         {{{"LLEN", line}, "(integer) 2"}, {{"ZSCORE", limits, other}, "(nil)"}}},
+         {{{"LLEN", fair_queue}, "(integer) 2"}, {{"ZSCORE", limits, other}, "(nil)"}}},
         {"evict from a fair mutex",
          &s::fair_release,
          with(fair_line, {"HSET", "job", behind, "1"}),
          fair_keys,
          {"", "0", fair_channel, "2000", "PUBLISH"},
          "(integer) 0",
-         {free, {{"LLEN", line}, "(integer) 3"}}},
-        {"take a free fair mutex by its turn in line",
+         {free, {{"LLEN", fair_queue}, "(integer) 3"}}},
+        {"take a free fair mutex by its turn in the queue",
          &s::fair_acquire,
          fair_line,
          fair_keys,
          {owner, ttl, "1", fair_channel, "2000", "holdfast:d1:{job}", "PUBLISH"},
          "(integer) 0",
-         {{{"LLEN", line}, "(integer) 2"}, {{"HGET", "job", owner}, "\"1\""}}},
+         {{{"LLEN", fair_queue}, "(integer) 2"}, {{"HGET", "job", owner}, "\"1\""}}},
         {"take a free fair mutex",
          &s::fair_acquire,
          {},
@@ -193,20 +193,20 @@ std::vector<row> rows() {
          {owner, ttl, "1", fair_channel, "2000", "holdfast:d1:{job}", "PUBLISH"},
          "OOM",
          {}},
-        {"stand in the line of a fair mutex",
+        {"join the queue of a fair mutex",
          &s::fair_acquire,
          {{"HSET", "job", behind, "1"}},
          fair_keys,
          {owner, ttl, "1", fair_channel, "2000", "holdfast:d1:{job}", "PUBLISH"},
          "OOM",
          {}},
-        {"remove the dead from the line of a fair mutex",
+        {"remove dead waiters from the queue of a fair mutex",
          &s::fair_line,
-         {{"RPUSH", line, owner, other, behind}},
+         {{"RPUSH", fair_queue, owner, other, behind}},
          fair_keys,
          {fair_channel, "NUMSUB", "PUBLISH", owner, other, behind},
          "[(integer) -1, \"" + owner + "\", \"" + other + "\", \"" + behind + "\"]",
-         {{{"EXISTS", line}, "(integer) 0"}, {{"EXISTS", limits}, "(integer) 0"}}},
+         {{{"EXISTS", fair_queue}, "(integer) 0"}, {{"EXISTS", limits}, "(integer) 0"}}},
 
         {"renew the readers of a shared mutex",
          &s::shared_read_renew,
@@ -222,7 +222,7 @@ std::vector<row> rows() {
          {ours, "redisson_rwlock:{job}", "{job}:", ":rwlock_timeout:", "PUBLISH"},
          "(integer) 0",
          {free, {{"EXISTS", mark}, "(integer) 0"}}},
-        {"release a writer who reads as well",
+        {"release a writer that also reads",
          &s::shared_release,
          {{"HSET", "job", "mode", "write", owner + ":write", "1", ours, "1"},
           {"SET", mark, "1", "PX", "9000"}},
@@ -240,26 +240,26 @@ std::vector<row> rows() {
 
         {"renew permits",
          &s::semaphore_renew,
-         out_are_two,
+         two_are_taken,
          {"job"},
          {ttl, out, std::to_string(permit.size()), permit},
          "[]",
          {}},
-        {"give permits back",
+        {"release permits",
          &s::semaphore,
-         out_are_two,
+         two_are_taken,
          give_keys,
          give_args,
          "(integer) 0",
          {{{"GET", "job"}, "\"5\""}, {{"EXISTS", out}, "(integer) 0"}}},
-        {"make permits ours for good",
+        {"keep permits for good",
          &s::semaphore,
-         out_are_two,
+         two_are_taken,
          disown_keys,
          disown_args,
          "(integer) 1",
          {{{"GET", "job"}, "\"3\""}, {{"EXISTS", out}, "(integer) 0"}}},
-        {"give back permits that are nobody's",
+        {"add permits",
          &s::semaphore,
          {{"SET", "job", "3"}},
          add_keys,
@@ -301,7 +301,7 @@ std::vector<row> rows() {
     };
 }
 
-class a_script_without_memory : public ::testing::Test {
+class script_without_memory : public ::testing::Test {
   protected:
     std::vector<std::string> dump() {
         std::vector<std::string> all;
@@ -311,8 +311,8 @@ class a_script_without_memory : public ::testing::Test {
     redis_server server;
 };
 
-TEST_F(a_script_without_memory, gives_back_renews_and_hands_over_or_writes_nothing) {
-    // Somebody hears the messages for the one who waits.
+TEST_F(script_without_memory, releases_renews_and_hands_off_or_writes_nothing) {
+    // A listener receives the messages for the waiter.
     const std::unique_ptr<redisContext, void (*)(redisContext*)> listener{
         redisConnect("127.0.0.1", server.port()), &redisFree};
     const std::unique_ptr<void, void (*)(void*)> confirmed{
@@ -341,14 +341,14 @@ TEST_F(a_script_without_memory, gives_back_renews_and_hands_over_or_writes_nothi
     }
 }
 
-TEST_F(a_script_without_memory, is_tried_whichever_it_is) {
-    std::set<std::string_view> tried{redis_scripts::peek.name, redis_scripts::evict_ask.name,
-                                     redis_scripts::rights.name};  // these write nothing
-    for (const auto& r : rows()) tried.insert(r.script->name);
+TEST_F(script_without_memory, is_tested_for_every_script) {
+    std::set<std::string_view> tested{redis_scripts::peek.name, redis_scripts::evict_ask.name,
+                                      redis_scripts::rights.name};  // these write nothing
+    for (const auto& r : rows()) tested.insert(r.script->name);
     for (const auto& s : redis_scripts::all) {
-        // What stands around a release writes nothing.
+        // The code around a release writes nothing.
         const auto release = s.name.substr(0, s.name.rfind("_evicting"));
-        EXPECT_TRUE(tried.count(release)) << s.name;
+        EXPECT_TRUE(tested.count(release)) << s.name;
     }
 }
 

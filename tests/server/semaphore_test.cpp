@@ -1,4 +1,4 @@
-// Semaphores on Redis: what stands in the keys, and what happens to permits in trouble.
+// Semaphores on Redis: the content of the keys, and what happens to permits under faults.
 #include "server/scene.hpp"
 
 namespace holdfast::test {
@@ -12,7 +12,7 @@ class semaphores : public ::testing::Test {
     [[nodiscard]] static Semaphore of(client& c) { return {c, "job"}; }
     [[nodiscard]] std::int64_t free_now() { return std::stoll("0" + server.command({"GET", "job"}).text); }
     [[nodiscard]] static std::string owners() { return with_ids ? "{job}:timeout" : "holdfast:p1:{job}"; }
-    [[nodiscard]] bool free_are(std::int64_t n) {
+    [[nodiscard]] bool becomes_available(std::int64_t n) {
         return eventually(patience, [&] { return of(direct).available_permits() == n; });
     }
 
@@ -30,15 +30,15 @@ struct semaphore_names {
 using both_semaphores = ::testing::Types<counting_semaphore, permit_semaphore>;
 TYPED_TEST_SUITE(semaphores, both_semaphores, semaphore_names);
 
-// Children come before any thread of ours.
+// The child is forked before any thread starts.
 template <class Semaphore>
-class a_semaphore_of_processes : public ::testing::Test {
+class semaphore_of_processes : public ::testing::Test {
   protected:
     redis_server server;
 };
-TYPED_TEST_SUITE(a_semaphore_of_processes, both_semaphores, semaphore_names);
+TYPED_TEST_SUITE(semaphore_of_processes, both_semaphores, semaphore_names);
 
-TYPED_TEST(a_semaphore_of_processes, gets_permits_back_from_a_killed_holder) {
+TYPED_TEST(semaphore_of_processes, gets_permits_back_from_a_killed_holder) {
     this->server.command({"SET", "job", "2"});
     auto child = child_process::fork_call([url = this->server.url()](const parent_link& parent) {
         client mine{settings(url, 2s)};
@@ -54,14 +54,14 @@ TYPED_TEST(a_semaphore_of_processes, gets_permits_back_from_a_killed_holder) {
     EXPECT_EQ(ours.available_permits(), 0);
     auto waiter = in_background([&] { return ours.acquire({.permits = 2}); });
     child.kill();
-    // In the time of its lease, although nobody says anything.
+    // Within the time of its lease, although no message comes.
     auto held = waiter.get();
     EXPECT_TRUE(held.valid());
     held.release();
     EXPECT_EQ(ours.available_permits(), 2);
 }
 
-TYPED_TEST(semaphores, a_take_whose_reply_is_lost_takes_once) {
+TYPED_TEST(semaphores, take_with_a_lost_reply_takes_once) {
     this->of(this->direct).try_set_permits(5);
     ASSERT_TRUE(this->of(this->behind_it).acquire().release());  // the server knows the script now
     this->net.drop_reply_of(runs(redis_scripts::semaphore));
@@ -69,11 +69,11 @@ TYPED_TEST(semaphores, a_take_whose_reply_is_lost_takes_once) {
     EXPECT_EQ(this->net.count().rules_fired, 1U);
     EXPECT_EQ(this->free_now(), 3);
     EXPECT_EQ(held.release(), release_outcome::released);
-    EXPECT_TRUE(this->free_are(5));
+    EXPECT_TRUE(this->becomes_available(5));
     EXPECT_FALSE(exists(this->server, this->owners()));
 }
 
-TYPED_TEST(semaphores, a_release_whose_reply_is_lost_gives_back_once) {
+TYPED_TEST(semaphores, release_with_a_lost_reply_releases_once) {
     this->of(this->direct).try_set_permits(3);
     auto held = this->of(this->behind_it).acquire({.permits = 2});
     this->net.drop_reply_of(runs(redis_scripts::semaphore));
@@ -82,7 +82,7 @@ TYPED_TEST(semaphores, a_release_whose_reply_is_lost_gives_back_once) {
     EXPECT_EQ(this->free_now(), 3);
 }
 
-TYPED_TEST(semaphores, a_change_of_the_number_whose_reply_is_lost_counts_once) {
+TYPED_TEST(semaphores, change_of_the_number_with_a_lost_reply_counts_once) {
     EXPECT_TRUE(this->of(this->behind_it).try_set_permits(3));
     this->net.drop_reply_of(runs(redis_scripts::semaphore));
     EXPECT_EQ(this->of(this->behind_it).add_permits(2), 5);
@@ -90,14 +90,14 @@ TYPED_TEST(semaphores, a_change_of_the_number_whose_reply_is_lost_counts_once) {
     EXPECT_EQ(this->free_now(), 5);
 }
 
-TYPED_TEST(semaphores, setting_the_number_says_true_also_when_the_first_reply_is_lost) {
+TYPED_TEST(semaphores, setting_the_number_returns_true_although_the_first_reply_is_lost) {
     (void)this->of(this->behind_it).available_permits();
     this->net.drop_reply_of(runs(redis_scripts::semaphore));
     EXPECT_TRUE(this->of(this->behind_it).try_set_permits(3));
     EXPECT_EQ(this->net.count().rules_fired, 1U);
 }
 
-TYPED_TEST(semaphores, a_change_that_nobody_answers_is_said_to_be_unknown) {
+TYPED_TEST(semaphores, unanswered_change_of_the_number_is_reported_as_unknown) {
     config impatient = settings(this->net.url());
     impatient.answer_timeout = 2s;
     client c{impatient};
@@ -112,7 +112,7 @@ TYPED_TEST(semaphores, a_change_that_nobody_answers_is_said_to_be_unknown) {
     this->net.resume();
 }
 
-TYPED_TEST(semaphores, waiters_look_again_where_messages_are_lost) {
+TYPED_TEST(semaphores, waiters_retry_when_messages_are_lost) {
     this->of(this->direct).try_set_permits(1);
     auto held = this->of(this->direct).acquire();
     this->net.swallow_messages(true);
@@ -122,7 +122,7 @@ TYPED_TEST(semaphores, waiters_look_again_where_messages_are_lost) {
     EXPECT_TRUE(waiter.get().valid());
 }
 
-TYPED_TEST(semaphores, leave_nothing_behind_but_their_number) {
+TYPED_TEST(semaphores, leave_only_their_number_behind) {
     this->of(this->direct).try_set_permits(2);
     {
         const auto one = this->of(this->direct).acquire();
@@ -139,7 +139,7 @@ TYPED_TEST(semaphores, leave_nothing_behind_but_their_number) {
     EXPECT_EQ(pttl(this->server, "job"), -1ms);
 }
 
-TYPED_TEST(semaphores, that_are_deleted_do_not_come_back_with_their_permits) {
+TYPED_TEST(semaphores, deleted_semaphore_is_not_restored_by_a_release) {
     this->of(this->direct).try_set_permits(2);
     auto held = this->of(this->direct).acquire();
     this->server.command({"DEL", "job"});
@@ -149,15 +149,15 @@ TYPED_TEST(semaphores, that_are_deleted_do_not_come_back_with_their_permits) {
     EXPECT_TRUE(lost.try_set_permits(4));
     EXPECT_EQ(this->free_now(), 4);
 
-    // Nor are those that are still out paid into the next one.
-    auto out = lost.acquire({.permits = 3});
+    // Nor do permits that are still held go into the next semaphore.
+    auto still_held = lost.acquire({.permits = 3});
     this->server.command({"DEL", "job"});
     EXPECT_TRUE(lost.try_set_permits(4));
-    EXPECT_EQ(out.release(), release_outcome::already_lost);
+    EXPECT_EQ(still_held.release(), release_outcome::already_lost);
     EXPECT_EQ(this->free_now(), 4);
 }
 
-TYPED_TEST(semaphores, who_waits_sets_the_number_again_that_the_server_has_lost) {
+TYPED_TEST(semaphores, waiter_restores_the_number_that_the_server_has_lost) {
     TypeParam known{this->direct, "job", {.total = 1}};
     const auto held = known.acquire();
     auto waiter = in_background([&] { return TypeParam{this->behind_it, "job", {.total = 1}}.acquire(); });
@@ -168,7 +168,7 @@ TYPED_TEST(semaphores, who_waits_sets_the_number_again_that_the_server_has_lost)
     EXPECT_EQ(this->free_now(), 0);
 }
 
-TYPED_TEST(semaphores, are_not_made_of_other_keys) {
+TYPED_TEST(semaphores, refuse_a_key_that_is_no_semaphore) {
     this->server.command({"SET", "job", "a token"});
     std::error_code ec;
     EXPECT_FALSE(this->of(this->direct).try_acquire(ec));
@@ -177,7 +177,7 @@ TYPED_TEST(semaphores, are_not_made_of_other_keys) {
     EXPECT_EQ(this->server.command({"GET", "job"}).text, "a token");
 }
 
-TYPED_TEST(semaphores, give_back_what_was_taken_before_memory_ran_out) {
+TYPED_TEST(semaphores, release_permits_when_memory_has_run_out) {
     this->of(this->direct).try_set_permits(3);
     auto held = this->of(this->direct).acquire({.permits = 2});
     this->server.command({"CONFIG", "SET", "maxmemory", "1"});

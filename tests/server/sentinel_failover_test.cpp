@@ -12,26 +12,26 @@ namespace {
 constexpr milliseconds long_lease = 20s;
 
 // A lock that one client holds and another waits for.
-class contest {
+class contended_lock {
   public:
-    virtual ~contest() = default;
+    virtual ~contended_lock() = default;
     std::string name;
     lease held;
     std::future<lease> next;
 };
 
 template <class Kind>
-class contest_of final : public contest {
+class contended_lock_of final : public contended_lock {
   public:
-    contest_of(redis_server& master, const std::string& n, client& holder, client& waiter)
+    contended_lock_of(redis_server& master, const std::string& n, client& holder, client& waiter)
         : mine_(Kind::make(holder, n)), others_(Kind::make(waiter, n)) {
         name = n;
         held = mine_.acquire();
         next = waiter_for(others_);
         EXPECT_TRUE(waits<Kind>(master, n));
     }
-    // The waiter uses a lock of ours.
-    ~contest_of() override {
+    // The waiter uses a lock of this object.
+    ~contended_lock_of() override {
         (void)held.release();
         if (next.valid()) (void)next.get();
     }
@@ -48,7 +48,7 @@ class failover : public testing::Test {
 
     failover() { former = scene.master_index(); }
     void TearDown() override {
-        contests.clear();
+        contended.clear();
         scene.heal();
     }
 
@@ -61,20 +61,21 @@ class failover : public testing::Test {
 
     void contend_for_all_kinds() {
         const auto add = [this]<class Kind>(const std::string& name, Kind) {
-            contests.push_back(std::make_unique<contest_of<Kind>>(scene.master(), name, holder, waiter));
+            contended.push_back(
+                std::make_unique<contended_lock_of<Kind>>(scene.master(), name, holder, waiter));
         };
         add("plain", plain{});
         add("fenced", fenced{});
         add("recursive", recursive{});
         add("fair", fair{});
         add("shared", writing{});
-        // What is not with the replicas goes down with the master.
+        // Keys that the replicas lack are lost with the master.
         scene.replicate();
     }
 
-    // Everybody's lease goes on, and is renewed there.
+    // Every lease goes on, and is renewed at the new master.
     void expect_all_held_and_renewed() {
-        for (const auto& one : contests) {
+        for (const auto& one : contended) {
             EXPECT_TRUE(one->held.valid()) << one->name;
             EXPECT_TRUE(exists(scene.master(), one->name)) << one->name;
             EXPECT_TRUE(eventually(patience, [&] { return one->held.remaining() > long_lease - 3s; }))
@@ -86,7 +87,7 @@ class failover : public testing::Test {
     }
 
     void expect_all_served_after_release() {
-        for (const auto& one : contests) {
+        for (const auto& one : contended) {
             const auto before = one->held.fence();
             const stopwatch since;
             EXPECT_EQ(one->held.release(), release_outcome::released) << one->name;
@@ -102,7 +103,7 @@ class failover : public testing::Test {
 
     // The waiter listens at the new master, as it did at the former one.
     void expect_waiter_listens() {
-        // A subscription to a master that hangs would be missed after ten seconds only.
+        // It takes ten seconds to miss a subscription to a master that hangs.
         EXPECT_TRUE(eventually(3s * slower, [&] {
             return scene.master().command({"PUBSUB", "NUMSUB", channel_of("recursive")}).items.at(1).number ==
                    1;
@@ -114,13 +115,13 @@ class failover : public testing::Test {
         return server.command({"CLIENT", "LIST"}).text.find("name=holdfast:") != std::string::npos;
     }
 
-    // It takes itself for a master still, and would take our commands.
-    void expect_nobody_talks_to_it(redis_server& zombie) {
+    // The zombie still takes itself for a master, and would accept our commands.
+    void expect_no_client_talks_to(redis_server& zombie) {
         const auto takes_itself_for_a_master = [&] {
             return zombie.command({"INFO", "replication"}).text.find("role:master") != std::string::npos;
         };
         ASSERT_TRUE(takes_itself_for_a_master());
-        // What was under way when it went has come through by now, or never will.
+        // Commands that were under way when it went have arrived by now, or never will.
         ASSERT_TRUE(eventually(patience, [&] { return !has_clients_of_ours(zombie); }));
         zombie.command({"CONFIG", "RESETSTAT"});
         zombie.command({"SET", "probe", "granted by the zombie"});
@@ -145,16 +146,16 @@ class failover : public testing::Test {
     client waiter{lazy(scene.url())};
     const diary holders_events{holder};
     const diary waiters_events{waiter};
-    std::vector<std::unique_ptr<contest>> contests;
+    std::vector<std::unique_ptr<contended_lock>> contended;
 
   private:
     static inline std::unique_ptr<sentinel_scene> shared_;
 };
 
-TEST_F(failover, that_an_operator_asks_for_costs_no_lease) {
+TEST_F(failover, ordered_by_an_operator_costs_no_lease) {
     contend_for_all_kinds();
     scene.fail_over();
-    // By message; the former master lives, and would serve us for some seconds more.
+    // By a message: the former master lives, and would serve us for some more seconds.
     const stopwatch since;
     ASSERT_TRUE(holders_events.has(event_kind::failed_over));
     ASSERT_TRUE(waiters_events.has(event_kind::failed_over));
@@ -168,30 +169,30 @@ TEST_F(failover, that_an_operator_asks_for_costs_no_lease) {
     expect_all_served_after_release();
 }
 
-// --- the master goes, and comes back as a zombie --------------------------------------------------------
+// --- the master leaves, and returns as a zombie ---------------------------------------------------------
 
-struct way_to_go {
+struct way_to_fail {
     const char* name;
-    void (*leave)(sentinel_scene&, std::size_t);
+    void (*take_down)(sentinel_scene&, std::size_t);
 
-    friend void PrintTo(const way_to_go& way, std::ostream* out) { *out << way.name; }
+    friend void PrintTo(const way_to_fail& way, std::ostream* out) { *out << way.name; }
 };
-class failover_of_a_master_that_is : public failover, public testing::WithParamInterface<way_to_go> {};
+class failover_of_a_lost_master : public failover, public testing::WithParamInterface<way_to_fail> {};
 
-TEST_P(failover_of_a_master_that_is, costs_no_lease_and_nobody_believes_it_when_it_is_back) {
+TEST_P(failover_of_a_lost_master, costs_no_lease_and_no_client_trusts_the_returned_master) {
     contend_for_all_kinds();
     // A lock whose holder is dead.
     scene.master().command({"SET", "orphan", "AAAAAAAAAAAAAAAAAAAAAA|1", "PX", "3000"});
     const stopwatch since_orphaned;
     mutex orphan{waiter, "orphan"};
-    auto heir = in_background([&] {
+    auto successor = in_background([&] {
         auto got = orphan.try_acquire_for(patience);
         return std::pair{got.valid(), since_orphaned.took()};
     });
     ASSERT_TRUE(waits<plain>(scene.master(), "orphan"));
     scene.replicate();
 
-    GetParam().leave(scene, former);
+    GetParam().take_down(scene, former);
     scene.await_failover();
     const stopwatch since_failover;
     const auto healed = since_orphaned.took();
@@ -202,8 +203,8 @@ TEST_P(failover_of_a_master_that_is, costs_no_lease_and_nobody_believes_it_when_
     expect_waiter_listens();
 
     scene.bring_back(former);
-    expect_nobody_talks_to_it(scene.server(former));
-    const auto [served, when] = heir.get();
+    expect_no_client_talks_to(scene.server(former));
+    const auto [served, when] = successor.get();
     EXPECT_TRUE(served);
     EXPECT_LT(when, std::max<milliseconds>(3s, healed) + 1s + slack)
         << "the rest of the lease and a poll gap";
@@ -211,35 +212,35 @@ TEST_P(failover_of_a_master_that_is, costs_no_lease_and_nobody_believes_it_when_
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    ways, failover_of_a_master_that_is,
-    testing::Values(way_to_go{"killed", [](sentinel_scene& s, std::size_t i) { s.server(i).stop(); }},
-                    way_to_go{"stopped", [](sentinel_scene& s, std::size_t i) { s.server(i).pause(); }},
-                    way_to_go{"cut_off", [](sentinel_scene& s, std::size_t i) { s.wire_to(i).stall(true); }}),
+    ways, failover_of_a_lost_master,
+    testing::Values(way_to_fail{"killed", [](sentinel_scene& s, std::size_t i) { s.server(i).stop(); }},
+                    way_to_fail{"stopped", [](sentinel_scene& s, std::size_t i) { s.server(i).pause(); }},
+                    way_to_fail{"cut_off",
+                                [](sentinel_scene& s, std::size_t i) { s.wire_to(i).stall(true); }}),
     [](const auto& of) { return std::string{of.param.name}; });
 
 // --- what is lost -----------------------------------------------------------------------------------------
 
-TEST_F(failover, loses_what_no_replica_had_heard_of_and_the_holder_is_told) {
+TEST_F(failover, loses_unreplicated_locks_and_notifies_their_holder) {
     mutex kept{holder, "kept"};
     mutex gone{holder, "gone"};
     const auto safe = kept.acquire();
     scene.replicate();
     scene.cut_replicas();
-    const auto unheard = gone.acquire();
-    EXPECT_TRUE(unheard.valid());
+    const auto unreplicated = gone.acquire();
+    EXPECT_TRUE(unreplicated.valid());
     scene.master().stop();
     scene.await_failover();
     const stopwatch since;
-    EXPECT_TRUE(eventually(patience, [&] { return unheard.lost().stop_requested(); }));
+    EXPECT_TRUE(eventually(patience, [&] { return unreplicated.lost().stop_requested(); }));
     EXPECT_LT(since.took(), 1s + slack) << "at once, and not at the end of the lease";
-    EXPECT_FALSE(unheard.valid());
+    EXPECT_FALSE(unreplicated.valid());
     EXPECT_TRUE(safe.valid());
     EXPECT_EQ(holders_events.count(event_kind::lost), 1U);
     EXPECT_TRUE(mutex(waiter, "gone").try_acquire().valid());
 }
 
-// --- what the sentinels say, and what reaches us of it
-// ------------------------------------------------------
+// --- what the sentinels say, and what the client receives ------------------------------------------------
 
 TEST_F(failover, is_noticed_without_a_message_and_not_believed_from_a_minority) {
     std::vector<std::unique_ptr<fault_proxy>> nets;
@@ -256,13 +257,13 @@ TEST_F(failover, is_noticed_without_a_message_and_not_believed_from_a_minority) 
     scene.replicate();
     scene.fail_over();
     EXPECT_TRUE(held.valid());
-    // All that it hears of it is READONLY, unless that took so long that it has asked by itself.
+    // The client receives only READONLY, unless that took so long that it has asked by itself.
     scene.follow_master(former);
     EXPECT_EQ(held.release(), release_outcome::released);
     EXPECT_TRUE(events.has(event_kind::failed_over));
     EXPECT_FALSE(exists(scene.master(), "job"));
 
-    // A sentinel that missed it all, or lies: it names another master, and knows of no failover.
+    // A sentinel that missed the failover, or lies: it names another master, and knows of no failover.
     redis_server elsewhere;
     redis_server::options o;
     o.sentinel = true;
@@ -275,9 +276,9 @@ TEST_F(failover, is_noticed_without_a_message_and_not_believed_from_a_minority) 
     client misled{sentinel_scene::url_of({liar.port(), ports[0], ports[1]})};
     EXPECT_TRUE(mutex(misled, "job").try_acquire().valid());
     EXPECT_FALSE(has_clients_of_ours(elsewhere));
-    // With one honest sentinel it is two of three that answer, and the later failover still counts.
-    const auto nobody = bound_socket(0);
-    client doubtful{sentinel_scene::url_of({liar.port(), ports[0], port_of(nobody)})};
+    // With one honest sentinel two of three answer, and the later failover still counts.
+    const auto silent_one = bound_socket(0);
+    client doubtful{sentinel_scene::url_of({liar.port(), ports[0], port_of(silent_one)})};
     EXPECT_TRUE(mutex(doubtful, "job").try_acquire().valid());
     EXPECT_FALSE(has_clients_of_ours(elsewhere));
 }

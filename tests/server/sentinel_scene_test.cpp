@@ -1,4 +1,4 @@
-// The scene of sentinels follows their decisions, also those that nobody has ordered.
+// sentinel_scene follows the sentinels' decisions, also those that no test has ordered.
 #include "support/sentinel_scene.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ void expect_one_master(sentinel_scene& scene) {
 TEST(sentinel_scene, heals_while_the_sentinels_change_the_master) {
     sentinel_scene scene;
     const auto before = scene.master_index();
-    // Sentinels of a busy machine may give a failover up.
+    // Sentinels on a busy machine may abandon a failover.
     EXPECT_TRUE(eventually(patience, [&] {
         scene.begin_fail_over();
         scene.heal();

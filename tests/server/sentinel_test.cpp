@@ -1,5 +1,5 @@
-// redis+sentinel://: who is asked, who is believed, and what is told when that fails. All servers live here;
-// see sentinel_failover_test.cpp.
+// redis+sentinel://: which sentinels are asked and believed, and the error when that fails. All servers stay
+// up here; for failovers see sentinel_failover_test.cpp.
 #include "server/cli_scene.hpp"
 #include "server/scene.hpp"
 #include "support/certificates.hpp"
@@ -12,7 +12,7 @@
 namespace holdfast::test {
 namespace {
 
-// The reason is told an eighth of this before the caller gives up, which a busy machine may need.
+// The reason is known an eighth of this before the caller gives up, which a busy machine may need.
 config patient(const std::string& url) {
     auto c = settings(url);
     c.answer_timeout = 4s;
@@ -33,7 +33,7 @@ std::string with(std::string text, const std::string& old, const std::string& no
     return text.replace(text.find(old), old.size(), now);
 }
 
-class by_sentinels : public testing::Test {
+class sentinel_lookup : public testing::Test {
   protected:
     static void SetUpTestSuite() { shared_ = std::make_unique<sentinel_scene>(); }
     static void TearDownTestSuite() { shared_.reset(); }
@@ -45,7 +45,7 @@ class by_sentinels : public testing::Test {
     static inline std::unique_ptr<sentinel_scene> shared_;
 };
 
-TEST_F(by_sentinels, the_master_is_found_and_serves_locks) {
+TEST_F(sentinel_lookup, master_is_found_and_serves_locks) {
     client c{scene.url()};
     client other{scene.url()};
     const diary events{c};
@@ -63,7 +63,7 @@ TEST_F(by_sentinels, the_master_is_found_and_serves_locks) {
     EXPECT_EQ(events.count(event_kind::no_channel_right), 0U);
 }
 
-TEST_F(by_sentinels, wrong_credentials_are_told_at_once_and_whose_they_are) {
+TEST_F(sentinel_lookup, wrong_credentials_are_reported_at_once_with_their_server) {
     const auto url = scene.url();
     expect_complaint(with(url, sentinel_scene::password, "wrong"), errc::no_permission,
                      scene.address(scene.master_index()) + " refused the user or the password");
@@ -74,12 +74,12 @@ TEST_F(by_sentinels, wrong_credentials_are_told_at_once_and_whose_they_are) {
     expect_complaint(url.substr(0, url.find('?')), errc::no_permission, "wants a password");
 }
 
-TEST_F(by_sentinels, a_name_that_they_do_not_know_is_told_at_once) {
+TEST_F(sentinel_lookup, unknown_master_name_is_reported_at_once) {
     expect_complaint(with(scene.url(), std::string{"/"} + sentinel_scene::name, "/nobody"),
                      errc::invalid_argument, "does not know the name");
 }
 
-TEST(what_is_no_sentinel, is_told_at_once_and_what_to_write) {
+TEST(server_that_is_no_sentinel, is_reported_at_once_with_the_right_url) {
     redis_server alone;
     const auto address = "127.0.0.1:" + std::to_string(alone.port());
     const auto url = "redis+sentinel://" + address + "/m";
@@ -90,8 +90,8 @@ TEST(what_is_no_sentinel, is_told_at_once_and_what_to_write) {
     EXPECT_EQ(cli::outcome_of(run).code, 64);
 }
 
-TEST_F(by_sentinels, a_majority_of_all_that_are_listed_must_answer) {
-    // Bound, so that nobody else takes it, and not listening.
+TEST_F(sentinel_lookup, majority_of_all_listed_sentinels_must_answer) {
+    // Bound, so that no other process takes it, and not listening.
     const auto first = bound_socket(0);
     const auto second = bound_socket(0);
     const auto one = complaint_of(sentinel_scene::url_of({ports[0], port_of(first), port_of(second)}));
@@ -109,7 +109,7 @@ TEST_F(by_sentinels, a_majority_of_all_that_are_listed_must_answer) {
     EXPECT_TRUE(mutex(two, "job").try_acquire().valid());
 }
 
-TEST_F(by_sentinels, one_that_hangs_holds_nobody_up) {
+TEST_F(sentinel_lookup, hanging_sentinel_does_not_delay_the_client) {
     wire hangs{ports[0]};
     hangs.stall(true);
     const stopwatch watch;
@@ -118,7 +118,7 @@ TEST_F(by_sentinels, one_that_hangs_holds_nobody_up) {
     EXPECT_LT(watch.took(), 100ms + slack);
 }
 
-TEST_F(by_sentinels, locks_go_on_without_them_but_no_new_connection_is_made) {
+TEST_F(sentinel_lookup, locks_go_on_without_sentinels_but_no_new_connection_is_made) {
     std::vector<std::unique_ptr<wire>> wires;
     for (const auto port : ports) wires.push_back(std::make_unique<wire>(port));
     const auto all = [&](auto what) {
@@ -130,11 +130,11 @@ TEST_F(by_sentinels, locks_go_on_without_them_but_no_new_connection_is_made) {
     EXPECT_TRUE(lock.try_acquire().release());
     all([](wire& w) { w.stall(true); });
     all([](wire& w) { w.cut_all(); });
-    EXPECT_TRUE(lock.try_acquire().release()) << "they are no part of a lock's path";
+    EXPECT_TRUE(lock.try_acquire().release()) << "sentinels are no part of a lock's path";
     scene.master().command({"CLIENT", "KILL", "TYPE", "normal"});
     ASSERT_TRUE(events.has(event_kind::store_down));
     EXPECT_EQ(code_of([&] { (void)lock.try_acquire(); }), errc::unavailable)
-        << "it may not be the master any more";
+        << "it may no longer be the master";
     all([](wire& w) { w.stall(false); });
     EXPECT_TRUE(eventually(patience, [&] {
         std::error_code ec;
@@ -142,7 +142,7 @@ TEST_F(by_sentinels, locks_go_on_without_them_but_no_new_connection_is_made) {
     }));
 }
 
-TEST_F(by_sentinels, the_command_finds_the_master_too) {
+TEST_F(sentinel_lookup, command_line_finds_the_master_too) {
     const child_process::environment where{{"HOLDFAST_URL", scene.url()}};
     auto run =
         cli::start_command({"run", "nightly", "--", "sh", "-c", "echo held; read line; exit 0"}, where);
@@ -157,8 +157,8 @@ TEST_F(by_sentinels, the_command_finds_the_master_too) {
     EXPECT_FALSE(exists(scene.master(), "nightly"));
 }
 
-// Each host has a certificate of its own.
-TEST(sentinels_in_tls, are_asked_in_tls_and_the_master_too) {
+// Each host has its own certificate.
+TEST(sentinels_over_tls, are_asked_over_tls_and_so_is_the_master) {
     const temp_dir folder;
     const certificate_authority ca{folder.path(), "ca"};
     const certificate_authority other{folder.path(), "other"};
@@ -184,7 +184,7 @@ TEST(sentinels_in_tls, are_asked_in_tls_and_the_master_too) {
                      "refuses us (the certificate of 127.0.0.1");
     expect_complaint(url("localhost", other.file()), errc::invalid_argument,
                      "refuses us (the certificate of localhost");
-    // Nothing was ever said in plain.
+    // Nothing was sent in plain text.
     for (const auto* w : {&to_master, &to_sentinel}) {
         for (const auto& bytes : w->sent()) EXPECT_TRUE(bytes.empty() || bytes[0] == 0x16);
     }

@@ -14,7 +14,7 @@ redis_server::options wanted() {
 }
 
 config quick_to_give_up(const std::string& url) {
-    config c = settings(url, 6s);  // outlives a machine that stands still for a moment
+    config c = settings(url, 6s);  // outlives a machine that stalls for a moment
     c.answer_timeout = 400ms;
     return c;
 }
@@ -24,7 +24,7 @@ class server_trouble : public ::testing::Test {
   protected:
     using lock_type = std::remove_reference_t<decltype(Kind::make(std::declval<client&>(), ""))>;
 
-    // After a restart they have to connect again first.
+    // After a restart the others have to connect again first.
     lease acquired_by_others() {
         lease next;
         (void)eventually(patience, [&] {
@@ -44,9 +44,9 @@ class server_trouble : public ::testing::Test {
 };
 TYPED_TEST_SUITE(server_trouble, all_ways, kind_names);
 
-// "No" means that the store said so. Those who stand behind others of their process have not asked it
+// "No" means that the store answered so. Threads that wait behind others of their process have not asked it
 // themselves.
-TYPED_TEST(server_trouble, a_timed_try_does_not_say_no_when_the_store_has_gone) {
+TYPED_TEST(server_trouble, timed_try_is_an_error_and_not_no_when_the_store_is_gone) {
     const lease held = this->others.acquire({.ttl = 2s});
     std::vector<std::future<std::error_code>> all;
     for (int i = 0; i < 4; ++i) {
@@ -62,7 +62,7 @@ TYPED_TEST(server_trouble, a_timed_try_does_not_say_no_when_the_store_has_gone) 
 }
 
 TYPED_TEST(server_trouble, scripts_may_be_flushed_at_any_time) {
-    // Whose answers may take their time on a busy machine.
+    // Its answers may take longer on a busy machine.
     client patient{this->server.url()};
     auto lasting = TypeParam::make(patient, "job");
     auto worker = in_background([&] {
@@ -98,7 +98,7 @@ TYPED_TEST(server_trouble, connections_may_be_cut_while_holding_and_waiting) {
     EXPECT_TRUE(waiter.get().valid());
 }
 
-TYPED_TEST(server_trouble, a_slow_server_is_waited_for_and_a_very_slow_one_is_not) {
+TYPED_TEST(server_trouble, slow_server_is_waited_for_and_a_very_slow_one_is_not) {
     config how = settings(this->server.url());
     how.answer_timeout = 30s;
     client waits{how};
@@ -108,7 +108,7 @@ TYPED_TEST(server_trouble, a_slow_server_is_waited_for_and_a_very_slow_one_is_no
     ASSERT_TRUE(used_once(this->lock));
     const auto during = [&](const std::string& seconds, const auto& then) {
         std::atomic<bool> asleep{false};
-        // The server says nothing while it sleeps, and a PING behind it waits.
+        // The server does not answer while it sleeps, and a PING behind it waits.
         auto sleeper = in_background([&] {
             asleep.store(true);
             this->server.command({"DEBUG", "SLEEP", seconds});
@@ -126,7 +126,7 @@ TYPED_TEST(server_trouble, a_slow_server_is_waited_for_and_a_very_slow_one_is_no
         const stopwatch since;
         std::error_code why;
         while (!why && since.took() < 800ms * slower) {
-            // The first may still come before the server falls asleep.
+            // The first try may still arrive before the server falls asleep.
             lease held = this->lock.try_acquire(why);
         }
         EXPECT_TRUE(why == condition::unknown || why == condition::try_later) << why.message();
@@ -135,8 +135,8 @@ TYPED_TEST(server_trouble, a_slow_server_is_waited_for_and_a_very_slow_one_is_no
     EXPECT_TRUE(held.valid());
 }
 
-TYPED_TEST(server_trouble, a_restart_with_its_data_costs_no_lease) {
-    // Longer than the slowest disk needs to start a server from.
+TYPED_TEST(server_trouble, restart_with_its_data_costs_no_lease) {
+    // Longer than a server needs to start from the slowest disk.
     lease held = this->lock.acquire({.ttl = 20s, .renew = true});
     const auto renewals = this->c.stats().renewals;
     this->server.restart(redis_server::data::keep);
@@ -149,7 +149,7 @@ TYPED_TEST(server_trouble, a_restart_with_its_data_costs_no_lease) {
     EXPECT_FALSE(this->events.has(event_kind::lost, 0ms));
 }
 
-TYPED_TEST(server_trouble, a_restart_without_its_data_ends_the_leases) {
+TYPED_TEST(server_trouble, restart_without_its_data_ends_the_leases) {
     lease held = this->lock.acquire();
     this->server.restart(redis_server::data::lose);
     EXPECT_TRUE(this->events.has(event_kind::store_restarted));
@@ -162,20 +162,20 @@ TYPED_TEST(server_trouble, a_restart_without_its_data_ends_the_leases) {
     EXPECT_EQ(TypeParam::holder(this->server, "job"), next.owner().str());
 }
 
-TYPED_TEST(server_trouble, nobody_is_valid_beyond_the_deadline_that_a_lost_renewal_left) {
+TYPED_TEST(server_trouble, lease_that_the_store_lost_is_not_valid_beyond_its_deadline) {
     lease held = this->lock.acquire({.ttl = 600ms, .renew = false});
     const auto deadline = held.deadline();
     this->server.restart(redis_server::data::lose);
     lease next = this->acquired_by_others();
     ASSERT_TRUE(next.valid());
-    // Two may be valid until then, which S2 says of a store that lost what it had acknowledged. Not after it.
+    // Two leases may be valid until then, not after: S2, of a store that lost what it had acknowledged.
     EXPECT_EQ(held.deadline(), deadline);
     EXPECT_TRUE(eventually(patience, [&] { return boot_clock::now() >= deadline; }));
     EXPECT_FALSE(held.valid());
     EXPECT_TRUE(next.valid());
 }
 
-TYPED_TEST(server_trouble, a_server_that_is_gone_is_an_error_soon_and_works_again_when_it_is_back) {
+TYPED_TEST(server_trouble, stopped_server_is_soon_an_error_and_works_again_when_started) {
     ASSERT_TRUE(used_once(this->lock));
     this->server.stop();
     for (int i = 0; i < 3; ++i) {
@@ -192,7 +192,7 @@ TYPED_TEST(server_trouble, a_server_that_is_gone_is_an_error_soon_and_works_agai
     }));
 }
 
-TYPED_TEST(server_trouble, a_server_that_never_was_is_an_error_soon) {
+TYPED_TEST(server_trouble, server_that_never_ran_is_soon_an_error) {
     client nowhere{quick_to_give_up("redis://127.0.0.1:1")};
     auto there = TypeParam::make(nowhere, "job");
     const stopwatch since;
@@ -200,10 +200,10 @@ TYPED_TEST(server_trouble, a_server_that_never_was_is_an_error_soon) {
     EXPECT_LT(since.took(), 600ms + slack);
     std::error_code why;
     EXPECT_FALSE(there.try_acquire_for(2s, why));
-    EXPECT_EQ(why, errc::unavailable) << "and not: somebody else has it";
+    EXPECT_EQ(why, errc::unavailable) << "and not: another client holds it";
 }
 
-TYPED_TEST(server_trouble, a_wait_that_begins_in_an_outage_is_served_when_it_is_over) {
+TYPED_TEST(server_trouble, wait_that_begins_in_an_outage_is_served_after_it) {
     this->server.stop();
     client fresh{this->server.url()};
     auto wanted = TypeParam::make(fresh, "job");
@@ -213,7 +213,7 @@ TYPED_TEST(server_trouble, a_wait_that_begins_in_an_outage_is_served_when_it_is_
     EXPECT_TRUE(waiter.get().valid());
 }
 
-TYPED_TEST(server_trouble, time_outs_are_kept_while_the_server_says_nothing) {
+TYPED_TEST(server_trouble, timeouts_are_kept_while_the_server_does_not_answer) {
     client patient{this->server.url()};  // waits 2 s for an answer
     auto wanted = TypeParam::make(patient, "job");
     client another{this->server.url()};
@@ -233,7 +233,7 @@ TYPED_TEST(server_trouble, time_outs_are_kept_while_the_server_says_nothing) {
     EXPECT_TRUE(takes(50ms));
 }
 
-TYPED_TEST(server_trouble, a_waiter_sits_out_an_outage_of_two_seconds) {
+TYPED_TEST(server_trouble, waiter_survives_an_outage_of_two_seconds) {
     lease held = this->lock.acquire({.ttl = 30s, .renew = false});
     auto waiter = waiter_for(this->others);
     ASSERT_TRUE(waits<TypeParam>(this->server, "job"));
@@ -241,7 +241,7 @@ TYPED_TEST(server_trouble, a_waiter_sits_out_an_outage_of_two_seconds) {
     EXPECT_FALSE(ready(waiter, 2s));
     this->server.start();
     const stopwatch since;
-    // The holder may not be connected again by then; then the release is repeated when it is.
+    // If the holder is not connected again by then, it repeats the release once it is.
     EXPECT_FALSE(held.release() == release_outcome::already_lost);
     EXPECT_TRUE(waiter.get().valid());
     EXPECT_LT(since.took(), 3s + slack);  // pauses between attempts to connect, a poll gap

@@ -1,4 +1,4 @@
-// What goes wrong between a writer that reads as well and the server.
+// Faults of writers that also read, and of readers.
 #include "server/scene.hpp"
 
 namespace holdfast::test {
@@ -12,13 +12,13 @@ config impatient(const std::string& url) {
 
 class writer_that_reads : public ::testing::Test {
   protected:
-    // Nobody knows what became of an attempt that had no answer, so it is undone, and again a second later.
-    void stumble(const std::function<void()>& what) {
+    // The outcome of an unanswered attempt is unknown, so the client undoes it, and again a second later.
+    void without_an_answer(const std::function<void()>& what) {
         server.pause();
         EXPECT_NE(code_of(what), std::error_code{});
         server.resume();
     }
-    // As long as the undoing goes on.
+    // Checks for as long as the undoing goes on.
     void expect_reader_alone() {
         for (const stopwatch since; since.took() < 1500ms;) {
             ASSERT_FALSE(others.try_acquire()) << "after " << since.took().count() << " ms";
@@ -35,15 +35,15 @@ class writer_that_reads : public ::testing::Test {
     shared_mutex others{d, "job"};
 };
 
-TEST_F(writer_that_reads, keeps_what_it_reads_though_an_earlier_try_had_no_answer) {
+TEST_F(writer_that_reads, keeps_its_read_hold_after_an_unanswered_try) {
     lock.lock();
-    stumble([&] { (void)lock.try_lock_shared(); });
+    without_an_answer([&] { (void)lock.try_lock_shared(); });
     lock.lock_shared();
     lock.unlock();
     expect_reader_alone();
 }
 
-TEST_F(writer_that_reads, keeps_what_it_reads_though_an_earlier_unlock_had_no_answer) {
+TEST_F(writer_that_reads, keeps_its_read_hold_after_an_unanswered_unlock) {
     lock.lock();
     lock.lock_shared();
     server.pause();
@@ -54,8 +54,8 @@ TEST_F(writer_that_reads, keeps_what_it_reads_though_an_earlier_unlock_had_no_an
     expect_reader_alone();
 }
 
-// Two renewals may arrive in another order than they were sent in.
-TEST(a_reader, that_is_renewed_for_less_keeps_what_it_has) {
+// Two renewals may arrive in another order than they were sent.
+TEST(shared_mutex_reader, keeps_its_longer_lease_when_renewed_for_less) {
     redis_server server;
     const std::string owner = "0d2b3c47-0c5e-4a45-9f9e-000000000000:1";
     const std::string mark = "{job}:" + owner + ":rwlock_timeout:1";
@@ -71,9 +71,9 @@ TEST(a_reader, that_is_renewed_for_less_keeps_what_it_has) {
     EXPECT_GT(pttl(server, "job"), 20s);
 }
 
-// The first send of its attempt was held up; the second was granted and renewed. A second reader that
+// The first send of the attempt was delayed; the second was granted and renewed. A second reader that
 // leaves shortens the lock to the longest mark.
-TEST(a_reader, whose_attempt_arrives_again_keeps_what_a_renewal_gave_it) {
+TEST(shared_mutex_reader, keeps_its_renewed_lease_when_its_attempt_arrives_again) {
     redis_server server;
     client c{server.url()};
     shared_mutex lock{c, "job"};
@@ -95,8 +95,8 @@ TEST(a_reader, whose_attempt_arrives_again_keeps_what_a_renewal_gave_it) {
     EXPECT_GT(pttl(server, "job"), 20s);
 }
 
-// A count that somebody damaged must not keep the server busy.
-TEST(a_damaged_reader, does_not_hold_up_the_server) {
+// A damaged count must not keep the server busy.
+TEST(damaged_reader, does_not_hold_up_the_server) {
     redis_server server;
     client c{server.url()};
     shared_mutex lock{c, "job"};

@@ -1,4 +1,4 @@
-// A host name that nobody resolves must not hold up anything else (redis/connector.hpp).
+// A host name that does not resolve must not hold up anything else (redis/connector.hpp).
 #include "server/scene.hpp"
 
 #include <atomic>
@@ -15,7 +15,7 @@ std::atomic<bool> may_answer{false};
 
 }  // namespace
 
-// In place of the system's, for all of this program.
+// Replaces the system's function in this whole program.
 extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** found) {
     if (node != nullptr && std::strcmp(node, slow_name) == 0) {
         ++asked;
@@ -30,7 +30,7 @@ extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo
 namespace holdfast::test {
 namespace {
 
-TEST(slow_resolver, holds_up_neither_a_try_nor_the_end_of_the_client) {
+TEST(slow_resolver, delays_neither_a_try_nor_the_end_of_the_client) {
     const stopwatch since;
     {
         config c = settings(std::string{"redis://"} + slow_name + ":6379");
@@ -40,7 +40,7 @@ TEST(slow_resolver, holds_up_neither_a_try_nor_the_end_of_the_client) {
         EXPECT_EQ(code_of([&] { (void)lock.try_lock(); }), errc::unavailable);
     }
     EXPECT_LT(since.took(), 300ms * slower + slack);
-    EXPECT_GE(asked.load(), 1);  // somebody waits still
+    EXPECT_GE(asked.load(), 1);  // a call still waits
     may_answer = true;
     may_answer.notify_all();
     EXPECT_TRUE(eventually(patience, [] { return asked == 0; }));

@@ -1,4 +1,4 @@
-// Messages that are not what they seem: late ones, and such for tokens that nobody has (native mutex).
+// Wake messages that are late, malformed, or for owner tokens that no client uses (native mutex).
 #include "server/scene.hpp"
 
 namespace holdfast::test {
@@ -12,14 +12,14 @@ class stale_wake : public ::testing::Test {
         first = others.acquire();
         waiter = waiter_for(lock);
         ASSERT_TRUE(waits<Kind>(server, "job"));
-        ASSERT_TRUE(bids(1));  // the bid that put it in line was answered
+        ASSERT_TRUE(bids(1));  // the bid that queued it was answered
         const auto head = server.command({"ZRANGE", queue_of("job"), "0", "0", "WITHSCORES"}).items;
         token = head.at(0).text;
         score = std::stoll(head.at(1).text);
         channel = "holdfast:wake:" + token.substr(0, 22);
     }
 
-    // The waiter goes on asking, which it would not if it thought that it had the lock.
+    // The waiter goes on asking, which it would not if it believed that it held the lock.
     bool bids(std::size_t more) {
         const auto enough = net.count_of(Kind::bid()) + more;
         return eventually(patience, [&] { return net.count_of(Kind::bid()) >= enough; });
@@ -61,7 +61,7 @@ TYPED_TEST(stale_wake, with_an_older_score_makes_no_second_holder) {
     EXPECT_EQ(got.owner().str(), this->token);
 }
 
-TYPED_TEST(stale_wake, that_is_no_wake_at_all_is_ignored) {
+TYPED_TEST(stale_wake, malformed_message_is_ignored) {
     for (const std::string& message :
          {std::string{}, std::string{"1"}, this->token, this->token + " x job", std::string(100'000, 'x'),
           std::string{" "}, std::string{"  "}, std::string{"\0 \0 \0", 5}, std::string{"evicted"},
@@ -75,13 +75,13 @@ TYPED_TEST(stale_wake, that_is_no_wake_at_all_is_ignored) {
     EXPECT_TRUE(this->waiter.get().valid());
 }
 
-TYPED_TEST(stale_wake, for_a_token_that_nobody_waits_for_is_a_grant_to_give_back) {
+TYPED_TEST(stale_wake, for_an_unused_owner_token_releases_that_grant) {
     const auto unknown = this->token.substr(0, 22) + "|17";
     this->server.command({"SET", "orphan", unknown, "PX", "60000"});
     this->publish(unknown + " 1 orphan");
     EXPECT_TRUE(eventually(patience, [&] { return !exists(this->server, "orphan"); }));
 
-    // And to the next in line there, if somebody stands in it.
+    // The next waiter of that lock gets it, if there is one.
     this->server.command({"SET", "orphan", unknown, "PX", "60000"});
     auto other_lock = TypeParam::make(this->direct, "orphan");
     auto next = waiter_for(other_lock);
@@ -91,13 +91,13 @@ TYPED_TEST(stale_wake, for_a_token_that_nobody_waits_for_is_a_grant_to_give_back
     EXPECT_FALSE(ready(this->waiter));
 }
 
-TYPED_TEST(stale_wake, for_the_token_that_is_held_does_not_release_it) {
+TYPED_TEST(stale_wake, for_the_held_owner_token_does_not_release_the_lock) {
     EXPECT_TRUE(this->first.release());
     lease got = this->waiter.get();
     ASSERT_TRUE(got.valid());
     this->publish(this->token + ' ' + std::to_string(this->score) + " job");
     this->publish(this->token + " 1 job");
-    // Answered by the same thread after it: then the others were read.
+    // The same thread acts on this one last: then it has read the others.
     this->server.command({"SET", "marker", this->token.substr(0, 22) + "|17", "PX", "60000"});
     this->publish(this->token.substr(0, 22) + "|17 1 marker");
     EXPECT_TRUE(eventually(patience, [&] { return !exists(this->server, "marker"); }));

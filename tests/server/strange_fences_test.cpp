@@ -1,5 +1,5 @@
-// A fence counter that holds something else, or that the user may not write: the lock is not taken for
-// nobody.
+// A fence counter that holds something else, or that the user may not write: the lock does not stay held
+// without a holder.
 #include "server/scene.hpp"
 
 namespace holdfast::test {
@@ -14,7 +14,7 @@ struct redissons_counter {
 };
 
 template <class Kind>
-class a_fence_counter : public ::testing::Test {
+class fence_counter : public ::testing::Test {
   protected:
     std::string url_of(const std::string& user) {
         return "redis://" + user + ":pw@127.0.0.1:" + std::to_string(server.port());
@@ -32,9 +32,9 @@ struct counter_names {
         return std::is_same_v<Kind, own_counter> ? "mutex" : "fenced_mutex";
     }
 };
-TYPED_TEST_SUITE(a_fence_counter, counters, counter_names);
+TYPED_TEST_SUITE(fence_counter, counters, counter_names);
 
-TYPED_TEST(a_fence_counter, that_nobody_can_count_on_from_is_named_and_left_alone) {
+TYPED_TEST(fence_counter, with_an_unusable_value_is_named_and_left_alone) {
     auto lock = TypeParam::make(this->c, "job");
     std::vector<std::vector<std::string>> contents{{"RPUSH", this->counter, "a"},
                                                    {"HSET", this->counter, "f", "1"}};
@@ -60,7 +60,7 @@ TYPED_TEST(a_fence_counter, that_nobody_can_count_on_from_is_named_and_left_alon
     }
 }
 
-TYPED_TEST(a_fence_counter, near_its_end_gives_fences_that_grow_until_it_is_refused) {
+TYPED_TEST(fence_counter, near_its_limit_gives_growing_fences_until_it_is_refused) {
     this->server.command({"SET", this->counter, "9007199254740900"});
     auto lock = TypeParam::make(this->c, "job");
     auto last = fence::none;
@@ -80,7 +80,7 @@ TYPED_TEST(a_fence_counter, near_its_end_gives_fences_that_grow_until_it_is_refu
     ADD_FAILURE() << "it goes on beyond 2^53";
 }
 
-TYPED_TEST(a_fence_counter, whose_user_may_not_do_all_of_it_leaves_the_lock_free) {
+TYPED_TEST(fence_counter, with_a_user_of_partial_rights_leaves_the_lock_free) {
     for (const auto* user : {"timeless", "reading", "uncounting", "eternal"}) {
         SCOPED_TRACE(user);
         client limited{this->url_of(user)};
@@ -96,8 +96,8 @@ TYPED_TEST(a_fence_counter, whose_user_may_not_do_all_of_it_leaves_the_lock_free
     }
 }
 
-// The counter is broken while somebody waits: the place in line, and what was handed over, are given up.
-TYPED_TEST(a_fence_counter, that_breaks_while_somebody_waits_ends_the_wait_and_leaves_the_lock_free) {
+// The counter breaks while a client waits: the client gives up its place in the queue and what it was handed.
+TYPED_TEST(fence_counter, that_breaks_during_a_wait_ends_the_wait_and_leaves_the_lock_free) {
     client d{this->server.url()};
     auto lock = TypeParam::make(this->c, "job");
     auto others = TypeParam::make(d, "job");
@@ -113,13 +113,13 @@ TYPED_TEST(a_fence_counter, that_breaks_while_somebody_waits_ends_the_wait_and_l
     EXPECT_TRUE(eventually(patience, [&] { return this->server.keys() == std::vector{this->counter}; }));
 }
 
-// Counts of semaphores and latches: the same bounds, and nothing is written over what is none.
-TEST(a_count, that_lua_cannot_hold_is_refused_and_left_alone) {
+// Counts of semaphores and latches have the same bounds, and a value that is no count is not overwritten.
+TEST(counter_value, that_lua_cannot_hold_is_refused_and_left_alone) {
     redis_server server;
     client c{server.url()};
     counting_semaphore permits{c, "job"};
     permit_semaphore expiring{c, "job"};
-    latch gate{c, "job"};
+    latch countdown{c, "job"};
     for (const auto* text : {"9007199254740993", "99999999999999999", "1000000000000000000", "1e18", "abc",
                              "", "1.5", "nan", "0x10"}) {
         SCOPED_TRACE(text);
@@ -128,9 +128,9 @@ TEST(a_count, that_lua_cannot_hold_is_refused_and_left_alone) {
         EXPECT_EQ(code_of([&] { (void)permits.try_acquire(); }), errc::wrong_kind);
         EXPECT_EQ(code_of([&] { (void)permits.add_permits(1); }), errc::wrong_kind);
         EXPECT_EQ(code_of([&] { (void)expiring.try_acquire(); }), errc::wrong_kind);
-        EXPECT_EQ(code_of([&] { (void)gate.count(); }), errc::wrong_kind);
-        EXPECT_EQ(code_of([&] { (void)gate.count_down(); }), errc::wrong_kind);
-        EXPECT_EQ(code_of([&] { (void)gate.try_set_count(1); }), errc::wrong_kind);
+        EXPECT_EQ(code_of([&] { (void)countdown.count(); }), errc::wrong_kind);
+        EXPECT_EQ(code_of([&] { (void)countdown.count_down(); }), errc::wrong_kind);
+        EXPECT_EQ(code_of([&] { (void)countdown.try_set_count(1); }), errc::wrong_kind);
         EXPECT_EQ(server.command({"GET", "job"}).text, text);
         EXPECT_EQ(server.keys(), std::vector<std::string>{"job"});
     }

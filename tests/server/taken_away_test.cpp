@@ -1,4 +1,4 @@
-// A held lock that others take away, by force and with every right to: Redisson's forceUnlock, evict.
+// A held lock that others remove, by force and by right: Redisson's forceUnlock, evict.
 #include "server/scene.hpp"
 
 #include <holdfast/async.hpp>
@@ -35,11 +35,11 @@ struct names_of_java {
 };
 
 template <class Kind>
-class taken_away : public ::testing::Test {
+class removed_lock : public ::testing::Test {
   protected:
     using lock_type = std::remove_reference_t<decltype(Kind::make(std::declval<client&>(), ""))>;
 
-    // Somebody in Java takes the lock by force and has it from now on.
+    // A Java client takes the lock by force and holds it from now on.
     void java_takes_it() {
         EXPECT_EQ(
             server.command({"EVAL", force_unlock, "2", "job", Kind::channel("job"), "0", "PUBLISH"}).number,
@@ -47,7 +47,7 @@ class taken_away : public ::testing::Test {
         server.command(Kind::foreign_hold("job"));
         server.command({"PEXPIRE", "job", "600000"});
     }
-    void java_gives_it_back() {
+    void java_releases_it() {
         server.command({"DEL", "job"});
         server.command({"PUBLISH", Kind::channel("job"), "0"});
     }
@@ -57,14 +57,14 @@ class taken_away : public ::testing::Test {
     lock_type lock = Kind::make(c, "job");
 };
 using kinds_of_java = ::testing::Types<recursive_of_java, fenced_of_java, writer_of_java>;
-TYPED_TEST_SUITE(taken_away, kinds_of_java, names_of_java);
+TYPED_TEST_SUITE(removed_lock, kinds_of_java, names_of_java);
 
-TYPED_TEST(taken_away, just_after_its_grant_is_not_passed_on_to_another_thread) {
+TYPED_TEST(removed_lock, just_after_its_grant_is_not_handed_to_another_thread) {
     for (int round = 0; round < 10; ++round) {
         auto outer = this->lock.acquire();
         std::atomic<bool> taken{false};
         std::atomic<bool> second{false};
-        // The first of them has a fresh grant, and the other stands behind it.
+        // The first thread has a fresh grant, and the other waits behind it.
         const auto turn = [&] {
             lease held = this->lock.try_acquire_for(patience);
             EXPECT_TRUE(held.valid());
@@ -82,29 +82,29 @@ TYPED_TEST(taken_away, just_after_its_grant_is_not_passed_on_to_another_thread) 
         (void)eventually(patience, [&] { return boot_clock::now() >= until; });
         outer.release();
         EXPECT_TRUE(eventually(patience, [&] { return ready(turns[0]) || ready(turns[1]); }));
-        EXPECT_FALSE(eventually(20ms, [&] { return second.load(); })) << "beside Java";
-        this->java_gives_it_back();
+        EXPECT_FALSE(eventually(20ms, [&] { return second.load(); })) << "while Java holds it";
+        this->java_releases_it();
     }
 }
 
-TYPED_TEST(taken_away, is_told_to_a_task_that_releases_it_while_a_thread_waits) {
+TYPED_TEST(removed_lock, is_reported_to_a_task_that_releases_it_while_a_thread_waits) {
     boost::asio::thread_pool tasks{1};
     auto held = this->lock.acquire();
-    std::atomic<bool> passed_on{false};
+    std::atomic<bool> second_acquired{false};
     auto next = in_background([&] {
         const lease mine = this->lock.try_acquire_for(patience);
-        passed_on = true;
+        second_acquired = true;
     });
     this->java_takes_it();
     const auto end =
         async_release(std::move(held), boost::asio::bind_executor(tasks, boost::asio::use_future)).get();
     EXPECT_EQ(end, release_outcome::already_lost);
-    EXPECT_FALSE(eventually(20ms, [&] { return passed_on.load(); })) << "beside Java";
-    this->java_gives_it_back();
+    EXPECT_FALSE(eventually(20ms, [&] { return second_acquired.load(); })) << "while Java holds it";
+    this->java_releases_it();
 }
 
-// A holder that has waited for the lock hears what is said to those who wait.
-TYPED_TEST(taken_away, is_told_to_a_holder_that_listens_long_before_its_next_renewal) {
+// A holder that has waited for the lock receives the messages to its waiters.
+TYPED_TEST(removed_lock, is_reported_to_a_listening_holder_long_before_its_next_renewal) {
     client rare{settings(this->server.url(), 10min)};
     auto mine = TypeParam::make(rare, "job");
     auto before = this->lock.acquire();
@@ -117,15 +117,15 @@ TYPED_TEST(taken_away, is_told_to_a_holder_that_listens_long_before_its_next_ren
     EXPECT_TRUE(eventually(patience, [&] { return held.lost().stop_requested(); }));
     EXPECT_FALSE(held.valid());
     EXPECT_EQ(held.state(), lease_state::lost);
-    this->java_gives_it_back();
+    this->java_releases_it();
 }
 
-TYPED_TEST(taken_away, is_told_to_a_thread_that_has_it_from_one_that_is_gone) {
+TYPED_TEST(removed_lock, is_reported_to_a_thread_that_got_it_from_another_thread) {
     client rare{settings(this->server.url(), 10min)};
     auto mine = TypeParam::make(rare, "job");
     lease held;
     std::string first_owner;
-    // A busy machine may be too late to pass it on.
+    // A busy machine may be too late to hand it on.
     ASSERT_TRUE(eventually(patience, [&] {
         (void)held.release();
         auto before = this->lock.acquire();
@@ -134,7 +134,7 @@ TYPED_TEST(taken_away, is_told_to_a_thread_that_has_it_from_one_that_is_gone) {
             lease got = mine.try_acquire_for(patience);
             if (taken.exchange(true)) return got;
             first_owner = got.owner().str();
-            return lease{};  // and the first one is gone
+            return lease{};  // and the first lease is gone
         };
         auto one = in_background(turn);
         auto other = in_background(turn);
@@ -148,11 +148,11 @@ TYPED_TEST(taken_away, is_told_to_a_thread_that_has_it_from_one_that_is_gone) {
     this->java_takes_it();
     EXPECT_TRUE(eventually(patience, [&] { return held.lost().stop_requested(); }));
     EXPECT_FALSE(held.valid());
-    this->java_gives_it_back();
+    this->java_releases_it();
 }
 
-// Each release is such a message too. It comes before the grant that follows it, and asks for nothing.
-TYPED_TEST(taken_away, costs_those_nothing_who_give_it_to_each_other) {
+// Each release sends such a message too. It comes before the next grant, and causes no request.
+TYPED_TEST(removed_lock, release_messages_cost_contending_clients_no_renewals) {
     client d{this->server.url()};
     auto others = TypeParam::make(d, "job");
     constexpr std::uint64_t rounds = 100;
@@ -166,7 +166,7 @@ TYPED_TEST(taken_away, costs_those_nothing_who_give_it_to_each_other) {
 }
 
 template <class Kind>
-class evicted_by_its_own_client : public taken_away<Kind> {};
+class evicted_by_its_own_client : public removed_lock<Kind> {};
 TYPED_TEST_SUITE(evicted_by_its_own_client, kinds_of_java, names_of_java);
 
 TYPED_TEST(evicted_by_its_own_client, is_over_when_evict_returns) {

@@ -13,14 +13,14 @@ namespace holdfast::test {
 
 // Its thread ends with the test: a child that another test forks would inherit its traces.
 struct task_mutex::tasks {
-    // What begin starts has ended when this returns.
+    // Returns when the operation that `begin` starts has ended.
     template <class Begin>
     lease outcome(std::error_code& ec, Begin begin) {
         // A code, not an exception: thread sanitizer cannot follow how std::exception_ptr counts.
-        const auto told = std::make_shared<std::promise<std::pair<std::error_code, lease>>>();
-        auto later = told->get_future();
-        begin(boost::asio::bind_executor(pool, [told](const boost::system::error_code& why, lease l) {
-            told->set_value({why, std::move(l)});
+        const auto result = std::make_shared<std::promise<std::pair<std::error_code, lease>>>();
+        auto later = result->get_future();
+        begin(boost::asio::bind_executor(pool, [result](const boost::system::error_code& why, lease l) {
+            result->set_value({why, std::move(l)});
         }));
         auto end = later.get();
         ec = end.first;
@@ -32,7 +32,7 @@ struct task_mutex::tasks {
 
 namespace {
 
-// The form that throws, of one that takes a code.
+// Makes a form that throws from one that takes a code.
 template <class Ask>
 lease or_throw(Ask ask) {
     std::error_code ec;

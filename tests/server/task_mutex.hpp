@@ -1,5 +1,5 @@
-// A mutex whose leases are acquired by tasks instead of the calling thread (async.hpp), with the same face:
-// the tests of faults run with it as well.
+// A mutex whose leases are acquired by tasks instead of the calling thread (async.hpp), with the same
+// interface: the tests of faults run with it as well.
 #pragma once
 
 #include <holdfast/holdfast.hpp>

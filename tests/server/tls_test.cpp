@@ -1,5 +1,4 @@
-// Locks over rediss://: what holds without TLS holds with it, and nothing passes to a server that is not who
-// it should be.
+// Locks over rediss:// work as without TLS, and no command goes to a server with the wrong identity.
 #include "server/cli_scene.hpp"
 #include "server/scene.hpp"
 #include "support/certificates.hpp"
@@ -22,13 +21,13 @@ using requires_certificates = redis_server::client_certificates;
 constexpr auto here = "DNS:localhost,IP:127.0.0.1";
 
 // The certificates of servers and clients in these tests.
-struct papers {
+struct certificates {
     temp_dir folder;
     certificate_authority ca{folder.path(), "ca"};
     certificate_authority other{folder.path(), "other"};
 };
 
-redis_server::options with(const papers& p, const certificate& own,
+redis_server::options with(const certificates& p, const certificate& own,
                            requires_certificates wanted = requires_certificates::unwanted,
                            std::vector<std::string> more = {}) {
     redis_server::options o;
@@ -42,12 +41,12 @@ std::string rediss(std::uint16_t port, const std::string& options, const std::st
 }
 
 struct secured_server {
-    papers paper;
-    certificate own = paper.ca.issue("server", here);
-    redis_server server{with(paper, own)};
+    certificates certs;
+    certificate own = certs.ca.issue("server", here);
+    redis_server server{with(certs, own)};
     wire between{server.tls_port()};
 
-    [[nodiscard]] std::string ca() const { return "ca=" + paper.ca.file(); }
+    [[nodiscard]] std::string ca() const { return "ca=" + certs.ca.file(); }
     [[nodiscard]] std::string url() const { return rediss(between.port(), ca()); }
 };
 
@@ -79,14 +78,14 @@ bool works(const std::string& url) {
     return true;
 }
 
-// --- what holds without TLS --------------------------------------------------------------------------
+// --- what works without TLS --------------------------------------------------------------------------
 
 template <class Kind>
 class over_tls : public ::testing::Test, protected secured_server {};
 using kinds = ::testing::Types<plain, recursive>;
 TYPED_TEST_SUITE(over_tls, kinds, kind_names);
 
-TYPED_TEST(over_tls, a_lock_keeps_others_out_and_is_handed_over) {
+TYPED_TEST(over_tls, lock_excludes_others_and_is_handed_off) {
     client a{settings(this->url())};
     client b{settings(this->url())};
     auto mine = TypeParam::make(a, "job");
@@ -103,7 +102,7 @@ TYPED_TEST(over_tls, a_lock_keeps_others_out_and_is_handed_over) {
     expect_only_tls(this->between);
 }
 
-TYPED_TEST(over_tls, a_lock_is_renewed_past_its_lease) {
+TYPED_TEST(over_tls, lock_is_renewed_past_its_lease) {
     client a{settings(this->url(), 300ms * slower)};
     auto lock = TypeParam::make(a, "job");
     lease held = lock.acquire();
@@ -150,7 +149,7 @@ TYPED_TEST(over_tls, connections_may_be_cut_while_holding_and_waiting) {
     lease held = mine.acquire();
     auto waiter = waiter_for(others);
     ASSERT_TRUE(waits<TypeParam>(this->server, "job"));
-    // In the middle of a record of the server, then everything at once.
+    // First in the middle of a record of the server, then everything at once.
     this->between.cut_after(7);
     EXPECT_FALSE(others.try_lock());
     ASSERT_TRUE(waits<TypeParam>(this->server, "job"));
@@ -166,7 +165,7 @@ TYPED_TEST(over_tls, connections_may_be_cut_while_holding_and_waiting) {
 
 class tls : public ::testing::Test, protected secured_server {};
 
-TEST_F(tls, a_list_that_fills_many_records_arrives) {
+TEST_F(tls, list_that_fills_many_records_arrives) {
     client a{settings(url())};
     client b{settings(url())};
     std::vector<lease> held;
@@ -175,11 +174,11 @@ TEST_F(tls, a_list_that_fills_many_records_arrives) {
     EXPECT_EQ(list(b).size(), 300U);
 }
 
-TEST_F(tls, a_forked_child_leaves_the_connection_as_it_is) {
+TEST_F(tls, forked_child_leaves_the_connection_as_it_is) {
     auto c = std::make_unique<client>(settings(url(), 4s));
     auto lock = std::make_unique<mutex>(*c, "job");
     lease held = lock->acquire();
-    // From its first renewal on it listens for messages, too.
+    // From its first renewal on the client listens for messages, too.
     ASSERT_TRUE(eventually(patience, [&] { return c->stats().renewals >= 1 && between.sent().size() == 2; }));
     const auto sent_before = between.sent().size();
     const int wrong = in_forked_child([&] {
@@ -194,19 +193,19 @@ TEST_F(tls, a_forked_child_leaves_the_connection_as_it_is) {
     EXPECT_TRUE(eventually(patience, [&] { return c->stats().renewals >= renewals + 3; }));
     EXPECT_EQ(c->stats().renewals_failed, 0U);
     EXPECT_EQ(held.release(), release_outcome::released);
-    EXPECT_EQ(between.sent().size(), sent_before) << "it had to connect again";
+    EXPECT_EQ(between.sent().size(), sent_before) << "the client had to connect again";
 }
 
-// --- who the server is -------------------------------------------------------------------------------
+// --- the server's identity ---------------------------------------------------------------------------
 
-TEST_F(tls, the_host_of_the_url_is_checked_as_a_name_or_an_address) {
+TEST_F(tls, host_of_the_url_is_checked_as_a_name_or_an_address) {
     EXPECT_TRUE(works(rediss(server.tls_port(), ca())));
     EXPECT_TRUE(works(rediss(server.tls_port(), ca(), "localhost")));
     EXPECT_TRUE(works(rediss(server.tls_port(), ca() + "&tls_min=1.3")));
 }
 
-TEST(tls_names, the_server_is_asked_for_by_name_and_not_by_address) {
-    papers p;
+TEST(tls_names, greeting_contains_a_server_name_but_no_address) {
+    certificates p;
     const redis_server server{with(p, p.ca.issue("server", "DNS:redis.example,IP:127.0.0.1"))};
     const auto greeting = [&](const std::string& options) {
         wire between{server.tls_port()};
@@ -220,15 +219,15 @@ TEST(tls_names, the_server_is_asked_for_by_name_and_not_by_address) {
 struct bad_certificate {
     const char* name;
     std::string says;
-    std::function<certificate(const papers&)> make;
+    std::function<certificate(const certificates&)> make;
     std::string host = "127.0.0.1";
 };
 void PrintTo(const bad_certificate& c, std::ostream* out) { *out << c.name; }
 
-class a_certificate : public ::testing::TestWithParam<bad_certificate> {};
+class server_certificate : public ::testing::TestWithParam<bad_certificate> {};
 
-TEST_P(a_certificate, that_is_bad_is_refused_before_a_word_is_said) {
-    papers p;
+TEST_P(server_certificate, that_is_bad_is_refused_before_any_command_is_sent) {
+    certificates p;
     const redis_server server{with(p, GetParam().make(p))};
     const wire between{server.tls_port()};
     const auto where = GetParam().host + ":" + std::to_string(between.port());
@@ -241,24 +240,29 @@ TEST_P(a_certificate, that_is_bad_is_refused_before_a_word_is_said) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    , a_certificate,
-    ::testing::Values(
-        bad_certificate{
-            "expired", "certificate has expired",
-            [](const papers& p) { return p.ca.issue("old", here, certificate_authority::validity::over); }},
-        bad_certificate{"of_another_address", "IP address mismatch",
-                        [](const papers& p) { return p.ca.issue("else", "DNS:localhost,IP:127.0.0.2"); }},
-        bad_certificate{"of_another_host", "hostname mismatch",
-                        [](const papers& p) { return p.ca.issue("else", "DNS:redis.example"); }, "localhost"},
-        bad_certificate{"of_another_authority", "unable to get local issuer certificate",
-                        [](const papers& p) { return p.other.issue("server", here); }},
-        bad_certificate{"of_its_own", "self-signed certificate",
-                        [](const papers& p) {
-                            return certificate{p.other.file(), p.other.key_file()};
-                        }}),
+    , server_certificate,
+    ::testing::Values(bad_certificate{"expired", "certificate has expired",
+                                      [](const certificates& p) {
+                                          return p.ca.issue("old", here,
+                                                            certificate_authority::validity::over);
+                                      }},
+                      bad_certificate{"of_another_address", "IP address mismatch",
+                                      [](const certificates& p) {
+                                          return p.ca.issue("else", "DNS:localhost,IP:127.0.0.2");
+                                      }},
+                      bad_certificate{
+                          "of_another_host", "hostname mismatch",
+                          [](const certificates& p) { return p.ca.issue("else", "DNS:redis.example"); },
+                          "localhost"},
+                      bad_certificate{"of_another_authority", "unable to get local issuer certificate",
+                                      [](const certificates& p) { return p.other.issue("server", here); }},
+                      bad_certificate{"of_its_own", "self-signed certificate",
+                                      [](const certificates& p) {
+                                          return certificate{p.other.file(), p.other.key_file()};
+                                      }}),
     [](const auto& one) { return one.param.name; });
 
-TEST_F(tls, a_certificate_that_goes_bad_while_a_lock_is_waited_for_ends_the_wait) {
+TEST_F(tls, certificate_that_goes_bad_during_a_wait_ends_the_wait) {
     client a{settings(url())};
     client b{settings(url())};
     mutex mine{a, "job"};
@@ -267,17 +271,17 @@ TEST_F(tls, a_certificate_that_goes_bad_while_a_lock_is_waited_for_ends_the_wait
     auto waiter = in_background([&] { return code_of([&] { (void)others.acquire(); }); });
     ASSERT_TRUE(waits<plain>(server, "job"));
     server.command(
-        {"CONFIG", "SET", "tls-cert-file", paper.other.file(), "tls-key-file", paper.other.key_file()});
+        {"CONFIG", "SET", "tls-cert-file", certs.other.file(), "tls-key-file", certs.other.key_file()});
     between.cut_all();
     EXPECT_EQ(waiter.get(), errc::invalid_argument);
     expect_only_tls(between);
 }
 
-// --- who the client is -------------------------------------------------------------------------------
+// --- the client's identity ---------------------------------------------------------------------------
 
 class client_certificate : public ::testing::TestWithParam<const char*> {
   protected:
-    papers p;
+    certificates p;
     redis_server server{with(p, p.ca.issue("server", here), requires_certificates::required,
                              {std::string{"tls-protocols "} + GetParam()})};
     [[nodiscard]] std::string url(const certificate& c) const {
@@ -288,24 +292,24 @@ INSTANTIATE_TEST_SUITE_P(, client_certificate, ::testing::Values("TLSv1.2", "TLS
     return std::string{one.param}.ends_with('2') ? "v1_2" : "v1_3";
 });
 
-TEST_P(client_certificate, that_is_wanted_and_given_lets_in) {
+TEST_P(client_certificate, that_is_required_and_given_is_accepted) {
     EXPECT_TRUE(works(url(p.ca.issue("client", "DNS:client"))));
 }
 
-TEST_P(client_certificate, that_is_wanted_and_missing_is_named) {
+TEST_P(client_certificate, that_is_required_and_missing_is_named_in_the_error) {
     expect_refusal(rediss(server.tls_port(), "ca=" + p.ca.file()), errc::no_permission,
                    "certificate from us");
 }
 
-TEST_P(client_certificate, that_the_server_does_not_know_is_named) {
+TEST_P(client_certificate, that_the_server_does_not_know_is_named_in_the_error) {
     expect_refusal(url(p.other.issue("client", "DNS:client")), errc::no_permission,
                    "does not accept our certificate");
 }
 
 // --- versions, and no TLS ----------------------------------------------------------------------------
 
-TEST(tls_versions, a_server_that_is_too_old_is_named) {
-    papers p;
+TEST(tls_versions, server_that_is_too_old_is_named_in_the_error) {
+    certificates p;
     const redis_server server{
         with(p, p.ca.issue("server", here), requires_certificates::unwanted, {"tls-protocols TLSv1.2"})};
     const auto url = rediss(server.tls_port(), "ca=" + p.ca.file());
@@ -314,8 +318,8 @@ TEST(tls_versions, a_server_that_is_too_old_is_named) {
                    "no version of TLS that is allowed here; at least 1.3");
 }
 
-// It waits for the end of a line, and the greeting has none that it sees.
-TEST_F(tls, a_redis_without_it_is_named_and_told_nothing) {
+// The server waits for the end of a line, and sees none in the greeting.
+TEST_F(tls, redis_without_tls_is_named_and_receives_no_command) {
     const wire to_plaintext{server.port()};
     const auto url = rediss(to_plaintext.port(), ca() + "&name=told");
     expect_refusal(url, errc::unavailable, "does it speak TLS?");
@@ -324,7 +328,7 @@ TEST_F(tls, a_redis_without_it_is_named_and_told_nothing) {
     expect_only_tls(to_plaintext);
 }
 
-TEST_F(tls, a_server_that_answers_something_else_is_named) {
+TEST_F(tls, server_that_answers_without_tls_is_named_in_the_error) {
     const auto listener = bound_socket(0);
     ::listen(listener.get(), 8);
     auto answering = in_background([&] {
@@ -339,22 +343,22 @@ TEST_F(tls, a_server_that_answers_something_else_is_named) {
     ::shutdown(listener.get(), SHUT_RDWR);
 }
 
-TEST_F(tls, a_server_that_wants_it_is_named_to_who_has_none) {
+TEST_F(tls, client_without_tls_learns_that_the_server_wants_it) {
     const auto r = first_complaint(settings("redis://127.0.0.1:" + std::to_string(server.tls_port())));
     EXPECT_NE(r.text.find("rediss:// is meant"), std::string::npos) << r.text;
     EXPECT_LT(r.took, 3s + slack);
 }
 
-TEST_F(tls, a_server_that_says_nothing_is_given_up_in_time) {
+TEST_F(tls, silent_server_is_given_up_in_time) {
     between.hold_back(true);
     const auto r = first_complaint(settings(rediss(between.port(), ca() + "&connect_timeout=300ms")));
     EXPECT_EQ(r.code, errc::unavailable);
     EXPECT_LT(r.took, 3s + slack);
 }
 
-// --- the command -------------------------------------------------------------------------------------
+// --- the command line --------------------------------------------------------------------------------
 
-TEST_F(tls, the_command_lists_locks) {
+TEST_F(tls, command_line_lists_locks) {
     client a{settings(url())};
     lease held = mutex{a, "nightly"}.acquire();
     auto ls = cli::start_command({"ls"}, {{"HOLDFAST_URL", url()}});
@@ -363,9 +367,9 @@ TEST_F(tls, the_command_lists_locks) {
     EXPECT_NE(done.output.find("nightly"), std::string::npos);
 }
 
-TEST_F(tls, the_systems_store_is_asked_when_no_authority_is_named) {
+TEST_F(tls, system_certificates_are_used_when_no_authority_is_named) {
     const auto url = rediss(server.tls_port(), "");
-    auto trusts = cli::start_command({"ls"}, {{"HOLDFAST_URL", url}, {"SSL_CERT_FILE", paper.ca.file()}});
+    auto trusts = cli::start_command({"ls"}, {{"HOLDFAST_URL", url}, {"SSL_CERT_FILE", certs.ca.file()}});
     const auto yes = cli::outcome_of(trusts);
     EXPECT_EQ(yes.code, 0) << yes.errors;
     auto does_not = cli::start_command({"ls"}, {{"HOLDFAST_URL", url}});

@@ -16,17 +16,17 @@ TYPED_TEST(traffic, of_an_uncontended_lock_is_two_commands) {
     client c{net.url()};
     auto lock = TypeParam::make(c, "job");
     for (int i = 0; i < 2; ++i) EXPECT_TRUE(lock.acquire().release());  // the server learns the scripts
-    const auto told = c.stats().commands_sent;
+    const auto sent = c.stats().commands_sent;
     const auto seen = net.count().commands;
     for (int i = 0; i < 100; ++i) {
         lock.lock();
         lock.unlock();
     }
-    EXPECT_EQ(c.stats().commands_sent - told, 200U);
+    EXPECT_EQ(c.stats().commands_sent - sent, 200U);
     EXPECT_EQ(net.count().commands - seen, 200U);
 }
 
-TYPED_TEST(traffic, of_a_nested_lock_does_not_hold_up_its_owner) {
+TYPED_TEST(traffic, of_a_nested_lock_is_at_most_two_commands) {
     if constexpr (TypeParam::reentrant) {
         client c{this->server.url()};
         auto lock = TypeParam::make(c, "job");
@@ -41,7 +41,7 @@ TYPED_TEST(traffic, of_a_nested_lock_does_not_hold_up_its_owner) {
     }
 }
 
-TYPED_TEST(traffic, of_a_lock_that_goes_round_is_small) {
+TYPED_TEST(traffic, of_a_contended_lock_is_small) {
     constexpr int processes = 4;
     constexpr int times = 300 / slower;
     std::vector<std::unique_ptr<client>> all;
@@ -71,9 +71,9 @@ TYPED_TEST(traffic, of_a_lock_that_goes_round_is_small) {
     EXPECT_EQ(sum.acquired, static_cast<std::uint64_t>(processes) * times);
     if constexpr (std::is_same_v<TypeParam, plain>) {
         EXPECT_LE(commands, 4.2);
-        EXPECT_LE(refusals, 1.2);  // the bid that puts a waiter in line is answered "busy", once
+        EXPECT_LE(refusals, 1.2);  // the bid that queues a waiter is answered "busy", once
     } else {
-        // A fence takes a question after the message; a recursive mutex wakes one waiter of each process.
+        // A fence takes a request after the message; a recursive mutex wakes one waiter of each process.
         EXPECT_LE(commands, 8);
     }
 }

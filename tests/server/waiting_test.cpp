@@ -35,9 +35,9 @@ TYPED_TEST(waiting, ends_with_the_message_of_the_release) {
     EXPECT_LT(since.took(), 5s + taken_by_the_machine());  // and not a poll gap of 10 s, a third of the lease
 }
 
-TYPED_TEST(waiting, asks_again_after_it_has_begun_to_listen) {
+TYPED_TEST(waiting, asks_again_after_it_has_subscribed) {
     lease first = this->others.acquire();
-    // The release falls between "busy" and SUBSCRIBE: nobody will ever send a message about it.
+    // The release falls between "busy" and SUBSCRIBE: no message about it will ever arrive.
     this->net.hold_reply_of(TypeParam::look());
     auto waiter = waiter_for(this->lazy_lock);
     ASSERT_TRUE(eventually(patience, [&] { return this->net.count().replies_held == 1; }));
@@ -48,7 +48,7 @@ TYPED_TEST(waiting, asks_again_after_it_has_begun_to_listen) {
     EXPECT_LT(since.took(), 5s + taken_by_the_machine());
 }
 
-TYPED_TEST(waiting, goes_on_after_a_grant_whose_lease_was_over_when_it_came) {
+TYPED_TEST(waiting, goes_on_after_a_grant_that_arrived_expired) {
     this->lock.acquire().release();  // the server knows the scripts from now on
     this->net.hold_reply_of(TypeParam::look());
     auto waiter =
@@ -87,13 +87,13 @@ TYPED_TEST(waiting, asks_at_once_when_the_subscription_is_back) {
     lease first = this->others.acquire();
     auto waiter = waiter_for(this->lazy_lock);
     ASSERT_TRUE(waits<TypeParam>(this->server, "job"));
-    // It has asked again since it listens; otherwise that would tell it.
+    // The waiter has asked again since it listens; otherwise that request could find the lock free.
     ASSERT_TRUE(eventually(patience, [&] { return this->lazy.stats().attempts.busy >= 2; }));
     this->net.swallow_messages(true);
     EXPECT_TRUE(first.release());
     ASSERT_TRUE(eventually(patience, [&] { return this->net.count().messages_swallowed >= 1; }));
     EXPECT_FALSE(ready(waiter));
-    // The message is lost for good; nothing but the new connection can tell.
+    // The message is lost for good; only the new connection can make the waiter ask.
     const stopwatch since;
     this->server.command({"CLIENT", "KILL", "TYPE", "pubsub"});
     EXPECT_TRUE(waiter.get().valid());

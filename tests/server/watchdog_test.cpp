@@ -1,4 +1,4 @@
-// Renewal: as long as a lock is held, never longer, and never of anything else (hazards 7, 8 and 70).
+// A lock is renewed while it is held, never longer, and nothing else is renewed (hazards 7, 8 and 70).
 #include "server/scene.hpp"
 
 namespace holdfast::test {
@@ -20,7 +20,7 @@ class watchdog : public ::testing::Test {
         const auto enough = c.stats().renewals + times;
         return eventually(patience, [&] { return c.stats().renewals >= enough; });
     }
-    // A key that somebody put under the name: nothing of it changes in some leases' time.
+    // Nothing of a foreign key under the name changes within `span`.
     void expect_untouched_for(milliseconds span) {
         const auto before = server.command({"DUMP", "job"});
         auto ttl = pttl(server, "job");
@@ -45,7 +45,7 @@ class watchdog : public ::testing::Test {
 TYPED_TEST_SUITE(watchdog, all_ways, kind_names);
 
 TYPED_TEST(watchdog, renews_far_beyond_the_lease) {
-    // Long: a machine that stands still for a moment must not end it.
+    // Long: a machine that stalls for a moment must not end the lease.
     const auto ttl = 8 * watched_lease;
     lease held = this->lock.acquire({.ttl = ttl, .renew = true});
     const auto first_deadline = held.deadline();
@@ -56,7 +56,7 @@ TYPED_TEST(watchdog, renews_far_beyond_the_lease) {
     EXPECT_EQ(held.release(), release_outcome::released);
 }
 
-TYPED_TEST(watchdog, does_not_renew_a_lease_with_a_time_of_its_own) {
+TYPED_TEST(watchdog, does_not_renew_a_lease_with_its_own_ttl) {
     lease held = this->lock.acquire({.ttl = watched_lease});
     EXPECT_TRUE(this->events.has(event_kind::lost));
     EXPECT_FALSE(held.valid());
@@ -65,7 +65,7 @@ TYPED_TEST(watchdog, does_not_renew_a_lease_with_a_time_of_its_own) {
 }
 
 TYPED_TEST(watchdog, goes_on_after_the_connection_was_cut) {
-    // Long: on a busy machine the way back may take a while.
+    // Long: on a busy machine it may take a while to reconnect.
     lease held = this->lock.acquire({.ttl = 10 * watched_lease, .renew = true});
     this->net.refuse_new(true);
     this->net.cut_all();
@@ -77,7 +77,7 @@ TYPED_TEST(watchdog, goes_on_after_the_connection_was_cut) {
     EXPECT_EQ(held.release(), release_outcome::released);
 }
 
-TYPED_TEST(watchdog, tells_of_jeopardy_and_of_its_end) {
+TYPED_TEST(watchdog, reports_jeopardy_and_its_end) {
     lease held = this->lock.acquire({.ttl = 10 * watched_lease, .renew = true});
     EXPECT_EQ(held.state(), lease_state::held);
     this->net.stall();
@@ -90,7 +90,7 @@ TYPED_TEST(watchdog, tells_of_jeopardy_and_of_its_end) {
     EXPECT_EQ(held.release(), release_outcome::released);
 }
 
-TYPED_TEST(watchdog, tells_of_the_loss_when_it_cannot_renew_at_all) {
+TYPED_TEST(watchdog, reports_the_loss_when_it_cannot_renew_at_all) {
     lease held = this->lock.acquire();
     this->net.stall();
     EXPECT_TRUE(this->events.has(event_kind::lost));
@@ -99,7 +99,7 @@ TYPED_TEST(watchdog, tells_of_the_loss_when_it_cannot_renew_at_all) {
     EXPECT_TRUE(eventually(patience, [&] { return held.lost().stop_requested(); }));
     lease next = this->others.try_acquire_for(patience);
     EXPECT_TRUE(next.valid());
-    // And what was sent before does not disturb the next owner when it comes through.
+    // Requests sent before do not disturb the next owner when they arrive.
     this->net.resume();
     EXPECT_EQ(held.release(), release_outcome::already_lost);
     EXPECT_TRUE(this->lock.try_acquire().state() == lease_state::empty);
@@ -109,7 +109,7 @@ TYPED_TEST(watchdog, tells_of_the_loss_when_it_cannot_renew_at_all) {
 
 TYPED_TEST(watchdog, ends_with_unlock) {
     const auto no_key_outlives = [&](const std::string& name) {
-        // A renewal under way would make it live again, or longer, for a lease.
+        // A renewal under way would restore or extend the key for a lease.
         const stopwatch since;
         while (since.took() < 2 * watched_lease) {
             EXPECT_FALSE(exists(this->server, name)) << name;
@@ -119,10 +119,10 @@ TYPED_TEST(watchdog, ends_with_unlock) {
     // Released at any moment of the renewal's period, also while its answer is under way.
     this->net.delay(2ms);
     for (int i = 0; i < 60; ++i) {
-        std::error_code ec;  // on a busy machine so short a lease may be over before it is there
+        std::error_code ec;  // on a busy machine so short a lease may end before it arrives
         lease held = this->lock.acquire(ec, {.ttl = 60ms * slower, .renew = true});
         EXPECT_TRUE(!ec || ec == errc::lease_too_short) << ec.message();
-        // About when it is renewed for the first time.
+        // About when the first renewal is due.
         const auto until = boot_clock::now() + 18ms * slower + std::chrono::microseconds{100 * i};
         (void)eventually(patience, [&] { return boot_clock::now() >= until; });
         held.release();
@@ -134,7 +134,7 @@ TYPED_TEST(watchdog, ends_with_unlock) {
     EXPECT_EQ(this->net.count_of(TypeParam::renewal()), renewals);
 }
 
-TYPED_TEST(watchdog, is_not_begun_for_an_acquisition_that_was_cancelled) {
+TYPED_TEST(watchdog, does_not_start_for_a_cancelled_acquisition) {
     for (int i = 0; i < 40; ++i) {
         std::stop_source stop;
         auto waiter = in_background([&] {
@@ -151,7 +151,7 @@ TYPED_TEST(watchdog, is_not_begun_for_an_acquisition_that_was_cancelled) {
         const auto why = waiter.get();
         EXPECT_TRUE(!why || why == errc::cancelled) << why.message();
     }
-    // Waits for all that is still on its way. Well before the lease: nothing may be left that is to expire.
+    // Waits for all that is still on its way. Well before the end of the lease: no key may be left to expire.
     EXPECT_TRUE(this->lock.acquire({.ttl = 5 * watched_lease, .renew = true}).release());
     EXPECT_TRUE(eventually(patience, [&] { return !exists(this->server, "job"); }));
     const auto renewals = this->net.count_of(TypeParam::renewal());
@@ -166,17 +166,17 @@ TYPED_TEST(watchdog, is_not_begun_for_an_acquisition_that_was_cancelled) {
     EXPECT_EQ(this->c.stats().held_now, 0U);
 }
 
-TYPED_TEST(watchdog, tells_of_a_key_that_an_operator_deleted) {
+TYPED_TEST(watchdog, reports_a_key_that_an_operator_deleted) {
     lease held = this->lock.acquire();
     const stopwatch since;
     this->server.command({"DEL", "job"});
     EXPECT_TRUE(this->events.has(event_kind::lost));
     EXPECT_LT(since.took(), watched_lease / 3 + slack);
     EXPECT_FALSE(held.valid());
-    EXPECT_FALSE(exists(this->server, "job"));  // the renewal that found out did not make it anew
+    EXPECT_FALSE(exists(this->server, "job"));  // the renewal that found out did not create it again
 }
 
-TYPED_TEST(watchdog, does_not_lengthen_the_lease_of_a_thief) {
+TYPED_TEST(watchdog, does_not_extend_a_foreign_lease) {
     lease held = this->lock.acquire();
     const auto ttl = std::to_string((20 * watched_lease).count());
     if (TypeParam::reentrant) {

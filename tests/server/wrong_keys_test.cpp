@@ -1,4 +1,4 @@
-// A key that holds something else than the lock (hazard 31).
+// A key that holds something other than the lock (hazard 31).
 #include "server/scene.hpp"
 
 namespace holdfast::test {
@@ -25,7 +25,7 @@ const std::vector<content> contents{
 template <class Kind>
 class wrong_key : public ::testing::Test {
   protected:
-    // What is a lock of this kind, only somebody else's.
+    // Whether the content is another client's lock of this kind.
     static bool right(const std::string& what) {
         if (std::is_same_v<Kind, writing>) return what == "read/write lock";
         return what == (Kind::reentrant ? "hash" : "string");
@@ -59,7 +59,7 @@ TYPED_TEST(wrong_key, is_an_error_and_left_alone) {
     }
 }
 
-TYPED_TEST(wrong_key, that_takes_the_place_of_a_held_lock_is_left_alone) {
+TYPED_TEST(wrong_key, that_replaces_a_held_lock_is_left_alone) {
     for (const auto& [what, write] : contents) {
         SCOPED_TRACE(what);
         this->server.command({"DEL", "job"});
@@ -72,7 +72,7 @@ TYPED_TEST(wrong_key, that_takes_the_place_of_a_held_lock_is_left_alone) {
     }
 }
 
-TYPED_TEST(wrong_key, of_the_line_is_an_error_and_left_alone) {
+TYPED_TEST(wrong_key, of_the_queue_is_an_error_and_left_alone) {
     if constexpr (!TypeParam::reentrant) {
         this->server.command({"RPUSH", queue_of("job"), "a"});
         client other{this->server.url()};
