@@ -1,12 +1,12 @@
-# holdfast_embed_clock_shim(<target>): builds lab/clock_shim.cpp as a library of its own, which needs nothing but the C
-# library, and makes its bytes the constant holdfast::lab::clock_shim in the header lab/clock_shim.hpp for <target>. So the
-# command carries it along wherever it is installed.
+# holdfast_embed_clock_shim(<target>): builds lab/clock_shim.cpp as a separate library, which needs only the C library, and
+# embeds its bytes as the constant holdfast::lab::clock_shim in the header lab/clock_shim.hpp for <target>. So the command
+# has it wherever it is installed.
 function(holdfast_embed_clock_shim target)
     set(source "${PROJECT_SOURCE_DIR}/lab/clock_shim.cpp")
     set(library "${PROJECT_BINARY_DIR}/generated/clock_shim.so")
     set(header "${PROJECT_BINARY_DIR}/generated/include/lab/clock_shim.hpp")
     set(generator "${PROJECT_SOURCE_DIR}/cmake/embed_bytes.cmake")
-    # By hand, because it must not have what the build gives to all others: sanitizers, the C++ library.
+    # A custom command, because it must not get what all other targets get: sanitizers, the C++ library.
     add_custom_command(
         OUTPUT "${library}"
         COMMAND "${CMAKE_CXX_COMPILER}" -std=c++20 -O2 -fPIC -shared -s -fno-exceptions -fno-rtti

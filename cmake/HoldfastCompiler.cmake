@@ -3,7 +3,7 @@
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
-# The static library is often linked into somebody's shared one.
+# Users often link the static library into a shared one.
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 if(PROJECT_IS_TOP_LEVEL)
@@ -16,7 +16,7 @@ if(PROJECT_IS_TOP_LEVEL)
 
     find_program(HOLDFAST_CCACHE ccache)
     if(HOLDFAST_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-        # ccache leaves files with a precompiled header alone unless it is told that they may be trusted.
+        # Without this option ccache does not cache files that use a precompiled header.
         set(CMAKE_CXX_COMPILER_LAUNCHER
             env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime "${HOLDFAST_CCACHE}")
     endif()
@@ -25,7 +25,7 @@ endif()
 # hiredis asks its users for this, and a precompiled header is for sources with the same definitions.
 add_compile_definitions(_FILE_OFFSET_BITS=64)
 
-# Sanitizers go on everything, the tests and the library alike: half-instrumented programs report nonsense.
+# Sanitizers apply to tests and library alike: a half-instrumented program gives false reports.
 if(HOLDFAST_SANITIZE)
     add_compile_options(-fsanitize=${HOLDFAST_SANITIZE} -fno-omit-frame-pointer)
     add_link_options(-fsanitize=${HOLDFAST_SANITIZE})
@@ -40,7 +40,7 @@ if(HOLDFAST_FUZZ)
     add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# The warnings of holdfast's own targets. An interface target, so that no user of the library inherits them.
+# The warnings of holdfast's own targets. An interface target, so that users of the library do not inherit them.
 add_library(holdfast_warnings INTERFACE)
 target_compile_options(holdfast_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
     -Wno-missing-field-initializers)  # a config says what differs from its defaults: options{.password = "x"}
@@ -50,15 +50,15 @@ else()
     # gcc 12 warns of std::string + std::string (gcc.gnu.org/PR105651).
     target_compile_options(holdfast_warnings INTERFACE -Wno-restrict)
     if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-        # At -O3 it warns of the same sum as of overflows (gcc.gnu.org/PR105329), and of the strings of a temporary
-        # that is not yet made when another argument throws. At -O2 it does neither, and the warnings stay on.
+        # At -O3 it also warns of overflows in that sum (gcc.gnu.org/PR105329), and of strings of a temporary that is
+        # not yet made when another argument throws. At -O2 it gives neither warning, and they stay on.
         target_compile_options(holdfast_warnings INTERFACE
             $<$<CONFIG:Release>:-Wno-stringop-overflow> $<$<CONFIG:Release>:-Wno-array-bounds>
             $<$<CONFIG:Release>:-Wno-maybe-uninitialized>)
     endif()
     if(HOLDFAST_SANITIZE)
-        # gcc's own manual: these report falsehoods on instrumented code. And thread sanitizer does not see the fences in
-        # Asio, whose mutexes say the same.
+        # By gcc's manual these warnings are wrong for instrumented code. And thread sanitizer does not see the memory
+        # fences in Asio, whose mutexes have the same effect.
         target_compile_options(holdfast_warnings INTERFACE -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-tsan)
     endif()
 endif()

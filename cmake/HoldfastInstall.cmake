@@ -1,7 +1,7 @@
-# What cmake --install puts where. The components are the three Debian packages.
+# Where cmake --install puts each file. The components are the three Debian packages.
 
-# GNUInstallDirs knows Debian's folder for libraries only if the prefix is /usr when it is asked; a package and
-# cmake --install --prefix say so later.
+# GNUInstallDirs finds Debian's folder for libraries only if the prefix is /usr at that time; a package and
+# cmake --install --prefix set the prefix later.
 if(EXISTS /etc/debian_version AND CMAKE_LIBRARY_ARCHITECTURE AND NOT DEFINED CMAKE_INSTALL_LIBDIR)
     set(CMAKE_INSTALL_LIBDIR lib/${CMAKE_LIBRARY_ARCHITECTURE})
 endif()
@@ -16,7 +16,7 @@ install(TARGETS holdfast_static EXPORT holdfast-static
     INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/holdfast" TYPE INCLUDE COMPONENT libholdfast-dev)
 
-# find_package: one target, holdfast::holdfast; which library it is, is the user's choice (see holdfast-config.cmake).
+# find_package: one target, holdfast::holdfast; the user chooses its library (see holdfast-config.cmake).
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/holdfast")
 foreach(kind IN ITEMS shared static)
     install(EXPORT holdfast-${kind} NAMESPACE holdfast:: DESTINATION "${package_folder}" COMPONENT libholdfast-dev)
@@ -26,11 +26,11 @@ write_basic_package_version_file("${version_file}" COMPATIBILITY SameMinorVersio
 install(FILES "${PROJECT_SOURCE_DIR}/cmake/holdfast-config.cmake" "${version_file}"
     DESTINATION "${package_folder}" COMPONENT libholdfast-dev)
 
-# pkg-config: found from where the file lies, since the prefix is not known yet.
+# pkg-config: paths relative to the file, since the prefix is not known yet.
 cmake_path(SET pkgconfig_folder "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_INCLUDEDIR BASE_DIRECTORY "${pkgconfig_folder}" OUTPUT_VARIABLE pc_include)
 list(JOIN hiredis_LDFLAGS " " pc_hiredis)
-set(pc_openssl "-lssl -lcrypto -ldl")  # -ldl: where libcrypto is static and the C library old
+set(pc_openssl "-lssl -lcrypto -ldl")  # -ldl: for a static libcrypto with an old C library
 configure_file("${PROJECT_SOURCE_DIR}/cmake/holdfast.pc.in" "${PROJECT_BINARY_DIR}/generated/holdfast.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/generated/holdfast.pc"
     DESTINATION "${pkgconfig_folder}" COMPONENT libholdfast-dev)

@@ -8,8 +8,8 @@ set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_ALL libholdfast0 libholdfast-dev)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# What dpkg-shlibdeps writes into packages that use the library. There is none per component; cpack makes the file
-# where a library is.
+# dpkg-shlibdeps writes this into packages that use the library. It cannot be set per component; cpack makes the file for
+# the component with a library.
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
 
@@ -36,7 +36,7 @@ foreach(package IN LISTS CPACK_COMPONENTS_ALL)
 endforeach()
 include(CPack)
 
-# What ./dev package has to build first.
+# ./dev package builds this first.
 add_custom_target(holdfast_packaged DEPENDS holdfast_shared holdfast_static)
 if(HOLDFAST_BUILD_CLI)
     add_dependencies(holdfast_packaged holdfast_cli holdfast_pages)

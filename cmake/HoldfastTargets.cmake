@@ -1,7 +1,7 @@
 # One target per folder of src, and the sources of a target.
 
 # holdfast_sources(<target> <folder> [RECURSE]): every .cpp of the folder belongs to the target.
-# The target's sources stay in HOLDFAST_SOURCES_<target> for whoever must know whether there are any.
+# The sources of the target stay in HOLDFAST_SOURCES_<target>, so that callers can see whether there are any.
 function(holdfast_sources target folder)
     cmake_parse_arguments(arg "RECURSE" "" "" ${ARGN})
     if(arg_RECURSE)
@@ -10,7 +10,7 @@ function(holdfast_sources target folder)
         file(GLOB files CONFIGURE_DEPENDS "${folder}/*.cpp")
     endif()
     if(NOT files)
-        # CMake refuses a target without sources, and a folder may be empty while it is being written.
+        # CMake refuses a target without sources, and a new folder may be empty.
         set(empty "${PROJECT_BINARY_DIR}/generated/empty.cpp")
         if(NOT EXISTS "${empty}")
             file(WRITE "${empty}" "")
@@ -20,13 +20,13 @@ function(holdfast_sources target folder)
     target_sources(${target} PRIVATE ${files})
 endfunction()
 
-# What is not marked HOLDFAST_API stays inside the shared library.
+# The shared library exports only what is marked HOLDFAST_API.
 function(holdfast_hide_symbols target)
     set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 endfunction()
 
-# What of std nearly every source of ours includes, compiled once for all targets that reuse it: it halves the time of a
-# build. Sources name what they need all the same; the build that clang-tidy reads has no precompiled headers.
+# The std headers that nearly all sources include, compiled once for all targets that reuse them: this halves the build
+# time. Sources still include what they need; the build that clang-tidy reads has no precompiled headers.
 function(holdfast_add_pch)
     file(WRITE "${PROJECT_BINARY_DIR}/generated/pch.cpp" "")
     add_library(holdfast_pch OBJECT "${PROJECT_BINARY_DIR}/generated/pch.cpp")
@@ -36,7 +36,7 @@ function(holdfast_add_pch)
         <algorithm> <atomic> <chrono> <condition_variable> <deque> <functional> <map> <memory> <mutex> <optional> <span>
         <stop_token> <string> <string_view> <system_error> <thread> <unordered_map> <utility> <variant> <vector>)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-        # ccache can only use a precompiled header of gcc with this.
+        # ccache can only use a precompiled header of gcc with this option.
         target_compile_options(holdfast_pch PRIVATE -fpch-preprocess)
     endif()
 endfunction()
@@ -48,17 +48,17 @@ function(holdfast_reuse_pch target)
     endif()
 endfunction()
 
-# Several sources of a target at a time, for those that include more than they say themselves: half the time.
+# Compiles several sources of a target at a time, for those that include more than their own code: half the time.
 function(holdfast_build_together target)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 15)
     if(HOLDFAST_SANITIZE MATCHES "undefined" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-        # What they include is others' templates. These checks take a third of their time, and the address sanitizer
-        # sees most of what they see; the library itself has them all.
+        # These sources mostly include templates of third parties. The checks take a third of their build time, and the
+        # address sanitizer finds most of the same faults; the library itself has all checks.
         target_compile_options(${target} PRIVATE -fno-sanitize=null,object-size,alignment,vptr)
     endif()
 endfunction()
 
-# holdfast_folder(<name> [<dependency>...]): the folder this is called in becomes the object target holdfast_<name>.
+# holdfast_folder(<name> [<dependency>...]): makes the calling folder the object target holdfast_<name>.
 # Its objects go into the library; its dependencies say which headers it may see.
 function(holdfast_folder name)
     set(target holdfast_${name})

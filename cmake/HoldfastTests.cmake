@@ -2,12 +2,12 @@
 # test earlier and names it (tests/support/main.cpp).
 set(HOLDFAST_TEST_TIMEOUT 1200)
 
-# holdfast_test(<name> [SHARDS <n>]): the folder this is called in, with its subfolders, becomes the
-# test binary <name>_tests, and one ctest entry with the label <name>; none while the folder is empty.
+# holdfast_test(<name> [SHARDS <n>]): makes the calling folder, with its subfolders, the test binary <name>_tests, and one
+# ctest entry with the label <name>; none while the folder is empty.
 #
 # Not gtest_discover_tests: it starts the binary once per test, which is slow and, on a busy machine, times out.
-# SHARDS cuts a binary that mostly waits into entries that run side by side.
-# Every entry leaves an XML with its results in <build>/test-results, which ./dev test adds up.
+# SHARDS splits a binary that mostly waits into entries that run side by side.
+# Every entry writes an XML of its results to <build>/test-results; ./dev test adds them up.
 function(holdfast_test name)
     cmake_parse_arguments(arg "" "SHARDS" "" ${ARGN})
     file(GLOB_RECURSE files CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
@@ -21,7 +21,7 @@ function(holdfast_test name)
         holdfast_warnings holdfast_internal holdfast_test_support rapidcheck rapidcheck_gtest GTest::gtest)
     target_compile_definitions(${target} PRIVATE HOLDFAST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     if(TARGET holdfast_cli)
-        # Some tests drive the command itself.
+        # Some tests run the command.
         target_compile_definitions(${target} PRIVATE HOLDFAST_COMMAND="$<TARGET_FILE:holdfast_cli>")
         add_dependencies(${target} holdfast_cli)
     endif()
@@ -46,13 +46,13 @@ function(holdfast_test name)
         set_tests_properties(${test} PROPERTIES
             LABELS ${name}
             TIMEOUT ${HOLDFAST_TEST_TIMEOUT}
-            COST ${arg_SHARDS}  # the longest begin first
+            COST ${arg_SHARDS}  # the longest start first
             ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${shard};GTEST_BRIEF=1;GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/test-results/${test}.xml")
     endforeach()
 endfunction()
 
-# gtest and the heaviest of std, compiled once for all test binaries. An executable, because those are compiled as
-# position-independent executables and gcc uses a precompiled header only with the same flags.
+# gtest and the heaviest std headers, compiled once for all test binaries. The target is an executable, because test
+# binaries are position-independent executables and gcc uses a precompiled header only with the same flags.
 function(holdfast_add_test_pch)
     file(WRITE "${PROJECT_BINARY_DIR}/generated/test_pch.cpp" "int main() {}\n")
     add_executable(holdfast_test_pch "${PROJECT_BINARY_DIR}/generated/test_pch.cpp")
@@ -62,7 +62,7 @@ function(holdfast_add_test_pch)
         <gtest/gtest.h> <algorithm> <atomic> <chrono> <condition_variable> <deque> <functional> <future> <map> <memory>
         <mutex> <optional> <string> <string_view> <thread> <unordered_map> <variant> <vector>)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-        # ccache can only use a precompiled header of gcc with this.
+        # ccache can only use a precompiled header of gcc with this option.
         target_compile_options(holdfast_test_pch PRIVATE -fpch-preprocess)
     endif()
 endfunction()

@@ -1,5 +1,5 @@
-# holdfast_embed_texts(<target> <header> <namespace> <file>...): each file becomes a constant with its text, named as the
-# file without its ending, in a header that is generated at build time and that <target> finds as <header>.
+# holdfast_embed_texts(<target> <header> <namespace> <file>...): each file becomes a constant with its text, named like
+# the file without its ending, in a header that is generated at build time and that <target> finds as <header>.
 function(holdfast_embed_texts target header namespace)
     set(output "${PROJECT_BINARY_DIR}/generated/include/${header}")
     set(generator "${PROJECT_SOURCE_DIR}/cmake/embed_texts.cmake")

@@ -1,8 +1,8 @@
 # Run with cmake -P by holdfast_embed_scripts. Writes OUTPUT: a C++ header with the text of each of SCRIPTS, without
-# its comments and blank lines (they are for people, not for the wire), and the SHA1 that EVALSHA wants for that text.
+# its comments and blank lines (which need not be sent), and the SHA1 of that text for EVALSHA.
 #
 # A script that says "-- Also made: NAME_evicting, by evicting.lua.in." gets a second constant of that name: the text of
-# evicting.lua.in beside it, in which RELEASE stands for the script.
+# evicting.lua.in, in which RELEASE stands for the script.
 #
 # The text is handled as one string and never as a list of lines: a CMake list would split at ';' and join at '['.
 

@@ -1,7 +1,7 @@
-# find_package(holdfast) gives the target holdfast::holdfast: the shared library, or after
+# find_package(holdfast) defines the target holdfast::holdfast: the shared library, or after
 # set(holdfast_USE_STATIC_LIBS ON) the static one.
 
-# A target cannot change. A caller that names no library gets the one that is there.
+# The target cannot change later. A caller that names no library gets the existing one.
 if(TARGET holdfast::holdfast)
     get_target_property(_holdfast_kind holdfast::holdfast TYPE)
     if(DEFINED holdfast_USE_STATIC_LIBS
@@ -20,7 +20,7 @@ if(NOT holdfast_USE_STATIC_LIBS)
     return()
 endif()
 
-# What the shared library keeps to itself, the static one needs from its user.
+# The shared library links these itself; a user of the static one must link them.
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
 find_dependency(PkgConfig)
