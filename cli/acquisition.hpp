@@ -61,7 +61,7 @@ struct held_lock {
 
 // It is a semaphore whose number of permits nobody has set, and the request does not either: nobody gets any.
 [[nodiscard]] bool lacks_permits(const lock_info& seen, const lock_request& wanted);
-inline constexpr auto how_to_set_permits = "nobody has said how many permits it has; give --of";
+inline constexpr auto how_to_set_permits = "its number of permits is not set; give --of";
 
 // Asks on a thread of its own, so that the main thread can listen to signals. The locks are taken in one
 // order that all who use this agree on (the names, sorted), so two that want the same locks cannot block each

@@ -33,7 +33,7 @@ namespace holdfast::cli {
 namespace {
 
 constexpr std::string_view title_begin = "holdfast: guard of ";
-constexpr std::string_view title_end = ", which ends it without the lock: pid";
+constexpr std::string_view title_end = ", ends the command if the lock is lost: pid";
 
 constexpr std::chrono::seconds between_reaps{1};
 

@@ -74,9 +74,9 @@ std::optional<int> lock_wait::take_all(std::optional<acquisition>& into) {
                 journal_.tell("conflict", {{"name", json_text(told_of)}});
                 // To wait for longer, or to try again later, would not help.
                 if (const auto& unset = locks.without_permits(); !unset.empty())
-                    journal_.say(fmt::format("did not get {}: {}", in_quotes(unset), how_to_set_permits));
+                    journal_.say(fmt::format("did not acquire {}: {}", in_quotes(unset), how_to_set_permits));
                 else
-                    journal_.mention(fmt::format("did not get {}: somebody else has {}",
+                    journal_.mention(fmt::format("did not acquire {}: another client holds {}",
                                                  in_quotes(wanted_.names),
                                                  wanted_.names.size() == 1 ? "it" : "one of them"));
                 return wanted_.conflict_code;

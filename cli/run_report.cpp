@@ -55,7 +55,7 @@ void run_report::taken(const std::deque<held_lock>& locks) {
         if (one.hold.fence() != fence::none) fields["fence"] = to_number(one.hold.fence());
         fields["waited_ms"] = one.waited.count();
         journal_.tell("acquired", fields);
-        journal_.mention(fmt::format("got {} after {}", in_quotes(one.name), rough(one.waited)));
+        journal_.mention(fmt::format("acquired {} after {}", in_quotes(one.name), rough(one.waited)));
     }
 }
 
@@ -113,7 +113,7 @@ void run_report::events(const std::vector<event>& seen) {
 std::string run_report::what_becomes_of_it(why_ended why, const std::optional<child_ended>& end) const {
     const bool spared = wanted_.rules.policy == on_loss::ignore;
     if (!end)
-        return spared ? "the command goes on without it (--on-loss ignore)" : "the command is being ended";
+        return spared ? "the command runs on without it (--on-loss ignore)" : "the command is being ended";
     if (why == why_ended::late) return "the command was ended";
     return end->by_signal != 0 ? "the command was ended by the signal " + signal_text(end->by_signal)
                                : fmt::format("the command ended with {}", end->status);
@@ -167,9 +167,8 @@ void run_report::end_of_command(why_ended why, const std::vector<std::string>& o
 
 void run_report::not_given_back(const std::string& name, const release_result& how) {
     using std::chrono::milliseconds;
-    const auto why = how.refusal
-                         ? whole_sentence_of(*how.refusal)
-                         : fmt::format("the store did not answer when {} was given back", in_quotes(name));
+    const auto why = how.refusal ? whole_sentence_of(*how.refusal)
+                                 : fmt::format("the store did not answer the release of {}", in_quotes(name));
     const auto left = std::chrono::ceil<milliseconds>(how.until - boot_clock::now());
     journal_.say(
         fmt::format("{}; it is free in {} at the latest", why, rough(std::max(left, milliseconds{0}))));
@@ -177,13 +176,13 @@ void run_report::not_given_back(const std::string& name, const release_result& h
 
 void run_report::waits_for(const cannot_end& those) {
     if (those.refused > 0) {
-        journal_.say(fmt::format("{} of another user cannot be ended, and {} waited for",
-                                 processes(those.refused), those.refused == 1 ? "is" : "are"));
+        journal_.say(fmt::format("{} of another user cannot be ended; waiting for {}",
+                                 processes(those.refused), those.refused == 1 ? "it" : "them"));
     }
     if (those.killed > 0) {
-        journal_.say(fmt::format("{} {} killed but {} not ended yet, and {} waited for",
-                                 processes(those.killed), those.killed == 1 ? "was" : "were",
-                                 those.killed == 1 ? "has" : "have", those.killed == 1 ? "is" : "are"));
+        journal_.say(fmt::format("{} {} killed but {} not ended yet; waiting for {}", processes(those.killed),
+                                 those.killed == 1 ? "was" : "were", those.killed == 1 ? "has" : "have",
+                                 those.killed == 1 ? "it" : "them"));
     }
 }
 
@@ -191,19 +190,19 @@ void run_report::what_may_go_on(const nothing_left& how) {
     if (how.refused > 0) {
         journal_.say(
             fmt::format("{} of another user that the command started cannot be ended and {} without the lock",
-                        processes(how.refused), how.refused == 1 ? "goes on" : "go on"));
+                        processes(how.refused), how.refused == 1 ? "runs on" : "run on"));
     }
     switch (how.seen) {
         case sight::whole: break;
         case sight::own:
             journal_.say(
-                "/proc hides processes of other users; one that the command started may go on without the "
+                "/proc hides processes of other users; one that the command started may run on without the "
                 "lock");
             break;
         case sight::none:
             journal_.say(
-                "/proc cannot be read; what the command started and has left its process group may go on "
-                "without the lock");
+                "/proc cannot be read; a process that the command started and that left its process group "
+                "may run on without the lock");
             break;
     }
 }

@@ -138,7 +138,8 @@ int guarded_run::run_the_command() {
 // run out by themselves, and the guard ends the command before that. There may be no memory to say so with.
 void guarded_run::give_up(const std::exception& why) noexcept {
     constexpr std::string_view before = "holdfast: ";
-    constexpr std::string_view after = ": the command is left to its guard, and the lock runs out\n";
+    constexpr std::string_view after =
+        ": the guard process takes over the command, and the lock expires by itself\n";
     const auto part = [](std::string_view text) {
         return iovec{const_cast<char*>(text.data()), text.size()};
     };
@@ -163,7 +164,7 @@ void guarded_run::start(supervisor& watch) {
         if (wants_terminal_) terminal_.give_to(::getpgrp());
         if (failed->which == start_failure::part::guard) {
             constexpr auto what =
-                "the guard of the command, without which it must not run, cannot be started";
+                "the guard process, without which the command must not run, cannot be started";
             const std::error_code why{failed->error, std::generic_category()};
             const auto lacking = what_is_lacking(why);
             journal_.say(what + (why ? ": " + why.message() : std::string{}) +
@@ -344,7 +345,7 @@ void guarded_run::command_ended(supervisor& watch, const child_ended& end) {
 
 void guarded_run::guard_is_gone(supervisor& watch) {
     if (watch.phase() == run_phase::resting) return;  // there is nothing left to be ended
-    journal_.say("the guard of the command was killed, and so are the command and all that it started");
+    journal_.say("the guard process was killed, so the command and all that it started are killed, too");
     child_->end_without_guard();
     feed(watch, guard_lost{});
 }

@@ -33,7 +33,7 @@ namespace {
 using namespace demo;
 
 constexpr auto examples =
-    R"(Needs nothing but redis-server on PATH. It never touches a Redis of yours: --url and HOLDFAST_URL are not looked at.
+    R"(Needs only redis-server on PATH. It never touches a Redis of yours: it ignores --url and HOLDFAST_URL.
 
 Exit code: 0 if rounds one and two went wrong and round three was exact, 1 if not, 69 without a redis-server.
 
@@ -98,7 +98,7 @@ std::vector<round_result> all_results(const plan& what, signal_inbox& signals, s
 }
 
 int show(const wishes& wanted) {
-    // The helpers of the demo come from this thread, and there is no other.
+    // The main thread starts the demo's processes, and there is no other thread.
     signal_inbox signals;
     std::FILE* const people = wanted.json ? stderr : stdout;
     screen view{people, wanted.what, wanted.json && ::isatty(STDERR_FILENO) != 1};
@@ -156,7 +156,7 @@ void add_demo(CLI::App& app, context& shared) {
         ->default_str("mutex")
         ->type_name("KIND:{mutex,recursive}");
     command->add_flag("--json", wanted->json,
-                      "One JSON object on standard output, and progress on a terminal's standard error");
+                      "Print one JSON object to stdout, and the progress to stderr if it is a terminal");
     command->add_flag("--serve", wanted->serve)->group("");  // how the demo starts its services
     command->callback(
         [=, &shared] { shared.chosen = [=] { return wanted->serve ? serve() : show(*wanted); }; });

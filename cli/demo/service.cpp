@@ -74,7 +74,7 @@ class service {
         answers_.resize(static_cast<std::size_t>(told_.requests));
         tell("ready");
         if (std::string line; !std::getline(std::cin, line) || line != "go")
-            throw std::runtime_error("it was not told to go");
+            throw std::runtime_error("its standard input did not say \"go\"");
 
         {
             std::vector<std::jthread> threads;
@@ -194,7 +194,7 @@ std::string to_line(const assignment& told) {
 int serve() {
     try {
         std::string line;
-        if (!std::getline(std::cin, line)) throw std::runtime_error("it was not told what to do");
+        if (!std::getline(std::cin, line)) throw std::runtime_error("its standard input gave no assignment");
         run(from_line(line));
         return 0;
     } catch (const error& e) {

@@ -66,7 +66,7 @@ int free_port() {
     socklen_t size = sizeof at;
     auto* const address = reinterpret_cast<sockaddr*>(&at);
     if (!probe || ::bind(probe.get(), address, size) != 0 || ::getsockname(probe.get(), address, &size) != 0)
-        throw std::system_error(errno, std::generic_category(), "no free port");
+        throw std::system_error(errno, std::generic_category(), "cannot find a free port");
     return ntohs(at.sin_port);
 }
 
@@ -75,7 +75,8 @@ int free_port() {
 private_folder::private_folder(std::string_view prefix) {
     auto name = folder_template(prefix);
     if (::mkdtemp(name.data()) == nullptr) {
-        throw std::system_error(errno, std::generic_category(), fmt::format("no temporary folder {}", name));
+        throw std::system_error(errno, std::generic_category(),
+                                fmt::format("cannot create the temporary folder {}", name));
     }
     path_ = name;
 }
@@ -105,8 +106,8 @@ void private_server::start() {
     const auto program = on_path("redis-server");
     if (!program) {
         throw no_server(
-            "a redis-server is started for this and ends with it, but there is none on PATH; install it "
-            "with: apt-get install redis-server");
+            "this starts a redis-server of its own, but there is none on PATH; install it with: apt-get "
+            "install redis-server");
     }
     port_ = how_.listens ? free_port() : 0;
     // In a file, because all users of the machine can read a command line.
@@ -150,7 +151,7 @@ void private_server::start() {
     const auto limit = boot_clock::now() + start_limit;
     while (!answers()) {
         if (process_->status())
-            throw no_server(fmt::format("{} ended at once: {}", program->string(), last_words()));
+            throw no_server(fmt::format("{} ended at its start: {}", program->string(), last_words()));
         if (boot_clock::now() > limit) {
             throw no_server(fmt::format("{} does not answer after {} s: {}", program->string(),
                                         start_limit.count(), last_words()));
@@ -191,7 +192,7 @@ std::string private_server::last_words() const {
     for (std::string line; std::getline(log, line);) {
         if (!line.empty()) last = line;
     }
-    return last.empty() ? "it left no log" : last;
+    return last.empty() ? "its log is empty" : last;
 }
 
 }  // namespace holdfast::cli::stage

@@ -106,7 +106,8 @@ TEST_F(guarded_command, guard_says_in_the_list_of_processes_what_it_is) {
     const auto seen =
         run({"run", "a", "b", "--", "sh", "-c", "tr '\\0' ' ' </proc/$PPID/cmdline; cat /proc/$PPID/comm"})
             .output;
-    EXPECT_TRUE(seen.starts_with("holdfast: guard of \"a\" and \"b\", which ends it without the lock: pid "))
+    EXPECT_TRUE(
+        seen.starts_with("holdfast: guard of \"a\" and \"b\", ends the command if the lock is lost: pid "))
         << seen;
     EXPECT_NE(seen.find("lock-guard"), std::string::npos) << seen;
 }
@@ -134,8 +135,8 @@ TEST_F(guarded_command, without_its_guard_it_is_killed_with_all_that_it_started_
         const auto ended = outcome_of(command);
         EXPECT_EQ(ended.code, 128 + SIGKILL);
         EXPECT_EQ(ended.errors,
-                  "holdfast: the guard of the command was killed, and so are the command and all that it "
-                  "started\n");
+                  "holdfast: the guard process was killed, so the command and all that it started are "
+                  "killed, too\n");
     }
 }
 

@@ -56,7 +56,7 @@ TEST_F(run_command, conflict_is_1_or_what_the_user_wants) {
     EXPECT_EQ(run({"run", "-n", "-E", "42", "a", "--", "true"}).code, 42);
     EXPECT_EQ(run({"run", "-w", "200ms", "-E", "0", "a", "--", "false"}).code, 0);
     EXPECT_EQ(run({"run", "-w", "200ms", "-v", "a", "--", "true"}).errors,
-              "holdfast: did not get \"a\": somebody else has it\n");
+              "holdfast: did not acquire \"a\": another client holds it\n");
 }
 
 TEST_F(run_command, wait_is_over_in_time) {
@@ -275,7 +275,7 @@ TEST_F(run_command, no_more_commands_run_than_there_are_permits) {
 
 TEST_F(run_command, waiting_for_permits_that_nobody_has_set_is_told) {
     auto waiter = start({"run", "--permits", "2", "render", "--", "true"});
-    EXPECT_TRUE(waiter.wait_for_output("nobody has said how many permits it has; give --of", patience));
+    EXPECT_TRUE(waiter.wait_for_output("its number of permits is not set; give --of", patience));
     EXPECT_EQ(run({"run", "--of", "3", "render", "--", "true"}).code, 0);
     EXPECT_EQ(outcome_of(waiter).code, 0);
 }
@@ -289,7 +289,7 @@ TEST_F(run_command, a_short_wait_for_permits_that_nobody_has_set_says_so) {
         const auto ended = run(all);
         EXPECT_EQ(ended.code, 1);
         EXPECT_EQ(ended.errors,
-                  "holdfast: did not get \"render\": nobody has said how many permits it has; give --of\n");
+                  "holdfast: did not acquire \"render\": its number of permits is not set; give --of\n");
     }
 }
 
