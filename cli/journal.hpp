@@ -22,8 +22,8 @@ class journal {
     journal& operator=(const journal&) = delete;
 
     // One event as JSON: "event" and "at" come first, then `fields`.
-    void tell(std::string_view event,
-              const nlohmann::ordered_json& fields = nlohmann::ordered_json::object());
+    void write_event(std::string_view event,
+                     const nlohmann::ordered_json& fields = nlohmann::ordered_json::object());
     // A sentence for people.
     void say(std::string_view sentence);
     // The same, only with --verbose.

@@ -38,7 +38,7 @@ std::optional<int> lock_wait::take_all(std::optional<acquisition>& into) {
                     if (cancelled_by != 0) ::_exit(exit_code::by_signal(*signal));
                     cancelled_by = *signal;
                     impatient_at = boot_clock::now() + std::chrono::milliseconds{200};
-                    journal_.tell("signal", {{"signal", signal_text(*signal)}});
+                    journal_.write_event("signal", {{"signal", signal_text(*signal)}});
                     locks.cancel();
                     break;
                 case SIGTSTP: signals_.stop_this_process(); break;
@@ -48,12 +48,12 @@ std::optional<int> lock_wait::take_all(std::optional<acquisition>& into) {
         const auto now = locks.progress();
         if (!now.held_up_by.empty() && now.held_up_by != told_why) {
             told_why = now.held_up_by;
-            journal_.tell("waiting", {{"why", json_text(told_why)}});
+            journal_.write_event("waiting", {{"why", json_text(told_why)}});
             journal_.say("waiting: " + told_why);
         }
         if (!now.waiting_for.empty() && now.waiting_for != told_of) {
             told_of = now.waiting_for;
-            journal_.tell("waiting", {{"name", json_text(told_of)}});
+            journal_.write_event("waiting", {{"name", json_text(told_of)}});
             if (journal_.verbose() || has_permits(wanted_.locks.kind))
                 alarm_.set(boot_clock::now() + std::chrono::seconds{1});
         }
@@ -71,7 +71,7 @@ std::optional<int> lock_wait::take_all(std::optional<acquisition>& into) {
         }
         switch (now.what) {
             case acquisition::outcome::conflict:
-                journal_.tell("conflict", {{"name", json_text(told_of)}});
+                journal_.write_event("conflict", {{"name", json_text(told_of)}});
                 // To wait for longer, or to try again later, would not help.
                 if (const auto& unset = locks.without_permits(); !unset.empty())
                     journal_.say(fmt::format("did not acquire {}: {}", in_quotes(unset), how_to_set_permits));
