@@ -81,7 +81,7 @@ enum class why_ended {
 struct run_action {
     int signal = 0;              // TERM or KILL for the command's process group; 0: none
     bool warn = false;           // ring the command's pipe and tell the user why (see supervisor::why())
-    int forward = 0;             // a signal to hand on to the group; 0: none
+    int forward = 0;             // a signal to forward to the group; 0: none
     bool stop_with_it = false;   // stop this process, too
     bool replace_guard = false;  // it does not answer: this process takes over its work
     bool give_back = false;      // nothing runs under the locks: release them and exit

@@ -57,7 +57,7 @@ class guarded_run {
         : wanted_(wanted), journal_(wanted.json_fd, wanted.verbose), client_(with_time_to_end(settings)) {}
 
     int run() {
-        if (const auto code = waiting_.take_all(locks_)) return *code;
+        if (const auto code = waiting_.acquire_all(locks_)) return *code;
         return run_the_command();
     }
 

@@ -77,7 +77,7 @@ nlohmann::ordered_json as_json(const std::vector<round_result>& rounds, const pl
                                {"kind", what.kind == demo_kind::mutex ? "mutex" : "recursive"},
                                {"rounds", nlohmann::ordered_json::array()}};
     for (const auto& round : rounds) out["rounds"].push_back(as_json(round, what));
-    out["not_as_it_should_be"] = disappointments(rounds, what);
+    out["not_as_it_should_be"] = deviations(rounds, what);
     return out;
 }
 
@@ -91,7 +91,7 @@ std::vector<round_result> all_results(const plan& what, signal_inbox& signals, s
                                    {.folder = folder.path(),
                                     .url = server.url(),
                                     .signals = signals,
-                                    .tell = [&](const progress& now) { view.show(now); }}));
+                                    .on_progress = [&](const progress& now) { view.show(now); }}));
         view.conclude(rounds.back());
     }
     return rounds;
@@ -119,7 +119,7 @@ int show(const wishes& wanted) {
     }
     view.sum_up(rounds);
     if (wanted.json) fmt::print("{}\n", as_json(rounds, wanted.what).dump());
-    const auto wrong = disappointments(rounds, wanted.what);
+    const auto wrong = deviations(rounds, wanted.what);
     for (const auto& sentence : wrong) fmt::print(stderr, "holdfast: {}\n", sentence);
     return wrong.empty() ? exit_code::ok : 1;
 }
@@ -157,7 +157,7 @@ void add_demo(CLI::App& app, context& shared) {
         ->type_name("KIND:{mutex,recursive}");
     command->add_flag("--json", wanted->json,
                       "Print one JSON object to stdout, and the progress to stderr if it is a terminal");
-    command->add_flag("--serve", wanted->serve)->group("");  // how the demo starts its services
+    command->add_flag("--serve", wanted->serve)->group("");  // the demo starts its services with it
     command->callback(
         [=, &shared] { shared.chosen = [=] { return wanted->serve ? serve() : show(*wanted); }; });
 }

@@ -12,7 +12,7 @@ namespace holdfast::cli::demo {
 
 namespace {
 
-// Elsewhere than on a terminal: one line per this many seconds.
+// Without a terminal: one line per this many seconds.
 constexpr double plain_gap = 5;
 constexpr int bar_width = 14;
 

@@ -1,4 +1,4 @@
-// How the demo looks: on a terminal with colours and one line that moves, elsewhere as plain lines.
+// Shows the demo: on a terminal with colours and one line that is updated, elsewhere as plain lines.
 #pragma once
 
 #include "cli/demo/plan.hpp"
@@ -15,7 +15,8 @@ using stage::colour;
 
 class screen {
   public:
-    // `to` is where people read: stdout, or stderr when stdout gets JSON. `quiet` says nothing at all.
+    // `to` is the output for people: stdout, or stderr when stdout gets JSON. A `quiet` screen writes
+    // nothing.
     screen(std::FILE* to, const plan& what, bool quiet);
 
     void introduce();
@@ -23,7 +24,7 @@ class screen {
     void conclude(const round_result& round);
     // The table, and what went wrong and why.
     void sum_up(const std::vector<round_result>& rounds);
-    // Leaves nothing half-drawn.
+    // Clears an unfinished line.
     void clear_line();
 
   private:

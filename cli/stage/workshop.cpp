@@ -28,16 +28,16 @@ namespace {
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-// A working server needs some ten milliseconds; a busy machine more.
+// A server needs some ten milliseconds to start, on a busy machine more.
 constexpr auto start_limit = 20s;
 
-// A socket's path ends after this many bytes; a long TMPDIR does not fit.
+// A socket's path has a limited length, into which a long TMPDIR does not fit.
 constexpr std::size_t longest_folder = sizeof(sockaddr_un::sun_path) - sizeof("/replica.sock");
 
 std::string folder_template(std::string_view prefix) {
     std::error_code none;
     auto in = fs::temp_directory_path(none);
-    if (!none) in = fs::absolute(in, none);  // servers work in another folder than we
+    if (!none) in = fs::absolute(in, none);  // servers have another working directory than we
     if (none) in = "/tmp";
     auto name = (in / fmt::format("{}.XXXXXX", prefix)).string();
     return name.size() <= longest_folder ? name : fmt::format("/tmp/{}.XXXXXX", prefix);
@@ -57,7 +57,7 @@ std::optional<fs::path> on_path(std::string_view program) {
     }
 }
 
-// One that nobody listens on now.
+// A port on which nobody listens now.
 int free_port() {
     const unique_fd probe{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     sockaddr_in at{};
@@ -96,7 +96,7 @@ private_server::private_server(const private_folder& in, const server_options& h
             start();
             return;
         } catch (const no_server&) {
-            // Between asking for a port and taking it somebody else may have taken it.
+            // Another process may have taken the port since free_port() found it.
             if (!how.listens || tries == 5) throw;
         }
     }
@@ -110,7 +110,7 @@ void private_server::start() {
             "install redis-server");
     }
     port_ = how_.listens ? free_port() : 0;
-    // In a file, because all users of the machine can read a command line.
+    // The password is in a file, because all users of the machine can read a command line.
     const auto settings = folder_ / (how_.name + ".conf");
     std::ofstream secret{settings};
     if (!how_.password.empty())
