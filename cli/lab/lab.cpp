@@ -266,7 +266,7 @@ void add_lab(CLI::App& app, context& shared) {
         ->check(CLI::IsMember({"en", "zh"}))
         ->capture_default_str()
         ->type_name("LANG");
-    // How the lab starts its processes.
+    // The lab starts its processes with these.
     command->add_flag("--perform", wanted->perform)->group("");
     command->add_flag("--carry", wanted->carry)->group("");
     command->callback([=, &shared] {
