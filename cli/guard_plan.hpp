@@ -14,7 +14,7 @@ struct ordered {
     guard_order order;
 };
 struct link_broken {};    // `holdfast run` is gone
-struct command_ended {};  // what it started may live on
+struct command_ended {};  // processes that it started may still be alive
 struct nobody_left {};    // neither the command nor any of its descendants is alive
 using guard_event = std::variant<noticed, ordered, link_broken, command_ended, nobody_left>;
 

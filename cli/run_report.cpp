@@ -146,8 +146,9 @@ void run_report::end_of_command(why_ended why, const std::vector<std::string>& o
             break;
         case why_ended::late:
             journal_.write_event("lost", {{"why", "late"}});
-            journal_.say(fmt::format("{} not renewed in time, because this process stood still; {}",
-                                     the_locks(of, "was", "were"), done));
+            journal_.say(
+                fmt::format("{} not renewed in time, because this process was suspended or too slow; {}",
+                            the_locks(of, "was", "were"), done));
             break;
         case why_ended::lost:
             journal_.write_event("lost", {{"why", "lost"}});

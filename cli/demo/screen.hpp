@@ -39,8 +39,8 @@ class screen {
     stage::page page_;
     const plan& what_;
 
-    bool line_open_ = false;    // on a terminal
-    double plain_told_at_ = 0;  // elsewhere: seconds since the start of the round
+    bool line_open_ = false;       // on a terminal
+    double plain_written_at_ = 0;  // elsewhere: seconds since the start of the round
 };
 
 }  // namespace holdfast::cli::demo

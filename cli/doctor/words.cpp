@@ -132,11 +132,11 @@ std::string described(const examination& of, detail how_much, std::size_t width)
     }
     if (how_much == detail::wrong_only) return out;
     std::string well;
-    std::set<std::string_view> listed;
+    std::set<std::string_view> named;
     for (const auto& f : of.findings)
-        if (f.how_bad != severity::ok) listed.insert(f.id);
+        if (f.how_bad != severity::ok) named.insert(f.id);
     for (const auto& f : of.findings)
-        if (listed.insert(f.id).second) well += ", " + f.id;
+        if (named.insert(f.id).second) well += ", " + f.id;
     if (!well.empty()) out += "\n" + indented("well: " + well.substr(2), 0, width);
     return out;
 }

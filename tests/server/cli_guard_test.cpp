@@ -54,8 +54,8 @@ TEST_F(guarded_command, run_that_is_stopped_for_longer_than_the_lease_has_no_com
         const auto ended = outcome_of(command);
         EXPECT_EQ(ended.code, 75);
         EXPECT_NE(
-            ended.errors.find("was not renewed in time, because this process stood still; the command was "
-                              "ended"),
+            ended.errors.find("was not renewed in time, because this process was suspended or too slow; "
+                              "the command was ended"),
             std::string::npos)
             << ended.errors;
     }
