@@ -108,7 +108,7 @@ int print_result(const evict_command& given, const lock_name& name, const evicti
     for (const auto& one : end.from)
         fmt::print("evicted \"{}\": {} {}\n", name.printable(), holder_text(one.who), end_of(one));
     for (const auto& one : end.gone)
-        fmt::print("{} no longer holds \"{}\": released, expired, or evicted by another client meanwhile\n",
+        fmt::print("{} no longer holds \"{}\": released, expired, or taken away by somebody else meanwhile\n",
                    holder_text(one), name.printable());
     const auto waiters = [](std::uint64_t n) { return fmt::format("{} waiter{}", n, n == 1 ? "" : "s"); };
     if (end.dead_waiters > 0)

@@ -74,7 +74,7 @@ TEST_F(evict_command, says_that_it_took_nothing_where_the_lock_was_taken_away_me
     const auto said = late({"evict", "--yes", "a"});
     EXPECT_EQ(said.code, 1);
     EXPECT_NE(said.output.find(":" + std::to_string(one.pid()) +
-                               " no longer holds \"a\": released, expired, or evicted by another client "
+                               " no longer holds \"a\": released, expired, or taken away by somebody else "
                                "meanwhile\n\"a\" is free now; nothing was evicted\n"),
               std::string::npos)
         << said.output;
