@@ -44,8 +44,8 @@ std::shared_ptr<detail::leasable> lock_of(client& on, const std::string& name, c
     return std::make_shared<shared_mutex>(on, name, shared_options{.replicas = wanted.replicas});
 }
 
-// What a wait may sit out.
-bool passes(const std::error_code& why) {
+// Errors that may pass during a wait.
+bool may_pass(const std::error_code& why) {
     return why == errc::quarantined || why == errc::unavailable || why == errc::busy_server ||
            why == errc::unknown_outcome;
 }
@@ -70,7 +70,7 @@ acquisition::~acquisition() {
 void acquisition::work() {
     outcome what = outcome::failed;
     try {
-        what = take_all();
+        what = acquire_all();
     } catch (const error& e) {
         if (e.code() == errc::cancelled) {
             what = outcome::cancelled;
@@ -88,20 +88,20 @@ void acquisition::work() {
             what = outcome::lost;
         }
     }
-    if (what != outcome::taken) give_back();
-    tell({what, {}});
+    if (what != outcome::taken) release_all();
+    publish({what, {}});
 }
 
-acquisition::outcome acquisition::take_all() {
-    // Without the one that is lost there is no use in waiting for the others, and nothing runs under it that
-    // would have to be ended before it is given back.
+acquisition::outcome acquisition::acquire_all() {
+    // When one is lost, waiting for the others is of no use, and no command runs that would have to be ended
+    // before the release.
     const auto end_wait = [this] { stop_.request_stop(); };
     std::deque<std::stop_callback<decltype(end_wait)>> when_lost;
     for (const auto& name : wanted_.names) {
         auto& one = locks_.emplace_back();
         one.name = name;
         one.lock = lock_of(on_, one.name, wanted_);
-        one.hold = take(one);
+        one.hold = acquire(one);
         if (!one.hold) {
             look_for_permits(one.name);
             return outcome::conflict;
@@ -112,36 +112,36 @@ acquisition::outcome acquisition::take_all() {
     return outcome::taken;
 }
 
-// It is a courtesy, for a wait that is over: without an answer nothing is said.
+// A courtesy after a wait: without an answer nothing is reported.
 void acquisition::look_for_permits(const std::string& name) {
     if (!has_permits(wanted_.kind) || wanted_.of || stop_.stop_requested()) return;
     try {
         if (lacks_permits(inspect(on_, name), wanted_)) without_permits_ = name;
     } catch (const error&) {
-        // Then it is not known why there are none.
+        // It is not known why no permit was granted.
     }
 }
 
-lease acquisition::take(held_lock& one) {
+lease acquisition::acquire(held_lock& one) {
     const acquire_options how{
         .ttl = wanted_.ttl, .renew = true, .stop = stop_.get_token(), .permits = wanted_.permits};
     state while_waiting{outcome::pending, one.name};
     const auto may_wait = [&] { return !wanted_.wait || time_left()->count() > 0; };
-    // A first look takes as long as the server needs for its answer. With less time than that left, this
-    // process asks only once.
+    // A first try takes as long as the server needs to answer. If less time is left, this process asks only
+    // once.
     if (const auto left = time_left(); left && may_wait() && *left < on_.settings().answer_timeout)
         return one.lock->try_acquire_for(*left, how);
     try {
         if (auto hold = one.lock->try_acquire(how)) return hold;
     } catch (const error& e) {
-        if (!passes(e.code()) || !may_wait()) throw;
+        if (!may_pass(e.code()) || !may_wait()) throw;
         while_waiting = {outcome::pending, {}, e.what()};
     }
     if (!may_wait()) return {};
     const auto left = time_left();
-    tell(std::move(while_waiting));
+    publish(std::move(while_waiting));
     auto hold = left ? one.lock->try_acquire_for(*left, how) : one.lock->acquire(how);
-    tell({outcome::pending, {}});
+    publish({outcome::pending, {}});
     return hold;
 }
 
@@ -150,12 +150,12 @@ std::optional<std::chrono::nanoseconds> acquisition::time_left() const {
     return *wanted_.wait - (boot_clock::now() - begun_);
 }
 
-void acquisition::give_back() noexcept {
+void acquisition::release_all() noexcept {
     for (auto one = locks_.rbegin(); one != locks_.rend(); ++one) one->hold.release();
     locks_.clear();
 }
 
-void acquisition::tell(state now) {
+void acquisition::publish(state now) {
     {
         const std::lock_guard hold{guard_};
         state_ = std::move(now);

@@ -1,4 +1,4 @@
-// Takes several locks, all or none.
+// Acquires several locks, all or none.
 #pragma once
 
 #include "cli/waking.hpp"
@@ -43,44 +43,44 @@ enum class lock_kind {
 struct lock_request {
     std::vector<std::string> names;  // in any order, each once
     lock_kind kind = lock_kind::mutex;
-    std::optional<std::chrono::milliseconds> ttl{};  // renewed all the same
+    std::optional<std::chrono::milliseconds> ttl{};  // the lease is renewed all the same
     std::optional<std::chrono::milliseconds>
-        wait{};                        // for all of them together; empty: as long as it takes; 0: do not
+        wait{};                        // for all of them together; empty: no limit; 0: do not wait
     std::uint32_t permits = 1;         // of each semaphore
-    std::optional<std::int64_t> of{};  // how many each has, if nobody has said so yet
-    replication replicas{};            // who must have each before it counts
+    std::optional<std::int64_t> of{};  // the number of permits of each, if it is not set yet
+    replication replicas{};            // which must have each lock before it counts
 };
 
-// A lock and what came of asking for it. Neither moves: a lease does not outlive its lock.
+// A lock and its lease. Neither moves: a lease does not outlive its lock.
 struct held_lock {
     std::string name;
-    std::shared_ptr<detail::leasable> lock{};  // whatever its kind
+    std::shared_ptr<detail::leasable> lock{};  // of any kind
     lease hold{};
     std::chrono::milliseconds waited{};
 };
 
-// It is a semaphore whose number of permits nobody has set, and the request does not either: nobody gets any.
+// True for a semaphore whose number of permits is not set, if the request does not set it either: no client
+// gets a permit.
 [[nodiscard]] bool lacks_permits(const lock_info& seen, const lock_request& wanted);
-inline constexpr auto how_to_set_permits = "nobody has said how many permits it has; give --of";
+inline constexpr auto how_to_set_permits = "its number of permits is not set; give --of";
 
-// Asks on a thread of its own, so that the main thread can listen to signals. The locks are taken in one
-// order that all who use this agree on (the names, sorted), so two that want the same locks cannot block each
-// other for ever.
+// Acquires the locks on a thread of its own, so that the main thread can read signals. All users of this
+// class acquire locks in the order of their names, so that two of them cannot block each other forever.
 //
-// Thread safety: all members are for the thread that made it.
+// Thread safety: call all members on the thread that constructed it.
 class acquisition {
   public:
     enum class outcome {
         pending,
         taken,      // locks() holds all of them
-        conflict,   // somebody else had one for the whole wait
-        lost,       // one was lost while another was waited for: lost_lock()
+        conflict,   // another client held one for the whole wait
+        lost,       // one was lost during the wait for another: lost_lock()
         cancelled,  // by cancel()
         failed,     // see failure()
     };
 
     acquisition(client& on, lock_request wanted);
-    // Cancels, and blocks until that is done.
+    // Cancels, and blocks until the thread has ended.
     ~acquisition();
     acquisition(const acquisition&) = delete;
     acquisition& operator=(const acquisition&) = delete;
@@ -90,33 +90,33 @@ class acquisition {
 
     struct state {
         outcome what = outcome::pending;
-        std::string waiting_for;   // a lock that somebody else holds; empty when we do not wait
-        std::string held_up_by{};  // what keeps everybody from it for a while, in words
+        std::string waiting_for;   // a lock that another client holds; empty when we do not wait
+        std::string held_up_by{};  // why no client gets the lock for a while, in words
     };
     [[nodiscard]] state progress();
-    // Ends the wait; progress() tells when it has ended.
+    // Ends the wait; progress() reports when it has ended.
     void cancel() noexcept { stop_.request_stop(); }
 
-    // With taken: in the order in which they were taken.
+    // With taken: in the order of their acquisition.
     [[nodiscard]] std::deque<held_lock>& locks() noexcept { return locks_; }
     [[nodiscard]] const std::deque<held_lock>& locks() const noexcept { return locks_; }
-    // With taken: releases them in reverse and forgets them. Blocks for a round trip each.
-    void give_back() noexcept;
+    // With taken: releases them in reverse order and forgets them. Blocks for a round trip each.
+    void release_all() noexcept;
     // With lost: its name.
     [[nodiscard]] const std::string& lost_lock() const noexcept { return lost_lock_; }
-    // With conflict: the semaphore whose number of permits nobody has set. Empty: it is another reason.
+    // With conflict: the semaphore whose number of permits is not set. Empty if there is another reason.
     [[nodiscard]] const std::string& without_permits() const noexcept { return without_permits_; }
     // With failed.
     [[nodiscard]] std::exception_ptr failure() const noexcept { return failure_; }
 
   private:
     void work();
-    [[nodiscard]] outcome take_all();
+    [[nodiscard]] outcome acquire_all();
     void look_for_permits(const std::string& name);
-    // Empty: somebody else had it for the whole wait.
-    [[nodiscard]] lease take(held_lock& one);
+    // Empty if another client held it for the whole wait.
+    [[nodiscard]] lease acquire(held_lock& one);
     [[nodiscard]] std::optional<std::chrono::nanoseconds> time_left() const;
-    void tell(state now);
+    void publish(state now);
 
     client& on_;
     lock_request wanted_;
@@ -124,7 +124,7 @@ class acquisition {
     std::stop_source stop_;
     bell news_;
 
-    // Written by the thread that asks, read by the owner once it was told the outcome.
+    // Written by the acquiring thread, read by the owner once progress() has returned the outcome.
     std::deque<held_lock> locks_;
     std::string lost_lock_;
     std::string without_permits_;

@@ -16,12 +16,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Far beyond any use, and small enough to be counted in nanoseconds.
+// Longer than any use needs, and short enough to be counted in nanoseconds.
 constexpr milliseconds longest = std::chrono::hours{24} * 365 * 100;
 
 constexpr std::string_view first_bytes_of_syntax = "[{+";
 
-// Where the command's name stands. Before it there are only the program's own options.
+// Finds the command's name. Only the program's own options can come before it.
 std::vector<std::string>::iterator command_in(std::vector<std::string>& words) {
     auto it = words.begin();
     while (it != words.end() && it->starts_with('-')) {

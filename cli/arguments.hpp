@@ -1,4 +1,4 @@
-// Words of the command line, between the shell and CLI11.
+// Prepares the words of the command line for CLI11, and reads values from them.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,17 +11,17 @@
 
 namespace holdfast::cli {
 
-// The command line of `holdfast run` is cut at the first "--"; CLI11 cannot tell the words before it from
-// those behind it.
+// The command line of `holdfast run` is split at the first "--": CLI11 cannot tell the words before it from
+// those after it.
 struct split_words {
     std::vector<std::string> ours;
     std::vector<std::string> behind_dashes;
 };
 [[nodiscard]] split_words split_at_dashes(std::vector<std::string> words);
 
-// CLI11 reads "[a,b]", "{}" and "++" as syntax of its own, and the name of a lock may be any of them.
-// shielded() words pass; plain() gives the word that the user wrote. No word of a command line contains a
-// NUL.
+// CLI11 reads "[a,b]", "{}" and "++" as syntax of its own, but a lock may have such a name. shielded()
+// appends a NUL, so that CLI11 takes the word as it is; plain() returns the word that the user wrote. No word
+// of a command line contains a NUL.
 [[nodiscard]] std::string shielded(std::string word);
 [[nodiscard]] std::string plain(std::string word);
 
@@ -29,15 +29,15 @@ struct split_words {
 CLI::Option* add_duration(CLI::App& to, const std::string& flags,
                           std::optional<std::chrono::milliseconds>& value, const std::string& description);
 
-// Of permits and of a latch: what the library takes.
+// The library's limit for permits and for the count of a latch.
 inline constexpr auto largest_count = std::int64_t{1} << 53;
 
-// A word that is a whole number between `least` and `most`, in decimal: CLI11 takes 010 for 8 and 0x10
-// for 16. Throws CLI::ValidationError, in the name of the option.
+// Reads a whole decimal number between `least` and `most`; CLI11 would read 010 as 8 and 0x10 as 16. Throws
+// CLI::ValidationError with the name of the option.
 [[nodiscard]] std::int64_t decimal(const std::string& option_name, const std::string& word,
                                    std::int64_t least, std::int64_t most);
 
-// An option, or an argument, whose value is a number.
+// An option or argument whose value is a number.
 template <class Number>
 CLI::Option* add_number(CLI::App& to, const std::string& flags, std::optional<Number>& value,
                         std::int64_t least, std::int64_t most, const std::string& description) {
@@ -48,7 +48,7 @@ CLI::Option* add_number(CLI::App& to, const std::string& flags, std::optional<Nu
     return to.add_option_function<std::string>(flags, read, description)->type_name("N");
 }
 
-// A sentence for people, without a full stop, about a command line that CLI11 does not accept.
+// Why CLI11 refuses the command line: a sentence for people, without a full stop.
 [[nodiscard]] std::string sentence_about(const CLI::ParseError& refused, const CLI::App& app);
 
 }  // namespace holdfast::cli

@@ -78,7 +78,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& words) {
     return all;
 }
 
-// As execvp does it: the first that can be run; a script without #! goes to the shell.
+// As execvp: executes the first path that can be run, and a script without #! by the shell.
 int execute_first(prepared& p) noexcept {
     int error = ENOENT;
     for (const auto& path : p.paths) {
@@ -88,7 +88,7 @@ int execute_first(prepared& p) noexcept {
             ::execve("/bin/sh", p.shell_argv.data(), p.envp.data());
         }
         switch (errno) {
-            case EACCES: error = EACCES; break;  // another place may have one that we may run
+            case EACCES: error = EACCES; break;  // another folder may have one that we may run
             case ENOENT:
             case ENOTDIR:
             case ESTALE:
@@ -108,7 +108,7 @@ int execute_first(prepared& p) noexcept {
 [[noreturn]] void become_the_command(prepared& p, pid_t guard) noexcept {
     using part = start_failure::part;
     if (p.what->first_order.what != guard_order::task::look_on) {
-        // The guard must not be outlived either.
+        // The command must not outlive the guard.
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (::getppid() != guard) ::_exit(127);
     }
@@ -126,16 +126,16 @@ int execute_first(prepared& p) noexcept {
     give_up(p.report, {part::command, execute_first(p)});
 }
 
-// Puts the descriptors where the guard looks for them. False: there are not enough.
+// Gives the descriptors the numbers that the guard expects. False if there are not enough descriptors.
 bool arrange_descriptors(prepared& p) noexcept {
-    // First out of the way of the numbers that are to be filled.
+    // First move them away from the numbers that are to be filled.
     constexpr int high = guard_ready_fd + 1;
     const int link = ::fcntl(p.link, F_DUPFD_CLOEXEC, high);
     const int ready = ::fcntl(p.ready_out, F_DUPFD_CLOEXEC, high);
     const int report = ::fcntl(p.report, F_DUPFD_CLOEXEC, high);
     if (link < 0 || ready < 0 || report < 0) return false;
     p.report = report;
-    // It has nothing to say there, and nobody who reads what the command writes may have to wait for it.
+    // The guard does not use the standard streams, and a reader of the command's output must not wait for it.
     const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
         if (nowhere < 0 || ::dup2(nowhere, fd) < 0) return false;
@@ -155,16 +155,16 @@ bool arrange_descriptors(prepared& p) noexcept {
     if (command < 0) give_up(p.report, {part::guard, errno});
     if (command == 0) become_the_command(p, guard);
 
-    ::setpgid(command, command);  // both sides do it: whichever comes first, the group is there for a signal
+    ::setpgid(command, command);  // both processes do it, so that the group exists before any signal to it
     const guard_report born{.what = guard_report::news::started, .count = command};
     [[maybe_unused]] const auto n = ::write(p.link, &born, sizeof born);
     *std::to_chars(p.pid_text.begin(), p.pid_text.end() - 1, command).ptr = '\0';
     if (arrange_descriptors(p)) {
         ::execve("/proc/self/exe", p.guard_argv.data(), environ);
-        // Where /proc is not mounted, it does its work under our name. Nothing in it allocates.
+        // Where /proc is not mounted, the guard works under our name. Nothing in it allocates.
         if (errno == ENOENT) ::_exit(holdfast::cli::guard(command));
     }
-    give_up(p.report, {part::guard, errno});  // and the command ends, since it hears nothing
+    give_up(p.report, {part::guard, errno});  // the command ends as well, since no byte comes
 }
 
 }  // namespace
@@ -198,7 +198,7 @@ std::variant<child, start_failure> child::start(const launch& what, const signal
     p.link = guards_link.get();
     ::send(link.get(), &what.first_order, sizeof what.first_order, MSG_NOSIGNAL);
 
-    // Should somebody kill the guard, what it looked after falls to us.
+    // If somebody kills the guard, its descendants become our children.
     if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return failed();
     std::unique_ptr<stand_in> for_guard;
     try {
@@ -216,7 +216,7 @@ std::variant<child, start_failure> child::start(const launch& what, const signal
     ready_in.reset();
     ready_out.reset();
     guards_link.reset();
-    start_failure why{start_failure::part::guard, 0};  // where it was killed before it could say anything
+    start_failure why{start_failure::part::guard, 0};  // if it was killed before it could report
     // The other ends close when both programs run.
     const bool runs = ::read(report_in.get(), &why, sizeof why) != static_cast<ssize_t>(sizeof why);
     guard_report born;
@@ -243,7 +243,7 @@ std::optional<child_change> child::next_change() noexcept {
             case received::message: break;
             case received::closed:
                 without_guard_ = true;
-                ::kill(guard_, SIGKILL);  // if it only let go of the link
+                ::kill(guard_, SIGKILL);  // if it has only closed the link
                 return guard_died{};
         }
         switch (about.what) {
@@ -298,7 +298,7 @@ std::optional<child_change> child::kill_without_guard() noexcept {
     auto& killed = for_guard_->killed;
     killed.add(for_guard_->found.kill(0));
     for_guard_->look_again.set(boot_clock::now() + killed.pause());
-    if (killed.get_nowhere() && !std::exchange(told_that_it_cannot_, true))
+    if (killed.get_nowhere() && !std::exchange(reported_cannot_end_, true))
         return cannot_end{killed.refused(), killed.signalled()};
     if (!guard_is_dead()) return std::nullopt;
     if (!ended_) {
@@ -319,7 +319,7 @@ std::optional<child_change> child::kill_without_guard() noexcept {
     return nothing_left{killed.refused(), for_guard_->found.seen()};
 }
 
-// Until then its children are not ours.
+// Until it is dead, its children are not ours.
 bool child::guard_is_dead() const noexcept {
     siginfo_t about{};
     return ::waitid(P_PID, static_cast<id_t>(guard_), &about, WEXITED | WNOHANG | WNOWAIT) == 0 &&

@@ -1,5 +1,5 @@
-// What all commands share, and how each joins the program: one file cli/<name>.cpp with one add_<name>,
-// which describes the command to CLI11 and sets context::chosen when the command line asks for it.
+// What all commands share, and how each joins the program. A file cli/<name>.cpp has one add_<name>, which
+// describes the command to CLI11 and sets context::chosen when the command line names this command.
 #pragma once
 
 #include <holdfast/config.hpp>
@@ -20,19 +20,19 @@ struct context {
     std::vector<std::string> urls;
     std::string config_file;
 
-    // What follows the first "--" of `holdfast run`, untouched.
+    // The words after the first "--" of `holdfast run`, unchanged.
     std::vector<std::string> words_after_dashes;
 
-    // Does the work and gives the exit code. Called after the whole command line was understood.
+    // Does the work and returns the exit code. Called after the whole command line has been parsed.
     std::function<int()> chosen;
 
-    // What --url, HOLDFAST_URL and --config amount to. Throws usage_error.
+    // The configuration from --url, HOLDFAST_URL and --config. Throws usage_error.
     [[nodiscard]] config settings() const;
-    // The same for a command that takes several --url: one for each.
+    // For a command that takes several --url: one configuration for each.
     [[nodiscard]] std::vector<config> settings_each() const;
 };
 
-// Ends the program with exit_code::usage. The text is a sentence without a full stop.
+// Ends the program with exit_code::usage. The message is a sentence without a full stop.
 class usage_error : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;
@@ -46,7 +46,7 @@ void add_doctor(CLI::App& app, context& shared);
 void add_latch(CLI::App& app, context& shared);
 void add_demo(CLI::App& app, context& shared);
 void add_lab(CLI::App& app, context& shared);
-// The rungs of the lab, separated by spaces, for the completion: the help of the lab says only how to list
+// The rungs of the lab, separated by spaces. The completion needs them; the lab's help only says how to list
 // them.
 [[nodiscard]] std::string rung_names();
 

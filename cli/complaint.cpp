@@ -44,16 +44,16 @@ std::string advice_for(const std::error_code& code) {
     switch (static_cast<errc>(code.value())) {
         case errc::unavailable: return "is the server running, and is the URL right (--url, HOLDFAST_URL)?";
         case errc::no_permission:
-            return "check user, password and rights of the URL (HOLDFAST_URL, or url in the file of "
-                   "--config)";
+            return "check the user and password of the URL (HOLDFAST_URL, or url in the file of --config), "
+                   "and the user's rights";
         case errc::out_of_memory: return "the server needs more memory, or fewer keys";
         case errc::busy_server: return "try again when the server is ready";
-        case errc::not_replicated: return "see to the replicas and their links";
-        case errc::quarantined: return "it passes by itself: wait for longer, or try again later";
+        case errc::not_replicated: return "check the replicas and their connections";
+        case errc::quarantined: return "the quarantine ends by itself: wait longer, or try again later";
         case errc::unknown_outcome:
-            return "look with holdfast inspect before you try again; what was granted expires by itself";
+            return "check with holdfast inspect before you try again; a granted lock expires by itself";
         case errc::lease_too_short: return "the store is slow: give a longer --ttl";
-        case errc::wrong_kind: return "see what it holds with holdfast inspect";
+        case errc::wrong_kind: return "holdfast inspect shows what the key holds";
         default: return {};
     }
 }
@@ -68,7 +68,7 @@ std::string_view what_is_lacking(const std::error_code& code) noexcept {
     if (code == std::errc::resource_unavailable_try_again)
         return "no more threads and processes may be started here: raise the limit (ulimit -u, or pids.max "
                "of the cgroup)";
-    if (code == std::errc::not_enough_memory) return "this machine has no memory left for it";
+    if (code == std::errc::not_enough_memory) return "this machine has no memory left";
     return {};
 }
 

@@ -1,4 +1,4 @@
-// What the command says on stderr when something fails, and the exit code that goes with it.
+// Error messages on stderr, and the exit codes that go with them.
 #pragma once
 
 #include <holdfast/error.hpp>
@@ -10,20 +10,20 @@
 
 namespace holdfast::cli {
 
-// The error's sentence, and what the server said to it.
+// The error's message, followed by the server's own text.
 [[nodiscard]] std::string whole_sentence_of(const error& e);
 
-// What this machine has none left of, and how to get more of it. Empty: the error is of another sort.
+// Which resource this machine has run out of, and how to get more. Empty if the error has another cause.
 [[nodiscard]] std::string_view what_is_lacking(const std::error_code& code) noexcept;
 
-// exit_code::system if the machine has too little of something, else exit_code::internal. Like the call above
-// it allocates nothing: that may be what is lacking.
+// exit_code::system if the machine has run out of a resource, else exit_code::internal. Like
+// what_is_lacking() it does not allocate: memory may be what is lacking.
 [[nodiscard]] int code_after(const std::exception& why) noexcept;
 
-// All print and return the exit code.
+// All of these print the message and return the exit code.
 int complain(int code, const std::string& sentence);
 int complain(const error& e);
-// What the operating system refused: exit_code::system if it had none left.
+// For a refusal by the operating system: exit_code::system if a resource has run out.
 int complain(const std::system_error& e);
 
 }  // namespace holdfast::cli

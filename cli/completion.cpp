@@ -18,10 +18,10 @@ constexpr std::string_view bash_begins = R"(# bash completion for holdfast, prin
 _holdfast() {
     local cur=${COMP_WORDS[COMP_CWORD]} command='' option='' offered='' word i place=0
     COMPREPLY=()
-    [[ $cur == = ]] && cur='' # bash makes three words of --kind=mutex
+    [[ $cur == = ]] && cur='' # bash splits --kind=mutex into three words
     for ((i = 1; i < COMP_CWORD; ++i)); do
         word=${COMP_WORDS[i]}
-        if [[ -n $option ]]; then # then this is its value
+        if [[ -n $option ]]; then # this word is its value
             [[ $word == = ]] || option=''
             continue
         fi
@@ -45,10 +45,10 @@ _holdfast_files() {
     mapfile -t COMPREPLY < <(compgen -f -- "${COMP_WORDS[COMP_CWORD]}")
 }
 
-# The word number $1 begins the command line of another program.
+# Word number $1 begins the command line of another program.
 _holdfast_other() {
     if declare -F _command_offset > /dev/null; then
-        _command_offset "$1" # of bash-completion: as that program wants it
+        _command_offset "$1" # from bash-completion: runs the completion of that program
     elif ((COMP_CWORD == $1)); then
         mapfile -t COMPREPLY < <(compgen -c -- "${COMP_WORDS[COMP_CWORD]}")
     else
@@ -65,7 +65,7 @@ _holdfast() {
     local command='' option='' offered='' word i place=0 cur=${words[CURRENT]}
     for ((i = 2; i < CURRENT; ++i)); do
         word=${words[i]}
-        if [[ -n $option ]]; then # then this is its value
+        if [[ -n $option ]]; then # this word is its value
             option=''
             continue
         fi
@@ -73,7 +73,7 @@ _holdfast() {
             'run --')
                 words=("${(@)words[i + 1, -1]}")
                 ((CURRENT -= i))
-                _normal # as that program wants it
+                _normal # runs the completion of that program
                 return
                 ;;
 )";
@@ -100,7 +100,7 @@ fi
 
 constexpr std::string_view fish_begins = R"fish(# fish completion for holdfast, printed by holdfast itself.
 
-# The command that the cursor is in, "." before there is one, and which of its words: "--" behind those of run.
+# The command at the cursor, "." before a command, and the number of its word there; "--" after the "--" of run.
 function __holdfast_place
     set -l command .
     set -l option ''
@@ -109,7 +109,7 @@ function __holdfast_place
     set -e all[1]
     for word in $all
         if test -n "$option"
-            set option '' # then this is its value
+            set option '' # this word is its value
             continue
         end
         switch "$command $word"
@@ -134,7 +134,7 @@ function __holdfast_in
     string match -q -- "$argv[1] *" (__holdfast_place); and not __holdfast_at run --
 end
 
-# What stands behind "--" is the command line of another program.
+# The words after "--" are the command line of another program.
 function __holdfast_other
     set -l all (commandline -opc)
     set -e all[1..(contains -i -- -- $all)]
@@ -146,13 +146,12 @@ complete -c holdfast -f
 complete -c holdfast -n '__holdfast_at run --' -a '(__holdfast_other)'
 )fish";
 
-// What the user can write in one place: of the program before any command, or of one command.
+// What the user can write at one place: before any command, or after one command.
 struct place {
-    std::string command;  // empty: before it
+    std::string command;  // empty: before any command
     std::string about;
     std::vector<const CLI::Option*> options;
-    std::vector<std::string> values;  // of the words that are no options, one after another; empty: only the
-                                      // user knows
+    std::vector<std::string> values;  // of each positional argument; empty: only the user knows them
 };
 
 std::vector<const CLI::Option*> shown(const CLI::App& command) {
@@ -160,7 +159,8 @@ std::vector<const CLI::Option*> shown(const CLI::App& command) {
         [](const CLI::Option* option) { return option->nonpositional() && !option->get_group().empty(); });
 }
 
-// --help names a fixed set of values behind the type, as in KIND:{mutex,recursive}. Empty if there is none.
+// The fixed set of values that --help shows after the type, as in KIND:{mutex,recursive}. Empty if there is
+// none.
 std::string values_of(const CLI::Option& option) {
     const auto type = option.get_type_name();
     const auto open = type.find('{');
@@ -183,7 +183,7 @@ std::vector<place> places_of(const CLI::App& program) {
     for (const auto* const command : program.get_subcommands({})) {
         place next{command->get_name(), command->get_description(), shown(*command),
                    values_by_position(*command)};
-        if (command->get_fallthrough()) {  // the program's own may follow too
+        if (command->get_fallthrough()) {  // the program's own options may follow, too
             std::ranges::copy_if(
                 shown(program), std::back_inserter(next.options),
                 [](const CLI::Option* option) { return option->get_items_expected_max() > 0; });
@@ -202,7 +202,7 @@ std::vector<std::string> names_of(const CLI::Option& option) {
 
 std::string in_quotes(const std::string& words) { return "'" + words + "'"; }
 
-// The pattern of an option, under each of its names.
+// A shell pattern that matches each name of an option.
 std::string pattern(const place& where, const CLI::Option& option) {
     std::string out;
     for (const auto& name : names_of(option)) {
@@ -215,7 +215,7 @@ std::string branch(const std::string& pattern, const std::string& action) {
     return "        " + pattern + ") " + action + " ;;\n";
 }
 
-// bash and zsh read the same words of a script here.
+// This part of the script is the same for bash and zsh.
 std::string shell_function(const CLI::App& program, std::string_view begins, std::string_view splits,
                            std::string_view ends) {
     std::string commands;
@@ -246,7 +246,7 @@ std::string shell_function(const CLI::App& program, std::string_view begins, std
         states += "    " + branch(in_quotes(" " + where.command), "command=$word");
         commands += (commands.empty() ? "" : " ") + where.command;
     }
-    // A value that only the user knows comes before the names of options and commands.
+    // Where only the user knows the value, offer neither options nor commands.
     follows += branch("*' -'*", "return") + option_names;
 
     std::string script{begins};
@@ -260,7 +260,7 @@ std::string shell_function(const CLI::App& program, std::string_view begins, std
     return script;
 }
 
-// In single quotes, where only these two mean something.
+// Quotes a text for fish. Within single quotes only ' and \ are special.
 std::string fish_text(std::string_view text) {
     std::string out{"'"};
     for (const char c : text) {

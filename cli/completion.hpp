@@ -1,5 +1,5 @@
-// The completion for bash, zsh and fish: commands, options, and values where an option has a fixed set of
-// them. All of it is read from the options themselves.
+// Completion for bash, zsh and fish: commands, options, and the values of options that have a fixed set. It
+// is generated from the options themselves.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace holdfast::cli {
 
 enum class shell { bash, zsh, fish };
 
-// A script for bash-completion, zsh's compinit or fish to load, or for that shell by source. Needs nothing
+// A script that bash-completion, zsh's compinit or fish loads, or that the shell sources. It needs nothing
 // else.
 [[nodiscard]] std::string completion(const CLI::App& program, shell for_shell);
 

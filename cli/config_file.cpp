@@ -61,7 +61,7 @@ std::optional<double> parse_number(std::string_view s) {
     return value;
 }
 
-// Empty, or what is wrong with the value.
+// Returns what is wrong with the value, or an empty text.
 std::string assign(config& settings, const field& to, std::string_view value) {
     if (const auto* text = std::get_if<std::string config::*>(&to.member)) {
         settings.*(*text) = std::string{value};
@@ -84,7 +84,7 @@ std::string assign(config& settings, const field& to, std::string_view value) {
     return {};
 }
 
-// A value may stand in quotes, as in other files of this sort; it is what is between them.
+// Users of other configuration files expect that quotes around a value are allowed.
 std::optional<std::string_view> without_quotes(std::string_view s) {
     if (s.empty() || (s.front() != '"' && s.front() != '\'')) return s;
     if (s.size() < 2 || s.find(s.front(), 1) != s.size() - 1) return std::nullopt;
@@ -118,7 +118,7 @@ config parse_config(std::string_view text, const std::string& file) {
         const auto* const it = std::ranges::find(fields, key, &field::key);
         if (it == fields.end()) {
             complain(
-                fmt::format("\"{}\" is not a setting; there are {}", base::printable(key), known_keys()));
+                fmt::format("\"{}\" is not a setting; use one of {}", base::printable(key), known_keys()));
         }
         auto& before = seen[static_cast<std::size_t>(it - fields.begin())];
         if (before) complain(fmt::format("{} is set twice", key));
@@ -126,8 +126,8 @@ config parse_config(std::string_view text, const std::string& file) {
         const auto value = without_quotes(trimmed(line.substr(equals + 1)));
         if (!value)
             complain(
-                fmt::format("the value of {} begins with a quote, so it must end with the same, and have no "
-                            "other; it may stand without quotes",
+                fmt::format("the value of {} begins with a quote, so it must end with the same quote and "
+                            "contain no other; quotes are optional",
                             key));
         if (const auto wrong = assign(settings, *it, *value); !wrong.empty()) {
             complain(fmt::format("the value of {} {}", key, wrong));
@@ -144,11 +144,11 @@ config read_config(const std::string& file) {
     while (in.read(part.data(), part.size()), in.gcount() > 0) {
         text.append(part.data(), static_cast<std::size_t>(in.gcount()));
         if (text.size() > largest_file) {
-            throw usage_error(fmt::format("\"{}\" is no configuration file: it is larger than 1 MiB",
+            throw usage_error(fmt::format("\"{}\" is not a configuration file: it is larger than 1 MiB",
                                           base::printable(file)));
         }
     }
-    if (!in.is_open() || in.bad()) {  // a directory opens, and fails only here
+    if (!in.is_open() || in.bad()) {  // a directory opens without an error and fails here
         throw usage_error(fmt::format("cannot read the configuration file \"{}\": {}", base::printable(file),
                                       std::generic_category().message(errno == 0 ? EIO : errno)));
     }

@@ -1,5 +1,5 @@
-// The file of --config: lines "key = value" with the fields of holdfast::config, '#' starts a comment line. A
-// value may stand in double or single quotes.
+// The file of --config: lines "key = value" with the fields of holdfast::config. '#' starts a comment line. A
+// value may be in double or single quotes.
 #pragma once
 
 #include <holdfast/config.hpp>
@@ -9,11 +9,11 @@
 
 namespace holdfast::cli {
 
-// `file` is only for messages. Throws usage_error with "file:line: ..." for an unknown or repeated key
-// and for a value that cannot be read.
+// `file` is used in messages only. Throws usage_error with "file:line: ..." for an unknown or repeated key
+// and for an invalid value.
 [[nodiscard]] config parse_config(std::string_view text, const std::string& file);
 
-// Throws usage_error also when the file cannot be read.
+// As parse_config(). Also throws usage_error if the file cannot be read.
 [[nodiscard]] config read_config(const std::string& file);
 
 }  // namespace holdfast::cli

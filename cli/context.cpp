@@ -6,7 +6,7 @@ namespace holdfast::cli {
 
 config context::settings() const {
     if (urls.size() > 1)
-        throw usage_error("give one --url; one lock on several independent servers is redlock:URL,URL,URL");
+        throw usage_error("give only one --url; for a lock on several servers use redlock:URL,URL,URL");
     return settings_each().front();
 }
 

@@ -23,9 +23,9 @@ namespace holdfast::cli {
 
 namespace {
 
-// The largest pid that Linux can be told to use. In .bss: no memory before the first scan.
+// Linux's limit for pids. The set is in .bss: it takes no memory before the first scan.
 constexpr std::size_t most_pids = std::size_t{1} << 22;
-std::bitset<most_pids> known;  // this process, and what was found
+std::bitset<most_pids> known;  // this process, and the descendants found so far
 
 struct process {
     char state = '?';
@@ -33,7 +33,7 @@ struct process {
     pid_t group = 0;
     int threads = 0;
     std::uint64_t started = 0;  // in the kernel's ticks
-    // Where only the main thread has ended, the state is that of a zombie, too.
+    // If only the main thread has ended, the state is that of a zombie, too.
     [[nodiscard]] bool alive() const noexcept { return (state != 'Z' && state != 'X') || threads > 1; }
 };
 
@@ -47,7 +47,7 @@ Number number_at(std::string_view& text) noexcept {
     return value;
 }
 
-// Leaves out as many fields; false if there are fewer.
+// Skips `count` fields; false if there are fewer.
 bool skip(std::string_view& text, int count) noexcept {
     for (int i = 0; i < count; ++i) {
         const auto space = text.find(' ');
@@ -57,12 +57,12 @@ bool skip(std::string_view& text, int count) noexcept {
     return true;
 }
 
-// There is no such process, or none that we may see.
-bool says_nobody(int error) noexcept {
+// The error means that there is no such process, or none that we may see.
+bool means_no_process(int error) noexcept {
     return error == ENOENT || error == ESRCH || error == EACCES || error == EPERM;
 }
 
-// `could_look` becomes false if there may be such a process all the same.
+// Sets `could_look` to false if there may be such a process all the same.
 std::optional<process> look_at(int proc, pid_t pid, spare_descriptors& spare, bool& could_look) noexcept {
     std::array<char, 32> path{};
     const auto [end, ec] = std::to_chars(path.data(), path.data() + path.size() - 6, pid);
@@ -72,15 +72,15 @@ std::optional<process> look_at(int proc, pid_t pid, spare_descriptors& spare, bo
     if (!file && (errno == EMFILE || errno == ENFILE) && spare.give_one())
         file = unique_fd{::openat(proc, path.data(), O_RDONLY | O_CLOEXEC)};
     if (!file) {
-        could_look = could_look && says_nobody(errno);
+        could_look = could_look && means_no_process(errno);
         return std::nullopt;
     }
     std::array<char, 1024> text{};
     const auto n = ::read(file.get(), text.data(), text.size());
-    if (n < 0) could_look = could_look && says_nobody(errno);
+    if (n < 0) could_look = could_look && means_no_process(errno);
     if (n <= 0) return std::nullopt;
     std::string_view line{text.data(), static_cast<std::size_t>(n)};
-    // The name of the program stands in parentheses and may contain any character.
+    // The name of the program is in parentheses and may contain any character.
     const auto name_end = line.rfind(')');
     if (name_end == std::string_view::npos || line.size() < name_end + 5) return std::nullopt;
     process found;
@@ -98,7 +98,7 @@ std::optional<process> look_at(int proc, pid_t pid, spare_descriptors& spare, bo
     return found;
 }
 
-// As the kernel lays it out; glibc names it only where getdents64() is declared.
+// The kernel's layout; glibc has a name for it only where it declares getdents64().
 struct directory_entry {
     std::uint64_t inode;
     std::int64_t offset;
@@ -107,7 +107,7 @@ struct directory_entry {
     char name[1];
 };
 
-// So that the sums of different sets differ.
+// Mixes the bits, so that the sums of different sets differ.
 std::uint64_t mixed(std::uint64_t value) noexcept {
     value = (value ^ value >> 30U) * 0xbf58476d1ce4e5b9U;
     value = (value ^ value >> 27U) * 0x94d049bb133111ebU;
@@ -119,8 +119,8 @@ bool send_signal(int pidfd, pid_t pid, int signal) noexcept {
     return ::kill(pid, signal) == 0;
 }
 
-// In a foreign pid namespace the numbers in /proc are not ours to send signals to.
-bool speaks_of_us(int proc) noexcept {
+// False if /proc is of another pid namespace: its pids are not those of the processes that we could signal.
+bool is_of_our_namespace(int proc) noexcept {
     std::array<char, 16> self{};
     const auto n = ::readlinkat(proc, "self", self.data(), self.size());
     if (n <= 0) return false;
@@ -144,8 +144,8 @@ bool spare_descriptors::give_one() noexcept {
 }
 
 descendants::descendants() : proc_(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    bool could_look = proc_ || says_nobody(errno) || errno == ENOTDIR;
-    if (proc_ && !speaks_of_us(proc_.get())) proc_.reset();
+    bool could_look = proc_ || means_no_process(errno) || errno == ENOTDIR;
+    if (proc_ && !is_of_our_namespace(proc_.get())) proc_.reset();
     if (proc_) seen_ = look_at(proc_.get(), 1, spare_, could_look) ? sight::whole : sight::own;
     if (!could_look) throw std::system_error(errno, std::generic_category(), "/proc");
     if (proc_) spare_.fill();
@@ -180,8 +180,9 @@ void descendants::forget() noexcept {
     known.set(static_cast<std::size_t>(::getpid()));
 }
 
-// Pids come in ascending order, and nearly always a child's is larger than its parent's, so one scan finds
-// nearly all. Where the numbers began anew in between, the child is found by a scan that knows the parent.
+// Pids come in ascending order, and a child's pid is nearly always larger than its parent's, so one scan
+// finds nearly all. If the pids wrapped around in between, the next scan, which knows the parent, finds the
+// child.
 template <class Act>
 descendants::scanned descendants::scan(boot_clock::time_point until, Act&& act) noexcept {
     if (!proc_) return {};
@@ -217,8 +218,8 @@ descendants::scanned descendants::scan(boot_clock::time_point until, Act&& act) 
                 is_new(*first))
                 ::waitpid(pid, nullptr, WNOHANG);
             if (!is_ours(first)) continue;
-            // Its number may have become another's since: the descriptor names one process for good, and is
-            // believed if that one is ours.
+            // Its pid may have become another process's since. The pidfd stands for one process for good, so
+            // look again whether that one is ours.
             const unique_fd pidfd{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
             const auto now = look_at(proc_.get(), pid, spare_, could_look);
             if (!is_ours(now) || is_older_group(now->group)) continue;
@@ -247,8 +248,8 @@ void descendants::term(pid_t outside_of_group, boot_clock::time_point until) noe
         send_signal(pidfd, pid, SIGTERM);
         send_signal(pidfd, pid, SIGCONT);
     };
-    // Orders and the command's own end are not heard meanwhile: those that the first look missed get little
-    // time.
+    // Neither orders nor the command's own end are noticed meanwhile, so there is little time for processes
+    // that the first scan missed.
     constexpr std::chrono::milliseconds long_enough{100};
     int found = scan(until, end).found;
     const auto stop_at = std::min(until, boot_clock::now() + long_enough);
@@ -266,7 +267,7 @@ descendants::reached descendants::kill(pid_t unreaped) noexcept {
     forget();
     reached all;
     unreaped_ = unreaped;
-    // Again for the children of those that were found, but orders are not heard meanwhile.
+    // Scans again for the children of those that were found, but not for long: orders are not read meanwhile.
     constexpr std::chrono::milliseconds long_enough{100};
     const auto stop_at = boot_clock::now() + long_enough;
     scanned last;
@@ -287,7 +288,7 @@ descendants::reached descendants::kill(pid_t unreaped) noexcept {
 
 bool descendants::any_is_alive() noexcept {
     siginfo_t about{};
-    // Without WEXITED, waitid() counts no zombie, except one whose other threads go on.
+    // Without WEXITED, waitid() ignores zombies, except one whose other threads still run.
     constexpr int alive = WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT | __WALL;
     return ::waitid(P_ALL, 0, &about, alive) == 0 || errno != ECHILD;
 }

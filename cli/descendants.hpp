@@ -1,4 +1,4 @@
-// All processes that descend from this one, read from /proc.
+// Finds all processes that descend from this one, in /proc.
 #pragma once
 
 #include "cli/guard_link.hpp"
@@ -13,15 +13,15 @@
 
 namespace holdfast::cli {
 
-// Kept for when no other descriptor is to be had.
+// Descriptors that are kept for the time when the process has no others left.
 class spare_descriptors {
   public:
     void fill() noexcept;
-    // True if there is one more to be had now.
+    // Frees one descriptor. False if none is kept.
     bool give_one() noexcept;
 
   private:
-    std::array<unique_fd, 2> kept_;  // as many as a look at a process needs at once
+    std::array<unique_fd, 2> kept_;  // a look at a process needs two at once
 };
 
 // Finds descendants wherever they went: to another process group, to another session, or away from a parent
@@ -37,33 +37,33 @@ class descendants {
     descendants& operator=(const descendants&) = delete;
 
     [[nodiscard]] sight seen() const noexcept { return seen_; }
-    // From here on, only what begins later than `first` or together with it is looked for, and only in
-    // process groups that did: `first` is a child of this process, which may have had others before, and what
-    // those have started and left is adopted as well. False if it cannot be seen.
+    // From now on, finds only processes that started no earlier than `first`, and only in process groups that
+    // did so, too. `first` is a child of this process. This process may have had other children before, and
+    // adopts the processes that those left behind. False if `first` cannot be seen.
     bool begin_with(pid_t first) noexcept;
 
-    // True for a zombie that is seen as one. Any process of this user may be asked about.
+    // True if `process` is visible and a zombie. It may be any process of this user.
     [[nodiscard]] bool has_ended(pid_t process) noexcept;
 
-    // How many there are. Commands that start processes all the time are counted once, more or less.
+    // How many descendants there are; an estimate, if processes start all the time.
     [[nodiscard]] int count() noexcept;
 
     struct reached {
         int signalled = 0;
-        int refused = 0;        // another user's
-        bool complete = true;   // false: for want of descriptors or memory some could not be looked at
-        std::uint64_t who = 0;  // the same for the same processes, and hardly ever for others
+        int refused = 0;        // processes of other users
+        bool complete = true;   // false: for want of descriptors or memory, some could not be looked at
+        std::uint64_t who = 0;  // a hash: equal for the same processes, and almost never for others
     };
-    // TERM, and CONT for those that are stopped, to each that is not in `group`. Where processes are started
-    // faster than they are found, it gives up at `until`.
+    // Sends TERM, and CONT for those that are stopped, to each descendant outside the group. Gives up at
+    // `until`, in case processes start faster than they are found.
     void term(pid_t outside_of_group, boot_clock::time_point until) noexcept;
-    // KILL to each, and reaps the dead that are children of this process, all but `unreaped`; none if that is
-    // 0. A descendant that was started meanwhile may be missed: see sweeps.hpp.
+    // Sends KILL to each descendant, and reaps the dead children of this process, except `unreaped`; reaps
+    // none if that is 0. May miss a descendant that starts meanwhile: see sweeps.hpp.
     reached kill(pid_t unreaped) noexcept;
-    // Reaps as kill() does, and signals nobody.
+    // Reaps as kill() does, without sending a signal.
     void reap(pid_t unreaped) noexcept;
-    // False: no child of this process is alive, and so no descendant if it is their subreaper. Believe it
-    // rather than a sweep: the kernel looks at all of them at once, and needs neither /proc nor a descriptor.
+    // False if no child of this process is alive, and so no descendant if this process is their subreaper.
+    // More reliable than a sweep: the kernel looks at all of them at once, without /proc or a descriptor.
     [[nodiscard]] static bool any_is_alive() noexcept;
 
   private:
@@ -71,12 +71,12 @@ class descendants {
         int found = 0;
         bool complete = true;
     };
-    // Calls `act(pidfd, pid, process)` for each live one that was not found since the last forget(). Looks at
-    // each number once, and at none after `until`.
+    // Calls `act(pidfd, pid, process)` for each live descendant that was not found since the last forget().
+    // Looks at each pid once, and at none after `until`.
     template <class Act>
     scanned scan(boot_clock::time_point until, Act&& act) noexcept;
     void forget() noexcept;
-    // Than begin_with() allows.
+    // Whether the group is older than begin_with() allows.
     [[nodiscard]] bool is_older_group(pid_t group) noexcept;
 
     unique_fd proc_;

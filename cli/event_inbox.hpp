@@ -1,4 +1,4 @@
-// What a client tells of its locks and its store, brought to a thread that polls.
+// Passes a client's events to a thread that polls.
 #pragma once
 
 #include "cli/waking.hpp"
@@ -27,7 +27,7 @@ class event_inbox {
 
     // Readable when there are events.
     [[nodiscard]] int fd() const noexcept { return news_.fd(); }
-    // All since the last call. Does not block.
+    // All events since the last call. Does not block.
     [[nodiscard]] std::vector<event> take() {
         news_.quiet();
         const std::lock_guard hold{guard_};

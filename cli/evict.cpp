@@ -25,17 +25,17 @@ namespace holdfast::cli {
 namespace {
 
 constexpr auto evict_examples =
-    R"(A holder that listens is asked first: its lease ends at once, it says so and releases the lock itself; a command under
-`holdfast run` is ended before that. After a second without that, and where a holder cannot be asked, the lock is removed: until the
-holder learns of it, for the rest of its lease at most, it goes on beside the next one. The output says which it was: only a
-holder that has said so "gave it up".
-The next waiter gets the lock. What was confirmed is what is evicted: a holder that comes meanwhile keeps the lock.
-A fair mutex that is free: dead waiters at the head of its line, which keep Redisson's clients out, are removed: those for
-whom nobody listens, and a second later still nobody does.
-A string that does not expire or is longer than 512 bytes may be somebody's data: it is removed with --force only.
+    R"(evict first asks the holder, if it listens: its lease ends at once, and it releases the lock and confirms that. A command
+under `holdfast run` is ended before the release. If the holder does not confirm within a second, or cannot be asked,
+evict removes the lock. The holder may then work beside the next one until it learns of the loss, at most for the rest
+of its lease. The output says which case it was: only a holder that confirmed the release "gave it up".
+The next waiter gets the lock. Only holders that you confirmed are evicted: a holder that comes meanwhile keeps the lock.
+On a free fair mutex, evict removes the dead waiters at the head of the queue, which keep Redisson's clients out: waiters
+for which nobody listens, and for which still nobody listens a second later.
+A string that does not expire or is longer than 512 bytes may be data: it is removed only with --force.
 
-Exit code 0 if the lock was taken from somebody or dead waiters were removed, 1 if nothing was: nobody held it, the holder's
-lock ended or was evicted by somebody else meanwhile, somebody else came meanwhile, or you said no.
+Exit code 0 if a holder was evicted or dead waiters were removed. 1 if not: the lock was free, was released, expired or was
+evicted by another client meanwhile, another client acquired it meanwhile, or you answered no.
 
 Examples:
   holdfast evict stock:42
@@ -50,8 +50,8 @@ struct evict_command {
 
 bool confirmed(const lock_info& lock) {
     if (lock.dead_waiters > 0) {
-        fmt::print(stderr, "The lock \"{}\" is free, but {}. Remove the dead? [y/N] ", lock.name.printable(),
-                   dead_line_text(lock));
+        fmt::print(stderr, "The lock \"{}\" is free, but {}. Remove dead waiters? [y/N] ",
+                   lock.name.printable(), dead_line_text(lock));
     } else {
         const auto data =
             lock.may_be_data() ? fmt::format(" (a string of {} bytes)", lock.bytes) : std::string{};
@@ -100,7 +100,7 @@ nlohmann::ordered_json json_of(const lock_name& name, const eviction& end) {
     return out;
 }
 
-int tell(const evict_command& given, const lock_name& name, const eviction& end) {
+int print_result(const evict_command& given, const lock_name& name, const eviction& end) {
     if (given.json) {
         fmt::print("{}\n", one_line(json_of(name, end)));
         return end ? exit_code::ok : exit_code::conflict;
@@ -112,22 +112,22 @@ int tell(const evict_command& given, const lock_name& name, const eviction& end)
                    holder_text(one), name.printable());
     const auto waiters = [](std::uint64_t n) { return fmt::format("{} waiter{}", n, n == 1 ? "" : "s"); };
     if (end.dead_waiters > 0)
-        fmt::print("removed {} from the line of \"{}\": nobody has listened for a second\n",
+        fmt::print("removed {} from the queue of \"{}\": nobody listened for a second\n",
                    waiters(end.dead_waiters), name.printable());
     if (end.waiters_back > 0)
-        fmt::print("{} in the line of \"{}\" looked dead and came back: still in line\n",
+        fmt::print("{} in the queue of \"{}\" looked dead but came back: not removed\n",
                    waiters(end.waiters_back), name.printable());
     if (end.dead_waiters > 0 || end.waiters_back > 0) return end ? exit_code::ok : exit_code::conflict;
     if (end.other && end.from.empty()) {
-        fmt::print("{} came meanwhile and holds \"{}\"; nothing was evicted\n", holder_text(*end.other),
+        fmt::print("{} acquired \"{}\" meanwhile; nothing was evicted\n", holder_text(*end.other),
                    name.printable());
     } else if (end.from.empty() && !end.gone.empty()) {
         fmt::print("\"{}\" is free now; nothing was evicted\n", name.printable());
     } else if (end.from.empty()) {
         fmt::print("\"{}\" is free: nobody holds it\n", name.printable());
     } else if (end.not_shown > 0) {
-        fmt::print("{} more hold \"{}\", which were not shown or came meanwhile\n", end.not_shown,
-                   name.printable());
+        fmt::print("{} more holders of \"{}\" were not shown or came meanwhile; they keep it\n",
+                   end.not_shown, name.printable());
     }
     return end ? exit_code::ok : exit_code::conflict;
 }
@@ -141,31 +141,31 @@ int evict_lock(const evict_command& given, const context& shared) {
     evict_options options{.force = given.force};
     if (!given.yes) {
         const auto found = inspect(on, name);
-        if (found.layout == "free" && found.dead_waiters == 0) return tell(given, name, {});
-        // What holds nobody's lock or may be data is refused, whatever is answered.
+        if (found.layout == "free" && found.dead_waiters == 0) return print_result(given, name, {});
+        // Without a question: evict() refuses a key that is not a lock or may be data.
         const bool may_be =
             found.dead_waiters > 0 || (!found.holders.empty() && (given.force || !found.may_be_data()));
         if (may_be && !confirmed(found)) return exit_code::conflict;
         for (const auto& h : found.holders) options.owners.push_back(h.owner);
         for (std::size_t i = 0; i < std::min<std::size_t>(found.dead_waiters, found.queue.size()); ++i)
             options.owners.push_back(found.queue[i].owner);
-        // Whoever comes meanwhile was not agreed to; nobody is called so.
+        // An empty list would evict any holder. No owner has the empty name, so this evicts none.
         if (options.owners.empty()) options.owners.emplace_back();
     }
-    return tell(given, name, evict(on, name, options));
+    return print_result(given, name, evict(on, name, options));
 }
 
 }  // namespace
 
 void add_evict(CLI::App& app, context& shared) {
-    auto* const command = app.add_subcommand("evict", "Take a lock away from whoever holds it");
+    auto* const command = app.add_subcommand("evict", "Take a lock away from its holder");
     auto given = std::make_shared<evict_command>();
     command->fallthrough();
     command->footer(evict_examples);
     command->add_option("NAME", given->name, "The lock")->required();
     command->add_flag("-y,--yes", given->yes, "Do not ask");
-    command->add_flag("--force", given->force, "Also remove a string that may be data and no lock");
-    command->add_flag("--json", given->json, "A JSON object");
+    command->add_flag("--force", given->force, "Also remove a string that may be data, not a lock");
+    command->add_flag("--json", given->json, "Print a JSON object");
     command->callback([=, &shared] { shared.chosen = [=, &shared] { return evict_lock(*given, shared); }; });
 }
 

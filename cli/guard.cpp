@@ -34,7 +34,7 @@ namespace holdfast::cli {
 namespace {
 
 constexpr std::string_view title_begin = "holdfast: guard of ";
-constexpr std::string_view title_end = ", which ends it without the lock: pid";
+constexpr std::string_view title_end = ", ends the command if the lock is lost: pid";
 
 constexpr std::chrono::seconds between_reaps{1};
 
@@ -55,24 +55,24 @@ class guard_process {
     int run() noexcept {
         std::array<pollfd, 3> all{pollfd{guard_link_fd, POLLIN, 0}, pollfd{children_.get(), POLLIN, 0},
                                   pollfd{alarm_.fd(), POLLIN, 0}};
-        hear_orders(all[0], boot_clock::now());  // the first is there
+        read_orders(all[0], boot_clock::now());  // the first is there
         [[maybe_unused]] const auto n = ::write(guard_ready_fd, "!", 1);
         ::close(guard_ready_fd);
-        // run may stand still, or not have read yet: it is told as soon as it reads.
+        // run may be suspended, or slow to read: it gets the reports as soon as it reads.
         while (!over_ || !owed_.empty()) {
             all[0].events = static_cast<short>(POLLIN | (link_is_full_ ? POLLOUT : 0));
             ::poll(all.data(), all.size(), longest_wait_ms());
             alarm_.quiet();
             drain_signals();
-            // The time first, the orders last: we may have stood still between any two of these lines, and a
-            // deadline counts only if no order that was sent before it has moved it. The end of the command
-            // is told before anything that is done about the orders.
+            // Read the clock first and the orders last. We may have been suspended between any two of these
+            // lines, and a deadline counts only if no order that was sent before it has moved it. Report the
+            // end of the command before anything that the orders cause.
             const auto now = boot_clock::now();
-            hear_children(now);
-            hear_orders(all[0], now);
+            check_children(now);
+            read_orders(all[0], now);
             feed(noticed{}, now);
             reap_now_and_then();
-            if (ended_ && !over_ && plan_.ends_the_command() && nobody_is_left()) feed(nobody_left{}, now);
+            if (ended_ && !over_ && plan_.ends_the_command() && nothing_is_left()) feed(nobody_left{}, now);
             send_owed();
         }
         reap_all();
@@ -85,8 +85,8 @@ class guard_process {
         while (::read(children_.get(), &about, sizeof about) > 0) some_ended_ = true;
     }
 
-    // After the command's own end waitid() shows nothing but that: who is left behind is looked for in /proc,
-    // but not for each one that ends. Sweeps reap by themselves.
+    // After the command's own end waitid() shows only the command. So dead descendants are looked for in
+    // /proc, but not each time that one ends. Sweeps reap by themselves.
     void reap_now_and_then() noexcept {
         if (!ended_ || over_ || !some_ended_ || plan_.kills()) return;
         const auto now = boot_clock::now();
@@ -102,10 +102,10 @@ class guard_process {
         return owed_.empty() || link_is_full_ ? -1 : until_there_is_memory_ms;
     }
 
-    // The command stays a zombie until the end: until then its number cannot become another process's, and
-    // run may send signals to it. What it started and left behind may end faster than it can be reaped: that
+    // The command stays a zombie until the guard exits, so that its pid cannot become another process's while
+    // run may send signals to it. Processes that it left behind may end faster than they can be reaped: that
     // must not keep us from the deadlines.
-    void hear_children(boot_clock::time_point now) noexcept {
+    void check_children(boot_clock::time_point now) noexcept {
         constexpr int at_a_time = 256;
         siginfo_t about{};
         more_children_ = false;
@@ -117,19 +117,19 @@ class guard_process {
             about = {};
             if (::waitid(P_PID, static_cast<id_t>(command_), &about, WSTOPPED | WNOHANG) == 0 &&
                 about.si_pid == command_) {
-                tell({.what = guard_report::news::stopped, .by_signal = about.si_status});
+                report({.what = guard_report::news::stopped, .by_signal = about.si_status});
                 continue;
             }
             about = {};
             if (::waitid(P_ALL, 0, &about, WEXITED | WNOHANG | WNOWAIT) != 0 || about.si_pid == 0) return;
             if (about.si_pid == command_) {
                 ended_ = true;
-                reap_at_ = boot_clock::now() + between_reaps;  // run says first what is to be done
+                reap_at_ = boot_clock::now() + between_reaps;  // wait for run's next order
                 const bool exited = about.si_code == CLD_EXITED;
-                tell({.what = guard_report::news::ended,
-                      .status = exited ? about.si_status : 0,
-                      .by_signal = exited ? 0 : about.si_status,
-                      .at = boot_clock::now()});
+                report({.what = guard_report::news::ended,
+                        .status = exited ? about.si_status : 0,
+                        .by_signal = exited ? 0 : about.si_status,
+                        .at = boot_clock::now()});
                 feed(command_ended{}, now);
             } else {
                 ::waitpid(about.si_pid, nullptr, 0);
@@ -137,17 +137,17 @@ class guard_process {
         }
     }
 
-    // Only the last one counts: where the guard is late, an older deadline may be over that a newer order has
+    // Only the last order counts: if the guard is late, an older deadline may be over that a newer order has
     // moved.
-    void hear_orders(pollfd& link, boot_clock::time_point now) noexcept {
+    void read_orders(pollfd& link, boot_clock::time_point now) noexcept {
         if (link.fd < 0) return;
         std::optional<guard_order> last;
         guard_order order;
         auto got = receive(link.fd, order);
         for (; got == received::message; got = receive(link.fd, order)) last = order;
         if (last) {
-            if (last->what == guard_order::task::kill && !std::exchange(told_that_it_kills_, true))
-                tell({.what = guard_report::news::kills});
+            if (last->what == guard_order::task::kill && !std::exchange(reported_kills_, true))
+                report({.what = guard_report::news::kills});
             feed(ordered{*last}, now);
         }
         if (got != received::closed) return;
@@ -172,13 +172,14 @@ class guard_process {
                 todo.look_again = std::max(todo.look_again, boot_clock::now() + sweeps_.pause());
                 break;
         }
-        if (todo.tell_that_it_ends) tell({.what = guard_report::news::began_to_end, .at = boot_clock::now()});
+        if (todo.tell_that_it_ends)
+            report({.what = guard_report::news::began_to_end, .at = boot_clock::now()});
         if (todo.tell_that_none_is_left)
-            tell({.what = guard_report::news::nothing_left,
-                  .count = sweeps_.refused(),
-                  .seen = found_.seen()});
+            report({.what = guard_report::news::nothing_left,
+                    .count = sweeps_.refused(),
+                    .seen = found_.seen()});
         if (todo.exit) {
-            tell({.what = guard_report::news::left_alone, .count = found_.count()});
+            report({.what = guard_report::news::left_alone, .count = found_.count()});
             over_ = true;
         }
         look_again_ = todo.look_again;
@@ -187,18 +188,18 @@ class guard_process {
 
     void sweep() noexcept {
         sweeps_.add(found_.kill(command_));
-        if (!sweeps_.get_nowhere() || std::exchange(told_that_it_cannot_, true)) return;
-        tell({.what = guard_report::news::cannot_end,
-              .status = sweeps_.signalled(),
-              .count = sweeps_.refused()});
+        if (!sweeps_.get_nowhere() || std::exchange(reported_cannot_end_, true)) return;
+        report({.what = guard_report::news::cannot_end,
+                .status = sweeps_.signalled(),
+                .count = sweeps_.refused()});
     }
 
-    // While it kills: nobody but those that it may not kill.
-    [[nodiscard]] bool nobody_is_left() const noexcept {
+    // While the guard kills, processes that it may not kill do not count.
+    [[nodiscard]] bool nothing_is_left() const noexcept {
         return !descendants::any_is_alive() || (plan_.kills() && sweeps_.nothing_left());
     }
 
-    void tell(const guard_report& what) noexcept {
+    void report(const guard_report& what) noexcept {
         owed_.add(what);
         send_owed();
     }
@@ -209,7 +210,7 @@ class guard_process {
             if (::send(guard_link_fd, &next, sizeof next, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
                 owed_.drop_first();
             } else if (errno == EPIPE || errno == ECONNRESET) {
-                owed_.drop_all();  // nobody will read it
+                owed_.drop_all();  // nobody will read them
             } else if (errno != EINTR) {
                 link_is_full_ = errno == EAGAIN;
                 return;
@@ -230,11 +231,11 @@ class guard_process {
     owed_reports owed_;
     boot_clock::time_point look_again_ = boot_clock::time_point::max();
     boot_clock::time_point reap_at_{};
-    bool some_ended_ = false;  // and are perhaps not reaped
+    bool some_ended_ = false;  // children that may not be reaped yet
     bool link_is_full_ = false;
     bool more_children_ = false;
-    bool told_that_it_kills_ = false;
-    bool told_that_it_cannot_ = false;
+    bool reported_kills_ = false;
+    bool reported_cannot_end_ = false;
     bool ended_ = false;
     bool over_ = false;
 };
@@ -263,16 +264,16 @@ std::optional<pid_t> command_to_guard(const std::vector<std::string>& words) {
 }
 
 int guard(pid_t command) {
-    // What `ps -e` and killall call it: somebody who kills all processes named holdfast must not leave the
-    // commands behind.
+    // The name that `ps -e` and killall use: a user who kills all processes named holdfast must not kill the
+    // guards, too, and leave the commands behind.
     ::prctl(PR_SET_NAME, "lock-guard");
     ask_for_priority();
-    // A reader at the other end of some pipe of the user's must not have to wait for the guard.
+    // A reader at the other end of an inherited pipe must not wait for the guard.
     ::syscall(SYS_close_range, guard_ready_fd + 1, ~0U, 0);
     try {
         return guard_process{command}.run();
     } catch (const std::exception&) {
-        return exit_code::internal;  // before it was ready: the command does not begin
+        return exit_code::internal;  // before the guard was ready, so the command does not begin
     }
 }
 

@@ -1,4 +1,4 @@
-// What `holdfast run` and the guard of its command say to each other: one struct per datagram.
+// The messages between `holdfast run` and the guard of its command: one struct per datagram.
 #pragma once
 
 #include <holdfast/types.hpp>
@@ -13,9 +13,9 @@ namespace holdfast::cli {
 struct guard_order {
     enum class task : int {
         watch,    // end the command at these times, or when the link breaks
-        look_on,  // only report what becomes of it
-        term,     // the command's group was sent TERM: send it to its other descendants, too; KILL follows
-        kill,     // KILL all, until nothing is left
+        look_on,  // only report what happens to the command
+        term,     // run has sent TERM to the command's group: send it to its other descendants; KILL follows
+        kill,     // send KILL to all, until nothing is left
         leave,    // say how many processes are left, and exit
     };
     task what = task::watch;
@@ -24,11 +24,11 @@ struct guard_order {
     boot_clock::duration grace{};  // between TERM and KILL
 };
 
-// How much the guard sees of what the command started.
+// How many of the processes that the command started the guard can see.
 enum class sight : int {
     whole,
     own,   // /proc hides processes of other users (hidepid)
-    none,  // /proc is not mounted, or is that of other processes: only the command and its group are known
+    none,  // /proc is not mounted, or is of another pid namespace: only the command and its group are known
 };
 
 // From the guard to run.
@@ -37,11 +37,11 @@ struct guard_report {
         started,       // count: the pid of the command
         stopped,       // by_signal
         ended,         // by_signal, or status; at
-        began_to_end,  // the guard has sent TERM or KILL by itself: a later deadline did not come in time
-        kills,         // an order to kill has come
-        cannot_end,    // count: processes of other users; status: others, which were killed and live on
+        began_to_end,  // the guard has sent TERM or KILL by itself: it got no later deadline in time
+        kills,         // an order to kill has arrived
+        cannot_end,    // count: processes of other users; status: others, which were killed and still live
         nothing_left,  // count: processes of other users that could not be killed
-        left_alone,    // count: descendants that live on
+        left_alone,    // count: descendants that are still alive
     };
     news what = news::started;
     int status = 0;
@@ -53,8 +53,8 @@ struct guard_report {
 
 enum class received { message, nothing_yet, closed };
 
-// Does not block. A peer that ends before it has read all is told as an error once, ahead of what it wrote:
-// its last words are read all the same.
+// Does not block. If the peer ends before it has read everything, recv() fails once before it returns what
+// the peer wrote: this is skipped, so that the last messages are read.
 template <class Message>
 received receive(int link, Message& into) noexcept {
     while (true) {

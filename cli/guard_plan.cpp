@@ -9,9 +9,9 @@ namespace holdfast::cli {
 
 namespace {
 
-// The ends of processes that are not our children are not told.
+// The kernel does not report the end of processes that are not our children.
 constexpr std::chrono::milliseconds between_looks{100};
-// What was started while /proc was read may have been missed.
+// A look at /proc may miss processes that start meanwhile.
 constexpr std::chrono::milliseconds between_kills{10};
 
 }  // namespace
@@ -25,7 +25,7 @@ guard_action guard_plan::resume(const guard_event& what, time_point now) {
                    [&](const link_broken&) { alone_ = true; },
                    [&](const command_ended&) {
                        ended_ = true;
-                       // It obeyed; what it started may be deaf to TERM.
+                       // The command obeyed TERM; processes that it started may ignore it.
                        if (phase_ == phase::ending) kill(now, todo);
                    },
                    [&](const nobody_left&) {
@@ -95,12 +95,12 @@ void guard_plan::begin(signal term, time_point now, guard_action& todo) {
     todo.send = term;
     todo.kill_at = kill_at();
     todo.look_again = std::min(kill_at(), now + between_looks);
-    // What the command has left behind gets no second signal to wait for.
+    // The command has ended already: processes that it left behind get KILL at once.
     if (ended_) kill(now, todo);
 }
 
-// As supervisor::kill_at(): the grace runs from the first TERM, and is cut short only by the lease's end that
-// is known now.
+// As supervisor::kill_at(): the grace runs from the first TERM, and only the end of the lease, as known now,
+// cuts it short.
 guard_plan::time_point guard_plan::kill_at() const noexcept {
     return std::min(term_at_ + order_.grace, order_.kill_by);
 }

@@ -1,4 +1,4 @@
-// When the guard of a command ends it: decisions only, no process, no clock.
+// Decides when the guard ends its command. Decisions only: no process, no clock.
 #pragma once
 
 #include "cli/guard_link.hpp"
@@ -7,23 +7,23 @@
 
 namespace holdfast::cli {
 
-// What happened. Everything is a look, too, but command_ended: a newer order may be waiting, so `noticed`
-// follows when that is heard.
+// What happened. With each event but command_ended the plan also looks at its deadlines. After command_ended
+// a newer order may be waiting, so `noticed` follows when that order has been read.
 struct noticed {};
 struct ordered {
     guard_order order;
 };
 struct link_broken {};    // `holdfast run` is gone
-struct command_ended {};  // what it started may live on
-struct nobody_left {};    // neither the command nor any descendant of it is alive
+struct command_ended {};  // processes that it started may still be alive
+struct nobody_left {};    // neither the command nor any of its descendants is alive
 using guard_event = std::variant<noticed, ordered, link_broken, command_ended, nobody_left>;
 
-// What is to be done now, in this order.
+// What to do now, in this order.
 struct guard_action {
     enum class signal {
         none,
         term,         // TERM to all
-        term_others,  // TERM to all outside of the command's group
+        term_others,  // TERM to all outside the command's group
         kill,         // KILL to all
     };
     signal send = signal::none;
@@ -31,8 +31,7 @@ struct guard_action {
     bool tell_that_none_is_left = false;
     bool exit = false;
     boot_clock::time_point look_again = boot_clock::time_point::max();
-    boot_clock::time_point kill_at =
-        boot_clock::time_point::max();  // with TERM: sending it must not last longer
+    boot_clock::time_point kill_at = boot_clock::time_point::max();  // with TERM: stop sending it then
 };
 
 //  phase    | the guard                            | leaves when
@@ -47,7 +46,7 @@ class guard_plan {
     using time_point = boot_clock::time_point;
 
     [[nodiscard]] guard_action resume(const guard_event& what, time_point now);
-    // Whoever obeys looks now and then whether anybody is left.
+    // While this is true, the caller looks now and then whether any process is left.
     [[nodiscard]] bool ends_the_command() const noexcept { return phase_ == phase::ending || kills(); }
     [[nodiscard]] bool kills() const noexcept { return phase_ == phase::killing; }
 

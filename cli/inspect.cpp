@@ -44,7 +44,7 @@ void add_inspect(CLI::App& app, context& shared) {
     command->fallthrough();
     command->footer(inspect_examples);
     command->add_option("NAME", *name, "The lock")->required();
-    command->add_flag("--json", *json, "A JSON object");
+    command->add_flag("--json", *json, "Print a JSON object");
     command->callback(
         [=, &shared] { shared.chosen = [=, &shared] { return inspect_lock(plain(*name), *json, shared); }; });
 }

@@ -22,7 +22,7 @@ journal::~journal() {
     if (programs_) programs_->finish(std::chrono::seconds{1});
 }
 
-void journal::tell(std::string_view event, const nlohmann::ordered_json& fields) {
+void journal::write_event(std::string_view event, const nlohmann::ordered_json& fields) {
     if (!programs_) return;
     nlohmann::ordered_json line{{"event", event}, {"at", iso_time(std::chrono::system_clock::now())}};
     line.update(fields);

@@ -1,4 +1,4 @@
-// What `holdfast run` says while it works: sentences on stderr and, with --json-fd, a line of JSON per event.
+// The output of `holdfast run` itself: sentences on stderr and, with --json-fd, a line of JSON per event.
 #pragma once
 
 #include "cli/line_sink.hpp"
@@ -12,24 +12,25 @@
 
 namespace holdfast::cli {
 
-// Only wait() blocks, see line_sink. Thread safety: none.
+// Only wait() and the destructor block, see line_sink. Thread safety: none.
 class journal {
   public:
     journal(std::optional<int> json_fd, bool verbose);
-    // Gives slow readers a moment to take the rest.
+    // Gives slow readers a moment to read the rest.
     ~journal();
     journal(const journal&) = delete;
     journal& operator=(const journal&) = delete;
 
-    // One event as JSON: "event" and "at" come first, then `fields`.
-    void tell(std::string_view event,
-              const nlohmann::ordered_json& fields = nlohmann::ordered_json::object());
-    // A sentence for people.
+    // Writes one event as JSON: "event" and "at" come first, then `fields`.
+    void write_event(std::string_view event,
+                     const nlohmann::ordered_json& fields = nlohmann::ordered_json::object());
+    // Writes a sentence for people.
     void say(std::string_view sentence);
-    // The same, only with --verbose.
+    // The same, but only with --verbose.
     void mention(std::string_view sentence);
 
-    // Blocks until one of the descriptors is readable, and writes what readers were too slow for meanwhile.
+    // Blocks until one of the descriptors is readable or a slow reader has made room, and writes lines that
+    // wait for slow readers.
     void wait(std::initializer_list<int> readable);
 
     [[nodiscard]] bool verbose() const noexcept { return verbose_; }

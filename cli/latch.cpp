@@ -1,4 +1,4 @@
-// holdfast latch: setting, counting down and waiting for a latch.
+// holdfast latch: sets a latch, counts it down and waits for it.
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
@@ -22,13 +22,13 @@ namespace {
 
 constexpr auto latch_examples =
     R"(What to do:
-  set COUNT      sets the count; exit code 1 if it is not at zero
-  down [COUNT]   counts down by COUNT or 1, and prints what is left
-  wait           until it is at zero; with --wait at most so long, and exit code 1 if it is not
-  count          prints the count; a latch that nobody has set is at zero
-  erase          sets it to zero, and who waits goes on; exit code 1 if it was at zero
+  set COUNT      sets the count; exit code 1 if the count is not zero
+  down [COUNT]   counts down by COUNT or 1, and prints the new count
+  wait           waits until the count is zero; exit code 1 if --wait ends first
+  count          prints the count; zero if nobody has set the latch
+  erase          sets the count to zero, which ends all waits; exit code 1 if it was zero
 
-Redisson's RCountDownLatch is the same latch.
+It is the same latch as Redisson's RCountDownLatch.
 
 Examples:
   holdfast latch ready set 3
@@ -44,15 +44,15 @@ struct latch_options {
 };
 
 void check(const latch_options& given) {
-    if (given.what == "set" && !given.count) throw usage_error("set to what? write the count behind it");
+    if (given.what == "set" && !given.count) throw usage_error("set needs a count: write it after \"set\"");
     if (given.count && given.what != "set" && given.what != "down")
-        throw usage_error("a count goes with set and down only");
-    if (given.wait && given.what != "wait") throw usage_error("--wait goes with wait only");
+        throw usage_error("a count is for set and down only");
+    if (given.wait && given.what != "wait") throw usage_error("--wait is for wait only");
 }
 
 struct result {
     bool done = true;
-    std::optional<std::int64_t> left{};  // where it is known
+    std::optional<std::int64_t> left{};  // the count, if known
 };
 
 result act(latch& of, const latch_options& given) {
@@ -95,9 +95,9 @@ void add_latch(CLI::App& app, context& shared) {
         ->check(CLI::IsMember({"set", "down", "wait", "count", "erase"}))
         ->type_name("WORD")
         ->required();
-    add_number(*command, "COUNT", given->count, 1, largest_count, "To set, or to count down by");
+    add_number(*command, "COUNT", given->count, 1, largest_count, "The count to set, or to count down by");
     add_duration(*command, "-w,--wait", given->wait, "Wait at most this long");
-    command->add_flag("--json", given->json, "A JSON object");
+    command->add_flag("--json", given->json, "Print a JSON object");
     command->callback([=, &shared] { shared.chosen = [=, &shared] { return use_latch(*given, shared); }; });
 }
 

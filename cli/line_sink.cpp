@@ -16,8 +16,8 @@ namespace {
 unique_fd own_writer(int fd) {
     struct stat about {};
     if (::fstat(fd, &about) == 0 && S_ISFIFO(about.st_mode)) {
-        // Opened anew, the pipe gets a flag O_NONBLOCK of our own; setting it on `fd` would change it for all
-        // who share it.
+        // Opening the pipe anew gives us a flag O_NONBLOCK of our own; setting it on `fd` would change it for
+        // all processes that share `fd`.
         const auto path = "/proc/self/fd/" + std::to_string(fd);
         if (const int again = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC); again >= 0)
             return unique_fd{again};
@@ -30,7 +30,7 @@ unique_fd own_writer(int fd) {
 line_sink::line_sink(int fd) : fd_(own_writer(fd)) {}
 
 void line_sink::put(std::string line) {
-    if (!fd_) return;  // closed before we were started: nobody wants to read
+    if (!fd_) return;  // our parent had closed it: there is no reader
     line += '\n';
     if (kept_.size() + line.size() > max_kept) {
         flush();
@@ -48,7 +48,7 @@ void line_sink::flush() noexcept {
         // At most PIPE_BUF: a blocking descriptor that poll() calls writable takes that much without waiting.
         const auto n = ::write(fd_.get(), kept_.data(), std::min<std::size_t>(kept_.size(), PIPE_BUF));
         if (n < 0) {
-            if (errno != EAGAIN && errno != EINTR) kept_.clear();  // nobody reads any more
+            if (errno != EAGAIN && errno != EINTR) kept_.clear();  // the reader is gone
             return;
         }
         kept_.erase(0, static_cast<std::size_t>(n));

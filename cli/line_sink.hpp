@@ -1,4 +1,4 @@
-// Lines for somebody who may read slowly or not at all.
+// Writes lines to a reader that may be slow or may not read at all.
 #pragma once
 
 #include "cli/unique_fd.hpp"
@@ -9,21 +9,22 @@
 
 namespace holdfast::cli {
 
-// put() never blocks: a full pipe must not keep us from ending a command that has lost its lock. What does
-// not fit is kept, up to max_kept bytes; lines beyond that are dropped whole and counted.
+// put() never blocks: a full pipe must not keep us from ending a command that has lost its lock. Lines that
+// do not fit are kept, up to max_kept bytes; further lines are dropped whole and counted.
 //
 // Thread safety: none.
 class line_sink {
   public:
     static constexpr std::size_t max_kept = 64 * 1024;
 
-    // Does not own `fd`, but stays usable if it is closed: it writes to a duplicate.
+    // Does not own `fd`: it writes to a duplicate, and works on if `fd` is closed.
     explicit line_sink(int fd);
 
     void put(std::string line);
-    // Writes what the reader takes now. Call it when wants_to_write() and poll(fd(), POLLOUT) says so.
+    // Writes as much as the reader takes now. Call it if wants_to_write() and poll(fd(), POLLOUT) reports
+    // room.
     void flush() noexcept;
-    // Gives a slow reader this long to take the rest.
+    // Gives a slow reader this long to read the rest.
     void finish(std::chrono::milliseconds patience) noexcept;
 
     [[nodiscard]] bool wants_to_write() const noexcept { return !kept_.empty(); }

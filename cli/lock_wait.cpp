@@ -17,12 +17,12 @@
 
 namespace holdfast::cli {
 
-std::optional<int> lock_wait::take_all(std::optional<acquisition>& into) {
+std::optional<int> lock_wait::acquire_all(std::optional<acquisition>& into) {
     auto& locks = into.emplace(client_, wanted_.locks);
-    std::string told_of;
-    std::string told_why;
+    std::string reported_name;
+    std::string reported_reason;
     int cancelled_by = 0;
-    boot_clock::time_point impatient_at;
+    boot_clock::time_point second_counts_from;
     while (true) {
         journal_.wait({signals_.fd(), locks.fd(), alarm_.fd(), events_.fd()});
         report_.events(events_.take());
@@ -32,13 +32,13 @@ std::optional<int> lock_wait::take_all(std::optional<acquisition>& into) {
                 case SIGTERM:
                 case SIGHUP:
                 case SIGQUIT:
-                    // Asked again: whatever may have been granted expires by itself. timeout(1) sends its
-                    // signal twice, to the process and to its group.
-                    if (cancelled_by != 0 && boot_clock::now() < impatient_at) break;
+                    // A second signal ends us at once: a lock that may have been granted expires by itself.
+                    // But timeout(1) sends its signal twice, to the process and to its group.
+                    if (cancelled_by != 0 && boot_clock::now() < second_counts_from) break;
                     if (cancelled_by != 0) ::_exit(exit_code::by_signal(*signal));
                     cancelled_by = *signal;
-                    impatient_at = boot_clock::now() + std::chrono::milliseconds{200};
-                    journal_.tell("signal", {{"signal", signal_text(*signal)}});
+                    second_counts_from = boot_clock::now() + std::chrono::milliseconds{200};
+                    journal_.write_event("signal", {{"signal", signal_text(*signal)}});
                     locks.cancel();
                     break;
                 case SIGTSTP: signals_.stop_this_process(); break;
@@ -46,37 +46,37 @@ std::optional<int> lock_wait::take_all(std::optional<acquisition>& into) {
             }
         }
         const auto now = locks.progress();
-        if (!now.held_up_by.empty() && now.held_up_by != told_why) {
-            told_why = now.held_up_by;
-            journal_.tell("waiting", {{"why", json_text(told_why)}});
-            journal_.say("waiting: " + told_why);
+        if (!now.held_up_by.empty() && now.held_up_by != reported_reason) {
+            reported_reason = now.held_up_by;
+            journal_.write_event("waiting", {{"why", json_text(reported_reason)}});
+            journal_.say("waiting: " + reported_reason);
         }
-        if (!now.waiting_for.empty() && now.waiting_for != told_of) {
-            told_of = now.waiting_for;
-            journal_.tell("waiting", {{"name", json_text(told_of)}});
+        if (!now.waiting_for.empty() && now.waiting_for != reported_name) {
+            reported_name = now.waiting_for;
+            journal_.write_event("waiting", {{"name", json_text(reported_name)}});
             if (journal_.verbose() || has_permits(wanted_.locks.kind))
                 alarm_.set(boot_clock::now() + std::chrono::seconds{1});
         }
         pollfd due{alarm_.fd(), POLLIN, 0};
         if (::poll(&due, 1, 0) > 0) {
             alarm_.quiet();
-            if (!now.waiting_for.empty()) tell_whom_we_wait_for(now.waiting_for);
+            if (!now.waiting_for.empty()) start_holder_report(now.waiting_for);
         }
         if (now.what == acquisition::outcome::pending) continue;
         waiting_ = false;
         alarm_.set(boot_clock::time_point::max());
         if (cancelled_by != 0) {
-            if (now.what == acquisition::outcome::taken) locks.give_back();
+            if (now.what == acquisition::outcome::taken) locks.release_all();
             return exit_code::by_signal(cancelled_by);
         }
         switch (now.what) {
             case acquisition::outcome::conflict:
-                journal_.tell("conflict", {{"name", json_text(told_of)}});
-                // To wait for longer, or to try again later, would not help.
+                journal_.write_event("conflict", {{"name", json_text(reported_name)}});
+                // Waiting longer, or trying again later, would not help.
                 if (const auto& unset = locks.without_permits(); !unset.empty())
-                    journal_.say(fmt::format("did not get {}: {}", in_quotes(unset), how_to_set_permits));
+                    journal_.say(fmt::format("did not acquire {}: {}", in_quotes(unset), how_to_set_permits));
                 else
-                    journal_.mention(fmt::format("did not get {}: somebody else has {}",
+                    journal_.mention(fmt::format("did not acquire {}: another client holds {}",
                                                  in_quotes(wanted_.names),
                                                  wanted_.names.size() == 1 ? "it" : "one of them"));
                 return wanted_.conflict_code;
@@ -86,20 +86,20 @@ std::optional<int> lock_wait::take_all(std::optional<acquisition>& into) {
             case acquisition::outcome::failed: std::rethrow_exception(locks.failure());
             case acquisition::outcome::taken: report_.taken(locks.locks()); return std::nullopt;
             case acquisition::outcome::cancelled:
-            case acquisition::outcome::pending: return exit_code::internal;  // nobody else cancels
+            case acquisition::outcome::pending: return exit_code::internal;  // only a signal cancels
         }
     }
 }
 
-// Asking takes round trips, during which signals must be heard. It is a courtesy: where there is no memory or
-// no thread to be had, nothing is said.
-void lock_wait::tell_whom_we_wait_for(const std::string& name) {
+// The question who holds the lock takes round trips, during which the main thread must read signals. The
+// report is a courtesy: without memory or a thread for it, it names no holder.
+void lock_wait::start_holder_report(const std::string& name) {
     try {
-        whom_ = std::jthread{[this, name] {
+        reporter_ = std::jthread{[this, name] {
             try {
-                write_whom_we_wait_for(name);
+                report_holder(name);
             } catch (const std::exception&) {
-                // Nobody is waiting for it.
+                // The report is a courtesy.
             }
         }};
     } catch (const std::system_error&) {
@@ -107,11 +107,11 @@ void lock_wait::tell_whom_we_wait_for(const std::string& name) {
     }
 }
 
-void lock_wait::write_whom_we_wait_for(const std::string& name) {
+void lock_wait::report_holder(const std::string& name) {
     std::string holder;
     try {
         const auto about = inspect(client_, name);
-        // This wait may well be for ever, and so is told to everybody.
+        // A wait for permits that do not exist may never end, so it is reported without --verbose, too.
         const bool unset = lacks_permits(about, wanted_.locks);
         if (!unset && !journal_.verbose()) return;
         if (unset) holder = fmt::format(": {}", how_to_set_permits);
@@ -119,10 +119,10 @@ void lock_wait::write_whom_we_wait_for(const std::string& name) {
             holder = ", held by " + process_text(about.holders.front().host, about.holders.front().pid);
         }
     } catch (const std::exception&) {
-        // Then it is not known by whom.
+        // The holder is not known.
     }
     if (!waiting_) return;
-    // Not the journal, which is the main thread's. A reader who does not read must not hold up the end.
+    // The journal belongs to the main thread. A reader that does not read must not delay our end.
     line_sink{STDERR_FILENO}.put(fmt::format("holdfast: waiting for {}{}", in_quotes(name), holder));
 }
 

@@ -1,4 +1,4 @@
-// How `holdfast run` waits for its locks: until it has all of them, one is lost, or a signal ends the wait.
+// The wait of `holdfast run` for its locks. It ends with all locks, with the loss of one, or by a signal.
 #pragma once
 
 #include "cli/acquisition.hpp"
@@ -18,23 +18,23 @@
 
 namespace holdfast::cli {
 
-// Refers to all of its arguments. Its destructor waits for the store's answer to the question who holds the
-// lock, which may come when the lock is long taken.
+// Keeps references to all arguments. The destructor waits for the store's answer to the question who holds
+// the lock, which may come long after the lock was acquired.
 //
-// Thread safety: none. Only the main thread uses it, and once.
+// Thread safety: none. Use it on the main thread only, and once.
 class lock_wait {
   public:
     lock_wait(client& on, const run_request& wanted, signal_inbox& signals, event_inbox& events, journal& to,
               run_report& report)
         : client_(on), wanted_(wanted), signals_(signals), events_(events), journal_(to), report_(report) {}
 
-    // Blocks. Empty: `into` has all of the locks; otherwise the exit code. Throws holdfast::error for what
-    // the store did not do.
-    std::optional<int> take_all(std::optional<acquisition>& into);
+    // Blocks. Returns the exit code, or empty if `into` holds all of the locks. Throws holdfast::error if the
+    // store fails.
+    std::optional<int> acquire_all(std::optional<acquisition>& into);
 
   private:
-    void tell_whom_we_wait_for(const std::string& name);
-    void write_whom_we_wait_for(const std::string& name);
+    void start_holder_report(const std::string& name);
+    void report_holder(const std::string& name);
 
     client& client_;
     const run_request& wanted_;
@@ -44,7 +44,7 @@ class lock_wait {
     run_report& report_;
     alarm_clock alarm_;
     std::atomic<bool> waiting_{true};
-    std::jthread whom_;  // last: it uses all of the above
+    std::jthread reporter_;  // last: it uses all of the above
 };
 
 }  // namespace holdfast::cli

@@ -1,4 +1,4 @@
-// How a command learns of the loss of its lock without a signal.
+// Notifies a command of the loss of its lock without a signal.
 #pragma once
 
 #include "cli/unique_fd.hpp"
@@ -12,8 +12,8 @@
 
 namespace holdfast::cli {
 
-// The pipe whose reading end the command gets as HOLDFAST_LOST_FD: a byte comes, or the other end closes,
-// when the command must no longer count on the lock.
+// The pipe whose reading end the command gets as HOLDFAST_LOST_FD. A byte comes, or the other end closes,
+// when the command must no longer rely on the lock.
 class lost_pipe {
   public:
     lost_pipe() {

@@ -23,12 +23,12 @@ namespace holdfast::cli {
 namespace {
 
 constexpr auto ls_examples =
-    R"(On a terminal a table, otherwise the same columns without a head, parted by tabs.
-A fair mutex for which nobody waits looks like a recursive one: their keys are the same.
-A fair mutex that is free is listed if dead waiters in its line keep Redisson's clients out.
+    R"(Prints a table on a terminal, otherwise the same columns without a head, separated by tabs.
+A fair mutex without waiters looks like a recursive one: their keys are the same.
+A free fair mutex is listed if dead waiters in its queue keep Redisson's clients out.
 Left out by default: strings of other clients (redis-py, redsync, python-redis-lock and others), which look like any other
-string, latches, semaphores of which nobody has a permit, and data. An exact NAME is listed whatever it holds; --foreign
-adds strings that expire and look like the token of a lock, which may be something else, such as the id of a session.
+string, latches, semaphores without a held permit, and data. An exact NAME is listed whatever it holds. --foreign adds
+strings that expire and look like the owner token of a lock; they may be something else, such as a session's id.
 
 Examples:
   holdfast ls
@@ -53,7 +53,7 @@ struct ls_options {
     bool json = false;
 };
 
-// A name is looked up: what it holds is told, and not only what has the form of a lock.
+// An exact name is shown whatever its key holds, a pattern only matches keys that look like locks.
 std::vector<lock_info> locks_for(client& on, const std::string& glob, bool foreign) {
     if (glob.empty() || glob.find_first_of("*?") != std::string::npos)
         return list(on, glob, foreign ? listed::foreign_texts : listed::locks);
@@ -90,14 +90,13 @@ void add_ls(CLI::App& app, context& shared) {
     auto given = std::make_shared<ls_options>();
     ls->fallthrough();
     ls->footer(ls_examples);
-    ls->add_option("GLOB", given->glob,
-                   "A name, or only names that match: '*' stands for any characters, '?' for one");
-    ls->add_option("--kind", given->kind, "Only this kind, as it stands in the column KIND")
+    ls->add_option("GLOB", given->glob, "A name, or a pattern: '*' stands for any characters, '?' for one");
+    ls->add_option("--kind", given->kind, "List only this kind, as the column KIND shows it")
         ->check(CLI::IsMember({"mutex", "recursive_mutex", "fair_mutex", "fenced_mutex", "shared_mutex",
                                "counting_semaphore", "permit_semaphore"}))
         ->type_name("KIND");
-    ls->add_flag("--foreign", given->foreign, "Also strings of other clients that look like locks");
-    ls->add_flag("--json", given->json, "An array of JSON objects");
+    ls->add_flag("--foreign", given->foreign, "Also list strings of other clients that look like locks");
+    ls->add_flag("--json", given->json, "Print an array of JSON objects");
     ls->callback([=, &shared] { shared.chosen = [=, &shared] { return list_locks(*given, shared); }; });
 }
 

@@ -9,9 +9,9 @@
 
 namespace {
 
-// A descriptor that we open must not get the number of a standard stream that whoever started us has closed:
-// the command would write its output into it. It is closed again for the command. What is written to a closed
-// stdout is refused, as it was before: else it would look as if somebody had got it.
+// A descriptor that we open must not get the number of a standard stream that our parent has closed: the
+// command would write its output into it. The placeholder is closed for the command. For stdout it is
+// read-only: a write to a closed stdout must fail, as it did before.
 void occupy_standard_streams() {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
         if (::fcntl(fd, F_GETFD) < 0) {

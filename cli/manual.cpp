@@ -13,7 +13,7 @@ namespace {
 
 // --- roff ------------------------------------------------------------------------------------
 
-// A line of text as roff writes it: nothing in it is taken for a request or for another character.
+// Escapes a line of text, so that roff takes nothing in it for a request or a special character.
 std::string escaped(std::string_view line) {
     std::string out;
     if (line.starts_with('.')) out = R"(\&)";
@@ -45,7 +45,7 @@ std::vector<std::string_view> split(std::string_view text, std::string_view at) 
 
 std::string italic(std::string_view word) { return fmt::format(R"(\fI{}\fR)", escaped(word)); }
 
-// "  64   wrong      69   no answer" is four columns: two spaces or more part them.
+// "  64   wrong      69   no answer" is four columns: two or more spaces separate them.
 std::vector<std::string_view> columns(std::string_view line) {
     auto parts = split(line, "  ");
     for (auto& part : parts) part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
@@ -55,8 +55,8 @@ std::vector<std::string_view> columns(std::string_view line) {
 
 enum class look {
     filled,    // sentences
-    tagged,    // indented, in columns: by turns a word and what it means
-    as_it_is,  // indented, and nothing beside it
+    tagged,    // indented, in pairs of columns: a word and its meaning
+    as_it_is,  // indented, not in pairs
 };
 
 look look_of(std::string_view line) {
@@ -89,13 +89,13 @@ std::string body(std::string_view paragraph) {
 
 // --- help texts ------------------------------------------------------------------------------
 
-// Where a paragraph of a help text belongs; its beginning tells.
+// The section of a paragraph of a help text. The first words of the paragraph decide.
 enum class section {
     description,
     environment,  // "Environment..."
     exit_status,  // "Exit code..."
     examples,     // "Examples:"
-    nowhere,      // "More...": says where the rest is, and the manual has it all
+    nowhere,      // "More...": refers to more help, which the manual contains
 };
 
 section section_of(std::string_view paragraph) {
@@ -123,7 +123,7 @@ std::string full_name(const CLI::App& command) {
                : fmt::format("{} {}", command.get_parent()->get_name(), command.get_name());
 }
 
-// The line that --help would show, by the same formatter.
+// The usage line of --help, made by the same formatter.
 std::string usage(const CLI::App& command) {
     const auto name = full_name(command);
     const auto line =
@@ -132,7 +132,7 @@ std::string usage(const CLI::App& command) {
     return bold(name) + escaped(rest.substr(0, rest.find_last_not_of('\n') + 1));
 }
 
-// "-w, --wait DUR"; of something that is no option its name, with dots if there may be more of it.
+// "-w, --wait DUR", or the name of a positional argument, with dots if it may be repeated.
 std::string heading(const CLI::Option& option) {
     if (option.get_positional())
         return italic(option.get_name()) + (option.get_items_expected_max() > 1 ? "..." : "");
@@ -140,7 +140,7 @@ std::string heading(const CLI::Option& option) {
     for (const auto& name : option.get_snames()) names.push_back(bold("-" + name));
     for (const auto& name : option.get_lnames()) names.push_back(bold("--" + name));
     auto out = fmt::format("{}", fmt::join(names, ", "));
-    // CLI11 adds what is allowed, as in "KIND:{mutex,recursive}"; the description says it in words.
+    // CLI11 adds the allowed values, as in "KIND:{mutex,recursive}"; the description says them in words.
     const auto type = option.get_type_name();
     if (option.get_items_expected_max() > 0) out += ' ' + italic(type.substr(0, type.find(':')));
     return out;

@@ -1,4 +1,4 @@
-// The manual page, in roff, out of the same descriptions and texts that --help shows.
+// The manual page in roff, generated from the texts that --help shows.
 #pragma once
 
 #include <string>

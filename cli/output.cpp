@@ -17,10 +17,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::system_clock;
 
-// What is longer is rare, and would push the other columns of all rows out of sight.
+// Longer cells are rare, and would push the other columns of all rows out of sight.
 constexpr std::size_t widest_column = 40;
 
-// Columns on a terminal: bytes that continue a UTF-8 sequence take none. Wide characters are not known here.
+// Columns on a terminal: bytes that continue a UTF-8 sequence take none. Wide characters count as one.
 std::size_t width_of(const std::string& text) {
     return static_cast<std::size_t>(
         std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
@@ -36,7 +36,7 @@ bool is_utf8(const std::string& bytes) {
 }
 
 milliseconds age_of(system_clock::time_point since, system_clock::time_point now) {
-    // By two machines' clocks: a small negative age is none.
+    // The two times are of two machines' clocks: a small negative age counts as 0.
     return std::max(std::chrono::floor<milliseconds>(now - since), milliseconds{0});
 }
 
@@ -65,9 +65,9 @@ std::string described(const holder_info& holder, const lock_info& lock, system_c
         case presence::connected: line += ", connected"; break;
         case presence::gone: line += ", not connected"; break;
         case presence::unknown:
-            // Foreign clients do not mark their connections, so nothing is known of them. Ours tell since
-            // when they hold.
-            if (holder.since) line += ", nobody tells whether connected";
+            // Foreign clients do not mark their connections, so nothing is known of them. Only ours record
+            // since when they hold the lock.
+            if (holder.since) line += ", not known whether connected";
             break;
     }
     return fmt::format("holder   {}\nowner    {}\n", line, base::printable(holder.owner));
@@ -137,8 +137,8 @@ std::string holder_text(const lock_info& lock) {
 
 std::string dead_line_text(const lock_info& lock) {
     const bool one = lock.dead_waiters == 1;
-    return fmt::format("{} dead waiter{} in line block{} it {}", lock.dead_waiters, one ? "" : "s",
-                       one ? "s" : "", lock.blocked_for ? "for " + rough(*lock.blocked_for) : "for ever");
+    return fmt::format("{} dead waiter{} in the queue block{} it {}", lock.dead_waiters, one ? "" : "s",
+                       one ? "s" : "", lock.blocked_for ? "for " + rough(*lock.blocked_for) : "forever");
 }
 
 std::string described(const lock_info& lock, system_clock::time_point now) {
@@ -146,22 +146,22 @@ std::string described(const lock_info& lock, system_clock::time_point now) {
     std::string out = fmt::format("lock     {}\n", lock.name.printable());
     if (lock.dead_waiters > 0)
         out += fmt::format(
-            "kind     free, but {}\n         for Redisson's clients: holdfast's pass over the dead, "
-            "and `holdfast evict` removes them\n",
+            "kind     free, but {}\n         for Redisson's clients: holdfast's clients pass over dead "
+            "waiters, and `holdfast evict` removes them\n",
             dead_line_text(lock));
     else
         out += fmt::format("kind     {}\n", free ? "free: nobody holds it" : base::printable(lock.layout));
     if (!free && !lock.ours && lock.layout != "counter")
         out += "         foreign: written by another client, which does not say who it is or since when\n";
     if (lock.may_be_data()) {
-        out += fmt::format("         a string of {} bytes{}: it may be data and no lock\n", lock.bytes,
+        out += fmt::format("         a string of {} bytes{}: it may be data, not a lock\n", lock.bytes,
                            lock.ttl ? "" : " that does not expire");
     }
-    if (lock.layout == "recursive_mutex")
-        out += "         a fair_mutex for which nobody waits looks the same\n";
+    if (lock.layout == "recursive_mutex") out += "         a fair_mutex without waiters looks the same\n";
     if (lock.layout.starts_with("recursive_mutex, an owner each"))
         out +=
-            "         a RedissonRedLock or MultiLock of Java's, which is held as a whole; or different "
+            "         a RedissonRedLock or MultiLock of a Java client, which is held as a whole; or "
+            "different "
             "holders\n";
     for (const auto& holder : lock.holders) out += described(holder, lock, now);
     if (lock.more_holders > 0) out += fmt::format("         and {} more\n", lock.more_holders);
@@ -169,10 +169,9 @@ std::string described(const lock_info& lock, system_clock::time_point now) {
     if (lock.layout == "counter") {
         out += fmt::format("count    {}\n", *lock.count);
         out +=
-            "         a semaphore none of whose permits has an owner written down, a latch, or some other "
-            "number;\n"
-            "         permits that Java or take() acquired have none, so the key does not tell whether they "
-            "are out\n";
+            "         a semaphore whose permits have no recorded owner, a latch, or some other number;\n"
+            "         permits that Java or take() acquired have no owner, so the key does not show whether "
+            "any are held\n";
     }
     if (!free) out += fmt::format("ttl      {}\n", lock.ttl ? rough(*lock.ttl) : "none: it does not expire");
     if (!lock.queue.empty()) {
@@ -181,7 +180,7 @@ std::string described(const lock_info& lock, system_clock::time_point now) {
             const auto& waiter = lock.queue[i];
             const auto waiting =
                 waiter.waiting ? fmt::format(", for {}", rough(*waiter.waiting)) : std::string{};
-            // Nothing else tells foreign waiters apart.
+            // Only the owner token distinguishes foreign waiters.
             const auto owner = waiter.host.empty() ? fmt::format(", owner {}", base::printable(waiter.owner))
                                                    : std::string{};
             out +=

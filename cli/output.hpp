@@ -1,4 +1,4 @@
-// What people and programs get to read.
+// Formats locks for people and for programs.
 #pragma once
 
 #include <holdfast/admin.hpp>
@@ -14,22 +14,22 @@ namespace holdfast::cli {
 
 using rows = std::vector<std::vector<std::string>>;
 
-// Columns of equal width; the first row is the head. A long cell stays whole and does not widen its column:
-// only the rest of its own row moves to the right.
+// Columns of equal width; the first row is the head. A long cell is not cut and does not widen its column:
+// only the rest of its row moves to the right.
 [[nodiscard]] std::string aligned(const rows& table);
-// One line per row, columns parted by tabs, without the head: for cut, awk and the like.
+// One line per row, columns separated by tabs, without the head: for cut, awk and the like.
 [[nodiscard]] std::string tab_separated(const rows& table);
 
-// "250ms", "2.5s", "1m30s", "2h05m", "3d4h": rounded to what a person wants to know.
+// "250ms", "2.5s", "1m30s", "2h05m", "3d4h": rounded for people.
 [[nodiscard]] std::string rough(std::chrono::milliseconds d);
 
 // The holder in a few words: "web-3:4242", "another client", with "+2" for more holders.
 [[nodiscard]] std::string holder_text(const lock_info& lock);
 // The same for one holder.
 [[nodiscard]] std::string holder_text(const holder_info& holder);
-// "1 dead waiter in line blocks it for 7h13m": of a free lock with lock_info::dead_waiters.
+// "1 dead waiter in the queue blocks it for 7h13m", for a free lock with lock_info::dead_waiters.
 [[nodiscard]] std::string dead_line_text(const lock_info& lock);
-// "web-3, pid 4242", or "another client" for one that holdfast knows nothing of.
+// "web-3, pid 4242", or "another client" if holdfast knows nothing of it.
 [[nodiscard]] std::string process_text(const std::string& host, std::int64_t pid);
 
 // All that is known about a lock, in lines.
@@ -37,11 +37,11 @@ using rows = std::vector<std::vector<std::string>>;
 
 [[nodiscard]] nlohmann::ordered_json to_json(const lock_info& lock);
 [[nodiscard]] nlohmann::ordered_json to_json(const holder_info& holder);
-// Bytes as JSON text: as they are if they are UTF-8, else escaped as for people.
+// Bytes as JSON text: unchanged if they are UTF-8, else escaped as for people.
 [[nodiscard]] std::string json_text(const std::string& bytes);
 [[nodiscard]] std::string iso_time(std::chrono::system_clock::time_point t);
 
-// One line of JSON that is valid whatever bytes went in, and safe for a terminal.
+// One line of JSON, valid for any input bytes and safe for a terminal.
 [[nodiscard]] std::string one_line(const nlohmann::ordered_json& value);
 
 }  // namespace holdfast::cli

@@ -1,4 +1,4 @@
-// A visitor of a variant, made of lambdas.
+// Makes a visitor for a variant out of lambdas.
 #pragma once
 
 namespace holdfast::cli {
@@ -8,6 +8,6 @@ struct overloaded : F... {
     using F::operator()...;
 };
 template <class... F>
-overloaded(F...) -> overloaded<F...>;  // clang 14 does not find it by itself
+overloaded(F...) -> overloaded<F...>;  // clang 14 does not deduce it by itself
 
 }  // namespace holdfast::cli

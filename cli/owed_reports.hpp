@@ -1,4 +1,4 @@
-// What the guard has to tell `holdfast run` and could not send yet.
+// Reports that the guard could not send to `holdfast run` yet.
 #pragma once
 
 #include "cli/guard_link.hpp"
@@ -9,8 +9,8 @@
 
 namespace holdfast::cli {
 
-// First in, first out, and never full: all but `stopped` is told once in a command's life, and of stops that
-// follow each other only the last one counts. Does not allocate.
+// First in, first out, and never full: each kind of report but `stopped` is sent once in a command's life,
+// and only the last of successive stops counts. Does not allocate.
 class owed_reports {
   public:
     [[nodiscard]] bool empty() const noexcept { return count_ == 0; }

@@ -27,20 +27,20 @@ namespace holdfast::cli {
 
 namespace {
 
-// In the order of --help.
+// In the order in which --help lists them.
 constexpr std::array commands{add_run,    add_ls,    add_inspect, add_evict,
                               add_doctor, add_latch, add_demo,    add_lab};
 
 constexpr auto program_help =
-    R"(Where the locks live: --url, else HOLDFAST_URL, else `url` in the file of --config, else redis://127.0.0.1:6379.
-A password belongs into HOLDFAST_URL or into the file: what stands on a command line, all users of the machine can read.
-rediss:// is redis:// in TLS, with the options ca, cert and key (PEM files), server_name and tls_min.
-redis+sentinel://host1,host2,host3/name is the master that these sentinels name; rediss+sentinel:// the same in TLS.
+    R"(The store of the locks: --url, else HOLDFAST_URL, else `url` in the file of --config, else redis://127.0.0.1:6379.
+Put a password into HOLDFAST_URL or into the file: all users of the machine can read a command line.
+rediss:// is redis:// over TLS, with the options ca, cert and key (PEM files), server_name and tls_min.
+redis+sentinel://host1,host2,host3/name is the master that these sentinels name; rediss+sentinel:// the same over TLS.
 redis+cluster://HOST,HOST... and rediss+cluster://... are a Redis Cluster; any of its servers will do.
-redlock:URL,URL,URL is a lock on several independent servers, which belongs to whoever has most of them. Settings stand
-before the servers: node_timeout (default 50ms), longest_lease (60s), restarts (quarantined or trusted) and name. A server
-that was started less than longest_lease ago has no vote, unless restarts=trusted.
-The file has lines such as "lease = 10s"; its keys are the fields of holdfast::config. A value may stand in quotes.
+redlock:URL,URL,URL is a lock on several independent servers; its holder is the client that has it on most of them. Settings
+come before the servers: node_timeout (default 50ms), longest_lease (60s), restarts (quarantined or trusted) and name. A
+server that was started less than longest_lease ago has no vote, unless restarts=trusted.
+The file has lines such as "lease = 10s"; its keys are the fields of holdfast::config. A value may be in quotes.
 
 Examples:
   holdfast run nightly -- ./report.sh
@@ -51,9 +51,11 @@ Examples:
 
 More of them: holdfast COMMAND --help)";
 
-int not_written() { return complain(exit_code::output, "the output cannot be written"); }
+int not_written() {
+    return complain(exit_code::output, "the output cannot be written; is stdout closed, or its disk full?");
+}
 
-// A table that did not reach a full disk must not look complete, whoever flushed it.
+// A table that a full disk cut short must not look complete, even if an earlier flush failed.
 int written_out(int code) {
     std::cout.flush();
     const bool whole = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
@@ -76,7 +78,7 @@ void describe(CLI::App& app, context& shared) {
         ->type_name("URL");
     app.add_option("--config", shared.config_file, "A file with settings")->type_name("FILE");
     for (const auto& add : commands) add(app, shared);
-    // For whoever builds a package. As --version does, they end the parsing with a text to be printed.
+    // For packagers. Like --version, these flags end the parsing with a text to print.
     app.add_flag_callback("--print-manual", [&app] { throw CLI::CallForVersion(manual(app), exit_code::ok); })
         ->group("");
     for (const auto& [name, which] :
@@ -116,7 +118,7 @@ int run_program(std::vector<std::string> words) {
     } catch (const error& e) {
         return complain(e);
     } catch (const std::system_error& e) {
-        // What is larger than the buffer of stdio is refused in its middle, and fmt throws that.
+        // Output larger than the buffer of stdio can fail in the middle, and fmt throws then.
         if (std::ferror(stdout) != 0) return not_written();
         return complain(e);
     } catch (const std::bad_alloc&) {

@@ -1,4 +1,4 @@
-// The whole command line as CLI11 knows it. Help, manual and completion all come from it.
+// The command line as CLI11 knows it. Help, manual and completion are generated from it.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct context;
 
 void describe(CLI::App& app, context& shared);
 
-// Does what the words say (without the name of the program) and returns the exit code.
+// Runs the command line `words` (without the name of the program) and returns the exit code.
 int run_program(std::vector<std::string> words);
 
 }  // namespace holdfast::cli

@@ -1,4 +1,4 @@
-// holdfast run: the options, and whether they fit together.
+// holdfast run: the options, and the check that they fit together.
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
@@ -33,43 +33,44 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr auto run_examples =
-    R"(The lock is renewed for as long as CMD runs. CMD runs in its own process group; signals are handed on to it.
+    R"(holdfast renews the lock while CMD runs. CMD runs in its own process group; holdfast forwards signals to it.
 
-If the lock cannot be renewed, and also if holdfast itself is killed or stopped for too long, CMD and all that it started
-gets TERM, then KILL, before the lock can be somebody else's. A process beside it sees to that ("holdfast: guard of ...").
-CMD is also ended when the lock was taken away, but somebody else may have it by then; `holdfast evict` waits a second.
-It cannot if it is stopped or killed, too (by root, or with the cgroup), nor end a process that has become another
-user's (setuid) or that a service runs (systemd-run, docker). What CMD leaves behind when it ends is left alone.
+If the lock cannot be renewed, or if holdfast itself is killed or stopped for too long, CMD and all processes that it started
+get TERM, then KILL, before another client can get the lock. A second process ensures this ("holdfast: guard of ...").
+It cannot do so if it is stopped or killed, too (by root, or with the cgroup). It cannot end a process that now belongs to
+another user (setuid) or that a service runs (systemd-run, docker).
+If the lock was taken away, CMD is ended, too, but another client may hold the lock by then; `holdfast evict` waits a second.
+Processes that CMD leaves behind when it ends are left running.
 
 Environment of CMD:
-  HOLDFAST_LOCK     the names, one per line        HOLDFAST_TOKEN    what the store calls us, one line per lock
-  HOLDFAST_FENCE    the fence (if it has one)      HOLDFAST_LOST_FD  becomes readable when the lock is (nearly) lost
+  HOLDFAST_LOCK     the names, one per line        HOLDFAST_TOKEN    the owner token in the store, one per line
+  HOLDFAST_FENCE    the fence (if there is one)    HOLDFAST_LOST_FD  becomes readable when the lock is (nearly) lost
 
-Exit code: that of CMD, or 128 + the signal that ended it; and
-  1    somebody else has the lock (-n), or had it all the time (-w); -E changes this
-  64   the command line or the configuration is wrong      69   the store cannot be reached or refuses
-  71   this machine has no descriptor, process or memory   74   what was to be printed cannot be written
-  75   the lock was lost, or --max-hold was over, while CMD ran; or a lock was lost before CMD was started
-  126  CMD cannot be executed                              127  CMD was not found
-If the lock cannot be given back after CMD, stderr says why and when it is free; the exit code stays that of CMD.
+Exit code: that of CMD, or 128 + the signal that ended it, or
+  1    another client holds the lock (-n), or held it for the whole wait (-w); -E changes this code
+  64   the command line or the configuration is wrong           69   the store cannot be reached or refuses
+  71   this machine has no descriptor, process or memory left   74   the output cannot be written
+  75   the lock was lost or --max-hold was over while CMD ran, or a lock was lost before CMD was started
+  126  CMD cannot be executed                                   127  CMD was not found
+If the lock cannot be released after CMD, stderr says why and when it is free; the exit code stays that of CMD.
 
 Examples:
   holdfast run backup -- pg_dump shop -f shop.sql            wait for the lock, as long as it takes
-  holdfast run -n nightly -- ./report                        do not wait: somebody else is at it
+  holdfast run -n nightly -- ./report                        do not wait if another client holds the lock
   holdfast run -w 30s stock:42 stock:43 -- ./move            both locks or none, within 30 s
   holdfast run --fenced ledger -- ./post                     with a fence for the store that ./post writes to
-  holdfast run -s catalog -- ./search                        many may read at once, while nobody has -x
+  holdfast run -s catalog -- ./search                        many readers at once, while nobody holds it with -x
   holdfast run --permits 1 --of 4 render -- ./frame 17       at most four at once, on all machines
   holdfast run -n --at-least 50s hourly -- ./tick            cron on several machines with unequal clocks
   holdfast run --replicas 1 ledger -- ./post                 only if a replica has the lock too
   holdfast run --max-hold 1h --grace 30s import -- ./import  TERM after an hour, KILL after 30 s more
-  holdfast run --url redlock:redis://a,redis://b,redis://c hourly -- ./tick  on two servers of three at least
+  holdfast run --url redlock:redis://a,redis://b,redis://c hourly -- ./tick  on at least two of three servers
   holdfast run -n -- -name -- ./report                       a name that begins with "-")";
 
 struct usage_with_command : CLI::Formatter {
     std::string make_usage(const CLI::App* app, std::string name) const override {
         auto usage = CLI::Formatter::make_usage(app, std::move(name));
-        // Not required where CLI11 looks for them: see words_of().
+        // CLI11 takes the names as optional: see words_of().
         constexpr std::string_view optional = "[NAME...]";
         if (const auto at = usage.find(optional); at != std::string::npos)
             usage.replace(at, optional.size(), "NAME...");
@@ -78,7 +79,7 @@ struct usage_with_command : CLI::Formatter {
     }
 };
 
-// At a time; a semaphore gives no more.
+// A semaphore grants no more at a time.
 constexpr std::int64_t most_permits = 1'000'000'000;
 constexpr std::uint32_t most_permits_with_ids = 1'000;
 constexpr std::int64_t most_replicas = 100;
@@ -115,12 +116,11 @@ lock_kind kind_of(const run_options& given) {
     const bool has_permits = given.kind == "semaphore" || given.kind == "permits";
     if (given.permits || given.of || has_permits) {
         if (!given.kind.empty() && !has_permits)
-            throw usage_error("--permits and --of go with a semaphore; --kind says " + given.kind);
+            throw usage_error("--permits and --of are for a semaphore, but --kind is " + given.kind);
         if (given.shared || given.exclusive || given.fenced)
-            throw usage_error("a semaphore knows no -s, -x and --fenced");
+            throw usage_error("-s, -x and --fenced are not for a semaphore");
         if (given.of && given.permits.value_or(1) > *given.of)
-            throw usage_error(
-                fmt::format("--permits {} can never be had --of {}", *given.permits, *given.of));
+            throw usage_error(fmt::format("--permits {} is more than --of {}", *given.permits, *given.of));
         if (given.kind == "permits" && given.permits.value_or(1) > most_permits_with_ids)
             throw usage_error(
                 fmt::format("--permits is at most {} for --kind permits", most_permits_with_ids));
@@ -128,22 +128,21 @@ lock_kind kind_of(const run_options& given) {
     }
     if (given.shared || given.exclusive) {
         if (!given.kind.empty() && given.kind != "shared")
-            throw usage_error("-s and -x are the sides of a shared lock; --kind says " + given.kind);
-        if (given.fenced) throw usage_error("--fenced goes with a mutex: a shared lock gives no fence");
+            throw usage_error("-s and -x are for a shared lock, but --kind is " + given.kind);
+        if (given.fenced) throw usage_error("--fenced is for a mutex: a shared lock gives no fence");
         return given.shared ? lock_kind::shared_read : lock_kind::shared_write;
     }
-    if (given.kind == "shared")
-        throw usage_error("--kind shared wants to read (-s) or to write (-x): say which");
+    if (given.kind == "shared") throw usage_error("--kind shared needs -s (to read) or -x (to write)");
     if (given.kind.empty() || given.kind == "mutex")
         return given.fenced ? lock_kind::mutex_fenced : lock_kind::mutex;
     if (given.kind == "fenced") return lock_kind::fenced;
     if (given.fenced)
-        throw usage_error("--fenced goes with a mutex: --kind " + given.kind +
+        throw usage_error("--fenced is for a mutex: --kind " + given.kind +
                           " gives no fence; --kind fenced does");
     return given.kind == "fair" ? lock_kind::fair : lock_kind::recursive;
 }
 
-// Each name once, in the order of the user; a name that no lock can have is refused here.
+// Each name once, in the user's order. Throws if a name is invalid.
 std::vector<std::string> names_of(const std::vector<std::string>& words) {
     std::vector<std::string> names;
     for (const auto& word : words) {
@@ -157,7 +156,7 @@ std::vector<std::string> names_of(const std::vector<std::string>& words) {
 replication replicas_of(const run_options& given) {
     replication wanted;
     if (given.replicas_within && !given.replicas)
-        throw usage_error("--replicas-within is how long --replicas are waited for: say how many");
+        throw usage_error("--replicas-within limits the wait for --replicas: give --replicas, too");
     if (given.replicas_within && *given.replicas_within < milliseconds{1})
         throw usage_error("--replicas-within must be at least 1ms");
     wanted.at_least = given.replicas.value_or(0);
@@ -184,27 +183,27 @@ supervision rules_of(const run_options& given, const config& settings) {
     rules.margin = times.margin;
     if (times.longest_grace.count() < 0) {
         throw usage_error(
-            fmt::format("a lease of {} is too short to end a command before the lock is somebody else's; "
-                        "give a longer --ttl",
+            fmt::format("a lease of {} is too short to end a command before another client can get the "
+                        "lock; give a longer --ttl",
                         rough(ttl)));
     }
     if (given.grace && rules.policy != on_loss::term) {
-        throw usage_error("--grace is the time between TERM and KILL: it goes with --on-loss term only");
+        throw usage_error("--grace is the time between TERM and KILL: it is for --on-loss term only");
     }
     if (given.grace && *given.grace > times.longest_grace) {
         throw usage_error(fmt::format(
-            "--grace {} does not fit a lease of {}: KILL must come before the lock can be somebody "
-            "else's, so {} is the most, or give a longer --ttl",
+            "--grace {} does not fit a lease of {}: KILL must come before another client can get the "
+            "lock; give at most {}, or a longer --ttl",
             rough(*given.grace), rough(ttl), rough(times.longest_grace)));
     }
-    // Half of what fits: a renewal that fails once can be tried again before TERM is due.
+    // Half of the longest grace: a renewal that fails once can be tried again before TERM is due.
     constexpr milliseconds usual = std::chrono::seconds{5};
     rules.grace = given.grace.value_or(std::min(usual, times.longest_grace / 2));
     if (rules.policy == on_loss::kill) rules.grace = milliseconds{0};
     return rules;
 }
 
-// It is for us alone. The standard streams are the command's, too, and stay open for it.
+// The command does not inherit this descriptor, unless it is a standard stream.
 void reserve_json_fd(int fd) {
     const int flags = ::fcntl(fd, F_GETFL);
     if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) {
@@ -213,10 +212,10 @@ void reserve_json_fd(int fd) {
     if (fd > STDERR_FILENO) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-// What a client of one server and the guard open between them, and a few more.
+// As many as a client of one server and the guard open together, and a few more.
 constexpr std::size_t descriptors_needed = 32;
 
-// Now, and not when the lock was waited for and the command cannot be started.
+// Fails early, before the wait for the lock: otherwise the command could not be started after it.
 void expect_enough_descriptors() {
     std::vector<unique_fd> tried;
     while (tried.size() < descriptors_needed) {
@@ -224,7 +223,7 @@ void expect_enough_descriptors() {
         if (!tried.back())
             throw std::system_error(
                 errno, std::generic_category(),
-                fmt::format("{} descriptors are needed to run a command under a lock", descriptors_needed));
+                fmt::format("running a command under a lock needs {} descriptors", descriptors_needed));
     }
 }
 
@@ -233,21 +232,21 @@ struct names_and_command {
     std::vector<std::string> command;
 };
 
-// Names stand before the first "--". Where none does, they stand between it and the second one, and may begin
-// with "-".
+// The names come before the first "--". If there are none, they come between the first and the second "--",
+// and may begin with "-".
 names_and_command words_of(const run_options& given, const context& shared) {
     names_and_command cut{given.names, shared.words_after_dashes};
     if (cut.names.empty()) {
         const auto dashes = std::ranges::find(cut.command, "--");
         if (dashes == cut.command.begin() || dashes == cut.command.end())
             throw usage_error(
-                "a lock is missing: write its name before \"--\", as in holdfast run NAME -- CMD ARG...");
+                "no lock is named: write its name before \"--\", as in holdfast run NAME -- CMD ARG...");
         cut.names.assign(cut.command.begin(), dashes);
         cut.command.erase(cut.command.begin(), dashes + 1);
     }
     if (cut.command.empty()) {
         throw usage_error(
-            "the command is missing: write it behind \"--\", as in holdfast run NAME -- CMD ARG...");
+            "the command is missing: write it after \"--\", as in holdfast run NAME -- CMD ARG...");
     }
     return cut;
 }
@@ -256,14 +255,13 @@ int run_it(const run_options& given, const context& shared) {
     const auto [names, command] = words_of(given, shared);
     if (given.json_fd) reserve_json_fd(*given.json_fd);
     auto settings = shared.settings();
-    // It is that of all there is here, and a store may refuse longer ones.
+    // All leases of this process have this --ttl, and a store may refuse a longer default lease.
     if (given.ttl)
         settings.lease = std::clamp(*given.ttl, milliseconds{10}, milliseconds{std::chrono::hours{24}});
     if (settings.url.starts_with("local:")) {
         throw usage_error(
-            "a lock of local: holds inside one process only and cannot guard a command; give the URL of a "
-            "store "
-            "that others see, such as redis://127.0.0.1:6379");
+            "the store local: exists in one process only, so its locks cannot protect a command; give the "
+            "URL of a shared store, such as redis://127.0.0.1:6379");
     }
     expect_enough_descriptors();
     run_request wanted;
@@ -291,9 +289,9 @@ void add_run(CLI::App& app, context& shared) {
     run->fallthrough();
     run->footer(run_examples);
     run->formatter(std::make_shared<usage_with_command>());
-    run->add_option("NAME", given->names, "The locks: all of them are taken, or none");
+    run->add_option("NAME", given->names, "The locks: all of them are acquired, or none");
     auto* const no_wait =
-        run->add_flag("-n,--no-wait", given->no_wait, "Do not wait if somebody else has the lock");
+        run->add_flag("-n,--no-wait", given->no_wait, "Do not wait if another client holds the lock");
     add_duration(*run, "-w,--wait", given->wait, "Wait at most this long")->excludes(no_wait);
     run->add_option("--kind", given->kind,
                     "mutex (the default), recursive, fair, fenced, shared, semaphore or permits: Redisson's "
@@ -306,32 +304,32 @@ void add_run(CLI::App& app, context& shared) {
         ->excludes(shared_side);
     run->add_flag("--fenced", given->fenced, "Get a fence with the lock");
     add_number(*run, "--permits", given->permits, 1, most_permits,
-               "Take so many permits of a semaphore (default: 1)");
+               "Acquire N permits of a semaphore (default: 1)");
     add_number(*run, "--of", given->of, 1, largest_count,
-               "The semaphore has M permits, if nobody has set their number before")
+               "Set the semaphore's number of permits to M if it is not set yet")
         ->type_name("M");
     add_duration(*run, "--ttl", given->ttl,
-                 "The lock outlives a killed holdfast this long (default: the setting lease, 30s)");
+                 "How long the lock outlives a killed holdfast (default: the setting lease, 30s)");
     add_number(*run, "--replicas", given->replicas, 1, most_replicas,
-               "The lock counts only when so many replicas of the server have it");
+               "Hold the lock only when N replicas of the server have it");
     add_duration(*run, "--replicas-within", given->replicas_within,
-                 "How long they are waited for (default: 50ms)");
+                 "How long to wait for the replicas (default: 50ms)");
     run->add_option("--on-loss", given->on_loss,
                     "If the lock is lost: term (TERM, then KILL; the default), kill, or ignore")
         ->check(CLI::IsMember({"term", "kill", "ignore"}))
         ->type_name("WHAT");
     add_duration(*run, "--grace", given->grace,
-                 "Between TERM and KILL (default: 5s, or less to fit the ttl)");
+                 "Time between TERM and KILL (default: 5s, or less to fit the ttl)");
     add_duration(*run, "--max-hold", given->max_hold,
                  "End the command after this long, as if the lock was lost");
     add_duration(*run, "--at-least", given->at_least,
                  "Keep the lock this long even if the command ends sooner");
     add_number(*run, "-E,--conflict-exit-code", given->conflict_code, 0, 255,
-               "Exit code if somebody else has the lock (default 1)")
+               "Exit code if another client holds the lock (default 1)")
         ->type_name("CODE");
     add_number(*run, "--json-fd", given->json_fd, 0, std::numeric_limits<int>::max(),
                "Write a line of JSON for each event to this descriptor");
-    run->add_flag("-v,--verbose", given->verbose, "Say on stderr for whom it waits, and more");
+    run->add_flag("-v,--verbose", given->verbose, "Report on stderr which holder it waits for, and more");
     run->callback([given, &shared] { shared.chosen = [given, &shared] { return run_it(*given, shared); }; });
 }
 

@@ -28,7 +28,7 @@ std::string the_locks(const std::vector<std::string>& names, std::string_view ve
                        one ? verb_of_one : verb_of_several);
 }
 
-// A failover or a restart ends without anybody's help; a full memory rarely does.
+// A failover or a restart ends by itself; a full memory rarely does.
 bool passes_by_itself(const std::error_code& why) {
     return why == condition::try_later && why != errc::out_of_memory;
 }
@@ -54,13 +54,13 @@ void run_report::taken(const std::deque<held_lock>& locks) {
                                       {"owner", json_text(one.hold.owner().str())}};
         if (one.hold.fence() != fence::none) fields["fence"] = to_number(one.hold.fence());
         fields["waited_ms"] = one.waited.count();
-        journal_.tell("acquired", fields);
-        journal_.mention(fmt::format("got {} after {}", in_quotes(one.name), rough(one.waited)));
+        journal_.write_event("acquired", fields);
+        journal_.mention(fmt::format("acquired {} after {}", in_quotes(one.name), rough(one.waited)));
     }
 }
 
-// Why a lock was lost is always told: what we say ourselves is only that it was. So is what no renewal works
-// without until somebody has mended it, while there is still time for that. The rest is for --verbose.
+// Always says why a lock was lost: end_of_command() says only that it was. Also always reports, while there
+// is still time, a failure that stops all renewals until somebody mends it. The rest is for --verbose.
 void run_report::events(const std::vector<event>& seen) {
     for (const auto& e : seen) {
         const auto about_lock = [&] { return fmt::format("\"{}\": {}", e.lock, e.detail); };
@@ -105,15 +105,15 @@ void run_report::events(const std::vector<event>& seen) {
             case event_kind::release_failed:
             case event_kind::holder_gone:
             case event_kind::events_dropped:
-            case event_kind::slow_callback: break;  // told in our own words, or not about us
+            case event_kind::slow_callback: break;  // reported elsewhere, or not about this command
         }
     }
 }
 
-std::string run_report::what_becomes_of_it(why_ended why, const std::optional<child_ended>& end) const {
+std::string run_report::fate_of_command(why_ended why, const std::optional<child_ended>& end) const {
     const bool spared = wanted_.rules.policy == on_loss::ignore;
     if (!end)
-        return spared ? "the command goes on without it (--on-loss ignore)" : "the command is being ended";
+        return spared ? "the command runs on without it (--on-loss ignore)" : "the command is being ended";
     if (why == why_ended::late) return "the command was ended";
     return end->by_signal != 0 ? "the command was ended by the signal " + signal_text(end->by_signal)
                                : fmt::format("the command ended with {}", end->status);
@@ -123,8 +123,8 @@ void run_report::lost_before_start(const std::string& name) {
     journal_.say(fmt::format("the lock {} was lost before the command was started", in_quotes(name)));
 }
 
-// It may not have passed by itself: a URL may name a replica, or a disk be full.
-void run_report::say_what_was_held_back(const std::vector<std::string>& of) {
+// The failure may not have passed by itself: a URL may name a replica, or a disk may be full.
+void run_report::say_held_back(const std::vector<std::string>& of) {
     for (const auto& name : of) {
         const auto it = held_back_.find(base::printable(name));
         if (it == held_back_.end()) continue;
@@ -137,39 +137,39 @@ void run_report::end_of_command(why_ended why, const std::vector<std::string>& o
                                 const std::optional<child_ended>& end) {
     const auto about_to_be_lost = the_locks(of, "cannot be renewed and is about to be lost",
                                             "cannot be renewed and are about to be lost");
-    const std::string done = what_becomes_of_it(why, end);
+    const std::string done = fate_of_command(why, end);
     switch (why) {
         case why_ended::not_yet:
-            journal_.tell("lost", {{"why", "expiring"}});
-            say_what_was_held_back(of);
+            journal_.write_event("lost", {{"why", "expiring"}});
+            say_held_back(of);
             journal_.say(about_to_be_lost);
             break;
         case why_ended::late:
-            journal_.tell("lost", {{"why", "late"}});
-            journal_.say(fmt::format("{} not renewed in time, because this process stood still; {}",
-                                     the_locks(of, "was", "were"), done));
+            journal_.write_event("lost", {{"why", "late"}});
+            journal_.say(
+                fmt::format("{} not renewed in time, because this process was suspended or too slow; {}",
+                            the_locks(of, "was", "were"), done));
             break;
         case why_ended::lost:
-            journal_.tell("lost", {{"why", "lost"}});
+            journal_.write_event("lost", {{"why", "lost"}});
             journal_.say(fmt::format("{} lost; {}", the_locks(of, "was", "were"), done));
             break;
         case why_ended::expiring:
-            journal_.tell("lost", {{"why", "expiring"}});
-            say_what_was_held_back(of);
+            journal_.write_event("lost", {{"why", "expiring"}});
+            say_held_back(of);
             journal_.say(fmt::format("{}; {}", about_to_be_lost, done));
             break;
         case why_ended::max_hold:
-            journal_.tell("lost", {{"why", "max_hold"}});
+            journal_.write_event("lost", {{"why", "max_hold"}});
             journal_.say(fmt::format("the time of --max-hold for {} is over; {}", in_quotes(of), done));
             break;
     }
 }
 
-void run_report::not_given_back(const std::string& name, const release_result& how) {
+void run_report::release_unknown(const std::string& name, const release_result& how) {
     using std::chrono::milliseconds;
-    const auto why = how.refusal
-                         ? whole_sentence_of(*how.refusal)
-                         : fmt::format("the store did not answer when {} was given back", in_quotes(name));
+    const auto why = how.refusal ? whole_sentence_of(*how.refusal)
+                                 : fmt::format("the store did not answer the release of {}", in_quotes(name));
     const auto left = std::chrono::ceil<milliseconds>(how.until - boot_clock::now());
     journal_.say(
         fmt::format("{}; it is free in {} at the latest", why, rough(std::max(left, milliseconds{0}))));
@@ -177,38 +177,38 @@ void run_report::not_given_back(const std::string& name, const release_result& h
 
 void run_report::waits_for(const cannot_end& those) {
     if (those.refused > 0) {
-        journal_.say(fmt::format("{} of another user cannot be ended, and {} waited for",
-                                 processes(those.refused), those.refused == 1 ? "is" : "are"));
+        journal_.say(fmt::format("{} of another user cannot be ended; waiting for {}",
+                                 processes(those.refused), those.refused == 1 ? "it" : "them"));
     }
     if (those.killed > 0) {
-        journal_.say(fmt::format("{} {} killed but {} not ended yet, and {} waited for",
-                                 processes(those.killed), those.killed == 1 ? "was" : "were",
-                                 those.killed == 1 ? "has" : "have", those.killed == 1 ? "is" : "are"));
+        journal_.say(fmt::format("{} {} killed but {} not ended yet; waiting for {}", processes(those.killed),
+                                 those.killed == 1 ? "was" : "were", those.killed == 1 ? "has" : "have",
+                                 those.killed == 1 ? "it" : "them"));
     }
 }
 
-void run_report::what_may_go_on(const nothing_left& how) {
+void run_report::may_run_on(const nothing_left& how) {
     if (how.refused > 0) {
         journal_.say(
             fmt::format("{} of another user that the command started cannot be ended and {} without the lock",
-                        processes(how.refused), how.refused == 1 ? "goes on" : "go on"));
+                        processes(how.refused), how.refused == 1 ? "runs on" : "run on"));
     }
     switch (how.seen) {
         case sight::whole: break;
         case sight::own:
             journal_.say(
-                "/proc hides processes of other users; one that the command started may go on without the "
+                "/proc hides processes of other users; one that the command started may run on without the "
                 "lock");
             break;
         case sight::none:
             journal_.say(
-                "/proc cannot be read; what the command started and has left its process group may go on "
-                "without the lock");
+                "/proc cannot be read; a process that the command started and that left its process group "
+                "may run on without the lock");
             break;
     }
 }
 
-void run_report::left_alone(int left) {
+void run_report::left_running(int left) {
     journal_.say(fmt::format("{} that the command started {} still running, without the lock",
                              processes(left), left == 1 ? "is" : "are"));
 }

@@ -1,4 +1,5 @@
-// What `holdfast run` says of its locks and its command, in sentences and in JSON. It decides nothing.
+// Reports what happens to the locks and the command of `holdfast run`, in sentences and in JSON. Decides
+// nothing.
 #pragma once
 
 #include "cli/acquisition.hpp"
@@ -23,7 +24,7 @@ namespace holdfast::cli {
 // `"a", "b" and "c"`.
 [[nodiscard]] std::string in_quotes(const std::vector<std::string>& names);
 
-// Thread safety: none. Refers to both of its arguments.
+// Thread safety: none. Keeps references to both arguments.
 class run_report {
   public:
     run_report(journal& to, const run_request& wanted) : journal_(to), wanted_(wanted) {}
@@ -31,25 +32,25 @@ class run_report {
     void taken(const std::deque<held_lock>& locks);
     void events(const std::vector<event>& seen);
     void lost_before_start(const std::string& name);
-    // Why it is being ended, or was, because of the locks `of`: `end` says how it ended, if it has.
+    // Why the command is being ended, or was, because of the locks `of`. `end` says how it ended, if it has.
     void end_of_command(why_ended why, const std::vector<std::string>& of,
                         const std::optional<child_ended>& end);
-    // With unknown_until.
-    void not_given_back(const std::string& name, const release_result& how);
+    // For release_outcome::unknown_until.
+    void release_unknown(const std::string& name, const release_result& how);
     void waits_for(const cannot_end& those);
-    void what_may_go_on(const nothing_left& how);
-    void left_alone(int processes);
+    void may_run_on(const nothing_left& how);
+    void left_running(int processes);
 
   private:
-    [[nodiscard]] std::string what_becomes_of_it(why_ended why, const std::optional<child_ended>& end) const;
+    [[nodiscard]] std::string fate_of_command(why_ended why, const std::optional<child_ended>& end) const;
 
-    void say_what_was_held_back(const std::vector<std::string>& of);
+    void say_held_back(const std::vector<std::string>& of);
 
     journal& journal_;
     const run_request& wanted_;
     bool was_down_ = false;
-    std::set<std::string> to_be_mended_;  // locks of which that was said, and not yet that they are renewed
-    std::map<std::string, std::string> held_back_;  // by lock: why it is not renewed, not said so far
+    std::set<std::string> to_be_mended_;  // locks that were reported as not renewed, and are not renewed yet
+    std::map<std::string, std::string> held_back_;  // by lock: why it is not renewed; not reported yet
 };
 
 }  // namespace holdfast::cli

@@ -35,12 +35,12 @@ signal_inbox::signal_inbox() {
     }
     ::sigaddset(&mine, SIGCONT);
     ::sigaddset(&mine, SIGCHLD);
-    // If whoever started us ignores CHLD, the kernel would reap the command before we could ask how it ended.
+    // If our parent had ignored CHLD, the kernel would reap the command before we could ask how it ended.
     set_disposition(SIGCHLD, SIG_DFL, &child_before_);
     set_disposition(SIGPIPE, SIG_IGN, &pipe_before_);
 
     sigset_t blocked = mine;
-    ::sigaddset(&blocked, SIGTTOU);  // lets us hand the terminal over while we are in the background
+    ::sigaddset(&blocked, SIGTTOU);  // lets us give the terminal away while we are in the background
     ::pthread_sigmask(SIG_BLOCK, &blocked, &mask_before_);
     fd_ = unique_fd{::signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK)};
     if (!fd_) throw std::system_error(errno, std::generic_category(), "signalfd");
@@ -58,13 +58,13 @@ void signal_inbox::stop_this_process() noexcept {
 }
 
 bool signal_inbox::stop_this_job() noexcept {
-    ::kill(0, SIGTSTP);  // takes away any CONT that was there before
+    ::kill(0, SIGTSTP);  // discards any pending CONT
     let_stop();
     sigset_t pending;
     return ::sigpending(&pending) == 0 && ::sigismember(&pending, SIGCONT) == 1;
 }
 
-// The signal waits, blocked, until it is let through here.
+// TSTP is blocked and pending until this unblocks it.
 void signal_inbox::let_stop() noexcept {
     sigset_t stop;
     ::sigemptyset(&stop);

@@ -1,4 +1,4 @@
-// Signals as something to read: no handlers, so nothing races with anything.
+// Signals that are read from a descriptor: without handlers there are no races.
 #pragma once
 
 #include "cli/unique_fd.hpp"
@@ -10,10 +10,10 @@
 namespace holdfast::cli {
 
 // Catches INT, TERM, HUP, QUIT, USR1, USR2, TSTP, CONT and CHLD for the life of the process, and ignores
-// PIPE. A signal that whoever started us had ignored (nohup, a shell's background job) stays ignored.
+// PIPE. A signal that our parent had ignored (nohup, a shell's background job) stays ignored.
 //
-// Make one in main, before the first other thread: threads inherit the mask, and one that has it not would
-// die of a signal that is meant to be read.
+// Create it on the main thread, before any other thread: threads inherit the mask, and a signal that is meant
+// to be read would kill the process through a thread without it.
 class signal_inbox {
   public:
     signal_inbox();
@@ -25,15 +25,14 @@ class signal_inbox {
     // The next signal. Does not block.
     [[nodiscard]] std::optional<int> next() noexcept;
 
-    // Stops this process as an uncaught TSTP would, and returns when it was continued. Does nothing where
-    // nobody could continue it (an orphaned process group).
+    // Stops this process as an uncaught TSTP would, and returns when it is continued. Does nothing in an
+    // orphaned process group, where nobody could continue it.
     void stop_this_process() noexcept;
-    // The same for the whole process group, as the terminal's key does it for a job in the foreground. False
-    // if nothing was stopped.
+    // Stops the whole process group, as Ctrl-Z does with a job in the foreground. False if nothing was
+    // stopped.
     bool stop_this_job() noexcept;
 
-    // Puts the mask and the dispositions back as they were. For a child between fork and exec:
-    // async-signal-safe.
+    // Restores the mask and the dispositions. For a child between fork and exec: async-signal-safe.
     void restore() const noexcept;
 
   private:

@@ -12,11 +12,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A guard that stands still is of no use: this process can do its work, too.
+// A guard that does not answer by then is replaced: this process can do its work, too.
 constexpr milliseconds guard_answers_within{1000};
 
-// A process that slept for most of its lease wakes up with little of it left and with a renewal that is sent
-// at this very moment: it gets this long before we end a command that need not end.
+// A process that slept for most of its lease wakes up with little of it left, and sends a renewal at this
+// very moment. We wait this long for that renewal, because the command need not end if it succeeds.
 milliseconds benefit_of_the_doubt(milliseconds grace) { return std::min(milliseconds{100}, grace / 4); }
 
 }  // namespace
@@ -24,7 +24,7 @@ milliseconds benefit_of_the_doubt(milliseconds grace) { return std::min(millisec
 ending_times ending_times_for(milliseconds ttl, const config& settings) {
     using real = std::chrono::duration<double, std::milli>;
     const auto margin = std::clamp(ttl / 20, milliseconds{10}, milliseconds{500});
-    // What is left when the first renewal is due. A quarter of it belongs to the renewals.
+    // What is left of the lease when the first renewal is due. A quarter of it is for the renewals.
     const auto room = real{ttl} * (1 - settings.drift - settings.renew_after) - settings.margin;
     return {margin, std::chrono::floor<milliseconds>(room * 0.75) - margin};
 }
@@ -57,21 +57,21 @@ run_action supervisor::resume(const run_event& what, const lease_view& seen, tim
     }
     // The end of the command comes before the look: there is nothing left to be ended.
     std::visit(overloaded{
-                   [&](const looked&) { look_for_answer_of_guard(now, todo); },
+                   [&](const looked&) { check_guard_answer(now, todo); },
                    [&](const ended& e) { command_ended(e, seen, now, todo); },
                    [&](const ended_by_guard&) {
                        if (phase_ != run_phase::guarded) return;
                        end_it(why_ended::late, now, todo);
-                       todo.signal = 0;  // it was sent
+                       todo.signal = 0;  // the guard has sent it
                    },
                    [&](const guard_lost&) {
                        if (phase_ != run_phase::guarded && phase_ != run_phase::unguarded &&
                            phase_ != run_phase::ending)
                            return;
                        kill_it(now, todo);
-                       guard_owes_answer_ = false;
+                       awaits_guard_ = false;
                    },
-                   [&](const guard_kills_it&) { guard_owes_answer_ = false; },
+                   [&](const guard_kills_it&) { awaits_guard_ = false; },
                    [&](const all_ended&) {
                        if (phase_ != run_phase::clearing) return;
                        phase_ = run_phase::over;
@@ -87,9 +87,9 @@ run_action supervisor::resume(const run_event& what, const lease_view& seen, tim
                },
                what);
     look(seen, now, todo);
-    // A signal comes after it: CONT must not wake a command that has no lock any more.
+    // A signal comes after the look: CONT must not wake a command that has lost its lock.
     std::visit(overloaded{
-                   [&](const told& e) { hand_on(e.signal, todo); },
+                   [&](const told& e) { forward(e.signal, todo); },
                    [&](const stopped&) {
                        todo.stop_with_it = phase_ == run_phase::guarded || phase_ == run_phase::unguarded;
                    },
@@ -120,7 +120,7 @@ void supervisor::look(const lease_view& seen, time_point now, run_action& todo) 
             break;
         case run_phase::killed:
         case run_phase::clearing:
-            if (guard_owes_answer_) todo.look_again = guard_answers_by_.value_or(now);
+            if (awaits_guard_) todo.look_again = guard_answer_by_.value_or(now);
             break;
         case run_phase::unguarded:
         case run_phase::over: break;
@@ -137,14 +137,13 @@ void supervisor::look_while_guarded(const lease_view& seen, time_point now, run_
         late_since_.reset();
     } else {
         if (!late_since_) late_since_ = now;
-        // A lock that another holder handed over is ours for a short time only, until the first renewal,
-        // which is under way: half of that time is for it.
+        // A lock that was handed off has a short lease until its first renewal, which is under way: half of
+        // that time is for the renewal.
         const auto doubt = renewed_ ? benefit_of_the_doubt(rules_.grace) : (kill_by - *late_since_) / 2;
         const auto doubt_ends = std::min(*late_since_ + doubt, kill_by);
         if (seen.jeopardy || now >= doubt_ends) {
             if (rules_.policy != on_loss::ignore) return end_it(why_ended::expiring, now, todo);
-            // Not lost yet, and perhaps never: the command is told while there is time to do something about
-            // it.
+            // Not lost yet, and perhaps never: the command is warned while it still has time to react.
             if (!warned_) todo.warn = warned_ = true;
             todo.look_again = deadline_;
         } else {
@@ -181,31 +180,31 @@ void supervisor::kill_it(time_point now, run_action& todo) {
     phase_ = run_phase::killed;
     todo.signal = SIGKILL;
     todo.look_again = now;  // the guard's time to answer begins when it has the order
-    expect_answer_of_guard(now);
+    expect_guard_answer(now);
 }
 
-void supervisor::expect_answer_of_guard(time_point now) noexcept {
-    guard_owes_answer_ = true;
-    guard_told_at_ = now;
+void supervisor::expect_guard_answer(time_point now) noexcept {
+    awaits_guard_ = true;
+    kill_ordered_at_ = now;
 }
 
-// This process may have stood still itself since it gave the order, or before it did: also between a look
-// that it had begun and the order, so that such a look says nothing about the guard.
-void supervisor::look_for_answer_of_guard(time_point now, run_action& todo) {
-    if (!guard_owes_answer_ || now < guard_told_at_) return;
-    if (!guard_answers_by_) guard_answers_by_ = now + guard_answers_within;
-    if (now < *guard_answers_by_) return;
+// This process may have been suspended itself, before or after it gave the order. A look that began before
+// the order says nothing about the guard.
+void supervisor::check_guard_answer(time_point now, run_action& todo) {
+    if (!awaits_guard_ || now < kill_ordered_at_) return;
+    if (!guard_answer_by_) guard_answer_by_ = now + guard_answers_within;
+    if (now < *guard_answer_by_) return;
     todo.replace_guard = true;
-    guard_owes_answer_ = false;
+    awaits_guard_ = false;
 }
 
-// The lease's own end is the limit even for a lease that was taken from us before it: who took it knows no
-// better.
+// The lease's own end is the limit even for a lease that was taken away earlier: the client that took it away
+// knows no better limit.
 supervisor::time_point supervisor::kill_at() const noexcept {
     return std::min(term_at_ + rules_.grace, deadline_ - rules_.margin);
 }
 
-void supervisor::hand_on(int signal, run_action& todo) {
+void supervisor::forward(int signal, run_action& todo) {
     switch (phase_) {
         case run_phase::guarded:
         case run_phase::unguarded:
@@ -230,14 +229,14 @@ void supervisor::command_ended(const ended& how, const lease_view& seen, time_po
     switch (phase_) {
         case run_phase::guarded:
             if (seen.valid) break;
-            // A lease that was over by time was whole before. One that was taken away may have been gone.
+            // A lease that expired was valid until then. One that was taken away may have been lost earlier.
             if (how.at < deadline_ && now >= deadline_) {
                 lost_later_ = true;
                 break;
             }
             why_ = why_ended::lost;
             todo.warn = true;
-            // It is gone, but what it started is not, and may be deaf to TERM.
+            // The command is gone, but processes that it started are not, and may ignore TERM.
             if (rules_.policy != on_loss::ignore) todo.signal = SIGKILL;
             break;
         case run_phase::ending:
@@ -249,7 +248,7 @@ void supervisor::command_ended(const ended& how, const lease_view& seen, time_po
     }
     const bool rest = why_ == why_ended::not_yet && now < held_since_ + rules_.at_least;
     if (todo.signal == SIGKILL) {
-        if (phase_ != run_phase::killed) expect_answer_of_guard(now);
+        if (phase_ != run_phase::killed) expect_guard_answer(now);
         phase_ = run_phase::clearing;
     } else {
         phase_ = rest ? run_phase::resting : run_phase::over;
@@ -259,7 +258,7 @@ void supervisor::command_ended(const ended& how, const lease_view& seen, time_po
 
 supervisor::limits supervisor::limits_for_guard(time_point now) const noexcept {
     const auto kill_by = deadline_ - rules_.margin;
-    // This process sends TERM when the whole grace is left, or a little later, and has then half of it for
+    // This process sends TERM when the whole grace is left, or a little later. It has half of the grace for
     // that.
     const auto late = std::min<boot_clock::duration>(rules_.grace / 2, (kill_by - now) / 4);
     return {kill_by - std::max(late, boot_clock::duration{0}), kill_by};
@@ -267,8 +266,8 @@ supervisor::limits supervisor::limits_for_guard(time_point now) const noexcept {
 
 void supervisor::gave_back(bool already_lost) noexcept {
     if (!already_lost || !ran_ || why_ != why_ended::not_yet) return;
-    // A failure is passed on if the lock outlived it. A success is one only if the store says that the lock
-    // was held to the end.
+    // The code of a failed command is passed on if the lock outlived the command. A success counts only if
+    // the store says that the lock was held to the end.
     if (lost_later_ && code_ != 0) return;
     why_ = why_ended::lost;
 }

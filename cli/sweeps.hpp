@@ -1,4 +1,4 @@
-// What came of sending KILL to all descendants of a process, time after time: decisions only.
+// Judges repeated sweeps that send KILL to all descendants of a process. Decisions only.
 #pragma once
 
 #include "cli/descendants.hpp"
@@ -9,7 +9,7 @@
 
 namespace holdfast::cli {
 
-// One sweep can miss a live process: its parent may have ended between a look at the one and at the other.
+// One sweep can miss a live process: its parent may end between the looks at the parent and at the process.
 class sweeps {
   public:
     void add(const descendants::reached& met) noexcept {
@@ -18,14 +18,14 @@ class sweeps {
         in_vain_ = same ? in_vain_ + 1 : 0;
         last_ = met;
     }
-    // Nobody is left but those that may not be killed.
+    // No process is left but those that this user may not kill.
     [[nodiscard]] bool nothing_left() const noexcept { return silent_ >= enough_silence; }
     [[nodiscard]] int refused() const noexcept { return last_.refused; }
     [[nodiscard]] int signalled() const noexcept { return last_.signalled; }
-    // For about a second nothing but the same processes was met: they cannot be killed, or not yet.
+    // For about a second the sweeps found only the same processes: they cannot be killed, or not yet.
     [[nodiscard]] bool get_nowhere() const noexcept { return in_vain_ >= many; }
-    // Until the next one: what was started while /proc was read may have been missed. Longer, the longer the
-    // same processes are met.
+    // The pause before the next sweep, which is for processes that started while /proc was read. It grows
+    // while the sweeps find the same processes.
     [[nodiscard]] std::chrono::milliseconds pause() const noexcept {
         constexpr std::chrono::milliseconds shortest{10};
         constexpr std::chrono::milliseconds longest_pause{1000};
@@ -37,8 +37,8 @@ class sweeps {
     static constexpr int enough_silence = 2;
     static constexpr int many = 100;
 
-    int silent_ = 0;   // sweeps in succession that saw all and signalled nobody
-    int in_vain_ = 0;  // sweeps in succession that met the same as the one before
+    int silent_ = 0;   // successive sweeps that saw all and signalled none
+    int in_vain_ = 0;  // successive sweeps that found the same as the one before
     descendants::reached last_;
 };
 

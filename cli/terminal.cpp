@@ -28,8 +28,8 @@ void terminal::give_to(pid_t group) const noexcept {
 void terminal::take_back_from(pid_t group) const noexcept {
     if (!fd_) return;
     const pid_t now = ::tcgetpgrp(fd_.get());
-    const bool nobody_has_it = now > 0 && ::kill(-now, 0) != 0 && errno == ESRCH;
-    if (now == group || nobody_has_it) ::tcsetpgrp(fd_.get(), ::getpgrp());
+    const bool group_is_empty = now > 0 && ::kill(-now, 0) != 0 && errno == ESRCH;
+    if (now == group || group_is_empty) ::tcsetpgrp(fd_.get(), ::getpgrp());
 }
 
 }  // namespace holdfast::cli

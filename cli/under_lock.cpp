@@ -44,8 +44,8 @@ config with_time_to_end(config settings) {
     return settings;
 }
 
-// The deadline before valid(): the other way round, the lease might end in between and leave a deadline that
-// means nothing. One that a renewal has made too early does no harm.
+// Reads the deadline before valid(). In the other order, the lease might end in between, and the deadline
+// would mean nothing. A deadline that a renewal has made too early does no harm.
 lease_view look_at(const lease& one) {
     const auto deadline = one.deadline();
     return {.valid = one.valid(), .jeopardy = one.state() == lease_state::jeopardy, .deadline = deadline};
@@ -57,7 +57,7 @@ class guarded_run {
         : wanted_(wanted), journal_(wanted.json_fd, wanted.verbose), client_(with_time_to_end(settings)) {}
 
     int run() {
-        if (const auto code = waiting_.take_all(locks_)) return *code;
+        if (const auto code = waiting_.acquire_all(locks_)) return *code;
         return run_the_command();
     }
 
@@ -66,11 +66,11 @@ class guarded_run {
     [[noreturn]] static void give_up(const std::exception& why) noexcept;
     void start(supervisor& watch);
     void watch_over(supervisor& watch);
-    void hear_signals(supervisor& watch);
-    void hear_child(supervisor& watch);
+    void read_signals(supervisor& watch);
+    void read_reports(supervisor& watch);
     void command_stopped(supervisor& watch, int by);
     void command_ended(supervisor& watch, const child_ended& end);
-    void guard_is_gone(supervisor& watch);
+    void handle_dead_guard(supervisor& watch);
     void instruct_guard(const supervisor& watch);
     void leave_child(const supervisor& watch);
     void feed(supervisor& watch, const run_event& what);
@@ -80,8 +80,8 @@ class guarded_run {
     void obey(supervisor& watch, const run_action& todo);
     void stop_with_the_command();
     void continue_in_foreground();
-    void tell_that_it_is_stopped();
-    void give_back(supervisor& watch);
+    void report_stopped();
+    void release_locks(supervisor& watch);
 
     [[nodiscard]] const held_lock& held(const std::string& name) const;
     [[nodiscard]] lease_view look_at_leases() const;
@@ -91,7 +91,7 @@ class guarded_run {
     [[nodiscard]] std::string joined(const std::function<std::string(const held_lock&)>& text) const;
 
     const run_request& wanted_;
-    lost_pipe lost_;  // first: it gets a number of one digit, which is all that some shells can redirect from
+    lost_pipe lost_;        // first: its descriptor gets one digit; some shells can redirect from no other
     signal_inbox signals_;  // before the client and its threads
     terminal terminal_;
     journal journal_;
@@ -105,7 +105,7 @@ class guarded_run {
     std::optional<child> child_;
     std::optional<guard_order> last_order_;
     std::optional<child_ended> end_;  // of the command
-    int stopped_by_ = 0;              // the signal, as far as is known: nobody tells of the command's CONT
+    int stopped_by_ = 0;              // the signal, as far as is known: a CONT to the command is not reported
     bool wants_terminal_ = false;
     bool stop_now_ = false;
     bool over_ = false;
@@ -129,16 +129,17 @@ int guarded_run::run_the_command() {
         throw;
     }
     if (child_) terminal_.take_back_from(child_->pid());
-    give_back(watch);
+    release_locks(watch);
     if (child_) leave_child(watch);
     return watch.exit_code();
 }
 
-// The command runs: if the locks were given back on the way out, the next holder would begin beside it. They
-// run out by themselves, and the guard ends the command before that. There may be no memory to say so with.
+// The command runs: if the locks were released on the way out, the next holder would begin beside it. They
+// expire by themselves, and the guard ends the command before that. There may be no memory for the message.
 void guarded_run::give_up(const std::exception& why) noexcept {
     constexpr std::string_view before = "holdfast: ";
-    constexpr std::string_view after = ": the command is left to its guard, and the lock runs out\n";
+    constexpr std::string_view after =
+        ": the guard process takes over the command, and the lock expires by itself\n";
     const auto part = [](std::string_view text) {
         return iovec{const_cast<char*>(text.data()), text.size()};
     };
@@ -163,7 +164,7 @@ void guarded_run::start(supervisor& watch) {
         if (wants_terminal_) terminal_.give_to(::getpgrp());
         if (failed->which == start_failure::part::guard) {
             constexpr auto what =
-                "the guard of the command, without which it must not run, cannot be started";
+                "the guard process, without which the command must not run, cannot be started";
             const std::error_code why{failed->error, std::generic_category()};
             const auto lacking = what_is_lacking(why);
             journal_.say(what + (why ? ": " + why.message() : std::string{}) +
@@ -176,7 +177,7 @@ void guarded_run::start(supervisor& watch) {
         return feed(watch, not_started{missing ? exit_code::not_found : exit_code::cannot_execute});
     }
     child_ = std::move(std::get<child>(started));
-    journal_.tell("started", {{"pid", child_->pid()}});
+    journal_.write_event("started", {{"pid", child_->pid()}});
     feed_last(watch, looked{});
 }
 
@@ -223,14 +224,14 @@ guard_order guarded_run::order_for(const supervisor& watch) const {
     return order;
 }
 
-// It need not hear of a deadline before the next is known, but well before the one it knows.
+// The guard need not get every deadline, but it needs a later one well before the one that it knows.
 void guarded_run::instruct_guard(const supervisor& watch) {
     const auto order = order_for(watch);
     if (last_order_ && last_order_->what == order.what && last_order_->kill_by == order.kill_by) return;
     if (child_->order(order)) last_order_ = order;
 }
 
-// A line per lock, in the user's order, not in that in which they were taken.
+// A line per lock, in the user's order, not in the order of acquisition.
 std::string guarded_run::joined(const std::function<std::string(const held_lock&)>& text) const {
     std::string all;
     for (const auto& name : wanted_.names) {
@@ -255,7 +256,7 @@ lease_view guarded_run::look_at_leases() const {
     return seen;
 }
 
-// For the sentence that says why the command is ended. The others of several locks may be held as before.
+// The locks to name in the message that says why the command is ended. Other locks may be held as before.
 std::vector<std::string> guarded_run::locks_behind(why_ended why) const {
     std::vector<lease_view> leases;
     for (const auto& name : wanted_.names) leases.push_back(look_at(held(name).hold));
@@ -268,18 +269,18 @@ void guarded_run::watch_over(supervisor& watch) {
     journal_.wait({signals_.fd(), alarm_.fd(), lost_bell_.fd(), events_.fd(), child_->fd()});
     alarm_.quiet();
     lost_bell_.quiet();
-    // We may have been stopped for longer than the lease: look at it before any signal.
+    // We may have been stopped for longer than the lease: look at the lease before any signal.
     feed_last(watch, looked{});
     report_.events(events_.take());
-    if (!over_) hear_signals(watch);
-    // Last: what has become of the command meanwhile is heard before anything else is done.
+    if (!over_) read_signals(watch);
+    // Last: read first what the guard has reported about the command meanwhile.
     if (std::exchange(stop_now_, false) && !over_) stop_with_the_command();
 }
 
-void guarded_run::hear_signals(supervisor& watch) {
+void guarded_run::read_signals(supervisor& watch) {
     while (const auto signal = signals_.next()) {
         if (*signal == SIGCHLD) {
-            child_->tend();  // the guard tells of the command's end
+            child_->tend();  // the guard reports the command's end
         } else {
             feed_last(watch, told{*signal});
         }
@@ -287,8 +288,8 @@ void guarded_run::hear_signals(supervisor& watch) {
     }
 }
 
-void guarded_run::hear_child(supervisor& watch) {
-    // All news first, so that what is said of the command is true when it is said.
+void guarded_run::read_reports(supervisor& watch) {
+    // Read all reports first, so that what we say of the command is true when we say it.
     std::vector<child_change> news;
     while (const auto change = child_->next_change()) {
         news.push_back(*change);
@@ -303,10 +304,10 @@ void guarded_run::hear_child(supervisor& watch) {
                        [&](const guard_kills&) { feed(watch, guard_kills_it{}); },
                        [&](const cannot_end& e) { report_.waits_for(e); },
                        [&](const nothing_left& e) {
-                           report_.what_may_go_on(e);
+                           report_.may_run_on(e);
                            feed(watch, all_ended{});
                        },
-                       [&](const guard_died&) { guard_is_gone(watch); },
+                       [&](const guard_died&) { handle_dead_guard(watch); },
                    },
                    change);
     }
@@ -316,35 +317,35 @@ void guarded_run::command_stopped(supervisor& watch, int by) {
     const bool wants_to_read = by == SIGTTIN || by == SIGTTOU;
     stopped_by_ = by;
     if (wants_to_read && terminal_.is_ours()) {
-        // It started in the background and wants the terminal, which is ours to give.
+        // It started in the background and wants the terminal, which we can give to it.
         wants_terminal_ = true;
         continue_in_foreground();
         return;
     }
     wants_terminal_ = wants_terminal_ || wants_to_read;
-    // A shell that shows the job as stopped can continue it. Elsewhere nobody would continue us when the
-    // command is continued, so we go on renewing.
+    // A shell that shows the job as stopped can continue it. Without such a shell, nobody would continue us
+    // when the command is continued, so we go on renewing.
     const bool in_foreground = terminal_.is_ours() || terminal_.belongs_to(child_->pid());
     if (in_foreground || (wants_to_read && terminal_.fd() >= 0)) return feed(watch, stopped{});
-    tell_that_it_is_stopped();
+    report_stopped();
 }
 
-void guarded_run::tell_that_it_is_stopped() {
+void guarded_run::report_stopped() {
     journal_.mention(
         fmt::format("the command was stopped by {}; its lock is renewed", signal_text(stopped_by_)));
 }
 
 void guarded_run::command_ended(supervisor& watch, const child_ended& end) {
-    terminal_.take_back_from(child_->pid());  // --at-least may rest for long, and its keys are for us
+    terminal_.take_back_from(child_->pid());  // --at-least may take long, and its keys are for us then
     feed(watch, ended{end.code(), end.at});
-    journal_.tell("exited", end.by_signal != 0
-                                ? nlohmann::ordered_json{{"signal", signal_text(end.by_signal)}}
-                                : nlohmann::ordered_json{{"code", end.status}});
+    journal_.write_event("exited", end.by_signal != 0
+                                       ? nlohmann::ordered_json{{"signal", signal_text(end.by_signal)}}
+                                       : nlohmann::ordered_json{{"code", end.status}});
 }
 
-void guarded_run::guard_is_gone(supervisor& watch) {
+void guarded_run::handle_dead_guard(supervisor& watch) {
     if (watch.phase() == run_phase::resting) return;  // there is nothing left to be ended
-    journal_.say("the guard of the command was killed, and so are the command and all that it started");
+    journal_.say("the guard process was killed, so the command and all that it started are killed, too");
     child_->end_without_guard();
     feed(watch, guard_lost{});
 }
@@ -354,13 +355,14 @@ void guarded_run::feed(supervisor& watch, const run_event& what) {
     obey(watch, decide(watch, what, look_at_leases(), now));
 }
 
-// After what has become of the command: it may have ended before the lock was lost. We may be stopped between
-// any two of these lines, so that is heard after the look at the leases, or else it might be older than the
-// loss; and after `now`, or else a guard could be taken for late whose report is there.
+// Reads the reports about the command before it handles `what`: the command may have ended before the lock
+// was lost. We may be stopped between any two of these lines. So the reports are read after the look at the
+// leases, or they might be older than the loss; and after `now`, or a guard whose report is there could seem
+// late.
 void guarded_run::feed_last(supervisor& watch, const run_event& what) {
     const auto now = boot_clock::now();
     const auto seen = look_at_leases();
-    hear_child(watch);
+    read_reports(watch);
     if (over_) return;
     auto todo = decide(watch, what, seen, now);
     if (child_) {
@@ -379,11 +381,11 @@ run_action guarded_run::decide(supervisor& watch, const run_event& what, const l
     return todo;
 }
 
-// What a command leaves behind when it ends in good order is no affair of ours, but worth a word.
+// Processes that a command leaves behind when it ends in good order are left running, but reported.
 void guarded_run::leave_child(const supervisor& watch) {
     const int left = child_->leave();
     if (left == 0 || (watch.why() != why_ended::not_yet && wanted_.rules.policy != on_loss::ignore)) return;
-    report_.left_alone(left);
+    report_.left_running(left);
 }
 
 void guarded_run::obey(supervisor& watch, const run_action& todo) {
@@ -404,7 +406,7 @@ void guarded_run::obey(supervisor& watch, const run_action& todo) {
                           todo.forward == SIGQUIT;
         if (ends && stopped_by_ != 0) child_->signal(SIGCONT);
         if (ends || todo.forward == SIGCONT) stopped_by_ = 0;
-        journal_.tell("signal", {{"signal", signal_text(todo.forward)}});
+        journal_.write_event("signal", {{"signal", signal_text(todo.forward)}});
     }
     if (todo.replace_guard) child_->replace_guard();
     stop_now_ = stop_now_ || todo.stop_with_it;
@@ -416,12 +418,12 @@ void guarded_run::obey(supervisor& watch, const run_action& todo) {
 void guarded_run::stop_with_the_command() {
     const bool had_it = terminal_.belongs_to(child_->pid());
     terminal_.take_back_from(child_->pid());
-    // The CONT that wakes us stays among the signals; the leases are looked at before it is handed on.
+    // The CONT that wakes us stays in the inbox; we look at the leases before we forward it.
     if (signals_.stop_this_job() || stopped_by_ == 0) return;
-    // No shell looks after this job, so nobody would ever continue it: the key does nothing, as without us.
+    // No shell controls this job, so nobody would ever continue it: Ctrl-Z does nothing, as without us.
     if (had_it) return continue_in_foreground();
-    // It would ask again at once for a terminal that is not ours to give.
-    if (stopped_by_ == SIGTTIN || stopped_by_ == SIGTTOU) return tell_that_it_is_stopped();
+    // It would ask again at once for a terminal that we cannot give to it.
+    if (stopped_by_ == SIGTTIN || stopped_by_ == SIGTTOU) return report_stopped();
     child_->signal(SIGCONT);
     stopped_by_ = 0;
 }
@@ -434,7 +436,7 @@ void guarded_run::continue_in_foreground() {
 
 // --- after -------------------------------------------------------------------------------------
 
-void guarded_run::give_back(supervisor& watch) {
+void guarded_run::release_locks(supervisor& watch) {
     auto& locks = locks_->locks();
     for (auto it = locks.rbegin(); it != locks.rend(); ++it) {
         auto& one = *it;
@@ -454,11 +456,11 @@ void guarded_run::give_back(supervisor& watch) {
                 break;
             case release_outcome::unknown_until:
                 said = "unknown";
-                report_.not_given_back(one.name, result);
+                report_.release_unknown(one.name, result);
                 break;
         }
         watch.gave_back(result.outcome == release_outcome::already_lost);
-        journal_.tell("released", {{"name", json_text(one.name)}, {"outcome", said}});
+        journal_.write_event("released", {{"name", json_text(one.name)}, {"outcome", said}});
     }
 }
 

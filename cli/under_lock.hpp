@@ -1,4 +1,4 @@
-// Runs a command under locks: waits for them, starts it, watches over it, gives them back.
+// Runs a command under locks: acquires them, starts the command, watches over it, releases the locks.
 #pragma once
 
 #include "cli/acquisition.hpp"
@@ -24,8 +24,8 @@ struct run_request {
     bool verbose = false;
 };
 
-// Gives the exit code of `holdfast run`. Call it on the main thread, while there is no other. Throws
-// holdfast::error for what the store did not do.
+// Returns the exit code of `holdfast run`. Call it on the main thread, while there is no other thread. Throws
+// holdfast::error if the store fails.
 [[nodiscard]] int run_under_lock(const config& settings, const run_request& wanted);
 
 }  // namespace holdfast::cli

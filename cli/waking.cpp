@@ -19,7 +19,7 @@ unique_fd checked(int fd, const char* what) {
     return unique_fd{fd};
 }
 
-// Both kinds of descriptor are counters of 8 bytes; a failed read or write means that there is nothing to do.
+// Both kinds of descriptor are 8-byte counters. A failed read or write means that there is nothing to do.
 void drain(int fd) noexcept {
     std::uint64_t count = 0;
     [[maybe_unused]] const auto n = ::read(fd, &count, sizeof count);

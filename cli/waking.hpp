@@ -1,4 +1,4 @@
-// Two things that wake a poll(): another thread, and a time.
+// Two ways to wake a poll(): by another thread, and at a time.
 #pragma once
 
 #include "cli/unique_fd.hpp"
@@ -7,7 +7,7 @@
 
 namespace holdfast::cli {
 
-// Any thread rings; the one that polls fd() for POLLIN hears it once, however often it was rung.
+// Any thread may ring. A thread that polls fd() for POLLIN wakes once, however often the bell was rung.
 class bell {
   public:
     bell();
@@ -19,7 +19,7 @@ class bell {
     unique_fd fd_;
 };
 
-// On the clock that leases are measured with: poll()'s own time-out stands still while the machine sleeps.
+// Uses the clock that measures leases: poll()'s own timeout does not run while the machine sleeps.
 class alarm_clock {
   public:
     alarm_clock();

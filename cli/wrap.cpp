@@ -11,12 +11,12 @@ namespace {
 
 constexpr std::size_t usual_width = 80;
 constexpr std::size_t narrowest = 40;
-// A column narrower than this is hard to read: its text goes below, indented by so much.
+// A column narrower than this is hard to read: its text goes to the next line, indented by `below`.
 constexpr std::size_t narrowest_column = 24;
 constexpr std::size_t below = 6;
 
-// What stands on one line: a word, or, where that is too long, as much of a list with commas as there is room
-// for.
+// The first piece that is not broken: a word or, if that is too long, as much of a list with commas as there
+// is room for.
 std::string_view first_piece(std::string_view text, std::size_t room) {
     const auto word = text.substr(0, text.find(' '));
     if (word.size() <= room) return word;
@@ -24,7 +24,7 @@ std::string_view first_piece(std::string_view text, std::size_t room) {
     return comma == std::string_view::npos ? word : word.substr(0, comma + 1);
 }
 
-// `first` stands before the text already; all other lines begin with `indent` spaces.
+// `first` comes before the text on its first line; all other lines begin with `indent` spaces.
 void fill(std::string& out, std::string first, std::string_view text, std::size_t indent, std::size_t width) {
     std::string line = std::move(first);
     bool empty = true;
@@ -49,7 +49,7 @@ struct column {
     std::string_view text;
 };
 
-// Parted by two spaces or more.
+// Columns are separated by two or more spaces.
 std::vector<column> columns_of(std::string_view line) {
     std::vector<column> found;
     for (std::size_t at = line.find_first_not_of(' '); at != std::string_view::npos;) {
@@ -83,7 +83,7 @@ void put_indented(std::string& out, std::string_view line, bool example, std::si
         for (std::size_t i = 1; i < columns.size(); ++i)
             fill(out, std::string(below, ' '), columns[i].text, below, width);
     } else {
-        // Further pairs stand where the first does.
+        // Further pairs get the columns of the first.
         const auto left = columns[0].at;
         const auto right = columns[1].at;
         for (std::size_t i = 0; i < columns.size(); i += 2) {

@@ -1,4 +1,4 @@
-// Texts for the width of a terminal.
+// Fits texts to the width of a terminal.
 #pragma once
 
 #include <cstddef>
@@ -7,16 +7,16 @@
 
 namespace holdfast::cli {
 
-// The columns of the terminal that `fd` is, 40 at least; 80 when it is none.
+// The columns of the terminal `fd`, at least 40; 80 if `fd` is not a terminal.
 [[nodiscard]] std::size_t terminal_width(int fd = 1);
 
-// A sentence in lines that are broken between words so that they fit: `first` spaces stand before the first
-// line, `rest` before each other one. A word that is too long is broken at a comma, or sticks out.
+// Breaks a sentence between words into lines that fit. The first line is indented by `first` spaces, the
+// others by `rest`. A word that is too long is broken at a comma, or sticks out.
 [[nodiscard]] std::string filled(std::string_view sentence, std::size_t first, std::size_t rest,
                                  std::size_t width);
 
-// A help text: breaks lines between words so that they fit. A paragraph that is too wide is filled anew; what
-// stands in columns keeps them, a pair to a line. A command line under "Examples:" is never broken: it is
+// Breaks the lines of a help text between words so that they fit. A paragraph that is too wide is filled
+// anew. Columns stay columns, one pair per line. A command line under "Examples:" is never broken: it is
 // there to be copied.
 [[nodiscard]] std::string wrapped(std::string_view help, std::size_t width);
 

@@ -33,7 +33,7 @@ namespace {
 using namespace demo;
 
 constexpr auto examples =
-    R"(Needs nothing but redis-server on PATH. It never touches a Redis of yours: --url and HOLDFAST_URL are not looked at.
+    R"(Needs only redis-server on PATH. It never touches a Redis of yours: it ignores --url and HOLDFAST_URL.
 
 Exit code: 0 if rounds one and two went wrong and round three was exact, 1 if not, 69 without a redis-server.
 
@@ -77,7 +77,7 @@ nlohmann::ordered_json as_json(const std::vector<round_result>& rounds, const pl
                                {"kind", what.kind == demo_kind::mutex ? "mutex" : "recursive"},
                                {"rounds", nlohmann::ordered_json::array()}};
     for (const auto& round : rounds) out["rounds"].push_back(as_json(round, what));
-    out["not_as_it_should_be"] = disappointments(rounds, what);
+    out["not_as_it_should_be"] = deviations(rounds, what);
     return out;
 }
 
@@ -91,14 +91,14 @@ std::vector<round_result> all_results(const plan& what, signal_inbox& signals, s
                                    {.folder = folder.path(),
                                     .url = server.url(),
                                     .signals = signals,
-                                    .tell = [&](const progress& now) { view.show(now); }}));
+                                    .on_progress = [&](const progress& now) { view.show(now); }}));
         view.conclude(rounds.back());
     }
     return rounds;
 }
 
 int show(const wishes& wanted) {
-    // The helpers of the demo come from this thread, and there is no other.
+    // The main thread starts the demo's processes, and there is no other thread.
     signal_inbox signals;
     std::FILE* const people = wanted.json ? stderr : stdout;
     screen view{people, wanted.what, wanted.json && ::isatty(STDERR_FILENO) != 1};
@@ -119,7 +119,7 @@ int show(const wishes& wanted) {
     }
     view.sum_up(rounds);
     if (wanted.json) fmt::print("{}\n", as_json(rounds, wanted.what).dump());
-    const auto wrong = disappointments(rounds, wanted.what);
+    const auto wrong = deviations(rounds, wanted.what);
     for (const auto& sentence : wrong) fmt::print(stderr, "holdfast: {}\n", sentence);
     return wrong.empty() ? exit_code::ok : 1;
 }
@@ -156,8 +156,8 @@ void add_demo(CLI::App& app, context& shared) {
         ->default_str("mutex")
         ->type_name("KIND:{mutex,recursive}");
     command->add_flag("--json", wanted->json,
-                      "One JSON object on standard output, and progress on a terminal's standard error");
-    command->add_flag("--serve", wanted->serve)->group("");  // how the demo starts its services
+                      "Print one JSON object to stdout, and the progress to stderr if it is a terminal");
+    command->add_flag("--serve", wanted->serve)->group("");  // the demo starts its services with it
     command->callback(
         [=, &shared] { shared.chosen = [=] { return wanted->serve ? serve() : show(*wanted); }; });
 }

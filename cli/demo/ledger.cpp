@@ -12,7 +12,7 @@ namespace holdfast::cli::demo {
 
 namespace {
 
-// Nothing needs to survive a crash here; what is left of a write is a few microseconds.
+// Nothing needs to survive a crash here, and so a write takes only a few microseconds.
 constexpr auto settings = R"(
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = OFF;
@@ -27,8 +27,8 @@ constexpr auto empty_books = R"(
     CREATE TABLE answer (process INTEGER NOT NULL, sold INTEGER NOT NULL, wait_us INTEGER NOT NULL);
 )";
 
-// Somebody else writes. That takes microseconds, so SQLite's own steps of milliseconds would be most of the
-// time.
+// Another connection writes. That takes microseconds, and most of the time would go to SQLite's own pauses of
+// milliseconds.
 int wait_for_the_writer(void* /*unused*/, int tries) {
     if (tries < 4) {
         ::sched_yield();
@@ -39,7 +39,7 @@ int wait_for_the_writer(void* /*unused*/, int tries) {
 }
 
 sqlite3* open(const std::filesystem::path& file, int flags) {
-    // Its statistics take a lock that all threads of a process share.
+    // SQLite's memory statistics use a mutex that all threads of a process share.
     static const int configured = ::sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     (void)configured;
     sqlite3* db = nullptr;
@@ -93,7 +93,7 @@ std::int64_t ledger::run(const statement& what) const {
         const std::int64_t value = result == SQLITE_ROW ? ::sqlite3_column_int64(what.get(), 0) : 0;
         ::sqlite3_reset(what.get());  // ends the transaction
         if (result == SQLITE_ROW || result == SQLITE_DONE) return value;
-        // PROTOCOL: very many readers and writers begin at once. Nothing was changed.
+        // PROTOCOL: too many readers and writers began at once. Nothing was changed.
         if ((result & 0xff) != SQLITE_BUSY && result != SQLITE_PROTOCOL) fail(db_.get());
         wait_for_the_writer(nullptr, 4);
     }
@@ -127,7 +127,7 @@ void ledger::record_answers(int process, std::span<const answer> answers) {
     run("COMMIT");
 }
 
-// Rows are only added, so the last one's number is their count.
+// Rows are only added, so the number of the last row is their count.
 std::int64_t ledger::sales_so_far() { return run(last_sale_); }
 
 totals ledger::sum_up() {

@@ -1,4 +1,4 @@
-// The shop's books, kept in SQLite outside every lock: what the demo counts is what stands in here.
+// The shop's books, kept in SQLite, outside every lock. The demo counts what is recorded here.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ struct sqlite3_stmt;
 
 namespace holdfast::cli::demo {
 
-// What one request came to.
+// The result of one request.
 struct answer {
     bool sold = false;
-    std::uint32_t wait_us = 0;  // from asking for the lock of the stock to having it
+    std::uint32_t wait_us = 0;  // from the request for the lock of the stock to its acquisition
 };
 
 struct totals {
-    std::int64_t left = 0;      // what the stock says
+    std::int64_t left = 0;      // items in stock
     std::int64_t sold = 0;      // sales on record
     std::int64_t answered = 0;  // requests, sold or refused
     std::int64_t refused = 0;
@@ -27,9 +27,9 @@ struct totals {
     std::int64_t wait_p99_us = 0;
 };
 
-// One connection. Every call is a transaction of its own, as in a service that reads, thinks and writes, and
-// waits for its turn to write. So each statement is right by itself, and what goes wrong comes from the
-// missing lock.
+// One connection. Every call is a transaction of its own, as in a service that reads, computes and writes,
+// and waits for its turn to write. So each statement is correct by itself, and errors come from the missing
+// lock.
 //
 // Thread safety: none; each thread has its own. Throws std::runtime_error.
 class ledger {
@@ -51,7 +51,7 @@ class ledger {
     void cache_price();
 
     void record_answers(int process, std::span<const answer> answers);
-    // Cheap, for whoever watches.
+    // Cheap: called while the round runs.
     [[nodiscard]] std::int64_t sales_so_far();
     [[nodiscard]] totals sum_up();
 

@@ -1,4 +1,4 @@
-// What is to be shown, and with how many.
+// What the demo shows, and its numbers.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@ namespace holdfast::cli::demo {
 enum class protection {
     none,
     process,  // a std::mutex in each process
-    store,    // one holdfast lock for all of them
+    store,    // one holdfast lock for all processes
 };
 inline constexpr std::array all_rounds{protection::none, protection::process, protection::store};
 
@@ -23,7 +23,7 @@ struct plan {
     int threads = 16;  // in each process
     demo_kind kind = demo_kind::mutex;
 
-    // The requests of the process with this number, counted from 0.
+    // How many requests the process with this number answers, counted from 0.
     [[nodiscard]] constexpr std::int64_t share_of(int process) const noexcept {
         return requests / processes + (process < requests % processes ? 1 : 0);
     }

@@ -26,11 +26,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto tell_gap = 100ms;
+constexpr auto progress_gap = 100ms;
 
-class crowd {
+class all_services {
   public:
-    crowd(protection guard, const plan& what, const surroundings& around, const std::filesystem::path& books)
+    all_services(protection guard, const plan& what, const surroundings& around,
+                 const std::filesystem::path& books)
         : signals_(around.signals) {
         for (int i = 0; i < what.processes; ++i) {
             auto& one = services_.emplace_back();
@@ -52,7 +53,7 @@ class crowd {
     void go() {
         for (auto& one : services_) one.process->say("go");
     }
-    // Returns after a word from the services or this time.
+    // Returns after a line from the services or after this time.
     void listen(std::chrono::milliseconds at_most) { listen(static_cast<int>(at_most.count())); }
 
     [[nodiscard]] std::int64_t answered() const {
@@ -79,11 +80,11 @@ class crowd {
         ::poll(sources.data(), sources.size(), timeout_ms);
         stage::obey(signals_);
         for (auto& one : services_) {
-            if (!one.ended) hear(one);
+            if (!one.ended) read_lines(one);
         }
     }
 
-    static void hear(service& from) {
+    static void read_lines(service& from) {
         constexpr std::string_view failed = "failed ";
         while (const auto line = from.process->next_line()) {
             if (*line == "ready") {
@@ -96,7 +97,7 @@ class crowd {
             }
         }
         if (!from.process->silent()) return;
-        // Its output is closed by its end, which is a moment away at most.
+        // It has closed its output, so it ends now or in a moment.
         while (!from.process->status()) std::this_thread::sleep_for(1ms);
         const int status = *from.process->status();
         if (status != 0) {
@@ -119,17 +120,17 @@ round_result run_round(protection guard, const plan& what, const surroundings& a
     ledger::create(books, what.stock);
     ledger reader{books};
 
-    around.tell({.guard = guard});
-    crowd services{guard, what, around, books};
+    around.on_progress({.guard = guard});
+    all_services services{guard, what, around, books};
     services.wait_until_ready();
     const auto begun = boot_clock::now();
-    auto told = begun;
+    auto reported_at = begun;
     services.go();
     while (services.answered() < what.requests) {
-        services.listen(tell_gap);
-        if (const auto now = boot_clock::now(); now - told >= tell_gap) {
-            told = now;
-            around.tell({guard, services.answered(), reader.sales_so_far(), now - begun});
+        services.listen(progress_gap);
+        if (const auto now = boot_clock::now(); now - reported_at >= progress_gap) {
+            reported_at = now;
+            around.on_progress({guard, services.answered(), reader.sales_so_far(), now - begun});
         }
     }
     const auto took = boot_clock::now() - begun;

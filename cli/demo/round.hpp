@@ -1,4 +1,4 @@
-// One round: the services start, answer all requests, and the books are added up.
+// One round: the services start and answer all requests, then the books are added up.
 #pragma once
 
 #include "cli/demo/ledger.hpp"
@@ -14,7 +14,7 @@
 
 namespace holdfast::cli::demo {
 
-// All numbers are read from the books after the last service has ended; only the time is ours.
+// All numbers but the time are read from the books after the last service has ended.
 struct round_result {
     protection guard = protection::none;
     totals books;
@@ -25,7 +25,7 @@ struct round_result {
     }
 };
 
-// Where one round stands.
+// How far a round has come.
 struct progress {
     protection guard = protection::none;
     std::int64_t answered = 0;
@@ -37,10 +37,10 @@ struct surroundings {
     std::filesystem::path folder;
     std::string url;
     signal_inbox& signals;
-    std::function<void(const progress&)> tell;  // a few times per second
+    std::function<void(const progress&)> on_progress;  // called a few times per second
 };
 
-// Throws stage::interrupted; std::runtime_error if a service fails.
+// Throws stage::interrupted, and std::runtime_error if a service fails.
 [[nodiscard]] round_result run_round(protection guard, const plan& what, const surroundings& around);
 
 }  // namespace holdfast::cli::demo

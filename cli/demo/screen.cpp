@@ -12,7 +12,7 @@ namespace holdfast::cli::demo {
 
 namespace {
 
-// Elsewhere than on a terminal: one line per this many seconds.
+// Without a terminal: one line per this many seconds.
 constexpr double plain_gap = 5;
 constexpr int bar_width = 14;
 
@@ -97,8 +97,8 @@ void screen::show(const progress& now) {
         const bool fits = 22 + bar_width + 2 + counts.size() < page_.width();
         put("\r" + heading(now.guard) + "  " + (fits ? bar(share) + "  " : "") + counts + "\x1b[K");
         line_open_ = true;
-    } else if (seconds - plain_told_at_ >= plain_gap) {
-        plain_told_at_ = seconds;
+    } else if (seconds - plain_written_at_ >= plain_gap) {
+        plain_written_at_ = seconds;
         put(fmt::format("{}  {} of {} requests done, {}/s, {} sold\n", heading(now.guard),
                         grouped(now.answered), grouped(what_.requests), grouped(rate), grouped(now.sold)));
     }
@@ -106,7 +106,7 @@ void screen::show(const progress& now) {
 
 void screen::conclude(const round_result& round) {
     clear_line();
-    plain_told_at_ = 0;
+    plain_written_at_ = 0;
     const auto too_many = oversold(round, what_);
     const auto lost = lost_updates(round, what_);
     std::string finding = "nothing went wrong";

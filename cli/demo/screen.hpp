@@ -1,4 +1,4 @@
-// How the demo looks: on a terminal with colours and one line that moves, elsewhere as plain lines.
+// Shows the demo: on a terminal with colours and one line that is updated, elsewhere as plain lines.
 #pragma once
 
 #include "cli/demo/plan.hpp"
@@ -15,7 +15,8 @@ using stage::colour;
 
 class screen {
   public:
-    // `to` is where people read: stdout, or stderr when stdout gets JSON. `quiet` says nothing at all.
+    // `to` is the output for people: stdout, or stderr when stdout gets JSON. A `quiet` screen writes
+    // nothing.
     screen(std::FILE* to, const plan& what, bool quiet);
 
     void introduce();
@@ -23,7 +24,7 @@ class screen {
     void conclude(const round_result& round);
     // The table, and what went wrong and why.
     void sum_up(const std::vector<round_result>& rounds);
-    // Leaves nothing half-drawn.
+    // Clears an unfinished line.
     void clear_line();
 
   private:
@@ -38,8 +39,8 @@ class screen {
     stage::page page_;
     const plan& what_;
 
-    bool line_open_ = false;    // on a terminal
-    double plain_told_at_ = 0;  // elsewhere: seconds since the start of the round
+    bool line_open_ = false;       // on a terminal
+    double plain_written_at_ = 0;  // elsewhere: seconds since the start of the round
 };
 
 }  // namespace holdfast::cli::demo

@@ -33,18 +33,18 @@ using namespace std::chrono_literals;
 constexpr auto rebuild_time = 20ms;
 constexpr auto report_gap = 50ms;
 
-void tell(std::string_view line) {
+void write_line(std::string_view line) {
     fmt::print("{}\n", line);
     std::fflush(stdout);
 }
 
-// The services differ in nothing but this.
+// The rounds differ in nothing but the lock.
 struct no_lock {
     void lock() {}
     void unlock() {}
 };
 
-// Reads, checks, writes: right if nobody else does so at the same time.
+// Reads, checks, writes: correct if no other thread or process does so at the same time.
 bool sell_one(ledger& books, int process) {
     const auto left = books.stock_left();
     if (left <= 0) return false;
@@ -62,19 +62,20 @@ void rebuild_price(ledger& books, int process) {
 template <class Lock>
 class service {
   public:
-    service(const assignment& told, Lock& stock, Lock& price) : told_(told), stock_(stock), price_(price) {}
+    service(const assignment& job, Lock& stock, Lock& price)
+        : assignment_(job), stock_(stock), price_(price) {}
 
     // Opens everything, waits for "go", answers all requests and records them.
     void run() {
         std::vector<ledger> books;
-        for (int i = 0; i < told_.threads; ++i) books.emplace_back(told_.books);
+        for (int i = 0; i < assignment_.threads; ++i) books.emplace_back(assignment_.books);
         {
-            const std::lock_guard once{stock_};  // so that the connection stands
+            const std::lock_guard once{stock_};  // opens the connection
         }
-        answers_.resize(static_cast<std::size_t>(told_.requests));
-        tell("ready");
+        answers_.resize(static_cast<std::size_t>(assignment_.requests));
+        write_line("ready");
         if (std::string line; !std::getline(std::cin, line) || line != "go")
-            throw std::runtime_error("it was not told to go");
+            throw std::runtime_error("its standard input did not say \"go\"");
 
         {
             std::vector<std::jthread> threads;
@@ -84,7 +85,7 @@ class service {
             report();
         }
         if (failure_) std::rethrow_exception(failure_);
-        books.front().record_answers(told_.process, answers_);
+        books.front().record_answers(assignment_.process, answers_);
     }
 
   private:
@@ -92,9 +93,9 @@ class service {
         try {
             while (!broken_) {
                 const auto mine = next_.fetch_add(1, std::memory_order_relaxed);
-                if (mine >= told_.requests) return;
+                if (mine >= assignment_.requests) return;
                 answers_[static_cast<std::size_t>(mine)] = serve_one(books);
-                if (answered_.fetch_add(1) + 1 == told_.requests) wake_reporter();
+                if (answered_.fetch_add(1) + 1 == assignment_.requests) wake_reporter();
             }
         } catch (...) {
             const std::lock_guard hold{guard_};
@@ -107,13 +108,13 @@ class service {
     answer serve_one(ledger& books) {
         if (!books.price_is_cached()) {
             const std::lock_guard hold{price_};
-            if (!books.price_is_cached()) rebuild_price(books, told_.process);
+            if (!books.price_is_cached()) rebuild_price(books, assignment_.process);
         }
         answer given;
         const auto asked = boot_clock::now();
         const std::lock_guard hold{stock_};
         given.wait_us = static_cast<std::uint32_t>((boot_clock::now() - asked) / 1us);
-        given.sold = sell_one(books, told_.process);
+        given.sold = sell_one(books, assignment_.process);
         return given;
     }
 
@@ -124,12 +125,12 @@ class service {
 
     void report() {
         std::unique_lock hold{guard_};
-        const auto over = [this] { return broken_ || answered_ == told_.requests; };
-        while (!changed_.wait_for(hold, report_gap, over)) tell(std::to_string(answered_));
-        if (!broken_) tell(std::to_string(answered_));
+        const auto over = [this] { return broken_ || answered_ == assignment_.requests; };
+        while (!changed_.wait_for(hold, report_gap, over)) write_line(std::to_string(answered_));
+        if (!broken_) write_line(std::to_string(answered_));
     }
 
-    const assignment& told_;
+    const assignment& assignment_;
     Lock& stock_;
     Lock& price_;
 
@@ -144,64 +145,64 @@ class service {
 };
 
 template <class Lock>
-void run_with_own_locks(const assignment& told) {
+void run_with_own_locks(const assignment& job) {
     Lock stock;
     Lock price;
-    service<Lock>(told, stock, price).run();
+    service<Lock>(job, stock, price).run();
 }
 
 template <class Lock>
-void run_with_shared_locks(const assignment& told) {
-    client locks{told.url};
+void run_with_shared_locks(const assignment& job) {
+    client locks{job.url};
     Lock stock{locks, "stock:42"};
     Lock price{locks, "price:42"};
-    service<Lock>(told, stock, price).run();
+    service<Lock>(job, stock, price).run();
 }
 
-void run(const assignment& told) {
-    switch (told.guard) {
-        case protection::none: return run_with_own_locks<no_lock>(told);
-        case protection::process: return run_with_own_locks<std::mutex>(told);
+void run(const assignment& job) {
+    switch (job.guard) {
+        case protection::none: return run_with_own_locks<no_lock>(job);
+        case protection::process: return run_with_own_locks<std::mutex>(job);
         case protection::store: break;
     }
-    switch (told.kind) {
-        case demo_kind::mutex: return run_with_shared_locks<mutex>(told);
-        case demo_kind::recursive: return run_with_shared_locks<recursive_mutex>(told);
+    switch (job.kind) {
+        case demo_kind::mutex: return run_with_shared_locks<mutex>(job);
+        case demo_kind::recursive: return run_with_shared_locks<recursive_mutex>(job);
     }
 }
 
 assignment from_line(const std::string& line) {
-    const auto told = nlohmann::json::parse(line);
-    return {.guard = told.at("guard").get<protection>(),
-            .kind = told.at("kind").get<demo_kind>(),
-            .process = told.at("process"),
-            .threads = told.at("threads"),
-            .requests = told.at("requests"),
-            .books = told.at("books").get<std::string>(),
-            .url = told.at("url")};
+    const auto job = nlohmann::json::parse(line);
+    return {.guard = job.at("guard").get<protection>(),
+            .kind = job.at("kind").get<demo_kind>(),
+            .process = job.at("process"),
+            .threads = job.at("threads"),
+            .requests = job.at("requests"),
+            .books = job.at("books").get<std::string>(),
+            .url = job.at("url")};
 }
 
 }  // namespace
 
-std::string to_line(const assignment& told) {
+std::string to_line(const assignment& job) {
     const nlohmann::json line{
-        {"guard", told.guard},     {"kind", told.kind},         {"process", told.process},
-        {"threads", told.threads}, {"requests", told.requests}, {"books", told.books.string()},
-        {"url", told.url}};
+        {"guard", job.guard},     {"kind", job.kind},         {"process", job.process},
+        {"threads", job.threads}, {"requests", job.requests}, {"books", job.books.string()},
+        {"url", job.url}};
     return line.dump();
 }
 
 int serve() {
     try {
         std::string line;
-        if (!std::getline(std::cin, line)) throw std::runtime_error("it was not told what to do");
+        if (!std::getline(std::cin, line)) throw std::runtime_error("its standard input gave no assignment");
         run(from_line(line));
         return 0;
     } catch (const error& e) {
-        tell(fmt::format("failed {}{}{}", e.what(),
-                         e.server_text().empty() ? "" : "; the server says: ", e.server_text()));
+        write_line(fmt::format("failed {}{}{}", e.what(),
+                               e.server_text().empty() ? "" : "; the server says: ", e.server_text()));
     } catch (const std::exception& e) {
-        tell(fmt::format("failed {}", e.what()));
+        write_line(fmt::format("failed {}", e.what()));
     }
     return 1;
 }

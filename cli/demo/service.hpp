@@ -9,7 +9,7 @@
 
 namespace holdfast::cli::demo {
 
-// What a service is told by the demo, in one line on its standard input.
+// What the demo assigns to a service, in one line on its standard input.
 struct assignment {
     protection guard = protection::none;
     demo_kind kind = demo_kind::mutex;
@@ -20,13 +20,13 @@ struct assignment {
     std::string url;  // of the private redis-server
 };
 
-[[nodiscard]] std::string to_line(const assignment& told);
+[[nodiscard]] std::string to_line(const assignment& job);
 
-// Does what standard input says, and tells on standard output, line by line:
-//   ready        it has everything open and waits for a line "go"
-//   3120         so many requests are answered
-//   failed WHY   and exits
-// Gives the exit code. The last count comes as soon as the last request is answered, the end of the process
+// Reads its assignment from standard input, and reports on standard output, line by line:
+//   ready        it has opened everything and waits for a line "go"
+//   3120         the number of answered requests
+//   failed WHY   before it exits
+// Returns the exit code. The last count comes as soon as the last request is answered, the end of the process
 // when its answers are in the books as well.
 int serve();
 

@@ -14,7 +14,7 @@ std::string counted(std::int64_t n, const char* one, const char* many) {
     return fmt::format("{} {}", grouped(n), n == 1 ? one : many);
 }
 
-// The damage, in the words of the shop.
+// The damage, in the terms of the shop.
 std::string damage(const round_result& round, const plan& what) {
     const auto too_many = oversold(round, what);
     const auto lost = lost_updates(round, what);
@@ -91,7 +91,7 @@ std::string explained(const round_result& round, const plan& what) {
     return {};
 }
 
-std::vector<std::string> disappointments(const std::vector<round_result>& rounds, const plan& what) {
+std::vector<std::string> deviations(const std::vector<round_result>& rounds, const plan& what) {
     std::vector<std::string> found;
     for (const auto& round : rounds) {
         const auto name =

@@ -14,20 +14,19 @@ namespace holdfast::cli::demo {
 
 // Items that were sold and never existed.
 [[nodiscard]] std::int64_t oversold(const round_result& round, const plan& what);
-// Sales that the stock knows nothing of, because another request wrote over them.
+// Sales that are missing in the stock, because another request overwrote them.
 [[nodiscard]] std::int64_t lost_updates(const round_result& round, const plan& what);
 
 [[nodiscard]] bool went_wrong(const round_result& round, const plan& what);
-// Every item sold once, everybody else refused, one rebuild.
+// Every item is sold once, all other requests are refused, and the cache is rebuilt once.
 [[nodiscard]] bool exact(const round_result& round, const plan& what);
 
-// What happened and why, for people: sentences.
+// What happened and why, in sentences for people.
 [[nodiscard]] std::string explained(const round_result& round, const plan& what);
 
-// What is not as it should be: rounds without a shared lock go wrong, the one with it is exact. Sentences
-// without a full stop; none if the demo shows what it promises.
-[[nodiscard]] std::vector<std::string> disappointments(const std::vector<round_result>& rounds,
-                                                       const plan& what);
+// How the rounds differ from what is expected: rounds without a shared lock go wrong, and the one with it is
+// exact. Sentences without a full stop; none if all is as expected.
+[[nodiscard]] std::vector<std::string> deviations(const std::vector<round_result>& rounds, const plan& what);
 
 // 100000 as "100,000".
 [[nodiscard]] std::string grouped(std::int64_t n);

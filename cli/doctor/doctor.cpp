@@ -27,26 +27,26 @@ namespace holdfast::cli {
 namespace {
 
 constexpr auto doctor_examples =
-    R"(Looks at version, persistence, eviction, memory, replicas, clocks, TLS and the user's rights (ACL) on every server of
-the URL: the sentinels and replicas behind redis+sentinel://, all of a redis+cluster://, the members of a redlock:. Says of
-each finding what it means for locks, how to mend it, and which promise falls without it: S1 (fences), S2 (one holder at
-a time), S3 (waiters are served). Changes nothing on the servers.
-With NAME the rights to that lock's keys and channels are looked up too. Several --url are examined side by side and
+    R"(Checks version, persistence, eviction, memory, replicas, clocks, TLS and the user's rights (ACL) on every server of
+the URL: the sentinels and replicas of redis+sentinel://, all servers of redis+cluster://, the members of redlock:. For each
+finding, it says what it means for locks, how to mend it, and which promise falls without that: S1 (fences), S2 (one holder
+at a time), S3 (waiters are served). It changes nothing on the servers.
+With NAME it also checks the rights to that lock's keys and channels. Several --url are examined at the same time and
 compared.
 
 Exit code:
-  0   all is well, or there are notes only
-  1   warnings, or something that a promise rests on could not be looked at
+  0   all is well, or there are only notes
+  1   warnings, or something that a promise rests on could not be checked
   2   dangers
-  64  wrong use
-  69  no server of a URL answers, or lets us in
+  64  the command line or the configuration is wrong
+  69  no server of a URL answers, or accepts the login
   74  the output cannot be written
 
 Examples:
   holdfast doctor
   holdfast doctor stock:42 --kind fair
   holdfast doctor --url redis://db1 --url redis://db2 --url redis://db3
-  holdfast doctor --json | jq -r ".findings[].mending"       only how to mend)";
+  holdfast doctor --json | jq -r ".findings[].mending"       print only how to mend)";
 
 constexpr std::array kind_words{
     std::pair{"mutex", kind::native},
@@ -60,14 +60,14 @@ constexpr std::array kind_words{
 };
 
 struct doctor_options {
-    bool named = false;  // if only by no bytes, which is no name
+    bool named = false;  // NAME was given, even if empty, which is an invalid name
     std::string name;
     std::string kind;
     bool json = false;
     bool quiet = false;
 };
 
-// Without user and password.
+// The URL's address, without user and password.
 std::string place_of(const std::string& url) {
     const auto from = url.find("://");
     auto place = from == std::string::npos ? url : url.substr(from + 3);
@@ -82,7 +82,7 @@ finding not_examined(const std::string& url, const error& why) {
         severity::danger,
         place_of(url),
         whole_sentence_of(why),
-        "A server that does not answer, or does not let us in, grants no locks.",
+        "A server that does not answer, or refuses the login, grants no locks.",
         "Is the server running, and are address, user, password and certificates (ca, server_name) right?",
         promise::live};
 }
@@ -92,30 +92,30 @@ int examine_all(const doctor_options& given, const context& shared) {
     if (given.named) wanted.name = lock_name{plain(given.name)};
     for (const auto& [word, kind] : kind_words)
         if (given.kind == word) wanted.kind = kind;
-    // Side by side: what is slow or gone holds up no other.
-    struct patient {
+    // In parallel: a server that is slow or gone delays no other.
+    struct target {
         std::unique_ptr<client> on;
         std::future<examination> found;
         std::string url;
     };
-    std::vector<patient> patients;
+    std::vector<target> targets;
     for (const auto& settings : shared.settings_each()) {
         auto on = std::make_unique<client>(settings);
         auto found = std::async(std::launch::async, [&wanted, c = on.get()] { return examine(*c, wanted); });
-        patients.push_back({std::move(on), std::move(found), settings.url});
+        targets.push_back({std::move(on), std::move(found), settings.url});
     }
     std::vector<examination> all;
     bool unreachable = false;
-    for (auto& p : patients) {
+    for (auto& one : targets) {
         try {
-            all.push_back(p.found.get());
+            all.push_back(one.found.get());
         } catch (const error& why) {
-            // The URL names something else than a store of locks.
+            // The URL does not name a store of locks.
             if (why.code() == errc::invalid_argument) throw usage_error(why.what());
             unreachable = true;
-            all.push_back({{}, {not_examined(p.url, why)}});
+            all.push_back({{}, {not_examined(one.url, why)}});
             complain(exit_code::unavailable,
-                     fmt::format("{}: {}", place_of(p.url), all.back().findings[0].found));
+                     fmt::format("{}: {}", place_of(one.url), all.back().findings[0].found));
         }
     }
     const auto found = together(std::move(all));
@@ -144,13 +144,13 @@ void add_doctor(CLI::App& app, context& shared) {
     for (const auto& [word, kind] : kind_words) kinds.emplace_back(word);
     doctor->fallthrough();
     doctor->footer(doctor_examples);
-    auto* const name = doctor->add_option(
-        "NAME", given->name, "A lock, to whose keys and channels the user's rights are looked up");
-    doctor->add_option("--kind", given->kind, "What that lock is; else the rights for a mutex count")
+    auto* const name = doctor->add_option("NAME", given->name,
+                                          "A lock: check the user's rights to its keys and channels, too");
+    doctor->add_option("--kind", given->kind, "The kind of that lock (default: mutex)")
         ->check(CLI::IsMember(kinds))
         ->type_name("KIND");
-    doctor->add_flag("--json", given->json, "A JSON object");
-    doctor->add_flag("-q,--quiet", given->quiet, "Only what has to be looked after");
+    doctor->add_flag("--json", given->json, "Print a JSON object");
+    doctor->add_flag("-q,--quiet", given->quiet, "Print only what needs attention");
     doctor->callback([=, &shared] {
         given->named = name->count() > 0;
         shared.chosen = [=, &shared] { return examine_all(*given, shared); };

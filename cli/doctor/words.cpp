@@ -54,7 +54,7 @@ std::string about(const examined_server& server, std::size_t width) {
     return filled(line, 0, 4, width);
 }
 
-// `of` are the servers of which it is found, if there are others.
+// `of` names the servers with this finding, if there are several servers.
 std::string sentence_about_finding(const finding& f, const std::string& of, std::size_t width) {
     auto line = f.id;
     if (!of.empty()) line += "  " + of;
@@ -66,27 +66,27 @@ std::string sentence_about_finding(const finding& f, const std::string& of, std:
     return out;
 }
 
-// What is the same on several servers is told once.
-std::string told_one_by_one(const examination& of, severity s, bool several_servers, std::size_t width) {
-    std::vector<std::pair<const finding*, std::string>> told;
+// Writes a finding that is the same on several servers once.
+std::string findings_of(const examination& of, severity s, bool several_servers, std::size_t width) {
+    std::vector<std::pair<const finding*, std::string>> merged;
     for (const auto& f : of.findings) {
         if (f.how_bad != s) continue;
-        const auto same = std::find_if(told.begin(), told.end(), [&](const auto& other) {
+        const auto same = std::find_if(merged.begin(), merged.end(), [&](const auto& other) {
             return other.first->id == f.id && other.first->found == f.found &&
                    other.first->mending == f.mending;
         });
-        if (same == told.end())
-            told.emplace_back(&f, several_servers ? f.subject : "");
+        if (same == merged.end())
+            merged.emplace_back(&f, several_servers ? f.subject : "");
         else
             same->second += ", " + f.subject;
     }
     std::string out;
-    for (const auto& [f, servers] : told) out += sentence_about_finding(*f, servers, width);
+    for (const auto& [f, servers] : merged) out += sentence_about_finding(*f, servers, width);
     return out;
 }
 
-// One refusal keeps us from seeing many things.
-std::string unseen(const examination& of, bool several_servers, std::size_t width) {
+// One refusal by a server may leave many things unknown: they are grouped by it.
+std::string not_seen(const examination& of, bool several_servers, std::size_t width) {
     std::map<std::tuple<std::string, std::string, std::string>, std::string> by_reason;
     for (const auto& f : of.findings) {
         if (f.how_bad != severity::unknown) continue;
@@ -127,16 +127,16 @@ std::string described(const examination& of, detail how_much, std::size_t width)
     for (const auto s : {severity::danger, severity::warning, severity::unknown, severity::note}) {
         if (how_much == detail::wrong_only && s == severity::note) break;
         const auto group =
-            s == severity::unknown ? unseen(of, several, width) : told_one_by_one(of, s, several, width);
+            s == severity::unknown ? not_seen(of, several, width) : findings_of(of, s, several, width);
         if (!group.empty()) out += fmt::format("{}{}\n{}", out.empty() ? "" : "\n", heading_of(s), group);
     }
     if (how_much == detail::wrong_only) return out;
     std::string well;
-    std::set<std::string_view> told;
+    std::set<std::string_view> named;
     for (const auto& f : of.findings)
-        if (f.how_bad != severity::ok) told.insert(f.id);
+        if (f.how_bad != severity::ok) named.insert(f.id);
     for (const auto& f : of.findings)
-        if (told.insert(f.id).second) well += ", " + f.id;
+        if (named.insert(f.id).second) well += ", " + f.id;
     if (!well.empty()) out += "\n" + indented("well: " + well.substr(2), 0, width);
     return out;
 }

@@ -1,4 +1,4 @@
-// An examination as people and programs read it.
+// Writes an examination for people and for programs.
 #pragma once
 
 #include <holdfast/examination.hpp>
@@ -12,11 +12,12 @@
 namespace holdfast::cli {
 
 enum class detail : std::uint8_t {
-    all,         // also what is well, in a line
-    wrong_only,  // what has to be looked after
+    all,         // everything; what is well, in one line
+    wrong_only,  // only what needs attention
 };
 
-// Grouped by severity, the worst first, in lines of `width` columns. A command to be copied is never broken.
+// Findings by severity, the worst first, in lines of `width` columns. Does not break commands, which users
+// copy.
 [[nodiscard]] std::string described(const examination& of, detail how_much, std::size_t width);
 
 // {"worst", "servers": [...], "findings": [...]}: docs/doctor.md.

@@ -20,7 +20,7 @@ namespace holdfast::lab {
 
 namespace {
 
-// Bars of two who believe at once, once for all pictures.
+// The hatch of bars where two processes believe at once. All pictures share it.
 constexpr std::string_view hatch = R"svg(<svg width="0" height="0" aria-hidden="true"><defs>
 <pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
 <rect width="2" height="6" class="stripe"/></pattern></defs></svg>)svg";
@@ -52,7 +52,7 @@ class page {
         fmt::format_to(std::back_inserter(out_), how, std::forward<Values>(values)...);
     }
 
-    // What nobody translated is marked as English.
+    // Marks a text without a translation as English.
     [[nodiscard]] std::string said(std::string_view english) const {
         if (english.empty() || is_translated(spoken_, english)) return escaped(in(spoken_, english));
         return fmt::format("<span lang=\"en\">{}</span>", escaped(english));
@@ -172,7 +172,7 @@ class page {
 
     language spoken_;
     std::string out_;
-    std::set<std::string_view> shown_;  // sources
+    std::set<std::string_view> shown_;  // sources shown so far
 };
 
 }  // namespace

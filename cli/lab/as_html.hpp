@@ -1,4 +1,4 @@
-// Results as a page for a browser: one file that needs no other, and no script.
+// Writes results as a page for a browser: one file that needs no other file and no script.
 #pragma once
 
 #include "cli/lab/results.hpp"

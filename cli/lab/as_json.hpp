@@ -1,4 +1,4 @@
-// Results for machines.
+// Writes results as JSON.
 #pragma once
 
 #include "cli/lab/results.hpp"

@@ -15,13 +15,13 @@ constexpr std::string_view introduction =
     R"(# The ladder: what goes wrong with simpler locks, and what cures it
 
 Each rung is a lock as an article teaches it. `holdfast lab` plays its flaw with real processes on a real redis-server,
-stops them at the points where it matters, and records what each believed and whose the key was. Then it plays the same
-order of steps on the scheme that cures it, and on holdfast. What stands here was written from such a run by
-`./dev docs`; `holdfast lab RUNG` shows it with every command that was sent, `holdfast lab --all --html FILE` as a page.
+stops them at the points where it matters, and records what each process believes and who owns the key. Then it plays the
+same order of steps on the scheme that cures the flaw, and on holdfast. `./dev docs` wrote this document from such a run;
+`holdfast lab RUNG` shows it with every command that was sent, `holdfast lab --all --html FILE` as a page.
 
-How to read the pictures: a lane for each process, `=` while it believes it holds the lock and nobody else does, `X`
-while another believes it too, `-` while it waits. Below, a lane for each place where the lock is kept, with the name of
-its owner. The axis counts changes and not time; the numbers above are the steps.
+How to read the pictures: each process has a lane, with `=` while only this process believes it holds the lock, `X` while
+another process believes it, too, and `-` while it waits. Below, each place where the lock is kept has a lane with the
+name of its owner. The axis counts changes and not time; the numbers above are the steps.
 )";
 
 void append_steps(std::string& out, const record& seen) {
@@ -56,7 +56,7 @@ std::string as_markdown(const results& all) {
         out += fmt::format("\n## {}: {}\n\nFrom \"{}\".\n", rung.of->name, rung.of->line, rung.of->article);
         for (const auto& one : rung.schedules) append_schedule(out, one);
     }
-    // No spaces at the end of lines: git and editors mark them.
+    // Remove spaces at the ends of lines: git and editors mark them.
     for (auto at = out.find(" \n"); at != out.npos; at = out.find(" \n")) out.erase(at, 1);
     return out;
 }

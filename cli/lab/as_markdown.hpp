@@ -1,4 +1,4 @@
-// Results as a document for people: docs/ladder.md is one. Nothing in it changes from run to run.
+// Writes results as a document for people, such as docs/ladder.md. It is the same for every run.
 #pragma once
 
 #include "cli/lab/results.hpp"

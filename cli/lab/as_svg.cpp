@@ -33,7 +33,7 @@ class picture {
     }
 
   private:
-    // Small enough for a phone: what is written in it stays readable there.
+    // Small enough for a phone: the text stays readable there.
     static constexpr double width = 400;
     static constexpr double margin = 62;  // for the names of the lanes
     static constexpr double head = 24;    // for the numbers of the steps
@@ -64,7 +64,7 @@ class picture {
         name(of.name, top);
         for (const auto& one : of.stretches) {
             box(one.beside ? "beside" : "alone", one, top, bar);
-            if (one.beside) box("hatch", one, top, bar);  // for who cannot tell the colours
+            if (one.beside) box("hatch", one, top, bar);  // for readers who cannot distinguish the colours
         }
         for (const auto at : of.deaths) {
             out_ +=

@@ -1,4 +1,4 @@
-// A timeline as a picture within a page. Colours and shapes are in page.css.
+// Draws a timeline as a picture within a page. page.css has the colours and shapes.
 #pragma once
 
 #include "lab/timeline.hpp"
@@ -9,10 +9,10 @@
 
 namespace holdfast::lab {
 
-// For text between tags and in attributes.
+// Escapes text between tags and in attributes.
 [[nodiscard]] std::string escaped(std::string_view text);
 
-// `label` is for who cannot see it; `said` translates the names of places.
+// `label` describes the picture for screen readers; `said` translates its texts.
 [[nodiscard]] std::string as_svg(const timeline& lanes, std::string_view label,
                                  const std::function<std::string(std::string_view)>& said);
 

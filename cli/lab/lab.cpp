@@ -1,4 +1,4 @@
-// holdfast lab: the locks of the articles, what goes wrong with each, and what cures it.
+// holdfast lab: the locks that articles teach, what goes wrong with each, and what cures it.
 #include "cli/lab/as_html.hpp"
 #include "cli/lab/as_json.hpp"
 #include "cli/lab/as_markdown.hpp"
@@ -41,9 +41,9 @@ namespace holdfast::cli {
 namespace {
 
 constexpr auto lab_help =
-    R"(Each rung is a lock as the articles teach it. Real processes play its flaw on a real redis-server, always in the same order: what they believe and whose the key is stand side by side. Then the same order is played on the scheme that cures it, and on holdfast.
+    R"(Each rung is a lock as articles teach it. Real processes play its flaw on a real redis-server, always in the same order. The output shows side by side what each process believes and who owns the key. Then the same order is played on the scheme that cures the flaw, and on holdfast.
 
-Needs nothing but redis-server on PATH. It never touches a Redis of yours: --url and HOLDFAST_URL are not looked at.
+Needs only redis-server on PATH. It never touches a Redis of yours: it ignores --url and HOLDFAST_URL.
 
 Exit code: 0 if everything went as predicted: each flaw was seen, and no cure showed it; 1 if not, 69 without a redis-server.
 
@@ -86,11 +86,11 @@ std::vector<const lab::rung*> chosen_rungs(const lab_wishes& wanted) {
         if (wanted.all || one.name == wanted.rung) chosen.push_back(&one);
     }
     if (chosen.empty()) {
-        throw usage_error(fmt::format("there is no rung \"{}\"; there are {}", base::printable(wanted.rung),
+        throw usage_error(fmt::format("there is no rung \"{}\"; use one of {}", base::printable(wanted.rung),
                                       names_of_all(lab::ladder())));
     }
     if (!wanted.on.empty() && lab::find_scheme(wanted.on) == nullptr) {
-        throw usage_error(fmt::format("there is no scheme \"{}\"; there are {}", base::printable(wanted.on),
+        throw usage_error(fmt::format("there is no scheme \"{}\"; use one of {}", base::printable(wanted.on),
                                       names_of_all(lab::all_schemes())));
     }
     return chosen;
@@ -138,10 +138,10 @@ lab::results play_all(const std::vector<const lab::rung*>& rungs, const lab_wish
     return all;
 }
 
-// A file to write when all is played; "-" is standard output.
+// A file to write after the last play; "-" is standard output.
 class result_file {
   public:
-    // Says at once, and not after minutes, that it cannot be written. Leaves alone what may stand in it.
+    // Throws at once, and not after minutes, if the file cannot be written. Keeps its contents.
     result_file(const char* option, std::string name) : name_(std::move(name)) {
         if (name_.empty() || to_stdout()) return;
         is_new_ = !std::filesystem::exists(name_);
@@ -174,12 +174,12 @@ class result_file {
 
   private:
     std::string name_;
-    bool is_new_ = false;  // and empty: nobody misses it
+    bool is_new_ = false;  // created empty by us and not written yet: the destructor removes it
 };
 
 int list_rungs(const lab_wishes& wanted) {
     if (!wanted.html.empty() || !wanted.markdown.empty() || !wanted.on.empty() || wanted.runs != 1)
-        throw usage_error("name a rung to play, or --all");
+        throw usage_error("name a rung to play, or give --all");
     if (wanted.json) {
         auto out = nlohmann::ordered_json::array();
         for (const auto& one : lab::ladder())
@@ -201,10 +201,10 @@ int show_lab(const lab_wishes& wanted) {
     result_file markdown{"--markdown", wanted.markdown};
     const bool writes_to_stdout = wanted.json || html.to_stdout() || markdown.to_stdout();
     if (wanted.json + html.to_stdout() + markdown.to_stdout() > 1)
-        throw usage_error("only one of --json, --html - and --markdown - can have standard output");
+        throw usage_error("only one of --json, --html - and --markdown - can write to standard output");
     const stage::page page{writes_to_stdout ? stderr : stdout, writes_to_stdout};
     const lab::story view{page, wanted.spoken()};
-    // The processes of the lab come from this thread, and there is no other.
+    // The main thread starts the lab's processes, and there is no other thread.
     signal_inbox signals;
     lab::results all;
     try {
@@ -247,9 +247,9 @@ void add_lab(CLI::App& app, context& shared) {
         app.add_subcommand("lab", "Show what goes wrong with simpler locks, and what cures it");
     auto wanted = std::make_shared<lab_wishes>();
     command->footer(lab_help);
-    auto* const rung = command->add_option("RUNG", wanted->rung, "The rung to play; none: lists them");
+    auto* const rung = command->add_option("RUNG", wanted->rung, "The rung to play; without it, list all");
     command->add_flag("--all", wanted->all, "Play all rungs, and show a table")->excludes(rung);
-    command->add_option("--runs", wanted->runs, "Play everything so many times")
+    command->add_option("--runs", wanted->runs, "Play everything N times")
         ->check(CLI::Range(1, 1'000'000).description(""))
         ->capture_default_str()
         ->type_name("N");
@@ -257,18 +257,16 @@ void add_lab(CLI::App& app, context& shared) {
         ->add_option("--on", wanted->on,
                      "Play the rung's schedules on this scheme, and say which flaws it has")
         ->type_name("SCHEME");
-    command->add_flag("--json", wanted->json, "One JSON object on standard output");
-    command->add_option("--html", wanted->html, "Also write a page for a browser; -: to standard output")
+    command->add_flag("--json", wanted->json, "Print one JSON object to stdout");
+    command->add_option("--html", wanted->html, "Also write a page for a browser; - is stdout")
         ->type_name("FILE");
-    command
-        ->add_option("--markdown", wanted->markdown,
-                     "Also write it as a document in English; -: to standard output")
+    command->add_option("--markdown", wanted->markdown, "Also write a document in English; - is stdout")
         ->type_name("FILE");
-    command->add_option("--lang", wanted->language, "What the page and the terminal speak")
+    command->add_option("--lang", wanted->language, "The language of the page and of the terminal")
         ->check(CLI::IsMember({"en", "zh"}))
         ->capture_default_str()
         ->type_name("LANG");
-    // How the lab starts its processes.
+    // The lab starts its processes with these.
     command->add_flag("--perform", wanted->perform)->group("");
     command->add_flag("--carry", wanted->carry)->group("");
     command->callback([=, &shared] {

@@ -17,7 +17,7 @@ constexpr std::size_t margin = 9;  // for the names of the lanes
 constexpr std::size_t widest_unit = 6;
 constexpr std::size_t width_of_a_file = 80;
 
-// What each step has below it, as far as there is room.
+// A text below each step, if there is room.
 std::string under_steps(const timeline& lanes, std::size_t unit, auto text_of) {
     std::string out;
     for (const auto& one : lanes.columns) {
@@ -28,7 +28,7 @@ std::string under_steps(const timeline& lanes, std::size_t unit, auto text_of) {
     return out;
 }
 
-// Unit by unit, each `width` times what `shown` makes of it.
+// The units of a lane, each written `width` times as `shown` shows it.
 std::string cells(const lane& of, std::size_t units, std::size_t width, const std::string& nothing,
                   auto shown) {
     std::vector<std::string> each(units, nothing);

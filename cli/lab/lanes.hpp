@@ -1,4 +1,4 @@
-// A timeline as lines of text.
+// Writes a timeline as lines of text.
 #pragma once
 
 #include "cli/stage/page.hpp"
@@ -11,8 +11,8 @@ namespace holdfast::lab {
 
 enum class show_times { no, yes };
 
-// `=` while one believes to hold the lock, `X` where two do, `-` while one waits. Painted as the page paints;
-// nullptr: as in a file, 80 columns wide.
+// `=` while one process believes that it holds the lock, `X` while two do, `-` while one waits. In the
+// colours and the width of the page `on`; nullptr: without colours, 80 columns wide, as in a file.
 [[nodiscard]] std::string as_text(const timeline& lanes, const cli::stage::page* on, show_times times);
 
 }  // namespace holdfast::lab

@@ -1,4 +1,4 @@
-// What was played, and how it went.
+// What was played, and with what result.
 #pragma once
 
 #include "lab/ladder.hpp"
@@ -31,7 +31,7 @@ struct rung_results {
 
 using results = std::vector<rung_results>;
 
-// For each play: what it was, and its tally.
+// Calls `what` for each play, with its rung, its schedule and its tally.
 void for_each_play(const results& all, auto what) {
     for (const auto& rung : all) {
         for (const auto& schedule : rung.schedules) {

@@ -23,7 +23,7 @@ std::string sentence(const std::string& head, const std::string& rest) {
     return head + space + rest;
 }
 
-// All columns of the table but the last.
+// All columns of a row of the table but the last.
 std::string row(const std::array<std::string, 4>& cells) {
     static constexpr std::array<std::size_t, 4> widths{13, 19, 20, 10};
     std::string out;

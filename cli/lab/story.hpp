@@ -1,4 +1,4 @@
-// The lab as people read it on a terminal.
+// Writes the lab for people on a terminal.
 #pragma once
 
 #include "cli/lab/results.hpp"
@@ -20,12 +20,12 @@ class story {
     void open(const rung& rung) const;
     void open(const schedule& schedule) const;
     void tell(const schedule& schedule, const outcome& what) const;
-    // Why holdfast did not play it, if it did not.
+    // Says why holdfast did not play the schedule, if it did not.
     void tell_not_played(const schedule& schedule) const;
-    // A table, line by line as it is known.
+    // A table: its head, then each line as soon as it is known.
     void head() const;
     void tell_line(const rung& rung, const schedule& schedule, const tally& one) const;
-    // Below the table: each play that did not go as predicted or did not come to its end, and why.
+    // Below the table: each play that did not go as predicted or did not end, and why.
     void tell_reasons(const results& all) const;
 
     [[nodiscard]] std::string said(std::string_view english) const { return in(spoken_, english); }

@@ -6,7 +6,7 @@
 
 namespace holdfast::cli::stage {
 
-// Empty if it is not set.
+// Returns the variable's value, or an empty text if it is not set.
 [[nodiscard]] inline std::string_view variable(const char* name) {
     const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nothing here sets one
     return value != nullptr ? value : "";

@@ -37,7 +37,7 @@ sigset_t keys_of_a_terminal() {
 [[noreturn]] void become(const char* program, char* const* argv, const sigset_t& mask, pid_t parent, int in,
                          int out) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(1);  // it was gone before the line above
+    if (::getppid() != parent) ::_exit(1);  // the parent died before the line above
     ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
     ::dup2(in, STDIN_FILENO);
     ::dup2(out, STDOUT_FILENO);
@@ -82,12 +82,12 @@ helper::~helper() {
 }
 
 void helper::say(std::string_view line) noexcept {
-    // Far below what a pipe takes at once, so it neither blocks nor is cut. SIGPIPE is ignored
-    // (signal_inbox).
+    // Lines are far shorter than what a pipe takes at once, so write() neither blocks nor cuts them. SIGPIPE
+    // is ignored (signal_inbox).
     try {
         const auto bytes = std::string{line} + '\n';
         [[maybe_unused]] const auto written = ::write(in_.get(), bytes.data(), bytes.size());
-    } catch (...) {  // no memory: its silence is found out by whoever waits for it
+    } catch (...) {  // no memory: the caller finds out that no answer comes
     }
 }
 

@@ -1,4 +1,4 @@
-// Somebody pressed Ctrl-C, or the like, while the stage was up.
+// A signal such as Ctrl-C that ends the demo or the lab.
 #pragma once
 
 #include "cli/signals.hpp"
@@ -14,8 +14,8 @@ class interrupted : public std::runtime_error {
     int signal;
 };
 
-// Throws interrupted if a signal has come that asks for the end. Of TSTP nothing is made: a holder that
-// stands still for longer than its lease would lose the lock.
+// Throws interrupted if a signal that asks for the end has come. Ignores TSTP: a holder that is stopped for
+// longer than its lease would lose the lock.
 inline void obey(signal_inbox& signals) {
     while (const auto next = signals.next()) {
         const int signal = *next;

@@ -56,7 +56,7 @@ std::string page::painted(const std::string& text, colour in) const {
 
 namespace {
 
-// A piece of text that is not broken: a word, or a Chinese character with the punctuation that follows it.
+// An unbreakable piece of text: a word, or a Chinese character with the punctuation that follows it.
 struct piece {
     std::string text;
     std::size_t columns = 0;
@@ -70,7 +70,7 @@ bool ends_something(char32_t c) {
            c == 0x300d || c == 0x300b;
 }
 
-// The character that begins here, and of how many bytes. What is no UTF-8 is a byte.
+// The first character and its length in bytes. A byte that is not UTF-8 counts as a character.
 std::pair<char32_t, std::size_t> character(std::string_view text) {
     const auto first = static_cast<unsigned char>(text.front());
     const std::size_t size = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;

@@ -1,4 +1,4 @@
-// Where people read: how wide it is, and whether it takes colours and more than ASCII.
+// The output that people read: how wide it is, and whether it can show colours and more than ASCII.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,16 @@ enum class colour { none, good, bad, faint, strong };
 // A terminal, or a file, a pipe and the like, which get plain lines. Thread safety: none.
 class page {
   public:
-    // `quiet` says nothing at all.
+    // A `quiet` page writes nothing.
     page(std::FILE* to, bool quiet);
 
     void put(const std::string& text) const;
 
-    // As it is where there are no colours (no terminal, NO_COLOR, TERM=dumb).
+    // The text in a colour, or unchanged without colours (no terminal, NO_COLOR, TERM=dumb).
     [[nodiscard]] std::string painted(const std::string& text, colour in) const;
-    // Spaces fill the text up to so many columns, of which a Chinese character takes two.
+    // Fills the text with spaces up to this many columns. A Chinese character takes two columns.
     [[nodiscard]] static std::string padded(const std::string& text, std::size_t columns);
-    // Lines that fit, all but the first indented.
+    // Breaks the text into lines that fit, and indents all but the first.
     [[nodiscard]] std::string wrapped(const std::string& text, std::size_t indent) const;
 
     [[nodiscard]] bool terminal() const noexcept { return terminal_; }

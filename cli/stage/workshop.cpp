@@ -28,16 +28,16 @@ namespace {
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-// A working server needs some ten milliseconds; a busy machine more.
+// A server needs some ten milliseconds to start, on a busy machine more.
 constexpr auto start_limit = 20s;
 
-// A socket's path ends after this many bytes; a long TMPDIR does not fit.
+// A socket's path has a limited length, into which a long TMPDIR does not fit.
 constexpr std::size_t longest_folder = sizeof(sockaddr_un::sun_path) - sizeof("/replica.sock");
 
 std::string folder_template(std::string_view prefix) {
     std::error_code none;
     auto in = fs::temp_directory_path(none);
-    if (!none) in = fs::absolute(in, none);  // servers work in another folder than we
+    if (!none) in = fs::absolute(in, none);  // servers have another working directory than we
     if (none) in = "/tmp";
     auto name = (in / fmt::format("{}.XXXXXX", prefix)).string();
     return name.size() <= longest_folder ? name : fmt::format("/tmp/{}.XXXXXX", prefix);
@@ -57,7 +57,7 @@ std::optional<fs::path> on_path(std::string_view program) {
     }
 }
 
-// One that nobody listens on now.
+// A port on which nobody listens now.
 int free_port() {
     const unique_fd probe{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     sockaddr_in at{};
@@ -66,7 +66,7 @@ int free_port() {
     socklen_t size = sizeof at;
     auto* const address = reinterpret_cast<sockaddr*>(&at);
     if (!probe || ::bind(probe.get(), address, size) != 0 || ::getsockname(probe.get(), address, &size) != 0)
-        throw std::system_error(errno, std::generic_category(), "no free port");
+        throw std::system_error(errno, std::generic_category(), "cannot find a free port");
     return ntohs(at.sin_port);
 }
 
@@ -75,7 +75,8 @@ int free_port() {
 private_folder::private_folder(std::string_view prefix) {
     auto name = folder_template(prefix);
     if (::mkdtemp(name.data()) == nullptr) {
-        throw std::system_error(errno, std::generic_category(), fmt::format("no temporary folder {}", name));
+        throw std::system_error(errno, std::generic_category(),
+                                fmt::format("cannot create the temporary folder {}", name));
     }
     path_ = name;
 }
@@ -95,7 +96,7 @@ private_server::private_server(const private_folder& in, const server_options& h
             start();
             return;
         } catch (const no_server&) {
-            // Between asking for a port and taking it somebody else may have taken it.
+            // Another process may have taken the port since free_port() found it.
             if (!how.listens || tries == 5) throw;
         }
     }
@@ -105,11 +106,11 @@ void private_server::start() {
     const auto program = on_path("redis-server");
     if (!program) {
         throw no_server(
-            "a redis-server is started for this and ends with it, but there is none on PATH; install it "
-            "with: apt-get install redis-server");
+            "this starts a redis-server of its own, but there is none on PATH; install it with: apt-get "
+            "install redis-server");
     }
     port_ = how_.listens ? free_port() : 0;
-    // In a file, because all users of the machine can read a command line.
+    // The password is in a file, because all users of the machine can read a command line.
     const auto settings = folder_ / (how_.name + ".conf");
     std::ofstream secret{settings};
     if (!how_.password.empty())
@@ -150,7 +151,7 @@ void private_server::start() {
     const auto limit = boot_clock::now() + start_limit;
     while (!answers()) {
         if (process_->status())
-            throw no_server(fmt::format("{} ended at once: {}", program->string(), last_words()));
+            throw no_server(fmt::format("{} ended at its start: {}", program->string(), last_words()));
         if (boot_clock::now() > limit) {
             throw no_server(fmt::format("{} does not answer after {} s: {}", program->string(),
                                         start_limit.count(), last_words()));
@@ -191,7 +192,7 @@ std::string private_server::last_words() const {
     for (std::string line; std::getline(log, line);) {
         if (!line.empty()) last = line;
     }
-    return last.empty() ? "it left no log" : last;
+    return last.empty() ? "its log is empty" : last;
 }
 
 }  // namespace holdfast::cli::stage

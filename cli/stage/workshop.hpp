@@ -1,4 +1,4 @@
-// What a show runs in: a temporary folder and a redis-server of its own.
+// What the demo and the lab run in: a temporary folder and a redis-server of their own.
 #pragma once
 
 #include "cli/signals.hpp"
@@ -13,10 +13,10 @@
 
 namespace holdfast::cli::stage {
 
-// A folder that only this user can read, removed with everything in it by the destructor.
+// A folder that only this user can read. The destructor removes it with everything in it.
 class private_folder {
   public:
-    // The name begins so, for whoever finds one.
+    // `prefix` is the beginning of its name, so that a user who finds it knows where it comes from.
     explicit private_folder(std::string_view prefix);
     private_folder(const private_folder&) = delete;
     private_folder& operator=(const private_folder&) = delete;
@@ -28,7 +28,7 @@ class private_folder {
     std::filesystem::path path_;
 };
 
-// There is no redis-server to start, or it does not start. The text is a sentence without a full stop.
+// There is no redis-server program, or it does not start. The message is a sentence without a full stop.
 class no_server : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;
@@ -36,26 +36,26 @@ class no_server : public std::runtime_error {
 
 struct server_options {
     std::string name = "redis";  // of its files in the folder; at most as long as "replica"
-    // Only for a master and its replicas, which talk over the loopback, where other users are too.
+    // Only for a master and its replicas: they connect over the loopback, which other users can reach, too.
     std::string password{};
     bool listens = false;
     int master_port = 0;                     // 0: it has no master
-    std::vector<std::string> environment{};  // NAME=VALUE, beside what we have
-    signal_inbox* signals = nullptr;         // obeyed while it starts
+    std::vector<std::string> environment{};  // NAME=VALUE, added to our environment
+    signal_inbox* signals = nullptr;         // read while it starts
 };
 
-// A redis-server that nobody else can use: it listens on a socket in the folder, and elsewhere only with a
+// A redis-server that other users cannot use: it listens on a socket in the folder, and elsewhere only with a
 // password. The constructor returns when it answers, and throws no_server otherwise.
 class private_server {
   public:
     explicit private_server(const private_folder& in, const server_options& how = {});
 
-    // SIGKILL.
+    // Sends SIGKILL.
     void kill();
-    // Again, after kill(): without its data, on the same socket.
+    // Kills and starts it: without its data, on the same socket.
     void restart();
 
-    // On the loopback; 0 if it does not listen there.
+    // The port on the loopback; 0 if it does not listen there.
     [[nodiscard]] int port() const noexcept { return port_; }
     [[nodiscard]] const std::filesystem::path& socket() const noexcept { return socket_; }
     [[nodiscard]] std::string url() const { return "unix://" + socket_.string(); }

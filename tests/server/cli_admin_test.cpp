@@ -163,7 +163,7 @@ TEST_F(admin_command, dead_waiter_that_blocks_a_free_lock_is_shown_and_removed) 
     server.command({"ZADD", "redisson_lock_timeout:{job}", std::to_string(now + 26'020'000),
                     "0d2b3c47-0c5e-4a45-9f9e-000000000000:41"});
     const auto shown = run({"inspect", "job"}).output;
-    EXPECT_NE(shown.find("free, but 1 dead waiter in line blocks it for 7h13m\n"), std::string::npos)
+    EXPECT_NE(shown.find("free, but 1 dead waiter in the queue blocks it for 7h13m\n"), std::string::npos)
         << shown;
     EXPECT_NE(shown.find("another client, owner 0d2b3c47-0c5e-4a45-9f9e-000000000000:41\n"),
               std::string::npos)
@@ -174,7 +174,7 @@ TEST_F(admin_command, dead_waiter_that_blocks_a_free_lock_is_shown_and_removed) 
     EXPECT_GT(json["blocked_ms"], 25'000'000);
     for (const words& all : {words{"ls"}, words{"ls", "jo*"}, words{"ls", "--kind", "fair_mutex"}}) {
         const auto listed = run(all).output;
-        EXPECT_EQ(listed, "job\tfree\tnobody, but 1 dead waiter in line blocks it for 7h13m\tnone\n")
+        EXPECT_EQ(listed, "job\tfree\tnobody, but 1 dead waiter in the queue blocks it for 7h13m\tnone\n")
             << listed;
     }
     EXPECT_EQ(run({"evict", "--yes", "job"}).code, 0);
@@ -215,7 +215,7 @@ TEST_F(admin_command, misuse_exits_with_64_and_one_sentence) {
         {{"ls", "a", "b"}, "the argument \"b\" is one too many; see holdfast ls --help"},
         {{"ls", "\x1b[2J", "\x1b[2J"}, "the argument \"\\x1b[2J\" is one too many; see holdfast ls --help"},
         {{"--url", "a", "--url", "b", "ls"},
-         "give one --url; one lock on several independent servers is redlock:URL,URL,URL"},
+         "give only one --url; for a lock on several servers use redlock:URL,URL,URL"},
     };
     for (const auto& [arguments, sentence] : wrong) {
         const auto refused = run(arguments);

@@ -157,7 +157,7 @@ TEST_F(guarded_command, of_another_user_is_waited_for_and_reported) {
                           {{"HOLDFAST_URL", server.url()}}};
     const auto pid = pid_of(command, "pid");
     EXPECT_TRUE(
-        command.wait_for_output("1 process of another user cannot be ended, and is waited for", patience))
+        command.wait_for_output("1 process of another user cannot be ended; waiting for it", patience))
         << command.errors();
     EXPECT_TRUE(is_held("a"));
     ::kill(pid, SIGKILL);

@@ -57,8 +57,8 @@ TEST_F(guarded_command, of_a_run_stopped_beyond_its_lease_is_dead_before_the_nex
         const auto ended = outcome_of(command);
         EXPECT_EQ(ended.code, 75);
         EXPECT_NE(
-            ended.errors.find("was not renewed in time, because this process stood still; the command was "
-                              "ended"),
+            ended.errors.find("was not renewed in time, because this process was suspended or too slow; "
+                              "the command was ended"),
             std::string::npos)
             << ended.errors;
     }
@@ -109,7 +109,8 @@ TEST_F(guarded_command, guard_names_itself_in_the_process_list) {
     const auto seen =
         run({"run", "a", "b", "--", "sh", "-c", "tr '\\0' ' ' </proc/$PPID/cmdline; cat /proc/$PPID/comm"})
             .output;
-    EXPECT_TRUE(seen.starts_with("holdfast: guard of \"a\" and \"b\", which ends it without the lock: pid "))
+    EXPECT_TRUE(
+        seen.starts_with("holdfast: guard of \"a\" and \"b\", ends the command if the lock is lost: pid "))
         << seen;
     EXPECT_NE(seen.find("lock-guard"), std::string::npos) << seen;
 }
@@ -150,8 +151,8 @@ TEST_F(guarded_command, without_its_guard_is_killed_with_descendants_before_the_
         const auto ended = outcome_of(command);
         EXPECT_EQ(ended.code, 128 + SIGKILL);
         EXPECT_EQ(ended.errors,
-                  "holdfast: the guard of the command was killed, and so are the command and all that it "
-                  "started\n");
+                  "holdfast: the guard process was killed, so the command and all that it started are "
+                  "killed, too\n");
     }
 }
 

@@ -135,7 +135,7 @@ TEST_F(guarded_command, does_not_start_if_its_guard_is_killed_at_birth) {
     const auto ended = outcome_of(command);
     EXPECT_EQ(ended.code, 70);
     EXPECT_NE(
-        ended.errors.find("the guard of the command, without which it must not run, cannot be started\n"),
+        ended.errors.find("the guard process, without which the command must not run, cannot be started\n"),
         std::string::npos)
         << ended.errors;
     EXPECT_FALSE(is_held("a"));
@@ -156,7 +156,8 @@ TEST_F(guarded_command, keeps_its_lock_when_run_is_out_of_memory) {
     const auto ended = outcome_of(command);
     EXPECT_EQ(ended.code, 71);
     EXPECT_EQ(ended.errors,
-              "holdfast: std::bad_alloc: the command is left to its guard, and the lock runs out\n");
+              "holdfast: std::bad_alloc: the guard process takes over the command, and the lock expires by "
+              "itself\n");
     EXPECT_TRUE(is_held("a"));
     EXPECT_FALSE(is_dead(pid));
 }
@@ -184,7 +185,7 @@ TEST_F(guarded_command, does_not_start_without_descriptors_for_its_guard_and_one
         EXPECT_EQ(ended.code, 71);
         EXPECT_EQ(std::ranges::count(ended.errors, '\n'), 1) << spare << ended.errors;
         reached_the_guard = ended.errors.find(
-                                "the guard of the command, without which it must not run, cannot "
+                                "the guard process, without which the command must not run, cannot "
                                 "be started: Too many open files; no more files and sockets may be opened "
                                 "here: raise the limit (ulimit -n)") != std::string::npos;
         EXPECT_TRUE(reached_the_guard) << spare << ended.errors;

@@ -56,7 +56,7 @@ TEST_F(run_command, conflict_exits_with_1_or_the_given_code) {
     EXPECT_EQ(run({"run", "-n", "-E", "42", "a", "--", "true"}).code, 42);
     EXPECT_EQ(run({"run", "-w", "200ms", "-E", "0", "a", "--", "false"}).code, 0);
     EXPECT_EQ(run({"run", "-w", "200ms", "-v", "a", "--", "true"}).errors,
-              "holdfast: did not get \"a\": somebody else has it\n");
+              "holdfast: did not acquire \"a\": another client holds it\n");
 }
 
 TEST_F(run_command, wait_ends_at_its_limit) {
@@ -275,7 +275,7 @@ TEST_F(run_command, permits_limit_the_commands_that_run) {
 
 TEST_F(run_command, wait_for_permits_that_are_not_set_is_reported) {
     auto waiter = start({"run", "--permits", "2", "render", "--", "true"});
-    EXPECT_TRUE(waiter.wait_for_output("nobody has said how many permits it has; give --of", patience));
+    EXPECT_TRUE(waiter.wait_for_output("its number of permits is not set; give --of", patience));
     EXPECT_EQ(run({"run", "--of", "3", "render", "--", "true"}).code, 0);
     EXPECT_EQ(outcome_of(waiter).code, 0);
 }
@@ -288,7 +288,7 @@ TEST_F(run_command, short_wait_for_permits_that_are_not_set_is_reported) {
         const auto ended = run(all);
         EXPECT_EQ(ended.code, 1);
         EXPECT_EQ(ended.errors,
-                  "holdfast: did not get \"render\": nobody has said how many permits it has; give --of\n");
+                  "holdfast: did not acquire \"render\": its number of permits is not set; give --of\n");
     }
 }
 

@@ -227,7 +227,7 @@ TEST_F(on_a_terminal, evict_spares_a_holder_that_came_while_it_asked) {
     ASSERT_TRUE(someone.sees("[y/N] "));
     server.command({"SET", "a", "somebody else", "PX", "60000"});
     someone.types("y\n");
-    EXPECT_TRUE(someone.sees("another client came meanwhile and holds \"a\"; nothing was evicted"));
+    EXPECT_TRUE(someone.sees("another client acquired \"a\" meanwhile; nothing was evicted"));
     EXPECT_EQ(server.command({"GET", "a"}).text, "somebody else");
 }
 

@@ -52,10 +52,9 @@ TEST(ConfigFile, takes_a_value_in_quotes_for_what_is_between_them) {
 
 TEST(ConfigFile, names_file_and_line_of_a_quote_that_does_not_end) {
     for (const auto* const value : {"\"redis://db", "\"", "'redis://db\"", "\"redis://db\" # where"}) {
-        EXPECT_EQ(
-            refusal_of(std::string{"\nurl = "} + value),
-            "hf.conf:2: the value of url begins with a quote, so it must end with the same, and have no "
-            "other; it may stand without quotes")
+        EXPECT_EQ(refusal_of(std::string{"\nurl = "} + value),
+                  "hf.conf:2: the value of url begins with a quote, so it must end with the same quote and "
+                  "contain no other; quotes are optional")
             << value;
     }
 }
@@ -64,7 +63,7 @@ TEST(ConfigFile, an_empty_file_changes_nothing) { EXPECT_EQ(parse_config("", "hf
 
 TEST(ConfigFile, names_file_and_line_of_a_mistake) {
     EXPECT_TRUE(refusal_of("\n# x\nleese = 3s\n")
-                    .starts_with("hf.conf:3: \"leese\" is not a setting; there are url, lease,"));
+                    .starts_with("hf.conf:3: \"leese\" is not a setting; use one of url, lease,"));
     EXPECT_EQ(refusal_of("lease = 3"),
               "hf.conf:1: the value of lease has no unit; a duration is written 250ms, 2s or 1m30s");
     EXPECT_EQ(refusal_of("lease = long"),

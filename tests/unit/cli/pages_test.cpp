@@ -105,7 +105,7 @@ TEST_F(pages, manual_writes_options_as_other_manuals_do) {
         EXPECT_NE(page.find("\n.TP\n" + lines), std::string::npos) << lines;
     };
     has("\\fB\\-h\\fR, \\fB\\-\\-help\\fR\n");
-    has("\\fINAME\\fR...\nThe locks: all of them are taken, or none\n");
+    has("\\fINAME\\fR...\nThe locks: all of them are acquired, or none\n");
     has("\\fINAME\\fR\nThe lock\n");
     has("\\fB\\-\\-url\\fR \\fIURL\\fR\n");
     has("\\fB\\-w\\fR, \\fB\\-\\-wait\\fR \\fIDUR\\fR\nWait at most this long (not with "
