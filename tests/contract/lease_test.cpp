@@ -62,7 +62,7 @@ TEST_P(lock_contract, a_ttl_of_the_lock_is_the_default_of_its_leases) {
     EXPECT_LE(by_default.remaining(), 1s);
     EXPECT_TRUE(eventually(patience, [&] { return !by_default.valid(); }));
     const auto own = of_a->acquire({.ttl = 20s});
-    EXPECT_GT(own.remaining(), by_session() ? 2s : 10s);
+    EXPECT_GT(own.remaining(), 10s);
 }
 
 TEST_P(lock_contract, a_second_release_gives_the_first_answer) {
@@ -183,7 +183,7 @@ TEST_P(lock_contract, a_handed_over_lock_gets_the_whole_lease) {
     held.release();
     auto next = waiting.get();
     EXPECT_TRUE(next.valid());
-    EXPECT_TRUE(eventually(patience, [&] { return next.remaining() > (by_session() ? 2s : 25s); }));
+    EXPECT_TRUE(eventually(patience, [&] { return next.remaining() > 25s; }));
     EXPECT_TRUE(next.valid());
 }
 

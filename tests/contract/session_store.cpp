@@ -21,7 +21,8 @@ using namespace backend;
 using namespace std::chrono_literals;
 using local_backend::space;
 
-constexpr milliseconds session_length = 6s;
+constexpr milliseconds session_length = 60s;
+constexpr milliseconds between_signs_of_life = 100ms;
 // By its own clock the store never frees a lock.
 constexpr milliseconds for_ever = std::chrono::hours{24 * 365};
 
@@ -39,7 +40,7 @@ struct session {
         if (!s) return;
         const auto now = boot_clock::now();
         s->good_until.extend(engine::lease_request{now, session_length}.deadline(s->trust), now);
-        s->reactor.at(now + session_length / 3, [which] { keep_alive(which); });
+        s->reactor.at(now + between_signs_of_life, [which] { keep_alive(which); });
     }
 };
 

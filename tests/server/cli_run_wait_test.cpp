@@ -108,7 +108,10 @@ TEST_F(run_command, locks_in_opposite_order_do_not_deadlock) {
         all.push_back(start({"run", "a", "b", "--", "sleep", "0.01"}));
         all.push_back(start({"run", "b", "a", "--", "sleep", "0.01"}));
     }
-    for (auto& command : all) EXPECT_EQ(outcome_of(command).code, 0);
+    for (auto& command : all) {
+        const auto ended = outcome_of(command);
+        EXPECT_EQ(ended.code, 0) << ended.errors;
+    }
 }
 
 TEST_F(run_command, name_may_have_any_bytes) {
