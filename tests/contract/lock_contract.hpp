@@ -64,6 +64,8 @@ struct subject {
 [[nodiscard]] std::vector<subject> subjects_in_line(std::initializer_list<lock_kind> kinds);
 // And of several servers together, which know the mutex, and no line of waiters.
 [[nodiscard]] std::vector<subject> subjects_anywhere(std::initializer_list<lock_kind> kinds);
+// Of stores whose grants have room for the fences of several threads.
+[[nodiscard]] std::vector<subject> subjects_with_turns(std::initializer_list<lock_kind> kinds);
 // A cluster is Redis with its keys in several places: one kind of each sort shows what that changes.
 [[nodiscard]] std::vector<subject> in_a_cluster(std::initializer_list<lock_kind> kinds);
 
