@@ -70,7 +70,7 @@ TEST_P(async_lifetimes, destroyed_context_cancels_its_waits) {
         asio::io_context brief;
         async_acquire(*of_a, asio::bind_executor(brief, asio::bind_cancellation_slot(
                                                             outlives.slot(), [](error_code, lease) {})));
-        ASSERT_TRUE(somebody_waits(a()));
+        ASSERT_TRUE(has_waiter(a()));
     }
     EXPECT_TRUE(eventually(patience, [&] { return a().stats().failed == 1; }));
     held.release();

@@ -106,7 +106,7 @@ TEST_P(async_contract, cancellation_slot_ends_the_wait) {
     async_acquire(*lock_of(a()),
                   asio::bind_cancellation_slot(
                       stop.slot(), asio::bind_executor(loop, [&](error_code ec, lease) { why = ec; })));
-    ASSERT_TRUE(somebody_waits(a()));
+    ASSERT_TRUE(has_waiter(a()));
     stop.emit(asio::cancellation_type::terminal);
     EXPECT_TRUE(runs_until([&] { return why.has_value(); }));
     EXPECT_EQ(*why, asio::error::operation_aborted);
@@ -198,7 +198,7 @@ TEST_P(async_contract, destroyed_context_drops_its_handlers) {
         asio::io_context brief;
         for (int i = 0; i < 3; ++i)
             async_acquire(*of_a, asio::bind_executor(brief, [kept](error_code, lease) { ++*kept; }));
-        ASSERT_TRUE(somebody_waits(a()));
+        ASSERT_TRUE(has_waiter(a()));
     }
     EXPECT_EQ(kept.use_count(), 1);
     held.release();

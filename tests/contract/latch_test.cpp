@@ -42,8 +42,8 @@ TEST_P(latch_contract, zero_wakes_all_waiters) {
     on(a()).try_set_count(2);
     std::vector<std::future<void>> waiters;
     for (auto* const c : {&a(), &a(), &b(), &b()}) waiters.push_back(in_background([c] { on(*c).wait(); }));
-    ASSERT_TRUE(somebody_waits(a()));
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(a()));
+    ASSERT_TRUE(has_waiter(b()));
     on(b()).count_down();
     EXPECT_EQ(waiters.front().wait_for(20ms), std::future_status::timeout);
     const auto since = boot_clock::now();
@@ -56,7 +56,7 @@ TEST_P(latch_contract, zero_wakes_all_waiters) {
 TEST_P(latch_contract, erase_wakes_a_waiter) {
     on(a()).try_set_count(2);
     auto waiter = in_background([&] { return on(b()).wait_for(patience); });
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(b()));
     EXPECT_TRUE(on(a()).erase());
     EXPECT_TRUE(waiter.get());
 }
@@ -72,7 +72,7 @@ TEST_P(latch_contract, stop_token_ends_the_wait) {
         }
         return std::error_code{};
     });
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(b()));
     enough.request_stop();
     EXPECT_EQ(waiter.get(), errc::cancelled);
 }

@@ -179,7 +179,7 @@ TEST_P(lock_contract, handed_off_lock_gets_the_whole_lease) {
     const auto of_b = lock_of(b());
     auto held = of_a->acquire();
     auto waiting = in_background([&] { return of_b->acquire(); });
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(b()));
     held.release();
     auto next = waiting.get();
     EXPECT_TRUE(next.valid());
@@ -192,7 +192,7 @@ TEST_P(lock_contract, handed_off_lock_gets_no_more_than_its_ttl) {
     const auto of_b = lock_of(b());
     auto held = of_a->acquire();
     auto waiting = in_background([&] { return of_b->acquire({.ttl = 1s}); });
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(b()));
     held.release();
     const auto next = waiting.get();
     EXPECT_LE(next.remaining(), 1s);

@@ -221,7 +221,7 @@ lease lock_contract::briefly(const any_lock& lock, milliseconds ttl) {
     }
 }
 
-bool lock_contract::somebody_waits(client& waiting) {
+bool lock_contract::has_waiter(client& waiting) {
     return eventually(patience, [&] { return waiting.stats().attempts.busy >= 2; });
 }
 

@@ -144,7 +144,7 @@ class lock_contract : public ::testing::TestWithParam<subject> {
 
     // --- what can be observed ---------------------------------------------------------------------
     // The client was refused, listens, and was refused once more.
-    [[nodiscard]] bool somebody_waits(client& waiting);
+    [[nodiscard]] bool has_waiter(client& waiting);
     [[nodiscard]] bool queue_has(std::size_t waiters);
     // There is no holder, no waiter, and no key but a fence counter.
     [[nodiscard]] bool nothing_is_left(const lock_name& name = stock);

@@ -72,7 +72,7 @@ TEST_P(multi_lock_contract, on_wait_receives_the_name_of_the_held_member) {
     multi_lock both(members, {.on_wait = [&](const lock_name& name) { waited_for.push_back(name.str()); }});
     auto last = lock_of(b(), from)->acquire();
     auto waiting = in_background([&] { return both.acquire(); });
-    ASSERT_TRUE(somebody_waits(a()));
+    ASSERT_TRUE(has_waiter(a()));
     EXPECT_TRUE(last.release());
     auto held = waiting.get();
     EXPECT_TRUE(held.valid());
@@ -145,7 +145,7 @@ TEST_P(multi_lock_contract, cancelled_wait_releases_the_members_it_held) {
         EXPECT_FALSE(both.acquire(ec, {.stop = stop.get_token()}));
         return ec;
     });
-    ASSERT_TRUE(somebody_waits(a()));
+    ASSERT_TRUE(has_waiter(a()));
     stop.request_stop();
     EXPECT_EQ(waiting.get(), errc::cancelled);
     EXPECT_TRUE(free(to));

@@ -36,7 +36,7 @@ TEST_P(semaphore_contract, semaphore_has_no_permits_until_the_total_is_set) {
 
 TEST_P(semaphore_contract, first_acquire_with_a_total_sets_the_total) {
     auto waiter = in_background([&] { return of(b())->acquire({.permits = 2}); });
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(b()));
     const auto one = of(a(), {.total = 3})->acquire();
     EXPECT_TRUE(one.valid());
     EXPECT_TRUE(waiter.get().valid());
@@ -85,7 +85,7 @@ TEST_P(semaphore_contract, waiter_is_woken_by_released_permits) {
     of(a())->try_set_permits(1);
     auto held = of(a())->acquire();
     auto waiter = in_background([&] { return of(b())->acquire(); });
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(b()));
     const auto since = boot_clock::now();
     held.release();
     EXPECT_TRUE(waiter.get().valid());
@@ -95,7 +95,7 @@ TEST_P(semaphore_contract, waiter_is_woken_by_released_permits) {
 
 TEST_P(semaphore_contract, waiter_is_woken_when_the_total_is_set_or_raised) {
     auto first = in_background([&] { return of(b())->acquire(); });
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(b()));
     of(a())->try_set_permits(1);
     auto one = first.get();
     EXPECT_TRUE(one.valid());
@@ -153,7 +153,7 @@ TEST_P(semaphore_contract, small_try_succeeds_beside_a_waiter_for_too_many_permi
         (void)of(a())->acquire(ec, {.stop = enough.get_token(), .permits = 4});
         return ec;
     });
-    ASSERT_TRUE(somebody_waits(a()));
+    ASSERT_TRUE(has_waiter(a()));
     EXPECT_TRUE(of(a())->try_acquire({.permits = 3}));
     enough.request_stop();
     EXPECT_EQ(waiter.get(), errc::cancelled);
@@ -250,7 +250,7 @@ TEST_P(semaphore_contract, client_that_ends_fails_its_waiters) {
         (void)mine->acquire(ec);
         return ec;
     });
-    ASSERT_TRUE(somebody_waits(a()));
+    ASSERT_TRUE(has_waiter(a()));
     a_leaves();
     EXPECT_EQ(waiter.get(), errc::closed);
 }
@@ -272,7 +272,7 @@ TEST_P(counting_contract, taken_permits_have_no_owner) {
 
 TEST_P(counting_contract, give_wakes_a_waiting_take) {
     auto taker = in_background([&] { on(b()).take(); });
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(b()));
     on(a()).give();
     taker.get();
     EXPECT_EQ(on(a()).available_permits(), 0);
@@ -291,8 +291,8 @@ TEST_P(counting_contract, stop_token_ends_a_waiting_take) {
     auto taker = in_background([&] { return code_of([&] { on(a()).take(2, enough.get_token()); }); });
     auto timed = in_background(
         [&] { return code_of([&] { (void)on(b()).try_take_for(patience, 1, enough.get_token()); }); });
-    ASSERT_TRUE(somebody_waits(a()));
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(a()));
+    ASSERT_TRUE(has_waiter(b()));
     enough.request_stop();
     EXPECT_EQ(taker.get(), errc::cancelled);
     EXPECT_EQ(timed.get(), errc::cancelled);

@@ -52,8 +52,8 @@ TEST_P(shared_contract, release_of_the_writer_admits_all_readers) {
     std::vector<std::future<lease>> readers;
     for (auto* const of : {of_a.get(), of_b.get(), of_b.get()})
         readers.push_back(in_background([of] { return of->acquire_shared(); }));
-    ASSERT_TRUE(somebody_waits(a()));
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(a()));
+    ASSERT_TRUE(has_waiter(b()));
     writing.release();
     // All at once: no reader releases before the last one has its lease.
     std::vector<lease> reading;
@@ -65,7 +65,7 @@ TEST_P(shared_contract, release_of_the_last_reader_admits_the_writer) {
     auto one = of_a->acquire_shared();
     auto two = of_a->acquire_shared();
     auto writer = in_background([&] { return of_b->acquire(); });
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(b()));
     one.release();
     EXPECT_EQ(writer.wait_for(20ms), std::future_status::timeout);
     two.release();
@@ -101,7 +101,7 @@ TEST_P(shared_contract, writing_thread_becomes_a_reader_without_a_gap) {
     of_a->lock();
     of_a->lock_shared();
     auto reader = in_background([&] { return of_b->acquire_shared(); });
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(b()));
     EXPECT_EQ(reader.wait_for(20ms), std::future_status::timeout);
     of_a->unlock();
     // A message wakes the reader; it does not wait until the lease of 30 s ends.

@@ -14,7 +14,7 @@ TEST_P(lock_contract, cancelled_wait_ends_promptly_and_leaves_nothing_behind) {
         EXPECT_EQ(ec, errc::cancelled);
         return boot_clock::now();
     });
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(b()));
     const auto asked = boot_clock::now();
     stop.request_stop();
     EXPECT_LT(waiting.get() - asked, 500ms);

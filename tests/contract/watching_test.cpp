@@ -79,7 +79,7 @@ TEST_P(lock_contract, stats_measure_wait_and_hold_times) {
     const auto of_b = lock_of(b());
     auto held = of_a->acquire();
     auto waiting = in_background([&] { (void)of_b->acquire(); });
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(b()));
     const auto since = boot_clock::now();
     EXPECT_TRUE(eventually(patience, [&] { return boot_clock::now() > since + 50ms; }));
     held.release();
@@ -181,7 +181,7 @@ TEST_P(lock_contract, eviction_lets_the_next_waiter_in) {
     const auto of_b = lock_of(b());
     const auto stuck = of_a->acquire();
     auto waiting = in_background([&] { return of_b->acquire(); });
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(b()));
     auto operators = another_client();
     EXPECT_TRUE(evict(*operators, stock));
     EXPECT_TRUE(waiting.get().valid());
