@@ -6,7 +6,7 @@
 namespace holdfast::test {
 namespace {
 
-class java_in_a_cluster : public cluster_world {
+class redisson_in_a_cluster : public cluster_world {
   protected:
     void open(const std::string& mode) {
         std::string addresses;
@@ -50,7 +50,7 @@ class java_in_a_cluster : public cluster_world {
     peer& java = redisson(newest_redisson);
 };
 
-TEST_F(java_in_a_cluster, and_we_exclude_and_wake_each_other) {
+TEST_F(redisson_in_a_cluster, both_clients_exclude_and_wake_each_other) {
     for (const auto& [mode, options] : {std::pair{"cluster", ""}, std::pair{"cluster_off", "?sharded=off"}}) {
         open(mode);
         client c{deaf_to_time(options)};

@@ -5,12 +5,12 @@
 namespace holdfast::test {
 namespace {
 
-class fences_of_both : public java_scene {
+class fences_with_redisson : public java_scene {
   protected:
     fenced_mutex lock{c, name};
 };
 
-TEST_P(fences_of_both, grow_from_each_holder_to_the_next) {
+TEST_P(fences_with_redisson, fences_grow_from_each_holder_to_the_next) {
     std::uint64_t last = 0;
     for (int i = 0; i < 10; ++i) {
         const auto token = std::stoull(tell_java("a", "lock_token", "fenced"));
@@ -25,7 +25,7 @@ TEST_P(fences_of_both, grow_from_each_holder_to_the_next) {
 
 // Redisson takes a new token with each lock(); ours keep the fence of the outer. The next holder's is greater
 // in any case.
-TEST_P(fences_of_both, grow_past_nested_holds) {
+TEST_P(fences_with_redisson, fences_grow_past_nested_holds) {
     const auto outer = std::stoull(tell_java("a", "lock_token", "fenced"));
     const auto inner = std::stoull(tell_java("a", "lock_token", "fenced"));
     EXPECT_GT(inner, outer);
@@ -41,7 +41,7 @@ TEST_P(fences_of_both, grow_past_nested_holds) {
     tell_java("a", "unlock", "fenced");
 }
 
-TEST_P(fences_of_both, grow_through_forced_unlocks_and_waits) {
+TEST_P(fences_with_redisson, fences_grow_past_forced_unlocks_and_waits) {
     lease held = lock.acquire();
     const auto ours = to_number(held.fence());
     EXPECT_EQ(tell_java("a", "force", "fenced"), "true");
@@ -57,7 +57,7 @@ TEST_P(fences_of_both, grow_through_forced_unlocks_and_waits) {
 
 // Threads of two Javas and of two clients of ours take turns in whatever order; in a client of ours the lock
 // goes from thread to thread without a word to the server. Each notes its fence while it holds the lock.
-TEST_P(fences_of_both, grow_however_many_contend) {
+TEST_P(fences_with_redisson, fences_grow_under_contention) {
     constexpr long turns = 25;
     client d{without_polls()};
     fenced_mutex elsewhere{d, name};
@@ -95,7 +95,7 @@ TEST_P(fences_of_both, grow_however_many_contend) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(, fences_of_both, both_redissons(), version_name);
+INSTANTIATE_TEST_SUITE_P(, fences_with_redisson, both_redissons(), version_name);
 
 }  // namespace
 }  // namespace holdfast::test

@@ -10,7 +10,7 @@
 namespace holdfast::test {
 namespace {
 
-class limits_of_a_mixed_line : public java_scene {
+class mixed_queue_limits : public java_scene {
   protected:
     // Each neighbourhood of an owner of Java's and one of ours once left 300 s for good. This is the most
     // that a line of five adds up to: the rest of a lease, 300 s for a head of Java's of which nothing is
@@ -63,7 +63,7 @@ class limits_of_a_mixed_line : public java_scene {
     std::vector<peer::request> unlocks_;
 };
 
-TEST_P(limits_of_a_mixed_line, stay_bounded_when_five_alternate) {
+TEST_P(mixed_queue_limits, limits_stay_bounded_when_five_owners_alternate) {
     constexpr int times = 50;
     // Some give up while they wait, others do not.
     java_tries("a", 10'000, times);
@@ -78,7 +78,7 @@ TEST_P(limits_of_a_mixed_line, stay_bounded_when_five_alternate) {
     EXPECT_TRUE(fair_shared.waits(name, 0));
 }
 
-TEST_P(limits_of_a_mixed_line, stay_bounded_when_all_try_for_ten_seconds_again_and_again) {
+TEST_P(mixed_queue_limits, limits_stay_bounded_when_all_try_for_ten_seconds_repeatedly) {
     constexpr int times = 80;
     for (const auto* thread : {"a", "b", "c"}) java_tries(thread, 10'000, times);
     auto ours = we_try(10s);
@@ -88,7 +88,7 @@ TEST_P(limits_of_a_mixed_line, stay_bounded_when_all_try_for_ten_seconds_again_a
     EXPECT_GT(ours.get() + others.get(), 0);
 }
 
-class a_line_that_ours_have_left : public limits_of_a_mixed_line {
+class mixed_queue_without_holdfast : public mixed_queue_limits {
   protected:
     // Ours and Java have taken turns, and the line was never empty meanwhile. Now one of Java's holds the
     // lock, nobody of ours is there any more, and another of Java's was killed in line, after it had asked
@@ -150,7 +150,7 @@ class a_line_that_ours_have_left : public limits_of_a_mixed_line {
     }
 };
 
-TEST_P(a_line_that_ours_have_left, shows_its_dead_waiter_who_can_be_evicted) {
+TEST_P(mixed_queue_without_holdfast, dead_waiter_is_shown_and_can_be_evicted) {
     ASSERT_NO_FATAL_FAILURE(java_dies_in_line("lock", {}));
     java_unlocks();
     const auto shown = inspect(c, lock_name{name});
@@ -170,7 +170,7 @@ TEST_P(a_line_that_ours_have_left, shows_its_dead_waiter_who_can_be_evicted) {
     EXPECT_TRUE(list(c, name).empty());
 }
 
-TEST_P(a_line_that_ours_have_left, goes_on_when_the_limit_of_its_dead_waiter_has_passed) {
+TEST_P(mixed_queue_without_holdfast, next_waiter_enters_when_the_limit_of_the_dead_waiter_has_passed) {
     ASSERT_NO_FATAL_FAILURE(java_dies_in_line("try", {3'000}));
     java_unlocks();
     // The rest of a lease and three seconds, not the hours that were left over before.
@@ -178,8 +178,8 @@ TEST_P(a_line_that_ours_have_left, goes_on_when_the_limit_of_its_dead_waiter_has
     tell_java("last", "unlock", "fair");
 }
 
-INSTANTIATE_TEST_SUITE_P(, a_line_that_ours_have_left, both_redissons(), version_name);
-INSTANTIATE_TEST_SUITE_P(, limits_of_a_mixed_line, both_redissons(), version_name);
+INSTANTIATE_TEST_SUITE_P(, mixed_queue_without_holdfast, both_redissons(), version_name);
+INSTANTIATE_TEST_SUITE_P(, mixed_queue_limits, both_redissons(), version_name);
 
 }  // namespace
 }  // namespace holdfast::test

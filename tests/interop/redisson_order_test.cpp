@@ -4,7 +4,7 @@
 namespace holdfast::test {
 namespace {
 
-class a_mixed_line : public java_scene {
+class mixed_queue : public java_scene {
   protected:
     [[nodiscard]] bool has(std::int64_t n) const { return fair_shared.waits(name, n); }
     // Java's thread enters, notes that it did, and leaves.
@@ -35,7 +35,7 @@ class a_mixed_line : public java_scene {
     fair_mutex lock{c, name};
 };
 
-TEST_P(a_mixed_line, is_served_in_the_order_in_which_it_came) {
+TEST_P(mixed_queue, waiters_are_served_in_the_order_of_arrival) {
     client d{without_polls()};
     fair_mutex elsewhere{d, name};
     lease held = lock.acquire();
@@ -60,7 +60,7 @@ TEST_P(a_mixed_line, is_served_in_the_order_in_which_it_came) {
     EXPECT_TRUE(has(0));
 }
 
-TEST_P(a_mixed_line, lets_nobody_push_in) {
+TEST_P(mixed_queue, no_client_overtakes_a_waiter) {
     lease held = lock.acquire();
     auto java_waits = ask_java("a", "lock", "fair");
     ASSERT_TRUE(has(1));
@@ -77,7 +77,7 @@ TEST_P(a_mixed_line, lets_nobody_push_in) {
     EXPECT_TRUE(ours.get().release());
 }
 
-TEST_P(a_mixed_line, goes_on_behind_those_who_gave_up) {
+TEST_P(mixed_queue, waiters_that_gave_up_are_skipped) {
     lease held = lock.acquire();
     auto java_gives_up = ask_java("a", "try", "fair", {300});
     ASSERT_TRUE(has(1));
@@ -100,7 +100,7 @@ TEST_P(a_mixed_line, goes_on_behind_those_who_gave_up) {
 }
 
 // Redisson would wait five minutes for it.
-TEST_P(a_mixed_line, waits_for_a_java_that_was_killed_no_longer_than_for_one_of_ours) {
+TEST_P(mixed_queue, killed_redisson_waiter_delays_holdfast_for_the_fair_liveness) {
     config brisk = settings(server.url());
     brisk.fair_liveness = 1s;
     brisk.poll_gap = 200ms;
@@ -122,7 +122,7 @@ TEST_P(a_mixed_line, waits_for_a_java_that_was_killed_no_longer_than_for_one_of_
 // Redisson's clients pass over a dead one when its limit is over: here what was left of a lease of two
 // seconds when the line began, and five seconds of its own. One of ours that stood before it and left leaves
 // nothing of itself behind.
-TEST_P(a_mixed_line, keeps_java_out_no_longer_than_redisson_alone_would_when_ours_have_left) {
+TEST_P(mixed_queue, dead_redisson_waiter_costs_redisson_no_more_than_without_holdfast) {
     const auto doomed = start_redisson(interop_server(), GetParam());
     (void)doomed->ask("a", "try", "fair", name, {1'000}).get();  // the server knows its script from now on
     (void)doomed->ask("a", "unlock", "fair", name).get();
@@ -155,7 +155,7 @@ TEST_P(a_mixed_line, keeps_java_out_no_longer_than_redisson_alone_would_when_our
 
 // Redisson passes over a head only when its limit is over, which ours renew; so Java too waits for our
 // liveness.
-TEST_P(a_mixed_line, lets_java_in_soon_after_a_waiter_of_ours_was_killed) {
+TEST_P(mixed_queue, killed_holdfast_waiter_delays_redisson_for_the_fair_liveness) {
     auto doomed = child_process::fork_call([&](const parent_link& parent) {
         config brisk = settings(interop_server().url());
         brisk.fair_liveness = 1s;
@@ -191,7 +191,7 @@ TEST_P(a_mixed_line, lets_java_in_soon_after_a_waiter_of_ours_was_killed) {
     EXPECT_TRUE(ours.get().valid());
 }
 
-INSTANTIATE_TEST_SUITE_P(, a_mixed_line, both_redissons(), version_name);
+INSTANTIATE_TEST_SUITE_P(, mixed_queue, both_redissons(), version_name);
 
 }  // namespace
 }  // namespace holdfast::test

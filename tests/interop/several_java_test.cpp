@@ -8,7 +8,7 @@ namespace {
 const std::string multi_lock_kind = "multi";
 const std::string redlock_kind = "red";
 
-class java_on_several : public on_several {
+class redisson_on_several_servers : public several_scene {
   protected:
     peer::request ask_java(std::string_view verb, const std::string& kind,
                            const std::vector<long>& arguments = {}, std::string_view thread = "a") {
@@ -81,7 +81,7 @@ class java_on_several : public on_several {
 
 // --- MultiLock ---------------------------------------------------------------------------------------
 
-TEST_F(java_on_several, a_multi_lock_excludes_javas_and_javas_excludes_ours) {
+TEST_F(redisson_on_several_servers, multi_locks_of_both_clients_exclude_each_other) {
     tell_java("lock", multi_lock_kind);
     for (std::size_t i = 0; i < several; ++i) EXPECT_EQ(holder_on(i), javas_owner(multi_lock_kind, i));
     EXPECT_FALSE(all.try_acquire());
@@ -100,7 +100,7 @@ TEST_F(java_on_several, a_multi_lock_excludes_javas_and_javas_excludes_ours) {
     EXPECT_TRUE(java_gets(multi_lock_kind));
 }
 
-TEST_F(java_on_several, a_multi_lock_that_lacks_one_server_holds_none_on_either_side) {
+TEST_F(redisson_on_several_servers, multi_lock_that_lacks_one_server_holds_none) {
     block({1});
     EXPECT_EQ(tell_java("try", multi_lock_kind, {50}), "false");
     EXPECT_FALSE(all.try_acquire());
@@ -112,7 +112,7 @@ TEST_F(java_on_several, a_multi_lock_that_lacks_one_server_holds_none_on_either_
     EXPECT_TRUE(nothing_is_left());
 }
 
-TEST_F(java_on_several, the_release_of_a_multi_lock_wakes_the_other_side) {
+TEST_F(redisson_on_several_servers, release_of_a_multi_lock_wakes_the_other_client) {
     EXPECT_LT(quickest(
                   [&] {
                       tell_java("lock", multi_lock_kind, {60'000});
@@ -127,7 +127,7 @@ TEST_F(java_on_several, the_release_of_a_multi_lock_wakes_the_other_side) {
     EXPECT_LT(java_follows(all, multi_lock_kind), 150ms);
 }
 
-TEST_F(java_on_several, a_multi_lock_is_given_back_with_the_last_unlock_of_either) {
+TEST_F(redisson_on_several_servers, multi_lock_is_released_with_its_last_unlock) {
     tell_java("lock", multi_lock_kind);
     tell_java("lock", multi_lock_kind);
     EXPECT_TRUE(counted_on_all("2"));
@@ -146,7 +146,7 @@ TEST_F(java_on_several, a_multi_lock_is_given_back_with_the_last_unlock_of_eithe
 
 // --- RedLock -----------------------------------------------------------------------------------------
 
-TEST_F(java_on_several, a_redlock_excludes_javas_and_javas_excludes_ours) {
+TEST_F(redisson_on_several_servers, redlocks_of_both_clients_exclude_each_other) {
     tell_java("lock", redlock_kind);
     for (std::size_t i = 0; i < several; ++i) EXPECT_EQ(holder_on(i), javas_owner(redlock_kind, i));
     EXPECT_FALSE(most.try_acquire());
@@ -168,7 +168,7 @@ TEST_F(java_on_several, a_redlock_excludes_javas_and_javas_excludes_ours) {
     EXPECT_TRUE(java_gets(redlock_kind));
 }
 
-TEST_F(java_on_several, a_majority_is_enough_for_either_and_keeps_the_other_out) {
+TEST_F(redisson_on_several_servers, majority_is_enough_for_either_client_and_excludes_the_other) {
     block({0});
     EXPECT_EQ(tell_java("try", redlock_kind), "true");
     EXPECT_EQ(holder_on(1), javas_owner(redlock_kind, 1));
@@ -189,7 +189,7 @@ TEST_F(java_on_several, a_majority_is_enough_for_either_and_keeps_the_other_out)
     EXPECT_TRUE(java_gets(redlock_kind));
 }
 
-TEST_F(java_on_several, a_redlock_excludes_who_wants_all_servers_or_one_of_its_own) {
+TEST_F(redisson_on_several_servers, redlock_excludes_multi_locks_and_locks_of_one_server) {
     lease held = most.acquire();
     ASSERT_TRUE(eventually(patience, [&] { return servers_with_it() == several; }));
     EXPECT_FALSE(java_gets(multi_lock_kind));
@@ -199,7 +199,7 @@ TEST_F(java_on_several, a_redlock_excludes_who_wants_all_servers_or_one_of_its_o
     EXPECT_TRUE(java_gets(multi_lock_kind));
 }
 
-TEST_F(java_on_several, the_release_of_a_redlock_lets_the_other_side_in) {
+TEST_F(redisson_on_several_servers, release_of_a_redlock_admits_the_other_client) {
     EXPECT_LT(quickest(
                   [&] {
                       tell_java("lock", redlock_kind, {60'000});
@@ -214,7 +214,7 @@ TEST_F(java_on_several, the_release_of_a_redlock_lets_the_other_side_in) {
     EXPECT_LT(java_follows(most, redlock_kind), 150ms) << "Java is told by each server";
 }
 
-TEST_F(java_on_several, a_redlock_is_given_back_with_the_last_unlock_of_either) {
+TEST_F(redisson_on_several_servers, redlock_is_released_with_its_last_unlock) {
     tell_java("lock", redlock_kind);
     tell_java("lock", redlock_kind);
     EXPECT_TRUE(counted_on_all("2"));
@@ -235,7 +235,7 @@ TEST_F(java_on_several, a_redlock_is_given_back_with_the_last_unlock_of_either) 
     EXPECT_TRUE(java_gets(redlock_kind));
 }
 
-TEST_F(java_on_several, the_watchdog_of_either_keeps_a_redlock) {
+TEST_F(redisson_on_several_servers, watchdog_of_either_client_keeps_a_redlock) {
     tell_java("lock", redlock_kind);
     auto waiter = waiter_for(most);
     EXPECT_TRUE(is_kept_beyond(brisk_lease));

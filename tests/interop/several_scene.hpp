@@ -8,7 +8,7 @@
 
 namespace holdfast::test {
 
-class on_several : public ::testing::Test {
+class several_scene : public ::testing::Test {
   protected:
     // Its waiters ask by themselves, since nobody tells them of a majority. Trusted: the servers were started
     // just now.

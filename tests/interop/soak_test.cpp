@@ -80,14 +80,14 @@ class contender {
     std::optional<peer::request> at_work_;
 };
 
-class soaking : public ::testing::TestWithParam<soak_plan> {
+class soak_test : public ::testing::TestWithParam<soak_plan> {
   protected:
     [[nodiscard]] std::string count(const std::string& key) { return server.command({"GET", key}).text; }
 
     redis_server& server = interop_server();
 };
 
-TEST_P(soaking, loses_no_update_and_leaves_nothing_behind) {
+TEST_P(soak_test, no_update_is_lost_and_nothing_stays_behind) {
     const soak_plan& plan = GetParam();
     const auto seed = std::random_device{}();
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -158,7 +158,7 @@ TEST_P(soaking, loses_no_update_and_leaves_nothing_behind) {
     })) << ::testing::PrintToString(leftovers);
 }
 
-INSTANTIATE_TEST_SUITE_P(, soaking, ::testing::ValuesIn(plans()),
+INSTANTIATE_TEST_SUITE_P(, soak_test, ::testing::ValuesIn(plans()),
                          [](const ::testing::TestParamInfo<soak_plan>& p) {
                              return p.param.kinds.size() > 1 ? std::string{"all_kinds"}
                                                              : p.param.kinds.front();
