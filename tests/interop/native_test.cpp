@@ -1,5 +1,5 @@
-// Clients that SET NX PX and compare-and-delete: redis-py's Lock, redsync, node-redlock. They poll, and one
-// of ours that waits behind them polls too. What they hold and what we hold is the same key.
+// Clients that use SET NX PX and compare-and-delete: redis-py's Lock, redsync, node-redlock. They poll, and
+// our client that waits behind them polls too. Both hold the same key.
 #include "interop/java_scene.hpp"
 
 #include <tuple>
@@ -10,7 +10,7 @@ namespace {
 struct poller {
     const char* name;
     peer& (*start)();
-    milliseconds poll;  // it asks again after so long at most, by its defaults
+    milliseconds poll;  // its longest interval between polls, by its defaults
 
     friend std::ostream& operator<<(std::ostream& out, const poller& p) { return out << p.name; }
 };
@@ -94,7 +94,7 @@ TEST_P(polling_client, watchdog_of_holdfast_keeps_the_lock) {
     tell_them("unlock");
 }
 
-// The new lease is the whole of what they give it: redsync extends by the expiry that it was made with.
+// An extension sets the whole lease: redsync uses the expiry that the mutex was made with.
 TEST_P(polling_client, its_extension_keeps_the_lock) {
     tell_them("try", {0, 3'000});
     auto waiter = waiter_for(*lock);

@@ -1,4 +1,4 @@
-// Semaphores and latches that Java and ours use together.
+// Semaphores and latches that Redisson and our client share.
 #include "interop/java_scene.hpp"
 
 namespace holdfast::test {
@@ -8,11 +8,11 @@ constexpr milliseconds soon = 100ms * slower;
 
 class counters_with_redisson : public java_scene {
   protected:
-    // What Java is given besides numbers is a word of the request like the others.
+    // An id is not a number; it goes into the request as a word.
     std::string tell_about(std::string_view verb, const std::string& id) {
         return java.tell("a", verb, "permits", name + " " + id);
     }
-    // Ours has been refused, listens, and has asked again.
+    // Our client was refused, listens, and was refused once more.
     [[nodiscard]] bool ours_waits() {
         return eventually(patience, [&, before = busy_] { return c.stats().attempts.busy >= before + 2; });
     }
@@ -97,10 +97,10 @@ TEST_P(counters_with_redisson, raised_total_wakes_both_clients) {
 
 TEST_P(counters_with_redisson, expired_permits_of_holdfast_wake_redisson) {
     semaphore.try_set_permits(1);
-    lease held = semaphore.acquire({.ttl = 400ms, .permits = 1});  // never given back
+    lease held = semaphore.acquire({.ttl = 400ms, .permits = 1});  // never released
     auto theirs = ask_java("w", "acquire", "semaphore", {1});
     ASSERT_TRUE(java_listens("redisson_sc:{" + name + "}"));
-    // Somebody of ours who looks is enough.
+    // Any call of our client that looks at the permits is enough.
     EXPECT_TRUE(eventually(patience, [&] { return semaphore.available_permits() == 1 || theirs.ready(); }));
     theirs.get();
 }

@@ -1,5 +1,5 @@
-// The tokens of an RFencedLock are the fences of a fenced_mutex: they grow from holder to holder, whoever it
-// is.
+// The tokens of an RFencedLock are the fences of a fenced_mutex: they grow from holder to holder, in either
+// client.
 #include "interop/java_scene.hpp"
 
 namespace holdfast::test {
@@ -23,8 +23,8 @@ TEST_P(fences_with_redisson, fences_grow_from_each_holder_to_the_next) {
     }
 }
 
-// Redisson takes a new token with each lock(); ours keep the fence of the outer. The next holder's is greater
-// in any case.
+// Redisson takes a new token with each lock(); our nested holds keep the outer fence. The next holder's fence
+// is greater in any case.
 TEST_P(fences_with_redisson, fences_grow_past_nested_holds) {
     const auto outer = std::stoull(tell_java("a", "lock_token", "fenced"));
     const auto inner = std::stoull(tell_java("a", "lock_token", "fenced"));
@@ -47,7 +47,7 @@ TEST_P(fences_with_redisson, fences_grow_past_forced_unlocks_and_waits) {
     EXPECT_EQ(tell_java("a", "force", "fenced"), "true");
     const auto token = std::stoull(tell_java("a", "try_token", "fenced", {1'000, 60'000}));
     EXPECT_GT(token, ours);
-    client d{without_polls()};  // the other one will believe to hold it until it renews
+    client d{without_polls()};  // c believes that it holds the lock until it renews
     fenced_mutex elsewhere{d, name};
     auto waiter = waiter_for(elsewhere);
     ASSERT_TRUE(fenced_shared.waits(name));
@@ -55,8 +55,8 @@ TEST_P(fences_with_redisson, fences_grow_past_forced_unlocks_and_waits) {
     EXPECT_GT(to_number(waiter.get().fence()), token);
 }
 
-// Threads of two Javas and of two clients of ours take turns in whatever order; in a client of ours the lock
-// goes from thread to thread without a word to the server. Each notes its fence while it holds the lock.
+// Threads of two Redissons and of two holdfast clients take turns in any order. In a holdfast client the lock
+// passes between threads without a request. Each thread notes its fence while it holds the lock.
 TEST_P(fences_with_redisson, fences_grow_under_contention) {
     constexpr long turns = 25;
     client d{without_polls()};

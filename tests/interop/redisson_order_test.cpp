@@ -1,4 +1,4 @@
-// The line of a fair lock in which Java and C++ stand together.
+// The queue of a fair lock in which Redisson and holdfast wait together.
 #include "interop/java_scene.hpp"
 
 namespace holdfast::test {
@@ -7,7 +7,7 @@ namespace {
 class mixed_queue : public java_scene {
   protected:
     [[nodiscard]] bool has(std::int64_t n) const { return fair_shared.waits(name, n); }
-    // Java's thread enters, notes that it did, and leaves.
+    // The Java thread acquires, notes its name, and releases.
     std::vector<peer::request> java_takes_a_turn(const std::string& thread) {
         return {java.ask(thread, "lock", "fair", name),
                 java.ask(thread, "note", "list", notes, {std::stol(thread)}),
@@ -22,7 +22,7 @@ class mixed_queue : public java_scene {
         });
     }
 
-    // On this server, which nobody else asks for anything meanwhile.
+    // On this server, to which no other client sends requests meanwhile.
     [[nodiscard]] std::int64_t scripts_run() {
         constexpr std::string_view calls = "cmdstat_evalsha:calls=";
         const auto text = server.command({"INFO", "commandstats"}).text;
@@ -67,7 +67,7 @@ TEST_P(mixed_queue, no_client_overtakes_a_waiter) {
     client d{without_polls()};
     fair_mutex elsewhere{d, name};
     EXPECT_TRUE(held.release());
-    // Java may not have come yet, but it is its turn.
+    // Java may not have asked yet, but it is next.
     EXPECT_FALSE(elsewhere.try_acquire());
     java_waits.get();
     auto ours = waiter_for(elsewhere);
@@ -99,7 +99,7 @@ TEST_P(mixed_queue, waiters_that_gave_up_are_skipped) {
     EXPECT_TRUE(we_stay.get().valid());
 }
 
-// Redisson would wait five minutes for it.
+// Redisson alone would wait five minutes for the dead waiter.
 TEST_P(mixed_queue, killed_redisson_waiter_delays_holdfast_for_the_fair_liveness) {
     config brisk = settings(server.url());
     brisk.fair_liveness = 1s;
@@ -119,9 +119,8 @@ TEST_P(mixed_queue, killed_redisson_waiter_delays_holdfast_for_the_fair_liveness
     EXPECT_LT(since.took(), brisk.fair_liveness + slack);
 }
 
-// Redisson's clients pass over a dead one when its limit is over: here what was left of a lease of two
-// seconds when the line began, and five seconds of its own. One of ours that stood before it and left leaves
-// nothing of itself behind.
+// Redisson skips a dead waiter when its limit is over: here the rest of a lease of two seconds when the queue
+// began, and five seconds of its own. A holdfast waiter that was before it and has left adds nothing.
 TEST_P(mixed_queue, dead_redisson_waiter_costs_redisson_no_more_than_without_holdfast) {
     const auto doomed = start_redisson(interop_server(), GetParam());
     (void)doomed->ask("a", "try", "fair", name, {1'000}).get();  // the server knows its script from now on
@@ -153,8 +152,8 @@ TEST_P(mixed_queue, dead_redisson_waiter_costs_redisson_no_more_than_without_hol
     tell_java("c", "unlock", "fair");
 }
 
-// Redisson passes over a head only when its limit is over, which ours renew; so Java too waits for our
-// liveness.
+// Redisson skips a head only when its limit is over, and holdfast waiters renew theirs; so Java, too, waits
+// for the fair liveness.
 TEST_P(mixed_queue, killed_holdfast_waiter_delays_redisson_for_the_fair_liveness) {
     auto doomed = child_process::fork_call([&](const parent_link& parent) {
         config brisk = settings(interop_server().url());
@@ -174,7 +173,7 @@ TEST_P(mixed_queue, killed_holdfast_waiter_delays_redisson_for_the_fair_liveness
     doomed.kill();
     const auto before = scripts_run();
     auto java_waits = ask_java("a", "lock", "fair");
-    // It asks, listens, asks again, and goes to sleep.
+    // Java asks, listens, asks again, and sleeps.
     ASSERT_TRUE(eventually(patience, [&] { return scripts_run() == before + 2; }));
     config brisk = settings(server.url());
     brisk.fair_liveness = 1s;

@@ -25,7 +25,7 @@ TEST_P(read_write_lock_with_redisson, readers_of_both_clients_share_the_lock_and
     EXPECT_TRUE(we_may_read());
     EXPECT_FALSE(java_may("write"));
     EXPECT_FALSE(we_may_write());
-    // Whoever leaves first, the other stays in.
+    // Whichever reader releases first, the other still holds the lock.
     EXPECT_TRUE(reading.release());
     EXPECT_FALSE(we_may_write());
     reading = lock.acquire_shared();
@@ -105,7 +105,7 @@ TEST_P(read_write_lock_with_redisson, release_of_a_writer_admits_all_readers_of_
     tell_java("w", "lock", "write");
     read_with_all([&] {
         tell_java("w", "unlock", "write");
-        // Java's own waiters may have missed that: see a_java_that_has_just_asked...
+        // Java's own waiters may have missed that: see redisson_that_has_just_asked_...
         server.command({"PUBLISH", "redisson_rwlock:{" + name + "}", "0"});
     });
     lease writing = lock.acquire();
@@ -116,7 +116,7 @@ TEST_P(read_write_lock_with_redisson, redisson_that_has_just_asked_is_woken_by_o
     for (int i = 0; i < 60; ++i) {
         lease held = lock.acquire();
         auto waiter = ask_java("a", "lock", "write");
-        // It has subscribed, and asks once more before it goes to sleep.
+        // Java has subscribed, and asks once more before it sleeps.
         ASSERT_TRUE(waits());
         EXPECT_TRUE(held.release());
         ASSERT_TRUE(waiter.ready(5s)) << "round " << i;
@@ -126,7 +126,7 @@ TEST_P(read_write_lock_with_redisson, redisson_that_has_just_asked_is_woken_by_o
 
 // --- from writer to reader -------------------------------------------------------------------------
 
-// Redisson says nothing then: other readers learn of it when they ask again, Java's at the end of the TTL.
+// Redisson sends no message then: our readers learn of it at their next poll, Java's at the end of the TTL.
 TEST_P(read_write_lock_with_redisson, downgraded_redisson_writer_admits_our_readers_at_their_next_poll) {
     client polling{settings(server.url())};
     shared_mutex ours{polling, name};
@@ -172,7 +172,7 @@ TEST_P(read_write_lock_with_redisson, downgraded_holdfast_writer_admits_redisson
     EXPECT_TRUE(java_may("write"));
 }
 
-// --- holding it more than once, and for longer -----------------------------------------------------
+// --- nested holds, renewals and dead readers -------------------------------------------------------
 
 TEST_P(read_write_lock_with_redisson, readers_of_both_clients_may_lock_more_than_once) {
     tell_java("a", "lock", "read");
@@ -201,12 +201,12 @@ TEST_P(read_write_lock_with_redisson, watchdog_of_either_client_keeps_its_reader
     client brisk{without_polls(brisk_lease)};
     shared_mutex ours{brisk, name};
     lease reading = ours.acquire_shared();
-    auto java_waits = ask_java("a", "lock", "write");
+    auto java_writer = ask_java("a", "lock", "write");
     EXPECT_TRUE(renewed(name, 4));
-    EXPECT_FALSE(java_waits.ready());
+    EXPECT_FALSE(java_writer.ready());
     EXPECT_TRUE(reading.valid());
     EXPECT_TRUE(reading.release());
-    java_waits.get();
+    java_writer.get();
     tell_java("a", "unlock", "write");
 }
 
@@ -227,8 +227,8 @@ TEST_P(read_write_lock_with_redisson, killed_redisson_reader_does_not_outlast_it
     tell_java("b", "unlock", "write");
 }
 
-// Redisson before 4.4 renews the marks of every reader it finds, dead ones too: then it takes until they run
-// out.
+// Redisson before 4.4 renews the marks of every reader that it finds, dead ones too. The lock is then free
+// when the marks have expired.
 TEST_P(read_write_lock_with_redisson, killed_holdfast_reader_does_not_outlast_its_lease_beside_redisson) {
     auto doomed = child_process::fork_call([&](const parent_link& parent) {
         client mine{without_polls(brisk_lease)};

@@ -1,4 +1,4 @@
-// Redisson and holdfast on one lock. Each test runs for each kind that both have, with each version of
+// Redisson and holdfast on one lock. Each test runs for each kind that both have, and for each version of
 // Redisson.
 #include "interop/java_scene.hpp"
 
@@ -33,7 +33,7 @@ class redisson_lock : public ::testing::TestWithParam<version_and_kind> {
         return true;
     }
     bool we_get_it() { return static_cast<bool>(lock->try_acquire()); }
-    std::string javas_unlock_fails() { return ask_java("unlock").failure(); }
+    std::string unlock_by_java_fails() { return ask_java("unlock").failure(); }
 };
 
 const std::string not_the_owner = "IllegalMonitorStateException";
@@ -50,7 +50,7 @@ TEST_P(redisson_lock, both_clients_exclude_each_other) {
     EXPECT_EQ(tell_java("held"), "false");
     EXPECT_FALSE(java_gets_it());
     EXPECT_EQ(tell_java("try", {50}, "b"), "false");
-    EXPECT_TRUE(javas_unlock_fails().starts_with(not_the_owner));
+    EXPECT_TRUE(unlock_by_java_fails().starts_with(not_the_owner));
     EXPECT_TRUE(held.release());
     EXPECT_TRUE(java_gets_it());
 }
@@ -103,7 +103,7 @@ TEST_P(redisson_lock, timed_try_of_either_ends_in_time_or_with_the_lock) {
     EXPECT_TRUE(ours.get().valid());
 }
 
-// --- holding it more than once ---------------------------------------------------------------------
+// --- nested holds ----------------------------------------------------------------------------------
 
 TEST_P(redisson_lock, redisson_releases_with_its_last_unlock) {
     tell_java("lock");
@@ -137,7 +137,7 @@ TEST_P(redisson_lock, holdfast_releases_with_its_last_unlock) {
 TEST_P(redisson_lock, watchdog_of_redisson_keeps_the_lock) {
     tell_java("lock");
     auto waiter = waiter_for(*lock);
-    // Each third of its timeout: after four the first lease is over.
+    // Redisson renews each third of its timeout: after four renewals the first lease is over.
     EXPECT_TRUE(renewed(name, 4));
     EXPECT_FALSE(ready(waiter));
     tell_java("unlock");
@@ -163,7 +163,7 @@ TEST_P(redisson_lock, expired_lease_of_redisson_admits_holdfast) {
     lease got = lock->try_acquire_for(patience);
     EXPECT_TRUE(got.valid());
     EXPECT_LT(since.took(), 300ms + slack);
-    EXPECT_TRUE(javas_unlock_fails().starts_with(not_the_owner));
+    EXPECT_TRUE(unlock_by_java_fails().starts_with(not_the_owner));
     EXPECT_TRUE(got.valid());
     EXPECT_TRUE(got.release());
 }
@@ -208,7 +208,7 @@ TEST_P(redisson_lock, killed_holdfast_blocks_redisson_for_its_lease) {
     tell_java("unlock");
 }
 
-// --- taking it away --------------------------------------------------------------------------------
+// --- eviction --------------------------------------------------------------------------------------
 
 TEST_P(redisson_lock, force_unlock_by_redisson_wakes_holdfast) {
     lease held = lock->acquire();
@@ -232,20 +232,20 @@ TEST_P(redisson_lock, eviction_by_holdfast_wakes_redisson) {
     EXPECT_TRUE(evict(c, name));
     waiter.get();
     EXPECT_LT(since.took(), slack);
-    EXPECT_TRUE(javas_unlock_fails().starts_with(not_the_owner));
+    EXPECT_TRUE(unlock_by_java_fails().starts_with(not_the_owner));
     tell_java("unlock", {}, "b");
     EXPECT_FALSE(evict(c, name));
 }
 
 // --- what stays behind -----------------------------------------------------------------------------
 
-// Redisson 3.52 to 4.2 leave a key behind each unlock, for some seconds.
+// Redisson 3.52 to 4.2 leave a key after each unlock, for some seconds.
 TEST_P(redisson_lock, nothing_stays_behind_and_redisson_leftovers_are_not_locks) {
     tell_java("lock");
     auto ours = waiter_for(*lock);
     ASSERT_TRUE(kind.waits(name));
     tell_java("unlock");
-    // A holder that had to wait listens until it has released: we would count ourselves, not Java.
+    // A holder that had to wait listens until it has released: the test would count our client, not Java.
     EXPECT_TRUE(ours.get().release());
     ASSERT_TRUE(kind.waits(name, 0));
     lease held = lock->acquire();
@@ -258,7 +258,7 @@ TEST_P(redisson_lock, nothing_stays_behind_and_redisson_leftovers_are_not_locks)
     std::vector<std::string> left;
     EXPECT_TRUE(eventually(patience, [&] {
         left = server.keys();
-        // gtest's own names of the kinds and versions keep one test's keys apart from another's.
+        // The names of kinds and versions in gtest keep the keys of the tests apart.
         std::erase_if(left, [&](const std::string& key) { return key.find(name) == std::string::npos; });
         std::erase(left, "redisson_lock_token:{" + name + "}");  // the counter must never be lost
         std::erase_if(left, [&](const std::string& key) {

@@ -1,6 +1,6 @@
-// Where Redisson itself goes wrong, with real Java, and how we bear it. docs/wire/redisson-vectors.md has the
-// table. Others are where they belong: lets_java_in_soon_after_a_waiter_of_ours_was_killed,
-// a_java_that_has_just_asked_..., javas_writer_that_becomes_a_reader_..., nothing_stays_behind_...
+// Errors of Redisson itself, with real Java, and how holdfast copes. docs/wire/redisson-vectors.md has the
+// table. Other tests of such errors: killed_holdfast_waiter_delays_redisson_for_the_fair_liveness,
+// redisson_that_has_just_asked_..., downgraded_redisson_writer_..., nothing_stays_behind_...
 #include "interop/java_scene.hpp"
 
 namespace holdfast::test {
@@ -8,11 +8,11 @@ namespace {
 
 class redisson_trap : public java_scene {
   protected:
-    const std::string line = "redisson_lock_queue:{" + name + "}";
+    const std::string queue = "redisson_lock_queue:{" + name + "}";
     const std::string limits = "redisson_lock_timeout:{" + name + "}";
 };
 
-// It takes 300 s off their limits, whatever it waited itself, and then they look dead.
+// The failed try takes 300 s off their limits, however long it waited itself, and then they look dead.
 TEST_P(redisson_trap, failed_async_try_keeps_the_places_of_the_waiters_behind_it) {
     fair_mutex lock{c, name};
     lease held = lock.acquire();
@@ -22,13 +22,13 @@ TEST_P(redisson_trap, failed_async_try_keeps_the_places_of_the_waiters_behind_it
     fair_mutex others{d, name};
     auto waiter = waiter_for(others);
     ASSERT_TRUE(fair_shared.waits(name, 2));
-    const auto ours = server.command({"LINDEX", line, "1"}).text;
+    const auto ours = server.command({"LINDEX", queue, "1"}).text;
     EXPECT_EQ(fails.get(), "false");
     ASSERT_TRUE(fair_shared.waits(name, 1));
-    // Another, that would overtake it.
+    // A Java waiter that would overtake it.
     auto java_waits = ask_java("b", "lock", "fair");
     ASSERT_TRUE(fair_shared.waits(name, 2));
-    EXPECT_EQ(server.command({"LINDEX", line, "0"}).text, ours);
+    EXPECT_EQ(server.command({"LINDEX", queue, "0"}).text, ours);
     EXPECT_TRUE(held.release());
     lease got = waiter.get();
     EXPECT_EQ(got.owner().str(), ours);
@@ -38,12 +38,12 @@ TEST_P(redisson_trap, failed_async_try_keeps_the_places_of_the_waiters_behind_it
     tell_java("b", "unlock", "fair");
 }
 
-// Java's waiters ask without a pause then; for how long is up to us.
+// Java's waiters ask without a pause then; holdfast limits for how long.
 TEST_P(redisson_trap, dead_head_of_a_fair_queue_does_not_block_for_five_minutes) {
     fair_mutex lock{c, name};
     lease held = lock.acquire();
     const auto now = server.command({"TIME"}).items.at(0).text;
-    server.command({"RPUSH", line, "dead:1"});
+    server.command({"RPUSH", queue, "dead:1"});
     server.command({"ZADD", limits, std::to_string((std::stoll(now) + 300) * 1000), "dead:1"});
     auto java_waits = ask_java("a", "lock", "fair");
     ASSERT_TRUE(fair_shared.waits(name, 2));
@@ -62,9 +62,9 @@ TEST_P(redisson_trap, dead_head_of_a_fair_queue_does_not_block_for_five_minutes)
     EXPECT_TRUE(waiter.get().valid());
 }
 
-// In Redisson alone for ever, whoever asks.
+// In Redisson alone it blocks all clients for ever.
 TEST_P(redisson_trap, head_without_a_limit_blocks_redisson_until_holdfast_comes) {
-    server.command({"RPUSH", line, "dead:1"});
+    server.command({"RPUSH", queue, "dead:1"});
     EXPECT_EQ(tell_java("a", "try", "fair", {500}), "false");
     config brisk = settings(server.url());
     brisk.fair_liveness = 400ms;
@@ -76,7 +76,7 @@ TEST_P(redisson_trap, head_without_a_limit_blocks_redisson_until_holdfast_comes)
     tell_java("a", "unlock", "fair");
 }
 
-// The read's unlock takes the write's renewal along: Java believes to write, and does not any more.
+// The unlock of the read also ends the renewal of the write: Java believes that it still writes.
 TEST_P(redisson_trap, unlock_of_a_nested_read_ends_the_write_at_its_timeout) {
     tell_java("a", "lock", "write");
     tell_java("a", "lock", "read");
@@ -91,7 +91,7 @@ TEST_P(redisson_trap, unlock_of_a_nested_read_ends_the_write_at_its_timeout) {
     EXPECT_TRUE(got.valid());
 }
 
-// Java's renewal cuts the TTL of all to its own. Ours is renewed, so it is there still when Java has died.
+// Java's renewal cuts the TTL of all holds to its own. Our lease is renewed, so it survives Java's death.
 TEST_P(redisson_trap, redisson_reader_shortens_our_ttl_but_does_not_end_our_lease) {
     client renewing{without_polls(2 * brisk_lease)};
     shared_mutex lock{renewing, name};
@@ -118,13 +118,13 @@ TEST_P(redisson_trap, lock_and_read_write_lock_cannot_share_a_name) {
     tell_java("a", "lock", "write");
     EXPECT_EQ(code_of([&] { (void)lock.try_acquire(); }), errc::wrong_kind);
     tell_java("a", "unlock", "write");
-    // Java does not look: nothing of ours can keep it from doing so.
+    // Java does not check the kind, and holdfast cannot prevent this.
     const lease held = lock.acquire();
     EXPECT_EQ(tell_java("a", "try", "read"), "true");
     tell_java("a", "unlock", "read");
 }
 
-// Unlike an RLock's, which throws.
+// An RLock would throw.
 TEST_P(redisson_trap, unlock_of_an_expired_fair_lock_keeps_the_lock_of_holdfast) {
     tell_java("a", "lock", "fair", {100});
     ASSERT_TRUE(eventually(patience, [&] { return !exists(server, name); }));

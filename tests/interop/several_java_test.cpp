@@ -26,23 +26,23 @@ class redisson_on_several_servers : public several_scene {
     [[nodiscard]] std::string javas_owner(const std::string& kind, std::size_t server) {
         return tell_java("owner", kind, {static_cast<long>(server)});
     }
-    // Somebody listens for it, on one of the servers.
-    [[nodiscard]] bool somebody_waits() const {
+    // A client listens for the lock on one of the servers.
+    [[nodiscard]] bool has_waiter() const {
         return eventually(patience, [&] {
             return std::any_of(servers.begin(), servers.end(),
                                [&](auto& s) { return recursive::waiters(s, name) > 0; });
         });
     }
-    // How long it takes a waiter of Java to have what ours gives back.
+    // The time from our release until Java's waiter has the lock.
     template <class Lock>
-    [[nodiscard]] milliseconds java_follows(Lock& ours, const std::string& kind) {
+    [[nodiscard]] milliseconds time_until_java_acquires(Lock& ours, const std::string& kind) {
         lease held;
         return quickest(
             [&] {
                 held = ours.acquire();
                 auto waiter = ask_java("try", kind, {20'000});
-                EXPECT_TRUE(somebody_waits());
-                EXPECT_FALSE(waiter.ready(50ms));  // and has asked once more since
+                EXPECT_TRUE(has_waiter());
+                EXPECT_FALSE(waiter.ready(50ms));  // time for it to ask once more
                 return waiter;
             },
             [&] { EXPECT_TRUE(held.release()); },
@@ -59,7 +59,7 @@ class redisson_on_several_servers : public several_scene {
             });
         });
     }
-    // As another Java holds it.
+    // Puts the hold of another Java there.
     void block(std::initializer_list<std::size_t> which) {
         for (const auto i : which) {
             servers[i].command(recursive::foreign_hold(name));
@@ -117,14 +117,14 @@ TEST_F(redisson_on_several_servers, release_of_a_multi_lock_wakes_the_other_clie
                   [&] {
                       tell_java("lock", multi_lock_kind, {60'000});
                       auto waiter = waiter_for(all);
-                      EXPECT_TRUE(somebody_waits());
+                      EXPECT_TRUE(has_waiter());
                       EXPECT_FALSE(ready(waiter, 50ms));
                       return waiter;
                   },
                   [&] { tell_java("unlock", multi_lock_kind); },
                   [](auto& waiter) { EXPECT_TRUE(waiter.get().valid()); }),
               150ms);
-    EXPECT_LT(java_follows(all, multi_lock_kind), 150ms);
+    EXPECT_LT(time_until_java_acquires(all, multi_lock_kind), 150ms);
 }
 
 TEST_F(redisson_on_several_servers, multi_lock_is_released_with_its_last_unlock) {
@@ -151,7 +151,7 @@ TEST_F(redisson_on_several_servers, redlocks_of_both_clients_exclude_each_other)
     for (std::size_t i = 0; i < several; ++i) EXPECT_EQ(holder_on(i), javas_owner(redlock_kind, i));
     EXPECT_FALSE(most.try_acquire());
     EXPECT_FALSE(most.try_acquire_for(100ms));
-    // Another client of Redisson on each server, so each knows another owner.
+    // Redisson has a client of its own for each server, so each server knows another owner.
     const auto seen = inspect(voters, name);
     EXPECT_EQ(seen.layout, "recursive_mutex, an owner each on 3 of 3 members");
     EXPECT_EQ(seen.holders.size(), several);
@@ -161,7 +161,8 @@ TEST_F(redisson_on_several_servers, redlocks_of_both_clients_exclude_each_other)
     lease held = most.acquire();
     EXPECT_FALSE(java_gets(redlock_kind));
     EXPECT_EQ(tell_java("try", redlock_kind, {50}, "b"), "false");
-    EXPECT_TRUE(ask_java("unlock", redlock_kind).get().empty()) << "Redisson swallows what it cannot unlock";
+    EXPECT_TRUE(ask_java("unlock", redlock_kind).get().empty())
+        << "Redisson ignores members that it cannot unlock";
     EXPECT_TRUE(held.valid());
     EXPECT_TRUE(all_say({"HGET", name, held.owner().str()}, "1"));
     EXPECT_TRUE(held.release());
@@ -175,7 +176,7 @@ TEST_F(redisson_on_several_servers, majority_is_enough_for_either_client_and_exc
     EXPECT_EQ(holder_on(2), javas_owner(redlock_kind, 2));
     EXPECT_FALSE(most.try_acquire());
     unblock({0});
-    EXPECT_FALSE(most.try_acquire()) << "the one that is free is a minority";
+    EXPECT_FALSE(most.try_acquire()) << "the free server is a minority";
     tell_java("unlock", redlock_kind);
     EXPECT_TRUE(nothing_is_left());
 
@@ -210,8 +211,8 @@ TEST_F(redisson_on_several_servers, release_of_a_redlock_admits_the_other_client
                   [&] { tell_java("unlock", redlock_kind); },
                   [](auto& waiter) { EXPECT_TRUE(waiter.get().valid()); }),
               150ms)
-        << "ours asks every 40 ms";
-    EXPECT_LT(java_follows(most, redlock_kind), 150ms) << "Java is told by each server";
+        << "our client polls every 40 ms";
+    EXPECT_LT(time_until_java_acquires(most, redlock_kind), 150ms) << "each server notifies Java";
 }
 
 TEST_F(redisson_on_several_servers, redlock_is_released_with_its_last_unlock) {
@@ -220,7 +221,7 @@ TEST_F(redisson_on_several_servers, redlock_is_released_with_its_last_unlock) {
     EXPECT_TRUE(counted_on_all("2"));
     tell_java("unlock", redlock_kind);
     EXPECT_FALSE(most.try_acquire());
-    EXPECT_TRUE(counted_on_all("1")) << "and our attempts take no hold of theirs";
+    EXPECT_TRUE(counted_on_all("1")) << "our attempts take no hold of theirs away";
     tell_java("unlock", redlock_kind);
     EXPECT_TRUE(nothing_is_left());
 

@@ -1,5 +1,5 @@
-// A mutex on most of several servers, shared with those who do the same: redsync and node-redlock. Each has a
-// token of its own on the same key of each server, and asks again by itself.
+// A mutex on a majority of several servers, shared with other redlock clients: redsync and node-redlock. Each
+// puts its own owner token into the same key of each server, and polls.
 #include "interop/several_scene.hpp"
 
 #include <atomic>
@@ -10,7 +10,7 @@ namespace {
 struct voter {
     const char* name;
     peer& (*start)();
-    milliseconds poll;  // it asks again after so long at most, by its defaults
+    milliseconds poll;  // its longest interval between polls, by its defaults
 
     friend std::ostream& operator<<(std::ostream& out, const voter& v) { return out << v.name; }
 };
@@ -23,7 +23,7 @@ class redlock_with_other_clients : public several_scene, public ::testing::WithP
     std::string tell_them(std::string_view verb, const std::vector<long>& arguments = {}) {
         return ask_them(verb, arguments).get();
     }
-    // A third party has it on this one.
+    // A third client holds the lock on this server.
     void block(std::size_t i) { servers[i].command({"SET", name, "foreign", "PX", "60000"}); }
     void unblock(std::size_t i) { servers[i].command({"DEL", name}); }
 
@@ -60,7 +60,7 @@ TEST_P(redlock_with_other_clients, majority_is_enough_for_either_client_and_excl
     unblock(0);
     EXPECT_FALSE(lock.try_acquire());
     EXPECT_TRUE(eventually(patience, [&] { return servers_with_it() == several - 1; }))
-        << "what we got of a minority is given back";
+        << "what we acquired on a minority is released";
     tell_them("unlock");
     EXPECT_TRUE(nothing_is_left());
 
@@ -131,7 +131,7 @@ TEST_P(redlock_with_other_clients, expired_lease_of_either_client_admits_the_oth
     tell_them("unlock");
 }
 
-// Votes are split, given back and cast again, and two never have it at once.
+// Votes split, are undone and are cast again, and two clients never hold the lock at once.
 TEST_P(redlock_with_other_clients, both_clients_make_progress_under_contention) {
     std::atomic<bool> over{false};
     std::atomic<int> entered{0};
@@ -142,14 +142,14 @@ TEST_P(redlock_with_other_clients, both_clients_make_progress_under_contention) 
                 EXPECT_TRUE(held.valid());
                 EXPECT_TRUE(held.release());
             }
-            (void)eventually(60ms, [&] { return over.load(); });  // they ask seldom
+            (void)eventually(60ms, [&] { return over.load(); });  // the others poll seldom
         }
     });
     for (int i = 0; i < 5; ++i) {
         EXPECT_EQ(tell_them("try", {20'000}), "true");
         const auto before = entered.load();
-        EXPECT_FALSE(ready(ours, 150ms));  // we ask three times
-        EXPECT_EQ(entered, before) << "both had it";
+        EXPECT_FALSE(ready(ours, 150ms));  // time for three polls of ours
+        EXPECT_EQ(entered, before) << "both held the lock";
         tell_them("unlock");
         EXPECT_TRUE(eventually(patience, [&] { return entered > before; }));
     }
