@@ -150,7 +150,7 @@ TEST_P(lock_contract, loss_requests_stop_and_is_reported_once) {
     const auto of_a = lock_of(a());
     auto held = briefly(of_a, 100ms);
     std::promise<bool> valid_when_lost;
-    const std::stop_callback tell{held.lost(), [&] { valid_when_lost.set_value(held.valid()); }};
+    const std::stop_callback on_loss{held.lost(), [&] { valid_when_lost.set_value(held.valid()); }};
     auto lost_so = valid_when_lost.get_future();
     ASSERT_EQ(lost_so.wait_for(patience), std::future_status::ready);
     EXPECT_FALSE(lost_so.get());

@@ -138,8 +138,7 @@ class lock_contract : public ::testing::TestWithParam<subject> {
     // Another hold of the same lease.
     [[nodiscard]] lease nested(const any_lock& lock, const lease& outer) const;
 
-    // Acquires for `ttl` without renewal. Tries again if the whole ttl passed before the grant, as on a busy
-    // machine.
+    // Acquires for `ttl` without renewal. Tries again if the whole ttl passed before the grant.
     [[nodiscard]] static lease briefly(const any_lock& lock, milliseconds ttl);
 
     // --- what can be observed ---------------------------------------------------------------------

@@ -113,7 +113,7 @@ TEST_P(multi_lock_contract, loss_of_one_member_is_loss_of_all) {
     auto lost = held.lost();
     EXPECT_FALSE(lost.stop_requested());
     std::atomic<bool> called{false};
-    const std::stop_callback tell(lost, [&] { called = true; });
+    const std::stop_callback on_loss(lost, [&] { called = true; });
     ASSERT_TRUE(evict(b(), to));
     EXPECT_TRUE(eventually(patience, [&] {
         // Without messages the next renewal or the release finds it out.

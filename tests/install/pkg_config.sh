@@ -13,7 +13,7 @@ for source in main shop; do
 done
 # The first error names a forgotten -std=c++20.
 said=$("$CXX" -std=c++17 -fsyntax-only consumer/main.cpp "${flags[@]}" 2>&1) && fail "it compiles as C++17"
-[[ $(grep -m 1 'error:' <<< "$said") == *"holdfast needs C++20"* ]] || fail "C++17 is told: $said"
+[[ $(grep -m 1 'error:' <<< "$said") == *"holdfast needs C++20"* ]] || fail "the error for C++17 is: $said"
 quietly "$CXX" "$scratch/"{main,shop}.o "${flags[@]}" -o "$scratch/shared"
 runs "$scratch/shared" "$libraries"
 if needs "$scratch/shared" | grep -E 'hiredis|ssl'; then fail "it needs hiredis or OpenSSL itself"; fi

@@ -1,5 +1,4 @@
-// The servers and the other clients that all tests of this binary share. Each test uses lock names of its
-// own.
+// The servers and the other clients that all tests of this binary share. Each test has its own lock names.
 #pragma once
 
 #include "support/peer.hpp"

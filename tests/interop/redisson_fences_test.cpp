@@ -1,5 +1,4 @@
-// The tokens of an RFencedLock are the fences of a fenced_mutex: they grow from holder to holder, in either
-// client.
+// The tokens of an RFencedLock are the fences of a fenced_mutex: they grow across the holders of both.
 #include "interop/java_scene.hpp"
 
 namespace holdfast::test {

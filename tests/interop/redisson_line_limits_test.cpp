@@ -35,7 +35,7 @@ class mixed_queue_limits : public java_scene {
             return turns;
         });
     }
-    // The longest limit seen, from now, until Java's threads have finished.
+    // The longest time that a limit had left, until Java's threads have finished.
     [[nodiscard]] milliseconds longest_limit_meanwhile() {
         milliseconds longest{0};
         for (auto& one : unlocks_)

@@ -1,6 +1,5 @@
 // Threads that use locks in random ways for a while, and count under them. redisson/Soak.java does the same
-// in Java. For redis-py, redsync and node-redlock, a holdfast process drives the threads of theirs and counts
-// for them.
+// in Java. For redis-py, redsync and node-redlock, a holdfast process drives their threads and counts.
 //
 // Each turn takes one of the kinds, as a writer or (shared only) as a reader, by a try, a timed try with or
 // without a lease, or by a wait with or without a lease; sometimes it locks twice. A writer reads the counter
@@ -27,10 +26,9 @@ struct soak_plan {
     std::vector<std::string> others;  // a process each, beside two of holdfast
     std::chrono::milliseconds time;
     int threads = 8;
-    // The longest pause between two turns of holdfast: a client that polls gets in only while no holdfast
-    // waits.
+    // The longest pause between two turns of holdfast: pollers get in only while no holdfast thread waits.
     std::chrono::milliseconds pause{0};
-    // Also of holders that name no lease. A killed holder blocks the others for this time.
+    // Used also by locks that name no lease. A killed holder blocks the others for this time.
     std::chrono::milliseconds lease{2'000};
 
     friend std::ostream& operator<<(std::ostream& out, const soak_plan& plan) {
@@ -46,7 +44,7 @@ struct soak_plan {
 // The lock; its write side if it has two.
 [[nodiscard]] any_lock soak_lock(client& c, const std::string& kind);
 
-// Runs in a process of its own, as a holdfast client or through one of the pollers; reports "done" or the
+// Runs in a process of its own, as a holdfast client or through one of the pollers; reports "done" or an
 // error.
 int soak(const parent_link& parent, const soak_plan& plan, const std::string& who);
 

@@ -150,8 +150,7 @@ TEST_P(soak_test, no_update_is_lost_and_nothing_stays_behind) {
         leftovers = server.keys();
         std::erase_if(leftovers, [&](const std::string& key) {
             return key.find("soak:") == std::string::npos ||
-                   // A counter that must never be lost, and keys that Redisson 3.52 to 4.2 leave for some
-                   // seconds.
+                   // A counter that must never be lost, and what Redisson 3.52 to 4.2 leave for seconds.
                    key == "redisson_lock_token:{soak:fenced}" ||
                    (key.starts_with("redisson_unlock_latch:") && pttl(server, key) > 0ms);
         });

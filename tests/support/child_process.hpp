@@ -16,8 +16,7 @@
 
 namespace holdfast::test {
 
-// With this the function given to `fork_call` talks to its parent. Both calls end the child if the parent has
-// ended.
+// Links the function given to `fork_call` to its parent. Both calls end the child if the parent has ended.
 class parent_link {
   public:
     // The line appears in the parent's `output()`.

@@ -151,7 +151,7 @@ std::size_t cluster_scene::owner_of(std::uint16_t slot) {
     // The view of one server lacks the owner for a moment in a failover, and when it has just met the owner.
     std::optional<std::size_t> owner;
     if (eventually(patience, [&] { return (owner = owner_seen_by(any(), slot)).has_value(); })) return *owner;
-    throw std::runtime_error{"nobody serves slot " + std::to_string(slot)};
+    throw std::runtime_error{"no server serves slot " + std::to_string(slot)};
 }
 
 std::vector<std::size_t> cluster_scene::masters() {

@@ -26,8 +26,7 @@ class cluster_scene {
         std::vector<std::string> users;  // see redis_server::options
         // Clients speak TLS, and so do the servers with each other.
         std::optional<redis_server::tls> secured{};
-        // Clients and replicas reach a server over its wire: it announces that port. The cluster bus bypasses
-        // the wires.
+        // Clients and replicas reach a server over its wire: it announces that port. The bus bypasses them.
         bool wires = false;
     };
     cluster_scene();

@@ -281,8 +281,8 @@ void fault_proxy::run() {
         lock.lock();
 
         if (changed_) {
-            // A change during the poll or after it: the events may belong to connections that are gone or
-            // stall now.
+            // A change since the poll began: the events may be of connections that are gone, or that stall
+            // now.
             changed_ = false;
             eventfd_t ignored = 0;
             ::eventfd_read(wake_.get(), &ignored);

@@ -36,8 +36,7 @@ using command_predicate = std::function<bool(const std::vector<std::string>& wor
 // or CLIENT REPLY OFF, and UNSUBSCRIBE must name its channels.
 class fault_proxy {
   public:
-    // Whether `count_of` and `commands` know what has passed. The memory adds up when a proxy lives for
-    // hours.
+    // Whether `count_of` and `commands` know what has passed. It adds up when a proxy lives for hours.
     enum class memory { all_commands, none };
 
     // For the server's port and password. The server may be stopped and started meanwhile.
@@ -63,8 +62,7 @@ class fault_proxy {
     void clear_rules();
 
     // --- the network as a whole ---------------------------------------------------------------------
-    // Nothing passes in either direction and no connection closes: the peer vanishes. New connections hang
-    // too.
+    // Nothing passes in either direction and no connection closes: the peer vanishes. New ones hang too.
     void stall();
     void resume();
     // Closes every connection, both ends.
@@ -140,8 +138,7 @@ class fault_proxy {
     void write_client(connection& c);
     [[nodiscard]] fate fate_of(const std::vector<std::string>& words);
     void add_rule(command_predicate which, int nth, fate then);
-    // Call this with the mutex held, after each change that the thread must see before it handles another
-    // byte.
+    // Call with the mutex held, after each change that the thread must see before it touches another byte.
     void changed();
 
     std::uint16_t server_port_;

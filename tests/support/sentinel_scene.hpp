@@ -13,8 +13,7 @@
 namespace holdfast::test {
 
 // Clients, sentinels and the other servers reach a server over its wire. So a wire that stalls cuts its
-// server off from all of them, and the server runs on without notice. `command` of a server bypasses the
-// wire.
+// server off from all of them, and the server runs on without notice. `command` bypasses the wire.
 //
 // The constructor starts all and returns when they know each other. The sentinels act faster than in
 // production: they replace a lost master after about two seconds.
@@ -60,8 +59,7 @@ class sentinel_scene {
     // The same in two parts. The end leaves the former master in place if the sentinels have given up.
     void begin_fail_over();
     void end_fail_over();
-    // Call this after the master was killed, stopped or cut off. Returns when all sentinels name another
-    // server.
+    // Call this after the master was killed, stopped or cut off. Returns when all sentinels name another one.
     void await_failover();
     // Brings back a server that was killed, stopped or cut off. It keeps its former role.
     void bring_back(std::size_t i);
