@@ -18,7 +18,7 @@ std::error_code code_of(Fn&& fn) {
 
 }  // namespace
 
-TEST_P(lock_contract, any_bytes_are_a_name) {
+TEST_P(lock_contract, any_bytes_are_a_valid_name) {
     if (!takes_any_name()) GTEST_SKIP() << "names with lone braces";
     for (const auto& name :
          {"x"s, std::string(1024, 'n'), "a\0b"s, "\0"s, "a\r\nb"s, "{"s, "}"s, "{}"s, "a}b"s, "{a}b"s, "a{b"s,
@@ -51,12 +51,12 @@ TEST_P(lock_contract, names_that_look_alike_are_different_locks) {
     EXPECT_FALSE(lock_of(b(), "{x}")->try_acquire());
 }
 
-TEST_P(lock_contract, a_name_of_no_bytes_or_too_many_is_refused) {
+TEST_P(lock_contract, empty_or_too_long_name_is_refused) {
     EXPECT_EQ(code_of([&] { (void)lock_of(a(), ""); }), errc::invalid_argument);
     EXPECT_EQ(code_of([&] { (void)lock_of(a(), std::string(1025, 'n')); }), errc::invalid_argument);
 }
 
-TEST_P(lock_contract, a_lease_of_no_time_is_refused) {
+TEST_P(lock_contract, ttl_of_zero_or_less_is_refused) {
     const auto of_a = lock_of(a());
     for (const milliseconds ttl : {0ms, -1ms, milliseconds::min()}) {
         EXPECT_EQ(code_of([&] { (void)lock_of(a(), stock, {.ttl = ttl}); }), errc::invalid_argument);
@@ -69,7 +69,7 @@ TEST_P(lock_contract, a_lease_of_no_time_is_refused) {
     EXPECT_TRUE(nothing_is_left());
 }
 
-TEST_P(lock_contract, a_huge_lease_is_a_year) {
+TEST_P(lock_contract, huge_ttl_is_cut_to_a_year) {
     const auto of_a = lock_of(a());
     for (const auto& ttl : {milliseconds::max(), milliseconds{std::chrono::hours{24} * 365 * 1000}}) {
         auto held = of_a->acquire({.ttl = ttl});
@@ -80,7 +80,7 @@ TEST_P(lock_contract, a_huge_lease_is_a_year) {
     }
 }
 
-TEST_P(lock_contract, a_wait_of_no_time_is_one_try) {
+TEST_P(lock_contract, wait_limit_of_zero_or_less_is_one_try) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     auto held = of_a->acquire();
@@ -100,7 +100,7 @@ TEST_P(lock_contract, a_wait_of_no_time_is_one_try) {
     EXPECT_TRUE(of_b->try_acquire_for(-1s));
 }
 
-TEST_P(lock_contract, a_wait_of_all_time_waits_as_long_as_it_takes) {
+TEST_P(lock_contract, endless_wait_limit_waits_until_the_release) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     const std::vector<std::function<bool()>> waits{

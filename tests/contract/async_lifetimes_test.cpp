@@ -1,4 +1,4 @@
-// Locks through Asio, where executors, contexts, locks and clients do not live as long as one would like.
+// Locks through Asio when executors, contexts, locks or clients end early.
 #include "contract/lock_contract.hpp"
 
 #include <holdfast/async.hpp>
@@ -23,7 +23,7 @@ using boost::system::error_code;
 
 class async_lifetimes : public lock_contract {};
 
-TEST_P(async_lifetimes, coroutines_on_strands_of_a_pool_may_race_against_timers) {
+TEST_P(async_lifetimes, coroutines_on_strands_may_race_against_timers) {
     using namespace asio::experimental::awaitable_operators;
     const auto ours = lock_of(a());
     std::atomic<int> ended{0};
@@ -45,7 +45,7 @@ TEST_P(async_lifetimes, coroutines_on_strands_of_a_pool_may_race_against_timers)
     EXPECT_TRUE(nothing_is_left());
 }
 
-TEST_P(async_lifetimes, a_strand_that_is_busy_holds_up_nobody_elses_outcome) {
+TEST_P(async_lifetimes, busy_strand_delays_no_outcome_on_another_strand) {
     asio::thread_pool pool{2};
     auto busy = asio::make_strand(pool);
     auto idle = asio::make_strand(pool);
@@ -62,7 +62,7 @@ TEST_P(async_lifetimes, a_strand_that_is_busy_holds_up_nobody_elses_outcome) {
     pool.join();
 }
 
-TEST_P(async_lifetimes, a_context_that_ends_cancels_what_it_waited_for) {
+TEST_P(async_lifetimes, destroyed_context_cancels_its_waits) {
     const auto of_a = lock_of(a());
     auto held = lock_of(b())->acquire();
     asio::cancellation_signal outlives;
@@ -70,7 +70,7 @@ TEST_P(async_lifetimes, a_context_that_ends_cancels_what_it_waited_for) {
         asio::io_context brief;
         async_acquire(*of_a, asio::bind_executor(brief, asio::bind_cancellation_slot(
                                                             outlives.slot(), [](error_code, lease) {})));
-        ASSERT_TRUE(somebody_waits(a()));
+        ASSERT_TRUE(has_waiter(a()));
     }
     EXPECT_TRUE(eventually(patience, [&] { return a().stats().failed == 1; }));
     held.release();
@@ -79,7 +79,7 @@ TEST_P(async_lifetimes, a_context_that_ends_cancels_what_it_waited_for) {
     outlives.emit(asio::cancellation_type::all);
 }
 
-TEST_P(async_lifetimes, a_lease_that_nobody_fetched_goes_with_the_context) {
+TEST_P(async_lifetimes, destroyed_context_releases_an_undelivered_lease) {
     asio::cancellation_signal outlives;
     {
         asio::io_context brief;
@@ -91,43 +91,43 @@ TEST_P(async_lifetimes, a_lease_that_nobody_fetched_goes_with_the_context) {
     EXPECT_TRUE(lock_of(b())->try_acquire_for(patience));
 }
 
-// Says when something was handed to it.
-struct telling_executor {
+// Sets a flag when it has received a function.
+struct flagging_executor {
     asio::io_context::executor_type inner;
-    std::atomic<bool>* told;
+    std::atomic<bool>* received;
 
     asio::io_context& query(asio::execution::context_t) const noexcept { return inner.context(); }
-    telling_executor require(asio::execution::blocking_t::never_t never) const {
-        return {asio::require(inner, never), told};
+    flagging_executor require(asio::execution::blocking_t::never_t never) const {
+        return {asio::require(inner, never), received};
     }
-    bool operator==(const telling_executor&) const noexcept = default;
+    bool operator==(const flagging_executor&) const noexcept = default;
     template <class F>
     void execute(F f) const {
         inner.execute(std::move(f));
-        *told = true;
+        *received = true;
     }
 };
 
-TEST_P(async_lifetimes, a_context_may_end_just_as_the_outcome_comes) {
-    std::atomic<int> strangers{0};
+TEST_P(async_lifetimes, context_may_end_as_the_outcome_arrives) {
+    std::atomic<int> destroyed_elsewhere{0};
     const auto here = std::this_thread::get_id();
     for (int round = 1; round <= 200; ++round) {
-        std::atomic<bool> told{false};
+        std::atomic<bool> received{false};
         asio::io_context brief;
         const auto lock = lock_of(a(), std::to_string(round));
-        // The handler goes where its context is, not with whoever brought the outcome.
+        // The handler is destroyed with its context, not by the thread that delivers the outcome.
         const std::shared_ptr<void> watched{nullptr, [&](void*) {
-                                                if (std::this_thread::get_id() != here) ++strangers;
+                                                if (std::this_thread::get_id() != here) ++destroyed_elsewhere;
                                             }};
-        async_acquire(*lock, asio::bind_executor(telling_executor{brief.get_executor(), &told},
+        async_acquire(*lock, asio::bind_executor(flagging_executor{brief.get_executor(), &received},
                                                  [watched](error_code, lease) {}));
-        while (!told) std::this_thread::yield();
+        while (!received) std::this_thread::yield();
     }
-    EXPECT_EQ(strangers, 0);
+    EXPECT_EQ(destroyed_elsewhere, 0);
     EXPECT_TRUE(eventually(patience, [&] { return a().stats().released == 200; }));
 }
 
-TEST_P(async_lifetimes, the_lock_object_need_not_outlive_a_call_that_begins_later) {
+TEST_P(async_lifetimes, lock_object_may_end_before_the_call_begins) {
     asio::io_context loop;
     const auto take = [&]() -> asio::awaitable<lease> {
         const auto brief = lock_of(a());
@@ -141,14 +141,14 @@ TEST_P(async_lifetimes, the_lock_object_need_not_outlive_a_call_that_begins_late
     EXPECT_FALSE(lock_of(b())->try_acquire());
 }
 
-TEST_P(async_lifetimes, a_client_may_end_while_others_begin_and_give_back) {
+TEST_P(async_lifetimes, client_may_end_during_acquires_and_releases) {
     asio::thread_pool pool{1};
     for (int round = 0; round < 40; ++round) {
         auto c = another_client();
         const auto lock = lock_of(*c, "one");
         const auto other = lock_of(*c, "two");
         std::atomic<bool> over{false};
-        const auto done = std::make_shared<std::atomic<int>>(0);  // handlers come later than this round
+        const auto done = std::make_shared<std::atomic<int>>(0);  // handlers may run after this round
         std::jthread tasks{[&] {
             while (!over)
                 async_try_acquire(*lock, asio::bind_executor(pool, [done](error_code, lease) { ++*done; }));

@@ -43,7 +43,7 @@ class async_contract : public lock_contract {
     asio::io_context loop;
 };
 
-TEST_P(async_contract, a_coroutine_acquires_and_releases) {
+TEST_P(async_contract, coroutine_acquires_and_releases) {
     const auto of_a = lock_of(a());
     std::optional<release_result> end;
     asio::co_spawn(
@@ -56,27 +56,27 @@ TEST_P(async_contract, a_coroutine_acquires_and_releases) {
             end = co_await async_release(std::move(held), asio::use_awaitable);
         },
         asio::detached);
-    loop.run();  // ends by itself: operations under way are work, and no others are
+    loop.run();  // ends by itself: only a pending operation counts as work
     ASSERT_TRUE(end);
     EXPECT_EQ(*end, release_outcome::released);
     EXPECT_TRUE(nothing_is_left());
 }
 
-TEST_P(async_contract, a_callback_runs_on_its_own_executor) {
+TEST_P(async_contract, callback_runs_on_its_own_executor) {
     const auto of_a = lock_of(a());
     asio::thread_pool pool{2};
     auto strand = asio::make_strand(pool);
-    std::promise<bool> told;
+    std::promise<bool> called;
     async_acquire(*of_a, {.ttl = 20s}, asio::bind_executor(strand, [&](error_code ec, lease held) {
         EXPECT_FALSE(ec) << ec.message();
         EXPECT_LE(held.remaining(), 20s);
-        told.set_value(strand.running_in_this_thread());
+        called.set_value(strand.running_in_this_thread());
     }));
-    EXPECT_TRUE(told.get_future().get());
+    EXPECT_TRUE(called.get_future().get());
     pool.join();
 }
 
-TEST_P(async_contract, a_future_waits) {
+TEST_P(async_contract, future_waits_for_the_release) {
     const auto held = lock_of(b())->acquire();
     auto none = async_try_acquire(*lock_of(a()), asio::use_future);
     EXPECT_FALSE(none.get());
@@ -86,7 +86,7 @@ TEST_P(async_contract, a_future_waits) {
     EXPECT_TRUE(later.get().valid());
 }
 
-TEST_P(async_contract, a_timed_try_gives_up_in_time) {
+TEST_P(async_contract, timed_try_gives_up_after_its_time_limit) {
     const auto held = lock_of(b())->acquire();
     std::optional<bool> got;
     const auto since = boot_clock::now();
@@ -99,14 +99,14 @@ TEST_P(async_contract, a_timed_try_gives_up_in_time) {
     EXPECT_GE(boot_clock::now() - since, 30ms);
 }
 
-TEST_P(async_contract, is_cancelled_through_its_slot) {
+TEST_P(async_contract, cancellation_slot_ends_the_wait) {
     auto held = lock_of(b())->acquire();
     asio::cancellation_signal stop;
     std::optional<error_code> why;
     async_acquire(*lock_of(a()),
                   asio::bind_cancellation_slot(
                       stop.slot(), asio::bind_executor(loop, [&](error_code ec, lease) { why = ec; })));
-    ASSERT_TRUE(somebody_waits(a()));
+    ASSERT_TRUE(has_waiter(a()));
     stop.emit(asio::cancellation_type::terminal);
     EXPECT_TRUE(runs_until([&] { return why.has_value(); }));
     EXPECT_EQ(*why, asio::error::operation_aborted);
@@ -115,7 +115,7 @@ TEST_P(async_contract, is_cancelled_through_its_slot) {
     EXPECT_TRUE(nothing_is_left());
 }
 
-TEST_P(async_contract, is_cancelled_by_a_stop_token) {
+TEST_P(async_contract, stop_token_ends_the_wait) {
     const auto held = lock_of(b())->acquire();
     std::stop_source stop;
     std::optional<error_code> why;
@@ -126,16 +126,16 @@ TEST_P(async_contract, is_cancelled_by_a_stop_token) {
     EXPECT_EQ(*why, error_code{make_error_code(errc::cancelled)});
 }
 
-TEST_P(async_contract, many_take_turns_with_threads_of_both_clients) {
+TEST_P(async_contract, coroutines_and_threads_of_both_clients_exclude_each_other) {
     constexpr unsigned tasks = 24;
     constexpr unsigned rounds = 12;
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     std::atomic<int> inside{0};
-    std::atomic<bool> met{false};
+    std::atomic<bool> overlapped{false};
     unsigned counter = 0;
     const auto enter = [&] {
-        if (inside.exchange(1) != 0) met = true;
+        if (inside.exchange(1) != 0) overlapped = true;
         ++counter;
         inside = 0;
     };
@@ -146,7 +146,7 @@ TEST_P(async_contract, many_take_turns_with_threads_of_both_clients) {
                 for (unsigned r = 0; r < rounds; ++r) {
                     lease held = co_await async_acquire(*lock, asio::use_awaitable);
                     enter();
-                    if (r % 3 == 0) continue;  // given back by its destructor
+                    if (r % 3 == 0) continue;  // its destructor releases it
                     EXPECT_EQ(co_await async_release(std::move(held), asio::use_awaitable),
                               release_outcome::released);
                 }
@@ -166,31 +166,31 @@ TEST_P(async_contract, many_take_turns_with_threads_of_both_clients) {
         threads.emplace_back([&] { loop.run(); });
         threads.emplace_back([&] { loop.run(); });
     }
-    EXPECT_FALSE(met);
+    EXPECT_FALSE(overlapped);
     EXPECT_EQ(counter, (tasks + 2) * rounds);
     EXPECT_TRUE(nothing_is_left());
 }
 
-TEST_P(async_contract, a_client_that_ends_tells_those_who_wait) {
+TEST_P(async_contract, client_that_ends_fails_its_waiters) {
     const auto held = lock_of(b())->acquire();
     const auto of_a = lock_of(a());
-    unsigned told = 0;
+    unsigned called = 0;
     for (int i = 0; i < 4; ++i) {
         async_acquire(*of_a, asio::bind_executor(loop, [&](error_code ec, lease) {
             EXPECT_EQ(ec, error_code{make_error_code(errc::closed)});
-            ++told;
+            ++called;
         }));
     }
     a_leaves();
-    EXPECT_TRUE(runs_until([&] { return told == 4; }));
+    EXPECT_TRUE(runs_until([&] { return called == 4; }));
     async_acquire(*of_a, asio::bind_executor(loop, [&](error_code ec, lease) {
         EXPECT_EQ(ec, error_code{make_error_code(errc::closed)});
-        ++told;
+        ++called;
     }));
-    EXPECT_TRUE(runs_until([&] { return told == 5; }));
+    EXPECT_TRUE(runs_until([&] { return called == 5; }));
 }
 
-TEST_P(async_contract, a_context_that_ends_drops_its_handlers) {
+TEST_P(async_contract, destroyed_context_drops_its_handlers) {
     const auto of_a = lock_of(a());
     auto held = lock_of(b())->acquire();
     const auto kept = std::make_shared<int>(0);
@@ -198,23 +198,23 @@ TEST_P(async_contract, a_context_that_ends_drops_its_handlers) {
         asio::io_context brief;
         for (int i = 0; i < 3; ++i)
             async_acquire(*of_a, asio::bind_executor(brief, [kept](error_code, lease) { ++*kept; }));
-        ASSERT_TRUE(somebody_waits(a()));
+        ASSERT_TRUE(has_waiter(a()));
     }
     EXPECT_EQ(kept.use_count(), 1);
     held.release();
-    // What they get nobody wants, and it is given back.
+    // A lease that is still granted to one of them is released.
     EXPECT_TRUE(lock_of(b())->try_acquire_for(patience));
     EXPECT_EQ(*kept, 0);
 }
 
-TEST_P(async_contract, an_empty_lease_is_released_too) {
+TEST_P(async_contract, release_of_an_empty_lease_returns_already_lost) {
     std::optional<release_result> end;
     async_release(lease{}, asio::bind_executor(loop, [&](release_result r) { end = r; }));
     EXPECT_TRUE(runs_until([&] { return end.has_value(); }));
     EXPECT_EQ(*end, release_outcome::already_lost);
 }
 
-TEST_P(async_contract, a_mistake_is_an_error_code) {
+TEST_P(async_contract, invalid_argument_is_an_error_code) {
     std::optional<error_code> why;
     async_acquire(*lock_of(a()), {.ttl = 0ms},
                   asio::bind_executor(loop, [&](error_code ec, lease) { why = ec; }));

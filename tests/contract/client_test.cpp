@@ -6,7 +6,7 @@
 
 namespace holdfast::contract {
 
-TEST_P(lock_contract, leases_that_are_out_when_their_client_ends_are_lost) {
+TEST_P(lock_contract, held_leases_are_lost_when_their_client_ends) {
     auto held = lock_of(a())->acquire();
     const auto told = held.lost();
     const auto promised = held.strength();
@@ -16,12 +16,12 @@ TEST_P(lock_contract, leases_that_are_out_when_their_client_ends_are_lost) {
     EXPECT_EQ(held.state(), lease_state::lost);
     EXPECT_TRUE(told.stop_requested()) << "its destructor runs the callbacks that are due";
     EXPECT_EQ(held.remaining(), 0ns);
-    EXPECT_TRUE(lock_of(b())->try_acquire_for(patience)) << "and what was held is given back";
+    EXPECT_TRUE(lock_of(b())->try_acquire_for(patience)) << "what was held is released";
     EXPECT_EQ(held.release(), release_outcome::already_lost);
     EXPECT_EQ(held.release(), release_outcome::already_lost);
 }
 
-TEST_P(lock_contract, a_client_that_ends_gives_back_what_is_held_under_a_guard) {
+TEST_P(lock_contract, client_that_ends_releases_what_its_threads_have_locked) {
     const auto of_a = lock_of(a());
     of_a->lock();
     a_leaves();
@@ -30,7 +30,7 @@ TEST_P(lock_contract, a_client_that_ends_gives_back_what_is_held_under_a_guard) 
     of_a->unlock();
 }
 
-TEST_P(lock_contract, a_lock_whose_client_has_ended_says_so) {
+TEST_P(lock_contract, lock_of_an_ended_client_reports_closed) {
     const auto of_a = lock_of(a());
     a_leaves();
     std::error_code ec;
@@ -41,7 +41,7 @@ TEST_P(lock_contract, a_lock_whose_client_has_ended_says_so) {
     EXPECT_THROW((void)of_a->try_lock(), error);
 }
 
-TEST_P(lock_contract, a_client_that_ends_turns_away_who_waits) {
+TEST_P(lock_contract, client_that_ends_fails_its_waiters) {
     const auto of_a = lock_of(a());
     const auto held = lock_of(b())->acquire();
     std::vector<std::future<std::error_code>> waiters;
@@ -66,8 +66,8 @@ TEST_P(lock_contract, many_clients_come_and_go) {
     EXPECT_TRUE(nothing_is_left());
 }
 
-// A hand-over is followed by a renewal that nobody waits for; it must not find the store gone.
-TEST_P(lock_contract, a_client_may_end_right_after_it_was_handed_a_lock) {
+// A hand-off is followed by a renewal that no thread waits for; it must not find the store gone.
+TEST_P(lock_contract, client_may_end_right_after_a_hand_off) {
     const auto of_a = lock_of(a());
     for (int round = 0; round < 40; ++round) {
         auto held = of_a->acquire();
@@ -84,7 +84,7 @@ TEST_P(lock_contract, a_client_may_end_right_after_it_was_handed_a_lock) {
     EXPECT_TRUE(nothing_is_left());
 }
 
-TEST_P(lock_contract, stores_of_other_names_have_other_locks) {
+TEST_P(lock_contract, stores_of_different_names_have_different_locks) {
     if (on_cluster()) GTEST_SKIP() << "a cluster has one database";
     client c{settings_elsewhere()};
     const auto here = lock_of(a())->acquire();
@@ -97,7 +97,7 @@ TEST_P(lock_contract, stores_of_other_names_have_other_locks) {
 
 // --- fork -------------------------------------------------------------------------------------------
 
-TEST_P(lock_contract, in_a_forked_child_the_client_is_dead_and_the_parent_still_holds) {
+TEST_P(lock_contract, forked_child_has_a_dead_client_and_the_parent_still_holds) {
     const auto of_a = lock_of(a());
     auto held = std::make_unique<lease>(of_a->acquire());
     const auto guarded = lock_of(a(), "guarded");

@@ -1,37 +1,37 @@
-// One at a time, and in what order.
+// Mutual exclusion, and the order of service.
 #include "contract/lock_contract.hpp"
 #include "support/stalls.hpp"
 
 namespace holdfast::contract {
 
-TEST_P(lock_contract, lets_in_one_of_sixteen_threads_of_two_clients_at_a_time) {
+TEST_P(lock_contract, one_of_sixteen_threads_of_two_clients_holds_it_at_a_time) {
     constexpr int threads_each = 8;
     constexpr int rounds = 15;
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
-    // Loads and stores apart: only the lock makes an increment of them.
+    // A load and a store: only the lock makes them one increment.
     std::atomic<int> counter{0};
     std::atomic<int> inside{0};
-    std::atomic<bool> met{false};
+    std::atomic<bool> overlapped{false};
     {
         std::vector<std::jthread> threads;
         for (int i = 0; i < 2 * threads_each; ++i) {
             threads.emplace_back([&, mine = i % 2 == 0 ? of_a : of_b] {
                 for (int round = 0; round < rounds; ++round) {
                     const std::lock_guard hold{*mine};
-                    if (inside.exchange(1) != 0) met = true;
+                    if (inside.exchange(1) != 0) overlapped = true;
                     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-                    if (inside.exchange(0) != 1) met = true;
+                    if (inside.exchange(0) != 1) overlapped = true;
                 }
             });
         }
     }
-    EXPECT_FALSE(met);
+    EXPECT_FALSE(overlapped);
     EXPECT_EQ(counter, 2 * threads_each * rounds);
     EXPECT_TRUE(nothing_is_left());
 }
 
-TEST_P(lock_contract, a_try_is_empty_while_somebody_else_holds_it) {
+TEST_P(lock_contract, try_returns_an_empty_lease_while_another_holds_the_lock) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     auto held = of_a->acquire();
@@ -40,13 +40,13 @@ TEST_P(lock_contract, a_try_is_empty_while_somebody_else_holds_it) {
     EXPECT_FALSE(of_b->try_lock());
     std::error_code ec = errc::lost;
     EXPECT_FALSE(of_b->try_acquire(ec));
-    EXPECT_FALSE(ec) << "no is an answer, not an error";
-    EXPECT_FALSE(of_a->try_acquire()) << "another thread of the same client is somebody else, too";
+    EXPECT_FALSE(ec) << "a refusal is not an error";
+    EXPECT_FALSE(of_a->try_acquire()) << "another thread of the same client is excluded, too";
     held.release();
     EXPECT_TRUE(of_b->try_acquire());
 }
 
-TEST_P(lock_contract, a_timed_try_waits_about_as_long_as_it_was_asked_to) {
+TEST_P(lock_contract, timed_try_waits_about_its_time_limit) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     const auto held = of_a->acquire();
@@ -57,10 +57,10 @@ TEST_P(lock_contract, a_timed_try_waits_about_as_long_as_it_was_asked_to) {
         EXPECT_GE(took, wait);
         EXPECT_LT(took, wait + 500ms + test::taken_by_the_machine());
     }
-    EXPECT_TRUE(queue_has(0)) << "who gave up has left the line";
+    EXPECT_TRUE(queue_has(0)) << "a waiter that gave up has left the queue";
 }
 
-TEST_P(lock_contract, a_waiter_enters_soon_after_the_release) {
+TEST_P(lock_contract, waiter_enters_soon_after_the_release) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     // The machine may be busy, so the best of a few counts.
@@ -80,7 +80,7 @@ TEST_P(lock_contract, a_waiter_enters_soon_after_the_release) {
     EXPECT_LT(best, 100ms);
 }
 
-TEST_P(line_contract, serves_clients_in_the_order_of_their_arrival) {
+TEST_P(queue_contract, clients_are_served_in_the_order_of_arrival) {
     const auto of_a = lock_of(a());
     auto held = of_a->acquire();
     std::mutex mutex;
@@ -101,7 +101,7 @@ TEST_P(line_contract, serves_clients_in_the_order_of_their_arrival) {
     EXPECT_EQ(order, (std::vector{0, 1, 2, 3, 4}));
 }
 
-TEST_P(mutex_contract, serves_the_clients_in_turn_when_both_have_many_threads) {
+TEST_P(mutex_contract, clients_with_many_threads_are_served_in_turn) {
     auto each_alone = settings();
     each_alone.local_turns = 1;
     client first{each_alone};
@@ -122,7 +122,7 @@ TEST_P(mutex_contract, serves_the_clients_in_turn_when_both_have_many_threads) {
                     order.push_back(who);
                     turns = order.size();
                 }
-                // So long that the next thread of the client before us stands in line again.
+                // Hold the lock until the next thread of the previous client is in the queue.
                 if (turns < 8) {
                     EXPECT_TRUE(queue_has(1));
                 }
@@ -136,11 +136,11 @@ TEST_P(mutex_contract, serves_the_clients_in_turn_when_both_have_many_threads) {
         held.release();
         waiters.clear();
     }
-    // Each hand-over goes to the client that has waited longer.
+    // Each hand-off goes to the client that has waited longer.
     EXPECT_EQ((std::string{order.begin(), order.end()}), "bcbcbcbc");
 }
 
-TEST_P(lock_contract, with_others_of_another_kind_on_the_name_is_a_clear_mistake) {
+TEST_P(lock_contract, lock_of_another_kind_on_the_name_is_misuse) {
     const auto of_a = lock_of(a());
     const auto held = of_a->acquire();
     std::error_code ec;
@@ -152,7 +152,7 @@ TEST_P(lock_contract, with_others_of_another_kind_on_the_name_is_a_clear_mistake
         EXPECT_FALSE(other.try_acquire(ec));
     }
     if (on_redlock())
-        EXPECT_EQ(ec, condition::misuse) << "other kinds cannot be had there at all";
+        EXPECT_EQ(ec, condition::misuse) << "any misuse";
     else
         EXPECT_EQ(ec, errc::wrong_kind);
     EXPECT_TRUE(held.valid());

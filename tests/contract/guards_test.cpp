@@ -1,10 +1,10 @@
-// Under the guards of the standard library, and with_lock.
+// Locks under the guards of the standard library, and with_lock().
 #include "contract/lock_contract.hpp"
 #include "support/misuse.hpp"
 
 namespace holdfast::contract {
 
-TEST_P(lock_contract, stands_under_a_lock_guard) {
+TEST_P(lock_contract, lock_works_under_a_lock_guard) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     {
@@ -21,7 +21,7 @@ TEST_P(lock_contract, stands_under_a_lock_guard) {
     of_b->unlock();
 }
 
-TEST_P(lock_contract, stands_under_a_unique_lock_with_a_time_limit) {
+TEST_P(lock_contract, lock_works_under_a_unique_lock_with_a_time_limit) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     std::unique_lock mine{*of_a, 5s};
@@ -33,7 +33,7 @@ TEST_P(lock_contract, stands_under_a_unique_lock_with_a_time_limit) {
     EXPECT_TRUE((std::unique_lock{*of_b, 5s}));
 }
 
-TEST_P(lock_contract, two_of_them_are_taken_together_without_a_deadlock) {
+TEST_P(lock_contract, two_locks_are_acquired_together_without_a_deadlock) {
     const any_lock from[] = {lock_of(a(), "from"), lock_of(b(), "from")};
     const any_lock to[] = {lock_of(a(), "to"), lock_of(b(), "to")};
     std::atomic<int> inside{0};
@@ -63,13 +63,13 @@ TEST_P(lock_contract, two_of_them_are_taken_together_without_a_deadlock) {
     EXPECT_TRUE(nothing_is_left("to"));
 }
 
-TEST_P(lock_contract, an_unlock_by_a_stranger_is_told_and_harmless) {
+TEST_P(lock_contract, unlock_by_another_thread_is_reported_and_harmless) {
     const test::misuse_expected here;
-    diary told{a()};
+    event_log events{a()};
     const auto of_a = lock_of(a());
     of_a->lock();
     std::thread{[&] { of_a->unlock(); }}.join();
-    const auto complaint = told.next(event_kind::release_failed);
+    const auto complaint = events.next(event_kind::release_failed);
     ASSERT_TRUE(complaint);
     EXPECT_EQ(complaint->reason, errc::not_owner);
     EXPECT_EQ(complaint->lock, stock);
@@ -80,7 +80,7 @@ TEST_P(lock_contract, an_unlock_by_a_stranger_is_told_and_harmless) {
     EXPECT_TRUE(lock_of(b())->try_acquire());
 }
 
-TEST_P(lock_contract, an_unlock_of_a_lease_that_has_ended_takes_nothing_from_the_next_holder) {
+TEST_P(lock_contract, unlock_of_an_expired_lease_keeps_the_lock_of_the_next_holder) {
     const auto of_a = lock_of(a(), stock, {.ttl = 1s});
     of_a->lock();
     const auto next = lock_of(b())->try_acquire_for(patience);
@@ -93,24 +93,24 @@ TEST_P(lock_contract, an_unlock_of_a_lease_that_has_ended_takes_nothing_from_the
     EXPECT_FALSE(of_a->try_lock());
 }
 
-TEST_P(lock_contract, a_thread_that_ends_while_it_holds_is_told_and_is_not_renewed) {
+TEST_P(lock_contract, thread_that_ends_as_holder_is_reported_and_not_renewed) {
     auto short_lease = settings();
     short_lease.lease = 1s;
     client c{short_lease};
-    diary told{c};
+    event_log events{c};
     const auto of_c = lock_of(c);
     std::thread{[&] { of_c->lock(); }}.join();
-    const auto gone = told.next(event_kind::holder_gone);
+    const auto gone = events.next(event_kind::holder_gone);
     ASSERT_TRUE(gone);
     EXPECT_EQ(gone->lock, stock);
     EXPECT_TRUE(lock_of(b())->try_acquire_for(patience));
-    EXPECT_TRUE(told.next(event_kind::lost));
-    EXPECT_TRUE(of_c->try_acquire_for(patience)) << "and its own client can have it again";
+    EXPECT_TRUE(events.next(event_kind::lost));
+    EXPECT_TRUE(of_c->try_acquire_for(patience)) << "its own client can acquire it again";
 }
 
 // --- with_lock --------------------------------------------------------------------------------------
 
-TEST_P(lock_contract, work_under_a_lock_returns_what_it_returns) {
+TEST_P(lock_contract, with_lock_returns_the_result_of_the_function) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     EXPECT_EQ(with_lock(*of_a, [&] { return of_b->try_acquire() ? 1 : 42; }), 42);
@@ -127,27 +127,27 @@ TEST_P(lock_contract, work_under_a_lock_returns_what_it_returns) {
     EXPECT_TRUE(of_b->try_acquire());
 }
 
-TEST_P(lock_contract, work_that_throws_gives_the_lock_back) {
+TEST_P(lock_contract, with_lock_releases_when_the_function_throws) {
     const auto of_a = lock_of(a());
     EXPECT_THROW(with_lock(*of_a, [] { throw std::out_of_range{"shelf"}; }), std::out_of_range);
     EXPECT_TRUE(lock_of(b())->try_acquire());
 }
 
-TEST_P(lock_contract, work_that_outlives_its_lease_throws_lost) {
+TEST_P(lock_contract, with_lock_throws_lost_when_the_lease_expires_in_the_function) {
     const auto of_a = lock_of(a(), stock, {.ttl = 1s});
     try {
         with_lock(*of_a,
                   [](lease& held) { EXPECT_TRUE(eventually(patience, [&] { return !held.valid(); })); });
-        FAIL() << "the loss was kept quiet";
+        FAIL() << "the loss was not reported";
     } catch (const error& e) {
         EXPECT_EQ(e.code(), errc::lost);
         EXPECT_NE(std::string{e.what()}.find(stock), std::string::npos);
     }
 }
 
-// --- once more by the same thread -----------------------------------------------------------------------
+// --- repeated locks by one thread -----------------------------------------------------------------------
 
-TEST_P(mutex_contract, a_thread_that_locks_it_twice_is_told_of_its_deadlock) {
+TEST_P(mutex_contract, second_lock_by_the_same_thread_throws_would_deadlock) {
     const auto of_a = lock_of(a());
     const std::lock_guard hold{*of_a};
     try {
@@ -162,7 +162,7 @@ TEST_P(mutex_contract, a_thread_that_locks_it_twice_is_told_of_its_deadlock) {
     EXPECT_THROW(same_lock->lock(), error) << "another object, the same lock";
 }
 
-TEST_P(recursive_contract, a_thread_may_lock_it_again_and_holds_it_until_the_last_unlock) {
+TEST_P(recursive_contract, thread_holds_the_lock_until_its_last_unlock) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     of_a->lock();
@@ -184,17 +184,17 @@ TEST_P(recursive_contract, a_thread_may_lock_it_again_and_holds_it_until_the_las
     EXPECT_EQ(a().stats().acquired, 1U);
 }
 
-TEST_P(recursive_contract, another_thread_does_not_re_enter) {
+TEST_P(recursive_contract, another_thread_cannot_reenter) {
     const auto of_a = lock_of(a());
     const std::lock_guard hold{*of_a};
     std::thread{[&] { EXPECT_FALSE(of_a->try_lock()); }}.join();
 }
 
-TEST_P(recursive_contract, a_lease_is_entered_again_through_itself) {
+TEST_P(recursive_contract, nested_lease_holds_the_lock_after_the_outer_release) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     auto outer = of_a->acquire();
-    auto inner = again(of_a, outer);
+    auto inner = nested(of_a, outer);
     EXPECT_EQ(inner.owner(), outer.owner());
     EXPECT_EQ(outer.release(), release_outcome::released);
     EXPECT_FALSE(outer.valid());
@@ -204,12 +204,12 @@ TEST_P(recursive_contract, a_lease_is_entered_again_through_itself) {
     EXPECT_TRUE(of_b->try_acquire());
 }
 
-TEST_P(recursive_contract, a_lease_of_another_lock_or_one_that_has_ended_is_no_way_in) {
+TEST_P(recursive_contract, nested_acquire_needs_a_live_lease_of_this_lock) {
     const auto of_a = lock_of(a());
     const auto other = lock_of(a(), "other");
     const auto code_of = [&](const lease& outer) -> std::error_code {
         try {
-            (void)again(of_a, outer);
+            (void)nested(of_a, outer);
             return {};
         } catch (const error& e) {
             return e.code();
@@ -221,12 +221,12 @@ TEST_P(recursive_contract, a_lease_of_another_lock_or_one_that_has_ended_is_no_w
     auto ended = of_a->acquire({.ttl = 1s});
     EXPECT_TRUE(eventually(patience, [&] { return !ended.valid(); }));
     EXPECT_EQ(code_of(ended), errc::lost);
-    auto given_back = of_a->acquire();
-    given_back.release();
-    EXPECT_EQ(code_of(given_back), errc::not_owner);
+    auto released = of_a->acquire();
+    released.release();
+    EXPECT_EQ(code_of(released), errc::not_owner);
 }
 
-TEST_P(recursive_contract, a_hold_that_has_ended_is_not_entered_again) {
+TEST_P(recursive_contract, expired_hold_cannot_be_reentered) {
     const auto of_a = lock_of(a(), stock, {.ttl = 2s});
     of_a->lock();
     EXPECT_TRUE(eventually(patience, [&] { return !of_a->valid(); }));
@@ -237,26 +237,26 @@ TEST_P(recursive_contract, a_hold_that_has_ended_is_not_entered_again) {
     of_a->unlock();
 }
 
-TEST_P(recursive_contract, never_shortens_the_outer_lease) {
+TEST_P(recursive_contract, nested_hold_never_shortens_the_outer_lease) {
     const auto of_a = lock_of(a(), stock, {.ttl = 20s});
     auto outer = of_a->acquire();
     const auto before = outer.deadline();
-    auto inner = again(of_a, outer);
+    auto inner = nested(of_a, outer);
     inner.release();
     EXPECT_GE(outer.deadline(), before);
     EXPECT_TRUE(outer.valid());
 }
 
-TEST_P(recursive_contract, a_nested_lock_without_a_ttl_is_renewed_whatever_the_outer_one_wanted) {
-    const auto for_a_while = lock_of(a(), stock, {.ttl = 3s});
-    const auto for_long = lock_of(a());
-    for_a_while->lock();
+TEST_P(recursive_contract, nested_lock_without_a_ttl_is_renewed_inside_one_with_a_ttl) {
+    const auto with_ttl = lock_of(a(), stock, {.ttl = 3s});
+    const auto without_ttl = lock_of(a());
+    with_ttl->lock();
     const auto end = boot_clock::now() + 3s;
-    for_long->lock();
+    without_ttl->lock();
     EXPECT_TRUE(eventually(patience, [&] { return boot_clock::now() > end; }));
-    EXPECT_TRUE(for_long->valid());
-    for_long->unlock();
-    for_a_while->unlock();
+    EXPECT_TRUE(without_ttl->valid());
+    without_ttl->unlock();
+    with_ttl->unlock();
     EXPECT_TRUE(lock_of(b())->try_acquire());
 }
 

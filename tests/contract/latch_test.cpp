@@ -17,7 +17,7 @@ class latch_contract : public lock_contract {
     [[nodiscard]] static latch on(client& c) { return {c, stock}; }
 };
 
-TEST_P(latch_contract, lets_all_through_that_nobody_has_set) {
+TEST_P(latch_contract, unset_latch_lets_all_through) {
     EXPECT_EQ(on(a()).count(), 0);
     on(a()).wait();
     EXPECT_TRUE(on(a()).wait_for(0ms));
@@ -26,7 +26,7 @@ TEST_P(latch_contract, lets_all_through_that_nobody_has_set) {
     EXPECT_TRUE(nothing_is_left());
 }
 
-TEST_P(latch_contract, lets_through_at_zero_and_not_before) {
+TEST_P(latch_contract, waits_end_at_zero_and_not_before) {
     EXPECT_TRUE(on(a()).try_set_count(3));
     EXPECT_FALSE(on(b()).try_set_count(5));
     EXPECT_EQ(on(b()).count(), 3);
@@ -35,33 +35,33 @@ TEST_P(latch_contract, lets_through_at_zero_and_not_before) {
     EXPECT_FALSE(on(a()).wait_for(0ms));
     EXPECT_EQ(on(b()).count_down(5), 0);
     EXPECT_TRUE(on(a()).wait_for(0ms));
-    EXPECT_TRUE(on(a()).try_set_count(1));  // again, for the next time
+    EXPECT_TRUE(on(a()).try_set_count(1));  // a latch can be set again
 }
 
-TEST_P(latch_contract, wakes_all_who_wait) {
+TEST_P(latch_contract, zero_wakes_all_waiters) {
     on(a()).try_set_count(2);
     std::vector<std::future<void>> waiters;
     for (auto* const c : {&a(), &a(), &b(), &b()}) waiters.push_back(in_background([c] { on(*c).wait(); }));
-    ASSERT_TRUE(somebody_waits(a()));
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(a()));
+    ASSERT_TRUE(has_waiter(b()));
     on(b()).count_down();
     EXPECT_EQ(waiters.front().wait_for(20ms), std::future_status::timeout);
     const auto since = boot_clock::now();
     on(b()).count_down();
     for (auto& w : waiters) w.get();
-    EXPECT_LT(boot_clock::now() - since, 800ms + test::taken_by_the_machine());  // by a message
+    EXPECT_LT(boot_clock::now() - since, 800ms + test::taken_by_the_machine());  // woken by a message
     EXPECT_EQ(a().stats().held_now, 0U);
 }
 
-TEST_P(latch_contract, that_is_erased_wakes_all_who_wait) {
+TEST_P(latch_contract, erase_wakes_a_waiter) {
     on(a()).try_set_count(2);
     auto waiter = in_background([&] { return on(b()).wait_for(patience); });
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(b()));
     EXPECT_TRUE(on(a()).erase());
     EXPECT_TRUE(waiter.get());
 }
 
-TEST_P(latch_contract, can_be_waited_for_until_asked_to_stop) {
+TEST_P(latch_contract, stop_token_ends_the_wait) {
     on(a()).try_set_count(1);
     std::stop_source enough;
     auto waiter = in_background([&] {
@@ -72,12 +72,12 @@ TEST_P(latch_contract, can_be_waited_for_until_asked_to_stop) {
         }
         return std::error_code{};
     });
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(b()));
     enough.request_stop();
     EXPECT_EQ(waiter.get(), errc::cancelled);
 }
 
-TEST_P(latch_contract, is_another_thing_than_a_lock_of_that_name) {
+TEST_P(latch_contract, latch_on_the_name_of_a_lock_is_wrong_kind) {
     recursive_mutex lock{a(), stock};
     const auto held = lock.acquire();
     for (const auto& touch : std::vector<std::function<void()>>{
@@ -92,13 +92,13 @@ TEST_P(latch_contract, is_another_thing_than_a_lock_of_that_name) {
     EXPECT_TRUE(held.valid());
 }
 
-TEST_P(latch_contract, takes_only_counts_that_make_sense) {
+TEST_P(latch_contract, counts_of_zero_or_less_are_refused) {
     EXPECT_THROW(on(a()).try_set_count(0), error);
     EXPECT_THROW(on(a()).count_down(0), error);
     EXPECT_THROW(on(a()).count_down(-1), error);
 }
 
-TEST_P(latch_contract, can_be_waited_for_and_counted_down_by_tasks) {
+TEST_P(latch_contract, coroutine_waits_and_counts_down) {
     namespace asio = boost::asio;
     on(a()).try_set_count(2);
     asio::io_context loop;

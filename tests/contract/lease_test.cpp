@@ -1,10 +1,10 @@
-// What a lease is worth, and how it ends.
+// How long a lease is valid, and how it ends.
 #include "contract/lock_contract.hpp"
 #include "support/stalls.hpp"
 
 namespace holdfast::contract {
 
-TEST_P(lock_contract, nobody_else_gets_it_while_the_lease_is_valid) {
+TEST_P(lock_contract, no_other_client_gets_the_lock_while_the_lease_is_valid) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     const auto expiring = briefly(of_a, 200ms);
@@ -16,9 +16,9 @@ TEST_P(lock_contract, nobody_else_gets_it_while_the_lease_is_valid) {
     EXPECT_EQ(expiring.remaining(), 0ns);
 }
 
-TEST_P(lock_contract, is_renewed_past_its_lease_while_it_is_held) {
+TEST_P(lock_contract, held_lock_is_renewed_beyond_its_lease) {
     auto short_lease = settings();
-    short_lease.lease = 3s;  // outlives a machine that stands still for a moment
+    short_lease.lease = 3s;  // outlasts a short stall of the machine
     client c{short_lease};
     const auto of_c = lock_of(c);
     const auto of_b = lock_of(b());
@@ -35,7 +35,7 @@ TEST_P(lock_contract, is_renewed_past_its_lease_while_it_is_held) {
     EXPECT_TRUE(nothing_is_left());
 }
 
-TEST_P(lock_contract, is_not_renewed_when_a_ttl_is_given) {
+TEST_P(lock_contract, lease_with_a_ttl_is_not_renewed) {
     const auto of_a = lock_of(a());
     auto held = briefly(of_a, 150ms);
     EXPECT_LE(held.remaining(), 150ms);
@@ -45,7 +45,7 @@ TEST_P(lock_contract, is_not_renewed_when_a_ttl_is_given) {
     EXPECT_EQ(a().stats().lost, 1U);
 }
 
-TEST_P(lock_contract, is_renewed_or_not_as_the_caller_overrides) {
+TEST_P(lock_contract, renew_option_overrides_the_default) {
     const auto renewed = lock_of(a(), "renewed", {.ttl = 3s});
     const auto left = lock_of(b(), "left", {.ttl = 600ms, .renew = true});
     auto stays = renewed->acquire({.renew = true});
@@ -56,7 +56,7 @@ TEST_P(lock_contract, is_renewed_or_not_as_the_caller_overrides) {
     EXPECT_EQ(b().stats().renewals, 0U);
 }
 
-TEST_P(lock_contract, a_ttl_of_the_lock_is_the_default_of_its_leases) {
+TEST_P(lock_contract, ttl_of_the_lock_is_the_default_of_its_leases) {
     const auto of_a = lock_of(a(), stock, {.ttl = 1s});
     const auto by_default = of_a->acquire();
     EXPECT_LE(by_default.remaining(), 1s);
@@ -65,7 +65,7 @@ TEST_P(lock_contract, a_ttl_of_the_lock_is_the_default_of_its_leases) {
     EXPECT_GT(own.remaining(), 10s);
 }
 
-TEST_P(lock_contract, a_second_release_gives_the_first_answer) {
+TEST_P(lock_contract, second_release_returns_the_first_answer) {
     const auto of_a = lock_of(a());
     auto held = of_a->acquire();
     EXPECT_EQ(held.release(), release_outcome::released);
@@ -78,7 +78,7 @@ TEST_P(lock_contract, a_second_release_gives_the_first_answer) {
     EXPECT_EQ(next.release(), release_outcome::released) << "the second release of A took nothing from B";
 }
 
-TEST_P(lock_contract, a_release_that_comes_too_late_says_so_and_takes_nothing_from_the_next_holder) {
+TEST_P(lock_contract, late_release_is_already_lost_and_keeps_the_lock_of_the_next_holder) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     auto late = briefly(of_a, 100ms);
@@ -90,7 +90,7 @@ TEST_P(lock_contract, a_release_that_comes_too_late_says_so_and_takes_nothing_fr
     EXPECT_EQ(next.release(), release_outcome::released);
 }
 
-TEST_P(lock_contract, a_late_release_takes_nothing_from_a_thread_of_the_same_client_either) {
+TEST_P(lock_contract, late_release_keeps_the_lock_of_a_thread_of_the_same_client) {
     const auto of_a = lock_of(a());
     auto late = briefly(of_a, 100ms);
     auto next = of_a->try_acquire_for(patience);
@@ -101,7 +101,7 @@ TEST_P(lock_contract, a_late_release_takes_nothing_from_a_thread_of_the_same_cli
     EXPECT_EQ(next.release(), release_outcome::released);
 }
 
-TEST_P(lock_contract, a_lease_moves_and_leaves_an_empty_one_behind) {
+TEST_P(lock_contract, moved_from_lease_is_empty) {
     const auto of_a = lock_of(a());
     lease first = of_a->acquire();
     lease second{std::move(first)};
@@ -118,7 +118,7 @@ TEST_P(lock_contract, a_lease_moves_and_leaves_an_empty_one_behind) {
     EXPECT_TRUE(second.valid());
 }
 
-TEST_P(lock_contract, assigning_to_a_lease_releases_what_it_had) {
+TEST_P(lock_contract, assignment_releases_the_old_lease) {
     const auto one = lock_of(a(), "one");
     const auto two = lock_of(a(), "two");
     auto held = one->acquire();
@@ -130,7 +130,7 @@ TEST_P(lock_contract, assigning_to_a_lease_releases_what_it_had) {
     EXPECT_TRUE(lock_of(b(), "two")->try_acquire());
 }
 
-TEST_P(lock_contract, a_lease_that_goes_out_of_scope_is_released) {
+TEST_P(lock_contract, lease_is_released_at_the_end_of_its_scope) {
     const auto of_b = lock_of(b());
     {
         const auto held = lock_of(a())->acquire();
@@ -139,32 +139,32 @@ TEST_P(lock_contract, a_lease_that_goes_out_of_scope_is_released) {
     EXPECT_TRUE(of_b->try_acquire());
 }
 
-TEST_P(lock_contract, a_lease_may_be_released_by_another_thread) {
+TEST_P(lock_contract, another_thread_can_release_a_lease) {
     auto held = lock_of(a())->acquire();
     std::thread{[&] { EXPECT_EQ(held.release(), release_outcome::released); }}.join();
     EXPECT_TRUE(lock_of(b())->try_acquire());
 }
 
-TEST_P(lock_contract, tells_a_loss_through_its_stop_token_and_once) {
-    diary told{a()};
+TEST_P(lock_contract, loss_requests_stop_and_is_reported_once) {
+    event_log events{a()};
     const auto of_a = lock_of(a());
     auto held = briefly(of_a, 100ms);
-    std::promise<bool> valid_when_told;
-    const std::stop_callback tell{held.lost(), [&] { valid_when_told.set_value(held.valid()); }};
-    auto told_so = valid_when_told.get_future();
-    ASSERT_EQ(told_so.wait_for(patience), std::future_status::ready);
-    EXPECT_FALSE(told_so.get());
-    const auto lost = told.next(event_kind::lost);
+    std::promise<bool> valid_when_lost;
+    const std::stop_callback on_loss{held.lost(), [&] { valid_when_lost.set_value(held.valid()); }};
+    auto lost_so = valid_when_lost.get_future();
+    ASSERT_EQ(lost_so.wait_for(patience), std::future_status::ready);
+    EXPECT_FALSE(lost_so.get());
+    const auto lost = events.next(event_kind::lost);
     ASSERT_TRUE(lost);
     EXPECT_EQ(lost->lock, stock);
     EXPECT_EQ(lost->reason, errc::lost);
     held.release();
-    EXPECT_EQ(told.count(event_kind::lost), 1U);
+    EXPECT_EQ(events.count(event_kind::lost), 1U);
     EXPECT_EQ(a().stats().lost, 1U);
     EXPECT_EQ(a().stats().held_now, 0U);
 }
 
-TEST_P(lock_contract, a_lease_that_was_released_is_never_told_as_lost) {
+TEST_P(lock_contract, released_lease_is_never_reported_as_lost) {
     const auto of_a = lock_of(a());
     auto held = briefly(of_a, 300ms);
     const auto end = held.deadline();
@@ -174,12 +174,12 @@ TEST_P(lock_contract, a_lease_that_was_released_is_never_told_as_lost) {
     EXPECT_EQ(a().stats().lost, 0U);
 }
 
-TEST_P(lock_contract, a_handed_over_lock_gets_the_whole_lease) {
+TEST_P(lock_contract, handed_off_lock_gets_the_whole_lease) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     auto held = of_a->acquire();
     auto waiting = in_background([&] { return of_b->acquire(); });
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(b()));
     held.release();
     auto next = waiting.get();
     EXPECT_TRUE(next.valid());
@@ -187,12 +187,12 @@ TEST_P(lock_contract, a_handed_over_lock_gets_the_whole_lease) {
     EXPECT_TRUE(next.valid());
 }
 
-TEST_P(lock_contract, a_handed_over_lock_gets_no_more_than_its_ttl) {
+TEST_P(lock_contract, handed_off_lock_gets_no_more_than_its_ttl) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     auto held = of_a->acquire();
     auto waiting = in_background([&] { return of_b->acquire({.ttl = 1s}); });
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(b()));
     held.release();
     const auto next = waiting.get();
     EXPECT_LE(next.remaining(), 1s);
@@ -201,7 +201,7 @@ TEST_P(lock_contract, a_handed_over_lock_gets_no_more_than_its_ttl) {
     EXPECT_LT(boot_clock::now() - got, 2s + test::taken_by_the_machine());
 }
 
-TEST_P(fenced_contract, fences_grow_over_all_clients) {
+TEST_P(fenced_contract, fences_grow_across_all_clients) {
     const any_lock locks[] = {lock_of(a()), lock_of(b())};
     fence last = fence::none;
     for (int i = 0; i < 60; ++i) {
@@ -213,7 +213,7 @@ TEST_P(fenced_contract, fences_grow_over_all_clients) {
     EXPECT_GT(locks[0]->held_fence(), last);
 }
 
-TEST_P(fenced_contract, fences_grow_through_hand_overs) {
+TEST_P(fenced_contract, fences_grow_across_hand_offs) {
     const any_lock locks[] = {lock_of(a()), lock_of(b())};
     fence last = fence::none;
     std::vector<std::jthread> threads;

@@ -1,14 +1,14 @@
-// A lock that goes from thread to thread of one client by one grant of the store (engine/local_turns.hpp).
+// One grant of the store that passes from thread to thread of one client (engine/local_turns.hpp).
 #include "contract/lock_contract.hpp"
 
 #include <random>
 
 namespace holdfast::contract {
 
-TEST_P(turns_contract, passes_between_the_threads_of_a_client_by_one_grant) {
+TEST_P(local_turns_contract, threads_of_a_client_share_one_grant) {
     constexpr unsigned threads = 4;
     const auto of_a = lock_of(a());
-    // Until threads have met in line often enough: on a busy machine one may run through alone.
+    // Until threads have waited for each other often enough: on a busy machine one may run through alone.
     unsigned counter = 0;
     EXPECT_TRUE(eventually(patience, [&] {
         std::vector<std::jthread> crowd;
@@ -30,16 +30,16 @@ TEST_P(turns_contract, passes_between_the_threads_of_a_client_by_one_grant) {
     EXPECT_TRUE(nothing_is_left());
 }
 
-TEST_P(lock_contract, is_not_passed_between_threads_that_want_different_leases) {
+TEST_P(lock_contract, threads_that_want_different_leases_share_no_grant) {
     const auto renewed = lock_of(a());
-    const auto for_a_while = lock_of(a(), stock, {.ttl = 20s});
+    const auto with_ttl = lock_of(a(), stock, {.ttl = 20s});
     std::atomic<bool> over{false};
     std::atomic<bool> wrong{false};
     {
         std::jthread other{[&] {
             while (!over) {
-                const auto held = for_a_while->acquire();
-                // One that was passed on would have the end of the other's lease, which is 30 s away.
+                const auto held = with_ttl->acquire();
+                // A grant that was shared would have the deadline of the other lease, which is 30 s away.
                 if (held.deadline() > boot_clock::now() + 20s) wrong = true;
             }
         }};
@@ -52,11 +52,11 @@ TEST_P(lock_contract, is_not_passed_between_threads_that_want_different_leases) 
     EXPECT_FALSE(wrong);
 }
 
-TEST_P(lock_contract, goes_on_past_threads_that_give_up_while_it_is_passed) {
+TEST_P(lock_contract, threads_that_give_up_do_not_break_a_shared_grant) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     std::atomic<int> inside{0};
-    std::atomic<bool> met{false};
+    std::atomic<bool> overlapped{false};
     std::uint64_t counter = 0;
     std::atomic<std::uint64_t> entered{0};
     {
@@ -71,21 +71,21 @@ TEST_P(lock_contract, goes_on_past_threads_that_give_up_while_it_is_passed) {
                     const auto held = mine->try_acquire_for(std::chrono::microseconds{dice() % 3'000}, ec,
                                                             {.stop = stop.get_token()});
                     if (!held) continue;
-                    if (inside.exchange(1) != 0) met = true;
+                    if (inside.exchange(1) != 0) overlapped = true;
                     ++counter;
-                    if (inside.exchange(0) != 1) met = true;
+                    if (inside.exchange(0) != 1) overlapped = true;
                     ++entered;
                 }
             });
         }
     }
-    EXPECT_FALSE(met);
+    EXPECT_FALSE(overlapped);
     EXPECT_EQ(counter, entered);
     EXPECT_GT(entered, 0U);
     EXPECT_TRUE(nothing_is_left());
 }
 
-TEST_P(fenced_contract, fences_grow_while_it_is_passed_between_threads) {
+TEST_P(fenced_contract, fences_grow_across_threads_that_share_a_grant) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     std::vector<std::uint64_t> fences;

@@ -50,7 +50,7 @@ std::vector<subject> subjects_of(std::initializer_list<lock_kind> kinds) {
     return all;
 }
 
-std::vector<subject> subjects_in_line(std::initializer_list<lock_kind> kinds) {
+std::vector<subject> subjects_with_queue(std::initializer_list<lock_kind> kinds) {
     auto all = subjects_of(kinds);
     std::erase_if(all, [](const subject& s) { return s.store == store_kind::session; });
     return all;
@@ -84,16 +84,16 @@ std::vector<subject> all_subjects() { return subjects_anywhere(every_lock); }
 
 std::vector<subject> subjects_with_all_kinds() { return subjects_of(every_lock); }
 
-// --- diary ------------------------------------------------------------------------------------------
+// --- event_log ------------------------------------------------------------------------------------------
 
-diary::diary(client& of)
+event_log::event_log(client& of)
     : subscription_(of.on_event([p = pages_](const event& e) {
           const std::lock_guard hold{p->mutex};
           p->events.push_back(e);
           p->changed.notify_all();
       })) {}
 
-std::optional<event> diary::next(event_kind kind, milliseconds limit) {
+std::optional<event> event_log::next(event_kind kind, milliseconds limit) {
     std::unique_lock hold{pages_->mutex};
     std::optional<event> found;
     pages_->changed.wait_for(hold, limit, [&] {
@@ -109,7 +109,7 @@ std::optional<event> diary::next(event_kind kind, milliseconds limit) {
     return found;
 }
 
-std::size_t diary::count(event_kind kind) {
+std::size_t event_log::count(event_kind kind) {
     const std::lock_guard hold{pages_->mutex};
     const auto is_it = [&](const event& e) { return e.kind == kind; };
     return static_cast<std::size_t>(std::count_if(pages_->events.begin(), pages_->events.end(), is_it));
@@ -169,8 +169,8 @@ void lock_contract::TearDown() {
 
 namespace {
 
-// They were started just now; and how slow a busy machine lets one be is no matter of this suite.
-config of_all(std::span<test::redis_server> members, const std::string& database) {
+// The servers were started just now. How slow a busy machine makes one does not matter in this suite.
+config redlock_config(std::span<test::redis_server> members, const std::string& database) {
     config c;
     c.url = "redlock:restarts=trusted,node_timeout=2s";
     for (const auto& m : members) c.url += "," + m.url() + database;
@@ -180,7 +180,7 @@ config of_all(std::span<test::redis_server> members, const std::string& database
 }  // namespace
 
 config lock_contract::settings() const {
-    if (on_redlock()) return of_all(members(), "");
+    if (on_redlock()) return redlock_config(members(), "");
     config c;
     c.url = on_cluster()   ? cluster().url()
             : on_redis()   ? server().url()
@@ -190,7 +190,7 @@ config lock_contract::settings() const {
 }
 
 config lock_contract::settings_elsewhere() const {
-    if (on_redlock()) return of_all(members(), "/1");
+    if (on_redlock()) return redlock_config(members(), "/1");
     auto c = settings();
     c.url += on_redis() ? "/1" : "-elsewhere";
     return c;
@@ -223,7 +223,7 @@ std::string lock_contract::layout_shown() const {
     return std::string{text(GetParam().lock)};
 }
 
-lease lock_contract::again(const any_lock& lock, const lease& outer) const {
+lease lock_contract::nested(const any_lock& lock, const lease& outer) const {
     switch (GetParam().lock) {
         case lock_kind::recursive_mutex: return static_cast<recursive_mutex&>(*lock).acquire(outer);
         case lock_kind::fenced_mutex: return static_cast<fenced_mutex&>(*lock).acquire(outer);
@@ -246,8 +246,7 @@ lease lock_contract::briefly(const any_lock& lock, milliseconds ttl) {
     }
 }
 
-// It has looked, listened and asked again.
-bool lock_contract::somebody_waits(client& waiting) {
+bool lock_contract::has_waiter(client& waiting) {
     return eventually(patience, [&] { return waiting.stats().attempts.busy >= 2; });
 }
 
@@ -261,24 +260,24 @@ bool lock_contract::nothing_is_left(const lock_name& name) {
         if (seen.layout != "free" || !seen.holders.empty() || !seen.queue.empty()) return false;
         const auto left = keys();
         return std::all_of(left.begin(), left.end(), [](const auto& k) {
-            // Fences, what a redlock knows of a member, and results of operations, which leave by themselves.
+            // Fences, what a redlock keeps on a member, and results of operations, which expire.
             return k.starts_with("holdfast:f") || k.starts_with("redisson_lock_token:") ||
                    k == "holdfast:redlock" || k.starts_with("holdfast:o");
         });
     });
 }
 
-// --- who is put to the test ---------------------------------------------------------------------------
+// --- instantiations -----------------------------------------------------------------------------------
 
 INSTANTIATE_TEST_SUITE_P(on, lock_contract, ::testing::ValuesIn(all_subjects()), suffix);
-INSTANTIATE_TEST_SUITE_P(on, mutex_contract,
-                         ::testing::ValuesIn(subjects_in_line({lock_kind::mutex, lock_kind::mutex_fenced})),
+INSTANTIATE_TEST_SUITE_P(
+    on, mutex_contract, ::testing::ValuesIn(subjects_with_queue({lock_kind::mutex, lock_kind::mutex_fenced})),
+    suffix);
+INSTANTIATE_TEST_SUITE_P(on, queue_contract,
+                         ::testing::ValuesIn(subjects_with_queue({lock_kind::mutex, lock_kind::mutex_fenced,
+                                                                  lock_kind::fair_mutex})),
                          suffix);
-INSTANTIATE_TEST_SUITE_P(on, line_contract,
-                         ::testing::ValuesIn(subjects_in_line({lock_kind::mutex, lock_kind::mutex_fenced,
-                                                               lock_kind::fair_mutex})),
-                         suffix);
-INSTANTIATE_TEST_SUITE_P(on, turns_contract,
+INSTANTIATE_TEST_SUITE_P(on, local_turns_contract,
                          ::testing::ValuesIn(subjects_with_turns(
                              {lock_kind::mutex, lock_kind::mutex_fenced, lock_kind::recursive_mutex,
                               lock_kind::fenced_mutex, lock_kind::shared_mutex})),
@@ -296,7 +295,7 @@ INSTANTIATE_TEST_SUITE_P(on_cluster, lock_contract,
                          suffix);
 INSTANTIATE_TEST_SUITE_P(on_cluster, mutex_contract, ::testing::ValuesIn(in_a_cluster({lock_kind::mutex})),
                          suffix);
-INSTANTIATE_TEST_SUITE_P(on_cluster, line_contract,
+INSTANTIATE_TEST_SUITE_P(on_cluster, queue_contract,
                          ::testing::ValuesIn(in_a_cluster({lock_kind::fair_mutex})), suffix);
 INSTANTIATE_TEST_SUITE_P(on_cluster, recursive_contract,
                          ::testing::ValuesIn(in_a_cluster({lock_kind::shared_mutex})), suffix);

@@ -1,5 +1,5 @@
-// What every lock on every store promises, told through the public face only. Two clients, A and B, stand for
-// two processes.
+// What every lock on every store promises, tested through the public headers only. Two clients, A and B,
+// stand for two processes.
 #pragma once
 
 #include "support/background.hpp"
@@ -41,7 +41,7 @@ enum class lock_kind {
     fenced_mutex,
     fair_mutex,
     shared_mutex,
-    // These have a face of their own; lock_of() makes none.
+    // These have interfaces of their own; lock_of() makes none of them.
     counting_semaphore,
     permit_semaphore,
     latch,
@@ -57,16 +57,16 @@ struct subject {
     return name_of(info.param);
 }
 [[nodiscard]] std::vector<subject> all_subjects();
-[[nodiscard]] std::vector<subject> subjects_with_all_kinds();  // of a store that has them
-// Those of one store, which hold for all locks there are.
+[[nodiscard]] std::vector<subject> subjects_with_all_kinds();  // on the stores that have them
+// On the stores that have all kinds.
 [[nodiscard]] std::vector<subject> subjects_of(std::initializer_list<lock_kind> kinds);
-// Of stores that keep a line of waiters.
-[[nodiscard]] std::vector<subject> subjects_in_line(std::initializer_list<lock_kind> kinds);
+// On the stores that keep a queue.
+[[nodiscard]] std::vector<subject> subjects_with_queue(std::initializer_list<lock_kind> kinds);
 // And of several servers together, which know the mutex, and no line of waiters.
 [[nodiscard]] std::vector<subject> subjects_anywhere(std::initializer_list<lock_kind> kinds);
-// Of stores whose grants have room for the fences of several threads.
+// On the stores that grant fences for several threads at once.
 [[nodiscard]] std::vector<subject> subjects_with_turns(std::initializer_list<lock_kind> kinds);
-// A cluster is Redis with its keys in several places: one kind of each sort shows what that changes.
+// A cluster is Redis with its keys on several servers. One kind of each sort shows what that changes.
 [[nodiscard]] std::vector<subject> in_a_cluster(std::initializer_list<lock_kind> kinds);
 
 struct lock_options {
@@ -75,10 +75,10 @@ struct lock_options {
 };
 using any_lock = std::shared_ptr<detail::exclusive>;
 
-// What a client tells, kept so that a test can wait for it.
-class diary {
+// Records the events of a client, so that a test can wait for one.
+class event_log {
   public:
-    explicit diary(client& of);
+    explicit event_log(client& of);
 
     // The first event of this kind that no earlier call has returned.
     [[nodiscard]] std::optional<event> next(event_kind kind, milliseconds limit = patience);
@@ -102,7 +102,7 @@ class lock_contract : public ::testing::TestWithParam<subject> {
 
     static constexpr const char* stock = "stock:42";
 
-    // Redis, with all kinds, on one server or several.
+    // Redis on one server or several: it has all kinds.
     [[nodiscard]] bool on_redis() const {
         return GetParam().store == store_kind::redis || GetParam().store == store_kind::cluster;
     }
@@ -114,17 +114,16 @@ class lock_contract : public ::testing::TestWithParam<subject> {
         return std::find(kinds.begin(), kinds.end(), GetParam().lock) != kinds.end();
     }
     [[nodiscard]] bool is_mutex() const { return is({lock_kind::mutex, lock_kind::mutex_fenced}); }
-    // Keys of Redisson's layouts lie in several slots if a name has a lone brace, and are refused in a
-    // cluster.
+    // A name with a lone brace puts the keys of Redisson's layouts into several slots; a cluster refuses it.
     [[nodiscard]] bool takes_any_name() const { return !on_cluster() || is_mutex(); }
     [[nodiscard]] bool keeps_line() const {
         return !on_redlock() && !by_session() && (is_mutex() || is({lock_kind::fair_mutex}));
     }
     [[nodiscard]] bool has_fence() const { return is({lock_kind::mutex_fenced, lock_kind::fenced_mutex}); }
 
-    // --- who takes part ---------------------------------------------------------------------------
+    // --- clients and servers ----------------------------------------------------------------------
     [[nodiscard]] config settings() const;
-    // Where all names are others'.
+    // For a store on which every name is another lock.
     [[nodiscard]] config settings_elsewhere() const;
     client& a() { return *a_; }
     client& b() { return *b_; }
@@ -134,41 +133,40 @@ class lock_contract : public ::testing::TestWithParam<subject> {
     }
     [[nodiscard]] static test::redis_server& server();
     [[nodiscard]] static std::span<test::redis_server> members();
-    // Of all servers, where there are any.
+    // On all servers, if the store has any.
     [[nodiscard]] std::vector<std::string> keys() const;
 
     [[nodiscard]] any_lock lock_of(client& on, const lock_name& name = stock,
                                    lock_options options = {}) const;
 
-    // What inspect calls it while it is held and nobody waits. A fair one looks like a recursive one then.
+    // The layout that inspect() shows for a held lock without waiters. A fair mutex then looks recursive.
     [[nodiscard]] std::string layout_shown() const;
     // Another hold of the same lease.
-    [[nodiscard]] lease again(const any_lock& lock, const lease& outer) const;
+    [[nodiscard]] lease nested(const any_lock& lock, const lease& outer) const;
 
-    // Held for `ttl` and not renewed. Comes again where a busy machine let the whole ttl pass before it was
-    // granted.
+    // Acquires for `ttl` without renewal. Tries again if the whole ttl passed before the grant.
     [[nodiscard]] static lease briefly(const any_lock& lock, milliseconds ttl);
 
-    // --- what is to be seen -----------------------------------------------------------------------
-    // `waiters` clients stand in line, or at least have heard "no" and listen.
-    [[nodiscard]] bool somebody_waits(client& waiting);
+    // --- what can be observed ---------------------------------------------------------------------
+    // The client was refused, listens, and was refused once more.
+    [[nodiscard]] bool has_waiter(client& waiting);
     [[nodiscard]] bool queue_has(std::size_t waiters);
-    // Neither a holder nor a waiter, and no key but a fence counter.
+    // There is no holder, no waiter, and no key but a fence counter.
     [[nodiscard]] bool nothing_is_left(const lock_name& name = stock);
 
   private:
     [[nodiscard]] static test::cluster_scene& cluster();
-    // Those on which the keys are.
+    // The servers that have the keys.
     [[nodiscard]] std::vector<test::redis_server*> servers() const;
 
     std::unique_ptr<client> a_;
     std::unique_ptr<client> b_;
 };
 
-class mutex_contract : public lock_contract {};      // the mutex, with and without fences
-class line_contract : public lock_contract {};       // kinds whose waiters stand in line in the store
-class turns_contract : public lock_contract {};      // kinds that pass from thread to thread of a process
-class recursive_contract : public lock_contract {};  // kinds that a thread may lock again
-class fenced_contract : public lock_contract {};     // kinds with fences
+class mutex_contract : public lock_contract {};        // the mutex, with and without fences
+class queue_contract : public lock_contract {};        // kinds whose waiters queue in the store
+class local_turns_contract : public lock_contract {};  // kinds whose grant can pass between threads
+class recursive_contract : public lock_contract {};    // kinds that a thread may lock again
+class fenced_contract : public lock_contract {};       // kinds with fences
 
 }  // namespace holdfast::contract

@@ -13,7 +13,7 @@
 
 namespace holdfast::contract {
 
-class multi_contract : public lock_contract {
+class multi_lock_contract : public lock_contract {
   protected:
     static constexpr const char* from = "account:7";
     static constexpr const char* to = "account:3";
@@ -24,9 +24,9 @@ class multi_contract : public lock_contract {
     [[nodiscard]] bool neither_is_left() { return nothing_is_left(from) && nothing_is_left(to); }
     bool free(const char* name) { return static_cast<bool>(lock_of(b(), name)->try_acquire()); }
 };
-class kinds_contract : public multi_contract {};  // of several kinds beside each other
+class multi_lock_kinds_contract : public multi_lock_contract {};  // of different kinds together
 
-TEST_P(multi_contract, holds_all_of_them_or_none) {
+TEST_P(multi_lock_contract, lease_holds_all_members_or_none) {
     auto both = both_of(a());
     {
         const auto held = both.acquire();
@@ -40,12 +40,12 @@ TEST_P(multi_contract, holds_all_of_them_or_none) {
 
     const auto one = lock_of(b(), from)->acquire();
     EXPECT_FALSE(both.try_acquire());
-    EXPECT_TRUE(free(to)) << "it was had, and given back";
+    EXPECT_TRUE(free(to)) << "it was acquired, and released again";
     EXPECT_FALSE(both.try_acquire_for(50ms));
     EXPECT_TRUE(free(to));
 }
 
-TEST_P(multi_contract, is_a_standard_lock) {
+TEST_P(multi_lock_contract, multi_lock_works_as_a_standard_lock) {
     auto both = both_of(a());
     {
         const std::lock_guard hold{both};
@@ -64,7 +64,7 @@ TEST_P(multi_contract, is_a_standard_lock) {
     EXPECT_TRUE(neither_is_left());
 }
 
-TEST_P(multi_contract, waits_for_whichever_is_held_and_says_for_which) {
+TEST_P(multi_lock_contract, on_wait_receives_the_name_of_the_held_member) {
     std::vector<std::string> waited_for;
     const auto x = from_of(a());
     const auto y = to_of(a());
@@ -72,18 +72,18 @@ TEST_P(multi_contract, waits_for_whichever_is_held_and_says_for_which) {
     multi_lock both(members, {.on_wait = [&](const lock_name& name) { waited_for.push_back(name.str()); }});
     auto last = lock_of(b(), from)->acquire();
     auto waiting = in_background([&] { return both.acquire(); });
-    ASSERT_TRUE(somebody_waits(a()));
+    ASSERT_TRUE(has_waiter(a()));
     EXPECT_TRUE(last.release());
     auto held = waiting.get();
     EXPECT_TRUE(held.valid());
     EXPECT_TRUE(held.release());
-    // The one that comes first by its name is waited for with nothing in hand.
+    // The multi_lock waits for the lock that is first by name without a call: it then holds nothing.
     EXPECT_EQ(waited_for, std::vector{std::string{from}});
     EXPECT_TRUE(neither_is_left());
 }
 
-TEST_P(multi_contract, the_order_in_which_they_are_given_does_not_matter) {
-    // Eight threads of two processes, half of them the other way round.
+TEST_P(multi_lock_contract, order_of_the_members_does_not_matter) {
+    // Eight threads of two clients; half of them name the locks in reverse.
     std::atomic<int> inside{0};
     std::atomic<int> turns{0};
     std::vector<std::future<void>> all;
@@ -107,24 +107,24 @@ TEST_P(multi_contract, the_order_in_which_they_are_given_does_not_matter) {
     EXPECT_TRUE(neither_is_left());
 }
 
-TEST_P(multi_contract, the_loss_of_one_is_the_loss_of_all) {
+TEST_P(multi_lock_contract, loss_of_one_member_is_loss_of_all) {
     auto both = both_of(a());
     auto held = both.acquire();
     auto lost = held.lost();
     EXPECT_FALSE(lost.stop_requested());
-    std::atomic<bool> told{false};
-    const std::stop_callback tell(lost, [&] { told = true; });
+    std::atomic<bool> called{false};
+    const std::stop_callback on_loss(lost, [&] { called = true; });
     ASSERT_TRUE(evict(b(), to));
     EXPECT_TRUE(eventually(patience, [&] {
-        // Without messages it is found out by the next renewal, or by the release.
-        return told.load() || held.release() == release_outcome::already_lost;
+        // Without messages the next renewal or the release finds it out.
+        return called.load() || held.release() == release_outcome::already_lost;
     }));
     EXPECT_FALSE(held.valid());
     EXPECT_EQ(held.release(), release_outcome::already_lost);
     EXPECT_TRUE(neither_is_left());
 }
 
-TEST_P(multi_contract, the_deadline_is_the_earliest) {
+TEST_P(multi_lock_contract, deadline_is_the_earliest_of_its_members) {
     const auto x = from_of(a(), {.ttl = 20s});
     const auto y = to_of(a(), {.ttl = 10s});
     multi_lock both{*x, *y};
@@ -133,10 +133,10 @@ TEST_P(multi_contract, the_deadline_is_the_earliest) {
     EXPECT_GT(held.remaining(), 1s);
     EXPECT_TRUE(held.release());
     auto longer = both.acquire({.ttl = 30s});
-    EXPECT_GT(longer.remaining(), 20s) << "what the call says comes first";
+    EXPECT_GT(longer.remaining(), 20s) << "the ttl of the call comes first";
 }
 
-TEST_P(multi_contract, a_cancelled_wait_gives_back_what_it_had) {
+TEST_P(multi_lock_contract, cancelled_wait_releases_the_members_it_held) {
     auto both = both_of(a());
     const auto other = lock_of(b(), from)->acquire();
     std::stop_source stop;
@@ -145,13 +145,13 @@ TEST_P(multi_contract, a_cancelled_wait_gives_back_what_it_had) {
         EXPECT_FALSE(both.acquire(ec, {.stop = stop.get_token()}));
         return ec;
     });
-    ASSERT_TRUE(somebody_waits(a()));
+    ASSERT_TRUE(has_waiter(a()));
     stop.request_stop();
     EXPECT_EQ(waiting.get(), errc::cancelled);
     EXPECT_TRUE(free(to));
 }
 
-TEST_P(multi_contract, async_acquire_takes_all) {
+TEST_P(multi_lock_contract, async_acquire_takes_all_members) {
     boost::asio::io_context loop;
     auto both = both_of(a());
     auto first = async_acquire(both, boost::asio::use_future);
@@ -169,22 +169,22 @@ TEST_P(multi_contract, async_acquire_takes_all) {
     EXPECT_TRUE(eventually(patience, [&] { return neither_is_left(); }));
 }
 
-// The client's own thread renews leases meanwhile: it must not be the one that runs the user's code.
-TEST_P(multi_contract, a_slow_on_wait_holds_up_nothing_of_an_async_acquisition) {
-    // The callback may still be on its way out when this test ends, so it keeps what it uses.
-    const auto told = std::make_shared<std::promise<void>>();
-    auto first_told = told->get_future();
+// The client's own thread renews leases meanwhile, so it must not run the user's code.
+TEST_P(multi_lock_contract, slow_on_wait_blocks_no_async_acquire) {
+    // The callback may still run when this test ends, so it owns what it uses.
+    const auto called = std::make_shared<std::promise<void>>();
+    auto first_call = called->get_future();
     std::promise<void> go_on;
     const auto x = from_of(a());
     const auto y = to_of(a());
     const std::array<const detail::leasable*, 2> members{x.get(), y.get()};
-    multi_lock both(members, {.on_wait = [told, wait = go_on.get_future().share()](const lock_name&) {
-                        told->set_value();
+    multi_lock both(members, {.on_wait = [called, wait = go_on.get_future().share()](const lock_name&) {
+                        called->set_value();
                         wait.wait();
                     }});
     auto last = lock_of(b(), from)->acquire();
     auto waiting = async_acquire(both, boost::asio::use_future);
-    EXPECT_EQ(first_told.wait_for(patience), std::future_status::ready);
+    EXPECT_EQ(first_call.wait_for(patience), std::future_status::ready);
     auto another = lock_of(a(), "account:9");
     auto beside = async_acquire(*another, boost::asio::use_future);
     EXPECT_EQ(beside.wait_for(patience), std::future_status::ready);
@@ -196,27 +196,27 @@ TEST_P(multi_contract, a_slow_on_wait_holds_up_nothing_of_an_async_acquisition) 
     EXPECT_TRUE(neither_is_left());
 }
 
-TEST_P(multi_contract, what_on_wait_throws_is_dropped) {
-    std::atomic<int> told{0};
+TEST_P(multi_lock_contract, exception_of_on_wait_is_dropped) {
+    std::atomic<int> called{0};
     const auto x = from_of(a());
     const auto y = to_of(a());
     const std::array<const detail::leasable*, 2> members{x.get(), y.get()};
     multi_lock both(members, {.on_wait = [&](const lock_name&) {
-                        ++told;
+                        ++called;
                         throw std::runtime_error("mine");
                     }});
     for (const bool async : {false, true}) {
         auto last = lock_of(b(), from)->acquire();
         auto waiting = async ? async_acquire(both, boost::asio::use_future)
                              : in_background([&] { return both.acquire(); });
-        EXPECT_TRUE(eventually(patience, [&] { return told == (async ? 2 : 1); }));
+        EXPECT_TRUE(eventually(patience, [&] { return called == (async ? 2 : 1); }));
         EXPECT_TRUE(last.release());
         EXPECT_TRUE(waiting.get().release());
     }
     EXPECT_TRUE(neither_is_left());
 }
 
-TEST_P(multi_contract, a_member_that_fails_is_named_and_the_others_are_given_back) {
+TEST_P(multi_lock_contract, failure_of_one_member_releases_the_others) {
     auto gone = another_client();
     const auto x = from_of(a());
     const auto y = to_of(*gone);
@@ -234,9 +234,9 @@ TEST_P(multi_contract, a_member_that_fails_is_named_and_the_others_are_given_bac
     EXPECT_TRUE(nothing_is_left("account:1"));
 }
 
-TEST_P(multi_contract, one_that_stands_twice_is_refused) {
+TEST_P(multi_lock_contract, duplicate_member_or_empty_list_is_refused) {
     const auto x = from_of(a());
-    const auto again = from_of(a());
+    const auto duplicate = from_of(a());
     const auto code = [](auto make) {
         try {
             make();
@@ -245,11 +245,11 @@ TEST_P(multi_contract, one_that_stands_twice_is_refused) {
             return e.code();
         }
     };
-    EXPECT_EQ(code([&] { multi_lock{*x, *again}; }), errc::invalid_argument);
+    EXPECT_EQ(code([&] { multi_lock{*x, *duplicate}; }), errc::invalid_argument);
     EXPECT_EQ(code([&] { multi_lock{std::span<const detail::leasable* const>{}}; }), errc::invalid_argument);
 }
 
-TEST_P(kinds_contract, may_be_made_of_others_and_of_different_kinds) {
+TEST_P(multi_lock_kinds_contract, multi_lock_may_contain_multi_locks_and_different_kinds) {
     auto both = both_of(a());
     mutex numbered(a(), "numbered", {.fenced = true});
     counting_semaphore seats(a(), "seats", {.total = 3});
@@ -281,7 +281,8 @@ TEST_P(kinds_contract, may_be_made_of_others_and_of_different_kinds) {
     EXPECT_TRUE(mutex(b(), "numbered", {.fenced = true}).try_acquire());
 }
 
-INSTANTIATE_TEST_SUITE_P(on, multi_contract, ::testing::ValuesIn(all_subjects()), suffix);
-INSTANTIATE_TEST_SUITE_P(on, kinds_contract, ::testing::ValuesIn(subjects_with_all_kinds()), suffix);
+INSTANTIATE_TEST_SUITE_P(on, multi_lock_contract, ::testing::ValuesIn(all_subjects()), suffix);
+INSTANTIATE_TEST_SUITE_P(on, multi_lock_kinds_contract, ::testing::ValuesIn(subjects_with_all_kinds()),
+                         suffix);
 
 }  // namespace holdfast::contract

@@ -1,4 +1,4 @@
-// Semaphores: permits with an owner, which come back by themselves.
+// Semaphores: permits with an owner, which are free again when their lease expires.
 #include "contract/lock_contract.hpp"
 #include "support/stalls.hpp"
 
@@ -15,7 +15,7 @@ class semaphore_contract : public lock_contract {
         if (is({lock_kind::permit_semaphore})) return std::make_shared<permit_semaphore>(on, stock, options);
         return std::make_shared<counting_semaphore>(on, stock, options);
     }
-    [[nodiscard]] bool free_are(std::int64_t n) {
+    [[nodiscard]] bool has_free(std::int64_t n) {
         return eventually(patience, [&] { return of(b())->available_permits() == n; });
     }
 };
@@ -24,7 +24,7 @@ class counting_contract : public semaphore_contract {
     [[nodiscard]] static counting_semaphore on(client& c) { return {c, stock}; }
 };
 
-TEST_P(semaphore_contract, has_no_permits_before_their_number_is_set) {
+TEST_P(semaphore_contract, semaphore_has_no_permits_until_the_total_is_set) {
     EXPECT_FALSE(of(a())->try_acquire());
     EXPECT_EQ(of(a())->available_permits(), 0);
     EXPECT_TRUE(of(b())->try_set_permits(3));
@@ -34,19 +34,19 @@ TEST_P(semaphore_contract, has_no_permits_before_their_number_is_set) {
     EXPECT_THROW(of(a())->try_set_permits(-1), error);
 }
 
-TEST_P(semaphore_contract, gets_its_number_from_who_acquires_first) {
+TEST_P(semaphore_contract, first_acquire_with_a_total_sets_the_total) {
     auto waiter = in_background([&] { return of(b())->acquire({.permits = 2}); });
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(b()));
     const auto one = of(a(), {.total = 3})->acquire();
     EXPECT_TRUE(one.valid());
     EXPECT_TRUE(waiter.get().valid());
-    EXPECT_TRUE(free_are(2));
-    EXPECT_TRUE(of(a(), {.total = 7})->try_acquire());  // it has one
-    EXPECT_TRUE(free_are(2));
+    EXPECT_TRUE(has_free(2));
+    EXPECT_TRUE(of(a(), {.total = 7})->try_acquire());  // the total is set already
+    EXPECT_TRUE(has_free(2));
     EXPECT_THROW((void)of(a(), {.total = -1}), error);
 }
 
-TEST_P(semaphore_contract, has_no_more_holders_than_permits) {
+TEST_P(semaphore_contract, holders_never_exceed_the_permits) {
     of(a())->try_set_permits(2);
     auto one = of(a())->acquire();
     auto two = of(b())->acquire();
@@ -54,13 +54,13 @@ TEST_P(semaphore_contract, has_no_more_holders_than_permits) {
     EXPECT_FALSE(of(a())->try_acquire());
     EXPECT_FALSE(of(b())->try_acquire_for(20ms));
     EXPECT_EQ(one.release(), release_outcome::released);
-    EXPECT_EQ(one.release(), release_outcome::released);  // the same answer, and once only
-    EXPECT_TRUE(free_are(1));
+    EXPECT_EQ(one.release(), release_outcome::released);  // the same answer; the permit was returned once
+    EXPECT_TRUE(has_free(1));
     two.release();
-    EXPECT_TRUE(free_are(2));
+    EXPECT_TRUE(has_free(2));
 }
 
-TEST_P(semaphore_contract, gives_several_permits_at_once_or_none) {
+TEST_P(semaphore_contract, acquire_takes_all_its_permits_or_none) {
     of(a())->try_set_permits(5);
     auto three = of(a())->acquire({.permits = 3});
     EXPECT_EQ(of(b())->available_permits(), 2);
@@ -69,10 +69,10 @@ TEST_P(semaphore_contract, gives_several_permits_at_once_or_none) {
     auto two = of(b())->acquire({.permits = 2});
     EXPECT_EQ(of(b())->available_permits(), 0);
     EXPECT_EQ(three.release(), release_outcome::released);
-    EXPECT_TRUE(free_are(3));
+    EXPECT_TRUE(has_free(3));
 }
 
-TEST_P(semaphore_contract, refuses_a_number_of_permits_that_makes_no_sense) {
+TEST_P(semaphore_contract, acquire_of_a_wrong_number_of_permits_is_refused) {
     std::error_code ec;
     EXPECT_FALSE(of(a())->try_acquire(ec, {.permits = 0}));
     EXPECT_EQ(ec, errc::invalid_argument);
@@ -81,11 +81,11 @@ TEST_P(semaphore_contract, refuses_a_number_of_permits_that_makes_no_sense) {
     EXPECT_EQ(ec, errc::invalid_argument);
 }
 
-TEST_P(semaphore_contract, wakes_who_waits_when_permits_come_back) {
+TEST_P(semaphore_contract, waiter_is_woken_by_released_permits) {
     of(a())->try_set_permits(1);
     auto held = of(a())->acquire();
     auto waiter = in_background([&] { return of(b())->acquire(); });
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(b()));
     const auto since = boot_clock::now();
     held.release();
     EXPECT_TRUE(waiter.get().valid());
@@ -93,9 +93,9 @@ TEST_P(semaphore_contract, wakes_who_waits_when_permits_come_back) {
               800ms + test::taken_by_the_machine());  // a message: the poll gap is a second
 }
 
-TEST_P(semaphore_contract, wakes_who_waits_when_the_number_is_set_or_raised) {
+TEST_P(semaphore_contract, waiter_is_woken_when_the_total_is_set_or_raised) {
     auto first = in_background([&] { return of(b())->acquire(); });
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(b()));
     of(a())->try_set_permits(1);
     auto one = first.get();
     EXPECT_TRUE(one.valid());
@@ -105,47 +105,47 @@ TEST_P(semaphore_contract, wakes_who_waits_when_the_number_is_set_or_raised) {
     EXPECT_TRUE(second.get().valid());
 }
 
-TEST_P(semaphore_contract, may_have_fewer_permits_than_are_out) {
+TEST_P(semaphore_contract, total_may_be_lowered_below_the_permits_held) {
     of(a())->try_set_permits(2);
     auto one = of(a())->acquire();
     auto two = of(a())->acquire();
     EXPECT_EQ(of(b())->add_permits(-1), -1);
     one.release();
-    EXPECT_TRUE(free_are(0));
+    EXPECT_TRUE(has_free(0));
     EXPECT_FALSE(of(b())->try_acquire());
     two.release();
     EXPECT_TRUE(of(b())->try_acquire());
 }
 
-TEST_P(semaphore_contract, gets_permits_back_from_a_holder_that_does_not_renew) {
+TEST_P(semaphore_contract, permits_of_an_expired_lease_are_free_again) {
     of(a())->try_set_permits(3);
     auto held = of(a())->acquire({.ttl = 1s, .permits = 3});
     auto waiter = in_background([&] { return of(b())->acquire({.permits = 2}); });
     EXPECT_TRUE(waiter.get().valid());
     EXPECT_FALSE(held.valid());
     EXPECT_EQ(held.release(), release_outcome::already_lost);
-    EXPECT_TRUE(free_are(3));
+    EXPECT_TRUE(has_free(3));
 }
 
-TEST_P(semaphore_contract, renews_what_is_held) {
+TEST_P(semaphore_contract, held_permits_are_renewed) {
     of(a())->try_set_permits(2);
     auto held = of(a())->acquire({.ttl = 3s, .renew = true, .permits = 2});
     ASSERT_TRUE(eventually(patience, [&] { return a().stats().renewals >= 4; }));
     EXPECT_TRUE(held.valid());
     EXPECT_FALSE(of(b())->try_acquire());
     held.release();
-    EXPECT_TRUE(free_are(2));
+    EXPECT_TRUE(has_free(2));
 }
 
-TEST_P(semaphore_contract, gets_permits_back_from_a_client_that_ends) {
+TEST_P(semaphore_contract, client_that_ends_releases_its_permits) {
     of(b())->try_set_permits(2);
     auto held = of(a())->acquire({.permits = 2});
     a_leaves();
     EXPECT_FALSE(held.valid());
-    EXPECT_TRUE(free_are(2));
+    EXPECT_TRUE(has_free(2));
 }
 
-TEST_P(semaphore_contract, does_not_let_a_modest_try_stand_behind_an_immodest_wait) {
+TEST_P(semaphore_contract, small_try_succeeds_beside_a_waiter_for_too_many_permits) {
     of(a())->try_set_permits(3);
     std::stop_source enough;
     auto waiter = in_background([&] {
@@ -153,14 +153,14 @@ TEST_P(semaphore_contract, does_not_let_a_modest_try_stand_behind_an_immodest_wa
         (void)of(a())->acquire(ec, {.stop = enough.get_token(), .permits = 4});
         return ec;
     });
-    ASSERT_TRUE(somebody_waits(a()));
+    ASSERT_TRUE(has_waiter(a()));
     EXPECT_TRUE(of(a())->try_acquire({.permits = 3}));
     enough.request_stop();
     EXPECT_EQ(waiter.get(), errc::cancelled);
-    EXPECT_TRUE(free_are(3));
+    EXPECT_TRUE(has_free(3));
 }
 
-TEST_P(semaphore_contract, counts_exactly_among_threads_of_two_clients) {
+TEST_P(semaphore_contract, threads_of_two_clients_never_hold_too_many_permits) {
     constexpr int permits = 3;
     of(a())->try_set_permits(permits);
     std::atomic<int> inside{0};
@@ -187,10 +187,10 @@ TEST_P(semaphore_contract, counts_exactly_among_threads_of_two_clients) {
     EXPECT_EQ(served, 8 * 25);
     EXPECT_LE(most, permits);
     EXPECT_GE(most, 2);
-    EXPECT_TRUE(free_are(permits));
+    EXPECT_TRUE(has_free(permits));
 }
 
-TEST_P(semaphore_contract, counts_no_further_than_it_can) {
+TEST_P(semaphore_contract, permit_counts_are_limited_to_2_to_the_53) {
     constexpr auto most = std::int64_t{1} << 53;
     EXPECT_THROW(of(a())->try_set_permits(most + 1), error);
     EXPECT_THROW(of(a())->add_permits(std::numeric_limits<std::int64_t>::min()), error);
@@ -199,7 +199,7 @@ TEST_P(semaphore_contract, counts_no_further_than_it_can) {
     EXPECT_EQ(of(a())->add_permits(-1), most - 1);
 }
 
-TEST_P(semaphore_contract, is_another_thing_than_a_lock_of_that_name) {
+TEST_P(semaphore_contract, lock_and_semaphore_cannot_share_a_name) {
     recursive_mutex lock{a(), stock};
     auto held = lock.acquire();
     std::error_code ec;
@@ -218,7 +218,7 @@ TEST_P(semaphore_contract, is_another_thing_than_a_lock_of_that_name) {
     EXPECT_EQ(ec, errc::wrong_kind);
 }
 
-TEST_P(semaphore_contract, is_shown_with_its_holders) {
+TEST_P(semaphore_contract, inspect_shows_holders_and_evict_frees_their_permits) {
     of(a())->try_set_permits(5);
     auto held = of(a())->acquire({.permits = 3});
     const auto seen = inspect(b(), stock);
@@ -230,12 +230,12 @@ TEST_P(semaphore_contract, is_shown_with_its_holders) {
     EXPECT_FALSE(seen.holders.empty());
     EXPECT_EQ(list(b(), "stock*").size(), 1U);
     EXPECT_TRUE(evict(b(), stock));
-    EXPECT_TRUE(free_are(5));
+    EXPECT_TRUE(has_free(5));
     EXPECT_TRUE(eventually(patience, [&] { return held.release() == release_outcome::already_lost; }));
     EXPECT_EQ(of(a())->available_permits(), 5);
 }
 
-TEST_P(semaphore_contract, shows_as_free_what_has_run_out) {
+TEST_P(semaphore_contract, inspect_counts_expired_permits_as_free) {
     of(a())->try_set_permits(3);
     const auto held = of(a())->acquire({.ttl = 2s, .permits = 2});
     EXPECT_EQ(inspect(b(), stock).count, 1);
@@ -244,20 +244,20 @@ TEST_P(semaphore_contract, shows_as_free_what_has_run_out) {
     EXPECT_TRUE(list(b(), "stock*").empty());
 }
 
-TEST_P(semaphore_contract, a_client_that_ends_turns_waiters_away) {
+TEST_P(semaphore_contract, client_that_ends_fails_its_waiters) {
     auto waiter = in_background([mine = of(a())] {
         std::error_code ec;
         (void)mine->acquire(ec);
         return ec;
     });
-    ASSERT_TRUE(somebody_waits(a()));
+    ASSERT_TRUE(has_waiter(a()));
     a_leaves();
     EXPECT_EQ(waiter.get(), errc::closed);
 }
 
 // --- without an owner -------------------------------------------------------------------------------
 
-TEST_P(counting_contract, permits_that_were_taken_are_nobodys) {
+TEST_P(counting_contract, taken_permits_have_no_owner) {
     on(b()).try_set_permits(3);
     on(a()).take(2);
     EXPECT_EQ(a().stats().held_now, 0U);
@@ -270,15 +270,15 @@ TEST_P(counting_contract, permits_that_were_taken_are_nobodys) {
     EXPECT_EQ(on(b()).available_permits(), 0);
 }
 
-TEST_P(counting_contract, a_gift_wakes_who_wants_to_take) {
+TEST_P(counting_contract, give_wakes_a_waiting_take) {
     auto taker = in_background([&] { on(b()).take(); });
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(b()));
     on(a()).give();
     taker.get();
     EXPECT_EQ(on(a()).available_permits(), 0);
 }
 
-TEST_P(counting_contract, who_takes_may_be_asked_to_stop) {
+TEST_P(counting_contract, stop_token_ends_a_waiting_take) {
     std::stop_source enough;
     const auto code_of = [](const std::function<void()>& taking) {
         try {
@@ -291,8 +291,8 @@ TEST_P(counting_contract, who_takes_may_be_asked_to_stop) {
     auto taker = in_background([&] { return code_of([&] { on(a()).take(2, enough.get_token()); }); });
     auto timed = in_background(
         [&] { return code_of([&] { (void)on(b()).try_take_for(patience, 1, enough.get_token()); }); });
-    ASSERT_TRUE(somebody_waits(a()));
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(a()));
+    ASSERT_TRUE(has_waiter(b()));
     enough.request_stop();
     EXPECT_EQ(taker.get(), errc::cancelled);
     EXPECT_EQ(timed.get(), errc::cancelled);
@@ -300,7 +300,7 @@ TEST_P(counting_contract, who_takes_may_be_asked_to_stop) {
     EXPECT_EQ(on(a()).available_permits(), 1);
 }
 
-TEST_P(counting_contract, can_be_drained) {
+TEST_P(counting_contract, drain_sets_the_free_permits_to_zero) {
     EXPECT_EQ(on(a()).drain_permits(), 0);
     on(a()).try_set_permits(4);
     EXPECT_EQ(on(a()).drain_permits(), 4);
@@ -314,7 +314,7 @@ TEST_P(counting_contract, can_be_drained) {
 
 class permit_contract : public semaphore_contract {};
 
-TEST_P(permit_contract, a_permit_may_be_given_back_by_its_id) {
+TEST_P(permit_contract, permit_can_be_given_back_by_its_id) {
     permit_semaphore mine{a(), stock};
     permit_semaphore theirs{b(), stock};
     mine.try_set_permits(2);
@@ -337,7 +337,7 @@ TEST_P(permit_contract, a_permit_may_be_given_back_by_its_id) {
         EXPECT_THROW((void)theirs.give_back(wrong), error) << wrong;
 }
 
-TEST_P(permit_contract, gives_no_more_than_a_thousand_at_once) {
+TEST_P(permit_contract, acquire_of_more_than_a_thousand_permits_is_refused) {
     permit_semaphore mine{a(), stock};
     mine.try_set_permits(5000);
     EXPECT_TRUE(mine.acquire({.permits = 1000}).valid());

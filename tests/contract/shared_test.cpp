@@ -7,7 +7,7 @@ namespace holdfast::contract {
 
 class shared_contract : public lock_contract {
   protected:
-    // Of two clients.
+    // One lock on two clients.
     std::unique_ptr<shared_mutex> of_a, of_b;
 
     void SetUp() override {
@@ -22,7 +22,7 @@ class shared_contract : public lock_contract {
     }
 };
 
-TEST_P(shared_contract, many_read_at_once_and_nobody_writes_meanwhile) {
+TEST_P(shared_contract, readers_share_the_lock_and_exclude_writers) {
     auto one = of_a->acquire_shared();
     auto two = of_a->acquire_shared();
     auto three = of_b->acquire_shared();
@@ -37,7 +37,7 @@ TEST_P(shared_contract, many_read_at_once_and_nobody_writes_meanwhile) {
     EXPECT_TRUE(nothing_is_left());
 }
 
-TEST_P(shared_contract, nobody_reads_while_somebody_writes) {
+TEST_P(shared_contract, writer_excludes_readers) {
     auto writing = of_a->acquire();
     EXPECT_FALSE(of_a->try_acquire_shared());
     EXPECT_FALSE(of_b->try_acquire_shared());
@@ -47,32 +47,32 @@ TEST_P(shared_contract, nobody_reads_while_somebody_writes) {
     EXPECT_TRUE(nothing_is_left());
 }
 
-TEST_P(shared_contract, all_readers_enter_when_the_writer_leaves) {
+TEST_P(shared_contract, release_of_the_writer_admits_all_readers) {
     auto writing = of_a->acquire();
     std::vector<std::future<lease>> readers;
     for (auto* const of : {of_a.get(), of_b.get(), of_b.get()})
         readers.push_back(in_background([of] { return of->acquire_shared(); }));
-    ASSERT_TRUE(somebody_waits(a()));
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(a()));
+    ASSERT_TRUE(has_waiter(b()));
     writing.release();
-    // All at once: none gives its lease back before the last has its own.
+    // All at once: no reader releases before the last one has its lease.
     std::vector<lease> reading;
     for (auto& r : readers) reading.push_back(r.get());
     for (const auto& r : reading) EXPECT_TRUE(r.valid());
 }
 
-TEST_P(shared_contract, the_writer_enters_when_the_last_reader_leaves) {
+TEST_P(shared_contract, release_of_the_last_reader_admits_the_writer) {
     auto one = of_a->acquire_shared();
     auto two = of_a->acquire_shared();
     auto writer = in_background([&] { return of_b->acquire(); });
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(b()));
     one.release();
     EXPECT_EQ(writer.wait_for(20ms), std::future_status::timeout);
     two.release();
     EXPECT_TRUE(writer.get().valid());
 }
 
-TEST_P(shared_contract, is_a_standard_shared_mutex) {
+TEST_P(shared_contract, lock_works_as_a_standard_shared_mutex) {
     {
         const std::shared_lock here{*of_a};
         std::shared_lock there{*of_b, 100ms};
@@ -88,7 +88,7 @@ TEST_P(shared_contract, is_a_standard_shared_mutex) {
     EXPECT_FALSE(of_a->try_lock_shared_for(10ms));
 }
 
-TEST_P(shared_contract, a_thread_may_read_again_under_its_own_reading) {
+TEST_P(shared_contract, thread_may_lock_shared_again) {
     of_a->lock_shared();
     of_a->lock_shared();
     of_a->unlock_shared();
@@ -97,14 +97,14 @@ TEST_P(shared_contract, a_thread_may_read_again_under_its_own_reading) {
     EXPECT_TRUE(of_b->try_acquire());
 }
 
-TEST_P(shared_contract, a_thread_that_writes_becomes_a_reader_without_letting_go) {
+TEST_P(shared_contract, writing_thread_becomes_a_reader_without_a_gap) {
     of_a->lock();
     of_a->lock_shared();
     auto reader = in_background([&] { return of_b->acquire_shared(); });
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(b()));
     EXPECT_EQ(reader.wait_for(20ms), std::future_status::timeout);
     of_a->unlock();
-    // Told, and not only found out when the lease of 30 s would have ended.
+    // A message wakes the reader; it does not wait until the lease of 30 s ends.
     const auto read = reader.get();
     EXPECT_TRUE(read.valid());
     EXPECT_FALSE(of_b->try_acquire());
@@ -113,7 +113,7 @@ TEST_P(shared_contract, a_thread_that_writes_becomes_a_reader_without_letting_go
     of_a->unlock_shared();
 }
 
-TEST_P(shared_contract, a_lease_of_the_writer_becomes_one_of_a_reader) {
+TEST_P(shared_contract, write_lease_becomes_a_read_lease) {
     auto writing = of_a->acquire();
     auto reading = of_a->acquire_shared(writing);
     EXPECT_FALSE(of_b->try_acquire_shared());
@@ -125,8 +125,8 @@ TEST_P(shared_contract, a_lease_of_the_writer_becomes_one_of_a_reader) {
     EXPECT_TRUE(nothing_is_left());
 }
 
-TEST_P(shared_contract, a_writer_that_reads_on_keeps_the_writers_of_its_own_process_out) {
-    // Some of the times it is in line by then.
+TEST_P(shared_contract, downgraded_writer_excludes_writers_of_its_own_process) {
+    // In some rounds the next writer waits by then.
     for (int round = 0; round < 10; ++round) {
         auto writing = of_a->acquire();
         auto next = in_background([&] { return of_a->acquire(); });
@@ -139,7 +139,7 @@ TEST_P(shared_contract, a_writer_that_reads_on_keeps_the_writers_of_its_own_proc
     }
 }
 
-TEST_P(shared_contract, reading_inside_writing_may_end_first) {
+TEST_P(shared_contract, nested_read_may_end_before_the_write) {
     auto writing = of_a->acquire();
     of_a->acquire_shared(writing).release();
     EXPECT_TRUE(writing.valid());
@@ -148,7 +148,7 @@ TEST_P(shared_contract, reading_inside_writing_may_end_first) {
     EXPECT_TRUE(of_b->try_acquire());
 }
 
-TEST_P(shared_contract, a_writer_may_read_several_times_and_each_reads_on_alone) {
+TEST_P(shared_contract, each_nested_read_holds_the_lock_on_its_own) {
     auto writing = of_a->acquire();
     auto first = of_a->acquire_shared(writing);
     auto second = of_a->acquire_shared(writing);
@@ -161,16 +161,16 @@ TEST_P(shared_contract, a_writer_may_read_several_times_and_each_reads_on_alone)
     EXPECT_TRUE(nothing_is_left());
 }
 
-TEST_P(shared_contract, is_free_when_the_writer_leaves_and_what_it_read_is_over) {
+TEST_P(shared_contract, expired_nested_read_does_not_outlive_the_write) {
     auto writing = of_a->acquire();
     auto reading = of_a->acquire_shared(writing, {.ttl = 1s});
     ASSERT_TRUE(eventually(patience, [&] { return reading.state() == lease_state::lost; }));
     EXPECT_EQ(writing.release(), release_outcome::released);
-    // Its own client counts a little less than the store does.
+    // The client counts a lease a little shorter than the store does.
     EXPECT_TRUE(of_b->try_acquire_for(patience));
 }
 
-TEST_P(shared_contract, others_may_read_when_a_writer_that_reads_is_over) {
+TEST_P(shared_contract, expired_write_with_a_nested_read_admits_readers) {
     auto writing = of_a->acquire({.ttl = 2s});
     auto reading = of_a->acquire_shared(writing);
     EXPECT_TRUE(of_b->try_acquire_shared_for(patience));
@@ -179,7 +179,7 @@ TEST_P(shared_contract, others_may_read_when_a_writer_that_reads_is_over) {
     EXPECT_FALSE(of_b->try_acquire());
 }
 
-TEST_P(shared_contract, a_reader_that_wants_to_write_is_told_of_its_deadlock) {
+TEST_P(shared_contract, lock_by_a_reading_thread_throws_would_deadlock) {
     of_a->lock_shared();
     try {
         of_a->lock();
@@ -194,7 +194,7 @@ TEST_P(shared_contract, a_reader_that_wants_to_write_is_told_of_its_deadlock) {
     of_a->unlock();
 }
 
-TEST_P(shared_contract, only_a_lease_of_this_writer_is_a_way_to_read) {
+TEST_P(shared_contract, nested_read_needs_a_live_write_lease_of_this_lock) {
     shared_mutex other{a(), "other"};
     const auto code_of = [&](const lease& writing) -> std::error_code {
         try {
@@ -212,18 +212,18 @@ TEST_P(shared_contract, only_a_lease_of_this_writer_is_a_way_to_read) {
     EXPECT_EQ(code_of(ended), errc::lost);
 }
 
-TEST_P(shared_contract, a_reader_that_is_gone_ends_alone) {
+TEST_P(shared_contract, expired_reader_does_not_end_another_reader) {
     auto stays = of_a->acquire_shared();
     auto goes = of_b->acquire_shared({.ttl = 1s});
     EXPECT_TRUE(eventually(patience, [&] { return goes.state() == lease_state::lost; }));
     EXPECT_TRUE(stays.valid());
     EXPECT_FALSE(of_b->try_acquire());
     EXPECT_EQ(stays.release(), release_outcome::released);
-    // Its own client counts a little less than the store does.
+    // The client counts a lease a little shorter than the store does.
     EXPECT_TRUE(of_b->try_acquire_for(patience));
 }
 
-TEST_P(shared_contract, a_reader_with_a_short_lease_never_shortens_the_lease_of_another) {
+TEST_P(shared_contract, short_read_lease_never_shortens_another_read_lease) {
     auto lasting = of_a->acquire_shared({.ttl = 60s});
     {
         auto brief = of_b->acquire_shared({.ttl = 3s, .renew = true});
@@ -237,7 +237,7 @@ TEST_P(shared_contract, a_reader_with_a_short_lease_never_shortens_the_lease_of_
     EXPECT_EQ(lasting.release(), release_outcome::released);
 }
 
-TEST_P(shared_contract, shows_who_reads_and_who_writes) {
+TEST_P(shared_contract, inspect_shows_readers_and_writers) {
     auto writing = of_a->acquire();
     ASSERT_EQ(inspect(b(), stock).holders.size(), 1U);
     EXPECT_TRUE(inspect(b(), stock).holders[0].writes);
@@ -252,7 +252,7 @@ TEST_P(shared_contract, shows_who_reads_and_who_writes) {
     EXPECT_TRUE(of_b->try_acquire());
 }
 
-TEST_P(shared_contract, keeps_readers_and_writers_apart_under_load) {
+TEST_P(shared_contract, readers_and_writers_exclude_each_other_under_load) {
     std::atomic<int> reading{0};
     std::atomic<int> writing{0};
     std::atomic<bool> wrong{false};

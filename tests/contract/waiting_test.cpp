@@ -1,9 +1,9 @@
-// Waits that are called off.
+// Waits that are cancelled or time out.
 #include "contract/lock_contract.hpp"
 
 namespace holdfast::contract {
 
-TEST_P(lock_contract, a_cancelled_wait_ends_promptly_and_leaves_nothing_behind) {
+TEST_P(lock_contract, cancelled_wait_ends_promptly_and_leaves_nothing_behind) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     auto held = of_a->acquire();
@@ -14,18 +14,18 @@ TEST_P(lock_contract, a_cancelled_wait_ends_promptly_and_leaves_nothing_behind) 
         EXPECT_EQ(ec, errc::cancelled);
         return boot_clock::now();
     });
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(b()));
     const auto asked = boot_clock::now();
     stop.request_stop();
     EXPECT_LT(waiting.get() - asked, 500ms);
     EXPECT_TRUE(queue_has(0));
     EXPECT_EQ(held.release(), release_outcome::released);
-    EXPECT_TRUE(of_b->try_acquire()) << "nobody was given it in the meantime";
+    EXPECT_TRUE(of_b->try_acquire()) << "the cancelled waiter was granted the lock";
     EXPECT_TRUE(nothing_is_left());
     EXPECT_EQ(b().stats().failed, 1U);
 }
 
-TEST_P(lock_contract, a_wait_behind_a_thread_of_the_same_client_can_be_cancelled_too) {
+TEST_P(lock_contract, wait_for_a_thread_of_the_same_client_can_be_cancelled) {
     const auto of_a = lock_of(a());
     const auto held = of_a->acquire();
     std::stop_source stop;
@@ -42,7 +42,7 @@ TEST_P(lock_contract, a_wait_behind_a_thread_of_the_same_client_can_be_cancelled
     EXPECT_TRUE(held.valid());
 }
 
-TEST_P(lock_contract, a_wait_that_was_cancelled_before_it_began_does_not_begin) {
+TEST_P(lock_contract, acquire_with_a_stopped_token_does_not_begin) {
     const auto of_a = lock_of(a());
     std::stop_source stop;
     stop.request_stop();
@@ -65,7 +65,7 @@ TEST_P(lock_contract, cancelling_at_any_moment_leaves_the_lock_usable) {
             std::error_code ec;
             return of_b->acquire(ec, {.stop = stop.get_token()});
         });
-        // The release, the wake, the bid and the cancellation meet in every order.
+        // The release, the wake, the attempt and the cancellation meet in every order.
         if (round % 3 != 0)
             (void)eventually(1ms * (round % 7), [&] { return b().stats().attempts.busy > before; });
         std::jthread canceller{[&] { stop.request_stop(); }};
@@ -79,7 +79,7 @@ TEST_P(lock_contract, cancelling_at_any_moment_leaves_the_lock_usable) {
     EXPECT_TRUE(nothing_is_left());
 }
 
-TEST_P(lock_contract, who_gives_up_at_the_moment_of_the_grant_leaves_the_lock_usable) {
+TEST_P(lock_contract, timeout_at_the_moment_of_the_grant_leaves_the_lock_usable) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     for (int round = 0; round < 40; ++round) {
@@ -87,7 +87,7 @@ TEST_P(lock_contract, who_gives_up_at_the_moment_of_the_grant_leaves_the_lock_us
         auto waiting = in_background([&] {
             std::error_code ec;
             auto got = of_b->try_acquire_for(std::chrono::microseconds{2'000}, ec);
-            // On a busy machine the answer may take longer than it is waited for.
+            // On a busy machine the answer may take longer than the wait.
             EXPECT_TRUE(!ec || ec == errc::unknown_outcome) << ec;
             return got;
         });

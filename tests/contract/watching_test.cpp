@@ -1,47 +1,48 @@
-// What is told, counted and shown, and what an operator may do.
+// Events, statistics and inspection, and what an operator may do.
 #include "contract/lock_contract.hpp"
 
 #include <unistd.h>
 
 namespace holdfast::contract {
 
-TEST_P(lock_contract, tells_of_each_lock_and_each_release) {
-    diary told{a()};
+TEST_P(lock_contract, each_acquire_and_each_release_is_reported) {
+    event_log events{a()};
     const auto of_a = lock_of(a());
     auto held = of_a->acquire();
-    const auto acquired = told.next(event_kind::acquired);
+    const auto acquired = events.next(event_kind::acquired);
     ASSERT_TRUE(acquired);
     EXPECT_EQ(acquired->lock, stock);
     EXPECT_EQ(acquired->token, held.fence());
-    EXPECT_FALSE(told.next(event_kind::released, 0ms));
+    EXPECT_FALSE(events.next(event_kind::released, 0ms));
     held.release();
-    ASSERT_TRUE(told.next(event_kind::released));
-    EXPECT_EQ(told.count(event_kind::acquired), 1U);
-    EXPECT_EQ(told.count(event_kind::lost), 0U);
+    ASSERT_TRUE(events.next(event_kind::released));
+    EXPECT_EQ(events.count(event_kind::acquired), 1U);
+    EXPECT_EQ(events.count(event_kind::lost), 0U);
 }
 
-TEST_P(lock_contract, tells_nobody_who_has_stopped_listening) {
-    auto heard = std::make_shared<std::atomic<int>>(0);
-    auto listening = a().on_event([heard](const event&) { ++*heard; });
-    diary still{a()};
+TEST_P(lock_contract, removed_listener_receives_no_events) {
+    auto received = std::make_shared<std::atomic<int>>(0);
+    auto listening = a().on_event([received](const event&) { ++*received; });
+    event_log still{a()};
     (void)lock_of(a())->acquire();
     ASSERT_TRUE(still.next(event_kind::released));
-    ASSERT_TRUE(eventually(patience, [&] { return *heard >= 1; }));  // each listener has a thread of its own
+    ASSERT_TRUE(
+        eventually(patience, [&] { return *received >= 1; }));  // each listener has a thread of its own
     listening.reset();
-    const int before = *heard;
+    const int before = *received;
     (void)lock_of(a())->acquire();
     ASSERT_TRUE(still.next(event_kind::released));
-    EXPECT_EQ(*heard, before);
+    EXPECT_EQ(*received, before);
 }
 
-TEST_P(lock_contract, a_listener_that_throws_harms_nobody) {
+TEST_P(lock_contract, listener_that_throws_harms_no_other_listener) {
     const auto bad = a().on_event([](const event&) { throw std::runtime_error{"listener"}; });
-    diary good{a()};
+    event_log good{a()};
     (void)lock_of(a())->acquire();
     EXPECT_TRUE(good.next(event_kind::released));
 }
 
-TEST_P(lock_contract, counts_what_becomes_of_acquisitions) {
+TEST_P(lock_contract, stats_count_the_outcomes_of_acquire_operations) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     EXPECT_EQ(b().stats().failure_rate(), 0.0);
@@ -73,12 +74,12 @@ TEST_P(lock_contract, counts_what_becomes_of_acquisitions) {
     EXPECT_NEAR(of_waiter.failure_rate(), 2.0 / 3, 1e-9);
 }
 
-TEST_P(lock_contract, measures_waiting_and_holding) {
+TEST_P(lock_contract, stats_measure_wait_and_hold_times) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     auto held = of_a->acquire();
     auto waiting = in_background([&] { (void)of_b->acquire(); });
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(b()));
     const auto since = boot_clock::now();
     EXPECT_TRUE(eventually(patience, [&] { return boot_clock::now() > since + 50ms; }));
     held.release();
@@ -88,9 +89,9 @@ TEST_P(lock_contract, measures_waiting_and_holding) {
     EXPECT_GE(a().stats().hold.sum, 50ms);
 }
 
-// --- looking ----------------------------------------------------------------------------------------
+// --- inspection -------------------------------------------------------------------------------------
 
-TEST_P(lock_contract, shows_who_holds_it) {
+TEST_P(lock_contract, inspect_shows_the_holder) {
     EXPECT_EQ(inspect(b(), stock).layout, "free");
     EXPECT_TRUE(inspect(b(), stock).holders.empty());
     const auto held = lock_of(a())->acquire();
@@ -115,7 +116,7 @@ TEST_P(lock_contract, shows_who_holds_it) {
     }
 }
 
-TEST_P(line_contract, shows_who_waits) {
+TEST_P(queue_contract, inspect_shows_the_waiter) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     auto held = of_a->acquire();
@@ -128,7 +129,7 @@ TEST_P(line_contract, shows_who_waits) {
     EXPECT_EQ(waiting.get().owner().str(), waiter.owner);
 }
 
-TEST_P(lock_contract, lists_what_is_held) {
+TEST_P(lock_contract, list_shows_held_locks) {
     if (!takes_any_name()) GTEST_SKIP() << "names with lone braces";
     const auto one = lock_of(a(), "list:one")->acquire();
     const auto two = lock_of(a(), "list:two")->acquire();
@@ -147,17 +148,17 @@ TEST_P(lock_contract, lists_what_is_held) {
     EXPECT_EQ(names("nothing*"), (std::vector<std::string>{}));
 }
 
-// --- taking away ------------------------------------------------------------------------------------
+// --- eviction ---------------------------------------------------------------------------------------
 
-TEST_P(lock_contract, an_evicted_holder_is_told_at_the_latest_when_it_renews) {
+TEST_P(lock_contract, evicted_holder_learns_of_it_by_its_next_renewal) {
     auto short_lease = settings();
     short_lease.lease = 600ms;
     client c{short_lease};
-    diary told{c};
+    event_log events{c};
     const auto of_c = lock_of(c);
     auto held = of_c->acquire();
     EXPECT_TRUE(evict(b(), stock));
-    EXPECT_TRUE(told.next(event_kind::lost));
+    EXPECT_TRUE(events.next(event_kind::lost));
     EXPECT_FALSE(held.valid());
     EXPECT_TRUE(eventually(patience, [&] { return held.lost().stop_requested(); }));
     EXPECT_EQ(held.release(), release_outcome::already_lost);
@@ -165,7 +166,7 @@ TEST_P(lock_contract, an_evicted_holder_is_told_at_the_latest_when_it_renews) {
     EXPECT_TRUE(of_c->try_acquire());
 }
 
-TEST_P(mutex_contract, a_holder_that_is_evicted_by_its_own_client_is_told_at_once) {
+TEST_P(mutex_contract, lease_evicted_by_its_own_client_is_invalid_at_once) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     auto first = of_b->acquire();
@@ -177,18 +178,18 @@ TEST_P(mutex_contract, a_holder_that_is_evicted_by_its_own_client_is_told_at_onc
     EXPECT_FALSE(held.valid());
 }
 
-TEST_P(lock_contract, evicting_lets_the_next_waiter_in) {
+TEST_P(lock_contract, eviction_lets_the_next_waiter_in) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());
     const auto stuck = of_a->acquire();
     auto waiting = in_background([&] { return of_b->acquire(); });
-    ASSERT_TRUE(somebody_waits(b()));
+    ASSERT_TRUE(has_waiter(b()));
     auto operators = another_client();
     EXPECT_TRUE(evict(*operators, stock));
     EXPECT_TRUE(waiting.get().valid());
 }
 
-TEST_P(lock_contract, evicting_nobody_is_no) {
+TEST_P(lock_contract, evict_returns_false_without_a_holder) {
     EXPECT_FALSE(evict(a(), stock));
     (void)lock_of(a())->acquire();
     EXPECT_FALSE(evict(a(), stock));

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The completion for bash, driven as bash drives it, without the package bash-completion.
+# The completion for bash, called as bash calls it, without the package bash-completion.
 source "$(dirname -- "${BASH_SOURCE[0]}")/scratch.sh"
 install_to "$scratch/prefix"
 # shellcheck source=/dev/null

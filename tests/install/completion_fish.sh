@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The completion for fish, asked of fish itself.
+# The completion for fish, tested by fish itself.
 source "$(dirname -- "${BASH_SOURCE[0]}")/scratch.sh"
 command -v fish > /dev/null || exit 77
 install_to "$scratch/prefix"

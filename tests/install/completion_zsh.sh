@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The completion for zsh, in an interactive zsh that completes what is typed.
+# The completion for zsh, tested in an interactive zsh with typed lines.
 source "$(dirname -- "${BASH_SOURCE[0]}")/scratch.sh"
 command -v zsh > /dev/null || exit 77
 install_to "$scratch/prefix"

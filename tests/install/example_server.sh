@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# examples/server.cpp, which people copy from: it answers every line truly and outlives a crowd.
+# examples/server.cpp, which people copy: it answers every line correctly and survives a crowd of clients.
 source "$(dirname -- "${BASH_SOURCE[0]}")/scratch.sh"
 [[ -x $build/examples/server ]] || exit 77
 
@@ -15,7 +15,7 @@ eventually() {
         if grep -q "$1" "$2"; then return; fi
         sleep 0.05
     done
-    fail "it does not say \"$1\" but: $(cat "$scratch/said" "$scratch/complaints")"
+    fail "it does not print \"$1\" but: $(cat "$scratch/said" "$scratch/complaints")"
 }
 eventually 'listening on' "$scratch/said"
 port=$(sed 's/.*://' "$scratch/said")

@@ -5,19 +5,19 @@ prefix=$scratch/prefix
 program=$scratch/consumer/consumer
 install_to "$prefix"
 
-# Users of the shared library need nothing of what it is made with.
+# Users of the shared library need none of its build dependencies.
 build_consumer -DCMAKE_PREFIX_PATH="$prefix" \
     -DCMAKE_DISABLE_FIND_PACKAGE_Threads=ON -DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON
 runs "$program"
-needs "$program" | grep -qx libholdfast.so.0 || fail "it does not ask for libholdfast.so.0"
-if needs "$program" | grep -E 'hiredis|ssl'; then fail "it asks for hiredis or OpenSSL itself"; fi
+needs "$program" | grep -qx libholdfast.so.0 || fail "it does not need libholdfast.so.0"
+if needs "$program" | grep -E 'hiredis|ssl'; then fail "it needs hiredis or OpenSSL itself"; fi
 
 build_consumer -DCMAKE_PREFIX_PATH="$prefix" -Dholdfast_USE_STATIC_LIBS=ON \
     -DCMAKE_DISABLE_FIND_PACKAGE_Threads=OFF -DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=OFF -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=OFF
 runs "$program"
-if needs "$program" | grep libholdfast; then fail "it asks for the shared library"; fi
+if needs "$program" | grep libholdfast; then fail "it needs the shared library"; fi
 
-# The first call decides; a later one that wants the other library is told so.
+# The first call decides; a later one that requests the other library fails with the reason.
 mkdir "$scratch/twice"
 cat > "$scratch/twice/CMakeLists.txt" << 'END'
 cmake_minimum_required(VERSION 3.25)
@@ -33,6 +33,6 @@ twice() { "$CMAKE" -S "$scratch/twice" -B "$scratch/twice" -DCMAKE_PREFIX_PATH="
 for kind in ON OFF; do said=$(twice $kind $kind) || fail "$said"; done
 for kinds in 'ON OFF' 'OFF ON'; do
     # shellcheck disable=SC2086  # two words
-    said=$(twice $kinds) && fail "$kinds: the second call changes nothing and says nothing"
+    said=$(twice $kinds) && fail "$kinds: the second call has no effect and no error"
     [[ $said == *'holdfast_USE_STATIC_LIBS before the first'* ]] || fail "$said"
 done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The manual page: man reads it without a warning and fits it into a terminal.
+# The manual page: man reads it without a warning, and it fits into a terminal.
 source "$(dirname -- "${BASH_SOURCE[0]}")/scratch.sh"
 install_to "$scratch/prefix"
 command -v man > /dev/null || exit 77

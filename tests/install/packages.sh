@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The three .deb of ./dev package, unpacked into a folder since a test may not install: what they need, the consumer
+# The three .deb of ./dev package, unpacked into a folder since a test may not install: their dependencies, the consumer
 # against them, and the command.
 source "$(dirname -- "${BASH_SOURCE[0]}")/scratch.sh"
 command -v dpkg-shlibdeps > /dev/null || exit 77
@@ -17,7 +17,7 @@ depends() { dpkg-deb -f "$scratch/made/$1_0.1.0_$system.deb" Depends; }
 [[ $(depends holdfast) == *libfmt* ]] || fail "holdfast depends on: $(depends holdfast)"
 control() { dpkg-deb --ctrl-tarfile "$scratch/made/$1_0.1.0_$system.deb" | tar -xO "./$2" 2> /dev/null || true; }
 [[ $(control libholdfast0 shlibs) == "libholdfast 0 libholdfast0 (>= 0.1.0)" ]] ||
-    fail "who uses libholdfast.so.0 is to depend on: $(control libholdfast0 shlibs)"
+    fail "a user of libholdfast.so.0 would depend on: $(control libholdfast0 shlibs)"
 [[ $(control libholdfast-dev shlibs)$(control holdfast shlibs) == "" ]] || fail "packages without a library have shlibs"
 [[ $(find "$root" -name '*test*' -o -name '*bench*') == "" ]] || fail "tests are in the packages"
 

@@ -16,7 +16,7 @@ fail() {
     exit 1
 }
 
-# quietly COMMAND...: its output is shown only if it fails
+# quietly COMMAND...: shows the output only if the command fails
 quietly() {
     "$@" > "$scratch/log" 2>&1 || {
         cat "$scratch/log" >&2
@@ -30,13 +30,13 @@ install_to() { quietly "$CMAKE" --install "$build" --prefix "$1"; }
 # library_folder PREFIX: lib, or Debian's lib/x86_64-linux-gnu
 library_folder() { dirname -- "$(find "$1" -name libholdfast.so)"; }
 
-# build_consumer CMAKE_ARGUMENT...: as $scratch/consumer/consumer; a second call compiles only what it must
+# build_consumer CMAKE_ARGUMENT...: builds $scratch/consumer/consumer; a second call compiles only what changed
 build_consumer() {
     quietly "$CMAKE" -S consumer -B "$scratch/consumer" -DCMAKE_UNITY_BUILD=ON "$@"
     quietly "$CMAKE" --build "$scratch/consumer"
 }
 
-# runs PROGRAM [LIBRARY_FOLDER]: the consumer does its work
+# runs PROGRAM [LIBRARY_FOLDER]: the consumer works
 runs() {
     local said
     said=$(LD_LIBRARY_PATH=${2:-} "$1") || fail "$1 ended with $?"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# holdfast as a part of another project, by FetchContent from this folder: it builds the library only and leaves the
-# other project as it was (consumer/CMakeLists.txt compares). Compiling all of it once more would cost a minute, so only
-# the consumer's objects and one folder of the library are compiled; how all is linked, ninja is asked.
+# holdfast as a part of another project, by FetchContent from this folder: it builds only the library and does not
+# change the other project (consumer/CMakeLists.txt compares). To compile all of it again would cost a minute, so the
+# test compiles only the consumer's objects and one folder of the library, and asks ninja for the link commands.
 source "$(dirname -- "${BASH_SOURCE[0]}")/scratch.sh"
 [[ $CMAKE_GENERATOR == Ninja ]] || exit 77
 
@@ -13,9 +13,9 @@ quietly "$CMAKE" --build "$scratch/whole" --target holdfast_base \
     "CMakeFiles/consumer.dir/Unity/unity_0_cxx.cxx.o"
 commands all > "$scratch/commands"
 if grep -E 'ccache|-Werror|-g1|-O2|libholdfast\.so|cli/|tests/' "$scratch/commands"; then
-    fail "a project that wants the library does not want this"
+    fail "a project that uses the library needs none of this"
 fi
-grep -qE -- '-o consumer .*libholdfast\.a .*hiredis.*ssl' "$scratch/commands" || fail "the consumer is not linked with all it needs"
+grep -qE -- '-o consumer .*libholdfast\.a .*hiredis.*ssl' "$scratch/commands" || fail "the consumer is not linked with all its dependencies"
 quietly "$CMAKE" --install "$scratch/whole" --prefix "$scratch/prefix"
 [[ ! -e $scratch/prefix ]] || fail "it installs $(ls "$scratch/prefix") with the other project"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The installed tree: everything that belongs there and nothing else, and nothing of this machine in its text.
+# The installed tree: exactly the expected files, and no path of this machine in their text.
 source "$(dirname -- "${BASH_SOURCE[0]}")/scratch.sh"
 install_to "$scratch/prefix"
 cd "$scratch/prefix"
@@ -27,10 +27,10 @@ share/man/man1/holdfast.1
 share/zsh/site-functions/_holdfast
 END
 } | sort > "$scratch/wanted"
-diff "$scratch/wanted" "$scratch/found" || fail "the installed files are not the wanted ones"
+diff "$scratch/wanted" "$scratch/found" || fail "the installed files differ from the expected ones"
 
-# The source tree by its folders: a tree at /holdfast has a name that ends many installed paths.
+# Search for the source tree by its folders: a tree at /holdfast has a name that ends many installed paths.
 if grep -rIlF -e"$source_tree/"{include,src,cli,cmake}/ -e "$build" -e "$scratch" .; then
-    fail "a path of this machine is in the files above"
+    fail "the files above contain a path of this machine"
 fi
 [[ $(bin/holdfast --version) == "holdfast 0.1.0" ]] || fail "holdfast --version"

@@ -1,12 +1,12 @@
-// Redisson in cluster mode and a redis+cluster:// client of ours on the same six servers. One test: a cluster
-// takes seconds to start, and the tests of this binary run in several processes.
+// Redisson in cluster mode and our redis+cluster:// client on the same six servers. One test, since a cluster
+// takes seconds to start and the tests of this binary run in several processes.
 #include "interop/java_scene.hpp"
 #include "server/cluster_world.hpp"
 
 namespace holdfast::test {
 namespace {
 
-class java_in_a_cluster : public cluster_world {
+class redisson_in_a_cluster : public cluster_world {
   protected:
     void open(const std::string& mode) {
         std::string addresses;
@@ -20,7 +20,7 @@ class java_in_a_cluster : public cluster_world {
     std::string tell_java(std::string_view verb, const shared_kind& kind, const std::string& name) {
         return ask_java(verb, kind, name).get();
     }
-    // Neither would ask again before the other's lease is over, which is much later: they are told.
+    // Neither would poll before the end of the other's lease, which is much later: messages wake them.
     void exclude_and_wake_each_other(client& c, const shared_kind& kind, const std::string& name) {
         const any_lock lock = kind.make(c, name);
         tell_java("lock", kind, name);
@@ -33,7 +33,7 @@ class java_in_a_cluster : public cluster_world {
         EXPECT_TRUE(ours.get().valid());
         ASSERT_LT(since.took(), slack);
 
-        // A holder that had to wait listens until it has released, and would be taken for Java.
+        // A holder that had to wait listens until it has released; the test would take it for Java.
         ASSERT_TRUE(eventually(patience, [&] { return !is_waited_for(scene(), name); }));
         lease held = lock->acquire();
         EXPECT_EQ(tell_java("try", kind, name), "false");
@@ -50,7 +50,7 @@ class java_in_a_cluster : public cluster_world {
     peer& java = redisson(newest_redisson);
 };
 
-TEST_F(java_in_a_cluster, and_we_exclude_and_wake_each_other) {
+TEST_F(redisson_in_a_cluster, both_clients_exclude_and_wake_each_other) {
     for (const auto& [mode, options] : {std::pair{"cluster", ""}, std::pair{"cluster_off", "?sharded=off"}}) {
         open(mode);
         client c{deaf_to_time(options)};

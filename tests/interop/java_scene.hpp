@@ -1,4 +1,4 @@
-// What the tests against Redisson have in common: a Java client of some version and a lock that both know.
+// Shared by the tests against Redisson: a Java client of some version and a lock that both use.
 #pragma once
 
 #include "interop/kinds.hpp"
@@ -11,7 +11,7 @@ inline std::string as_word(std::string version) {
     return version;
 }
 
-// The locks of a test have its name, so that none meets another's.
+// The locks of a test have its name, so that tests do not share locks.
 inline std::string own_name() {
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
     return std::string{test->test_suite_name()} + "." + test->name();

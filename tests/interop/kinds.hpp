@@ -1,5 +1,5 @@
-// The kinds of lock that are shared with Redisson, chosen at run time: what ours and theirs are called, and
-// where the server shows who waits.
+// The kinds of lock that are shared with Redisson, chosen at run time: our and their names, and where the
+// server shows the waiters.
 #pragma once
 
 #include "interop/peers.hpp"
@@ -19,15 +19,15 @@ struct shared_kind {
     const char* java;  // as in the requests
     any_lock (*make)(client&, const std::string& name);
     std::int64_t (*waiters)(redis_server&, const std::string& name);
-    // The owner that the server knows; empty if nobody holds it.
+    // The owner that the server knows; empty if the lock is free.
     std::string (*holder)(redis_server&, const std::string& name);
     std::string (*field)(const std::string& owner);
 
-    // This many wait, of all languages together.
+    // `n` clients wait, of all languages together.
     [[nodiscard]] bool waits(const std::string& lock, std::int64_t n = 1) const {
         return eventually(patience, [&] { return waiters(interop_server(), lock) == n; });
     }
-    // How often its holder holds it, as the server knows.
+    // How often its holder holds it, as the server sees it.
     [[nodiscard]] std::string holds(const std::string& lock) const {
         return interop_server().command({"HGET", lock, field(holder(interop_server(), lock))}).text;
     }
@@ -61,7 +61,7 @@ inline const shared_kind native_fenced_shared{"fenced_native_mutex",
                                               &plain::holder,
                                               &plain::field};
 
-// So many renewals were seen: each makes the time to live longer than it was.
+// Waits for this many renewals: each makes the TTL longer than it was.
 [[nodiscard]] inline bool renewed(const std::string& key, int times) {
     auto last = pttl(interop_server(), key);
     return eventually(patience, [&] {
@@ -72,7 +72,7 @@ inline const shared_kind native_fenced_shared{"fenced_native_mutex",
     });
 }
 
-// How long `open` takes to let `entered` come true; the shortest of a few, since a busy machine only makes it
+// The time from `open` until `entered` returns; the shortest of a few, since a busy machine only makes it
 // longer.
 template <class Prepare, class Open, class Entered>
 milliseconds quickest(Prepare&& prepare, Open&& open, Entered&& entered) {
@@ -87,7 +87,7 @@ milliseconds quickest(Prepare&& prepare, Open&& open, Entered&& entered) {
     return best;
 }
 
-// Of ours: nothing but a message or the end of a lease is quick.
+// For our client: only a message or the end of a lease wakes it soon.
 inline config without_polls(milliseconds lease = 30s) {
     config c = settings(interop_server().url(), lease);
     c.poll_gap = 30s;

@@ -1,5 +1,5 @@
-// Clients that SET NX PX and compare-and-delete: redis-py's Lock, redsync, node-redlock. They poll, and one
-// of ours that waits behind them polls too. What they hold and what we hold is the same key.
+// Clients that use SET NX PX and compare-and-delete: redis-py's Lock, redsync, node-redlock. They poll, and
+// our client that waits behind them polls too. Both hold the same key.
 #include "interop/java_scene.hpp"
 
 #include <tuple>
@@ -10,14 +10,14 @@ namespace {
 struct poller {
     const char* name;
     peer& (*start)();
-    milliseconds poll;  // it asks again after so long at most, by its defaults
+    milliseconds poll;  // its longest interval between polls, by its defaults
 
     friend std::ostream& operator<<(std::ostream& out, const poller& p) { return out << p.name; }
 };
 
 using poller_and_kind = std::tuple<poller, shared_kind>;
 
-class with_pollers : public ::testing::TestWithParam<poller_and_kind> {
+class polling_client : public ::testing::TestWithParam<poller_and_kind> {
   protected:
     const poller other = std::get<0>(GetParam());
     const shared_kind kind = std::get<1>(GetParam());
@@ -37,7 +37,7 @@ class with_pollers : public ::testing::TestWithParam<poller_and_kind> {
     }
 };
 
-TEST_P(with_pollers, what_they_hold_is_refused_to_us_and_what_we_hold_to_them) {
+TEST_P(polling_client, both_clients_exclude_each_other) {
     tell_them("lock");
     EXPECT_FALSE(lock->try_acquire());
     EXPECT_FALSE(lock->try_acquire_for(50ms));
@@ -53,7 +53,7 @@ TEST_P(with_pollers, what_they_hold_is_refused_to_us_and_what_we_hold_to_them) {
     tell_them("unlock");
 }
 
-TEST_P(with_pollers, their_release_lets_us_in) {
+TEST_P(polling_client, its_release_admits_holdfast) {
     EXPECT_LT(quickest(
                   [&] {
                       tell_them("lock");
@@ -65,7 +65,7 @@ TEST_P(with_pollers, their_release_lets_us_in) {
               100ms);
 }
 
-TEST_P(with_pollers, our_release_lets_them_in_when_they_ask_again) {
+TEST_P(polling_client, release_by_holdfast_admits_it_at_its_next_poll) {
     lease held;
     EXPECT_LT(quickest(
                   [&] {
@@ -82,7 +82,7 @@ TEST_P(with_pollers, our_release_lets_them_in_when_they_ask_again) {
               other.poll + 100ms);
 }
 
-TEST_P(with_pollers, our_watchdog_keeps_it) {
+TEST_P(polling_client, watchdog_of_holdfast_keeps_the_lock) {
     client brisk{without_polls(500ms)};
     const any_lock ours = kind.make(brisk, name);
     lease held = ours->acquire();
@@ -94,8 +94,8 @@ TEST_P(with_pollers, our_watchdog_keeps_it) {
     tell_them("unlock");
 }
 
-// The new lease is the whole of what they give it: redsync extends by the expiry that it was made with.
-TEST_P(with_pollers, they_may_extend_it) {
+// An extension sets the whole lease: redsync uses the expiry that the mutex was made with.
+TEST_P(polling_client, its_extension_keeps_the_lock) {
     tell_them("try", {0, 3'000});
     auto waiter = waiter_for(*lock);
     ASSERT_TRUE(eventually(patience, [&] { return pttl(server, name) < 2'500ms; }));
@@ -106,7 +106,7 @@ TEST_P(with_pollers, they_may_extend_it) {
     EXPECT_TRUE(waiter.get().valid());
 }
 
-TEST_P(with_pollers, the_end_of_their_lease_lets_us_in) {
+TEST_P(polling_client, its_expired_lease_admits_holdfast) {
     tell_them("try", {0, 400});
     const stopwatch since;
     lease got = lock->try_acquire_for(patience);
@@ -117,7 +117,7 @@ TEST_P(with_pollers, the_end_of_their_lease_lets_us_in) {
     EXPECT_TRUE(got.release());
 }
 
-TEST_P(with_pollers, the_end_of_our_lease_lets_them_in) {
+TEST_P(polling_client, expired_lease_of_holdfast_admits_it) {
     lease held = lock->acquire({.ttl = 400ms});
     const stopwatch since;
     EXPECT_EQ(tell_them("try", {20'000}), "true");
@@ -127,7 +127,7 @@ TEST_P(with_pollers, the_end_of_our_lease_lets_them_in) {
     tell_them("unlock");
 }
 
-TEST_P(with_pollers, we_may_evict_them) {
+TEST_P(polling_client, holdfast_can_evict_it) {
     tell_them("lock");
     auto waiter = waiter_for(*lock);
     ASSERT_TRUE(kind.waits(name));
@@ -138,7 +138,7 @@ TEST_P(with_pollers, we_may_evict_them) {
     EXPECT_TRUE(got.release());
 }
 
-INSTANTIATE_TEST_SUITE_P(, with_pollers,
+INSTANTIATE_TEST_SUITE_P(, polling_client,
                          ::testing::Combine(::testing::Values(poller{"redis_py", &redis_py, 100ms},
                                                               poller{"redsync", &redsync, 250ms},
                                                               poller{"node_redlock", &node_redlock, 300ms}),

@@ -11,7 +11,7 @@ namespace holdfast::test {
 
 namespace {
 
-// Where a registry gave nothing there are no other clients: see fetch.sh.
+// Skips all tests when a registry gave nothing, so that a client is missing: see fetch.sh.
 class other_clients : public ::testing::Environment {
     void SetUp() override {
         std::ifstream left_out{HOLDFAST_INTEROP_FETCHED "/left_out"};
@@ -21,7 +21,7 @@ class other_clients : public ::testing::Environment {
 const ::testing::Environment* const fetched = ::testing::AddGlobalTestEnvironment(new other_clients);
 
 template <class Start>
-peer& one_for_all(const std::string& which, Start start) {
+peer& shared_peer(const std::string& which, Start start) {
     auto& server = interop_server();  // made first, destroyed last
     static std::map<std::string, std::unique_ptr<peer>> running;
     auto& one = running[which];
@@ -29,12 +29,12 @@ peer& one_for_all(const std::string& which, Start start) {
     return *one;
 }
 
-peer& the_poller(const std::string& name) {
-    return one_for_all(name, [&](const redis_server& on) { return start_poller(on, name); });
+peer& shared_poller(const std::string& name) {
+    return shared_peer(name, [&](const redis_server& on) { return start_poller(on, name); });
 }
 
-peer& the_poller_on_several(const std::string& name) {
-    return one_for_all(name + " on several",
+peer& shared_poller_on_several(const std::string& name) {
+    return shared_peer(name + " on several",
                        [&](const redis_server&) { return start_poller(several_servers(), name); });
 }
 
@@ -51,12 +51,12 @@ std::span<redis_server, several> several_servers() {
 }
 
 peer& redisson(const std::string& version) {
-    return one_for_all("redisson " + version,
+    return shared_peer("redisson " + version,
                        [&](const redis_server& on) { return start_redisson(on, version); });
 }
-peer& redis_py() { return the_poller("redis_py"); }
-peer& redsync() { return the_poller("redsync"); }
-peer& node_redlock() { return the_poller("node_redlock"); }
+peer& redis_py() { return shared_poller("redis_py"); }
+peer& redsync() { return shared_poller("redsync"); }
+peer& node_redlock() { return shared_poller("node_redlock"); }
 
 peer& redisson_on_several() {
     peer& java = redisson(newest_redisson);
@@ -69,7 +69,7 @@ peer& redisson_on_several() {
     (void)opened;
     return java;
 }
-peer& redsync_on_several() { return the_poller_on_several("redsync"); }
-peer& node_redlock_on_several() { return the_poller_on_several("node_redlock"); }
+peer& redsync_on_several() { return shared_poller_on_several("redsync"); }
+peer& node_redlock_on_several() { return shared_poller_on_several("node_redlock"); }
 
 }  // namespace holdfast::test

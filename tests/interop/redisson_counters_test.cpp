@@ -1,4 +1,4 @@
-// Semaphores and latches that Java and ours use together.
+// Semaphores and latches that Redisson and our client share.
 #include "interop/java_scene.hpp"
 
 namespace holdfast::test {
@@ -6,13 +6,13 @@ namespace {
 
 constexpr milliseconds soon = 100ms * slower;
 
-class counters_of_both : public java_scene {
+class counters_with_redisson : public java_scene {
   protected:
-    // What Java is given besides numbers is a word of the request like the others.
+    // An id is not a number; it goes into the request as a word.
     std::string tell_about(std::string_view verb, const std::string& id) {
         return java.tell("a", verb, "permits", name + " " + id);
     }
-    // Ours has been refused, listens, and has asked again.
+    // Our client was refused, listens, and was refused once more.
     [[nodiscard]] bool ours_waits() {
         return eventually(patience, [&, before = busy_] { return c.stats().attempts.busy >= before + 2; });
     }
@@ -33,7 +33,7 @@ class counters_of_both : public java_scene {
 
 // --- counting_semaphore -----------------------------------------------------------------------------
 
-TEST_P(counters_of_both, permits_of_ours_are_out_for_java) {
+TEST_P(counters_with_redisson, permits_held_by_either_client_are_taken_for_the_other) {
     EXPECT_EQ(tell_java("a", "set", "semaphore", {3}), "true");
     EXPECT_FALSE(semaphore.try_set_permits(5));
     lease held = semaphore.acquire({.permits = 2});
@@ -49,7 +49,7 @@ TEST_P(counters_of_both, permits_of_ours_are_out_for_java) {
     EXPECT_EQ(semaphore.available_permits(), 0);
 }
 
-TEST_P(counters_of_both, a_release_of_javas_wakes_ours) {
+TEST_P(counters_with_redisson, release_by_redisson_wakes_holdfast) {
     semaphore.try_set_permits(1);
     EXPECT_LT(quickest(
                   [&] {
@@ -64,7 +64,7 @@ TEST_P(counters_of_both, a_release_of_javas_wakes_ours) {
               soon);
 }
 
-TEST_P(counters_of_both, a_release_of_ours_wakes_java) {
+TEST_P(counters_with_redisson, release_by_holdfast_wakes_redisson) {
     semaphore.try_set_permits(1);
     lease held;
     EXPECT_LT(quickest(
@@ -83,7 +83,7 @@ TEST_P(counters_of_both, a_release_of_ours_wakes_java) {
               soon);
 }
 
-TEST_P(counters_of_both, raising_the_number_wakes_both) {
+TEST_P(counters_with_redisson, raised_total_wakes_both_clients) {
     begin_waiting();
     auto ours = in_background([&] { semaphore.take(); });
     auto theirs = ask_java("w", "acquire", "semaphore", {1});
@@ -95,19 +95,19 @@ TEST_P(counters_of_both, raising_the_number_wakes_both) {
     EXPECT_EQ(semaphore.available_permits(), 0);
 }
 
-TEST_P(counters_of_both, a_crash_of_ours_gives_its_permits_back_and_java_is_told) {
+TEST_P(counters_with_redisson, expired_permits_of_holdfast_wake_redisson) {
     semaphore.try_set_permits(1);
-    lease held = semaphore.acquire({.ttl = 400ms, .permits = 1});  // never given back
+    lease held = semaphore.acquire({.ttl = 400ms, .permits = 1});  // never released
     auto theirs = ask_java("w", "acquire", "semaphore", {1});
     ASSERT_TRUE(java_listens("redisson_sc:{" + name + "}"));
-    // Somebody of ours who looks is enough.
+    // Any call of our client that looks at the permits is enough.
     EXPECT_TRUE(eventually(patience, [&] { return semaphore.available_permits() == 1 || theirs.ready(); }));
     theirs.get();
 }
 
 // --- permit_semaphore -------------------------------------------------------------------------------
 
-TEST_P(counters_of_both, a_permit_may_be_given_back_by_the_other_side) {
+TEST_P(counters_with_redisson, either_client_can_give_back_a_permit_of_the_other) {
     EXPECT_EQ(tell_java("a", "set", "permits", {2}), "true");
     const auto theirs = tell_java("a", "try", "permits", {0, 60'000});
     EXPECT_EQ(theirs.size(), 32U);
@@ -121,7 +121,7 @@ TEST_P(counters_of_both, a_permit_may_be_given_back_by_the_other_side) {
     EXPECT_EQ(permits.available_permits(), 2);
 }
 
-TEST_P(counters_of_both, permits_that_run_out_come_back_to_the_other_side) {
+TEST_P(counters_with_redisson, expired_permits_are_free_for_the_other_client) {
     permits.try_set_permits(1);
     (void)tell_java("a", "try", "permits", {0, 300});
     lease held = permits.acquire({.ttl = 500ms});
@@ -130,14 +130,14 @@ TEST_P(counters_of_both, permits_that_run_out_come_back_to_the_other_side) {
     EXPECT_FALSE(held.valid());
 }
 
-TEST_P(counters_of_both, a_permit_of_ours_is_renewed_under_javas_eyes) {
+TEST_P(counters_with_redisson, renewed_permit_of_holdfast_stays_taken_for_redisson) {
     permits.try_set_permits(1);
     lease held = permits.acquire({.ttl = 600ms, .renew = true});
     EXPECT_EQ(tell_java("a", "try", "permits", {2'000, 60'000}), "");  // null
     EXPECT_TRUE(held.valid());
 }
 
-TEST_P(counters_of_both, returned_permits_wake_the_other_side) {
+TEST_P(counters_with_redisson, returned_permit_wakes_the_other_client) {
     permits.try_set_permits(1);
     auto id = tell_java("a", "try", "permits", {0, 60'000});
     begin_waiting();
@@ -157,7 +157,7 @@ TEST_P(counters_of_both, returned_permits_wake_the_other_side) {
 
 // --- latch ------------------------------------------------------------------------------------------
 
-TEST_P(counters_of_both, a_latch_is_counted_down_by_both_and_lets_both_through) {
+TEST_P(counters_with_redisson, latch_counted_down_by_both_clients_lets_both_through) {
     EXPECT_EQ(tell_java("a", "set", "latch", {3}), "true");
     EXPECT_FALSE(counted.try_set_count(7));
     begin_waiting();
@@ -180,7 +180,7 @@ TEST_P(counters_of_both, a_latch_is_counted_down_by_both_and_lets_both_through) 
     EXPECT_EQ(tell_java("a", "count", "latch"), "0");
 }
 
-TEST_P(counters_of_both, a_latch_that_either_deletes_lets_ours_through) {
+TEST_P(counters_with_redisson, latch_deleted_by_redisson_lets_holdfast_through) {
     counted.try_set_count(2);
     begin_waiting();
     auto ours = in_background([&] { counted.wait(); });
@@ -190,7 +190,7 @@ TEST_P(counters_of_both, a_latch_that_either_deletes_lets_ours_through) {
 }
 
 // Redisson's own delete() leaves its waiters blocked.
-TEST_P(counters_of_both, a_latch_that_ours_erases_lets_java_through) {
+TEST_P(counters_with_redisson, latch_erased_by_holdfast_lets_redisson_through) {
     counted.try_set_count(2);
     auto theirs = ask_java("w", "await", "latch", {20'000});
     ASSERT_TRUE(java_listens("redisson_countdownlatch__channel__{" + name + "}"));
@@ -198,7 +198,7 @@ TEST_P(counters_of_both, a_latch_that_ours_erases_lets_java_through) {
     EXPECT_EQ(theirs.get(), "true");
 }
 
-INSTANTIATE_TEST_SUITE_P(with, counters_of_both, both_redissons(), version_name);
+INSTANTIATE_TEST_SUITE_P(with, counters_with_redisson, both_redissons(), version_name);
 
 }  // namespace
 }  // namespace holdfast::test

@@ -1,16 +1,15 @@
-// The tokens of an RFencedLock are the fences of a fenced_mutex: they grow from holder to holder, whoever it
-// is.
+// The tokens of an RFencedLock are the fences of a fenced_mutex: they grow across the holders of both.
 #include "interop/java_scene.hpp"
 
 namespace holdfast::test {
 namespace {
 
-class fences_of_both : public java_scene {
+class fences_with_redisson : public java_scene {
   protected:
     fenced_mutex lock{c, name};
 };
 
-TEST_P(fences_of_both, grow_from_each_holder_to_the_next) {
+TEST_P(fences_with_redisson, fences_grow_from_each_holder_to_the_next) {
     std::uint64_t last = 0;
     for (int i = 0; i < 10; ++i) {
         const auto token = std::stoull(tell_java("a", "lock_token", "fenced"));
@@ -23,9 +22,9 @@ TEST_P(fences_of_both, grow_from_each_holder_to_the_next) {
     }
 }
 
-// Redisson takes a new token with each lock(); ours keep the fence of the outer. The next holder's is greater
-// in any case.
-TEST_P(fences_of_both, grow_past_nested_holds) {
+// Redisson takes a new token with each lock(); our nested holds keep the outer fence. The next holder's fence
+// is greater in any case.
+TEST_P(fences_with_redisson, fences_grow_past_nested_holds) {
     const auto outer = std::stoull(tell_java("a", "lock_token", "fenced"));
     const auto inner = std::stoull(tell_java("a", "lock_token", "fenced"));
     EXPECT_GT(inner, outer);
@@ -41,13 +40,13 @@ TEST_P(fences_of_both, grow_past_nested_holds) {
     tell_java("a", "unlock", "fenced");
 }
 
-TEST_P(fences_of_both, grow_through_forced_unlocks_and_waits) {
+TEST_P(fences_with_redisson, fences_grow_past_forced_unlocks_and_waits) {
     lease held = lock.acquire();
     const auto ours = to_number(held.fence());
     EXPECT_EQ(tell_java("a", "force", "fenced"), "true");
     const auto token = std::stoull(tell_java("a", "try_token", "fenced", {1'000, 60'000}));
     EXPECT_GT(token, ours);
-    client d{without_polls()};  // the other one will believe to hold it until it renews
+    client d{without_polls()};  // c believes that it holds the lock until it renews
     fenced_mutex elsewhere{d, name};
     auto waiter = waiter_for(elsewhere);
     ASSERT_TRUE(fenced_shared.waits(name));
@@ -55,9 +54,9 @@ TEST_P(fences_of_both, grow_through_forced_unlocks_and_waits) {
     EXPECT_GT(to_number(waiter.get().fence()), token);
 }
 
-// Threads of two Javas and of two clients of ours take turns in whatever order; in a client of ours the lock
-// goes from thread to thread without a word to the server. Each notes its fence while it holds the lock.
-TEST_P(fences_of_both, grow_however_many_contend) {
+// Threads of two Redissons and of two holdfast clients take turns in any order. In a holdfast client the lock
+// passes between threads without a request. Each thread notes its fence while it holds the lock.
+TEST_P(fences_with_redisson, fences_grow_under_contention) {
     constexpr long turns = 25;
     client d{without_polls()};
     fenced_mutex elsewhere{d, name};
@@ -95,7 +94,7 @@ TEST_P(fences_of_both, grow_however_many_contend) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(, fences_of_both, both_redissons(), version_name);
+INSTANTIATE_TEST_SUITE_P(, fences_with_redisson, both_redissons(), version_name);
 
 }  // namespace
 }  // namespace holdfast::test

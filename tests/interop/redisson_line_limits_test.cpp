@@ -1,6 +1,6 @@
-// The time limits in a fair lock's line, which real Java and ours write together. An owner adds its own wait
-// to the limit before it, and must take it along when it leaves: what is left over keeps Java out behind a
-// dead waiter. See fair_acquire.lua; server/fair_limits_test.cpp plays every mix of arrivals and deaths.
+// The time limits in the queue of a fair lock that Redisson and holdfast share. An owner adds its own wait to
+// the limit before it and must subtract it when it leaves; the rest would keep Java out behind a dead waiter.
+// See fair_acquire.lua; server/fair_limits_test.cpp plays every mix of arrivals and deaths.
 #include "interop/java_scene.hpp"
 
 #include <holdfast/admin.hpp>
@@ -10,37 +10,37 @@
 namespace holdfast::test {
 namespace {
 
-class limits_of_a_mixed_line : public java_scene {
+class mixed_queue_limits : public java_scene {
   protected:
-    // Each neighbourhood of an owner of Java's and one of ours once left 300 s for good. This is the most
-    // that a line of five adds up to: the rest of a lease, 300 s for a head of Java's of which nothing is
-    // known, and 300 s for each owner, which is what ours count for one of Java's.
+    // Each pair of neighbours from Java and holdfast once left 300 s for good. This is the most that a queue
+    // of five adds up to: the rest of a lease, 300 s for an unknown head of Java's, and 300 s for each owner,
+    // which is what holdfast counts for an owner of Java's.
     static constexpr milliseconds bound = 30s + 300s + 5 * 300s;
 
-    // Each of Java's threads tries with this time limit, and gives the lock back.
+    // Each Java thread tries with this time limit, and releases the lock.
     void java_tries(const std::string& thread, long wait, int times) {
         for (int i = 0; i < times; ++i) {
             tries_.push_back(java.ask(thread, "try", "fair", name, {wait}));
             unlocks_.push_back(java.ask(thread, "unlock", "fair", name));
         }
     }
-    // One of ours does so until Java has done all.
+    // A holdfast thread does the same until Java has finished.
     [[nodiscard]] std::future<int> we_try(milliseconds wait) {
         return in_background([this, wait] {
             fair_mutex lock{c, name};
             int turns = 0;
-            while (!java_is_done_) {
+            while (!java_has_finished_) {
                 if (auto got = lock.try_acquire_for(wait); got && got.release()) ++turns;
             }
             return turns;
         });
     }
-    // The longest limit that is seen, from its time on, until Java's threads have done all.
+    // The longest time that a limit had left, until Java's threads have finished.
     [[nodiscard]] milliseconds longest_limit_meanwhile() {
         milliseconds longest{0};
         for (auto& one : unlocks_)
             while (!one.ready(1ms)) longest = std::max(longest, longest_limit());
-        java_is_done_ = true;
+        java_has_finished_ = true;
         return longest;
     }
     [[nodiscard]] int turns_of_java() {
@@ -58,14 +58,14 @@ class limits_of_a_mixed_line : public java_scene {
     const std::string limits = "redisson_lock_timeout:{" + name + "}";
 
   private:
-    std::atomic<bool> java_is_done_{false};
+    std::atomic<bool> java_has_finished_{false};
     std::vector<peer::request> tries_;
     std::vector<peer::request> unlocks_;
 };
 
-TEST_P(limits_of_a_mixed_line, stay_bounded_when_five_alternate) {
+TEST_P(mixed_queue_limits, limits_stay_bounded_when_five_owners_alternate) {
     constexpr int times = 50;
-    // Some give up while they wait, others do not.
+    // Some time out while they wait, others do not.
     java_tries("a", 10'000, times);
     java_tries("b", 5, times);
     java_tries("c", 10'000, times);
@@ -78,7 +78,7 @@ TEST_P(limits_of_a_mixed_line, stay_bounded_when_five_alternate) {
     EXPECT_TRUE(fair_shared.waits(name, 0));
 }
 
-TEST_P(limits_of_a_mixed_line, stay_bounded_when_all_try_for_ten_seconds_again_and_again) {
+TEST_P(mixed_queue_limits, limits_stay_bounded_when_all_try_for_ten_seconds_repeatedly) {
     constexpr int times = 80;
     for (const auto* thread : {"a", "b", "c"}) java_tries(thread, 10'000, times);
     auto ours = we_try(10s);
@@ -88,12 +88,12 @@ TEST_P(limits_of_a_mixed_line, stay_bounded_when_all_try_for_ten_seconds_again_a
     EXPECT_GT(ours.get() + others.get(), 0);
 }
 
-class a_line_that_ours_have_left : public limits_of_a_mixed_line {
+class mixed_queue_without_holdfast : public mixed_queue_limits {
   protected:
-    // Ours and Java have taken turns, and the line was never empty meanwhile. Now one of Java's holds the
-    // lock, nobody of ours is there any more, and another of Java's was killed in line, after it had asked
-    // `verb`. One more is behind it.
-    void java_dies_in_line(std::string_view verb, const std::vector<long>& arguments) {
+    // Holdfast and Java have taken turns, and the queue was never empty meanwhile. Now a Java thread holds
+    // the lock, holdfast has left, and another Java was killed in the queue, after it had asked `verb`. One
+    // more Java thread is behind it.
+    void java_dies_in_the_queue(std::string_view verb, const std::vector<long>& arguments) {
         fair_mutex first{e, name};
         fair_mutex second{d, name};
         lease held = first.acquire();
@@ -132,7 +132,7 @@ class a_line_that_ours_have_left : public limits_of_a_mixed_line {
         waiter.get().release();
         b.get();
         doomed->process().kill();
-        ASSERT_TRUE(eventually(patience, [&] { return listeners_of(head_of_the_line()) == 0; }));
+        ASSERT_TRUE(eventually(patience, [&] { return listeners_of(head_of_the_queue()) == 0; }));
     }
     void java_unlocks() { tell_java("b", "unlock", "fair"); }
 
@@ -142,7 +142,7 @@ class a_line_that_ours_have_left : public limits_of_a_mixed_line {
     std::optional<peer::request> last_;
 
   private:
-    [[nodiscard]] std::string head_of_the_line() {
+    [[nodiscard]] std::string head_of_the_queue() {
         return server.command({"LINDEX", "redisson_lock_queue:{" + name + "}", "0"}).text;
     }
     [[nodiscard]] std::int64_t listeners_of(const std::string& owner) {
@@ -150,14 +150,14 @@ class a_line_that_ours_have_left : public limits_of_a_mixed_line {
     }
 };
 
-TEST_P(a_line_that_ours_have_left, shows_its_dead_waiter_who_can_be_evicted) {
-    ASSERT_NO_FATAL_FAILURE(java_dies_in_line("lock", {}));
+TEST_P(mixed_queue_without_holdfast, dead_waiter_is_shown_and_can_be_evicted) {
+    ASSERT_NO_FATAL_FAILURE(java_dies_in_the_queue("lock", {}));
     java_unlocks();
     const auto shown = inspect(c, lock_name{name});
     EXPECT_EQ(shown.layout, "free");
     EXPECT_EQ(shown.dead_waiters, 1U);
     ASSERT_TRUE(shown.blocked_for);
-    EXPECT_LT(*shown.blocked_for, 400s);  // Redisson alone has 300 s and the rest of a lease
+    EXPECT_LT(*shown.blocked_for, 400s);  // Redisson alone waits 300 s and the rest of a lease
     const auto listed = list(c, name);
     ASSERT_EQ(listed.size(), 1U);
     EXPECT_EQ(listed[0].dead_waiters, 1U);
@@ -170,16 +170,16 @@ TEST_P(a_line_that_ours_have_left, shows_its_dead_waiter_who_can_be_evicted) {
     EXPECT_TRUE(list(c, name).empty());
 }
 
-TEST_P(a_line_that_ours_have_left, goes_on_when_the_limit_of_its_dead_waiter_has_passed) {
-    ASSERT_NO_FATAL_FAILURE(java_dies_in_line("try", {3'000}));
+TEST_P(mixed_queue_without_holdfast, next_waiter_enters_when_the_limit_of_the_dead_waiter_has_passed) {
+    ASSERT_NO_FATAL_FAILURE(java_dies_in_the_queue("try", {3'000}));
     java_unlocks();
-    // The rest of a lease and three seconds, not the hours that were left over before.
+    // The rest of a lease and three seconds, not the hours that were once left.
     ASSERT_TRUE(last_->ready(patience));
     tell_java("last", "unlock", "fair");
 }
 
-INSTANTIATE_TEST_SUITE_P(, a_line_that_ours_have_left, both_redissons(), version_name);
-INSTANTIATE_TEST_SUITE_P(, limits_of_a_mixed_line, both_redissons(), version_name);
+INSTANTIATE_TEST_SUITE_P(, mixed_queue_without_holdfast, both_redissons(), version_name);
+INSTANTIATE_TEST_SUITE_P(, mixed_queue_limits, both_redissons(), version_name);
 
 }  // namespace
 }  // namespace holdfast::test

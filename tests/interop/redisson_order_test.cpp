@@ -1,13 +1,13 @@
-// The line of a fair lock in which Java and C++ stand together.
+// The queue of a fair lock in which Redisson and holdfast wait together.
 #include "interop/java_scene.hpp"
 
 namespace holdfast::test {
 namespace {
 
-class a_mixed_line : public java_scene {
+class mixed_queue : public java_scene {
   protected:
     [[nodiscard]] bool has(std::int64_t n) const { return fair_shared.waits(name, n); }
-    // Java's thread enters, notes that it did, and leaves.
+    // The Java thread acquires, notes its name, and releases.
     std::vector<peer::request> java_takes_a_turn(const std::string& thread) {
         return {java.ask(thread, "lock", "fair", name),
                 java.ask(thread, "note", "list", notes, {std::stol(thread)}),
@@ -22,7 +22,7 @@ class a_mixed_line : public java_scene {
         });
     }
 
-    // On this server, which nobody else asks for anything meanwhile.
+    // On this server, to which no other client sends requests meanwhile.
     [[nodiscard]] std::int64_t scripts_run() {
         constexpr std::string_view calls = "cmdstat_evalsha:calls=";
         const auto text = server.command({"INFO", "commandstats"}).text;
@@ -35,7 +35,7 @@ class a_mixed_line : public java_scene {
     fair_mutex lock{c, name};
 };
 
-TEST_P(a_mixed_line, is_served_in_the_order_in_which_it_came) {
+TEST_P(mixed_queue, waiters_are_served_in_the_order_of_arrival) {
     client d{without_polls()};
     fair_mutex elsewhere{d, name};
     lease held = lock.acquire();
@@ -60,14 +60,14 @@ TEST_P(a_mixed_line, is_served_in_the_order_in_which_it_came) {
     EXPECT_TRUE(has(0));
 }
 
-TEST_P(a_mixed_line, lets_nobody_push_in) {
+TEST_P(mixed_queue, no_client_overtakes_a_waiter) {
     lease held = lock.acquire();
     auto java_waits = ask_java("a", "lock", "fair");
     ASSERT_TRUE(has(1));
     client d{without_polls()};
     fair_mutex elsewhere{d, name};
     EXPECT_TRUE(held.release());
-    // Java may not have come yet, but it is its turn.
+    // Java may not have asked yet, but it is next.
     EXPECT_FALSE(elsewhere.try_acquire());
     java_waits.get();
     auto ours = waiter_for(elsewhere);
@@ -77,7 +77,7 @@ TEST_P(a_mixed_line, lets_nobody_push_in) {
     EXPECT_TRUE(ours.get().release());
 }
 
-TEST_P(a_mixed_line, goes_on_behind_those_who_gave_up) {
+TEST_P(mixed_queue, waiters_that_gave_up_are_skipped) {
     lease held = lock.acquire();
     auto java_gives_up = ask_java("a", "try", "fair", {300});
     ASSERT_TRUE(has(1));
@@ -99,8 +99,8 @@ TEST_P(a_mixed_line, goes_on_behind_those_who_gave_up) {
     EXPECT_TRUE(we_stay.get().valid());
 }
 
-// Redisson would wait five minutes for it.
-TEST_P(a_mixed_line, waits_for_a_java_that_was_killed_no_longer_than_for_one_of_ours) {
+// Redisson alone would wait five minutes for the dead waiter.
+TEST_P(mixed_queue, killed_redisson_waiter_delays_holdfast_for_the_fair_liveness) {
     config brisk = settings(server.url());
     brisk.fair_liveness = 1s;
     brisk.poll_gap = 200ms;
@@ -119,10 +119,9 @@ TEST_P(a_mixed_line, waits_for_a_java_that_was_killed_no_longer_than_for_one_of_
     EXPECT_LT(since.took(), brisk.fair_liveness + slack);
 }
 
-// Redisson's clients pass over a dead one when its limit is over: here what was left of a lease of two
-// seconds when the line began, and five seconds of its own. One of ours that stood before it and left leaves
-// nothing of itself behind.
-TEST_P(a_mixed_line, keeps_java_out_no_longer_than_redisson_alone_would_when_ours_have_left) {
+// Redisson skips a dead waiter when its limit is over: here the rest of a lease of two seconds when the queue
+// began, and five seconds of its own. A holdfast waiter that was before it and has left adds nothing.
+TEST_P(mixed_queue, dead_redisson_waiter_costs_redisson_no_more_than_without_holdfast) {
     const auto doomed = start_redisson(interop_server(), GetParam());
     (void)doomed->ask("a", "try", "fair", name, {1'000}).get();  // the server knows its script from now on
     (void)doomed->ask("a", "unlock", "fair", name).get();
@@ -153,9 +152,9 @@ TEST_P(a_mixed_line, keeps_java_out_no_longer_than_redisson_alone_would_when_our
     tell_java("c", "unlock", "fair");
 }
 
-// Redisson passes over a head only when its limit is over, which ours renew; so Java too waits for our
-// liveness.
-TEST_P(a_mixed_line, lets_java_in_soon_after_a_waiter_of_ours_was_killed) {
+// Redisson skips a head only when its limit is over, and holdfast waiters renew theirs; so Java, too, waits
+// for the fair liveness.
+TEST_P(mixed_queue, killed_holdfast_waiter_delays_redisson_for_the_fair_liveness) {
     auto doomed = child_process::fork_call([&](const parent_link& parent) {
         config brisk = settings(interop_server().url());
         brisk.fair_liveness = 1s;
@@ -174,7 +173,7 @@ TEST_P(a_mixed_line, lets_java_in_soon_after_a_waiter_of_ours_was_killed) {
     doomed.kill();
     const auto before = scripts_run();
     auto java_waits = ask_java("a", "lock", "fair");
-    // It asks, listens, asks again, and goes to sleep.
+    // Java asks, listens, asks again, and sleeps.
     ASSERT_TRUE(eventually(patience, [&] { return scripts_run() == before + 2; }));
     config brisk = settings(server.url());
     brisk.fair_liveness = 1s;
@@ -191,7 +190,7 @@ TEST_P(a_mixed_line, lets_java_in_soon_after_a_waiter_of_ours_was_killed) {
     EXPECT_TRUE(ours.get().valid());
 }
 
-INSTANTIATE_TEST_SUITE_P(, a_mixed_line, both_redissons(), version_name);
+INSTANTIATE_TEST_SUITE_P(, mixed_queue, both_redissons(), version_name);
 
 }  // namespace
 }  // namespace holdfast::test

@@ -4,7 +4,7 @@
 namespace holdfast::test {
 namespace {
 
-class readers_and_writers : public java_scene {
+class read_write_lock_with_redisson : public java_scene {
   protected:
     [[nodiscard]] bool waits(std::int64_t n = 1) const { return writing_shared.waits(name, n); }
     bool java_may(std::string_view kind) {
@@ -18,14 +18,14 @@ class readers_and_writers : public java_scene {
     shared_mutex lock{c, name};
 };
 
-TEST_P(readers_and_writers, readers_of_both_hold_it_together_and_keep_writers_out) {
+TEST_P(read_write_lock_with_redisson, readers_of_both_clients_share_the_lock_and_exclude_writers) {
     tell_java("a", "lock", "read");
     lease reading = lock.acquire_shared();
     EXPECT_TRUE(java_may("read"));
     EXPECT_TRUE(we_may_read());
     EXPECT_FALSE(java_may("write"));
     EXPECT_FALSE(we_may_write());
-    // Whoever leaves first, the other stays in.
+    // Whichever reader releases first, the other still holds the lock.
     EXPECT_TRUE(reading.release());
     EXPECT_FALSE(we_may_write());
     reading = lock.acquire_shared();
@@ -38,7 +38,7 @@ TEST_P(readers_and_writers, readers_of_both_hold_it_together_and_keep_writers_ou
     EXPECT_TRUE(we_may_write());
 }
 
-TEST_P(readers_and_writers, a_writer_of_either_keeps_readers_of_the_other_out) {
+TEST_P(read_write_lock_with_redisson, writer_of_either_client_excludes_readers_of_the_other) {
     tell_java("a", "lock", "write");
     EXPECT_FALSE(we_may_read());
     tell_java("a", "unlock", "write");
@@ -47,7 +47,7 @@ TEST_P(readers_and_writers, a_writer_of_either_keeps_readers_of_the_other_out) {
     EXPECT_TRUE(writing.release());
 }
 
-TEST_P(readers_and_writers, javas_last_reader_lets_our_writer_in_and_ours_lets_javas) {
+TEST_P(read_write_lock_with_redisson, last_reader_of_either_client_admits_the_writer_of_the_other) {
     EXPECT_LT(quickest(
                   [&] {
                       tell_java("a", "lock", "read");
@@ -80,7 +80,7 @@ TEST_P(readers_and_writers, javas_last_reader_lets_our_writer_in_and_ours_lets_j
               100ms);
 }
 
-TEST_P(readers_and_writers, a_writer_that_leaves_lets_all_readers_of_all_in) {
+TEST_P(read_write_lock_with_redisson, release_of_a_writer_admits_all_readers_of_all_clients) {
     client d{without_polls()};
     shared_mutex elsewhere{d, name};
     peer& other_java =
@@ -105,18 +105,18 @@ TEST_P(readers_and_writers, a_writer_that_leaves_lets_all_readers_of_all_in) {
     tell_java("w", "lock", "write");
     read_with_all([&] {
         tell_java("w", "unlock", "write");
-        // Java's own waiters may have missed that: see a_java_that_has_just_asked...
+        // Java's own waiters may have missed that: see redisson_that_has_just_asked_...
         server.command({"PUBLISH", "redisson_rwlock:{" + name + "}", "0"});
     });
     lease writing = lock.acquire();
     read_with_all([&] { EXPECT_TRUE(writing.release()); });
 }
 
-TEST_P(readers_and_writers, a_java_that_has_just_asked_hears_our_writer_leave) {
+TEST_P(read_write_lock_with_redisson, redisson_that_has_just_asked_is_woken_by_our_writer) {
     for (int i = 0; i < 60; ++i) {
         lease held = lock.acquire();
         auto waiter = ask_java("a", "lock", "write");
-        // It has subscribed, and asks once more before it goes to sleep.
+        // Java has subscribed, and asks once more before it sleeps.
         ASSERT_TRUE(waits());
         EXPECT_TRUE(held.release());
         ASSERT_TRUE(waiter.ready(5s)) << "round " << i;
@@ -126,8 +126,8 @@ TEST_P(readers_and_writers, a_java_that_has_just_asked_hears_our_writer_leave) {
 
 // --- from writer to reader -------------------------------------------------------------------------
 
-// Redisson says nothing then: other readers learn of it when they ask again, Java's at the end of the TTL.
-TEST_P(readers_and_writers, javas_writer_that_becomes_a_reader_lets_our_readers_in_when_they_ask_again) {
+// Redisson sends no message then: our readers learn of it at their next poll, Java's at the end of the TTL.
+TEST_P(read_write_lock_with_redisson, downgraded_redisson_writer_admits_our_readers_at_their_next_poll) {
     client polling{settings(server.url())};
     shared_mutex ours{polling, name};
     tell_java("a", "lock", "write", {60'000});
@@ -147,7 +147,7 @@ TEST_P(readers_and_writers, javas_writer_that_becomes_a_reader_lets_our_readers_
     EXPECT_TRUE(we_may_write());
 }
 
-TEST_P(readers_and_writers, our_writer_that_becomes_a_reader_lets_javas_readers_in_at_once) {
+TEST_P(read_write_lock_with_redisson, downgraded_holdfast_writer_admits_redisson_readers_at_once) {
     lease reading;
     lease writing;
     EXPECT_LT(quickest(
@@ -172,9 +172,9 @@ TEST_P(readers_and_writers, our_writer_that_becomes_a_reader_lets_javas_readers_
     EXPECT_TRUE(java_may("write"));
 }
 
-// --- holding it more than once, and for longer -----------------------------------------------------
+// --- nested holds, renewals and dead readers -------------------------------------------------------
 
-TEST_P(readers_and_writers, readers_of_both_may_hold_it_more_than_once) {
+TEST_P(read_write_lock_with_redisson, readers_of_both_clients_may_lock_more_than_once) {
     tell_java("a", "lock", "read");
     tell_java("a", "lock", "read");
     EXPECT_EQ(tell_java("a", "holds", "read"), "2");
@@ -190,7 +190,7 @@ TEST_P(readers_and_writers, readers_of_both_may_hold_it_more_than_once) {
     EXPECT_TRUE(java_may("write"));
 }
 
-TEST_P(readers_and_writers, the_watchdogs_of_both_keep_their_readers) {
+TEST_P(read_write_lock_with_redisson, watchdog_of_either_client_keeps_its_reader) {
     tell_java("a", "lock", "read");
     auto waiter = waiter_for(lock);
     EXPECT_TRUE(renewed(name, 4));
@@ -201,16 +201,16 @@ TEST_P(readers_and_writers, the_watchdogs_of_both_keep_their_readers) {
     client brisk{without_polls(brisk_lease)};
     shared_mutex ours{brisk, name};
     lease reading = ours.acquire_shared();
-    auto java_waits = ask_java("a", "lock", "write");
+    auto java_writer = ask_java("a", "lock", "write");
     EXPECT_TRUE(renewed(name, 4));
-    EXPECT_FALSE(java_waits.ready());
+    EXPECT_FALSE(java_writer.ready());
     EXPECT_TRUE(reading.valid());
     EXPECT_TRUE(reading.release());
-    java_waits.get();
+    java_writer.get();
     tell_java("a", "unlock", "write");
 }
 
-TEST_P(readers_and_writers, a_java_reader_that_was_killed_does_not_outlast_its_lease_beside_ours) {
+TEST_P(read_write_lock_with_redisson, killed_redisson_reader_does_not_outlast_its_lease_beside_ours) {
     const auto doomed = start_redisson(interop_server(), GetParam());
     doomed->tell("a", "lock", "read", name);
     client brisk{without_polls(brisk_lease)};
@@ -227,9 +227,9 @@ TEST_P(readers_and_writers, a_java_reader_that_was_killed_does_not_outlast_its_l
     tell_java("b", "unlock", "write");
 }
 
-// Redisson before 4.4 renews the marks of every reader it finds, dead ones too: then it takes until they run
-// out.
-TEST_P(readers_and_writers, a_reader_of_ours_that_was_killed_does_not_outlast_its_lease_beside_javas) {
+// Redisson before 4.4 renews the marks of every reader that it finds, dead ones too. The lock is then free
+// when the marks have expired.
+TEST_P(read_write_lock_with_redisson, killed_holdfast_reader_does_not_outlast_its_lease_beside_redisson) {
     auto doomed = child_process::fork_call([&](const parent_link& parent) {
         client mine{without_polls(brisk_lease)};
         shared_mutex theirs{mine, name};
@@ -250,7 +250,7 @@ TEST_P(readers_and_writers, a_reader_of_ours_that_was_killed_does_not_outlast_it
     EXPECT_LT(since.took(), brisk_lease + slack);
 }
 
-INSTANTIATE_TEST_SUITE_P(, readers_and_writers, both_redissons(), version_name);
+INSTANTIATE_TEST_SUITE_P(, read_write_lock_with_redisson, both_redissons(), version_name);
 
 }  // namespace
 }  // namespace holdfast::test

@@ -1,4 +1,4 @@
-// Redisson and holdfast on one lock. Each test runs for each kind that both have, with each version of
+// Redisson and holdfast on one lock. Each test runs for each kind that both have, and for each version of
 // Redisson.
 #include "interop/java_scene.hpp"
 
@@ -9,7 +9,7 @@ namespace {
 
 using version_and_kind = std::tuple<const char*, shared_kind>;
 
-class with_redisson : public ::testing::TestWithParam<version_and_kind> {
+class redisson_lock : public ::testing::TestWithParam<version_and_kind> {
   protected:
     const char* const version = std::get<0>(GetParam());
     const shared_kind kind = std::get<1>(GetParam());
@@ -33,12 +33,12 @@ class with_redisson : public ::testing::TestWithParam<version_and_kind> {
         return true;
     }
     bool we_get_it() { return static_cast<bool>(lock->try_acquire()); }
-    std::string javas_unlock_fails() { return ask_java("unlock").failure(); }
+    std::string unlock_by_java_fails() { return ask_java("unlock").failure(); }
 };
 
 const std::string not_the_owner = "IllegalMonitorStateException";
 
-TEST_P(with_redisson, what_java_holds_is_refused_to_us_and_what_we_hold_to_java) {
+TEST_P(redisson_lock, both_clients_exclude_each_other) {
     tell_java("lock");
     EXPECT_FALSE(we_get_it());
     EXPECT_FALSE(lock->try_acquire_for(50ms));
@@ -50,14 +50,14 @@ TEST_P(with_redisson, what_java_holds_is_refused_to_us_and_what_we_hold_to_java)
     EXPECT_EQ(tell_java("held"), "false");
     EXPECT_FALSE(java_gets_it());
     EXPECT_EQ(tell_java("try", {50}, "b"), "false");
-    EXPECT_TRUE(javas_unlock_fails().starts_with(not_the_owner));
+    EXPECT_TRUE(unlock_by_java_fails().starts_with(not_the_owner));
     EXPECT_TRUE(held.release());
     EXPECT_TRUE(java_gets_it());
 }
 
 // --- waking ----------------------------------------------------------------------------------------
 
-TEST_P(with_redisson, javas_release_wakes_us) {
+TEST_P(redisson_lock, release_by_redisson_wakes_holdfast) {
     EXPECT_LT(quickest(
                   [&] {
                       tell_java("lock", {60'000});
@@ -69,7 +69,7 @@ TEST_P(with_redisson, javas_release_wakes_us) {
               100ms);
 }
 
-TEST_P(with_redisson, our_release_wakes_java) {
+TEST_P(redisson_lock, release_by_holdfast_wakes_redisson) {
     lease held;
     EXPECT_LT(quickest(
                   [&] {
@@ -87,7 +87,7 @@ TEST_P(with_redisson, our_release_wakes_java) {
               100ms);
 }
 
-TEST_P(with_redisson, a_timed_try_of_either_ends_in_time_or_with_the_lock) {
+TEST_P(redisson_lock, timed_try_of_either_ends_in_time_or_with_the_lock) {
     lease held = lock->acquire();
     auto brief = ask_java("try", {100}, "b");
     auto longer = ask_java("try", {20'000}, "d");
@@ -103,9 +103,9 @@ TEST_P(with_redisson, a_timed_try_of_either_ends_in_time_or_with_the_lock) {
     EXPECT_TRUE(ours.get().valid());
 }
 
-// --- holding it more than once ---------------------------------------------------------------------
+// --- nested holds ----------------------------------------------------------------------------------
 
-TEST_P(with_redisson, java_gives_it_back_with_its_last_unlock) {
+TEST_P(redisson_lock, redisson_releases_with_its_last_unlock) {
     tell_java("lock");
     tell_java("lock");
     EXPECT_EQ(tell_java("holds"), "2");
@@ -118,7 +118,7 @@ TEST_P(with_redisson, java_gives_it_back_with_its_last_unlock) {
     EXPECT_TRUE(waiter.get().valid());
 }
 
-TEST_P(with_redisson, we_give_it_back_with_our_last_unlock) {
+TEST_P(redisson_lock, holdfast_releases_with_its_last_unlock) {
     lock->lock();
     lock->lock();
     EXPECT_TRUE(eventually(patience, [&] { return kind.holds(name) == "2"; }));
@@ -134,17 +134,17 @@ TEST_P(with_redisson, we_give_it_back_with_our_last_unlock) {
 
 // --- leases ----------------------------------------------------------------------------------------
 
-TEST_P(with_redisson, javas_watchdog_keeps_it) {
+TEST_P(redisson_lock, watchdog_of_redisson_keeps_the_lock) {
     tell_java("lock");
     auto waiter = waiter_for(*lock);
-    // Each third of its timeout: after four the first lease is over.
+    // Redisson renews each third of its timeout: after four renewals the first lease is over.
     EXPECT_TRUE(renewed(name, 4));
     EXPECT_FALSE(ready(waiter));
     tell_java("unlock");
     EXPECT_TRUE(waiter.get().valid());
 }
 
-TEST_P(with_redisson, our_watchdog_keeps_it) {
+TEST_P(redisson_lock, watchdog_of_holdfast_keeps_the_lock) {
     client brisk{without_polls(brisk_lease)};
     const any_lock ours = kind.make(brisk, name);
     lease held = ours->acquire();
@@ -157,18 +157,18 @@ TEST_P(with_redisson, our_watchdog_keeps_it) {
     tell_java("unlock");
 }
 
-TEST_P(with_redisson, the_end_of_javas_lease_lets_us_in) {
+TEST_P(redisson_lock, expired_lease_of_redisson_admits_holdfast) {
     tell_java("lock", {300});
     const stopwatch since;
     lease got = lock->try_acquire_for(patience);
     EXPECT_TRUE(got.valid());
     EXPECT_LT(since.took(), 300ms + slack);
-    EXPECT_TRUE(javas_unlock_fails().starts_with(not_the_owner));
+    EXPECT_TRUE(unlock_by_java_fails().starts_with(not_the_owner));
     EXPECT_TRUE(got.valid());
     EXPECT_TRUE(got.release());
 }
 
-TEST_P(with_redisson, the_end_of_our_lease_lets_java_in) {
+TEST_P(redisson_lock, expired_lease_of_holdfast_admits_redisson) {
     lease held = lock->acquire({.ttl = 300ms});
     const stopwatch since;
     tell_java("lock");
@@ -179,7 +179,7 @@ TEST_P(with_redisson, the_end_of_our_lease_lets_java_in) {
     tell_java("unlock");
 }
 
-TEST_P(with_redisson, a_java_that_was_killed_keeps_us_out_for_its_watchdogs_timeout) {
+TEST_P(redisson_lock, killed_redisson_blocks_holdfast_for_its_watchdog_timeout) {
     const auto doomed = start_redisson(interop_server(), version);
     doomed->tell("a", "lock", kind.java, name);
     auto waiter = waiter_for(*lock);
@@ -190,7 +190,7 @@ TEST_P(with_redisson, a_java_that_was_killed_keeps_us_out_for_its_watchdogs_time
     EXPECT_LT(since.took(), brisk_lease + slack);
 }
 
-TEST_P(with_redisson, a_holdfast_that_was_killed_keeps_java_out_for_its_lease) {
+TEST_P(redisson_lock, killed_holdfast_blocks_redisson_for_its_lease) {
     auto doomed = child_process::fork_call([&](const parent_link& parent) {
         client mine{without_polls(brisk_lease)};
         const lease held = kind.make(mine, name)->acquire();
@@ -208,9 +208,9 @@ TEST_P(with_redisson, a_holdfast_that_was_killed_keeps_java_out_for_its_lease) {
     tell_java("unlock");
 }
 
-// --- taking it away --------------------------------------------------------------------------------
+// --- eviction --------------------------------------------------------------------------------------
 
-TEST_P(with_redisson, java_may_force_it_from_us_and_wakes_us_then) {
+TEST_P(redisson_lock, force_unlock_by_redisson_wakes_holdfast) {
     lease held = lock->acquire();
     client d{without_polls()};
     const any_lock other = kind.make(d, name);
@@ -224,7 +224,7 @@ TEST_P(with_redisson, java_may_force_it_from_us_and_wakes_us_then) {
     EXPECT_EQ(tell_java("force"), "false");
 }
 
-TEST_P(with_redisson, we_may_evict_java_and_wake_java_then) {
+TEST_P(redisson_lock, eviction_by_holdfast_wakes_redisson) {
     tell_java("lock");
     auto waiter = ask_java("lock", {}, "b");
     ASSERT_TRUE(kind.waits(name));
@@ -232,20 +232,20 @@ TEST_P(with_redisson, we_may_evict_java_and_wake_java_then) {
     EXPECT_TRUE(evict(c, name));
     waiter.get();
     EXPECT_LT(since.took(), slack);
-    EXPECT_TRUE(javas_unlock_fails().starts_with(not_the_owner));
+    EXPECT_TRUE(unlock_by_java_fails().starts_with(not_the_owner));
     tell_java("unlock", {}, "b");
     EXPECT_FALSE(evict(c, name));
 }
 
 // --- what stays behind -----------------------------------------------------------------------------
 
-// Redisson 3.52 to 4.2 leave a key behind each unlock, for some seconds.
-TEST_P(with_redisson, nothing_stays_behind_and_javas_leftovers_are_no_locks) {
+// Redisson 3.52 to 4.2 leave a key after each unlock, for some seconds.
+TEST_P(redisson_lock, nothing_stays_behind_and_redisson_leftovers_are_not_locks) {
     tell_java("lock");
     auto ours = waiter_for(*lock);
     ASSERT_TRUE(kind.waits(name));
     tell_java("unlock");
-    // A holder that had to wait listens until it has released: we would count ourselves, not Java.
+    // A holder that had to wait listens until it has released: the test would count our client, not Java.
     EXPECT_TRUE(ours.get().release());
     ASSERT_TRUE(kind.waits(name, 0));
     lease held = lock->acquire();
@@ -258,7 +258,7 @@ TEST_P(with_redisson, nothing_stays_behind_and_javas_leftovers_are_no_locks) {
     std::vector<std::string> left;
     EXPECT_TRUE(eventually(patience, [&] {
         left = server.keys();
-        // gtest's own names of the kinds and versions keep one test's keys apart from another's.
+        // The names of kinds and versions in gtest keep the keys of the tests apart.
         std::erase_if(left, [&](const std::string& key) { return key.find(name) == std::string::npos; });
         std::erase(left, "redisson_lock_token:{" + name + "}");  // the counter must never be lost
         std::erase_if(left, [&](const std::string& key) {
@@ -269,7 +269,7 @@ TEST_P(with_redisson, nothing_stays_behind_and_javas_leftovers_are_no_locks) {
     EXPECT_TRUE(list(c, "*" + name + "*").empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(, with_redisson,
+INSTANTIATE_TEST_SUITE_P(, redisson_lock,
                          ::testing::Combine(both_redissons(),
                                             ::testing::Values(recursive_shared, fair_shared, fenced_shared,
                                                               writing_shared)),

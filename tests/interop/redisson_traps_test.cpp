@@ -1,19 +1,19 @@
-// Where Redisson itself goes wrong, with real Java, and how we bear it. docs/wire/redisson-vectors.md has the
-// table. Others are where they belong: lets_java_in_soon_after_a_waiter_of_ours_was_killed,
-// a_java_that_has_just_asked_..., javas_writer_that_becomes_a_reader_..., nothing_stays_behind_...
+// Errors of Redisson itself, with real Java, and how holdfast copes. docs/wire/redisson-vectors.md has the
+// table. Other tests of such errors: killed_holdfast_waiter_delays_redisson_for_the_fair_liveness,
+// redisson_that_has_just_asked_..., downgraded_redisson_writer_..., nothing_stays_behind_...
 #include "interop/java_scene.hpp"
 
 namespace holdfast::test {
 namespace {
 
-class javas_trap : public java_scene {
+class redisson_trap : public java_scene {
   protected:
-    const std::string line = "redisson_lock_queue:{" + name + "}";
+    const std::string queue = "redisson_lock_queue:{" + name + "}";
     const std::string limits = "redisson_lock_timeout:{" + name + "}";
 };
 
-// It takes 300 s off their limits, whatever it waited itself, and then they look dead.
-TEST_P(javas_trap, an_async_try_that_fails_does_not_cost_those_behind_it_their_place) {
+// The failed try takes 300 s off their limits, however long it waited itself, and then they look dead.
+TEST_P(redisson_trap, failed_async_try_keeps_the_places_of_the_waiters_behind_it) {
     fair_mutex lock{c, name};
     lease held = lock.acquire();
     auto fails = ask_java("a", "try_async", "fair", {300, 30'000});
@@ -22,13 +22,13 @@ TEST_P(javas_trap, an_async_try_that_fails_does_not_cost_those_behind_it_their_p
     fair_mutex others{d, name};
     auto waiter = waiter_for(others);
     ASSERT_TRUE(fair_shared.waits(name, 2));
-    const auto ours = server.command({"LINDEX", line, "1"}).text;
+    const auto ours = server.command({"LINDEX", queue, "1"}).text;
     EXPECT_EQ(fails.get(), "false");
     ASSERT_TRUE(fair_shared.waits(name, 1));
-    // Another, that would overtake it.
+    // A Java waiter that would overtake it.
     auto java_waits = ask_java("b", "lock", "fair");
     ASSERT_TRUE(fair_shared.waits(name, 2));
-    EXPECT_EQ(server.command({"LINDEX", line, "0"}).text, ours);
+    EXPECT_EQ(server.command({"LINDEX", queue, "0"}).text, ours);
     EXPECT_TRUE(held.release());
     lease got = waiter.get();
     EXPECT_EQ(got.owner().str(), ours);
@@ -38,12 +38,12 @@ TEST_P(javas_trap, an_async_try_that_fails_does_not_cost_those_behind_it_their_p
     tell_java("b", "unlock", "fair");
 }
 
-// Java's waiters ask without a pause then; for how long is up to us.
-TEST_P(javas_trap, a_dead_head_of_a_fair_line_makes_java_spin_but_not_for_five_minutes) {
+// Java's waiters ask without a pause then; holdfast limits for how long.
+TEST_P(redisson_trap, dead_head_of_a_fair_queue_does_not_block_for_five_minutes) {
     fair_mutex lock{c, name};
     lease held = lock.acquire();
     const auto now = server.command({"TIME"}).items.at(0).text;
-    server.command({"RPUSH", line, "dead:1"});
+    server.command({"RPUSH", queue, "dead:1"});
     server.command({"ZADD", limits, std::to_string((std::stoll(now) + 300) * 1000), "dead:1"});
     auto java_waits = ask_java("a", "lock", "fair");
     ASSERT_TRUE(fair_shared.waits(name, 2));
@@ -62,9 +62,9 @@ TEST_P(javas_trap, a_dead_head_of_a_fair_line_makes_java_spin_but_not_for_five_m
     EXPECT_TRUE(waiter.get().valid());
 }
 
-// In Redisson alone for ever, whoever asks.
-TEST_P(javas_trap, a_head_without_a_limit_blocks_java_until_one_of_ours_comes) {
-    server.command({"RPUSH", line, "dead:1"});
+// In Redisson alone it blocks all clients for ever.
+TEST_P(redisson_trap, head_without_a_limit_blocks_redisson_until_holdfast_comes) {
+    server.command({"RPUSH", queue, "dead:1"});
     EXPECT_EQ(tell_java("a", "try", "fair", {500}), "false");
     config brisk = settings(server.url());
     brisk.fair_liveness = 400ms;
@@ -76,8 +76,8 @@ TEST_P(javas_trap, a_head_without_a_limit_blocks_java_until_one_of_ours_comes) {
     tell_java("a", "unlock", "fair");
 }
 
-// The read's unlock takes the write's renewal along: Java believes to write, and does not any more.
-TEST_P(javas_trap, unlocking_a_read_inside_a_write_ends_the_write_at_its_timeout) {
+// The unlock of the read also ends the renewal of the write: Java believes that it still writes.
+TEST_P(redisson_trap, unlock_of_a_nested_read_ends_the_write_at_its_timeout) {
     tell_java("a", "lock", "write");
     tell_java("a", "lock", "read");
     tell_java("a", "unlock", "read");
@@ -91,8 +91,8 @@ TEST_P(javas_trap, unlocking_a_read_inside_a_write_ends_the_write_at_its_timeout
     EXPECT_TRUE(got.valid());
 }
 
-// Java's renewal cuts the TTL of all to its own. Ours is renewed, so it is there still when Java has died.
-TEST_P(javas_trap, a_java_reader_shortens_our_lease_and_its_end_does_not_end_ours) {
+// Java's renewal cuts the TTL of all holds to its own. Our lease is renewed, so it survives Java's death.
+TEST_P(redisson_trap, redisson_reader_shortens_our_ttl_but_does_not_end_our_lease) {
     client renewing{without_polls(2 * brisk_lease)};
     shared_mutex lock{renewing, name};
     const lease reading = lock.acquire_shared();
@@ -105,7 +105,7 @@ TEST_P(javas_trap, a_java_reader_shortens_our_lease_and_its_end_does_not_end_our
     EXPECT_EQ(tell_java("b", "try", "write"), "false");
 }
 
-TEST_P(javas_trap, a_lock_of_one_kind_and_a_read_write_lock_on_one_name_are_refused) {
+TEST_P(redisson_trap, lock_and_read_write_lock_cannot_share_a_name) {
     recursive_mutex lock{c, name};
     shared_mutex readers{c, name};
     tell_java("a", "lock", "recursive");
@@ -118,14 +118,14 @@ TEST_P(javas_trap, a_lock_of_one_kind_and_a_read_write_lock_on_one_name_are_refu
     tell_java("a", "lock", "write");
     EXPECT_EQ(code_of([&] { (void)lock.try_acquire(); }), errc::wrong_kind);
     tell_java("a", "unlock", "write");
-    // Java does not look: nothing of ours can keep it from doing so.
+    // Java does not check the kind, and holdfast cannot prevent this.
     const lease held = lock.acquire();
     EXPECT_EQ(tell_java("a", "try", "read"), "true");
     tell_java("a", "unlock", "read");
 }
 
-// Unlike an RLock's, which throws.
-TEST_P(javas_trap, unlocking_a_fair_lock_that_has_run_out_succeeds_and_takes_nothing_from_us) {
+// An RLock would throw.
+TEST_P(redisson_trap, unlock_of_an_expired_fair_lock_keeps_the_lock_of_holdfast) {
     tell_java("a", "lock", "fair", {100});
     ASSERT_TRUE(eventually(patience, [&] { return !exists(server, name); }));
     tell_java("a", "unlock", "fair");
@@ -138,7 +138,7 @@ TEST_P(javas_trap, unlocking_a_fair_lock_that_has_run_out_succeeds_and_takes_not
 
 // --- RSpinLock: the layout of RLock, and no messages -------------------------------------------------------
 
-TEST_P(javas_trap, a_spin_lock_says_nothing_and_we_ask_again_in_time) {
+TEST_P(redisson_trap, spin_lock_sends_no_message_and_holdfast_polls_in_time) {
     client polling{settings(server.url())};
     recursive_mutex listening{polling, name};
     recursive_mutex asking{polling, name, {.wake = wake::poll}};
@@ -159,7 +159,7 @@ TEST_P(javas_trap, a_spin_lock_says_nothing_and_we_ask_again_in_time) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(, javas_trap, both_redissons(), version_name);
+INSTANTIATE_TEST_SUITE_P(, redisson_trap, both_redissons(), version_name);
 
 }  // namespace
 }  // namespace holdfast::test

@@ -8,7 +8,7 @@ namespace {
 const std::string multi_lock_kind = "multi";
 const std::string redlock_kind = "red";
 
-class java_on_several : public on_several {
+class redisson_on_several_servers : public several_scene {
   protected:
     peer::request ask_java(std::string_view verb, const std::string& kind,
                            const std::vector<long>& arguments = {}, std::string_view thread = "a") {
@@ -26,23 +26,23 @@ class java_on_several : public on_several {
     [[nodiscard]] std::string javas_owner(const std::string& kind, std::size_t server) {
         return tell_java("owner", kind, {static_cast<long>(server)});
     }
-    // Somebody listens for it, on one of the servers.
-    [[nodiscard]] bool somebody_waits() const {
+    // A client listens for the lock on one of the servers.
+    [[nodiscard]] bool has_waiter() const {
         return eventually(patience, [&] {
             return std::any_of(servers.begin(), servers.end(),
                                [&](auto& s) { return recursive::waiters(s, name) > 0; });
         });
     }
-    // How long it takes a waiter of Java to have what ours gives back.
+    // The time from our release until Java's waiter has the lock.
     template <class Lock>
-    [[nodiscard]] milliseconds java_follows(Lock& ours, const std::string& kind) {
+    [[nodiscard]] milliseconds time_until_java_acquires(Lock& ours, const std::string& kind) {
         lease held;
         return quickest(
             [&] {
                 held = ours.acquire();
                 auto waiter = ask_java("try", kind, {20'000});
-                EXPECT_TRUE(somebody_waits());
-                EXPECT_FALSE(waiter.ready(50ms));  // and has asked once more since
+                EXPECT_TRUE(has_waiter());
+                EXPECT_FALSE(waiter.ready(50ms));  // time for it to ask once more
                 return waiter;
             },
             [&] { EXPECT_TRUE(held.release()); },
@@ -59,7 +59,7 @@ class java_on_several : public on_several {
             });
         });
     }
-    // As another Java holds it.
+    // Puts the hold of another Java there.
     void block(std::initializer_list<std::size_t> which) {
         for (const auto i : which) {
             servers[i].command(recursive::foreign_hold(name));
@@ -81,7 +81,7 @@ class java_on_several : public on_several {
 
 // --- MultiLock ---------------------------------------------------------------------------------------
 
-TEST_F(java_on_several, a_multi_lock_excludes_javas_and_javas_excludes_ours) {
+TEST_F(redisson_on_several_servers, multi_locks_of_both_clients_exclude_each_other) {
     tell_java("lock", multi_lock_kind);
     for (std::size_t i = 0; i < several; ++i) EXPECT_EQ(holder_on(i), javas_owner(multi_lock_kind, i));
     EXPECT_FALSE(all.try_acquire());
@@ -100,7 +100,7 @@ TEST_F(java_on_several, a_multi_lock_excludes_javas_and_javas_excludes_ours) {
     EXPECT_TRUE(java_gets(multi_lock_kind));
 }
 
-TEST_F(java_on_several, a_multi_lock_that_lacks_one_server_holds_none_on_either_side) {
+TEST_F(redisson_on_several_servers, multi_lock_that_lacks_one_server_holds_none) {
     block({1});
     EXPECT_EQ(tell_java("try", multi_lock_kind, {50}), "false");
     EXPECT_FALSE(all.try_acquire());
@@ -112,22 +112,22 @@ TEST_F(java_on_several, a_multi_lock_that_lacks_one_server_holds_none_on_either_
     EXPECT_TRUE(nothing_is_left());
 }
 
-TEST_F(java_on_several, the_release_of_a_multi_lock_wakes_the_other_side) {
+TEST_F(redisson_on_several_servers, release_of_a_multi_lock_wakes_the_other_client) {
     EXPECT_LT(quickest(
                   [&] {
                       tell_java("lock", multi_lock_kind, {60'000});
                       auto waiter = waiter_for(all);
-                      EXPECT_TRUE(somebody_waits());
+                      EXPECT_TRUE(has_waiter());
                       EXPECT_FALSE(ready(waiter, 50ms));
                       return waiter;
                   },
                   [&] { tell_java("unlock", multi_lock_kind); },
                   [](auto& waiter) { EXPECT_TRUE(waiter.get().valid()); }),
               150ms);
-    EXPECT_LT(java_follows(all, multi_lock_kind), 150ms);
+    EXPECT_LT(time_until_java_acquires(all, multi_lock_kind), 150ms);
 }
 
-TEST_F(java_on_several, a_multi_lock_is_given_back_with_the_last_unlock_of_either) {
+TEST_F(redisson_on_several_servers, multi_lock_is_released_with_its_last_unlock) {
     tell_java("lock", multi_lock_kind);
     tell_java("lock", multi_lock_kind);
     EXPECT_TRUE(counted_on_all("2"));
@@ -146,12 +146,12 @@ TEST_F(java_on_several, a_multi_lock_is_given_back_with_the_last_unlock_of_eithe
 
 // --- RedLock -----------------------------------------------------------------------------------------
 
-TEST_F(java_on_several, a_redlock_excludes_javas_and_javas_excludes_ours) {
+TEST_F(redisson_on_several_servers, redlocks_of_both_clients_exclude_each_other) {
     tell_java("lock", redlock_kind);
     for (std::size_t i = 0; i < several; ++i) EXPECT_EQ(holder_on(i), javas_owner(redlock_kind, i));
     EXPECT_FALSE(most.try_acquire());
     EXPECT_FALSE(most.try_acquire_for(100ms));
-    // Another client of Redisson on each server, so each knows another owner.
+    // Redisson has a client of its own for each server, so each server knows another owner.
     const auto seen = inspect(voters, name);
     EXPECT_EQ(seen.layout, "recursive_mutex, an owner each on 3 of 3 members");
     EXPECT_EQ(seen.holders.size(), several);
@@ -161,21 +161,22 @@ TEST_F(java_on_several, a_redlock_excludes_javas_and_javas_excludes_ours) {
     lease held = most.acquire();
     EXPECT_FALSE(java_gets(redlock_kind));
     EXPECT_EQ(tell_java("try", redlock_kind, {50}, "b"), "false");
-    EXPECT_TRUE(ask_java("unlock", redlock_kind).get().empty()) << "Redisson swallows what it cannot unlock";
+    EXPECT_TRUE(ask_java("unlock", redlock_kind).get().empty())
+        << "Redisson ignores members that it cannot unlock";
     EXPECT_TRUE(held.valid());
     EXPECT_TRUE(all_say({"HGET", name, held.owner().str()}, "1"));
     EXPECT_TRUE(held.release());
     EXPECT_TRUE(java_gets(redlock_kind));
 }
 
-TEST_F(java_on_several, a_majority_is_enough_for_either_and_keeps_the_other_out) {
+TEST_F(redisson_on_several_servers, majority_is_enough_for_either_client_and_excludes_the_other) {
     block({0});
     EXPECT_EQ(tell_java("try", redlock_kind), "true");
     EXPECT_EQ(holder_on(1), javas_owner(redlock_kind, 1));
     EXPECT_EQ(holder_on(2), javas_owner(redlock_kind, 2));
     EXPECT_FALSE(most.try_acquire());
     unblock({0});
-    EXPECT_FALSE(most.try_acquire()) << "the one that is free is a minority";
+    EXPECT_FALSE(most.try_acquire()) << "the free server is a minority";
     tell_java("unlock", redlock_kind);
     EXPECT_TRUE(nothing_is_left());
 
@@ -189,7 +190,7 @@ TEST_F(java_on_several, a_majority_is_enough_for_either_and_keeps_the_other_out)
     EXPECT_TRUE(java_gets(redlock_kind));
 }
 
-TEST_F(java_on_several, a_redlock_excludes_who_wants_all_servers_or_one_of_its_own) {
+TEST_F(redisson_on_several_servers, redlock_excludes_multi_locks_and_locks_of_one_server) {
     lease held = most.acquire();
     ASSERT_TRUE(eventually(patience, [&] { return servers_with_it() == several; }));
     EXPECT_FALSE(java_gets(multi_lock_kind));
@@ -199,7 +200,7 @@ TEST_F(java_on_several, a_redlock_excludes_who_wants_all_servers_or_one_of_its_o
     EXPECT_TRUE(java_gets(multi_lock_kind));
 }
 
-TEST_F(java_on_several, the_release_of_a_redlock_lets_the_other_side_in) {
+TEST_F(redisson_on_several_servers, release_of_a_redlock_admits_the_other_client) {
     EXPECT_LT(quickest(
                   [&] {
                       tell_java("lock", redlock_kind, {60'000});
@@ -210,17 +211,17 @@ TEST_F(java_on_several, the_release_of_a_redlock_lets_the_other_side_in) {
                   [&] { tell_java("unlock", redlock_kind); },
                   [](auto& waiter) { EXPECT_TRUE(waiter.get().valid()); }),
               150ms)
-        << "ours asks every 40 ms";
-    EXPECT_LT(java_follows(most, redlock_kind), 150ms) << "Java is told by each server";
+        << "our client polls every 40 ms";
+    EXPECT_LT(time_until_java_acquires(most, redlock_kind), 150ms) << "each server notifies Java";
 }
 
-TEST_F(java_on_several, a_redlock_is_given_back_with_the_last_unlock_of_either) {
+TEST_F(redisson_on_several_servers, redlock_is_released_with_its_last_unlock) {
     tell_java("lock", redlock_kind);
     tell_java("lock", redlock_kind);
     EXPECT_TRUE(counted_on_all("2"));
     tell_java("unlock", redlock_kind);
     EXPECT_FALSE(most.try_acquire());
-    EXPECT_TRUE(counted_on_all("1")) << "and our attempts take no hold of theirs";
+    EXPECT_TRUE(counted_on_all("1")) << "our attempts take no hold of theirs away";
     tell_java("unlock", redlock_kind);
     EXPECT_TRUE(nothing_is_left());
 
@@ -235,7 +236,7 @@ TEST_F(java_on_several, a_redlock_is_given_back_with_the_last_unlock_of_either) 
     EXPECT_TRUE(java_gets(redlock_kind));
 }
 
-TEST_F(java_on_several, the_watchdog_of_either_keeps_a_redlock) {
+TEST_F(redisson_on_several_servers, watchdog_of_either_client_keeps_a_redlock) {
     tell_java("lock", redlock_kind);
     auto waiter = waiter_for(most);
     EXPECT_TRUE(is_kept_beyond(brisk_lease));

@@ -1,5 +1,5 @@
-// A mutex on most of several servers, shared with those who do the same: redsync and node-redlock. Each has a
-// token of its own on the same key of each server, and asks again by itself.
+// A mutex on a majority of several servers, shared with other redlock clients: redsync and node-redlock. Each
+// puts its own owner token into the same key of each server, and polls.
 #include "interop/several_scene.hpp"
 
 #include <atomic>
@@ -10,12 +10,12 @@ namespace {
 struct voter {
     const char* name;
     peer& (*start)();
-    milliseconds poll;  // it asks again after so long at most, by its defaults
+    milliseconds poll;  // its longest interval between polls, by its defaults
 
     friend std::ostream& operator<<(std::ostream& out, const voter& v) { return out << v.name; }
 };
 
-class with_voters : public on_several, public ::testing::WithParamInterface<voter> {
+class redlock_with_other_clients : public several_scene, public ::testing::WithParamInterface<voter> {
   protected:
     peer::request ask_them(std::string_view verb, const std::vector<long>& arguments = {}) {
         return they.ask("a", verb, "mutex", name, arguments);
@@ -23,7 +23,7 @@ class with_voters : public on_several, public ::testing::WithParamInterface<vote
     std::string tell_them(std::string_view verb, const std::vector<long>& arguments = {}) {
         return ask_them(verb, arguments).get();
     }
-    // A third party has it on this one.
+    // A third client holds the lock on this server.
     void block(std::size_t i) { servers[i].command({"SET", name, "foreign", "PX", "60000"}); }
     void unblock(std::size_t i) { servers[i].command({"DEL", name}); }
 
@@ -32,7 +32,7 @@ class with_voters : public on_several, public ::testing::WithParamInterface<vote
     mutex lock{c, name};
 };
 
-TEST_P(with_voters, what_they_hold_is_refused_to_us_and_what_we_hold_to_them) {
+TEST_P(redlock_with_other_clients, both_clients_exclude_each_other) {
     tell_them("lock");
     EXPECT_TRUE(all_say({"GET", name}, tell_them("owner")));
     EXPECT_FALSE(lock.try_acquire());
@@ -54,13 +54,13 @@ TEST_P(with_voters, what_they_hold_is_refused_to_us_and_what_we_hold_to_them) {
     tell_them("unlock");
 }
 
-TEST_P(with_voters, a_majority_is_enough_for_either_and_keeps_the_other_out) {
+TEST_P(redlock_with_other_clients, majority_is_enough_for_either_client_and_excludes_the_other) {
     block(0);
     tell_them("lock");
     unblock(0);
     EXPECT_FALSE(lock.try_acquire());
     EXPECT_TRUE(eventually(patience, [&] { return servers_with_it() == several - 1; }))
-        << "what we got of a minority is given back";
+        << "what we acquired on a minority is released";
     tell_them("unlock");
     EXPECT_TRUE(nothing_is_left());
 
@@ -74,7 +74,7 @@ TEST_P(with_voters, a_majority_is_enough_for_either_and_keeps_the_other_out) {
     tell_them("unlock");
 }
 
-TEST_P(with_voters, the_release_of_either_lets_the_other_in_when_it_asks_again) {
+TEST_P(redlock_with_other_clients, release_by_either_client_admits_the_other_at_its_next_poll) {
     EXPECT_LT(quickest(
                   [&] {
                       tell_them("lock");
@@ -94,7 +94,7 @@ TEST_P(with_voters, the_release_of_either_lets_the_other_in_when_it_asks_again) 
     tell_them("unlock");
 }
 
-TEST_P(with_voters, what_either_renews_the_other_does_not_get) {
+TEST_P(redlock_with_other_clients, renewal_by_either_client_excludes_the_other) {
     tell_them("try", {0, 3'000});
     auto ours = waiter_for(lock);
     for (auto& s : servers) ASSERT_TRUE(eventually(patience, [&] { return pttl(s, name) < 2'700ms; }));
@@ -115,7 +115,7 @@ TEST_P(with_voters, what_either_renews_the_other_does_not_get) {
     tell_them("unlock");
 }
 
-TEST_P(with_voters, the_end_of_a_lease_lets_the_other_in) {
+TEST_P(redlock_with_other_clients, expired_lease_of_either_client_admits_the_other) {
     tell_them("try", {0, 400});
     lease got = lock.try_acquire_for(patience);
     EXPECT_TRUE(got.valid());
@@ -131,8 +131,8 @@ TEST_P(with_voters, the_end_of_a_lease_lets_the_other_in) {
     tell_them("unlock");
 }
 
-// Votes are split, given back and cast again, and two never have it at once.
-TEST_P(with_voters, both_make_progress_under_contention) {
+// Votes split, are undone and are cast again, and two clients never hold the lock at once.
+TEST_P(redlock_with_other_clients, both_clients_make_progress_under_contention) {
     std::atomic<bool> over{false};
     std::atomic<int> entered{0};
     auto ours = in_background([&] {
@@ -142,14 +142,14 @@ TEST_P(with_voters, both_make_progress_under_contention) {
                 EXPECT_TRUE(held.valid());
                 EXPECT_TRUE(held.release());
             }
-            (void)eventually(60ms, [&] { return over.load(); });  // they ask seldom
+            (void)eventually(60ms, [&] { return over.load(); });  // the others poll seldom
         }
     });
     for (int i = 0; i < 5; ++i) {
         EXPECT_EQ(tell_them("try", {20'000}), "true");
         const auto before = entered.load();
-        EXPECT_FALSE(ready(ours, 150ms));  // we ask three times
-        EXPECT_EQ(entered, before) << "both had it";
+        EXPECT_FALSE(ready(ours, 150ms));  // time for three polls of ours
+        EXPECT_EQ(entered, before) << "both held the lock";
         tell_them("unlock");
         EXPECT_TRUE(eventually(patience, [&] { return entered > before; }));
     }
@@ -157,7 +157,7 @@ TEST_P(with_voters, both_make_progress_under_contention) {
     ours.get();
 }
 
-INSTANTIATE_TEST_SUITE_P(, with_voters,
+INSTANTIATE_TEST_SUITE_P(, redlock_with_other_clients,
                          ::testing::Values(voter{"redsync", &redsync_on_several, 250ms},
                                            voter{"node_redlock", &node_redlock_on_several, 300ms}),
                          [](const ::testing::TestParamInfo<voter>& p) { return std::string{p.param.name}; });

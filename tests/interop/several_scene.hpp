@@ -1,4 +1,4 @@
-// What the tests on several servers have in common: their clients, and what each server knows of a lock.
+// Shared by the tests on several servers: their clients, and what each server knows of a lock.
 #pragma once
 
 #include "interop/java_scene.hpp"
@@ -8,9 +8,9 @@
 
 namespace holdfast::test {
 
-class on_several : public ::testing::Test {
+class several_scene : public ::testing::Test {
   protected:
-    // Its waiters ask by themselves, since nobody tells them of a majority. Trusted: the servers were started
+    // Its waiters poll, since no message reports a majority. Restarts are trusted: the servers were started
     // just now.
     [[nodiscard]] static config redlock_settings(milliseconds lease = 30s) {
         std::string url = "redlock:restarts=trusted,node_timeout=2s";
@@ -30,15 +30,15 @@ class on_several : public ::testing::Test {
     [[nodiscard]] bool nothing_is_left() const {
         return eventually(patience, [&] { return servers_with_it() == 0; });
     }
-    // All servers say the same of this command.
+    // All servers give this answer to the command.
     [[nodiscard]] bool all_say(const std::vector<std::string>& words, const std::string& answer) const {
         return eventually(patience, [&] {
             return std::all_of(servers.begin(), servers.end(),
                                [&](auto& s) { return s.command(words).text == answer; });
         });
     }
-    // It is there on all of them for longer than a lease: somebody renews it. (Renewals are not counted: a
-    // Redisson that has locked a few times before renews more often than it would have to.)
+    // All servers have the lock for longer than a lease, so a client renews it. (Renewals are not counted: a
+    // Redisson that has locked a few times before renews more often than necessary.)
     [[nodiscard]] bool is_kept_beyond(milliseconds lease) const {
         const stopwatch since;
         return eventually(patience, [&] { return since.took() > lease * 5 / 4; }) &&

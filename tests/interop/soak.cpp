@@ -11,7 +11,7 @@ namespace holdfast::test {
 
 namespace {
 
-// What is counted under a lock, over a connection of the thread's own.
+// The numbers that are counted under a lock, over a connection of the thread's own.
 class counted {
   public:
     counted() : connection_(redisConnect("127.0.0.1", interop_server().port()), &redisFree) {
@@ -71,7 +71,7 @@ class worker {
         const place& at = places_[up_to(places_.size())];
         const bool reads = at.readers != nullptr && up_to(3) > 0;
         detail::exclusive& lock = reads ? *at.readers : *at.writers;
-        // As a lease, or as a standard lock: this thread's.
+        // As a lease, or as a standard lock of this thread.
         if (up_to(2) == 0) {
             const milliseconds wait{1 + up_to(300)};
             if (up_to(2) == 0) {
@@ -90,7 +90,7 @@ class worker {
         }
     }
 
-    // Between two turns. True if there is to be no other.
+    // Between two turns. True if the work is over.
     template <class Enough>
     bool pause(Enough&& enough) {
         return enough() || eventually(milliseconds{up_to(plan_.pause.count() + 1)}, enough);
@@ -114,7 +114,7 @@ class worker {
     template <class Valid>
     void count(const std::string& name, bool reads, Valid&& valid) {
         const std::string before = counter_.read(name);
-        // Time for another who is inside to do harm.
+        // Time in which another holder would do harm.
         if (up_to(4) == 0) (void)eventually(milliseconds{up_to(3)}, [] { return false; });
         if (reads) {
             const std::string after = counter_.read(name);
@@ -132,13 +132,13 @@ class worker {
     std::mt19937 random_;
 };
 
-// A thread of a client that polls, told what to do.
+// Drives one thread of a client that polls.
 class guest {
   public:
     guest(peer& of, const soak_plan& plan, std::string thread)
         : they_(of), plan_(plan), thread_(std::move(thread)), random_(std::random_device{}()) {}
 
-    // The next step, if what it was told before is done. False: it is outside, and stays there if
+    // Takes the next step if the last one is done. False: the thread holds no lock, and takes none if
     // `at_an_end`.
     bool go_on(counted& counter, const std::string& who, bool at_an_end) {
         if (doing_ == step::nothing) {
@@ -150,8 +150,7 @@ class guest {
         const auto said = under_way_->get();
         if (doing_ == step::entering && said == "true") {
             before_ = counter.read(name_);
-            // Between reading and writing it asks something, so that another who is inside has time to do
-            // harm.
+            // A request between read and write gives another holder time to do harm.
             if (random_() % 4 == 0)
                 tell(step::counting, "extend", {lease()});
             else

@@ -1,9 +1,9 @@
-// Two processes of ours and those of others, some threads each, do anything to shared locks while now and
-// then one of them is killed and begins again. At the end no update was lost and nothing stays behind.
+// Two holdfast processes and those of other clients, some threads each, use shared locks in random ways. Now
+// and then one of them is killed and starts again. At the end no update is lost and nothing stays behind.
 //
-// Redisson's kinds are shared with two processes of Java, one of each version; a mutex with redis-py, redsync
-// and node-redlock. Ten seconds for all of Redisson's kinds side by side, and for the mutex; with
-// HOLDFAST_SOAK_SECONDS=60 in the environment as long for each kind alone.
+// Redisson's kinds are shared with two Java processes, one of each version; a mutex with redis-py, redsync
+// and node-redlock. It takes ten seconds for all of Redisson's kinds together, and for the mutex. With
+// HOLDFAST_SOAK_SECONDS=60 in the environment each kind alone takes that long.
 #include "interop/soak.hpp"
 #include "interop/java_scene.hpp"
 
@@ -37,10 +37,10 @@ std::string joined(const std::vector<std::string>& words) {
 }
 
 bool is_java(const std::string& who) { return std::ranges::find(redissons, who) != redissons.end(); }
-// Where its turns are counted.
+// The key suffix that counts its turns.
 std::string side_of(const std::string& who) { return is_java(who) ? ":java" : ":" + who; }
 
-// One of those who take part, begun anew after each kill.
+// One participant, started again after each kill.
 class contender {
   public:
     contender(const soak_plan& plan, std::string who) : plan_(plan), who_(std::move(who)) {}
@@ -49,7 +49,7 @@ class contender {
         soak_plan rest = plan_;
         rest.time = left;
         if (!is_java(who_)) {
-            // With it dies the process of a poller that it has started.
+            // A poller that it has started dies with it.
             child_.emplace(child_process::fork_call(
                 [rest, who = who_](const parent_link& parent) { return soak(parent, rest, who); }));
         } else {
@@ -63,7 +63,7 @@ class contender {
         if (java_) java_->process().kill();
     }
     [[nodiscard]] bool finished() { return java_ ? at_work_->ready() : !child_->running(); }
-    // Throws what it complains about.
+    // Throws the error that it reports.
     void finish() {
         if (java_) {
             at_work_->get();
@@ -80,14 +80,14 @@ class contender {
     std::optional<peer::request> at_work_;
 };
 
-class soaking : public ::testing::TestWithParam<soak_plan> {
+class soak_test : public ::testing::TestWithParam<soak_plan> {
   protected:
     [[nodiscard]] std::string count(const std::string& key) { return server.command({"GET", key}).text; }
 
     redis_server& server = interop_server();
 };
 
-TEST_P(soaking, loses_no_update_and_leaves_nothing_behind) {
+TEST_P(soak_test, no_update_is_lost_and_nothing_stays_behind) {
     const soak_plan& plan = GetParam();
     const auto seed = std::random_device{}();
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -105,7 +105,7 @@ TEST_P(soaking, loses_no_update_and_leaves_nothing_behind) {
         sides.insert(side_of(who));
     }
     for (auto& one : all) one.begin(left());
-    // A victim's leases run out before the next is taken, or there would be more waiting than working.
+    // A victim's leases expire before the next kill, or there would be more waiting than work.
     const auto next_kill = [&] {
         return std::chrono::steady_clock::now() + plan.lease + milliseconds{random() % 1000};
     };
@@ -121,19 +121,19 @@ TEST_P(soaking, loses_no_update_and_leaves_nothing_behind) {
         brisk.fair_liveness = plan.lease;
         return brisk;
     }()};
-    // Whoever comes next gets in, and cleans up after those who were killed while they waited. Alone among
-    // themselves Java's threads would stand behind a dead one in a fair line for five minutes.
-    const auto someone_comes = [&] {
+    // The next client acquires each lock and cleans up after killed waiters. Java's threads alone would wait
+    // behind a dead one in a fair queue for five minutes.
+    const auto acquire_each_kind = [&] {
         for (const auto& kind : plan.kinds)
             EXPECT_TRUE(soak_lock(c, kind)->try_acquire_for(patience)) << kind;
     };
-    const auto at_an_end = [&] {
-        someone_comes();
+    const auto all_finished = [&] {
+        acquire_each_kind();
         return std::all_of(all.begin(), all.end(), [](contender& one) { return one.finished(); });
     };
-    EXPECT_TRUE(eventually(left() + 2 * patience, at_an_end));
+    EXPECT_TRUE(eventually(left() + 2 * patience, all_finished));
     for (auto& one : all) EXPECT_NO_THROW(one.finish());
-    someone_comes();
+    acquire_each_kind();
 
     for (const auto& kind : plan.kinds) {
         const std::string name = soak_name(kind);
@@ -150,7 +150,7 @@ TEST_P(soaking, loses_no_update_and_leaves_nothing_behind) {
         leftovers = server.keys();
         std::erase_if(leftovers, [&](const std::string& key) {
             return key.find("soak:") == std::string::npos ||
-                   // A counter that must never be lost, and what Redisson 3.52 to 4.2 leave for some seconds.
+                   // A counter that must never be lost, and what Redisson 3.52 to 4.2 leave for seconds.
                    key == "redisson_lock_token:{soak:fenced}" ||
                    (key.starts_with("redisson_unlock_latch:") && pttl(server, key) > 0ms);
         });
@@ -158,7 +158,7 @@ TEST_P(soaking, loses_no_update_and_leaves_nothing_behind) {
     })) << ::testing::PrintToString(leftovers);
 }
 
-INSTANTIATE_TEST_SUITE_P(, soaking, ::testing::ValuesIn(plans()),
+INSTANTIATE_TEST_SUITE_P(, soak_test, ::testing::ValuesIn(plans()),
                          [](const ::testing::TestParamInfo<soak_plan>& p) {
                              return p.param.kinds.size() > 1 ? std::string{"all_kinds"}
                                                              : p.param.kinds.front();

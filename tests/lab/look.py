@@ -1,9 +1,9 @@
-"""Looks at the lab's page in a real browser: is it drawn, readable, self-contained, printable?
+"""Checks the lab's page in a real browser: is it drawn, readable, self-contained, printable?
 
     look.py PAGE.html OUT_FOLDER
 
-Leaves light.png, dark.png, narrow.png and print.pdf in OUT_FOLDER. Prints one line for each check that failed:
-how many offend, and the first three. Ends with 0 if all held, 77 where there is no Chromium, else 1.
+Leaves light.png, dark.png, narrow.png and print.pdf in OUT_FOLDER. Prints one line for each failed check: how
+many elements offend, and the first three. Exits with 0 if all checks held, 77 without a Chromium, else 1.
 """
 
 import base64
@@ -21,13 +21,13 @@ import time
 from urllib.parse import unquote
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-PATIENCE = 500  # seconds, for everything together: less than what ctest grants
-TALLEST, CLIPPED = 16000, 8000  # px; above 16384 Chromium repeats the picture's beginning
+PATIENCE = 500  # seconds for the whole run: less than the limit of ctest
+TALLEST, CLIPPED = 16000, 8000  # px; above 16384 Chromium repeats the start of the picture
 VIEWS = (("light", 1200, 900, False), ("dark", 1200, 900, False), ("narrow", 360, 800, True))
 SUBJECTS = ("section.rung", "figure.play", '[data-overlap="yes"] figure.play[data-role="flawed"]', "details")
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
 
-# What the checks are made of.
+# Functions for the checks.
 WORDS = r"""
 const all = (query, root = document) => [...root.querySelectorAll(query)];
 const box = e => e.getBoundingClientRect();
@@ -37,14 +37,14 @@ const shown = e => e.checkVisibility({visibilityProperty: true, opacityProperty:
 const own_text = e => [...e.childNodes].filter(n => n.nodeType === 3).map(n => n.data).join(' ').trim();
 const texts = () => all('body *').filter(e => own_text(e) && shown(e));
 
-// Where an element stands, as a selector: its rung, its figure, itself.
+// The place of an element, as a selector: its rung, its figure, itself.
 const short = e => e.localName + (e.id ? '#' + e.id : [...e.classList].map(c => '.' + c).join(''))
   + (e.dataset.role ? `[data-role="${e.dataset.role}"][data-scheme="${e.dataset.scheme}"]` : '');
 const path = e => new Set([e.closest('section.rung'), e.closest('figure.play'), e].filter(p => p));
 const name = e => [...path(e)].map(short).join(' ');
 const quoted = e => `${name(e)} "${own_text(e).slice(0, 30)}"`;
 
-// Any CSS colour as [r, g, b, alpha]; null for none and for a pattern. Remembered: few colours, many texts.
+// Any CSS colour as [r, g, b, alpha]; null for none and for a pattern. Cached: few colours, many texts.
 const once = (of, known = new Map()) => x => known.has(x) ? known.get(x) : known.set(x, of(x)).get(x);
 const colour = once(css => {
   if (/^(none|url|context)/.test(css)) return null;
@@ -60,14 +60,14 @@ const opacity = once(e => e ? style(e).opacity * opacity(e.parentElement) : 1);
 const fill = e => faded(colour(style(e).fill), style(e).fillOpacity * opacity(e));
 const painted = e => shown(e) && style(e).fill !== 'none' && (fill(e) ?? [0, 0, 0, 1])[3] > 0;
 
-// The bare page follows color-scheme, so its colour is asked for and not taken to be white.
+// The bare page follows color-scheme, so ask for its colour instead of assuming white.
 const probe = document.body.appendChild(document.createElement('i'));
 probe.style.color = 'Canvas';
 const paper = colour(style(probe).color);
 probe.remove();
 
-// What a text stands on: the backgrounds behind it and, in a drawing, the rects painted before it. null where
-// a picture or a pattern lies there.
+// The ground of a text: the backgrounds behind it and, in a drawing, the rects painted before it. null on a
+// picture or a pattern.
 const behind = once(e => {
   if (!e) return paper;
   if (style(e).backgroundImage !== 'none') return null;
@@ -88,7 +88,7 @@ const light = ([r, g, b]) => 0.2126 * linear(r / 255) + 0.7152 * linear(g / 255)
 const contrast = (a, b) => (Math.max(light(a), light(b)) + 0.05) / (Math.min(light(a), light(b)) + 0.05);
 """
 
-# Each check answers with its offenders; all are made in every view, `width` px wide.
+# Each check returns its offenders. All run in every view, `width` px wide.
 CHECKS = r"""{
 'there is no script': () => all('script').map(name),
 'every rung has a figure': () => all('section.rung').length === 0 ? ['no section.rung']
@@ -102,7 +102,7 @@ CHECKS = r"""{
 'every timeline has a rect that is painted': () =>
   all('svg.timeline').filter(s => !all('rect', s).some(painted)).map(name),
 'no text sticks out of its timeline': () => all('svg.timeline').flatMap(s => all('text', s).filter(t => {
-  const a = box(t), b = box(s), air = a.height / 8;  // a text's box is the font's height, more than its ink
+  const a = box(t), b = box(s), air = a.height / 8;  // a text's box has the height of the font, more than its ink
   return shown(t) && Math.max(b.left - a.left, a.right - b.right, b.top - a.top - air, a.bottom - b.bottom - air) > 1;
 }).map(quoted)),
 'no text lies on another in a timeline': () => all('svg.timeline').flatMap(s => all('text', s).filter((t, i, list) => {
@@ -111,7 +111,7 @@ CHECKS = r"""{
 }).map(quoted)),
 'an overlap is red': () => all('[data-overlap="yes"] figure.play[data-role="flawed"]').filter(f =>
   !all('rect.beside', f).filter(painted).map(fill).some(c => c && c[0] > c[1] && c[0] > c[2])).map(name),
-// Not compared with innerWidth: a phone zooms out from what is too wide, and innerWidth grows with it.
+// Not compared with innerWidth: a phone zooms out from a page that is too wide, and innerWidth grows with it.
 'nothing is wider than the page': () => {
   const scrolled = e => e && (/auto|scroll/.test(style(e).overflowX) || scrolled(e.parentElement));
   const wide = e => !e.ownerSVGElement && shown(e) && box(e).right > width + 1 && !scrolled(e.parentElement);
@@ -121,7 +121,7 @@ CHECKS = r"""{
 },
 'the contrast of text is at least 4.5': () => [document.body, ...texts()].flatMap(e => {
   const under = ground(e), ink = e.ownerSVGElement ? fill(e) : faded(colour(style(e).color), opacity(e));
-  const found = under && ink ? contrast(over(ink, under), under) : NaN;  // not known where there is a picture
+  const found = under && ink ? contrast(over(ink, under), under) : NaN;  // unknown on a picture
   return found >= 4.5 ? [] : [`${quoted(e)} has ${found.toFixed(2)}, rgba(${ink}) on rgba(${under})`];
 }),
 'text is at least 11 px': () => texts().flatMap(e => {
@@ -130,7 +130,7 @@ CHECKS = r"""{
   return size >= 10.99 ? [] : [`${quoted(e)} has ${size.toFixed(1)}`];
 })}"""
 
-# Steps and sources are read too, so they are opened for the checks and closed again.
+# Readers open steps and sources too, so open them for the checks and close them again.
 LOOK = r"""(width => { %s
 const closed = all('details:not([open])');
 closed.forEach(d => d.open = true);
@@ -139,7 +139,7 @@ try { return Object.entries(%s).map(([what, check]) => [what, check()]); }
 finally { closed.forEach(d => d.open = false); }
 })""" % (WORDS, CHECKS)
 
-# Paper cannot be clicked: what a closed details holds is laid out, visible and within its box.
+# Paper cannot be clicked: the content of a closed details must be laid out, visible and within its box.
 PRINT = r"""(() => { %s
 const open = d => all(':scope > :not(summary)', d).some(c => shown(c) && box(c).bottom <= box(d).bottom + 1);
 return all('details').filter(d => !open(d)).map(d => `${name(d)} "${d.querySelector('summary')?.textContent}"`);
@@ -147,7 +147,7 @@ return all('details').filter(d => !open(d)).map(d => `${name(d)} "${d.querySelec
 
 
 class Browser:
-    """A headless Chromium in a process group of its own, spoken to over its pipe. All calls block."""
+    """A headless Chromium in a process group of its own, driven over its pipe. All calls block."""
 
     def __init__(self, program, home):
         self.log, self.events, self.rest, self.count, self.session = home / "log", [], b"", 0, {}
@@ -159,7 +159,7 @@ class Browser:
         if os.geteuid() == 0:
             command.append("--no-sandbox")  # Chromium refuses to start otherwise
         places = dict.fromkeys(("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), str(home))
-        # Chromium hears on 3 and answers on 4; Python may have these in use, the shell has not.
+        # Chromium reads from 3 and writes to 4. Python may use these; the shell does not.
         self.process = subprocess.Popen(["sh", "-c", 'exec "$@" 3<&0 4>&1 0</dev/null 1>&2', "sh", *command],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log.open("wb"),
                                         bufsize=0, env=os.environ | places, start_new_session=True)
@@ -167,15 +167,15 @@ class Browser:
     def ask(self, method, **params):
         self.count += 1
         message = json.dumps({"id": self.count, "method": method, "params": params} | self.session)
-        with contextlib.suppress(BrokenPipeError):  # hear() finds out and tells why
+        with contextlib.suppress(BrokenPipeError):  # receive() detects it and reports why
             self.process.stdin.write(message.encode() + b"\0")
-        while (answer := self.hear()).get("id") != self.count:
+        while (answer := self.receive()).get("id") != self.count:
             self.events.append(answer)
         if "error" in answer:
             sys.exit(f"look.py: {method}: {answer['error']['message']}")
         return answer["result"]
 
-    def hear(self):
+    def receive(self):
         parts = [self.rest]
         while b"\0" not in parts[-1]:
             parts.append(self.process.stdout.read(1 << 20))
@@ -191,9 +191,9 @@ class Browser:
         return answer["result"]["value"]
 
     def close(self):
-        """Not politely: a polite end can hang, and there is nothing to keep."""
+        """Kills it: a graceful end can hang, and there is nothing to keep."""
         with contextlib.suppress(ProcessLookupError):
-            for _ in range(3000):  # until its last child is gone: the folder is not removed under one
+            for _ in range(3000):  # until its last child has ended, so that none uses the folder during its removal
                 os.killpg(self.process.pid, signal.SIGKILL)
                 self.process.wait()
                 time.sleep(0.01)
@@ -207,7 +207,7 @@ def open_page(browser, address):
     browser.ask("Page.setLifecycleEventsEnabled", enabled=True)
     loaded = {"name": "load", "loaderId": browser.ask("Page.navigate", url=address)["loaderId"]}  # not about:blank
     while not any(loaded.items() <= event["params"].items() for event in browser.events):
-        browser.events.append(browser.hear())
+        browser.events.append(browser.receive())
 
 
 def show(browser, width, height, mobile, scheme, media=""):
@@ -240,12 +240,12 @@ def look_at_print(browser, out):
 
 
 def look_at_events(browser, address):
-    """Comes last, since a view or the printer may be what asks for a thing."""
+    """Comes last, since a view or the printer may cause a request."""
     requests, errors, warnings = [], [], []
     for method, params in ((event["method"], event["params"]) for event in browser.events):
         if method == "Network.requestWillBeSent":
             url = params["request"]["url"]
-            if unquote(url) != unquote(address) and not url.startswith("data:"):  # data: is in the page already
+            if unquote(url) != unquote(address) and not url.startswith("data:"):  # data: is part of the page
                 requests.append(url[:200])
         elif method == "Runtime.exceptionThrown":
             errors.append(params["exceptionDetails"].get("exception", {}).get("description", "a thrown value"))
@@ -268,14 +268,14 @@ def look(browser, page, out):
             held, failed = held + (not offenders), failed + bool(offenders)
             if offenders:
                 print(f"FAILED {what} ({len(offenders)}):", " ".join("; ".join(offenders[:3]).split()))
-    # A check holds as well where there is nothing to look at, so it is told how much there was.
+    # A check also holds without any element to check, so report how many there were.
     amount = (f"{browser.evaluate(f'document.querySelectorAll(`{query}`).length')} {query}" for query in SUBJECTS)
     print(f"{held} checks held, {failed} failed, looking at", ", ".join(amount))
     return 1 if failed else 0
 
 
 def stop(number, _frame):
-    signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)  # the end itself is not interrupted
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)  # do not interrupt the end itself
     sys.exit(f"look.py: ended by {signal.Signals(number).name}; its own, after {PATIENCE} s, is SIGALRM")
 
 

@@ -1,4 +1,4 @@
-// A function that runs on a thread of its own.
+// Runs a function on a thread of its own.
 #pragma once
 
 #include <functional>

@@ -47,7 +47,7 @@ void add_extension(X509* to, X509* issuer, int nid, const std::string& value) {
     must(X509_add_ext(to, made.get(), -1) == 1);
 }
 
-// Not yet signed. Without an issuer it is its own.
+// Not yet signed. Without an issuer the certificate is its own issuer.
 cert_ptr new_cert(EVP_PKEY* key, const std::string& name, X509* issuer) {
     cert_ptr made{must(X509_new())};
     X509_set_version(made.get(), X509_VERSION_3);

@@ -1,4 +1,4 @@
-// Certificates made for one test, as PEM files.
+// Makes certificates for one test, as PEM files.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ struct certificate {
     std::string key;
 };
 
-// Somebody who signs. Throws std::runtime_error when OpenSSL does not do what it is asked.
+// Signs certificates. Throws std::runtime_error when OpenSSL fails.
 class certificate_authority {
   public:
     // Writes into `folder`; the file names begin with `name`.
@@ -34,7 +34,7 @@ class certificate_authority {
     // `hosts` as in an extension: "DNS:localhost,IP:127.0.0.1". For servers and clients alike.
     [[nodiscard]] certificate issue(const std::string& name, const std::string& hosts,
                                     validity = validity::now) const;
-    // One that ends so much later than now, or earlier.
+    // A certificate that ends `left` from now; a negative `left` is in the past.
     [[nodiscard]] certificate issue(const std::string& name, const std::string& hosts,
                                     std::chrono::hours left) const;
 

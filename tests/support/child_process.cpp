@@ -36,7 +36,7 @@ pipe_ends make_pipe() {
     return {unique_fd{fds[0]}, unique_fd{fds[1]}};
 }
 
-// What execvpe wants.
+// Arguments for execvpe.
 std::vector<char*> pointers(std::vector<std::string>& strings) {
     std::vector<char*> out;
     for (auto& s : strings) out.push_back(s.data());
@@ -71,7 +71,7 @@ void parent_link::report(std::string_view line) const {
 
 std::string parent_link::await_line() const {
     std::string line;
-    // Byte by byte, so that nothing after the line is taken from the next call.
+    // Byte by byte, so that the text after the line is left for the next call.
     for (char c = 0; ::read(STDIN_FILENO, &c, 1) == 1;) {
         if (c == '\n') return line;
         line += c;
@@ -88,7 +88,7 @@ void child_process::capture::drain() {
         } else if (n == 0) {
             fd.reset();
         } else if (errno != EINTR) {
-            return;  // EAGAIN: all that there is for now
+            return;  // EAGAIN: nothing more for now
         }
     }
 }
@@ -180,7 +180,7 @@ child_process& child_process::operator=(child_process&& other) noexcept {
 child_process::~child_process() { kill(); }
 
 void child_process::write(std::string_view text) {
-    // A child that has ended is for `wait` to notice; SIGPIPE must not end the test instead.
+    // `wait` notices a child that has ended; SIGPIPE must not end the test instead.
     struct sigaction ignore {};
     struct sigaction before {};
     ignore.sa_handler = SIG_IGN;
@@ -193,7 +193,7 @@ void child_process::write(std::string_view text) {
     ::sigaction(SIGPIPE, &before, nullptr);
 }
 
-// Until something was read, the child ended, or the deadline.
+// Returns when it has read something, when the child has ended, or at the deadline.
 void child_process::poll_until(steady_clock::time_point deadline) {
     std::array<pollfd, 3> fds{
         {{out_.fd.get(), POLLIN, 0}, {err_.fd.get(), POLLIN, 0}, {pidfd_.get(), POLLIN, 0}}};
@@ -257,7 +257,7 @@ void child_process::kill() {
 std::string command_line_of(pid_t pid) {
     std::ifstream about{"/proc/" + std::to_string(pid) + "/cmdline"};
     std::ostringstream line;
-    line << about.rdbuf();  // an iterator would throw what a read of one that has ended fails with
+    line << about.rdbuf();  // an iterator would throw if the process ends during the read
     return line.str();
 }
 

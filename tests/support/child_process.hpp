@@ -1,5 +1,5 @@
-// Another process: a program, or a function of this one in a forked child. For tests of what dies, hangs or
-// is stopped.
+// Another process: a program, or a function of this one in a forked child. For tests of processes that die,
+// hang or are stopped.
 #pragma once
 
 #include "support/unique_fd.hpp"
@@ -16,8 +16,7 @@
 
 namespace holdfast::test {
 
-// What the function given to `fork_call` talks to its parent with. Both calls end the child if the parent is
-// gone.
+// Links the function given to `fork_call` to its parent. Both calls end the child if the parent has ended.
 class parent_link {
   public:
     // The line appears in the parent's `output()`.
@@ -31,7 +30,7 @@ class parent_link {
 // thread.
 //
 // Not thread-safe. Functions with a limit read the pipes meanwhile, so a talkative child does not block for
-// long; nobody reads them at other times.
+// long. Nothing reads them at other times.
 class child_process {
   public:
     using milliseconds = std::chrono::milliseconds;
@@ -41,11 +40,10 @@ class child_process {
     // A program that cannot be started exits with 127, as in a shell.
     explicit child_process(const std::vector<std::string>& argv, const environment& extra = {});
 
-    // Runs `body` in a forked copy of this process; what it returns is the exit code, an exception makes it
-    // 70 and goes to `errors()`. The copy has no descriptors but its three pipes, and only the calling
-    // thread: connections and clients that the parent had are of no use in it, so make new ones inside.
-    // Thread sanitizer does not like new threads in a fork of a process that has several; call this while the
-    // test has no threads yet.
+    // Runs `body` in a forked copy of this process. Its result is the exit code; an exception makes it 70 and
+    // goes to `errors()`. The copy has no descriptors but its three pipes, and only the calling thread: it
+    // cannot use the parent's connections and clients, so make new ones inside. Thread sanitizer does not
+    // support new threads in a fork of a process with several; call this while the test has no threads yet.
     [[nodiscard]] static child_process fork_call(const std::function<int(const parent_link&)>& body);
 
     child_process(child_process&&) noexcept;
@@ -73,7 +71,7 @@ class child_process {
 
     // Sends a signal; nothing happens if the child has ended.
     void signal(int number);
-    // SIGSTOP, and returns when the child really stands still.
+    // SIGSTOP. Returns when the child has stopped.
     void pause();
     void resume();
     // SIGKILL, and reaps it.
@@ -102,7 +100,7 @@ class child_process {
     capture err_;
 };
 
-// The words of any process; empty if it has ended. Does not throw if it ends meanwhile.
+// The command line of any process; empty if it has ended. Does not throw if it ends meanwhile.
 [[nodiscard]] std::string command_line_of(pid_t pid);
 
 }  // namespace holdfast::test

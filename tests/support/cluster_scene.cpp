@@ -34,7 +34,7 @@ cluster_scene::cluster_scene(options wanted) : secured_(wanted.secured), replica
         must(i, {"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
     }
     introduce();
-    // A replica must know its master first.
+    // REPLICATE fails until the replica knows its master.
     for (std::size_t i = wanted.masters; i < n; ++i) {
         if (!eventually(patience, [&] {
                 return server(i).command({"CLUSTER", "REPLICATE", id_of(i - wanted.masters)}).text == "OK";
@@ -44,7 +44,7 @@ cluster_scene::cluster_scene(options wanted) : secured_(wanted.secured), replica
     wait_until_well();
 }
 
-// A server that does not answer within the node time-out is forgotten, and must be introduced once more.
+// The others forget a server that does not answer within the node timeout; it must then be introduced again.
 void cluster_scene::introduce() {
     constexpr auto enough = 3s;
     auto next = std::chrono::steady_clock::now();
@@ -93,12 +93,12 @@ std::string cluster_scene::url(const std::string& credentials) const {
     return secured_ ? text + "?ca=" + secured_->ca : text;
 }
 
-// By which other servers reach it.
+// The port by which other servers reach it.
 std::uint16_t cluster_scene::server_port(std::size_t n) const {
     return secured_ ? servers_[n]->tls_port() : servers_[n]->port();
 }
 
-// As the servers tell it to who asks without TLS.
+// The port that the servers name to clients without TLS.
 std::uint16_t cluster_scene::client_port(std::size_t n) const {
     return n < wires_.size() ? wires_[n]->port() : servers_[n]->port();
 }
@@ -134,7 +134,7 @@ std::optional<std::size_t> cluster_scene::owner_seen_by(std::size_t n, std::uint
     return std::nullopt;
 }
 
-// "<id> <address> <flags> <master> <ping> <pong> <config-epoch> ..." of each that it has met.
+// "<id> <address> <flags> <master> <ping> <pong> <config-epoch> ..." of each server that it has met.
 std::map<std::string, std::string> cluster_scene::epochs_seen_by(std::size_t n) {
     std::map<std::string, std::string> found;
     std::istringstream lines{server(n).command({"CLUSTER", "NODES"}).text};
@@ -148,10 +148,10 @@ std::map<std::string, std::string> cluster_scene::epochs_seen_by(std::size_t n) 
 }
 
 std::size_t cluster_scene::owner_of(std::uint16_t slot) {
-    // In a failover, and where the owner has just been heard of, one server's view lacks it for a moment.
+    // The view of one server lacks the owner for a moment in a failover, and when it has just met the owner.
     std::optional<std::size_t> owner;
     if (eventually(patience, [&] { return (owner = owner_seen_by(any(), slot)).has_value(); })) return *owner;
-    throw std::runtime_error{"nobody serves slot " + std::to_string(slot)};
+    throw std::runtime_error{"no server serves slot " + std::to_string(slot)};
 }
 
 std::vector<std::size_t> cluster_scene::masters() {
@@ -211,8 +211,8 @@ void cluster_scene::move_keys(std::uint16_t slot, std::size_t to) {
 void cluster_scene::end_move(std::uint16_t slot, std::size_t to) {
     const auto from = owner_of(slot);
     const auto id = id_of(to);
-    // The new owner gives itself a higher epoch than it knows of. If that of the old one were as high, a
-    // late message of it would win.
+    // The new owner gives itself an epoch above all that it knows. If the old owner's epoch were as high, a
+    // late message from it would win.
     if (!eventually(patience, [&] {
             const auto of = epochs_seen_by(from);
             for (std::size_t n = 0; n < size(); ++n)
@@ -220,7 +220,7 @@ void cluster_scene::end_move(std::uint16_t slot, std::size_t to) {
             return true;
         }))
         throw std::runtime_error{"the servers of the cluster do not agree on their epochs"};
-    // Between the last look and this a client may have made a key at the old owner, who would refuse.
+    // Since the last look a client may have made a key at the old owner, which then refuses SETSLOT.
     must(to, {"CLUSTER", "SETSLOT", std::to_string(slot), "NODE", id});
     if (!eventually(patience, [&] {
             const auto keys = server(from).command({"CLUSTER", "GETKEYSINSLOT", std::to_string(slot), "100"});
@@ -237,8 +237,7 @@ void cluster_scene::end_move(std::uint16_t slot, std::size_t to) {
             bool all = true;
             for (std::size_t n = 0; n < size(); ++n) {
                 if (!runs(n) || owner_seen_by(n, slot) == to) continue;
-                // A message that the old owner had sent before may have made it forget; replicas are not
-                // told.
+                // An earlier message of the old owner may have made it forget. Replicas receive no SETSLOT.
                 server(n).command({"CLUSTER", "SETSLOT", std::to_string(slot), "NODE", id});
                 all = false;
             }
@@ -303,7 +302,7 @@ bool cluster_scene::is_well() {
             field(info, "cluster_slots_pfail") != "0" || field(info, "cluster_slots_fail") != "0" ||
             field(info, "cluster_known_nodes") != std::to_string(size()))
             return false;
-        // It says ok, and takes no writes yet.
+        // A server may report ok and accept no writes yet.
         if (server(n).command({"CLUSTER", "SLOTS"}).items.empty()) return false;
     }
     return true;
@@ -318,7 +317,7 @@ void cluster_scene::wait_until_well() {
                 const auto info = server(n).command({"INFO", "replication"}).text;
                 if (field(info, "role") != "master" || info.find("state=online") == std::string::npos)
                     return false;
-                // It hears of who has just come to it by gossip, a little later.
+                // A master learns of a new replica by gossip, a little later.
                 if (!known_replica_of(n)) return false;
             }
             for (std::size_t n = 0; n < size(); ++n) {

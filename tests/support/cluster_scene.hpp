@@ -1,4 +1,4 @@
-// A real Redis Cluster of the test's own, whose slots can be moved and whose servers can be lost.
+// A real Redis Cluster for one test, whose slots can be moved and whose servers can be lost.
 #pragma once
 
 #include "support/redis_server.hpp"
@@ -15,19 +15,18 @@
 
 namespace holdfast::test {
 
-// Masters and a replica of each, on free ports of 127.0.0.1. The constructor returns when all of them agree
-// that the cluster is well, which takes some seconds: one for a whole suite. Not thread-safe. Servers have
-// numbers; who of them is a master changes with failovers.
+// Masters with one replica each, on free ports of 127.0.0.1. The constructor returns when all servers agree
+// that the cluster is well. That takes some seconds, so share one in a suite. Not thread-safe. Servers have
+// numbers; which ones are masters changes with failovers.
 class cluster_scene {
   public:
     struct options {
         std::size_t masters = 3;
         bool replicas = true;
         std::vector<std::string> users;  // see redis_server::options
-        // Clients, and the servers among themselves, speak TLS.
+        // Clients speak TLS, and so do the servers with each other.
         std::optional<redis_server::tls> secured{};
-        // Clients and replicas reach a server over its wire: it announces that port. The servers talk among
-        // themselves past it.
+        // Clients and replicas reach a server over its wire: it announces that port. The bus bypasses them.
         bool wires = false;
     };
     cluster_scene();
@@ -40,7 +39,7 @@ class cluster_scene {
     [[nodiscard]] redis_server& server(std::size_t n) { return *servers_[n]; }
     [[nodiscard]] wire& wire_to(std::size_t n) { return *wires_.at(n); }
 
-    // As the servers see it that run.
+    // As the running servers see it.
     [[nodiscard]] std::uint16_t slot_of(const std::string& key);
     [[nodiscard]] std::size_t owner_of(std::uint16_t slot);
     [[nodiscard]] redis_server& master_of(const std::string& key) { return server(owner_of(slot_of(key))); }
@@ -56,34 +55,34 @@ class cluster_scene {
     [[nodiscard]] std::vector<std::size_t> masters();
     [[nodiscard]] std::size_t replica_of(std::size_t master);
 
-    // --- a slot on its way ----------------------------------------------------------------------------
-    // Its keys are on both sides from here on.
+    // --- moves of a slot ------------------------------------------------------------------------------
+    // From here on the slot's keys may be on both servers.
     void begin_move(std::uint16_t slot, std::size_t to);
     void move_key(const std::string& key, std::size_t to);
     void move_keys(std::uint16_t slot, std::size_t to);
     void end_move(std::uint16_t slot, std::size_t to);
-    // All of it.
+    // All three steps.
     void move(std::uint16_t slot, std::size_t to);
 
     // --- servers that are lost -------------------------------------------------------------------------
     void kill(std::size_t n);
     void pause(std::size_t n);
-    // Back again, whichever of the two it was.
+    // Undoes kill() or pause().
     void bring_back(std::size_t n);
-    // As an operator would: its replica takes over, which loses nothing. Does not wait for it.
+    // As an operator would: the replica takes over and loses nothing. Does not wait for it.
     void begin_fail_over(std::size_t master);
-    // Its replica hears nothing more of it, until `let_replicas_hear`.
+    // Its replica receives nothing more from it, until `let_replicas_hear`.
     void cut_replica_of(std::size_t master);
     void let_replicas_hear();
-    // All that is written so far is on its replica.
+    // Returns when all that is written so far is on its replica.
     void wait_for_replica(std::size_t master);
-    // Every slot has a master that runs, and all that run know.
+    // Every slot has a running master, and all running servers know it.
     [[nodiscard]] bool is_well();
-    // The same, and every master has a replica that is up to date.
+    // Also waits until every master has a replica that is up to date.
     void wait_until_well();
 
   private:
-    // As far as the master itself has heard.
+    // As the master itself sees it.
     [[nodiscard]] std::optional<std::size_t> known_replica_of(std::size_t master);
     [[nodiscard]] bool runs(std::size_t n) const { return !gone_.contains(n); }
     [[nodiscard]] std::size_t any();
@@ -99,7 +98,7 @@ class cluster_scene {
     [[nodiscard]] std::uint16_t server_port(std::size_t n) const;
 
     std::vector<std::unique_ptr<redis_server>> servers_;
-    std::vector<std::unique_ptr<wire>> wires_;  // none, or one of each
+    std::vector<std::unique_ptr<wire>> wires_;  // none, or one for each server
     std::vector<reserved_port> bus_ports_;
     std::optional<redis_server::tls> secured_;
     bool replicas_ = true;

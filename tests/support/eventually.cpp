@@ -28,7 +28,7 @@ temp_dir::temp_dir() {
 }
 
 temp_dir::~temp_dir() {
-    std::error_code ignored;  // a file that stays behind in /tmp is no reason to fail a test
+    std::error_code ignored;  // a file left in /tmp is no reason to fail a test
     fs::remove_all(path_, ignored);
 }
 

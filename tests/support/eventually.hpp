@@ -1,5 +1,5 @@
-// Small things that nearly every test of the outside world needs: waiting for what must come to pass,
-// a directory to put files in, and counts that show whether something leaked.
+// Small tools that nearly every test of the outside world needs: a wait for a condition, a directory for
+// files, and counts that show leaks.
 #pragma once
 
 #include <chrono>
@@ -10,12 +10,12 @@
 namespace holdfast::test {
 
 // The limit for everything that must happen, in fixtures and tests alike. It is far beyond what the slowest
-// machine needs, so a test that reaches it has found a fault. A test that wants something to happen soon
-// states its own, shorter limit and why.
+// machine needs, so a test that reaches it has found a fault. A test that needs something soon states its
+// own, shorter limit and why.
 inline constexpr std::chrono::milliseconds patience{180'000};
 
-// Asks `predicate` until it says yes; false if it never did within `limit`. The only place in the tests that
-// sleeps: where an event can be waited for, wait for the event. The limit is `patience`, unless the test is
+// Calls `predicate` until it returns true; false if it does not within `limit`. No other place in the tests
+// sleeps: where a test can wait for an event, wait for the event. The limit is `patience`, unless the test is
 // about time.
 template <class Predicate>
 [[nodiscard]] bool eventually(std::chrono::milliseconds limit, Predicate&& predicate) {
@@ -29,8 +29,8 @@ template <class Predicate>
     return true;
 }
 
-// A new directory under TMPDIR or /tmp, removed with all that is in it. The path is short, because the path
-// of a unix socket may have 107 bytes at most.
+// A new directory under TMPDIR or /tmp, removed with its contents. The path is short, because the path of a
+// unix socket may have 107 bytes at most.
 class temp_dir {
   public:
     temp_dir();
@@ -44,8 +44,8 @@ class temp_dir {
     std::filesystem::path path_;
 };
 
-// Of this process, now. A thread that was just joined may still be counted for a moment: compare with
-// `eventually`. Thread sanitizer starts a thread of its own with the first of ours.
+// The counts of this process now. A thread that was just joined may still count for a moment: compare with
+// `eventually`. Thread sanitizer starts a thread of its own with our first one.
 [[nodiscard]] std::size_t count_open_fds();
 [[nodiscard]] std::size_t count_threads();
 

@@ -37,9 +37,9 @@ std::size_t replies_to(const std::vector<std::string>& words) {
     return per_channel ? std::max<std::size_t>(words.size() - 1, 1) : 1;
 }
 
-// Of what a subscriber's connection receives: a message, no answer to a command.
+// For data on a subscriber's connection: it is a message, not the reply to a command.
 bool is_published(std::string_view message) {
-    // Looking at the words of every reply would cost more than all the rest of the proxy.
+    // To parse every reply would cost more than all the rest of the proxy.
     static constexpr std::size_t longest_head = 32;
     const auto head = message.substr(0, longest_head);
     return head.starts_with('*') &&
@@ -64,7 +64,7 @@ end_of read_available(const unique_fd& fd, std::string& to) {
     }
 }
 
-// Sends what can be sent now and takes it off.
+// Sends what can be sent now and removes it.
 end_of write_available(const unique_fd& fd, std::string& from) {
     while (!from.empty()) {
         const auto n = ::send(fd.get(), from.data(), from.size(), MSG_NOSIGNAL);
@@ -122,7 +122,7 @@ std::string fault_proxy::url() const {
     return "redis://" + user + "127.0.0.1:" + std::to_string(port());
 }
 
-// --- what tests ask for -----------------------------------------------------------------------------
+// --- functions for tests ----------------------------------------------------------------------------
 
 void fault_proxy::add_rule(command_predicate which, int nth, fate then) {
     const std::lock_guard lock{mutex_};
@@ -184,7 +184,7 @@ void fault_proxy::refuse_new(bool refuse) {
     if (refuse == refusing_) return;
     refusing_ = refuse;
     if (refuse) {
-        // It would go on listening after its close for as long as the thread's poll refers to it.
+        // A closed listener would go on listening while the thread's poll refers to it.
         ::shutdown(listener_.get(), SHUT_RDWR);
         listener_.reset();
     } else {
@@ -265,8 +265,7 @@ void fault_proxy::run() {
             if (!c.to_client.empty() && !parcel_due) next_due = std::min(next_due, c.to_client.front().due);
             const auto watch = [&](const unique_fd& side, bool reads, bool writes) {
                 const int events = (reads && !c.cut_when_sent ? POLLIN : 0) | (writes ? POLLOUT : 0);
-                // A descriptor of which nothing is wanted would still report that its peer has gone, without
-                // end.
+                // A descriptor polled for no event would still report, without end, that its peer has gone.
                 fds.push_back({stalled_ || events == 0 ? -1 : side.get(), static_cast<short>(events), 0});
             };
             watch(c.client, !c.commands_held, parcel_due);
@@ -282,7 +281,8 @@ void fault_proxy::run() {
         lock.lock();
 
         if (changed_) {
-            // During the poll or after it; the events may be of connections that are gone, or that stall now.
+            // A change since the poll began: the events may be of connections that are gone, or that stall
+            // now.
             changed_ = false;
             eventfd_t ignored = 0;
             ::eventfd_read(wake_.get(), &ignored);
@@ -332,7 +332,8 @@ void fault_proxy::serve(connection& c, short client_events, short server_events)
 void fault_proxy::read_client(connection& c) {
     if (read_available(c.client, c.from_client) == end_of::stream) c.dead = true;
     pass_commands(c);
-    if (c.dead) write_available(c.server, c.to_server);  // what a client sends before it goes is executed
+    if (c.dead)
+        write_available(c.server, c.to_server);  // the server executes what a client sends before it closes
 }
 
 void fault_proxy::read_server(connection& c) {

@@ -21,22 +21,22 @@ namespace holdfast::test {
 
 class redis_server;
 
-// Whether a rule is about this command. Runs on the proxy's thread, with its lock held: do not call the
+// Whether a rule applies to this command. Runs on the proxy's thread, with its lock held: do not call the
 // proxy.
 using command_predicate = std::function<bool(const std::vector<std::string>& words)>;
 
 // The command has this name, whatever its case.
 [[nodiscard]] command_predicate named(std::string name);
 
-// Listens from construction to destruction on a free port of 127.0.0.1. What happens is decided by which
-// command or reply passes, never by time. Every function takes effect before it returns, for bytes that have
-// not passed yet. All functions may be called from any thread.
+// Listens from construction to destruction on a free port of 127.0.0.1. Faults depend on which command or
+// reply passes, never on time. Every function takes effect before it returns, for bytes that have not passed
+// yet. All functions may be called from any thread.
 //
-// Speaks RESP2. Knows which reply belongs to which command, pipelines and subscriptions too; not MONITOR, not
-// CLIENT REPLY OFF, and UNSUBSCRIBE must name its channels.
+// Speaks RESP2. Matches replies to commands, with pipelines and subscriptions too. Does not support MONITOR
+// or CLIENT REPLY OFF, and UNSUBSCRIBE must name its channels.
 class fault_proxy {
   public:
-    // Whether `count_of` and `commands` can tell what has passed; it adds up when a proxy lives for hours.
+    // Whether `count_of` and `commands` know what has passed. It adds up when a proxy lives for hours.
     enum class memory { all_commands, none };
 
     // For the server's port and password. The server may be stopped and started meanwhile.
@@ -49,7 +49,7 @@ class fault_proxy {
     // As redis_server::url, through the proxy.
     [[nodiscard]] std::string url() const;
 
-    // --- rules: each fires once, on the nth command from now that it is about -----------------------
+    // --- rules: each fires once, on the nth matching command from now -------------------------------
     // The server executes the command; its reply is swallowed and the connection is cut.
     void drop_reply_of(command_predicate which, int nth = 1);
     // The command does not reach the server; the connection is cut.
@@ -62,7 +62,7 @@ class fault_proxy {
     void clear_rules();
 
     // --- the network as a whole ---------------------------------------------------------------------
-    // Nothing passes in either direction and nobody is told: the peer has vanished. New connections hang too.
+    // Nothing passes in either direction and no connection closes: the peer vanishes. New ones hang too.
     void stall();
     void resume();
     // Closes every connection, both ends.
@@ -77,16 +77,16 @@ class fault_proxy {
     // on, and after three times as long commands stay where they are, while the replies under way still
     // arrive.
     void hold_commands_after(std::chrono::milliseconds lag);
-    // All goes on as before, and what was held back goes first.
+    // Everything passes as before again, the held commands first.
     void pass_held_commands();
 
     // --- what has passed so far ---------------------------------------------------------------------
     struct counts {
         std::size_t accepted = 0;  // connections
         std::size_t open = 0;      // of them, now
-        std::size_t commands = 0;  // that came from clients, lost ones too
-        std::size_t replies = 0;   // that went back
-        std::size_t messages = 0;  // published, that went to subscribers
+        std::size_t commands = 0;  // received from clients, lost ones too
+        std::size_t replies = 0;   // sent to clients
+        std::size_t messages = 0;  // published messages sent to subscribers
         std::size_t rules_fired = 0;
         std::size_t replies_held = 0;  // rules of hold_reply_of whose reply is waiting now
         std::size_t messages_swallowed = 0;
@@ -147,7 +147,7 @@ class fault_proxy {
     reserved_port port_;
     unique_fd wake_;  // eventfd that ends the poll
 
-    mutable std::mutex mutex_;  // guards everything below; the thread holds it but for its poll
+    mutable std::mutex mutex_;  // guards everything below; the thread holds it except in its poll
     unique_fd listener_;
     std::list<connection> connections_;
     std::vector<rule> rules_;
@@ -159,7 +159,7 @@ class fault_proxy {
     bool refusing_ = false;
     bool swallowing_ = false;
     bool stopping_ = false;
-    bool changed_ = false;  // since the thread has last looked
+    bool changed_ = false;  // since the last look of the thread
 
     std::thread thread_;
 };

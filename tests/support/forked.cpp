@@ -11,7 +11,7 @@ namespace holdfast::test {
 
 namespace {
 
-void become_harmless() {
+void limit_lifetime() {
     std::signal(SIGALRM, SIG_DFL);
     ::alarm(60);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -23,7 +23,7 @@ int in_forked_child(const std::function<int()>& in_child) {
     const pid_t pid = ::fork();
     if (pid < 0) throw std::runtime_error{"fork() has failed"};
     if (pid == 0) {
-        become_harmless();
+        limit_lifetime();
         int code = 99;
         try {
             code = in_child();

@@ -33,7 +33,7 @@ unique_fd tcp_socket() {
 
 unique_fd bound_socket(std::uint16_t port) {
     unique_fd fd = tcp_socket();
-    // Without it a port whose earlier connections are in TIME_WAIT cannot be bound again.
+    // Without SO_REUSEADDR a port whose earlier connections are in TIME_WAIT cannot be bound again.
     const int on = 1;
     ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     const sockaddr_in address = loopback(port);

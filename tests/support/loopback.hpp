@@ -11,8 +11,8 @@ namespace holdfast::test {
 [[nodiscard]] unique_fd bound_socket(std::uint16_t port);
 [[nodiscard]] std::uint16_t port_of(const unique_fd& socket);
 
-// A port that the kernel gives to nobody else while this object lives. A server that sets SO_REUSEADDR, as
-// redis-server does, can listen there, and again after each of its ends. Meanwhile connections are refused.
+// A port that the kernel gives to no other process while this object lives. A server that sets SO_REUSEADDR,
+// as redis-server does, can listen there, again and again. In between, connections are refused.
 class reserved_port {
   public:
     reserved_port() : held_(bound_socket(0)), number_(port_of(held_)) {}
@@ -24,7 +24,7 @@ class reserved_port {
     std::uint16_t number_;
 };
 
-// Connected to 127.0.0.1:`port`; empty if nobody listens there.
+// Connected to 127.0.0.1:`port`; empty if no server listens there.
 [[nodiscard]] unique_fd connect_to(std::uint16_t port);
 
 }  // namespace holdfast::test

@@ -1,6 +1,6 @@
-// main() of every test binary. A test that hangs ends it and is named, and so does one that hangs in what
-// comes before the first, between two suites, or after the last; ctest's own limit only says which binary.
-// Misuse of a lock ends it in a release build too, not first under a sanitizer.
+// main() of every test binary. If a test hangs, the process names it and ends. The same holds before the
+// first test, between two suites and after the last; ctest's own limit would only name the binary. Misuse of
+// a lock ends the process in a release build too, not only under a sanitizer.
 #include "base/misuse.hpp"
 #include "support/eventually.hpp"
 #include "support/stalls.hpp"
@@ -21,13 +21,13 @@
 
 namespace {
 
-// A test that waits in vain reports that itself first, with more words.
+// A test whose wait fails reports that itself before this limit, with more detail.
 constexpr auto seconds_for_one_test = static_cast<unsigned>(
     std::chrono::duration_cast<std::chrono::seconds>(2 * holdfast::test::patience).count());
 
 std::array<char, 512> running{};  // read in the signal handler
 
-void tell_that_it_hangs() {
+void report_hang() {
     constexpr char hangs[] = "\nthis test hangs: ";
     (void)!::write(STDERR_FILENO, hangs, sizeof hangs - 1);
     (void)!::write(STDERR_FILENO, running.data(), std::strlen(running.data()));
@@ -35,7 +35,7 @@ void tell_that_it_hangs() {
 }
 
 void on_alarm(int) {
-    tell_that_it_hangs();
+    report_hang();
     std::abort();  // a sanitizer adds where, with handle_abort=1
 }
 
@@ -46,37 +46,37 @@ void on_misuse(const char* what) noexcept {
 
 std::atomic<std::chrono::steady_clock::duration> end_at{};
 
-// A signal may wait for ever: of a thread that waits in the kernel, thread sanitizer hears too late. Then
-// this ends the process, without a sanitizer's words.
-[[noreturn]] void end_what_no_signal_ends() {
+// Under thread sanitizer the alarm may never be handled while a thread waits in the kernel. Then this ends
+// the process, without a report of the sanitizer.
+[[noreturn]] void end_if_the_alarm_does_not() {
     for (;;) {
         std::this_thread::sleep_for(std::chrono::seconds{1});
         if (std::chrono::steady_clock::now().time_since_epoch() < end_at.load()) continue;
-        tell_that_it_hangs();
+        report_hang();
         ::_exit(EXIT_FAILURE);
     }
 }
 
-void allow_a_while(const std::string& what) {
+void begin_step(const std::string& what) {
     std::snprintf(running.data(), running.size(), "%s", what.c_str());
     ::alarm(seconds_for_one_test);
     end_at =
         std::chrono::steady_clock::now().time_since_epoch() + std::chrono::seconds{seconds_for_one_test + 20};
 }
 
-// From the first line to the last: always one of these is the latest.
+// Limits each step of the run, from the first line to the last.
 class limits : public ::testing::EmptyTestEventListener {
     static std::string name_of(const ::testing::TestInfo& test) {
         return std::string{test.test_suite_name()} + '.' + test.name();
     }
-    void OnTestSuiteStart(const ::testing::TestSuite& suite) override { allow_a_while(suite.name()); }
+    void OnTestSuiteStart(const ::testing::TestSuite& suite) override { begin_step(suite.name()); }
     void OnTestStart(const ::testing::TestInfo& test) override {
-        allow_a_while(name_of(test));
+        begin_step(name_of(test));
         holdfast::test::forget_stalls();
     }
-    void OnTestEnd(const ::testing::TestInfo& test) override { allow_a_while("behind " + name_of(test)); }
+    void OnTestEnd(const ::testing::TestInfo& test) override { begin_step("after " + name_of(test)); }
     void OnTestSuiteEnd(const ::testing::TestSuite& suite) override {
-        allow_a_while(std::string{"behind "} + suite.name());
+        begin_step(std::string{"after "} + suite.name());
     }
 };
 
@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
     holdfast::base::on_misuse(on_misuse);
     ::testing::UnitTest::GetInstance()->listeners().Append(new limits);
     holdfast::test::measure_stalls();
-    allow_a_while("before the first test");
-    std::thread{end_what_no_signal_ends}.detach();
+    begin_step("before the first test");
+    std::thread{end_if_the_alarm_does_not}.detach();
     return RUN_ALL_TESTS();
 }

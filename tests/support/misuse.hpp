@@ -1,4 +1,4 @@
-// A test that misuses a lock on purpose: what would end the process is counted.
+// For a test that misuses a lock on purpose: counts the misuse that would end the process.
 #pragma once
 
 #include "base/misuse.hpp"
@@ -7,7 +7,7 @@
 
 namespace holdfast::test {
 
-// One at a time.
+// At most one object may exist at a time.
 class misuse_expected {
   public:
     misuse_expected() : before_{base::on_misuse([](const char*) noexcept { ++count_; })} { count_ = 0; }

@@ -7,7 +7,7 @@ namespace holdfast::test {
 
 namespace {
 
-// Where fetch.sh puts them, and what it makes them from.
+// Where fetch.sh puts the clients, and their sources.
 const std::string fetched = std::string{HOLDFAST_INTEROP_FETCHED} + "/";
 const std::string sources = std::string{HOLDFAST_INTEROP_SOURCES} + "/";
 
@@ -39,7 +39,7 @@ const std::string* peer::find(const std::string& id, milliseconds limit) {
         }
         if (const auto found = answers_.find(id); found != answers_.end()) return &found->second;
         const auto left = std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now());
-        // Without a limit too it reads what is there.
+        // It reads the available output even when no time is left.
         if (!process_.wait_for_output("\n", std::max(left, milliseconds{0}))) return nullptr;
     }
 }

@@ -1,28 +1,27 @@
-// Clients of other languages, each a small program that does as it is told.
+// Clients in other languages, each a small program that carries out requests.
 //
-// A request is a line, its answer another one, not always in the same order:
+// A request is a line and so is its answer; answers may come in another order:
 //
 //     <id> <thread> <verb> <kind> <name> [argument...]         <id> ok [value]         <id> failed <what it
 //     said>
 //
-// Requests of one thread are done one after another, those of different threads at once: while one waits for
-// a lock, others go on. What is called a thread is one wherever owners are threads (Java). The first answer
-// has the id 0 and says that the program is ready. When its standard input ends the program ends at once, as
-// in a crash.
+// Requests of one thread run one after another, those of different threads at once: while one waits for a
+// lock, others go on. Where owners are threads (Java), each thread of the requests is a real one. The first
+// answer has the id 0 and says that the program is ready. The program ends at once when its standard input
+// ends, as in a crash.
 //
-// Locks: lock [lease], try [wait [lease]], unlock, and of Redisson also try_async, force, locked, held,
-// holds, owner, lock_token, try_token, token. Times are milliseconds; a lease of 0 is none, and then Redisson
+// Locks: lock [lease], try [wait [lease]], unlock; for Redisson also try_async, force, locked, held, holds,
+// owner, lock_token, try_token, token. Times are milliseconds; a lease of 0 is none, and then Redisson
 // renews. Redisson has verbs for its semaphores and its latch too: see interop/redisson/Peer.java.
 //
-// Several servers: the peers of redsync and node-redlock lock on all that they are started with. Redisson
-// opens more when it is told so, "open <several | cluster> <address,...>": then the kinds multi and red are a
-// lock of one RLock on each of the several, and the kinds cluster.recursive and the like those of the
-// cluster.
+// Several servers: the peers of redsync and node-redlock lock on all servers that they are started with.
+// Redisson opens more by "open <several | cluster> <address,...>": the kinds multi and red then combine one
+// RLock on each of the several, and kinds such as cluster.recursive are locks of the cluster.
 //
-// Measuring: pairs <threads> <until>, each thread taking and giving back a lock of its own, <name>:<i>, until
-// the wall clock shows that many ms; turns <threads> <until>, all of them one lock, whose name is the path of
-// a file: who has the lock adds one to the decimal number in it. Both answer how often in all. Of Redisson
-// also hold <n> and drop <n>: locks <name>:<i>.
+// Measurements: in pairs <threads> <until>, each thread locks and unlocks a lock of its own, <name>:<i>,
+// until the wall clock shows that many ms. In turns <threads> <until>, all threads share one lock, whose name
+// is the path of a file; the holder adds one to the decimal number in it. Both answer the number of locks in
+// all. Redisson also has hold <n> and drop <n>, for the locks <name>:<i>.
 #pragma once
 
 #include "support/child_process.hpp"
@@ -44,14 +43,14 @@ class peer {
   public:
     using milliseconds = std::chrono::milliseconds;
 
-    // A request under way. Forgetting it is no harm.
+    // A request under way. It may be dropped.
     class request {
       public:
-        // It was answered, or is within the limit.
+        // Whether the peer answers within the limit.
         [[nodiscard]] bool ready(milliseconds limit = milliseconds{0});
-        // What was answered, without the "ok". Throws if the peer says "failed", or says nothing.
+        // The answer without the "ok". Throws if the peer answers "failed", or nothing.
         std::string get();
-        // get() of a peer that must fail: what it said.
+        // The reason in a "failed" answer. Throws if the peer answers "ok", or nothing.
         std::string failure();
 
       private:
@@ -73,7 +72,7 @@ class peer {
         return ask(thread, verb, kind, name, arguments).get();
     }
 
-    // What it said when it was ready: of Redisson the client's uuid.
+    // The text of its first answer: for Redisson the client's uuid.
     [[nodiscard]] const std::string& identity() const noexcept { return identity_; }
     [[nodiscard]] child_process& process() noexcept { return process_; }
 
@@ -91,21 +90,21 @@ class peer {
 inline constexpr const char* late_redisson_3 = "3.52.0";
 inline constexpr const char* newest_redisson = "4.7.0";
 
-// The watchdog timeout of the Java clients, and the lease of ours where both renew.
+// The watchdog timeout of the Java clients, and the lease of our clients where both renew.
 inline constexpr std::chrono::milliseconds brisk_lease{2'000};
 
 enum class java_for {
-    tests,      // starts soon, takes little memory and few threads
+    tests,      // starts fast, with little memory and few threads
     measuring,  // as Redisson and the JVM are by default
 };
 
-// New processes, clients of that server. Of Redisson's locks without a lease, the watchdog timeout is
-// `watchdog`.
+// A new process that is a client of that server. `watchdog` is the watchdog timeout of Redisson's locks
+// without a lease.
 [[nodiscard]] std::unique_ptr<peer> start_redisson(const redis_server&, const std::string& version,
                                                    std::chrono::milliseconds watchdog = brisk_lease,
                                                    java_for = java_for::tests);
-// One of those who do SET NX PX and compare-and-delete: redis_py, redsync or node_redlock. With several
-// servers (not redis_py) it has a lock that has most of them.
+// A client that locks by SET NX PX and unlocks by compare-and-delete: redis_py, redsync or node_redlock. With
+// several servers (not redis_py) its lock needs a majority of them.
 [[nodiscard]] std::unique_ptr<peer> start_poller(std::span<const redis_server> servers,
                                                  const std::string& name);
 [[nodiscard]] inline std::unique_ptr<peer> start_poller(const redis_server& server, const std::string& name) {

@@ -15,7 +15,7 @@ namespace holdfast::test {
 
 namespace {
 
-// The connection of a process that ends is closed, so this limit is only for one that hangs.
+// The connection closes when the server's process ends, so this limit is only for a server that hangs.
 constexpr timeval answer_limit{std::chrono::duration_cast<std::chrono::seconds>(patience).count(), 0};
 
 redis_reply convert(const redisReply& from) {
@@ -40,7 +40,7 @@ redis_reply convert(const redisReply& from) {
     return to;
 }
 
-// The suites run once more with other servers (tests/interop).
+// tests/interop runs the suites once more with other servers.
 std::string server_program() {
     const char* const named = std::getenv("HOLDFAST_REDIS_SERVER");
     return named != nullptr && *named != '\0' ? named : "redis-server";
@@ -116,7 +116,7 @@ std::string redis_server::not_ready_because() {
         if (!own || own->err != 0) return "its socket is not open";
         const auto said = command({"PING"}).text;
         if (said == "PONG") return {};
-        connection_.reset();  // it still loads its data
+        connection_.reset();  // the server still loads its data
         return said;
     } catch (const std::runtime_error& e) {
         connection_.reset();
@@ -130,7 +130,7 @@ void redis_server::start() {
     if (options_.sentinel) program.emplace_back("--sentinel");
     process_.emplace(program, options_.environment);
     std::string missing;
-    // The time that a start takes is the machine's affair: only the end of the process is a failure.
+    // How long a start takes depends on the machine: only the end of the process is a failure.
     (void)eventually(patience,
                      [&] { return !process_->running() || (missing = not_ready_because()).empty(); });
     if (missing.empty() && process_->running()) return;
@@ -160,7 +160,7 @@ void redis_server::restart(data what) {
 
 void redis_server::ensure_connected() {
     if (connection_) {
-        // Between commands nothing comes from the server but its end, as after CLIENT KILL.
+        // Between commands the server sends nothing, so readable means closed, as after CLIENT KILL.
         pollfd fd{connection_->fd, POLLIN, 0};
         if (connection_->err == 0 && ::poll(&fd, 1, 0) == 0) return;
     }
@@ -190,7 +190,7 @@ redis_reply redis_server::command(const std::vector<std::string>& words) {
         connection_.reset();
         throw std::runtime_error{"no answer from the test's redis-server to " + words.front() + ": " + why};
     }
-    // It may have been one of ours, which closes a moment after this reply.
+    // The killed connection may be this one, which closes a moment after this reply.
     if (words.size() > 1 && words[0] == "CLIENT" && words[1] == "KILL") connection_.reset();
     return convert(*static_cast<const redisReply*>(reply.get()));
 }

@@ -1,5 +1,5 @@
-// A real redis-server of the test's own, and what it answers. HOLDFAST_REDIS_SERVER in the environment names
-// the program to run in its place.
+// A real redis-server for one test, and its replies. HOLDFAST_REDIS_SERVER in the environment names another
+// program to run instead.
 #pragma once
 
 #include "support/certificates.hpp"
@@ -37,10 +37,10 @@ struct redis_reply {
     friend std::ostream& operator<<(std::ostream& out, const redis_reply& reply);
 };
 
-// Starts in the constructor, which returns when the server answers, and is killed in the destructor or when
-// the thread that started it ends. Listens on a port of 127.0.0.1, which is its own until the destructor, and
-// on a unix socket. Not thread-safe. Throws std::runtime_error, with the server's log, when something does
-// not work that a test relies on.
+// The constructor starts the server and returns when it answers. The server is killed by the destructor, or
+// when the thread that started it ends. It listens on a port of 127.0.0.1, which it keeps until the
+// destructor, and on a unix socket. Not thread-safe. Throws std::runtime_error, with the server's log, when
+// something fails that a test relies on.
 class redis_server {
   public:
     enum class persistence {
@@ -53,7 +53,7 @@ class redis_server {
     // A second port that speaks TLS; `command` goes over the other one.
     struct tls {
         certificate own;
-        std::string ca;  // who may vouch for clients
+        std::string ca;  // the authority that signs clients' certificates
         client_certificates from_clients = client_certificates::unwanted;
     };
 
@@ -62,7 +62,7 @@ class redis_server {
         std::vector<std::string> users;  // ACL lines without the word user: "alice on >secret ~* &* +@all"
         persistence disk = persistence::none;
         bool debug_command = false;  // DEBUG SLEEP and the like
-        bool sentinel = false;       // it is one, and `config` says of which master
+        bool sentinel = false;       // run as a sentinel; `config` names its master
         std::optional<tls> secured;
         std::vector<std::string> config;         // more lines of redis.conf: "maxmemory 1mb"
         child_process::environment environment;  // of the server's process: LD_PRELOAD for a wrong clock
@@ -82,19 +82,19 @@ class redis_server {
     [[nodiscard]] std::string url() const;
     [[nodiscard]] std::uint16_t tls_port() const noexcept { return tls_port_.number(); }
 
-    // Over a connection of the fixture's own, which is made anew when it was lost. Waits for the reply while
-    // the connection lives, which ends with the server's process. An error of the server is a reply. A lost
-    // reply is an exception and never a second try: the command may have run.
+    // Sends over a connection of the fixture, which is reopened after a loss. Waits for the reply while the
+    // connection lives; it ends with the server's process. An error of the server is a reply. A lost reply is
+    // an exception, never a second try: the command may have run.
     redis_reply command(const std::vector<std::string>& words);
     // All keys, sorted.
     [[nodiscard]] std::vector<std::string> keys();
 
     // SIGKILL, as a crash.
     void stop();
-    // Returns when the server answers, however long that takes; throws if its process ends instead.
+    // Returns when the server answers; throws after `patience`, or if its process ends first.
     void start();
     [[nodiscard]] bool running() { return process_ && process_->running(); }
-    // SIGSTOP: connections stay open, and nothing answers.
+    // SIGSTOP: connections stay open without answers.
     void pause();
     void resume();
     // stop and start on the same port. data::keep works without persistence too: it saves first.
@@ -102,7 +102,7 @@ class redis_server {
 
   private:
     void write_config() const;
-    // What is missing until the server answers; empty: it does.
+    // Why the server does not answer yet; empty if it does.
     [[nodiscard]] std::string not_ready_because();
     void ensure_connected();
     [[nodiscard]] std::string log() const;

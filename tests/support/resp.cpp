@@ -7,7 +7,7 @@ namespace holdfast::test {
 
 namespace {
 
-// The first line of `bytes`, without its end; nothing if the end is not there yet.
+// The first line of `bytes`, without its end; nullopt if the end has not come yet.
 std::optional<std::string_view> first_line(std::string_view bytes) {
     const auto end = bytes.find("\r\n");
     if (end == std::string_view::npos) return std::nullopt;

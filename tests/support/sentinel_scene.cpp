@@ -49,14 +49,14 @@ void debug(redis_server& sentinel, std::vector<std::string> words) {
     if (sentinel.command(words).is_error()) throw std::runtime_error{"SENTINEL DEBUG does not work"};
 }
 
-// The value behind a name in a reply of names and values in turn.
+// The value after a name in a reply that alternates names and values.
 std::string value_of(const redis_reply& pairs, const std::string& name) {
     for (std::size_t i = 0; i + 1 < pairs.items.size(); i += 2)
         if (pairs.items[i].text == name) return pairs.items[i + 1].text;
     return {};
 }
 
-// Nothing when there is none: a sentinel closes the connections of whom it gives another role.
+// Empty when there is no answer: a sentinel closes the connections of a server whose role it changes.
 redis_reply answer_of(redis_server& server, const std::vector<std::string>& words) {
     try {
         return server.command(words);
@@ -81,14 +81,14 @@ sentinel_scene::sentinel_scene() {
     for (std::size_t i = 0; i < sentinels; ++i) {
         sentinels_.push_back(
             std::make_unique<redis_server>(sentinel_options(servers_[master_]->wire.port())));
-        // What takes seconds in production takes tenths of them here.
+        // These take seconds in production and tenths of a second here.
         debug(*sentinels_.back(),
               {"info-period", "100", "ping-period", "300", "ask-period", "100", "publish-period", "100",
                "tilt-period", "500", "slave-reconf-timeout", "2000", "min-link-reconnect-period", "1000"});
     }
     heal();
-    // They know each other now. Whoever is not told of a promotion within four periods takes it back, and the
-    // leader of a failover looks but once a second whether the promotion has worked.
+    // They know each other now. A sentinel that learns of no promotion within four periods reverts it, and
+    // the leader of a failover checks only once a second whether the promotion has worked.
     for (const auto& s : sentinels_) debug(*s, {"publish-period", "1000"});
 }
 
@@ -131,7 +131,7 @@ void sentinel_scene::follow_master(std::size_t i) {
 }
 
 void sentinel_scene::replicate() {
-    // Its own write, for WAIT waits for what its connection has written.
+    // WAIT waits for the writes of its own connection, so it needs one.
     master().command({"SET", "scene:written", "1", "PX", "1"});
     if (master().command({"WAIT", std::to_string(servers - 1), "5000"}).number + 1 !=
         static_cast<std::int64_t>(servers))
@@ -158,7 +158,8 @@ std::size_t sentinel_scene::sentinels_that_name(std::size_t i) {
     const auto wanted = std::to_string(servers_.at(i)->wire.port());
     return static_cast<std::size_t>(std::count_if(sentinels_.begin(), sentinels_.end(), [&](const auto& s) {
         const auto said = s->command({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", name});
-        // The first tells the new address before it has switched to it; then it takes no further order.
+        // The first command returns the new address before the sentinel has switched to it; until then the
+        // sentinel takes no further order.
         return said.items.size() == 2 && said.items[1].text == wanted &&
                value_of(s->command({"SENTINEL", "MASTER", name}), "port") == wanted;
     }));
@@ -228,13 +229,13 @@ void sentinel_scene::bring_back(std::size_t i) {
 void sentinel_scene::heal() {
     for (std::size_t i = 0; i < servers; ++i) bring_back(i);
     let_replicas_hear();
-    // The sentinels decide who the master is, and may change their minds meanwhile: a failover may be under
-    // way, and servers of a busy machine take each other for dead.
+    // The sentinels choose the master and may change it meanwhile: a failover may be under way, and servers
+    // on a busy machine take each other for dead.
     const bool healed = eventually(patience, [&] {
         if (!find_master() || sentinels_that_name(master_) != sentinels || !no_failover_goes_on())
             return false;
         for (std::size_t i = 0; i < servers; ++i) {
-            // Sentinels would get there too, after some seconds of looking on.
+            // The sentinels would do this too, some seconds later.
             if (i != master_ && takes_itself_for_master(i)) follow_master(i);
         }
         return in_step() && known_to_sentinels();

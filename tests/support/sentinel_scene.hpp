@@ -12,14 +12,13 @@
 
 namespace holdfast::test {
 
-// Everybody reaches a server over its wire: clients, sentinels and the other servers. So a wire that stalls
-// cuts its server off from all of them, and the server lives on and knows nothing of it. `command` of a
-// server goes past the wire.
+// Clients, sentinels and the other servers reach a server over its wire. So a wire that stalls cuts its
+// server off from all of them, and the server runs on without notice. `command` bypasses the wire.
 //
-// Started by the constructor, which returns when all know each other. The sentinels are in more of a hurry
-// than in production: a master that is gone is replaced after about two seconds.
+// The constructor starts all and returns when they know each other. The sentinels act faster than in
+// production: they replace a lost master after about two seconds.
 //
-// Throws std::runtime_error when what a test relies on does not come about. Not thread-safe.
+// Throws std::runtime_error when a state that a test relies on does not come about. Not thread-safe.
 class sentinel_scene {
   public:
     static constexpr std::size_t servers = 3;
@@ -35,12 +34,12 @@ class sentinel_scene {
     [[nodiscard]] std::string url(const std::string& more = {}) const;
     // The URL of a client that may also ask the sentinels about themselves.
     [[nodiscard]] std::string url_of_examiner() const;
-    // Of one that asks these sentinels.
+    // The URL of a client that asks these sentinels.
     [[nodiscard]] static std::string url_of(const std::vector<std::uint16_t>& ports,
                                             const std::string& more = {});
     [[nodiscard]] std::vector<std::uint16_t> sentinel_ports() const;
 
-    // The server that is the master now, as far as this scene has been told or has waited for it.
+    // The present master, as far as a call of this scene has set it or waited for it.
     [[nodiscard]] std::size_t master_index() const noexcept { return master_; }
     [[nodiscard]] redis_server& master() { return *servers_.at(master_)->server; }
     [[nodiscard]] redis_server& server(std::size_t i) { return *servers_.at(i)->server; }
@@ -49,26 +48,25 @@ class sentinel_scene {
     // "127.0.0.1:PORT", as the sentinels and clients see it.
     [[nodiscard]] std::string address(std::size_t i) const;
 
-    // Everything that was written so far is on the replicas.
+    // Returns when everything written so far is on the replicas.
     void replicate();
-    // The replicas hear nothing more of the master, until `heal` or `let_replicas_hear`.
+    // The replicas receive nothing more from the master, until `heal` or `let_replicas_hear`.
     void cut_replicas();
     void let_replicas_hear();
 
-    // As an operator would: the master lives, and another server becomes it.
+    // As an operator would: the master lives, and another server becomes the master.
     void fail_over();
     // The same in two parts. The end leaves the former master in place if the sentinels have given up.
     void begin_fail_over();
     void end_fail_over();
-    // Another server than the present one becomes the master, which was killed, stopped or cut off; returns
-    // when all sentinels say so.
+    // Call this after the master was killed, stopped or cut off. Returns when all sentinels name another one.
     void await_failover();
-    // A server that was killed, stopped or cut off is there again, and takes itself for what it was.
+    // Brings back a server that was killed, stopped or cut off. It keeps its former role.
     void bring_back(std::size_t i);
-    // It becomes a replica now, and closes no connection over that. The sentinels do it too, seconds later.
+    // Makes it a replica now, without closing a connection. The sentinels would do so seconds later.
     void follow_master(std::size_t i);
-    // All run, all wires pass, the master has two replicas that are in step, and the sentinels know. The
-    // master is the server that the sentinels name, which may be another one than before.
+    // Returns when all servers run, all wires pass, the master has two replicas in step, and the sentinels
+    // know. The master is the server that the sentinels name, which may be another one than before.
     void heal();
 
     static constexpr auto user = "app";

@@ -15,17 +15,17 @@ void forget_stalls();
 // The sum since then, on the processor where it is greatest. 0 in a process that does not measure: one that was forked.
 [[nodiscard]] std::chrono::milliseconds stalls();
 
-// What the machine has taken away of what a test measures: in turn from a client, a server and another
-// client. To be looked at when it was measured.
+// How much stalls may have added to what a test measures: a client, a server and another client may each have
+// stalled in turn. Call it right after the measurement.
 [[nodiscard]] inline std::chrono::milliseconds taken_by_the_machine() { return 3 * stalls(); }
 
-// `length`, and what the machine has taken away of it.
+// `length`, and what stalls may have added.
 class limit_of_a_busy_machine {
   public:
     using milliseconds = std::chrono::milliseconds;
 
     constexpr explicit limit_of_a_busy_machine(milliseconds length) : length_(length) {}
-    // NOLINTNEXTLINE(google-explicit-constructor): it stands where a time does
+    // NOLINTNEXTLINE(google-explicit-constructor): it is used as a time
     operator milliseconds() const { return length_ + taken_by_the_machine(); }
 
     template <class Rep, class Period>

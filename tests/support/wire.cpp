@@ -15,7 +15,7 @@ namespace holdfast::test {
 
 namespace {
 
-// False: the connection has ended. Nothing to read or no room is no end.
+// False: the connection has ended. A call that would block does not end it.
 bool goes_on(ssize_t n) { return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)); }
 
 }  // namespace

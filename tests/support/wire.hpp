@@ -1,5 +1,4 @@
-// A wire that is listened to and can be cut: passes bytes to a port and back, and knows nothing of what they
-// mean.
+// A wire that can be tapped and cut: passes bytes to a port and back, without knowing what they mean.
 #pragma once
 
 #include "support/unique_fd.hpp"
@@ -18,7 +17,7 @@ namespace holdfast::test {
 // thread.
 class wire {
   public:
-    // Whether `sent` can tell what has passed; it adds up when a wire lives for hours.
+    // Whether `sent` knows what has passed. The memory adds up when a wire lives for hours.
     enum class memory { all, none };
 
     explicit wire(std::uint16_t to_port, memory keeps = memory::all);
@@ -28,16 +27,16 @@ class wire {
 
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
-    // What came from the clients so far: one text for each connection, ended ones too.
+    // The bytes from the clients so far: one text for each connection, ended ones too.
     [[nodiscard]] std::vector<std::string> sent() const;
 
     // Closes every connection, both ends.
     void cut_all();
-    // Each connection that is open now is cut when so many more bytes of the server have passed.
+    // Each connection that is open now is cut when `bytes` more bytes from the server have passed.
     void cut_after(std::size_t bytes);
-    // Nothing is taken from the clients any more, or again.
+    // Stops or resumes reading from the clients.
     void hold_back(bool hold);
-    // Nothing passes in either direction, as on a network that was cut, or again.
+    // Stops or resumes all bytes in both directions, as a network cut does.
     void stall(bool stall);
 
   private:
@@ -45,9 +44,9 @@ class wire {
         unique_fd client;
         unique_fd server;
         std::string from_client;
-        std::size_t passed_on = 0;  // of it
+        std::size_t passed_on = 0;  // bytes of from_client
         std::string to_client;
-        std::size_t left = std::numeric_limits<std::size_t>::max();  // of the server's bytes
+        std::size_t left = std::numeric_limits<std::size_t>::max();  // bytes from the server until the cut
         bool open = true;
     };
 
@@ -62,7 +61,7 @@ class wire {
     unique_fd listener_;
     unique_fd wake_;  // eventfd
 
-    mutable std::mutex mutex_;  // guards everything below; the thread holds it but for its poll
+    mutable std::mutex mutex_;  // guards everything below; the thread holds it except in its poll
     std::list<connection> connections_;
     bool holding_ = false;
     bool stalled_ = false;

@@ -1,4 +1,4 @@
-// Locks, leases, events and errors across the border of the library.
+// Uses locks, leases, events and errors across the boundary of the library.
 #include "shop.hpp"
 
 #include <holdfast/holdfast.hpp>
@@ -16,11 +16,11 @@ void expect(bool as_it_should_be, const char* what) {
     if (!as_it_should_be) throw std::logic_error(what);
 }
 
-// What the library throws is caught as what it is, and its codes and conditions compare.
+// An exception of the library is caught by its type, and its codes and conditions compare equal.
 void expect_errors_to_arrive() {
     try {
         holdfast::client nowhere{"nonsense:"};
-        expect(false, "a client of nonsense");
+        expect(false, "a client with a nonsense URL");
     } catch (const holdfast::error& e) {
         expect(e.code() == holdfast::errc::invalid_argument, "its code");
         expect(e.code() == holdfast::condition::misuse, "its condition");
@@ -62,6 +62,6 @@ int main() try {
     second.join();
     std::cout << "2 threads sold " << sold << " items, one at a time\n";
 } catch (const std::exception& e) {
-    std::cerr << "not as it should be: " << e.what() << '\n';
+    std::cerr << "unexpected: " << e.what() << '\n';
     return 1;
 }

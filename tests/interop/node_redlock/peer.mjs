@@ -12,9 +12,9 @@ const servers = process.argv.slice(2).map((address) => {
     return new Redis(Number(port), host);
 });
 const held = new Map(); // thread and name -> lock
-const threads = new Map(); // the end of what each has been asked for
+const threads = new Map(); // thread -> end of its last request
 const defaultLease = 30_000;
-const retryDelay = 200; // as is its default, and the jitter of 100 too
+const retryDelay = 200; // the default of node-redlock, like the jitter of 100
 
 const say = (request, answer) => process.stdout.write(`${request} ${answer}\n`);
 
@@ -30,7 +30,7 @@ async function lock(key, name, wait, lease) {
     }
 }
 
-// Tasks that take and give back as fast as they can, until the clock shows `until` ms.
+// Tasks lock and unlock as fast as they can, until the clock shows `until` ms.
 async function measure(verb, name, [threads, until]) {
     const locks = new Redlock(servers, { retryCount: -1, retryDelay, retryJitter: 100 });
     const one = async (i) => {
@@ -82,4 +82,4 @@ lines.on("line", (line) => {
         .catch((e) => say(request, `failed ${e.name}: ${e.message}`.replaceAll("\n", " ")));
     threads.set(thread, next);
 });
-lines.on("close", () => process.exit(0)); // the test is gone: whatever is held runs out, as after a crash
+lines.on("close", () => process.exit(0)); // the test has ended: held locks expire, as after a crash

@@ -48,7 +48,7 @@ def run(thread, verb, name, wait, lease):
 
 
 def measure(verb, name, threads, until):
-    """Threads that take and give back as fast as they can, until the clock shows `until` ms."""
+    """Threads lock and unlock as fast as they can, until the clock shows `until` ms."""
     counts = [0] * threads
 
     def one(i):
@@ -99,4 +99,4 @@ for line in sys.stdin:
         threads[thread] = queue.Queue()
         threading.Thread(target=work, args=(thread, threads[thread]), daemon=True).start()
     threads[thread].put([request, *words])
-os._exit(0)  # the test is gone: whatever is held runs out, as after a crash
+os._exit(0)  # the test has ended: held locks expire, as after a crash

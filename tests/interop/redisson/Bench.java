@@ -1,4 +1,4 @@
-// Threads that take and give back as fast as they can: the measuring verbs of tests/support/peer.hpp.
+// Threads lock and unlock as fast as they can: the measurement verbs of tests/support/peer.hpp.
 
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -34,7 +34,7 @@ final class Bench {
         return sum(all);
     }
 
-    // All threads want one lock, which guards the file of its name.
+    // All threads share one lock, which guards the file of its name.
     static long turns(RedissonClient redisson, String kind, String name, int threads, long until) throws Exception {
         RLock lock = Peer.lockOf(redisson, kind, name);
         try (FileChannel file =

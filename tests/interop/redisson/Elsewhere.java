@@ -1,5 +1,5 @@
-// Servers other than the one that a peer is started with, which a test opens when it needs them: some that know nothing
-// of each other, and a cluster. Clients of this process, for it takes Java a second to start another.
+// Servers beside the one that a peer is started with, which a test opens when it needs them: some that know nothing of
+// each other, and a cluster. They are clients of this process, since another Java takes a second to start.
 
 import java.util.ArrayList;
 import java.util.List;
@@ -22,7 +22,7 @@ final class Elsewhere {
         this.settings = settings;
     }
 
-    // What was opened before stays open, until the process ends: locks of it may be held.
+    // Earlier clients stay open until the process ends: their locks may be held.
     void open(String what, String[] addresses) {
         switch (what) {
             case "several":
@@ -37,7 +37,7 @@ final class Elsewhere {
                 }
                 several = each;
                 return;
-            case "cluster": // Redisson finds out whether its channels are sharded
+            case "cluster": // Redisson detects whether its channels are sharded
                 openCluster(ShardedSubscriptionMode.AUTO, addresses);
                 return;
             case "cluster_off":

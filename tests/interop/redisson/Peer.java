@@ -1,10 +1,10 @@
-// A Redisson client that does as it is told, line by line: the requests are those of tests/support/peer.hpp.
+// A Redisson client that carries out requests, line by line: those of tests/support/peer.hpp.
 //
 //     java Peer ADDRESS WATCHDOG_MS [small]
 //
 // "small" takes few threads and connections, where Redisson's defaults take many.
 //
-// Redisson owns by thread, so each thread of the requests is a thread of its own here.
+// The owner of a Redisson lock is a thread, so each thread of the requests is a thread of its own here.
 
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
@@ -31,7 +31,7 @@ public final class Peer {
     private final RedissonClient redisson;
     private final Elsewhere elsewhere;
     private final Map<String, ExecutorService> threads = new ConcurrentHashMap<>();
-    // An RLock remembers its last lease, so it is kept between requests as an application would keep it.
+    // An RLock remembers its last lease, so keep it between requests, as an application would.
     private final Map<String, Object> objects = new ConcurrentHashMap<>();
 
     private Peer(RedissonClient redisson, Elsewhere elsewhere) {
@@ -63,7 +63,7 @@ public final class Peer {
                     .computeIfAbsent(words[1], name -> Executors.newSingleThreadExecutor())
                     .execute(() -> reply(words[0], peer.answer(words)));
         }
-        Runtime.getRuntime().halt(0); // the test is gone: whatever is held runs out, as after a crash
+        Runtime.getRuntime().halt(0); // the test has ended: held locks expire, as after a crash
     }
 
     private static synchronized void reply(String id, String answer) {
@@ -100,7 +100,7 @@ public final class Peer {
         return (T) objects.computeIfAbsent(kind + " " + name, key -> make.apply(name));
     }
 
-    // Notes that others read, in the order in which they were made.
+    // Notes that tests read, in the order in which they were made.
     private Object list(String verb, String name, String[] args) {
         if (!verb.equals("note")) throw new IllegalArgumentException("no verb " + verb);
         redisson.getList(name, StringCodec.INSTANCE).add(args[0]);
@@ -123,7 +123,7 @@ public final class Peer {
         return i < args.length ? Long.parseLong(args[i]) : 0;
     }
 
-    // Leases of 0 are none: then the watchdog renews.
+    // A lease of 0 is none: then the watchdog renews.
     private Object lock(String verb, String kind, String name, String[] args) throws Exception {
         switch (verb) {
             case "pairs": return Bench.pairs(redisson, kind, name, (int) number(args, 0), number(args, 1));

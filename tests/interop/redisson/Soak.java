@@ -1,4 +1,4 @@
-// Threads that do anything to locks for a while and count under them: tests/interop/soak.hpp tells the rules, which
+// Threads that use locks in random ways for a while and count under them, by the rules in tests/interop/soak.hpp, which
 // its C++ twin follows too.
 
 import java.util.ArrayList;
@@ -25,7 +25,7 @@ final class Soak {
     private final AtomicLong entered = new AtomicLong();
     private final AtomicReference<String> complaint = new AtomicReference<>();
 
-    // Kinds with commas between; arguments: threads, lease in ms, how long in ms.
+    // Kinds separated by commas; arguments: threads, lease in ms, duration in ms.
     Soak(RedissonClient redisson, String kinds, String[] args) {
         this.redisson = redisson;
         this.kinds = kinds.split(",");
@@ -57,7 +57,7 @@ final class Soak {
                     turn(kind, "soak:" + kind, false);
                 }
             } catch (RedisTimeoutException e) {
-                // A timed tryLock that had no time left to subscribe says so by this, and not by false.
+                // A timed tryLock without time left to subscribe throws this instead of returning false.
             } catch (Exception e) {
                 complaint.compareAndSet(null, e.toString());
             }

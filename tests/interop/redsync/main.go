@@ -112,7 +112,7 @@ func (w *worker) lock(name string, wait, lease time.Duration) (string, error) {
 	return "", err
 }
 
-// Goroutines that take and give back as fast as they can, until the clock shows so many ms.
+// Goroutines lock and unlock as fast as they can, until the clock shows the second argument in ms.
 func measure(verb, name string, arguments []string) (string, error) {
 	threads, _ := strconv.Atoi(arguments[0])
 	until, _ := strconv.ParseInt(arguments[1], 10, 64)
@@ -170,7 +170,7 @@ func countIn(path string) error {
 func main() {
 	var pools []redsyncredis.Pool
 	for _, address := range os.Args[1:] {
-		address := address // one for each turn, in every version of Go
+		address := address // a new variable for each iteration, in every version of Go
 		pools = append(pools, redigo.NewPool(&redis.Pool{
 			MaxIdle: 64,
 			DialContext: func(ctx context.Context) (redis.Conn, error) {
