@@ -1,4 +1,4 @@
-// Which rights locks need, how they are asked about, and what is read from the answers.
+// Which rights locks need, how the doctor asks for them, and how it reads the answers.
 #include "backends/redis/doctor/rights.hpp"
 #include "backends/redis/missing.hpp"
 #include "backends/redis/scripts.hpp"
@@ -11,7 +11,7 @@
 namespace holdfast::redis_backend::doctor {
 namespace {
 
-TEST(rights, every_command_of_every_script_can_be_asked_about) {
+TEST(rights, every_script_command_has_an_example_call) {
     for (const auto& script : redis_scripts::all) {
         for (const auto& [command, how] : commands_of(script.text)) {
             const auto example = example_of(command, "absent", "channel");
@@ -21,21 +21,21 @@ TEST(rights, every_command_of_every_script_can_be_asked_about) {
     }
 }
 
-TEST(rights, every_script_that_a_lock_uses_is_asked_for) {
+TEST(rights, every_command_of_a_lock_script_is_checked) {
     std::vector<std::string> asked;
     for (const auto& n : needs_of("job"))
         for (const auto& [command, how] : n.commands) asked.push_back(command);
     for (const auto& script : redis_scripts::all) {
         if (script.name == "peek" || script.name == "evict_ask" || script.name == "rights" ||
             script.name == "fair_line" || script.name.ends_with("_evicting"))
-            continue;  // of operators
+            continue;  // for operators only
         for (const auto& [command, how] : commands_of(script.text))
             EXPECT_NE(std::find(asked.begin(), asked.end(), command), asked.end())
                 << command << " of " << script.name;
     }
 }
 
-TEST(rights, a_member_of_a_redlock_has_fewer_kinds_and_neither_a_line_nor_channels) {
+TEST(rights, redlock_member_needs_fewer_kinds_and_no_queue_or_channel) {
     const backend::membership part{"the redlock", lock_name{"mark"}, redlock_backend::supported_kinds()};
     std::vector<std::string> kinds;
     for (const auto& n : needs_of("job", part)) {
@@ -53,7 +53,7 @@ TEST(rights, a_member_of_a_redlock_has_fewer_kinds_and_neither_a_line_nor_channe
     }
 }
 
-TEST(rights, the_client_itself_needs_what_its_options_want) {
+TEST(rights, client_needs_depend_on_its_options) {
     EXPECT_TRUE(own_needs({}, {}).empty());
     const auto restarts = own_needs({}, {.after_restart = true});
     ASSERT_EQ(restarts.size(), 1U);
@@ -70,12 +70,12 @@ TEST(rights, the_client_itself_needs_what_its_options_want) {
                   grace[1].commands.end())
             << command;
     }
-    // Locks are granted without the note, and not without a run id.
+    // Locks are granted without the note, but not without a run id.
     EXPECT_EQ(grace[1].keys[0].how, importance::helps);
     EXPECT_EQ(grace[0].commands[0].second, importance::needed);
 }
 
-TEST(rights, what_a_script_survives_only_helps) {
+TEST(rights, pcall_in_a_script_is_not_needed_but_helps) {
     const auto found = commands_of("local a = call('GET', N)\nredis.pcall('PUBLISH', c)\npcall('GET', Q)");
     ASSERT_EQ(found.size(), 2U);
     EXPECT_EQ(found[0].first, "GET");
@@ -89,7 +89,7 @@ TEST(rights, patterns_match_the_name_and_nothing_else) {
     EXPECT_EQ(as_pattern(std::string_view{"a b\0c\xff", 6}), "a?b?c?");
 }
 
-// As the script answers: one verdict for each question, all well but these.
+// The answer of the script: `verdict` for calls that begin with `asked`, no complaint for others.
 rights_question::answer read(const rights_question& q, const std::string& asked, const std::string& verdict) {
     std::vector<std::string> verdicts;
     const auto& words = q.words();
@@ -122,13 +122,13 @@ TEST(rights, a_refused_command_is_named) {
         EXPECT_EQ(a.missing[0].needed_by[0].how, importance::helps);
     }
     EXPECT_EQ(read(q, "PUBSUB", no_command).missing.at(0).rule, "+pubsub|numsub");
-    // What no key allows is the key's affair.
+    // A missing right to a key is not a missing command.
     EXPECT_TRUE(read(q, "ZPOPMIN", no_key).missing.empty());
     EXPECT_TRUE(
         read(q, "ZPOPMIN", "NOPERM ACL failure in script: No permissions to access a key").missing.empty());
 }
 
-TEST(rights, a_command_that_the_server_does_not_know_is_no_matter_of_rights) {
+TEST(rights, unknown_command_is_not_reported_as_a_missing_right) {
     const auto a = read(rights_question{lock_name{"job"}}, "ZPOPMIN", "unknown");
     ASSERT_EQ(a.missing.size(), 1U);
     EXPECT_EQ(a.missing[0].kind, missing_right::what::unknown_command);
@@ -159,21 +159,21 @@ TEST(rights, a_refused_channel_is_named_once) {
     EXPECT_EQ(read(q, "PUBLISH redisson_rwlock:{job}", no_command).missing.at(0).rule, "+publish");
 }
 
-TEST(rights, without_a_name_no_key_is_called_missing) {
+TEST(rights, without_a_lock_name_no_key_is_reported_missing) {
     const auto a =
         read(rights_question{std::nullopt}, "EVAL return 0 1", "ERR This Redis command is not allowed");
     EXPECT_TRUE(a.missing.empty());
     EXPECT_TRUE(a.keys_differ);
 }
 
-TEST(rights, fewer_answers_than_questions_are_read_as_far_as_they_go) {
+TEST(rights, too_few_answers_report_no_missing_right) {
     EXPECT_TRUE(rights_question{std::nullopt}.read({}).missing.empty());
     EXPECT_TRUE(rights_question{std::nullopt}.read({""}).missing.empty());
 }
 
-// --- in the errors of those who lock ------------------------------------------------------------------
+// --- in the errors of lock clients --------------------------------------------------------------------
 
-TEST(refusals, name_the_missing_right_and_who_knows_the_rule) {
+TEST(refusals, name_the_missing_right_and_holdfast_doctor) {
     const auto bid = std::string{redis_scripts::native_bid.sha1};
     const std::pair<std::string, std::string> table[] = {
         {"NOPERM this user has no permissions to run the 'evalsha' command", "the right to run evalsha;"},
@@ -199,9 +199,9 @@ TEST(refusals, name_the_missing_right_and_who_knows_the_rule) {
          "the right to a key;"},
     };
     for (const auto& [text, says] : table) {
-        const auto told = missing_right_of(text);
-        EXPECT_NE(told.find("missing is " + says), std::string::npos) << told;
-        EXPECT_NE(told.find("holdfast doctor"), std::string::npos);
+        const auto message = missing_right_of(text);
+        EXPECT_NE(message.find("missing is " + says), std::string::npos) << message;
+        EXPECT_NE(message.find("holdfast doctor"), std::string::npos);
     }
     for (const auto* other : {"OOM command not allowed", "WRONGPASS invalid username-password pair", ""})
         EXPECT_EQ(missing_right_of(other), "");

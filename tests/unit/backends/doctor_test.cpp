@@ -1,5 +1,4 @@
-// What the doctor makes of the words of a server: a present one, an old one, an odd one, and one that says
-// nothing.
+// How the doctor judges the replies of a server: a current one, an old one, an odd one, and a silent one.
 #include "unit/backends/doctor_texts.hpp"
 
 #include <fstream>
@@ -17,16 +16,16 @@ TEST(doctor, finds_nothing_wrong_with_a_healthy_server) {
     }
 }
 
-// The others are there when it ends.
-TEST(doctor, misses_no_replica_at_a_member_of_a_redlock) {
+// The other members remain when it ends.
+TEST(doctor, requires_no_replica_of_a_redlock_member) {
     auto member = with("connected_slaves", "0");
     member.wanted.part = {"the redlock", lock_name{"holdfast:redlock"}};
-    EXPECT_EQ(said(member, "replicas"), severity::ok);
-    EXPECT_EQ(the(member, "replicas").found, "it has no replica; the other members stand for it");
-    EXPECT_EQ(the(member, "replicas").meaning.find("all locks"), std::string::npos);
+    EXPECT_EQ(severity_of(member, "replicas"), severity::ok);
+    EXPECT_EQ(finding_of(member, "replicas").found, "it has no replica; the other members stand for it");
+    EXPECT_EQ(finding_of(member, "replicas").meaning.find("all locks"), std::string::npos);
 }
 
-TEST(doctor, judges_what_info_says) {
+TEST(doctor, judges_the_fields_of_info) {
     const struct {
         std::string field;
         std::optional<std::string> value;
@@ -47,7 +46,7 @@ TEST(doctor, judges_what_info_says) {
         {"connected_clients", "8999", "client-limit", severity::ok},
         {"connected_clients", "9000", "client-limit", severity::warning},
         {"connected_clients", "many", "client-limit", severity::unknown},
-        {"maxclients", std::nullopt, "client-limit", severity::ok},  // Redis 6: the setting tells
+        {"maxclients", std::nullopt, "client-limit", severity::ok},  // Redis 6: read from the setting
         {"maxmemory_policy", "allkeys-lru", "eviction-policy", severity::warning},
         {"maxmemory_policy", std::nullopt, "eviction-policy", severity::unknown},
         {"maxmemory", "10000000", "memory-headroom", severity::ok},
@@ -67,7 +66,7 @@ TEST(doctor, judges_what_info_says) {
         {"min_slaves_good_slaves", "0", "min-replicas", severity::danger},
     };
     for (const auto& row : table)
-        EXPECT_EQ(said(with(row.field, row.value), row.id), row.wanted)
+        EXPECT_EQ(severity_of(with(row.field, row.value), row.id), row.wanted)
             << row.field << " " << row.value.value_or("-");
 }
 
@@ -90,49 +89,49 @@ TEST(doctor, judges_settings) {
         {"enable-debug-command", "local", "debug-command", severity::note},
     };
     for (const auto& row : table)
-        EXPECT_EQ(said(with_setting(row.name, row.value), row.id), row.wanted)
+        EXPECT_EQ(severity_of(with_setting(row.name, row.value), row.id), row.wanted)
             << row.name << " " << row.value;
 }
 
-TEST(doctor, eviction_is_a_danger_where_memory_is_limited) {
+TEST(doctor, eviction_is_a_danger_if_memory_is_limited) {
     auto s = with("maxmemory_policy", "volatile-ttl");
-    EXPECT_EQ(said(s, "eviction-policy"), severity::warning);
+    EXPECT_EQ(severity_of(s, "eviction-policy"), severity::warning);
     s.info =
-        of("redis_version:7.0.15\r\nmaxmemory:100\r\nused_memory:1\r\nmaxmemory_policy:volatile-ttl\r\n");
-    EXPECT_EQ(said(s, "eviction-policy"), severity::danger);
-    EXPECT_EQ(the(s, "eviction-policy").falls, promise::timed);
-    EXPECT_NE(the(s, "eviction-policy").mending.find("noeviction"), std::string::npos);
+        answer("redis_version:7.0.15\r\nmaxmemory:100\r\nused_memory:1\r\nmaxmemory_policy:volatile-ttl\r\n");
+    EXPECT_EQ(severity_of(s, "eviction-policy"), severity::danger);
+    EXPECT_EQ(finding_of(s, "eviction-policy").falls, promise::timed);
+    EXPECT_NE(finding_of(s, "eviction-policy").mending.find("noeviction"), std::string::npos);
 }
 
-// INFO says aof_enabled:0 as long as the file is read.
-TEST(doctor, a_server_that_reads_its_file_is_not_said_to_write_none) {
+// INFO says aof_enabled:0 while the server loads its file.
+TEST(doctor, loading_server_is_not_reported_without_persistence) {
     auto s = healthy();
-    s.info =
-        of("redis_version:7.0.15\r\nloading:1\r\nloading_loaded_perc:42.50\r\naof_enabled:0\r\n"
-           "maxmemory:100\r\nused_memory:99\r\n");
+    s.info = answer(
+        "redis_version:7.0.15\r\nloading:1\r\nloading_loaded_perc:42.50\r\naof_enabled:0\r\n"
+        "maxmemory:100\r\nused_memory:99\r\n");
     s.settings["save"] = setting("save", "");
     s.settings["appendfsync"] = setting("appendfsync", "always");
     s.settings["appendonly"] = setting("appendonly", "yes");
-    EXPECT_EQ(said(s, "persistence"), severity::ok);
-    EXPECT_EQ(said(s, "memory-headroom"), severity::unknown);
-    EXPECT_EQ(said(s, "loading"), severity::warning);
-    EXPECT_NE(the(s, "loading").found.find("42.50 % so far"), std::string::npos);
+    EXPECT_EQ(severity_of(s, "persistence"), severity::ok);
+    EXPECT_EQ(severity_of(s, "memory-headroom"), severity::unknown);
+    EXPECT_EQ(severity_of(s, "loading"), severity::warning);
+    EXPECT_NE(finding_of(s, "loading").found.find("42.50 % so far"), std::string::npos);
     s.settings["appendonly"] = refused("NOPERM this user may not run 'config|get'");
-    EXPECT_EQ(said(s, "persistence"), severity::unknown);
+    EXPECT_EQ(severity_of(s, "persistence"), severity::unknown);
     s.settings["appendonly"] = setting("appendonly", "no");
-    EXPECT_EQ(said(s, "persistence"), severity::danger);
+    EXPECT_EQ(severity_of(s, "persistence"), severity::danger);
 }
 
-TEST(doctor, snapshots_are_better_than_nothing) {
+TEST(doctor, snapshots_alone_are_a_warning) {
     auto s = with("aof_enabled", "0");
     s.settings["save"] = setting("save", "3600 1 300 100");
-    EXPECT_EQ(said(s, "persistence"), severity::warning);
+    EXPECT_EQ(severity_of(s, "persistence"), severity::warning);
     s.settings["save"] = refused();
-    EXPECT_EQ(said(s, "persistence"), severity::warning);
+    EXPECT_EQ(severity_of(s, "persistence"), severity::warning);
 }
 
-// Whatever is refused, nothing becomes "ok" by it, and nothing crashes.
-TEST(doctor, what_is_refused_is_unknown_and_never_well) {
+// A refused question never yields "ok" and never crashes.
+TEST(doctor, refused_question_is_unknown_and_never_ok) {
     auto s = healthy();
     s.info = refused();
     for (auto& [name, answer] : s.settings) answer = refused("NOPERM this user may not run 'config|get'");
@@ -144,17 +143,17 @@ TEST(doctor, what_is_refused_is_unknown_and_never_well) {
     s.time = refused();
     const auto all = judge(s);
     for (const auto& f : all) {
-        if (f.id == "tls-version" || f.id == "tls-server-certificate") continue;  // of the connection
+        if (f.id == "tls-version" || f.id == "tls-server-certificate") continue;  // about the connection
         EXPECT_EQ(f.how_bad, severity::unknown) << f.id;
         EXPECT_NE(f.found.find("could not look: "), std::string::npos) << f.found;
     }
     for (const auto* id : {"version", "role", "eviction-policy", "persistence", "replicas", "clock-offset",
                            "round-trip", "pattern-subscribers", "rights"})
-        EXPECT_EQ(said(s, id), severity::unknown) << id;
+        EXPECT_EQ(severity_of(s, id), severity::unknown) << id;
     EXPECT_EQ((examination{{}, all}.worst()), severity::warning);
 }
 
-TEST(doctor, no_answer_at_all_is_unknown_too) {
+TEST(doctor, missing_answer_is_unknown_too) {
     survey s;
     s.connection.address = "unix:/run/redis.sock";
     const auto all = judge(s);
@@ -163,42 +162,42 @@ TEST(doctor, no_answer_at_all_is_unknown_too) {
 
 TEST(doctor, names_valkey_by_its_own_name) {
     auto s = with("redis_version", "7.2.4");
-    s.info = of(std::string{healthy_info} + "server_name:valkey\r\nvalkey_version:8.0.1\r\n");
-    EXPECT_NE(the(s, "version").found.find("Valkey 8.0.1"), std::string::npos);
+    s.info = answer(std::string{healthy_info} + "server_name:valkey\r\nvalkey_version:8.0.1\r\n");
+    EXPECT_NE(finding_of(s, "version").found.find("Valkey 8.0.1"), std::string::npos);
 }
 
-TEST(doctor, compares_clocks_within_what_the_round_trip_allows) {
+TEST(doctor, compares_clocks_within_the_error_of_the_round_trip) {
     auto s = healthy();
     s.clock = {{0, 400, 302'000}};  // offset 301.8 ms, +- 0.2
-    EXPECT_EQ(said(s, "clock-offset"), severity::ok);
+    EXPECT_EQ(severity_of(s, "clock-offset"), severity::ok);
     s.clock = {{0, 400, 303'000}};
-    EXPECT_EQ(said(s, "clock-offset"), severity::warning);
+    EXPECT_EQ(severity_of(s, "clock-offset"), severity::warning);
     s.clock = {{1'000'000, 1'000'400, 600'000}};
-    EXPECT_EQ(said(s, "clock-offset"), severity::warning);
-    EXPECT_NE(the(s, "clock-offset").found.find("behind"), std::string::npos);
-    // The best of several counts; a slow one proves nothing.
+    EXPECT_EQ(severity_of(s, "clock-offset"), severity::warning);
+    EXPECT_NE(finding_of(s, "clock-offset").found.find("behind"), std::string::npos);
+    // The best of several samples counts; a slow one proves nothing.
     s.clock = {{0, 1'000'000, 900'000}, {2'000'000, 2'000'400, 2'000'200}};
-    EXPECT_EQ(said(s, "clock-offset"), severity::ok);
+    EXPECT_EQ(severity_of(s, "clock-offset"), severity::ok);
     s.clock = {{0, 1'000'000, 500'000}};
-    EXPECT_EQ(said(s, "clock-offset"), severity::unknown);
-    EXPECT_EQ(said(s, "round-trip"), severity::note);
+    EXPECT_EQ(severity_of(s, "clock-offset"), severity::unknown);
+    EXPECT_EQ(severity_of(s, "round-trip"), severity::note);
     s.clock = {{0, 3'100'000, 1'500'000}};
-    EXPECT_EQ(said(s, "round-trip"), severity::warning);
+    EXPECT_EQ(severity_of(s, "round-trip"), severity::warning);
 }
 
-TEST(doctor, a_clock_of_our_own_that_is_set_meanwhile_leaves_nothing_to_compare) {
+TEST(doctor, clock_offset_is_unknown_if_the_own_clock_is_set_meanwhile) {
     auto s = healthy();
     s.clock.clear();
     s.own_clock_set = true;
-    EXPECT_EQ(said(s, "clock-offset"), severity::unknown);
-    EXPECT_NE(the(s, "clock-offset").found.find("was set meanwhile"), std::string::npos);
+    EXPECT_EQ(severity_of(s, "clock-offset"), severity::unknown);
+    EXPECT_NE(finding_of(s, "clock-offset").found.find("was set meanwhile"), std::string::npos);
 }
 
-TEST(doctor, counts_the_days_of_certificates) {
+TEST(doctor, judges_certificates_by_the_days_left) {
     const auto in = [](std::chrono::hours left) {
         auto s = healthy();
         s.connection.tls->server_until = io::tls_state::time_point{} + left;
-        return said(s, "tls-server-certificate");
+        return severity_of(s, "tls-server-certificate");
     };
     EXPECT_EQ(in(24h * 30), severity::ok);
     EXPECT_EQ(in(24h * 30 - 1h), severity::warning);
@@ -206,43 +205,43 @@ TEST(doctor, counts_the_days_of_certificates) {
     EXPECT_EQ(in(24h * 7 - 1h), severity::danger);
     EXPECT_EQ(in(-1h), severity::danger);
     auto s = healthy();
-    EXPECT_EQ(said(s, "tls-client-certificate"), std::nullopt);
+    EXPECT_EQ(severity_of(s, "tls-client-certificate"), std::nullopt);
     s.connection.tls->own_until = io::tls_state::time_point{} + 24h * 8;
-    EXPECT_EQ(said(s, "tls-client-certificate"), severity::warning);
+    EXPECT_EQ(severity_of(s, "tls-client-certificate"), severity::warning);
 }
 
-TEST(doctor, plaintext_matters_where_there_is_a_network) {
+TEST(doctor, plaintext_is_a_warning_on_a_network) {
     auto s = healthy();
     s.connection.tls.reset();
-    EXPECT_EQ(said(s, "plaintext"), severity::warning);
+    EXPECT_EQ(severity_of(s, "plaintext"), severity::warning);
     for (const auto* here : {"127.0.0.1:6379", "localhost:6379", "[::1]:6379", "unix:/run/redis.sock"}) {
         s.connection.address = here;
-        EXPECT_EQ(said(s, "plaintext"), severity::ok) << here;
+        EXPECT_EQ(severity_of(s, "plaintext"), severity::ok) << here;
     }
     s.connection.authenticated = false;
-    EXPECT_EQ(said(s, "no-password"), std::nullopt);  // a socket has the rights of a file
+    EXPECT_EQ(severity_of(s, "no-password"), std::nullopt);  // a socket file has permissions
     s.connection.address = "127.0.0.1:6379";
-    EXPECT_EQ(said(s, "no-password"), severity::note);
+    EXPECT_EQ(severity_of(s, "no-password"), severity::note);
 }
 
-TEST(doctor, pattern_subscribers_are_counted_by_a_message_or_asked_for) {
+TEST(doctor, pattern_subscribers_are_counted_by_a_message_or_by_numpat) {
     auto s = healthy();
-    s.patterns = of(3);
-    EXPECT_EQ(said(s, "pattern-subscribers"), severity::ok);  // none of them hears us
-    s.heard = of(1);
-    EXPECT_EQ(said(s, "pattern-subscribers"), severity::warning);
+    s.patterns = answer(3);
+    EXPECT_EQ(severity_of(s, "pattern-subscribers"), severity::ok);  // none of them receives our messages
+    s.heard = answer(1);
+    EXPECT_EQ(severity_of(s, "pattern-subscribers"), severity::warning);
     s.heard = refused();
-    EXPECT_EQ(said(s, "pattern-subscribers"), severity::unknown);
-    s.patterns = of(0);
-    EXPECT_EQ(said(s, "pattern-subscribers"), severity::ok);
+    EXPECT_EQ(severity_of(s, "pattern-subscribers"), severity::unknown);
+    s.patterns = answer(0);
+    EXPECT_EQ(severity_of(s, "pattern-subscribers"), severity::ok);
 }
 
-// --- what is written about it -----------------------------------------------------------------------
+// --- the manual -------------------------------------------------------------------------------------
 
 TEST(doctor, every_finding_is_in_the_manual) {
     std::ifstream in{HOLDFAST_SOURCE_DIR "/docs/doctor.md"};
     const std::string page{std::istreambuf_iterator<char>{in}, {}};
-    // Of several servers together, and of none.
+    // Findings about several servers, and about none.
     std::vector<std::string> ids{"same-server", "clocks-apart",    "versions-differ", "nothing-to-examine",
                                  "own-clock",   "redlock-members", "redlock-marks",   "redlock-even"};
     for (const auto& e : catalogue()) ids.emplace_back(e.id);
@@ -258,7 +257,7 @@ TEST(doctor, every_finding_is_in_the_manual) {
     EXPECT_EQ(rows, ids.size()) << "docs/doctor.md has a finding that does not exist";
 }
 
-TEST(doctor, every_entry_has_a_name_a_meaning_and_a_style) {
+TEST(doctor, every_entry_has_a_unique_well_formed_id_and_a_meaning) {
     std::vector<std::string_view> seen;
     for (const auto& e : catalogue()) {
         EXPECT_EQ(std::count(seen.begin(), seen.end(), e.id), 0) << e.id;

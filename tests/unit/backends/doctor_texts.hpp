@@ -1,4 +1,4 @@
-// What servers say, as texts, and what the doctor makes of one of them.
+// Replies of servers as texts, and what the doctor finds in them.
 #pragma once
 
 #include "backends/redis/doctor/checks.hpp"
@@ -13,9 +13,9 @@ namespace holdfast::redis_backend::doctor {
 
 using namespace std::chrono_literals;
 
-inline told of(std::string text) { return told{redis::outcome{redis::reply::of(std::move(text))}}; }
-inline told of(std::int64_t n) { return told{redis::outcome{redis::reply::of(n)}}; }
-inline told of(std::vector<redis::reply> items) {
+inline told answer(std::string text) { return told{redis::outcome{redis::reply::of(std::move(text))}}; }
+inline told answer(std::int64_t n) { return told{redis::outcome{redis::reply::of(n)}}; }
+inline told answer(std::vector<redis::reply> items) {
     return told{redis::outcome{redis::reply::of(std::move(items))}};
 }
 inline told refused(std::string text = "NOPERM this user has no permissions to run the 'info' command") {
@@ -23,7 +23,7 @@ inline told refused(std::string text = "NOPERM this user has no permissions to r
 }
 inline redis::reply text(std::string t) { return redis::reply::of(std::move(t)); }
 inline told setting(std::string name, std::string value) {
-    return of(std::vector<redis::reply>{text(std::move(name)), text(std::move(value))});
+    return answer(std::vector<redis::reply>{text(std::move(name)), text(std::move(value))});
 }
 
 inline constexpr auto healthy_info =
@@ -37,7 +37,7 @@ inline constexpr auto healthy_info =
     "# Replication\r\nrole:master\r\nconnected_slaves:1\r\n"
     "slave0:ip=10.0.0.2,port=6379,state=online,offset=140,lag=1\r\nmin_slaves_good_slaves:1\r\n";
 
-// A server of which all is well.
+// The replies of a server without a fault.
 inline survey healthy() {
     survey s;
     s.wanted.lease = 30s;
@@ -47,7 +47,7 @@ inline survey healthy() {
     s.connection.authenticated = true;
     s.connection.tls = io::tls_state{"TLSv1.3", io::tls_state::time_point{} + 24h * 365, std::nullopt};
     s.now = 0;
-    s.info = of(healthy_info);
+    s.info = answer(healthy_info);
     for (const auto& [name, value] : std::initializer_list<std::pair<std::string_view, const char*>>{
              {"appendfsync", "always"},
              {"save", ""},
@@ -59,16 +59,16 @@ inline survey healthy() {
              {"enable-debug-command", "no"},
              {"cluster-require-full-coverage", "yes"}})
         s.settings[name] = setting(std::string{name}, value);
-    s.whoami = of("alice");
-    s.patterns = of(0);
-    s.heard = of(0);
+    s.whoami = answer("alice");
+    s.patterns = answer(0);
+    s.heard = answer(0);
     s.clock = {{1'000'000, 1'000'400, 1'000'200}};
     s.rights.emplace(std::nullopt);
-    s.verdicts = of({text(""), text("")});
+    s.verdicts = answer({text(""), text("")});
     return s;
 }
 
-// The same with one line of INFO changed; nothing as the value takes it out.
+// The same with one line of INFO changed, or removed if `value` is empty.
 inline survey with(const std::string& field, const std::optional<std::string>& value) {
     auto s = healthy();
     std::istringstream lines{healthy_info};
@@ -81,7 +81,7 @@ inline survey with(const std::string& field, const std::optional<std::string>& v
         if (it && value) changed += field + ":" + *value + "\r\n";
     }
     if (!found && value) changed += field + ":" + *value + "\r\n";
-    s.info = of(changed);
+    s.info = answer(changed);
     return s;
 }
 
@@ -91,8 +91,8 @@ inline survey with_setting(std::string_view name, const std::string& value) {
     return s;
 }
 
-// The worst that is said under this id; nothing if nothing is.
-inline std::optional<severity> said(const survey& s, std::string_view id) {
+// The worst severity found under this id; empty if there is none.
+inline std::optional<severity> severity_of(const survey& s, std::string_view id) {
     std::optional<severity> worst;
     const auto all = judge(s);
     for (const auto& f : all)
@@ -100,7 +100,7 @@ inline std::optional<severity> said(const survey& s, std::string_view id) {
     return worst;
 }
 
-inline finding the(const survey& s, std::string_view id) {
+inline finding finding_of(const survey& s, std::string_view id) {
     const auto all = judge(s);
     const auto f = std::find_if(all.begin(), all.end(), [&](const auto& x) { return x.id == id; });
     return f == all.end() ? finding{} : *f;

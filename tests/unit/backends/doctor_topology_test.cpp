@@ -1,4 +1,4 @@
-// What the doctor makes of several servers: a cluster, sentinels, and servers that are compared.
+// How the doctor judges several servers: a cluster, sentinels, and servers that are compared.
 #include "backends/redis/doctor/cluster_nodes.hpp"
 #include "backends/redis/doctor/watch.hpp"
 #include "unit/backends/doctor_texts.hpp"
@@ -10,10 +10,10 @@ namespace {
 
 // --- cluster ----------------------------------------------------------------------------------------
 
-survey of_cluster(const std::string& state, const std::string& nodes) {
+survey cluster_survey(const std::string& state, const std::string& nodes) {
     auto s = with("redis_mode", "cluster");
-    s.cluster_info = of(state);
-    s.cluster_nodes = of(nodes);
+    s.cluster_info = answer(state);
+    s.cluster_nodes = answer(nodes);
     return s;
 }
 
@@ -26,46 +26,46 @@ constexpr auto two_masters =
     "a2 10.0.0.3:6379@16379 slave a1 0 1 1 connected\n"
     "b2 10.0.0.4:6379@16379 slave b1 0 1 2 connected\n";
 
-TEST(doctor_of_several, judges_a_cluster) {
-    const auto well = of_cluster(cluster_well, two_masters);
+TEST(doctor_topology, judges_a_cluster) {
+    const auto well = cluster_survey(cluster_well, two_masters);
     for (const auto* id : {"cluster-state", "cluster-nodes", "cluster-replicas"})
-        EXPECT_EQ(said(well, id), severity::ok) << id;
-    EXPECT_EQ(said(well, "cluster-client"), severity::warning);
-    EXPECT_EQ(said(well, "cluster-coverage"), severity::note);
+        EXPECT_EQ(severity_of(well, id), severity::ok) << id;
+    EXPECT_EQ(severity_of(well, "cluster-client"), severity::warning);
+    EXPECT_EQ(severity_of(well, "cluster-coverage"), severity::note);
 
-    const auto nobody = of_cluster("cluster_state:fail\r\ncluster_slots_assigned:0\r\n",
-                                   "a1 :6379@16379 myself,master - 0 0 0 connected\n");
-    EXPECT_EQ(said(nobody, "cluster-state"), severity::danger);
+    const auto nobody = cluster_survey("cluster_state:fail\r\ncluster_slots_assigned:0\r\n",
+                                       "a1 :6379@16379 myself,master - 0 0 0 connected\n");
+    EXPECT_EQ(severity_of(nobody, "cluster-state"), severity::danger);
 
-    const auto doubted = of_cluster(
+    const auto doubted = cluster_survey(
         "cluster_state:ok\r\ncluster_slots_assigned:16384\r\ncluster_slots_pfail:8192\r\ncluster_slots_fail:"
         "0\r\n",
         two_masters);
-    EXPECT_EQ(said(doubted, "cluster-state"), severity::warning);
+    EXPECT_EQ(severity_of(doubted, "cluster-state"), severity::warning);
 
     std::string nodes = two_masters;
     nodes.replace(nodes.find("slave b1"), 8, "slave,fail b1");
-    const auto failing = of_cluster(cluster_well, nodes);
-    EXPECT_EQ(said(failing, "cluster-nodes"), severity::warning);
-    EXPECT_EQ(said(failing, "cluster-replicas"), severity::warning);
-    EXPECT_NE(the(failing, "cluster-replicas").found.find("10.0.0.2:6379"), std::string::npos);
+    const auto failing = cluster_survey(cluster_well, nodes);
+    EXPECT_EQ(severity_of(failing, "cluster-nodes"), severity::warning);
+    EXPECT_EQ(severity_of(failing, "cluster-replicas"), severity::warning);
+    EXPECT_NE(finding_of(failing, "cluster-replicas").found.find("10.0.0.2:6379"), std::string::npos);
 
-    auto silent = of_cluster("", "");
+    auto silent = cluster_survey("", "");
     silent.cluster_info = refused();
     silent.cluster_nodes = refused();
     for (const auto* id : {"cluster-state", "cluster-nodes", "cluster-replicas"})
-        EXPECT_EQ(said(silent, id), severity::unknown) << id;
-    EXPECT_EQ(said(of_cluster(cluster_well, "short line\n\n"), "cluster-nodes"), severity::ok);
+        EXPECT_EQ(severity_of(silent, id), severity::unknown) << id;
+    EXPECT_EQ(severity_of(cluster_survey(cluster_well, "short line\n\n"), "cluster-nodes"), severity::ok);
 }
 
-TEST(doctor_of_several, who_came_by_redis_cluster_needs_no_advice_to) {
-    auto s = of_cluster(cluster_well, two_masters);
+TEST(doctor_topology, cluster_client_is_not_advised_to_use_redis_cluster) {
+    auto s = cluster_survey(cluster_well, two_masters);
     s.as = part::master;
-    EXPECT_EQ(said(s, "cluster-client"), std::nullopt);
-    EXPECT_EQ(said(s, "cluster-state"), severity::ok);
+    EXPECT_EQ(severity_of(s, "cluster-client"), std::nullopt);
+    EXPECT_EQ(severity_of(s, "cluster-state"), severity::ok);
 }
 
-TEST(doctor_of_several, reads_lists_of_nodes) {
+TEST(doctor_topology, reads_lists_of_nodes) {
     const auto nodes = nodes_in(
         "a1 ::1:6379@16379,host1 myself,master - 0 1 1 connected 0-8191 9000 [93-<-b1]\n"
         "a2 10.0.0.3:6379@16379,,shard-id=x slave,fail? a1 0 1 1 connected\n"
@@ -84,11 +84,11 @@ TEST(doctor_of_several, reads_lists_of_nodes) {
     EXPECT_EQ(nodes[2].host, "");
 }
 
-TEST(doctor_of_several, one_node_with_all_slots_needs_no_cluster_client) {
+TEST(doctor_topology, one_node_with_all_slots_needs_no_cluster_client) {
     const auto s =
-        of_cluster(cluster_well, "a1 10.0.0.1:6379@16379 myself,master - 0 1 1 connected 0-16383\n");
-    EXPECT_EQ(said(s, "cluster-client"), std::nullopt);
-    EXPECT_EQ(said(s, "cluster-replicas"), severity::warning);
+        cluster_survey(cluster_well, "a1 10.0.0.1:6379@16379 myself,master - 0 1 1 connected 0-16383\n");
+    EXPECT_EQ(severity_of(s, "cluster-client"), std::nullopt);
+    EXPECT_EQ(severity_of(s, "cluster-replicas"), severity::warning);
 }
 
 // --- sentinel ---------------------------------------------------------------------------------------
@@ -104,13 +104,13 @@ redis::reply pairs(std::initializer_list<std::pair<const char*, std::string>> al
 
 const auto agreed = "OK 3 usable Sentinels. Quorum and failover authorization can be reached";
 
-survey of_sentinel(const std::string& flags, const std::string& others, const std::string& quorum,
-                   const told& asked = of(agreed), const std::string& replicas = "2",
-                   const std::string& master_ip = "10.0.0.1") {
+survey sentinel_survey(const std::string& flags, const std::string& others, const std::string& quorum,
+                       const told& asked = answer(agreed), const std::string& replicas = "2",
+                       const std::string& master_ip = "10.0.0.1") {
     auto s = healthy();
     s.as = part::sentinel;
     s.watched = "orders";
-    s.info = of("redis_version:7.0.15\r\nredis_mode:sentinel\r\n");
+    s.info = answer("redis_version:7.0.15\r\nredis_mode:sentinel\r\n");
     s.watched_master = told{redis::outcome{pairs({{"name", "orders"},
                                                   {"ip", master_ip},
                                                   {"port", "6379"},
@@ -119,42 +119,44 @@ survey of_sentinel(const std::string& flags, const std::string& others, const st
                                                   {"num-other-sentinels", others},
                                                   {"quorum", quorum}})}};
     s.watched_replicas =
-        of(std::vector<redis::reply>{pairs({{"flags", "slave"}, {"slave-priority", "100"}})});
+        answer(std::vector<redis::reply>{pairs({{"flags", "slave"}, {"slave-priority", "100"}})});
     s.quorum = asked;
     return s;
 }
 
-TEST(doctor_of_several, judges_a_sentinel) {
-    const auto well = of_sentinel("master", "2", "2");
+TEST(doctor_topology, judges_a_sentinel) {
+    const auto well = sentinel_survey("master", "2", "2");
     for (const auto* id : {"sentinel-quorum", "sentinel-master", "sentinel-replicas"})
-        EXPECT_EQ(said(well, id), severity::ok) << id;
+        EXPECT_EQ(severity_of(well, id), severity::ok) << id;
     for (const auto* id : {"role", "persistence", "clock-offset", "rights"})
-        EXPECT_EQ(said(well, id), std::nullopt) << id;
+        EXPECT_EQ(severity_of(well, id), std::nullopt) << id;
 
-    EXPECT_EQ(said(of_sentinel("master", "0", "1"), "sentinel-quorum"), severity::warning);
-    EXPECT_EQ(said(of_sentinel("master", "4", "2"), "sentinel-quorum"), severity::warning);
-    EXPECT_EQ(said(of_sentinel("master", "2", "4"), "sentinel-quorum"), severity::danger);
-    EXPECT_EQ(
-        said(of_sentinel("master", "2", "2", refused("NOQUORUM 1 usable Sentinels.")), "sentinel-quorum"),
-        severity::danger);
-    EXPECT_EQ(said(of_sentinel("master", "2", "2", refused()), "sentinel-quorum"), severity::unknown);
-    EXPECT_EQ(said(of_sentinel("master", "x", "2"), "sentinel-quorum"), severity::unknown);
-    EXPECT_EQ(said(of_sentinel("s_down,master", "2", "2"), "sentinel-master"), severity::danger);
-    EXPECT_EQ(said(of_sentinel("master,failover_in_progress", "2", "2"), "sentinel-master"),
+    EXPECT_EQ(severity_of(sentinel_survey("master", "0", "1"), "sentinel-quorum"), severity::warning);
+    EXPECT_EQ(severity_of(sentinel_survey("master", "4", "2"), "sentinel-quorum"), severity::warning);
+    EXPECT_EQ(severity_of(sentinel_survey("master", "2", "4"), "sentinel-quorum"), severity::danger);
+    EXPECT_EQ(severity_of(sentinel_survey("master", "2", "2", refused("NOQUORUM 1 usable Sentinels.")),
+                          "sentinel-quorum"),
+              severity::danger);
+    EXPECT_EQ(severity_of(sentinel_survey("master", "2", "2", refused()), "sentinel-quorum"),
+              severity::unknown);
+    EXPECT_EQ(severity_of(sentinel_survey("master", "x", "2"), "sentinel-quorum"), severity::unknown);
+    EXPECT_EQ(severity_of(sentinel_survey("s_down,master", "2", "2"), "sentinel-master"), severity::danger);
+    EXPECT_EQ(severity_of(sentinel_survey("master,failover_in_progress", "2", "2"), "sentinel-master"),
               severity::warning);
-    EXPECT_EQ(said(of_sentinel("master", "2", "2", of(agreed), "0"), "sentinel-replicas"), severity::warning);
+    EXPECT_EQ(severity_of(sentinel_survey("master", "2", "2", answer(agreed), "0"), "sentinel-replicas"),
+              severity::warning);
 
     auto other = well;
     other.watched_replicas =
-        of(std::vector<redis::reply>{pairs({{"flags", "slave"}, {"slave-priority", "0"}}),
-                                     pairs({{"flags", "s_down,slave"}, {"slave-priority", "100"}})});
-    EXPECT_EQ(said(other, "sentinel-replicas"), severity::warning) << "none of them may take over";
+        answer(std::vector<redis::reply>{pairs({{"flags", "slave"}, {"slave-priority", "0"}}),
+                                         pairs({{"flags", "s_down,slave"}, {"slave-priority", "100"}})});
+    EXPECT_EQ(severity_of(other, "sentinel-replicas"), severity::warning) << "none of them may take over";
     other.watched_replicas = refused();
-    EXPECT_EQ(said(other, "sentinel-replicas"), severity::unknown);
+    EXPECT_EQ(severity_of(other, "sentinel-replicas"), severity::unknown);
     other.watched_master = refused("ERR No such master with that name");
-    EXPECT_EQ(said(other, "sentinel-master"), severity::danger);
+    EXPECT_EQ(severity_of(other, "sentinel-master"), severity::danger);
     other.watched_master = refused();
-    EXPECT_EQ(said(other, "sentinel-master"), severity::unknown);
+    EXPECT_EQ(severity_of(other, "sentinel-master"), severity::unknown);
 }
 
 visited at(const std::string& address, seen what) { return {address, part::sentinel, std::move(what)}; }
@@ -166,9 +168,9 @@ severity watch_says(const watch& w, std::string_view id) {
     return f == all.end() ? severity::ok : f->how_bad;
 }
 
-TEST(doctor_of_several, judges_the_sentinels_together) {
-    const auto fine = of_sentinel("master", "2", "2");
-    const auto elsewhere = of_sentinel("master", "2", "2", of(agreed), "2", "10.0.0.9");
+TEST(doctor_topology, judges_the_sentinels_together) {
+    const auto fine = sentinel_survey("master", "2", "2");
+    const auto elsewhere = sentinel_survey("master", "2", "2", answer(agreed), "2", "10.0.0.9");
     const auto mute = [&] {
         auto s = fine;
         s.watched_master = refused();
@@ -191,7 +193,7 @@ TEST(doctor_of_several, judges_the_sentinels_together) {
          "sentinel-agreement",
          severity::warning},
         {{"orders", here, {at("a", fine), at("b", elsewhere)}}, "sentinel-agreement", severity::danger},
-        // Half of them is no majority, whatever the others do.
+        // Half of them is no majority.
         {{"orders", here, {at("a", fine), at("b", fine), at("c", gone), at("d", gone)}},
          "sentinel-agreement",
          severity::danger},
@@ -213,21 +215,21 @@ TEST(doctor_of_several, judges_the_sentinels_together) {
 
 // --- replicas ---------------------------------------------------------------------------------------
 
-TEST(doctor_of_several, what_is_wrong_with_a_replica_is_felt_when_it_takes_over) {
+TEST(doctor_topology, faults_of_a_replica_are_only_warnings) {
     auto s = with("role", "slave");
     s.as = part::replica;
-    EXPECT_EQ(said(s, "role"), severity::ok);
-    EXPECT_EQ(said(s, "pattern-subscribers"), std::nullopt);
-    s.info =
-        of("redis_version:6.0.1\r\nrole:slave\r\nmaster_link_status:down\r\nmaxmemory:1\r\n"
-           "maxmemory_policy:allkeys-lru\r\n");
+    EXPECT_EQ(severity_of(s, "role"), severity::ok);
+    EXPECT_EQ(severity_of(s, "pattern-subscribers"), std::nullopt);
+    s.info = answer(
+        "redis_version:6.0.1\r\nrole:slave\r\nmaster_link_status:down\r\nmaxmemory:1\r\n"
+        "maxmemory_policy:allkeys-lru\r\n");
     for (const auto* id : {"version", "eviction-policy", "replica-lag"})
-        EXPECT_EQ(said(s, id), severity::warning) << id;
+        EXPECT_EQ(severity_of(s, id), severity::warning) << id;
     auto promoted = healthy();
     promoted.as = part::replica;
-    EXPECT_EQ(said(promoted, "role"), severity::warning);
+    EXPECT_EQ(severity_of(promoted, "role"), severity::warning);
     promoted.as = part::master;
-    EXPECT_EQ(said(promoted, "role"), severity::ok);
+    EXPECT_EQ(severity_of(promoted, "role"), severity::ok);
 }
 
 // --- several servers --------------------------------------------------------------------------------
@@ -245,7 +247,7 @@ severity together_says(std::vector<examined_server> servers, std::string_view id
     return severity::ok;
 }
 
-TEST(examinations, compared_show_the_same_server_and_clocks_that_disagree) {
+TEST(examinations, show_servers_listed_twice_and_clocks_that_disagree) {
     EXPECT_EQ(together_says({server("a", "1", 0ms), server("b", "2", 90ms)}, "clocks-apart"), severity::ok);
     EXPECT_EQ(
         together_says({server("a", "1", -30s), server("b", "2", 31s), server("c", "3", 0s)}, "clocks-apart"),
@@ -263,15 +265,15 @@ TEST(examinations, sentinels_may_watch_many_masters) {
     EXPECT_EQ(together_says({sentinel, sentinel}, "same-server"), severity::ok);
 }
 
-TEST(examinations, tell_of_versions_that_differ) {
+TEST(examinations, report_different_versions) {
     auto newer = server("b", "2", 0ms);
     newer.version = "7.2.4";
     EXPECT_EQ(together_says({server("a", "1", 0ms), newer}, "versions-differ"), severity::note);
     EXPECT_EQ(together_says({server("a", "1", 0ms), server("b", "2", 0ms)}, "versions-differ"), severity::ok);
 }
 
-// What was compared before is compared anew, and one machine looks at all.
-TEST(examinations, put_together_twice_say_nothing_twice) {
+// Earlier comparisons are made again, and one machine examines all servers.
+TEST(examinations, merged_twice_repeat_no_finding) {
     const auto look = [](const std::string& address, severity own) {
         return examination{{server(address, address, 0ms)},
                            {{"own-clock", own, "this machine", "", "", "", promise::none}}};
@@ -293,7 +295,7 @@ TEST(examinations, put_together_twice_say_nothing_twice) {
     EXPECT_EQ(all.worst(), severity::warning);
 }
 
-TEST(examinations, count_what_could_not_be_seen_by_what_rests_on_it) {
+TEST(examinations, rate_unknown_findings_by_the_promise_that_rests_on_them) {
     const auto worst = [](severity s, promise p) {
         return examination{{}, {{"x", s, "", "", "", "", p}}}.worst();
     };

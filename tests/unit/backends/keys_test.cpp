@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::string_literals;
 
-// Bytes that matter to hash tags come often.
+// Bytes that matter to hash tags are frequent.
 std::string random_name(std::mt19937& random) {
     constexpr std::string_view often{"{}{}ab:\0", 8};
     std::string name(1 + random() % 12, '\0');
@@ -34,7 +34,7 @@ TEST(helper_keys, live_in_the_slot_of_the_lock_and_belong_to_one_lock_only) {
     }
 }
 
-TEST(helper_keys, tell_names_apart_that_share_a_hash_tag) {
+TEST(helper_keys, distinguish_names_that_share_a_hash_tag) {
     EXPECT_EQ(helper_key('q', "{x}"), "holdfast:q:{x}");
     EXPECT_EQ(helper_key('q', "x"), "holdfast:q1:{x}");
     EXPECT_EQ(helper_key('q', "a{x}b"), "holdfast:q:a{x}b");
@@ -44,7 +44,7 @@ TEST(helper_keys, tell_names_apart_that_share_a_hash_tag) {
     EXPECT_TRUE(helper_key('q', "a}b").ends_with("}a}b"));
 }
 
-TEST(hash_tags, are_what_the_cluster_specification_says) {
+TEST(hash_tags, follow_the_cluster_specification) {
     EXPECT_EQ(hash_tag("user1000"), "user1000");
     EXPECT_EQ(hash_tag("{user1000}.following"), "user1000");
     EXPECT_EQ(hash_tag("foo{}{bar}"), "foo{}{bar}");
@@ -57,7 +57,7 @@ TEST(hash_tags, are_what_the_cluster_specification_says) {
 }
 
 // redisson-wire.md 1.3: the only question is whether there is a '{' anywhere.
-TEST(redissons_channel, has_braces_unless_the_name_has_one) {
+TEST(redisson_channel, has_braces_unless_the_name_has_one) {
     const std::string prefix = "redisson_lock__channel:";
     EXPECT_EQ(redisson_channel("order:7"), prefix + "{order:7}");
     EXPECT_EQ(redisson_channel("a{b}"), prefix + "a{b}");

@@ -5,7 +5,7 @@
 namespace holdfast::redis_backend {
 namespace {
 
-TEST(PermitId, says_who_made_it_and_when) {
+TEST(PermitId, holds_its_client_and_time) {
     const permit_id id{"abcdef", 1'790'000'000'123'456};
     const auto bytes = id.bytes();
     EXPECT_EQ(bytes.size(), permit_id::size);
@@ -15,7 +15,7 @@ TEST(PermitId, says_who_made_it_and_when) {
     EXPECT_EQ(read->serial, id.serial);
 }
 
-TEST(PermitId, the_numbers_that_follow_say_the_same) {
+TEST(PermitId, following_numbers_hold_the_same_client_and_time) {
     auto bytes = permit_id{"abcdef", 1'790'000'000'123'456}.bytes();
     for (int i = 0; i < 999; ++i)
         for (auto digit = bytes.rbegin(); digit != bytes.rend() && ++*digit == 0; ++digit) {
@@ -26,7 +26,7 @@ TEST(PermitId, the_numbers_that_follow_say_the_same) {
     EXPECT_EQ(last->serial, 1'790'000'000'123'456);
 }
 
-TEST(PermitId, others_are_not_read) {
+TEST(PermitId, foreign_ids_are_not_read) {
     EXPECT_FALSE(permit_id::read(""));
     EXPECT_FALSE(permit_id::read("abcdefhf"));
     EXPECT_FALSE(permit_id::read("0123456789abcdef"));

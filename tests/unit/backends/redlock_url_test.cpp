@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string complaint(std::string_view url) {
+std::string error_message(std::string_view url) {
     try {
         (void)parse_url(url);
     } catch (const error& e) {
@@ -20,7 +20,7 @@ std::string complaint(std::string_view url) {
     return {};
 }
 
-TEST(redlock_url, has_settings_first_and_then_its_members) {
+TEST(redlock_url, lists_settings_before_members) {
     const auto c = parse_url(
         "redlock:node_timeout=80ms,longest_lease=2m,restarts=trusted,name=orders,redis://a:1/2,rediss://"
         "u:p@B,"
@@ -36,7 +36,7 @@ TEST(redlock_url, has_settings_first_and_then_its_members) {
     EXPECT_EQ(c.members[2].address, "unix:/run/c.sock");
 }
 
-TEST(redlock_url, has_members_behind_sentinel) {
+TEST(redlock_url, may_have_members_behind_sentinel) {
     const auto c = parse_url("redlock:redis+sentinel://u:p@S2,s1:7/m,rediss+sentinel://t/m/3?ca=x,redis://b");
     ASSERT_EQ(c.members.size(), 3U);
     EXPECT_EQ(c.members[0].url, "redis+sentinel://u:p@S2,s1:7/m");
@@ -52,14 +52,14 @@ TEST(redlock_url, has_defaults) {
     EXPECT_EQ(c.members[2].address, "[::1]:6379");
 }
 
-TEST(redlock_url, leaves_commas_inside_a_member_alone) {
+TEST(redlock_url, keeps_commas_inside_a_member) {
     const auto c = parse_url("redlock:redis://:a,b=c@a,redis://b,redis://c");
     ASSERT_EQ(c.members.size(), 3U);
     EXPECT_EQ(c.members[0].url, "redis://:a,b=c@a");
     EXPECT_EQ(c.members[0].address, "a:6379");
 }
 
-TEST(redlock_url, says_what_is_wrong_with_it) {
+TEST(redlock_url, error_names_the_mistake) {
     const std::pair<const char*, const char*> all[] = {
         {"redlock:", "has 0 members"},
         {"redlock:redis://a,redis://b", "has 2 members"},
@@ -77,20 +77,20 @@ TEST(redlock_url, says_what_is_wrong_with_it) {
         {"redlock:quorum=2,redis://a,redis://b,redis://c", "the option \"quorum\" is unknown"},
     };
     for (const auto& [url, words] : all)
-        EXPECT_NE(complaint(url).find(words), std::string::npos) << url << ": " << complaint(url);
+        EXPECT_NE(error_message(url).find(words), std::string::npos) << url << ": " << error_message(url);
     std::string sixteen = "redlock:redis://h0";
     for (int i = 1; i < 16; ++i) sixteen += ",redis://h" + std::to_string(i);
-    EXPECT_NE(complaint(sixteen).find("has 16 members"), std::string::npos);
+    EXPECT_NE(error_message(sixteen).find("has 16 members"), std::string::npos);
 }
 
-TEST(redlock_url, never_shows_a_password) {
+TEST(redlock_url, error_never_shows_a_password) {
     for (const auto* url :
          {"redlock:redis://:secret@a,redis://b", "redlock:redis://:secret@a,redis://:secret@a,redis://c",
           "redlock:redis://:x,secret://y@a,redis://b,redis://c"})
-        EXPECT_EQ(complaint(url).find("secret"), std::string::npos) << complaint(url);
+        EXPECT_EQ(error_message(url).find("secret"), std::string::npos) << error_message(url);
 }
 
-TEST(redlock_url, is_made_of_a_list) {
+TEST(redlock_url, is_built_from_a_list) {
     const auto c = parse_url(holdfast::redlock_url({"redis://a", "redis://b", "redis://c"},
                                                    {.node_timeout = 20ms,
                                                     .longest_lease = 30s,

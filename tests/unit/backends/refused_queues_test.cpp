@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(refused_queues, are_believed_per_name_and_for_a_while) {
+TEST(refused_queues, are_remembered_per_name_for_a_limited_time) {
     refused_queues all;
     const refused_queues::time_point now{100s};
     EXPECT_FALSE(all.has("a", now));
@@ -15,12 +15,12 @@ TEST(refused_queues, are_believed_per_name_and_for_a_while) {
     EXPECT_TRUE(all.has("a", now + refused_queues::believed_for - 1ms));
     EXPECT_FALSE(all.has("b", now));
     EXPECT_FALSE(all.has("a", now + refused_queues::believed_for));
-    EXPECT_FALSE(all.has("a", now)) << "what was over is forgotten";
+    EXPECT_FALSE(all.has("a", now)) << "an expired entry is removed";
     all.add("a", now);
     EXPECT_TRUE(all.has("a", now));
 }
 
-TEST(refused_queues, are_no_more_than_so_many) {
+TEST(refused_queues, are_limited_in_number) {
     refused_queues all;
     const refused_queues::time_point now{100s};
     for (std::size_t i = 0; i < 3 * refused_queues::most; ++i) {

@@ -8,8 +8,8 @@
 namespace holdfast::base {
 namespace {
 
-// That a step is seen is tested on a process whose clock is set: tests/server/cli_doctor_test.cpp.
-TEST(step_watch, sees_no_step_where_there_is_none_however_busy_the_machine) {
+// tests/server/cli_doctor_test.cpp tests that a step is seen, on a process whose clock is set.
+TEST(step_watch, reports_no_step_on_a_busy_machine) {
     std::atomic<bool> stop{false};
     std::thread busy{[&] {
         while (!stop) (void)wall_microseconds();

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::string_literals;
 
-std::error_code code_of_naming(std::string_view bytes) {
+std::error_code code_of_name(std::string_view bytes) {
     try {
         const lock_name name{bytes};
         EXPECT_EQ(name.str(), bytes);
@@ -20,19 +20,19 @@ std::error_code code_of_naming(std::string_view bytes) {
     }
 }
 
-TEST(a_lock_name, has_one_to_1024_bytes) {
-    EXPECT_EQ(code_of_naming(""), errc::invalid_argument);
-    EXPECT_EQ(code_of_naming("x"), std::error_code{});
-    EXPECT_EQ(code_of_naming(std::string(1024, 'x')), std::error_code{});
-    EXPECT_EQ(code_of_naming(std::string(1025, 'x')), errc::invalid_argument);
+TEST(lock_name, has_one_to_1024_bytes) {
+    EXPECT_EQ(code_of_name(""), errc::invalid_argument);
+    EXPECT_EQ(code_of_name("x"), std::error_code{});
+    EXPECT_EQ(code_of_name(std::string(1024, 'x')), std::error_code{});
+    EXPECT_EQ(code_of_name(std::string(1025, 'x')), errc::invalid_argument);
 }
 
-TEST(a_lock_name, may_be_any_bytes_and_keeps_them) {
-    EXPECT_EQ(code_of_naming("a\0b\r\n\xff{}"s), std::error_code{});
+TEST(lock_name, keeps_any_bytes) {
+    EXPECT_EQ(code_of_name("a\0b\r\n\xff{}"s), std::error_code{});
     EXPECT_EQ(lock_name("a\0b"s).printable(), R"(a\x00b)");
 }
 
-TEST(a_lock_name, that_is_too_long_is_named_in_the_complaint_without_being_repeated) {
+TEST(lock_name, error_about_a_long_name_does_not_repeat_it) {
     try {
         (void)lock_name{std::string(2000, '\x1b')};
         FAIL();
@@ -69,7 +69,7 @@ constexpr std::array meanings{
     meaning{errc::cancelled, condition::not_held},
 };
 
-TEST(an_error_code, says_what_a_caller_can_do_and_nothing_else) {
+TEST(error_code, has_exactly_one_condition) {
     for (const auto& m : meanings) {
         const std::error_code code = m.code;
         for (const auto c :
@@ -79,7 +79,7 @@ TEST(an_error_code, says_what_a_caller_can_do_and_nothing_else) {
     }
 }
 
-TEST(an_error_code, has_words) {
+TEST(error_code, has_a_message) {
     for (const auto& m : meanings) {
         const std::error_code code = m.code;
         EXPECT_TRUE(code);
@@ -91,7 +91,7 @@ TEST(an_error_code, has_words) {
     EXPECT_NE((std::error_code{999, category()}.message().find("999")), std::string::npos);
 }
 
-TEST(an_error, keeps_the_servers_words_apart_and_harmless) {
+TEST(error, keeps_the_server_text_apart_and_escaped) {
     const error e{errc::unavailable, "the lock \"x\" could not be acquired", "ERR \x1b[2J"};
     EXPECT_EQ(e.server_text(), R"(ERR \x1b[2J)");
     EXPECT_EQ(std::string{e.what()}.find("ERR"), std::string::npos);

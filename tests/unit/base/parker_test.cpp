@@ -20,16 +20,16 @@ bool readable(const std::shared_ptr<const wake_fd>& fd, int limit_ms) {
     return ::poll(&p, 1, limit_ms) == 1;
 }
 
-TEST(a_parker, waits_until_the_time_it_was_given) {
+TEST(parker, waits_until_the_given_time) {
     parker p;
     const auto until = in(5ms);
     p.park_until(until);
     EXPECT_GE(boot_clock::now(), until);
     EXPECT_FALSE(p.unparked());
-    p.park_until(boot_clock::now() - 1h);  // the past is no wait
+    p.park_until(boot_clock::now() - 1h);  // a past time does not block
 }
 
-TEST(a_parker, that_was_unparked_before_does_not_wait) {
+TEST(parker, does_not_wait_after_unpark) {
     parker p;
     p.unpark();
     p.unpark();
@@ -40,7 +40,7 @@ TEST(a_parker, that_was_unparked_before_does_not_wait) {
     EXPECT_FALSE(p.unparked());
 }
 
-TEST(a_parker, forgets_nothing_that_comes_after_consume) {
+TEST(parker, remembers_an_unpark_after_consume) {
     parker p;
     p.consume();
     p.unpark();
@@ -48,7 +48,7 @@ TEST(a_parker, forgets_nothing_that_comes_after_consume) {
     EXPECT_TRUE(p.unparked());
 }
 
-TEST(a_parker, is_woken_by_another_thread) {
+TEST(parker, is_woken_by_another_thread) {
     parker p;
     parker answer;
     std::thread other{[&] {
@@ -67,7 +67,7 @@ TEST(a_parker, is_woken_by_another_thread) {
     other.join();
 }
 
-TEST(a_parker, in_poll_is_woken_through_a_descriptor) {
+TEST(parker, is_woken_through_the_descriptor_that_it_polls) {
     const auto wake = std::make_shared<const wake_fd>();
     parker p;
     ASSERT_TRUE(p.poll_begin(wake));
@@ -78,7 +78,7 @@ TEST(a_parker, in_poll_is_woken_through_a_descriptor) {
     EXPECT_TRUE(p.unparked());
 }
 
-TEST(a_parker, that_was_unparked_before_does_not_begin_to_poll) {
+TEST(parker, does_not_begin_to_poll_after_unpark) {
     const auto wake = std::make_shared<const wake_fd>();
     parker p;
     p.unpark();
@@ -87,7 +87,7 @@ TEST(a_parker, that_was_unparked_before_does_not_begin_to_poll) {
     EXPECT_TRUE(p.unparked());
 }
 
-TEST(a_parker, after_its_poll_is_not_woken_through_the_descriptor_any_more) {
+TEST(parker, does_not_use_the_descriptor_after_poll_end) {
     const auto wake = std::make_shared<const wake_fd>();
     parker p;
     ASSERT_TRUE(p.poll_begin(wake));
@@ -98,8 +98,9 @@ TEST(a_parker, after_its_poll_is_not_woken_through_the_descriptor_any_more) {
     EXPECT_TRUE(p.unparked());
 }
 
-// A connection goes while a thread is inside unpark: what that writes must not reach who has the number next.
-TEST(a_parker, keeps_the_descriptors_that_it_polled_open_until_its_own_end) {
+// A connection may close while a thread is inside unpark; the write must not reach the next user of the
+// number.
+TEST(parker, keeps_polled_descriptors_open_until_it_is_destroyed) {
     const auto open = [](int fd) { return ::fcntl(fd, F_GETFD) >= 0; };
     std::vector<int> polled;
     {

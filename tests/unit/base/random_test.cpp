@@ -7,14 +7,14 @@
 namespace holdfast::base {
 namespace {
 
-TEST(a_client_id, has_two_spellings_of_the_same_bits) {
+TEST(client_id, uuid_and_base64url_spell_the_same_bits) {
     for (int i = 0; i < 1'000; ++i) {
         const auto id = client_id::make();
         EXPECT_EQ(client_id::base64url_of_uuid(id.uuid()), id.base64url());
     }
 }
 
-TEST(a_client_id, is_a_uuid_of_version_4_as_redisson_writes_it) {
+TEST(client_id, is_a_version_4_uuid_as_redisson_writes_it) {
     const auto uuid = client_id::make().uuid();
     ASSERT_EQ(uuid.size(), 36U);
     EXPECT_EQ(uuid.find_first_not_of("0123456789abcdef-"), std::string::npos);
@@ -23,20 +23,20 @@ TEST(a_client_id, is_a_uuid_of_version_4_as_redisson_writes_it) {
     EXPECT_NE(std::string_view{"89ab"}.find(uuid[19]), std::string_view::npos);
 }
 
-TEST(a_client_id, is_22_characters_that_need_no_escape) {
+TEST(client_id, base64url_has_22_characters_that_need_no_escape) {
     const auto text = client_id::make().base64url();
     EXPECT_EQ(text.size(), 22U);
     EXPECT_EQ(text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"),
               std::string::npos);
 }
 
-TEST(a_client_id, of_a_known_uuid_is_known) {
+TEST(client_id, base64url_of_known_uuids_is_right) {
     EXPECT_EQ(client_id::base64url_of_uuid("00000000-0000-0000-0000-000000000000"), "AAAAAAAAAAAAAAAAAAAAAA");
     EXPECT_EQ(client_id::base64url_of_uuid("ffffffff-ffff-ffff-ffff-ffffffffffff"), "_____________________w");
     EXPECT_EQ(client_id::base64url_of_uuid("123e4567-e89b-42d3-a456-426614174000"), "Ej5FZ-ibQtOkVkJmFBdAAA");
 }
 
-TEST(a_client_id, of_anything_else_is_nobody) {
+TEST(client_id, base64url_of_an_invalid_uuid_is_empty) {
     for (const std::string_view text :
          {"", "00000000-0000-0000-0000-00000000000", "00000000-0000-0000-0000-0000000000000",
           "00000000_0000-0000-0000-000000000000", "0000000g-0000-0000-0000-000000000000",
@@ -45,12 +45,12 @@ TEST(a_client_id, of_anything_else_is_nobody) {
     }
 }
 
-TEST(a_client_id, is_never_made_twice) {
+TEST(client_id, is_unique) {
     std::set<std::string> seen;
     for (int i = 0; i < 1'000; ++i) EXPECT_TRUE(seen.insert(client_id::make().uuid()).second);
 }
 
-TEST(jitter, stays_in_its_range_and_moves) {
+TEST(jitter, covers_its_range) {
     double least = 1;
     double most = 0;
     for (int i = 0; i < 10'000; ++i) {

@@ -14,13 +14,13 @@ using std::chrono::milliseconds;
 
 // --- printable --------------------------------------------------------------------------------------
 
-TEST(printable, leaves_what_people_can_read) {
+TEST(printable, keeps_readable_text) {
     EXPECT_EQ(printable("stock:42"), "stock:42");
     EXPECT_EQ(printable("prüfung €5 😀"), "prüfung €5 😀");
     EXPECT_EQ(printable(""), "");
 }
 
-TEST(printable, escapes_what_a_terminal_would_obey) {
+TEST(printable, escapes_control_characters) {
     EXPECT_EQ(printable("a\nb\r\t"), R"(a\x0ab\x0d\x09)");
     EXPECT_EQ(printable("\x1b[2J"), R"(\x1b[2J)");
     EXPECT_EQ(printable("a\0b"s), R"(a\x00b)");
@@ -28,15 +28,15 @@ TEST(printable, escapes_what_a_terminal_would_obey) {
     EXPECT_EQ(printable("\xc2\x9b"
                         "2J"),
               R"(\xc2\x9b2J)");                    // CSI in its C1 form
-    EXPECT_EQ(printable("\xc2\xa0"), "\xc2\xa0");  // the first that is none
+    EXPECT_EQ(printable("\xc2\xa0"), "\xc2\xa0");  // the first character that is not a control
 }
 
-TEST(printable, can_be_told_apart_from_what_was_escaped) {
+TEST(printable, escapes_the_backslash) {
     EXPECT_EQ(printable("\\x0a"), R"(\\x0a)");
     EXPECT_NE(printable("\\x0a"), printable("\n"));
 }
 
-TEST(printable, escapes_bytes_that_are_no_utf8) {
+TEST(printable, escapes_invalid_utf8) {
     EXPECT_EQ(printable("\xff"), R"(\xff)");
     EXPECT_EQ(printable("\xc3"), R"(\xc3)");                          // cut short
     EXPECT_EQ(printable("\xc0\xaf"), R"(\xc0\xaf)");                  // overlong
@@ -46,7 +46,7 @@ TEST(printable, escapes_bytes_that_are_no_utf8) {
     EXPECT_EQ(printable("\xe2\x82z"), R"(\xe2\x82z)");
 }
 
-TEST(printable, escapes_what_nobody_sees_and_what_turns_text_around) {
+TEST(printable, escapes_invisible_characters_and_bidirectional_controls) {
     EXPECT_EQ(printable("pay\xe2\x80\xae"
                         "lruc"),
               R"(pay\xe2\x80\xaelruc)");              // RIGHT-TO-LEFT OVERRIDE
@@ -60,19 +60,19 @@ TEST(printable, escapes_what_nobody_sees_and_what_turns_text_around) {
         EXPECT_FALSE(is_invisible(c)) << std::hex << static_cast<unsigned>(c);
 }
 
-TEST(without_controls, keeps_a_sentence_that_is_printable_already) {
+TEST(without_controls, keeps_printable_text_and_backslashes) {
     EXPECT_EQ(without_controls("\"" + printable("a\\b\x1b\xe2\x80\xae") + "\""), R"("a\\b\x1b\xe2\x80\xae")");
     EXPECT_EQ(without_controls("prüfung \\ \x1b[2J\n"), R"(prüfung \ \x1b[2J\x0a)");
     const auto once = without_controls("\xe2\x80\xae\xff\\");
     EXPECT_EQ(without_controls(once), once);
 }
 
-TEST(json_without_controls, means_the_same_to_a_program) {
+TEST(json_without_controls, escapes_controls_as_json_does) {
     EXPECT_EQ(json_without_controls("[\"a\xe2\x80\xae\xc2\x9b\x7f\xf3\xa0\x81\x81é\"]\n"),
               "[\"a\\u202e\\u009b\\u007f\\udb40\\udc41é\"]\n");
 }
 
-TEST(printable, of_any_bytes_is_safe_for_a_terminal) {
+TEST(printable, prints_no_control_characters_for_random_bytes) {
     std::mt19937 random{1};
     for (int round = 0; round < 5'000; ++round) {
         std::string bytes(random() % 12, '\0');
@@ -90,7 +90,7 @@ struct spelling {
     std::optional<milliseconds> means;
 };
 
-TEST(durations, are_read_as_people_write_them) {
+TEST(durations, are_parsed) {
     for (const auto& [text, means] : {
              spelling{"250ms", 250ms},
              spelling{"2s", 2s},
@@ -109,7 +109,7 @@ TEST(durations, are_read_as_people_write_them) {
     }
 }
 
-TEST(durations, that_are_none_are_refused) {
+TEST(durations, reject_invalid_text) {
     for (const std::string_view text : {"",
                                         "5",
                                         "s",
@@ -142,13 +142,13 @@ TEST(durations, that_are_none_are_refused) {
     EXPECT_EQ(parse_duration("1s\0"s), std::nullopt);
 }
 
-TEST(durations, that_lack_a_unit_are_told_so) {
+TEST(durations, error_says_that_the_unit_is_missing) {
     EXPECT_EQ(why_no_duration("5"), "has no unit; a duration is written 250ms, 2s or 1m30s");
     for (const auto* const text : {"", "five", "5 s", "-5", "1.5"})
         EXPECT_EQ(why_no_duration(text), "is not a duration such as 250ms, 2s or 1m30s") << text;
 }
 
-TEST(durations, are_written_as_they_are_read) {
+TEST(durations, are_written_in_a_form_that_parses_back) {
     EXPECT_EQ(to_text(0ms), "0s");
     EXPECT_EQ(to_text(90s), "1m30s");
     EXPECT_EQ(to_text(24h), "1d");
@@ -161,7 +161,7 @@ TEST(durations, are_written_as_they_are_read) {
 
 // --- glob -------------------------------------------------------------------------------------------
 
-TEST(glob, stars_stand_for_any_bytes_and_question_marks_for_one) {
+TEST(glob, star_matches_any_bytes_and_question_mark_matches_one) {
     EXPECT_TRUE(glob_match("*", ""));
     EXPECT_TRUE(glob_match("*", "anything"));
     EXPECT_TRUE(glob_match("stock:*", "stock:42"));
@@ -177,14 +177,14 @@ TEST(glob, stars_stand_for_any_bytes_and_question_marks_for_one) {
     EXPECT_FALSE(glob_match("a*b", "a-b-c"));
 }
 
-TEST(glob, knows_nothing_else) {
+TEST(glob, takes_all_other_characters_literally) {
     EXPECT_TRUE(glob_match("[ab]", "[ab]"));
     EXPECT_FALSE(glob_match("[ab]", "a"));
     EXPECT_TRUE(glob_match("\\*", "\\anything"));
     EXPECT_TRUE(glob_match("a?c"s, "a\0c"s));
 }
 
-TEST(glob, is_not_slow_for_a_malicious_pattern) {
+TEST(glob, is_fast_for_a_malicious_pattern) {
     const std::string text(1'000, 'a');
     std::string pattern;
     for (int i = 0; i < 200; ++i) pattern += "a*";

@@ -21,18 +21,18 @@ words names_read(words given) {
     return names;
 }
 
-TEST(Arguments, run_is_cut_at_the_first_dashes) {
+TEST(Arguments, run_is_split_at_the_first_dashes) {
     const auto cut = split_at_dashes({"run", "-n", "a", "--", "git", "checkout", "--", "f"});
     EXPECT_EQ(cut.ours, (words{"run", "-n", "a"}));
     EXPECT_EQ(cut.behind_dashes, (words{"git", "checkout", "--", "f"}));
 }
 
-TEST(Arguments, options_before_the_command_are_stepped_over) {
+TEST(Arguments, options_before_the_command_are_skipped) {
     const auto cut = split_at_dashes({"--url", "redis://h", "--config=f", "run", "a", "--", "x"});
     EXPECT_EQ(cut.behind_dashes, (words{"x"}));
 }
 
-TEST(Arguments, only_run_is_cut) {
+TEST(Arguments, only_run_is_split) {
     const auto cut = split_at_dashes({"inspect", "--", "run"});
     EXPECT_EQ(cut.ours, (words{"inspect", "--", "run"}));
     EXPECT_TRUE(cut.behind_dashes.empty());
@@ -44,7 +44,7 @@ TEST(Arguments, run_without_dashes_has_no_command) {
     EXPECT_TRUE(split_at_dashes({"run", "a"}).behind_dashes.empty());
 }
 
-// What `holdfast COUNT` makes of a word: the number, or the complaint.
+// How `holdfast COUNT` reads a word: the number, or the error.
 std::string number_read(const std::string& word) {
     CLI::App app{"", "holdfast"};
     std::optional<std::int64_t> count;
@@ -66,7 +66,7 @@ TEST(Arguments, numbers_are_decimal) {
         EXPECT_NE(number_read(word).find(" is not a whole number such as 3"), std::string::npos) << word;
 }
 
-TEST(Arguments, numbers_out_of_range_are_told_by_the_bound_that_they_cross) {
+TEST(Arguments, error_for_a_number_out_of_range_names_the_bound) {
     EXPECT_EQ(number_read("0"), "COUNT: \"0\" is less than 1");
     EXPECT_EQ(number_read("9007199254740993"), "COUNT: \"9007199254740993\" is more than 9007199254740992");
     EXPECT_EQ(number_read("99999999999999999999"),
@@ -74,7 +74,7 @@ TEST(Arguments, numbers_out_of_range_are_told_by_the_bound_that_they_cross) {
     EXPECT_THROW((void)decimal("--n", "-99999999999999999999", 0, 5), CLI::ValidationError);
 }
 
-TEST(Arguments, names_that_look_like_syntax_arrive_as_they_are) {
+TEST(Arguments, names_that_look_like_syntax_arrive_unchanged) {
     for (const std::string name : {"[a,b]", "[a]", "[]", "{}", "{a}:b", "++", "+", "%%", "a,b", "a=b", "/x",
                                    "a\nb", "\xff\xfe", "stock:42", "'", "\"", "`x`", " ", "-"}) {
         EXPECT_EQ(names_read({name}), words{name}) << name;

@@ -10,20 +10,22 @@
 namespace holdfast::cli {
 namespace {
 
-std::string said_of(std::errc what, int code) {
+std::string message_for(std::errc what, int code) {
     testing::internal::CaptureStderr();
     EXPECT_EQ(complain(std::system_error{make_error_code(what), "eventfd"}), code);
     return testing::internal::GetCapturedStderr();
 }
 
-TEST(Complaint, about_what_the_machine_has_none_left_of_is_71_and_says_how_to_get_more) {
+TEST(Complaint, about_an_exhausted_resource_is_71_and_says_how_to_get_more) {
     EXPECT_EQ(
-        said_of(std::errc::too_many_files_open, 71),
+        message_for(std::errc::too_many_files_open, 71),
         "holdfast: eventfd: Too many open files; no more files and sockets may be opened here: raise the "
         "limit (ulimit -n)\n");
-    EXPECT_NE(said_of(std::errc::too_many_files_open_in_system, 71).find("fs.file-max"), std::string::npos);
-    EXPECT_NE(said_of(std::errc::resource_unavailable_try_again, 71).find("ulimit -u"), std::string::npos);
-    EXPECT_NE(said_of(std::errc::not_enough_memory, 71).find("no memory left"), std::string::npos);
+    EXPECT_NE(message_for(std::errc::too_many_files_open_in_system, 71).find("fs.file-max"),
+              std::string::npos);
+    EXPECT_NE(message_for(std::errc::resource_unavailable_try_again, 71).find("ulimit -u"),
+              std::string::npos);
+    EXPECT_NE(message_for(std::errc::not_enough_memory, 71).find("no memory left"), std::string::npos);
 }
 
 // std::thread has the code of the system in the generic category.
@@ -33,11 +35,11 @@ TEST(Complaint, about_a_thread_that_cannot_be_started_is_71) {
     EXPECT_NE(testing::internal::GetCapturedStderr().find("ulimit -u"), std::string::npos);
 }
 
-TEST(Complaint, about_what_the_machine_does_not_lack_is_70) {
-    EXPECT_EQ(said_of(std::errc::bad_file_descriptor, 70), "holdfast: eventfd: Bad file descriptor\n");
+TEST(Complaint, about_any_other_system_error_is_70) {
+    EXPECT_EQ(message_for(std::errc::bad_file_descriptor, 70), "holdfast: eventfd: Bad file descriptor\n");
 }
 
-TEST(Complaint, code_after_an_exception_is_71_if_the_machine_lacks_something) {
+TEST(Complaint, code_after_an_exception_is_71_if_a_resource_is_exhausted) {
     for (const auto what : {EMFILE, ENFILE, ENOMEM, EAGAIN}) {
         EXPECT_EQ(code_after(std::system_error{what, std::generic_category()}), 71) << what;
         EXPECT_EQ(code_after(std::system_error{what, std::system_category()}), 71) << what;

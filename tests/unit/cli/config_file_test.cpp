@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string refusal_of(std::string_view text) {
+std::string error_for(std::string_view text) {
     try {
         (void)parse_config(text, "hf.conf");
         return "accepted";
@@ -38,21 +38,21 @@ TEST(ConfigFile, sets_the_fields_of_config) {
     EXPECT_EQ(got.poll_gap, config{}.poll_gap);
 }
 
-TEST(ConfigFile, refuses_a_part_of_a_turn) {
-    EXPECT_NE(refusal_of("local_turns = 1.5").find("is not a whole number"), std::string::npos);
-    EXPECT_NE(refusal_of("local_turns = -1").find("is not a whole number"), std::string::npos);
+TEST(ConfigFile, rejects_local_turns_that_are_not_a_whole_number) {
+    EXPECT_NE(error_for("local_turns = 1.5").find("is not a whole number"), std::string::npos);
+    EXPECT_NE(error_for("local_turns = -1").find("is not a whole number"), std::string::npos);
 }
 
-TEST(ConfigFile, takes_a_value_in_quotes_for_what_is_between_them) {
+TEST(ConfigFile, removes_quotes_around_a_value) {
     const auto got = parse_config("url = \"redis://:a'b@db:6379/2\"\nlease = '10s'\n", "hf.conf");
     EXPECT_EQ(got.url, "redis://:a'b@db:6379/2");
     EXPECT_EQ(got.lease, 10s);
     EXPECT_EQ(parse_config("program = \"\"", "hf.conf").program, "");
 }
 
-TEST(ConfigFile, names_file_and_line_of_a_quote_that_does_not_end) {
+TEST(ConfigFile, names_file_and_line_of_an_unclosed_quote) {
     for (const auto* const value : {"\"redis://db", "\"", "'redis://db\"", "\"redis://db\" # where"}) {
-        EXPECT_EQ(refusal_of(std::string{"\nurl = "} + value),
+        EXPECT_EQ(error_for(std::string{"\nurl = "} + value),
                   "hf.conf:2: the value of url begins with a quote, so it must end with the same quote and "
                   "contain no other; quotes are optional")
             << value;
@@ -62,24 +62,24 @@ TEST(ConfigFile, names_file_and_line_of_a_quote_that_does_not_end) {
 TEST(ConfigFile, an_empty_file_changes_nothing) { EXPECT_EQ(parse_config("", "hf.conf").url, config{}.url); }
 
 TEST(ConfigFile, names_file_and_line_of_a_mistake) {
-    EXPECT_TRUE(refusal_of("\n# x\nleese = 3s\n")
+    EXPECT_TRUE(error_for("\n# x\nleese = 3s\n")
                     .starts_with("hf.conf:3: \"leese\" is not a setting; use one of url, lease,"));
-    EXPECT_EQ(refusal_of("lease = 3"),
+    EXPECT_EQ(error_for("lease = 3"),
               "hf.conf:1: the value of lease has no unit; a duration is written 250ms, 2s or 1m30s");
-    EXPECT_EQ(refusal_of("lease = long"),
+    EXPECT_EQ(error_for("lease = long"),
               "hf.conf:1: the value of lease is not a duration such as 250ms, 2s or 1m30s");
-    EXPECT_EQ(refusal_of("drift = 1e999"), "hf.conf:1: the value of drift is not a number");
-    EXPECT_EQ(refusal_of("drift = nan"), "hf.conf:1: the value of drift is not a number");
-    EXPECT_EQ(refusal_of("drift = 0.1x"), "hf.conf:1: the value of drift is not a number");
-    EXPECT_EQ(refusal_of("lease"), "hf.conf:1: a setting is written \"key = value\"");
-    EXPECT_EQ(refusal_of("lease = 1s\nlease = 2s"), "hf.conf:2: lease is set twice");
+    EXPECT_EQ(error_for("drift = 1e999"), "hf.conf:1: the value of drift is not a number");
+    EXPECT_EQ(error_for("drift = nan"), "hf.conf:1: the value of drift is not a number");
+    EXPECT_EQ(error_for("drift = 0.1x"), "hf.conf:1: the value of drift is not a number");
+    EXPECT_EQ(error_for("lease"), "hf.conf:1: a setting is written \"key = value\"");
+    EXPECT_EQ(error_for("lease = 1s\nlease = 2s"), "hf.conf:2: lease is set twice");
 }
 
-TEST(ConfigFile, a_mistake_does_not_show_the_value) {
-    EXPECT_EQ(refusal_of("lease = redis://:secret@db").find("secret"), std::string::npos);
+TEST(ConfigFile, error_does_not_show_the_value) {
+    EXPECT_EQ(error_for("lease = redis://:secret@db").find("secret"), std::string::npos);
 }
 
-TEST(ConfigFile, a_file_that_cannot_be_read_is_a_mistake_of_the_user) {
+TEST(ConfigFile, unreadable_file_is_a_usage_error) {
     EXPECT_THROW((void)read_config("/nonexistent/hf.conf"), usage_error);
     EXPECT_THROW((void)read_config("/"), usage_error);
 }

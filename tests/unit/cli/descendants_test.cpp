@@ -1,4 +1,4 @@
-// Each test looks for descendants of a process that it forks for that.
+// Each test looks for descendants of a process that it forks itself.
 #include "cli/descendants.hpp"
 
 #include "support/child_process.hpp"
@@ -29,8 +29,8 @@ using test::patience;
 
 constexpr int not_possible_here = 77;
 
-// 0 if the body has said nothing else.
-int in_a_process_of_its_own(const std::function<int()>& body) {
+// Returns what the body returns.
+int in_its_own_process(const std::function<int()>& body) {
     auto process = child_process::fork_call([&](const parent_link&) {
         ::prctl(PR_SET_CHILD_SUBREAPER, 1);
         return body();
@@ -40,7 +40,7 @@ int in_a_process_of_its_own(const std::function<int()>& body) {
     return code.value_or(-1);
 }
 
-pid_t fork_one_that_waits() {
+pid_t fork_waiting_child() {
     const pid_t child = ::fork();
     if (child == 0) {
         while (true) ::pause();
@@ -48,8 +48,8 @@ pid_t fork_one_that_waits() {
     return child;
 }
 
-// With the largest number below `above` that is free.
-pid_t fork_one_that_waits_with_a_number_below(pid_t above) {
+// Gives it the largest free pid below `above`.
+pid_t fork_waiting_child_with_pid_below(pid_t above) {
     for (pid_t number = above - 1; number > 1; --number) {
         clone_args how{};
         how.exit_signal = SIGCHLD;
@@ -68,12 +68,12 @@ void kill_all(descendants& found) {
     while (descendants::any_is_alive()) found.kill(0);
 }
 
-TEST(DescendantsTest, child_is_killed_by_the_same_sweep_though_its_number_is_below_that_of_its_parent) {
-    const auto code = in_a_process_of_its_own([] {
+TEST(DescendantsTest, child_with_a_pid_below_its_parents_is_killed_by_the_same_sweep) {
+    const auto code = in_its_own_process([] {
         std::array<int, 2> ends{};
         if (::pipe2(ends.data(), O_CLOEXEC) != 0) return 2;
         if (::fork() == 0) {
-            const auto child = fork_one_that_waits_with_a_number_below(::getpid());
+            const auto child = fork_waiting_child_with_pid_below(::getpid());
             if (::write(ends[1], &child, sizeof child) != sizeof child) ::_exit(1);
             while (true) ::pause();
         }
@@ -88,15 +88,15 @@ TEST(DescendantsTest, child_is_killed_by_the_same_sweep_though_its_number_is_bel
         kill_all(found);
         return met.signalled == 2 && met.complete ? 0 : 1;
     });
-    if (code == not_possible_here) GTEST_SKIP() << "needs the right to choose the numbers of processes";
+    if (code == not_possible_here) GTEST_SKIP() << "needs the right to choose pids";
     EXPECT_EQ(code, 0);
 }
 
-TEST(DescendantsTest, any_is_alive_until_the_last_has_ended_and_a_zombie_is_not) {
-    EXPECT_EQ(in_a_process_of_its_own([] {
+TEST(DescendantsTest, any_is_alive_until_the_last_has_ended_and_ignores_zombies) {
+    EXPECT_EQ(in_its_own_process([] {
                   if (descendants::any_is_alive()) return 1;
-                  const auto first = fork_one_that_waits();
-                  const auto second = fork_one_that_waits();
+                  const auto first = fork_waiting_child();
+                  const auto second = fork_waiting_child();
                   siginfo_t about{};
                   ::kill(first, SIGKILL);
                   ::waitid(P_PID, static_cast<id_t>(first), &about, WEXITED | WNOWAIT);
@@ -118,10 +118,10 @@ void allow_descriptors(rlim_t number) {
     ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-TEST(DescendantsTest, are_killed_where_no_descriptor_is_left) {
-    EXPECT_EQ(in_a_process_of_its_own([] {
+TEST(DescendantsTest, are_killed_although_no_descriptor_is_left) {
+    EXPECT_EQ(in_its_own_process([] {
                   descendants found;
-                  fork_one_that_waits();
+                  fork_waiting_child();
                   allow_descriptors(64);
                   while (::open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0) {
                   }
@@ -132,10 +132,10 @@ TEST(DescendantsTest, are_killed_where_no_descriptor_is_left) {
               0);
 }
 
-TEST(DescendantsTest, sweep_that_cannot_look_says_so) {
-    EXPECT_EQ(in_a_process_of_its_own([] {
+TEST(DescendantsTest, sweep_that_cannot_look_is_reported_incomplete) {
+    EXPECT_EQ(in_its_own_process([] {
                   descendants found;
-                  fork_one_that_waits();
+                  fork_waiting_child();
                   allow_descriptors(0);
                   const auto met = found.kill(0);
                   allow_descriptors(64);

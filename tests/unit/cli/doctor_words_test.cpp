@@ -1,4 +1,4 @@
-// What `holdfast doctor` prints of an examination.
+// What `holdfast doctor` prints about an examination.
 #include "cli/doctor/words.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ examination two_servers() {
          {"no-password", severity::note, "db1:6379", "none", "", "", promise::none}}};
 }
 
-TEST(doctor_words, are_grouped_by_severity_and_name_the_server_where_there_are_several) {
+TEST(doctor_output, is_grouped_by_severity_and_names_the_server_if_there_are_several) {
     const auto text = described(two_servers(), detail::all, 100);
     EXPECT_EQ(text,
               "db1:6379  Redis 7.0.15, master, clock +1.5 ms +- 0.2 ms, round trip 0.4 ms\n"
@@ -43,14 +43,14 @@ TEST(doctor_words, are_grouped_by_severity_and_name_the_server_where_there_are_s
     EXPECT_EQ(described(examination{}, detail::all, 100), "");
 }
 
-TEST(doctor_words, are_few_when_only_what_is_wrong_is_asked_for) {
+TEST(doctor_output, shows_only_problems_on_request) {
     const auto text = described(two_servers(), detail::wrong_only, 100);
     EXPECT_TRUE(text.starts_with("DANGER\n"));
     EXPECT_EQ(text.find("NOTE"), std::string::npos);
     EXPECT_EQ(text.find("well"), std::string::npos);
 }
 
-TEST(doctor_words, break_sentences_and_never_a_command) {
+TEST(doctor_output, wraps_sentences_but_never_a_command) {
     auto one = two_servers();
     one.findings = {{"x", severity::danger, "a", std::string(60, 'a') + " " + std::string(60, 'b'), "",
                      std::string(60, 'c') + " " + std::string(60, 'd'), promise::none}};
@@ -59,7 +59,7 @@ TEST(doctor_words, break_sentences_and_never_a_command) {
     EXPECT_NE(text.find("c d"), std::string::npos);
 }
 
-TEST(doctor_words, fit_the_terminal) {
+TEST(doctor_output, fits_the_terminal) {
     auto one = two_servers();
     std::string text;
     for (int i = 0; i < 40; ++i) text += "word ";
@@ -74,14 +74,14 @@ TEST(doctor_words, fit_the_terminal) {
     }
 }
 
-TEST(doctor_words, call_a_replica_by_its_name) {
+TEST(doctor_output, calls_a_slave_a_replica) {
     examination one;
     one.servers = {{"db1:6379", "7.0.15", "slave", "r1", {}, 0us, {}}};
     EXPECT_EQ(described(one, detail::all, 80), "db1:6379  Redis 7.0.15, replica\n");
     EXPECT_EQ(to_json(one)["servers"][0]["role"], "slave") << "the server's own field";
 }
 
-TEST(doctor_words, are_also_json) {
+TEST(doctor_output, has_a_json_form) {
     const auto json = to_json(two_servers());
     EXPECT_EQ(json["worst"], "danger");
     EXPECT_EQ(json["servers"][0]["clock_offset_ms"], 1.5);

@@ -10,7 +10,7 @@ using time_point = boot_clock::time_point;
 using signal = guard_action::signal;
 using task = guard_order::task;
 
-// A guard that has heard of a lease: TERM is due after 8 s, KILL after 9 s, with 2 s of grace.
+// A guard that knows a lease: TERM is due after 8 s, KILL after 9 s, with 2 s of grace.
 class GuardPlanTest : public testing::Test {
   protected:
     void SetUp() override { (void)order(task::watch); }
@@ -19,17 +19,17 @@ class GuardPlanTest : public testing::Test {
         return plan_.resume(ordered{{.what = what, .term_by = now_ + 8s, .kill_by = now_ + 9s, .grace = 2s}},
                             now_);
     }
-    guard_action tell(const guard_event& what) { return plan_.resume(what, now_); }
+    guard_action on_event(const guard_event& what) { return plan_.resume(what, now_); }
     guard_action after(boot_clock::duration d) {
         now_ += d;
-        return tell(noticed{});
+        return on_event(noticed{});
     }
 
     time_point now_{1000s};
     guard_plan plan_;
 };
 
-TEST_F(GuardPlanTest, does_nothing_while_later_deadlines_come) {
+TEST_F(GuardPlanTest, does_nothing_while_the_deadline_moves) {
     for (int i = 0; i < 10; ++i) {
         const auto todo = after(5s);
         EXPECT_EQ(todo.send, signal::none);
@@ -38,7 +38,7 @@ TEST_F(GuardPlanTest, does_nothing_while_later_deadlines_come) {
     }
 }
 
-TEST_F(GuardPlanTest, sends_term_and_kill_in_time_when_no_later_deadline_comes) {
+TEST_F(GuardPlanTest, sends_term_and_kill_in_time_if_the_deadline_does_not_move) {
     EXPECT_EQ(after(7999ms).send, signal::none);
     const auto todo = after(1ms);
     EXPECT_EQ(todo.send, signal::term);
@@ -46,29 +46,29 @@ TEST_F(GuardPlanTest, sends_term_and_kill_in_time_when_no_later_deadline_comes) 
     EXPECT_EQ(after(999ms).send, signal::none);
     EXPECT_EQ(after(1ms).send, signal::kill) << "the lease ends before the grace does";
     EXPECT_EQ(after(10ms).send, signal::kill) << "until nobody is left";
-    const auto last = tell(nobody_left{});
+    const auto last = on_event(nobody_left{});
     EXPECT_TRUE(last.tell_that_none_is_left);
-    EXPECT_FALSE(last.exit) << "run wants to know";
-    EXPECT_TRUE(tell(link_broken{}).exit);
+    EXPECT_FALSE(last.exit) << "run waits for the report";
+    EXPECT_TRUE(on_event(link_broken{}).exit);
 }
 
-TEST_F(GuardPlanTest, ends_all_when_run_is_killed) {
-    const auto todo = tell(link_broken{});
+TEST_F(GuardPlanTest, ends_all_processes_when_run_is_killed) {
+    const auto todo = on_event(link_broken{});
     EXPECT_EQ(todo.send, signal::term);
     EXPECT_FALSE(todo.exit);
     EXPECT_EQ(after(1999ms).send, signal::none);
     EXPECT_EQ(after(1ms).send, signal::kill) << "the grace is over before the lease is";
-    EXPECT_TRUE(tell(nobody_left{}).exit);
+    EXPECT_TRUE(on_event(nobody_left{}).exit);
 }
 
-TEST_F(GuardPlanTest, kills_what_does_not_end_with_the_command) {
-    ASSERT_EQ(tell(link_broken{}).send, signal::term);
-    EXPECT_EQ(tell(command_ended{}).send, signal::kill);
+TEST_F(GuardPlanTest, kills_descendants_that_outlive_the_command) {
+    ASSERT_EQ(on_event(link_broken{}).send, signal::term);
+    EXPECT_EQ(on_event(command_ended{}).send, signal::kill);
 }
 
-TEST_F(GuardPlanTest, end_of_the_command_is_no_reason_to_act_before_newer_orders_are_heard) {
+TEST_F(GuardPlanTest, waits_for_newer_orders_when_the_command_ends) {
     now_ += 1h;
-    EXPECT_EQ(tell(command_ended{}).send, signal::none);
+    EXPECT_EQ(on_event(command_ended{}).send, signal::none);
     EXPECT_EQ(order(task::watch).send, signal::none) << "it moves the deadline";
     EXPECT_EQ(after(7999ms).send, signal::none);
     const auto todo = after(1ms);
@@ -87,20 +87,20 @@ TEST_F(GuardPlanTest, kills_at_once_when_run_dies_before_its_first_order) {
     EXPECT_EQ(fresh.resume(link_broken{}, now_).send, signal::kill);
 }
 
-TEST_F(GuardPlanTest, sends_term_only_where_run_has_not) {
+TEST_F(GuardPlanTest, sends_term_only_to_processes_that_run_did_not_signal) {
     const auto todo = order(task::term);
     EXPECT_EQ(todo.send, signal::term_others);
     EXPECT_FALSE(todo.tell_that_it_ends);
 }
 
-TEST_F(GuardPlanTest, keeps_the_grace_when_a_later_deadline_comes_after_term) {
+TEST_F(GuardPlanTest, keeps_the_grace_when_the_deadline_moves_after_term) {
     ASSERT_EQ(after(8s).send, signal::term) << "the lease would end after half of the grace";
     EXPECT_EQ(order(task::term).send, signal::none) << "it was sent";
     EXPECT_EQ(after(1999ms).send, signal::none);
     EXPECT_EQ(after(1ms).send, signal::kill);
 }
 
-TEST_F(GuardPlanTest, second_order_to_send_term_makes_the_grace_no_longer) {
+TEST_F(GuardPlanTest, second_order_to_send_term_does_not_extend_the_grace) {
     ASSERT_EQ(order(task::term).send, signal::term_others);
     EXPECT_EQ(after(1s).send, signal::none);
     EXPECT_EQ(order(task::term).send, signal::none);
@@ -108,27 +108,27 @@ TEST_F(GuardPlanTest, second_order_to_send_term_makes_the_grace_no_longer) {
     EXPECT_EQ(after(1ms).send, signal::kill);
 }
 
-TEST_F(GuardPlanTest, says_until_when_term_may_be_sent) {
+TEST_F(GuardPlanTest, limits_the_time_for_sending_term) {
     const auto todo = order(task::term);
     EXPECT_EQ(todo.kill_at, now_ + 2s);
 }
 
-TEST_F(GuardPlanTest, kills_when_run_says_so_and_tells_when_nobody_is_left) {
+TEST_F(GuardPlanTest, kills_on_order_and_reports_when_nobody_is_left) {
     EXPECT_EQ(order(task::kill).send, signal::kill);
-    EXPECT_TRUE(tell(nobody_left{}).tell_that_none_is_left);
-    EXPECT_EQ(order(task::kill).send, signal::none) << "there is nobody";
+    EXPECT_TRUE(on_event(nobody_left{}).tell_that_none_is_left);
+    EXPECT_EQ(order(task::kill).send, signal::none) << "nobody is left";
 }
 
-TEST_F(GuardPlanTest, looks_on_without_a_signal_even_when_run_dies) {
+TEST_F(GuardPlanTest, sends_no_signal_after_look_on_even_when_run_dies) {
     (void)order(task::look_on);
     EXPECT_EQ(after(1h).send, signal::none);
-    const auto todo = tell(link_broken{});
+    const auto todo = on_event(link_broken{});
     EXPECT_EQ(todo.send, signal::none);
     EXPECT_TRUE(todo.exit);
 }
 
-TEST_F(GuardPlanTest, leaves_when_it_is_told_to) {
-    ASSERT_EQ(tell(command_ended{}).send, signal::none);
+TEST_F(GuardPlanTest, exits_on_order) {
+    ASSERT_EQ(on_event(command_ended{}).send, signal::none);
     const auto todo = order(task::leave);
     EXPECT_TRUE(todo.exit);
     EXPECT_EQ(todo.send, signal::none);

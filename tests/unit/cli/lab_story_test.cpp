@@ -1,4 +1,4 @@
-// The table of `holdfast lab --all` and what stands below it, as a terminal of 80 columns gets it.
+// The table of `holdfast lab --all` and the reasons below it, as printed on a terminal of 80 columns.
 #include "cli/lab/story.hpp"
 #include "lab/ladder.hpp"
 
@@ -34,7 +34,7 @@ class lab_table : public testing::Test {
     }
 
     // The table and the reasons.
-    [[nodiscard]] std::string told(language spoken) const {
+    [[nodiscard]] std::string printed(language spoken) const {
         const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file{std::tmpfile(), &std::fclose};
         const cli::stage::page page{file.get(), false};
         const story view{page, spoken};
@@ -53,22 +53,22 @@ class lab_table : public testing::Test {
     results all;
 };
 
-TEST_F(lab_table, tells_why_a_play_failed) {
-    const auto text = told(language::english);
+TEST_F(lab_table, says_why_a_play_failed) {
+    const auto text = printed(language::english);
     EXPECT_NE(text.find("diamond: NOT AS PREDICTED: process B ended\n"), text.npos) << text;
     EXPECT_NE(text.find("holdfast_mutex: NOT AS PREDICTED: the flaw was seen here"), text.npos) << text;
     EXPECT_EQ(text.find("gold:"), text.npos) << "what went as predicted needs no reason: " << text;
 }
 
-TEST_F(lab_table, is_chinese_where_chinese_is_spoken) {
-    const auto text = told(language::chinese);
+TEST_F(lab_table, has_no_english_words_in_chinese) {
+    const auto text = printed(language::chinese);
     for (const auto* const english :
          {"rung", "schedule", "scheme", "flaw", "predicted", "seen", "PREDICTED", "ended"})
         EXPECT_EQ(text.find(english), text.npos) << english << ":\n" << text;
     EXPECT_NE(text.find("diamond: \u4e0e\u9884\u671f\u4e0d\u7b26\uff1a\u8fdb\u7a0b B"), text.npos) << text;
 }
 
-TEST_F(lab_table, has_its_columns_below_each_other_in_chinese) {
+TEST_F(lab_table, aligns_its_columns_in_chinese) {
     // A Chinese character takes two columns and three bytes.
     const auto columns_before = [](const std::string& line, const std::string& cell) {
         std::size_t columns = 0;
@@ -79,7 +79,7 @@ TEST_F(lab_table, has_its_columns_below_each_other_in_chinese) {
         }
         return columns;
     };
-    const auto text = told(language::chinese);
+    const auto text = printed(language::chinese);
     const auto head = text.substr(0, text.find('\n'));
     const auto line = text.substr(head.size() + 1, text.find('\n', head.size() + 1) - head.size() - 1);
     EXPECT_EQ(columns_before(head, "\u7b26\u5408\u9884\u671f"), columns_before(line, "1/1")) << text;

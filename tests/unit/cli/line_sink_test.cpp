@@ -9,7 +9,7 @@
 namespace holdfast::cli {
 namespace {
 
-// A pipe, the reading end of which is read when the test says so.
+// A pipe whose reading end the test reads on demand.
 class LineSinkTest : public testing::Test {
   protected:
     LineSinkTest() {
@@ -32,7 +32,7 @@ class LineSinkTest : public testing::Test {
     unique_fd writer_;
 };
 
-TEST_F(LineSinkTest, writes_at_once_what_the_reader_can_take) {
+TEST_F(LineSinkTest, writes_immediately_while_the_reader_keeps_up) {
     line_sink sink{writer_.get()};
     sink.put("one");
     sink.put("two");
@@ -61,7 +61,7 @@ TEST_F(LineSinkTest, leaves_the_users_descriptor_blocking) {
     EXPECT_EQ(::fcntl(writer_.get(), F_GETFL) & O_NONBLOCK, 0);
 }
 
-TEST_F(LineSinkTest, a_reader_that_has_gone_is_no_trouble) {
+TEST_F(LineSinkTest, closed_reader_is_ignored) {
     struct sigaction ignore {
     }, before{};
     ignore.sa_handler = SIG_IGN;
@@ -73,7 +73,7 @@ TEST_F(LineSinkTest, a_reader_that_has_gone_is_no_trouble) {
     ::sigaction(SIGPIPE, &before, nullptr);
 }
 
-TEST(LineSink, a_closed_descriptor_is_no_trouble) {
+TEST(LineSink, closed_descriptor_is_ignored) {
     line_sink sink{-1};
     sink.put("one");
     EXPECT_FALSE(sink.wants_to_write());

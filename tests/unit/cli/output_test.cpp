@@ -54,7 +54,7 @@ TEST(Output, describes_a_held_lock) {
               "fence    up to 99 so far\n");
 }
 
-TEST(Output, says_what_it_does_not_know_of_a_foreign_lock) {
+TEST(Output, says_what_is_unknown_about_a_foreign_lock) {
     auto lock = lock_with("job", "foreign string");
     lock.holders.push_back(holder_with("\x1b[2Jtoken"));
     lock.bytes = 9;
@@ -68,7 +68,7 @@ TEST(Output, says_what_it_does_not_know_of_a_foreign_lock) {
               "ttl      none: it does not expire\n");
 }
 
-TEST(Output, says_when_nobody_tells_who_is_connected) {
+TEST(Output, says_whether_a_holder_is_disconnected_or_unknown) {
     auto lock = held_by_web_3();
     lock.holders[0].client = presence::gone;
     EXPECT_NE(described(lock, noon).find(", not connected\n"), std::string::npos);
@@ -78,7 +78,7 @@ TEST(Output, says_when_nobody_tells_who_is_connected) {
     EXPECT_TRUE(to_json(lock)["holders"][0]["connected"].is_null());
 }
 
-TEST(Output, permits_are_counted_as_such) {
+TEST(Output, permits_are_counted_as_permits) {
     auto lock = held_by_web_3();
     lock.holders[0].holds = 2;
     EXPECT_NE(described(lock, noon).find(", held 2 times"), std::string::npos);
@@ -96,7 +96,7 @@ TEST(Output, permits_are_counted_as_such) {
               "ttl      28s\n");
 }
 
-TEST(Output, holders_who_are_not_listed_are_told) {
+TEST(Output, unlisted_holders_are_counted) {
     auto lock = held_by_web_3();
     EXPECT_EQ(holder_text(lock), "web-3:4242");
     lock.holders.push_back(holder_with("def|1"));
@@ -107,13 +107,13 @@ TEST(Output, holders_who_are_not_listed_are_told) {
     EXPECT_EQ(to_json(lock)["more_holders"], 40);
 }
 
-TEST(Output, a_number_is_not_said_to_be_foreign) {
+TEST(Output, counter_is_not_called_foreign) {
     auto number = lock_with("render", "counter");
     number.count = 3;
     EXPECT_EQ(described(number, noon).find("foreign"), std::string::npos);
 }
 
-TEST(Output, a_number_may_be_a_semaphore_whose_permits_are_out) {
+TEST(Output, counter_may_be_a_semaphore_without_recorded_owners) {
     auto number = lock_with("render", "counter");
     number.count = 3;
     const auto text = described(number, noon);
@@ -130,7 +130,7 @@ TEST(Output, a_foreign_waiter_is_shown_by_its_owner) {
               std::string::npos);
 }
 
-TEST(Output, a_lock_with_an_owner_each_may_be_held_as_a_whole) {
+TEST(Output, lock_with_one_owner_per_member_may_be_held_as_a_whole) {
     const auto lock = lock_with("job", "recursive_mutex, an owner each on 3 of 3 members");
     EXPECT_NE(described(lock, noon)
                   .find("a RedissonRedLock or MultiLock of a Java client, which is held as a whole"),
@@ -159,7 +159,7 @@ TEST(Output, a_clock_that_is_ahead_gives_no_negative_age) {
     EXPECT_NE(described(held_by_web_3(), noon - 5s).find("0ms ago"), std::string::npos);
 }
 
-TEST(Output, json_has_every_field_always) {
+TEST(Output, json_always_has_every_field) {
     const auto json = to_json(held_by_web_3());
     EXPECT_EQ(
         one_line(json),
@@ -168,7 +168,7 @@ TEST(Output, json_has_every_field_always) {
         R"("count":null,"queue":[],"more_waiting":0,"dead_waiters":0,"blocked_ms":null,"bytes":null,"last_fence":null})");
 }
 
-TEST(Output, json_takes_bytes_that_are_not_utf8) {
+TEST(Output, json_escapes_bytes_that_are_not_utf8) {
     auto lock = held_by_web_3();
     lock.name = lock_name{"a\xff\n"};
     lock.holders[0].owner = "\xc3";
@@ -178,7 +178,7 @@ TEST(Output, json_takes_bytes_that_are_not_utf8) {
     EXPECT_EQ(json["holders"][0]["owner"], "\\xc3");
 }
 
-TEST(Output, json_gives_other_names_as_they_are) {
+TEST(Output, json_keeps_other_names_unchanged) {
     auto lock = held_by_web_3();
     lock.name = lock_name{"a\n\\\"\u00e9"};
     const auto json = nlohmann::json::parse(one_line(to_json(lock)));
@@ -186,7 +186,7 @@ TEST(Output, json_gives_other_names_as_they_are) {
     EXPECT_FALSE(json.contains("name_is_escaped"));
 }
 
-TEST(Output, json_says_what_turns_text_around_in_ascii) {
+TEST(Output, json_writes_invisible_and_bidirectional_controls_in_ascii) {
     auto lock = held_by_web_3();
     lock.name = lock_name{"pay\u202elruc"};
     lock.holders[0].host = "web\u200b-3";
@@ -205,7 +205,7 @@ TEST(Output, tables_are_aligned_by_characters) {
     EXPECT_EQ(tab_separated({{"NAME", "TTL"}, {"a", "1s"}}), "a\t1s\n");
 }
 
-TEST(Output, a_long_cell_of_a_table_stays_whole_and_moves_only_its_own_row) {
+TEST(Output, long_cell_of_a_table_stays_whole_and_shifts_only_its_row) {
     const std::string name(300, 'n');
     EXPECT_EQ(aligned({{"NAME", "TTL"}, {"abcdef", "1s"}, {name, "2s"}}),
               "NAME    TTL\nabcdef  1s\n" + name + "  2s\n");

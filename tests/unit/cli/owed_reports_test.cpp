@@ -13,7 +13,7 @@ std::vector<guard_report> all_of(owed_reports owed) {
     return all;
 }
 
-TEST(OwedReportsTest, come_out_in_the_order_in_which_they_went_in) {
+TEST(OwedReportsTest, are_sent_in_the_order_of_their_arrival) {
     owed_reports owed;
     EXPECT_TRUE(owed.empty());
     for (const auto what : {news::began_to_end, news::ended, news::nothing_left, news::left_alone})
@@ -26,7 +26,7 @@ TEST(OwedReportsTest, come_out_in_the_order_in_which_they_went_in) {
     EXPECT_EQ(all[3].what, news::left_alone);
 }
 
-TEST(OwedReportsTest, only_the_last_of_many_stops_counts_and_none_displaces_the_end) {
+TEST(OwedReportsTest, keep_only_the_last_of_many_stops_and_never_lose_the_end) {
     owed_reports owed;
     for (int i = 0; i < 1000; ++i) owed.add({.what = news::stopped, .by_signal = i});
     owed.add({.what = news::began_to_end});
@@ -40,7 +40,7 @@ TEST(OwedReportsTest, only_the_last_of_many_stops_counts_and_none_displaces_the_
     EXPECT_EQ(all[3].status, 7);
 }
 
-TEST(OwedReportsTest, are_dropped_when_nobody_will_read_them) {
+TEST(OwedReportsTest, can_all_be_dropped) {
     owed_reports owed;
     owed.add({.what = news::ended});
     owed.drop_all();

@@ -60,7 +60,7 @@ std::string between(const std::string& text, const std::string& beginning, const
     return text.substr(from + 1, text.find("\n" + end, from + 1) - from - 1);
 }
 
-// As the reader of the manual sees a word.
+// The text as a reader of the manual sees it.
 std::string without_roff(const std::string& text) {
     auto plain = std::regex_replace(text, std::regex{R"(\\f[BIR])"}, "");
     plain = std::regex_replace(plain, std::regex{R"(\\-)"}, "-");
@@ -84,7 +84,7 @@ TEST_F(pages, manual_has_every_command_and_option_of_the_help) {
     }
 }
 
-// What stands in columns, the manual puts one below the other.
+// The manual puts the columns of a help text one below the other.
 TEST_F(pages, manual_has_all_of_the_help_texts) {
     static const std::regex column{R"(\S+( \S+)*)"};
     const auto page = without_roff(manual(program));
@@ -147,14 +147,14 @@ TEST_F(pages, manual_is_well_formed_roff) {
     EXPECT_FALSE(as_it_is);
 }
 
-TEST_F(pages, roff_does_not_read_a_text_as_its_own) {
+TEST_F(pages, manual_escapes_what_roff_would_interpret) {
     program.add_subcommand("odd", "'odd' ~ \\fBbold^")->footer(".start\n  .in columns\n'quoted'");
     const auto page = manual(program);
     EXPECT_NE(page.find(R"(\(aqodd\(aq \(ti \efBbold\(ha)"), std::string::npos);
     EXPECT_NE(page.find("\n\\&.start\n.nf\n  .in columns\n.fi\n\\(aqquoted\\(aq\n"), std::string::npos);
 }
 
-TEST_F(pages, what_stands_in_columns_becomes_tagged_paragraphs) {
+TEST_F(pages, manual_turns_columns_into_tagged_paragraphs) {
     program.add_subcommand("odd", "Odd")
         ->footer("And\n  1  one      22   two\n  3    four words\nthen\n  as is");
     EXPECT_NE(manual(program).find("\nAnd\n.TP\n\\fB1\\fR\none\n.TP\n\\fB22\\fR\ntwo\n.TP\n\\fB3\\fR\nfour "
@@ -222,7 +222,7 @@ TEST_F(pages, completion_knows_fixed_sets_of_values) {
             << rung.name;
 }
 
-TEST_F(pages, what_is_hidden_in_the_help_stays_hidden) {
+TEST_F(pages, options_hidden_in_the_help_stay_hidden) {
     for (const auto& text : {manual(program), completion(program, shell::bash),
                              completion(program, shell::zsh), completion(program, shell::fish)}) {
         EXPECT_EQ(without_roff(text).find("--serve"), std::string::npos);

@@ -11,8 +11,8 @@ namespace {
 using namespace std::chrono_literals;
 using time_point = boot_clock::time_point;
 
-// A command under a lease of 10 s with 2 s of grace, 500 ms before the end kept for KILL. Renewals are made
-// by the test; time passes when it says so.
+// A command under a lease of 10 s with 2 s of grace; KILL is due 500 ms before the end. The test renews the
+// lease and moves the clock.
 class SupervisorTest : public testing::Test {
   protected:
     static constexpr supervision usual{
@@ -26,22 +26,22 @@ class SupervisorTest : public testing::Test {
     void renew_once() {
         (void)after(1s);
         renew();
-        (void)tell(looked{});
+        (void)on_event(looked{});
     }
     void rest_after(int code) {
         auto rules = usual;
         rules.at_least = 20s;
         under(rules);
-        ASSERT_FALSE(tell(ended{code, now_}).give_back);
+        ASSERT_FALSE(on_event(ended{code, now_}).give_back);
     }
     void renewal_fails() { lease_.jeopardy = true; }
     void lose() { lease_.valid = false; }
 
-    run_action tell(const run_event& what) { return watch_.resume(what, lease_, now_); }
+    run_action on_event(const run_event& what) { return watch_.resume(what, lease_, now_); }
     run_action after(boot_clock::duration d) {
         now_ += d;
         if (now_ >= lease_.deadline) lease_.valid = false;
-        return tell(looked{});
+        return on_event(looked{});
     }
 
     const time_point start_{1000s};
@@ -51,49 +51,49 @@ class SupervisorTest : public testing::Test {
 };
 
 TEST_F(SupervisorTest, looks_again_when_term_would_be_due_without_a_renewal) {
-    EXPECT_EQ(tell(looked{}).look_again, start_ + 10s - 500ms - 2s);
+    EXPECT_EQ(on_event(looked{}).look_again, start_ + 10s - 500ms - 2s);
 }
 
 TEST_F(SupervisorTest, replaces_a_guard_that_does_not_answer_the_order_to_kill) {
-    (void)tell(looked{});
+    (void)on_event(looked{});
     lose();
-    (void)tell(looked{});
+    (void)on_event(looked{});
     const auto killed = after(2s);
     ASSERT_EQ(killed.signal, SIGKILL);
-    EXPECT_EQ(tell(looked{}).look_again, now_ + 1s);
+    EXPECT_EQ(on_event(looked{}).look_again, now_ + 1s);
     EXPECT_FALSE(after(999ms).replace_guard);
     EXPECT_TRUE(after(1ms).replace_guard);
     EXPECT_FALSE(after(1h).replace_guard) << "once";
 }
 
-TEST_F(SupervisorTest, lets_a_guard_that_answers_take_its_time) {
+TEST_F(SupervisorTest, keeps_a_guard_that_answers) {
     lose();
-    (void)tell(looked{});
-    (void)tell(ended{0, now_});
-    EXPECT_EQ(tell(looked{}).look_again, now_ + 1s);
-    (void)tell(guard_kills_it{});
+    (void)on_event(looked{});
+    (void)on_event(ended{0, now_});
+    EXPECT_EQ(on_event(looked{}).look_again, now_ + 1s);
+    (void)on_event(guard_kills_it{});
     EXPECT_FALSE(after(1h).replace_guard);
 }
 
-TEST_F(SupervisorTest, run_that_stood_still_hears_all_reports_before_it_replaces_the_guard) {
+TEST_F(SupervisorTest, stalled_run_reads_all_reports_before_it_replaces_the_guard) {
     for (const bool has_ended : {true, false}) {
         under(usual);
-        (void)tell(looked{});
+        (void)on_event(looked{});
         lose();
-        (void)tell(looked{});
+        (void)on_event(looked{});
         ASSERT_EQ(after(2s).signal, SIGKILL);
-        (void)tell(looked{});
+        (void)on_event(looked{});
         now_ += 1h;
-        EXPECT_FALSE((has_ended ? tell(ended{0, now_}) : tell(stopped{})).replace_guard) << has_ended;
-        EXPECT_FALSE(tell(guard_kills_it{}).replace_guard);
+        EXPECT_FALSE((has_ended ? on_event(ended{0, now_}) : on_event(stopped{})).replace_guard) << has_ended;
+        EXPECT_FALSE(on_event(guard_kills_it{}).replace_guard);
         EXPECT_FALSE(after(1h).replace_guard);
     }
 }
 
-TEST_F(SupervisorTest, guard_may_answer_for_as_long_after_a_run_that_stood_still_before_it_gave_the_order) {
-    (void)tell(looked{});
+TEST_F(SupervisorTest, guard_has_its_full_time_to_answer_after_run_stalled) {
+    (void)on_event(looked{});
     lose();
-    (void)tell(looked{});
+    (void)on_event(looked{});
     const auto killed = after(2s);
     ASSERT_EQ(killed.signal, SIGKILL);
     EXPECT_EQ(killed.look_again, now_) << "after the order";
@@ -102,26 +102,26 @@ TEST_F(SupervisorTest, guard_may_answer_for_as_long_after_a_run_that_stood_still
     EXPECT_TRUE(after(1ms).replace_guard);
 }
 
-TEST_F(SupervisorTest, time_of_the_guard_to_answer_begins_with_a_look_after_the_order) {
-    (void)tell(looked{});
+TEST_F(SupervisorTest, guards_time_to_answer_begins_with_a_look_after_the_order) {
+    (void)on_event(looked{});
     lose();
-    ASSERT_EQ(tell(looked{}).signal, SIGTERM);
+    ASSERT_EQ(on_event(looked{}).signal, SIGTERM);
     const auto began_to_look = now_;
-    now_ += 1h;  // and stood still before it heard of the end
-    ASSERT_EQ(tell(ended{0, began_to_look}).signal, SIGKILL);
+    now_ += 1h;  // run stalls before it learns of the end
+    ASSERT_EQ(on_event(ended{0, began_to_look}).signal, SIGKILL);
     EXPECT_FALSE(watch_.resume(looked{}, lease_, began_to_look).replace_guard);
     EXPECT_FALSE(after(1ms).replace_guard) << "the guard has got the order just now";
     EXPECT_TRUE(after(1s).replace_guard);
 }
 
-TEST_F(SupervisorTest, lets_a_renewed_command_run_and_gives_its_exit_code) {
+TEST_F(SupervisorTest, lets_a_renewed_command_run_and_returns_its_exit_code) {
     for (int i = 0; i < 100; ++i) {
         const auto todo = after(3s);
         ASSERT_EQ(todo.signal, 0);
         ASSERT_FALSE(todo.warn);
         renew();
     }
-    const auto todo = tell(ended{3, now_});
+    const auto todo = on_event(ended{3, now_});
     EXPECT_TRUE(todo.give_back);
     EXPECT_EQ(todo.signal, 0) << "what the command left behind is not our business";
     watch_.gave_back(false);
@@ -138,21 +138,21 @@ TEST_F(SupervisorTest, ends_a_command_in_jeopardy_by_term_and_kill_before_the_le
     EXPECT_EQ(after(1999ms).signal, 0);
     todo = after(1ms);
     EXPECT_EQ(todo.signal, SIGKILL);
-    EXPECT_FALSE(todo.warn) << "was told already";
-    EXPECT_EQ(after(1s).signal, 0) << "once is enough";
-    EXPECT_FALSE(tell(ended{exit_code::by_signal(SIGKILL), now_}).give_back);
-    EXPECT_TRUE(tell(all_ended{}).give_back);
+    EXPECT_FALSE(todo.warn) << "warned already";
+    EXPECT_EQ(after(1s).signal, 0) << "sent only once";
+    EXPECT_FALSE(on_event(ended{exit_code::by_signal(SIGKILL), now_}).give_back);
+    EXPECT_TRUE(on_event(all_ended{}).give_back);
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
 }
 
-TEST_F(SupervisorTest, exit_code_is_never_0_when_the_command_was_ended_for_its_lock) {
+TEST_F(SupervisorTest, exit_code_is_never_0_if_the_command_was_ended_for_its_lock) {
     renewal_fails();
     ASSERT_EQ(after(8s).signal, SIGTERM);
-    const auto todo = tell(ended{0, now_});
+    const auto todo = on_event(ended{0, now_});
     EXPECT_FALSE(todo.give_back);
-    EXPECT_EQ(todo.signal, SIGKILL) << "its children may be deaf to TERM";
+    EXPECT_EQ(todo.signal, SIGKILL) << "its children may ignore TERM";
     EXPECT_FALSE(after(1ms).give_back);
-    EXPECT_TRUE(tell(all_ended{}).give_back);
+    EXPECT_TRUE(on_event(all_ended{}).give_back);
     watch_.gave_back(false);
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
 }
@@ -166,30 +166,30 @@ TEST_F(SupervisorTest, waits_a_moment_for_a_renewal_that_may_be_under_way) {
     EXPECT_EQ(after(100ms).signal, 0);
 }
 
-TEST_F(SupervisorTest, waits_only_a_moment_for_it) {
+TEST_F(SupervisorTest, waits_only_a_moment_for_a_renewal) {
     renew_once();
     ASSERT_EQ(after(8s).signal, 0);
     EXPECT_EQ(after(99ms).signal, 0);
     EXPECT_EQ(after(1ms).signal, SIGTERM);
 }
 
-TEST_F(SupervisorTest, a_lock_that_was_handed_over_has_half_its_time_for_the_first_renewal) {
+TEST_F(SupervisorTest, handed_off_lock_has_half_its_time_for_the_first_renewal) {
     lease_.deadline = now_ + 2500ms;  // less than margin and grace together
-    EXPECT_EQ(tell(looked{}).signal, 0);
+    EXPECT_EQ(on_event(looked{}).signal, 0);
     EXPECT_EQ(after(300ms).signal, 0);
     renew();
     EXPECT_EQ(after(1s).signal, 0);
 }
 
-TEST_F(SupervisorTest, a_lock_that_was_handed_over_and_cannot_be_renewed_is_not_kept_to_its_end) {
+TEST_F(SupervisorTest, handed_off_lock_that_cannot_be_renewed_is_not_kept_to_its_end) {
     lease_.deadline = now_ + 2500ms;
-    ASSERT_EQ(tell(looked{}).signal, 0);
+    ASSERT_EQ(on_event(looked{}).signal, 0);
     ASSERT_EQ(after(999ms).signal, 0);
     EXPECT_EQ(after(1ms).signal, SIGTERM);
     EXPECT_EQ(after(1s).signal, SIGKILL);
 }
 
-TEST_F(SupervisorTest, doubt_begins_anew_after_a_renewal) {
+TEST_F(SupervisorTest, wait_for_a_late_renewal_begins_anew_after_a_renewal) {
     ASSERT_EQ(after(8s).signal, 0);
     renew();
     ASSERT_EQ(after(1s).signal, 0);
@@ -207,10 +207,10 @@ TEST_F(SupervisorTest, kills_at_once_after_a_stop_that_was_longer_than_the_lease
     EXPECT_EQ(watch_.why(), why_ended::lost);
 }
 
-TEST_F(SupervisorTest, the_signal_that_woke_us_does_not_continue_a_command_without_a_lock) {
+TEST_F(SupervisorTest, sigcont_to_run_does_not_continue_a_command_without_a_lock) {
     now_ += 60s;
     lose();
-    const auto todo = tell(told{SIGCONT});
+    const auto todo = on_event(told{SIGCONT});
     EXPECT_EQ(todo.signal, SIGKILL);
     EXPECT_EQ(todo.forward, 0);
 }
@@ -225,7 +225,7 @@ TEST_F(SupervisorTest, an_evicted_command_gets_its_grace) {
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
 }
 
-TEST_F(SupervisorTest, a_late_renewal_does_not_call_term_back_but_leaves_the_full_grace) {
+TEST_F(SupervisorTest, late_renewal_does_not_cancel_term_but_leaves_the_full_grace) {
     renew_once();
     ASSERT_EQ(after(8s).signal, 0);
     ASSERT_EQ(after(100ms).signal, SIGTERM);
@@ -251,8 +251,8 @@ TEST_F(SupervisorTest, policy_ignore_warns_while_there_is_time_and_lets_the_comm
     todo = after(2500ms);
     EXPECT_TRUE(todo.warn) << "now it is certain";
     EXPECT_EQ(todo.signal, 0);
-    EXPECT_EQ(tell(told{SIGUSR1}).forward, SIGUSR1);
-    todo = tell(ended{0, now_});
+    EXPECT_EQ(on_event(told{SIGUSR1}).forward, SIGUSR1);
+    todo = on_event(ended{0, now_});
     EXPECT_EQ(todo.signal, 0);
     EXPECT_TRUE(todo.give_back);
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
@@ -264,12 +264,12 @@ TEST_F(SupervisorTest, policy_ignore_forgets_a_jeopardy_that_passed) {
     ASSERT_TRUE(after(8s).warn);
     renew();
     ASSERT_FALSE(after(1s).warn);
-    (void)tell(ended{0, now_});
+    (void)on_event(ended{0, now_});
     watch_.gave_back(false);
     EXPECT_EQ(watch_.exit_code(), 0);
 }
 
-TEST_F(SupervisorTest, max_hold_ends_a_command_whose_lock_is_well) {
+TEST_F(SupervisorTest, max_hold_ends_a_command_whose_lock_is_valid) {
     auto rules = usual;
     rules.max_hold = 5s;
     under(rules);
@@ -281,7 +281,7 @@ TEST_F(SupervisorTest, max_hold_ends_a_command_whose_lock_is_well) {
     EXPECT_EQ(watch_.why(), why_ended::max_hold);
     renew();
     EXPECT_EQ(after(2s).signal, SIGKILL);
-    (void)tell(ended{0, now_});
+    (void)on_event(ended{0, now_});
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
 }
 
@@ -290,7 +290,7 @@ TEST_F(SupervisorTest, at_least_keeps_the_lock_after_a_short_command) {
     rules.at_least = 20s;
     under(rules);
     now_ += 1s;
-    const auto todo = tell(ended{7, now_});
+    const auto todo = on_event(ended{7, now_});
     EXPECT_FALSE(todo.give_back);
     EXPECT_EQ(todo.look_again, start_ + 20s);
     renew();
@@ -302,14 +302,14 @@ TEST_F(SupervisorTest, at_least_keeps_the_lock_after_a_short_command) {
     EXPECT_EQ(watch_.exit_code(), 7);
 }
 
-TEST_F(SupervisorTest, a_signal_ends_the_rest) {
+TEST_F(SupervisorTest, signal_ends_the_resting_phase) {
     rest_after(0);
-    EXPECT_FALSE(tell(told{SIGUSR1}).give_back);
-    EXPECT_TRUE(tell(told{SIGTERM}).give_back);
+    EXPECT_FALSE(on_event(told{SIGUSR1}).give_back);
+    EXPECT_TRUE(on_event(told{SIGTERM}).give_back);
     EXPECT_EQ(watch_.exit_code(), exit_code::by_signal(SIGTERM));
 }
 
-TEST_F(SupervisorTest, a_lock_lost_in_the_rest_is_given_back_at_once) {
+TEST_F(SupervisorTest, lock_lost_in_the_resting_phase_is_released_at_once) {
     rest_after(0);
     lose();
     EXPECT_TRUE(after(1s).give_back);
@@ -317,7 +317,7 @@ TEST_F(SupervisorTest, a_lock_lost_in_the_rest_is_given_back_at_once) {
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
 }
 
-TEST_F(SupervisorTest, a_loss_in_the_rest_does_not_hide_how_the_command_failed) {
+TEST_F(SupervisorTest, loss_in_the_resting_phase_does_not_hide_the_commands_failure) {
     rest_after(7);
     lose();
     EXPECT_TRUE(after(1s).give_back);
@@ -325,46 +325,46 @@ TEST_F(SupervisorTest, a_loss_in_the_rest_does_not_hide_how_the_command_failed) 
     EXPECT_EQ(watch_.exit_code(), 7);
 }
 
-TEST_F(SupervisorTest, hands_signals_on_while_the_command_runs) {
-    EXPECT_EQ(tell(told{SIGHUP}).forward, SIGHUP);
+TEST_F(SupervisorTest, forwards_signals_while_the_command_runs) {
+    EXPECT_EQ(on_event(told{SIGHUP}).forward, SIGHUP);
     renewal_fails();
     ASSERT_EQ(after(8s).signal, SIGTERM);
-    EXPECT_EQ(tell(told{SIGINT}).forward, SIGINT);
+    EXPECT_EQ(on_event(told{SIGINT}).forward, SIGINT);
 }
 
 TEST_F(SupervisorTest, stops_with_the_command_but_not_while_it_is_being_ended) {
-    EXPECT_TRUE(tell(stopped{}).stop_with_it);
+    EXPECT_TRUE(on_event(stopped{}).stop_with_it);
     renewal_fails();
     ASSERT_EQ(after(8s).signal, SIGTERM);
-    const auto todo = tell(stopped{});
+    const auto todo = on_event(stopped{});
     EXPECT_FALSE(todo.stop_with_it) << "KILL must still be sent";
     EXPECT_EQ(todo.look_again, start_ + 9500ms);
 }
 
-TEST_F(SupervisorTest, a_loss_that_only_the_release_finds_is_a_loss) {
-    ASSERT_TRUE(tell(ended{0, now_}).give_back);
+TEST_F(SupervisorTest, loss_that_only_the_release_finds_counts) {
+    ASSERT_TRUE(on_event(ended{0, now_}).give_back);
     watch_.gave_back(true);
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
 }
 
 TEST_F(SupervisorTest, a_lease_that_ended_before_the_command_is_a_loss) {
-    (void)tell(looked{});
+    (void)on_event(looked{});
     now_ += 11s;
     lose();
-    const auto todo = tell(ended{7, now_});
+    const auto todo = on_event(ended{7, now_});
     EXPECT_EQ(todo.signal, SIGKILL);
     EXPECT_TRUE(todo.warn);
-    EXPECT_TRUE(tell(all_ended{}).give_back);
+    EXPECT_TRUE(on_event(all_ended{}).give_back);
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
 }
 
-TEST_F(SupervisorTest, failure_of_a_command_that_ended_in_time_is_passed_on_though_the_lease_ran_out_since) {
-    (void)tell(looked{});
+TEST_F(SupervisorTest, failure_of_a_command_is_returned_if_the_lease_expired_after_it) {
+    (void)on_event(looked{});
     now_ += 9s;
     const auto end = now_;
     now_ += 10s;
     lose();
-    const auto todo = tell(ended{7, end});
+    const auto todo = on_event(ended{7, end});
     EXPECT_TRUE(todo.give_back);
     EXPECT_FALSE(todo.warn);
     EXPECT_EQ(todo.signal, 0);
@@ -373,46 +373,46 @@ TEST_F(SupervisorTest, failure_of_a_command_that_ended_in_time_is_passed_on_thou
     EXPECT_EQ(watch_.exit_code(), 7);
 }
 
-TEST_F(SupervisorTest, success_of_a_command_that_ended_in_time_needs_the_word_of_the_store) {
-    (void)tell(looked{});
+TEST_F(SupervisorTest, success_needs_the_stores_confirmation_if_the_lease_expired_since) {
+    (void)on_event(looked{});
     now_ += 11s;
     lose();
-    EXPECT_TRUE(tell(ended{0, start_ + 9s}).give_back);
+    EXPECT_TRUE(on_event(ended{0, start_ + 9s}).give_back);
     watch_.gave_back(true);
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
 }
 
-TEST_F(SupervisorTest, a_lease_that_was_taken_away_may_have_been_lost_before_the_command_ended) {
-    (void)tell(looked{});
+TEST_F(SupervisorTest, evicted_lease_may_have_been_lost_before_the_command_ended) {
+    (void)on_event(looked{});
     now_ += 5s;
     lose();
-    EXPECT_EQ(tell(ended{7, start_ + 4s}).signal, SIGKILL);
+    EXPECT_EQ(on_event(ended{7, start_ + 4s}).signal, SIGKILL);
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
 }
 
-TEST_F(SupervisorTest, sends_no_second_term_when_the_guard_has_begun) {
-    const auto todo = tell(ended_by_guard{});
+TEST_F(SupervisorTest, sends_no_second_term_after_the_guards_term) {
+    const auto todo = on_event(ended_by_guard{});
     EXPECT_EQ(todo.signal, 0);
     EXPECT_TRUE(todo.warn);
     EXPECT_EQ(watch_.why(), why_ended::late);
     EXPECT_EQ(after(2s).signal, SIGKILL);
-    (void)tell(ended{0, now_});
-    EXPECT_TRUE(tell(all_ended{}).give_back);
+    (void)on_event(ended{0, now_});
+    EXPECT_TRUE(on_event(all_ended{}).give_back);
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
 }
 
-TEST_F(SupervisorTest, guard_comes_after_us_and_before_the_end_of_the_lease) {
+TEST_F(SupervisorTest, guard_acts_after_run_and_before_the_lease_ends) {
     renewal_fails();
-    (void)tell(looked{});
+    (void)on_event(looked{});
     const auto limits = watch_.limits_for_guard(now_);
     EXPECT_EQ(limits.kill_by, start_ + 9500ms);
     EXPECT_EQ(limits.term_by, start_ + 8500ms);
     EXPECT_EQ(after(7500ms).signal, SIGTERM);
 }
 
-TEST_F(SupervisorTest, guard_leaves_most_of_a_lease_that_was_handed_over_to_the_first_renewal) {
+TEST_F(SupervisorTest, guard_leaves_most_of_a_handed_off_lease_to_the_first_renewal) {
     lease_.deadline = now_ + 2500ms;
-    (void)tell(looked{});
+    (void)on_event(looked{});
     const auto limits = watch_.limits_for_guard(now_);
     EXPECT_EQ(limits.kill_by, start_ + 2s);
     EXPECT_EQ(limits.term_by, start_ + 1500ms);
@@ -420,30 +420,30 @@ TEST_F(SupervisorTest, guard_leaves_most_of_a_lease_that_was_handed_over_to_the_
     EXPECT_EQ(after(1ms).signal, SIGTERM) << "earlier than the guard";
 }
 
-TEST_F(SupervisorTest, a_command_that_never_ran_lost_nothing) {
+TEST_F(SupervisorTest, command_that_never_ran_lost_nothing) {
     auto rules = usual;
     rules.at_least = 20s;
     under(rules);
-    EXPECT_TRUE(tell(not_started{exit_code::not_found}).give_back);
+    EXPECT_TRUE(on_event(not_started{exit_code::not_found}).give_back);
     watch_.gave_back(true);
     EXPECT_EQ(watch_.exit_code(), exit_code::not_found);
 }
 
-TEST(EndingTimes, leave_a_quarter_of_what_a_late_renewal_finds_to_the_renewals) {
+TEST(EndingTimes, leave_a_quarter_of_the_time_after_the_first_renewal_to_renewals) {
     const auto times = ending_times_for(30s, config{});
     EXPECT_EQ(times.margin, 500ms);
     EXPECT_GT(times.longest_grace, 13s);
     EXPECT_LT(times.longest_grace, 15s);
 }
 
-TEST(EndingTimes, say_when_a_lease_is_too_short_to_end_anything) {
+TEST(EndingTimes, are_negative_if_the_lease_is_too_short) {
     EXPECT_LT(ending_times_for(10ms, config{}).longest_grace, 0ms);
     EXPECT_GT(ending_times_for(100ms, config{}).longest_grace, 0ms);
 }
 
-// --- which of several leases it was -------------------------------------------------------------
+// --- which of several leases ended the command --------------------------------------------------
 
-TEST(LeasesBehind, an_end_are_those_that_run_out_or_cannot_be_renewed) {
+TEST(LeasesBehind, the_end_of_a_command_expire_or_cannot_be_renewed) {
     const lease_view well{.valid = true, .jeopardy = false, .deadline = time_point{20s}};
     const lease_view failing{.valid = true, .jeopardy = true, .deadline = time_point{15s}};
     const lease_view first{.valid = true, .jeopardy = false, .deadline = time_point{10s}};
@@ -453,10 +453,10 @@ TEST(LeasesBehind, an_end_are_those_that_run_out_or_cannot_be_renewed) {
         EXPECT_EQ(leases_behind(why, {well, failing}), numbers{1});
         EXPECT_EQ(leases_behind(why, {first, well}), numbers{0});
         EXPECT_EQ(leases_behind(why, {well, first, failing, over}), (numbers{1, 2, 3}));
-        EXPECT_EQ(leases_behind(why, {well, well}), (numbers{0, 1})) << "both run out";
+        EXPECT_EQ(leases_behind(why, {well, well}), (numbers{0, 1})) << "both expire";
     }
     EXPECT_EQ(leases_behind(why_ended::lost, {well, first, over, failing}), numbers{2});
-    EXPECT_EQ(leases_behind(why_ended::lost, {well, first}), (numbers{0, 1})) << "it cannot be told";
+    EXPECT_EQ(leases_behind(why_ended::lost, {well, first}), (numbers{0, 1})) << "which one is not known";
     EXPECT_EQ(leases_behind(why_ended::max_hold, {well, over}), (numbers{0, 1}));
 }
 

@@ -8,7 +8,7 @@ namespace {
 using namespace std::chrono_literals;
 using reached = descendants::reached;
 
-TEST(SweepsTest, one_that_meets_nobody_is_not_believed) {
+TEST(SweepsTest, one_empty_sweep_proves_nothing) {
     sweeps all;
     all.add({.signalled = 1, .who = 7});
     all.add({});
@@ -20,7 +20,7 @@ TEST(SweepsTest, one_that_meets_nobody_is_not_believed) {
     EXPECT_TRUE(all.nothing_left());
 }
 
-TEST(SweepsTest, those_that_could_not_look_have_not_seen_that_nobody_is_there) {
+TEST(SweepsTest, incomplete_sweeps_prove_nothing) {
     sweeps all;
     for (int i = 0; i < 10; ++i) all.add({.complete = false});
     EXPECT_FALSE(all.nothing_left());
@@ -29,7 +29,7 @@ TEST(SweepsTest, those_that_could_not_look_have_not_seen_that_nobody_is_there) {
     EXPECT_TRUE(all.nothing_left());
 }
 
-TEST(SweepsTest, nobody_is_left_but_those_that_refuse) {
+TEST(SweepsTest, processes_that_refuse_do_not_count_as_left) {
     sweeps all;
     all.add({.refused = 1, .who = 7});
     all.add({.refused = 1, .who = 7});
@@ -37,7 +37,7 @@ TEST(SweepsTest, nobody_is_left_but_those_that_refuse) {
     EXPECT_EQ(all.refused(), 1);
 }
 
-TEST(SweepsTest, become_rare_when_they_meet_the_same_processes_all_the_time) {
+TEST(SweepsTest, become_rare_while_they_meet_the_same_processes) {
     sweeps all;
     boot_clock::duration passed{};
     int first_second = 0;
@@ -53,7 +53,7 @@ TEST(SweepsTest, become_rare_when_they_meet_the_same_processes_all_the_time) {
     EXPECT_FALSE(all.nothing_left());
 }
 
-TEST(SweepsTest, stay_frequent_while_they_meet_others) {
+TEST(SweepsTest, stay_frequent_while_they_meet_new_processes) {
     sweeps all;
     for (std::uint64_t i = 0; i < 1000; ++i) {
         all.add({.signalled = 1, .who = i});

@@ -10,12 +10,12 @@
 namespace holdfast::cli {
 namespace {
 
-TEST(wrapped_help, keeps_what_fits) {
+TEST(wrapped_help, keeps_lines_that_fit) {
     const std::string text = "One line\nand another\n\n  -x   an option\n";
     EXPECT_EQ(wrapped(text, 80), text);
 }
 
-TEST(wrapped_help, fills_a_paragraph_anew) {
+TEST(wrapped_help, refills_a_paragraph) {
     EXPECT_EQ(wrapped("a sentence that goes on\nand on:\n  1  x\n", 14),
               "a sentence\nthat goes on\nand on:\n  1  x\n");
 }
@@ -29,7 +29,7 @@ TEST(wrapped_help, keeps_columns) {
               "  1   wrong\n  22  right, and a little more than that\n");
 }
 
-TEST(wrapped_help, breaks_no_command_to_be_copied) {
+TEST(wrapped_help, never_wraps_a_command_to_copy) {
     EXPECT_EQ(
         wrapped("Examples:\n  run one two three four      waits\n  run one two three four five six seven\n",
                 30),
@@ -39,12 +39,12 @@ TEST(wrapped_help, breaks_no_command_to_be_copied) {
         "Examples:\n  run one two three four five six seven\n      waits for all of the\n      seven\n");
 }
 
-TEST(a_sentence, has_an_indent_for_its_first_line_and_one_for_the_rest) {
+TEST(filled_text, has_one_indent_for_its_first_line_and_one_for_the_rest) {
     EXPECT_EQ(filled("one two three four", 1, 3, 9), " one two\n   three\n   four\n");
     EXPECT_EQ(filled("one", 2, 4, 9), "  one\n");
 }
 
-TEST(wrapped_help, of_every_command_fits_80_columns) {
+TEST(wrapped_help, fits_80_columns_for_every_command) {
     context shared;
     CLI::App program{"Locks between processes and machines"};
     describe(program, shared);

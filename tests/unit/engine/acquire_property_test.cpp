@@ -1,4 +1,4 @@
-// Random stories: whatever happens in whatever order, an acquisition keeps its promises.
+// Random sequences of events: in any order, an acquisition keeps its promises.
 #include "engine/acquire.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Plays one story and checks every action against a simple account of what was sent and answered.
+// Plays one sequence and checks every action against a simple record of requests and answers.
 class story {
   public:
     explicit story(unsigned seed) : random_(seed) {
@@ -30,10 +30,10 @@ class story {
     void play() {
         obey(machine_->resume(begun{}, now_));
         for (int step = 0; step < 60 && !stopped_; ++step) {
-            obey(machine_->resume(something(), now_));
+            obey(machine_->resume(random_event(), now_));
             if (::testing::Test::HasFailure()) return;
         }
-        // And when the world has nothing more to say, the clock alone brings every bounded one to an end.
+        // Without further events, the clock alone ends every bounded acquisition.
         const bool bounded = how_.once || how_.give_up_at != time_point::max();
         for (int step = 0; bounded && !stopped_; ++step) {
             ASSERT_LT(step, 5'000) << "it hangs";
@@ -41,9 +41,9 @@ class story {
             obey(machine_->resume(alarm(), now_));
             if (::testing::Test::HasFailure()) return;
         }
-        // Stopped means stopped.
+        // After its end it does nothing.
         for (int step = 0; stopped_ && step < 10; ++step) {
-            const auto more = machine_->resume(something(), now_);
+            const auto more = machine_->resume(random_event(), now_);
             if (!cancel_last_) {
                 ASSERT_TRUE(std::holds_alternative<wait>(more)) << "acts after its end";
             }
@@ -55,7 +55,7 @@ class story {
         return std::uniform_int_distribution{least, most}(random_);
     }
 
-    // Few of them, so that old tickets meet new bids.
+    // Few values, so that old tickets meet new attempts.
     [[nodiscard]] std::string ticket() {
         return pick(0, 3) == 0 ? std::string{} : std::to_string(pick(1, 3));
     }
@@ -80,7 +80,7 @@ class story {
         }
     }
 
-    acquire_event something() {
+    acquire_event random_event() {
         cancel_last_ = false;
         now_ += milliseconds{pick(0, 3) == 0 ? pick(0, 2'000) : pick(0, 20)};
         switch (pick(0, 9)) {
@@ -154,11 +154,11 @@ class story {
             stopped_ = true;
             ASSERT_GT(got->deadline, now_);
             if (got->claim) {
-                ASSERT_TRUE(last_busy_) << "handed over without any answered bid";
+                ASSERT_TRUE(last_busy_) << "handed off without any answered attempt";
                 ASSERT_FALSE(last_busy_->ticket.empty());
                 ASSERT_LE(got->deadline, last_busy_send_ + last_busy_->handed_lease);
             } else {
-                ASSERT_TRUE(granted_) << "granted by nobody";
+                ASSERT_TRUE(granted_) << "granted without a grant of the store";
                 ASSERT_LE(got->deadline, granted_->sent() + granted_->lease());
             }
             ASSERT_EQ(got->stray, unanswered_);

@@ -16,7 +16,7 @@ TEST_F(acquiring, a_free_lock_is_granted_at_once) {
     EXPECT_FALSE(granted().stray);
 }
 
-TEST_F(acquiring, a_busy_lock_is_listened_for_then_bid_for_then_waited_for) {
+TEST_F(acquiring, client_listens_queues_and_waits_for_a_busy_lock) {
     begin();
     store_says_busy();
     EXPECT_TRUE(is_listening());
@@ -27,7 +27,7 @@ TEST_F(acquiring, a_busy_lock_is_listened_for_then_bid_for_then_waited_for) {
     EXPECT_EQ(until(), now + how.poll_gap);
 }
 
-TEST_F(acquiring, who_expects_a_queue_does_not_look_first) {
+TEST_F(acquiring, client_that_expects_a_queue_does_not_look_first) {
     how.expect_queue = true;
     begin();
     EXPECT_TRUE(is_listening());
@@ -35,14 +35,14 @@ TEST_F(acquiring, who_expects_a_queue_does_not_look_first) {
     EXPECT_TRUE(is_asking(intent::queue));
 }
 
-TEST_F(acquiring, who_may_not_wait_looks_although_a_queue_is_expected) {
+TEST_F(acquiring, try_looks_although_a_queue_is_expected) {
     how.expect_queue = true;
     how.once = true;
     begin();
     EXPECT_TRUE(is_asking(intent::look));
 }
 
-TEST_F(acquiring, one_try_takes_one_no_for_an_answer) {
+TEST_F(acquiring, try_ends_at_the_first_busy_answer) {
     how.once = true;
     begin();
     store_says_busy();
@@ -51,7 +51,7 @@ TEST_F(acquiring, one_try_takes_one_no_for_an_answer) {
     EXPECT_EQ(gave_up().holder, "somebody");
 }
 
-TEST_F(acquiring, a_later_send_that_won_counts_from_its_own_send) {
+TEST_F(acquiring, lease_of_a_second_attempt_counts_from_its_own_send) {
     begin();
     answer_is_lost();
     time_comes();
@@ -62,7 +62,7 @@ TEST_F(acquiring, a_later_send_that_won_counts_from_its_own_send) {
     EXPECT_TRUE(granted().stray);
 }
 
-TEST_F(acquiring, a_grant_without_any_time_left_is_given_back_by_a_try) {
+TEST_F(acquiring, try_undoes_a_grant_without_any_time_left) {
     how.lease = 100ms;
     how.once = true;
     begin();
@@ -101,7 +101,7 @@ TEST_F(acquiring, a_waiter_whose_grants_always_come_too_late_gives_up_in_time) {
     EXPECT_EQ(gave_up().cleanup, undo::once);
 }
 
-TEST_F(acquiring, a_lock_without_a_limit_goes_on_after_late_grants_as_through_an_outage) {
+TEST_F(acquiring, wait_without_a_limit_ends_after_late_grants_as_in_an_outage) {
     how.lease = 100ms;
     begin();
     while (!stopped()) {
@@ -113,19 +113,19 @@ TEST_F(acquiring, a_lock_without_a_limit_goes_on_after_late_grants_as_through_an
     EXPECT_EQ(gave_up().why.code, errc::lease_too_short);
 }
 
-TEST_F(acquiring, a_store_that_gives_less_is_believed_for_no_longer) {
+TEST_F(acquiring, shorter_lease_from_the_store_shortens_the_deadline) {
     begin();
     store_grants_only(5s);
     EXPECT_EQ(granted().deadline, (lease_request{start, 5s}.deadline(how.trust)));
 }
 
-TEST_F(acquiring, a_store_that_gives_more_is_believed_for_what_was_asked) {
+TEST_F(acquiring, longer_lease_from_the_store_does_not_extend_the_deadline) {
     begin();
     store_grants_only(how.lease + 5s);
     EXPECT_EQ(granted().deadline, (lease_request{start, how.lease}.deadline(how.trust)));
 }
 
-TEST_F(acquiring, a_store_that_gives_nothing_has_not_granted_it) {
+TEST_F(acquiring, grant_of_no_time_is_not_a_grant) {
     how.once = true;
     begin();
     store_grants_only(0ms);
@@ -142,7 +142,7 @@ TEST_F(acquiring, a_waiter_asks_again_if_the_members_of_a_redlock_answer_too_lat
 
 // --- woken ------------------------------------------------------------------------------------------
 
-TEST_F(acquiring, the_right_ticket_grants_from_the_send_of_the_answered_bid) {
+TEST_F(acquiring, right_ticket_grants_from_the_send_of_the_answered_attempt) {
     begin();
     store_says_busy();
     watch_begins();
@@ -155,7 +155,7 @@ TEST_F(acquiring, the_right_ticket_grants_from_the_send_of_the_answered_bid) {
     EXPECT_TRUE(granted().claim);
 }
 
-TEST_F(acquiring, a_hand_over_for_longer_than_the_lease_is_for_the_lease) {
+TEST_F(acquiring, hand_off_for_longer_than_the_lease_counts_as_the_lease) {
     how.lease = 200ms;
     begin();
     store_says_busy();
@@ -169,7 +169,7 @@ TEST_F(acquiring, a_hand_over_for_longer_than_the_lease_is_for_the_lease) {
 
 // Safety: an old wake read after a pause made two holders valid (reference/native-mutex.md).
 TEST_F(acquiring, a_wake_with_another_ticket_proves_nothing) {
-    wait_in_line_with("t2");
+    wait_in_queue_with("t2");
     const auto planned = until();
     later_by(10ms);
     woken_with("t1");
@@ -179,8 +179,8 @@ TEST_F(acquiring, a_wake_with_another_ticket_proves_nothing) {
     EXPECT_TRUE(is_waiting());
 }
 
-TEST_F(acquiring, a_ticket_that_a_later_bid_replaced_proves_nothing) {
-    wait_in_line_with("t1");
+TEST_F(acquiring, a_ticket_that_a_later_attempt_replaced_proves_nothing) {
+    wait_in_queue_with("t1");
     time_comes();
     store_queues_us("t2");
     woken_with("t1");
@@ -189,7 +189,7 @@ TEST_F(acquiring, a_ticket_that_a_later_bid_replaced_proves_nothing) {
     EXPECT_TRUE(granted().claim);
 }
 
-TEST_F(acquiring, a_ticket_before_any_bid_was_answered_proves_nothing) {
+TEST_F(acquiring, a_ticket_before_any_answered_attempt_proves_nothing) {
     begin();
     store_says_busy();
     woken_with("t1");
@@ -200,7 +200,7 @@ TEST_F(acquiring, a_ticket_before_any_bid_was_answered_proves_nothing) {
     EXPECT_TRUE(is_waiting());
 }
 
-TEST_F(acquiring, an_early_wake_waits_for_the_reply_of_the_bid) {
+TEST_F(acquiring, an_early_wake_counts_once_the_attempt_is_answered) {
     begin();
     store_says_busy();
     watch_begins();
@@ -214,54 +214,54 @@ TEST_F(acquiring, an_early_wake_waits_for_the_reply_of_the_bid) {
     EXPECT_TRUE(granted().claim);
 }
 
-TEST_F(acquiring, an_early_wake_of_an_earlier_bid_does_not_grant_a_later_one) {
-    wait_in_line_with("t1");
+TEST_F(acquiring, an_early_wake_of_an_earlier_attempt_does_not_grant_a_later_one) {
+    wait_in_queue_with("t1");
     time_comes();
-    woken_with("t1");  // while the second bid is under way
+    woken_with("t1");  // while the second attempt is under way
     EXPECT_FALSE(holds());
     store_queues_us("t2");
     EXPECT_TRUE(is_waiting());
 }
 
-TEST_F(acquiring, a_wake_after_an_unanswered_bid_counts_from_the_answered_one) {
+TEST_F(acquiring, a_wake_after_an_unanswered_attempt_counts_from_the_answered_one) {
     begin();
     store_says_busy();
     watch_begins();
-    const auto answered_bid = now;
+    const auto answered_attempt = now;
     store_queues_us("t1");
     time_comes();
     ASSERT_TRUE(is_asking(intent::queue));
     answer_is_lost();
     ASSERT_TRUE(is_waiting());
     woken_with("t1");
-    EXPECT_EQ(granted().deadline, (lease_request{answered_bid, 3s}.deadline(how.trust)));
+    EXPECT_EQ(granted().deadline, (lease_request{answered_attempt, 3s}.deadline(how.trust)));
     EXPECT_TRUE(granted().stray);
 }
 
-TEST_F(acquiring, a_wake_read_too_late_is_asked_about) {
+TEST_F(acquiring, a_wake_read_too_late_causes_an_attempt) {
     how.poll_gap = 1min;
-    wait_in_line_with("t1");
+    wait_in_queue_with("t1");
     later_by(3s);
     woken_with("t1");
     EXPECT_TRUE(is_asking(intent::queue));
 }
 
-TEST_F(acquiring, a_wake_that_leaves_next_to_no_time_is_asked_about) {
+TEST_F(acquiring, a_wake_that_leaves_almost_no_time_causes_an_attempt) {
     how.poll_gap = 1min;
-    wait_in_line_with("t1");
+    wait_in_queue_with("t1");
     later_by(2'900ms);
     woken_with("t1");
     EXPECT_TRUE(is_asking(intent::queue));
 }
 
-TEST_F(acquiring, a_wake_without_a_ticket_means_try_again) {
-    wait_in_line_with("t1");
+TEST_F(acquiring, a_wake_without_a_ticket_causes_an_attempt) {
+    wait_in_queue_with("t1");
     later_by(3ms);
     woken();
     EXPECT_TRUE(is_asking(intent::queue));
 }
 
-TEST_F(acquiring, a_wake_without_a_ticket_during_an_attempt_means_try_again_after_it) {
+TEST_F(acquiring, a_wake_without_a_ticket_during_an_attempt_causes_another) {
     begin();
     store_says_busy();
     watch_begins();
@@ -276,8 +276,8 @@ TEST_F(acquiring, a_wake_without_a_ticket_during_an_attempt_means_try_again_afte
 
 // --- late answers -----------------------------------------------------------------------------------
 
-TEST_F(acquiring, a_late_grant_of_an_attempt_given_up_for_lost_is_ignored) {
-    wait_in_line_with("t1");
+TEST_F(acquiring, a_late_grant_of_an_abandoned_attempt_is_ignored) {
+    wait_in_queue_with("t1");
     time_comes();
     const auto lost = asked();
     nobody_answers();
@@ -290,16 +290,16 @@ TEST_F(acquiring, a_late_grant_of_an_attempt_given_up_for_lost_is_ignored) {
     EXPECT_EQ(granted().deadline, (lease_request{now, how.lease}.deadline(how.trust)));
 }
 
-TEST_F(acquiring, an_answer_while_nothing_is_asked_is_ignored) {
-    wait_in_line_with("t1");
+TEST_F(acquiring, an_answer_without_a_pending_attempt_is_ignored) {
+    wait_in_queue_with("t1");
     const auto planned = until();
     late_answer(asked(), backend::granted{how.lease});
     EXPECT_TRUE(is_waiting());
     EXPECT_EQ(until(), planned);
 }
 
-TEST_F(acquiring, an_alarm_that_rings_early_changes_nothing) {
-    wait_in_line_with("t1");
+TEST_F(acquiring, an_early_alarm_changes_nothing) {
+    wait_in_queue_with("t1");
     const auto planned = until();
     now = planned - 1ns;
     alarm_rings();
@@ -309,7 +309,7 @@ TEST_F(acquiring, an_alarm_that_rings_early_changes_nothing) {
 
 // --- how long it waits ---------------------------------------------------------------------------------
 
-TEST_F(acquiring, a_lock_that_ends_before_the_poll_gap_is_asked_for_when_it_ends) {
+TEST_F(acquiring, a_lease_that_ends_before_the_poll_gap_is_polled_at_its_end) {
     begin();
     store_says_busy();
     watch_begins();
@@ -323,7 +323,7 @@ TEST_F(acquiring, a_lock_that_ends_before_the_poll_gap_is_asked_for_when_it_ends
     EXPECT_EQ(until(), now + 1ms);
 }
 
-TEST_F(acquiring, a_message_for_all_is_slept_over_less_and_less) {
+TEST_F(acquiring, a_wake_for_all_delays_the_attempt_less_each_time) {
     how.stagger = 80us;
     begin();
     store_says_busy();
@@ -337,11 +337,11 @@ TEST_F(acquiring, a_message_for_all_is_slept_over_less_and_less) {
     woken();
     EXPECT_EQ(until(), now + 40us);
     later_by(1ms);
-    woken();  // a second one does not put it off
+    woken();  // a second message does not delay it again
     EXPECT_LE(until(), now);
 }
 
-TEST_F(acquiring, a_ticket_is_not_slept_over) {
+TEST_F(acquiring, a_wake_with_a_ticket_is_not_delayed) {
     how.stagger = 80us;
     begin();
     store_says_busy();
@@ -351,24 +351,24 @@ TEST_F(acquiring, a_ticket_is_not_slept_over) {
     EXPECT_TRUE(holds());
 }
 
-// --- for how long the store may keep it -------------------------------------------------------------
+// --- how long the store may keep it -----------------------------------------------------------------
 
-TEST_F(acquiring, what_was_handed_over_may_be_kept_for_longer_than_was_asked_for) {
+TEST_F(acquiring, store_may_keep_a_handed_off_lock_longer_than_requested) {
     how.lease = 200ms;
-    wait_in_line_with("7");
+    wait_in_queue_with("7");
     woken_with("7");
     EXPECT_LT(granted().deadline, now + 200ms);
     EXPECT_GE(granted().kept_until, now + 3s);
 }
 
-TEST_F(acquiring, an_answer_that_finds_it_handed_over_may_mean_that_it_is_kept_for_longer) {
+TEST_F(acquiring, store_may_keep_the_lock_longer_if_its_answer_says_so) {
     how.lease = 200ms;
     begin();
     late_answer(1, backend::granted{.lease = how.lease, .kept_for = 3s});
     EXPECT_GE(granted().kept_until, now + 3s);
 }
 
-TEST_F(acquiring, an_attempt_that_has_no_answer_may_arrive_late) {
+TEST_F(acquiring, an_unanswered_attempt_may_reach_the_store_late) {
     begin();
     answer_is_lost();
     time_comes();

@@ -1,4 +1,4 @@
-// Waits that end without the lock: in time, by cancellation, or because the store is in trouble.
+// Waits that end without the lock: at the deadline, by cancellation, or because the store has a fault.
 #include "unit/engine/acquiring.hpp"
 
 namespace holdfast::engine {
@@ -6,9 +6,9 @@ namespace {
 
 // --- giving up --------------------------------------------------------------------------------------
 
-TEST_F(acquiring, a_wait_that_was_in_line_ends_at_its_deadline_and_leaves_the_line) {
+TEST_F(acquiring, a_queued_wait_ends_at_its_deadline_and_leaves_the_queue) {
     how.give_up_at = start + 1500ms;
-    wait_in_line_with("t1");
+    wait_in_queue_with("t1");
     time_comes();
     store_queues_us("t1");
     EXPECT_EQ(until(), how.give_up_at);
@@ -18,7 +18,7 @@ TEST_F(acquiring, a_wait_that_was_in_line_ends_at_its_deadline_and_leaves_the_li
     EXPECT_EQ(gave_up().holder, "somebody");
 }
 
-TEST_F(acquiring, a_wait_that_only_looked_leaves_nothing_behind) {
+TEST_F(acquiring, a_wait_that_never_queued_leaves_nothing_behind) {
     how.listen = false;
     how.give_up_at = start + 30ms;
     begin();
@@ -29,9 +29,9 @@ TEST_F(acquiring, a_wait_that_only_looked_leaves_nothing_behind) {
     EXPECT_EQ(gave_up().cleanup, undo::none);
 }
 
-TEST_F(acquiring, a_wait_with_an_unanswered_bid_insists_on_its_undo) {
+TEST_F(acquiring, a_wait_with_an_unanswered_attempt_insists_on_its_undo) {
     how.give_up_at = start + 10s;
-    wait_in_line_with("t1");
+    wait_in_queue_with("t1");
     time_comes();
     answer_is_lost();
     time_comes();
@@ -55,7 +55,7 @@ TEST_F(acquiring, a_busy_answer_after_the_deadline_ends_the_wait) {
     EXPECT_EQ(gave_up().cleanup, undo::none);
 }
 
-TEST_F(acquiring, a_grant_after_the_deadline_is_a_grant) {
+TEST_F(acquiring, a_grant_after_the_deadline_still_counts) {
     how.give_up_at = start + 10ms;
     begin();
     later_by(20ms);
@@ -63,7 +63,7 @@ TEST_F(acquiring, a_grant_after_the_deadline_is_a_grant) {
     EXPECT_TRUE(holds());
 }
 
-TEST_F(acquiring, a_watch_that_does_not_come_does_not_lengthen_a_wait) {
+TEST_F(acquiring, a_missing_watch_does_not_lengthen_a_wait) {
     how.give_up_at = start + 100ms;
     begin();
     store_says_busy();
@@ -74,7 +74,7 @@ TEST_F(acquiring, a_watch_that_does_not_come_does_not_lengthen_a_wait) {
     EXPECT_EQ(gave_up().cleanup, undo::none);
 }
 
-TEST_F(acquiring, who_was_never_answered_asks_once_even_if_the_watch_took_all_the_time) {
+TEST_F(acquiring, client_asks_once_even_if_the_watch_used_up_the_time) {
     how.expect_queue = true;
     how.give_up_at = start + 100ms;
     begin();
@@ -82,7 +82,7 @@ TEST_F(acquiring, who_was_never_answered_asks_once_even_if_the_watch_took_all_th
     EXPECT_TRUE(is_asking(intent::queue));
 }
 
-TEST_F(acquiring, a_watch_that_does_not_come_is_not_waited_for) {
+TEST_F(acquiring, client_polls_while_the_watch_has_not_begun) {
     begin();
     store_says_busy();
     EXPECT_EQ(until(), now + how.poll_gap);
@@ -97,14 +97,14 @@ TEST_F(acquiring, a_watch_that_does_not_come_is_not_waited_for) {
 
 // --- cancelled --------------------------------------------------------------------------------------
 
-TEST_F(acquiring, cancelled_while_asking_undoes_what_is_on_its_way) {
+TEST_F(acquiring, cancel_while_asking_undoes_the_pending_attempt) {
     begin();
     caller_cancels();
     EXPECT_EQ(gave_up().why.code, errc::cancelled);
     EXPECT_EQ(gave_up().cleanup, undo::once);
 }
 
-TEST_F(acquiring, cancelled_while_listening_has_nothing_to_undo) {
+TEST_F(acquiring, cancel_while_listening_has_nothing_to_undo) {
     begin();
     store_says_busy();
     caller_cancels();
@@ -112,20 +112,20 @@ TEST_F(acquiring, cancelled_while_listening_has_nothing_to_undo) {
     EXPECT_EQ(gave_up().cleanup, undo::none);
 }
 
-TEST_F(acquiring, cancelled_while_bidding_or_waiting_leaves_the_line) {
+TEST_F(acquiring, cancel_while_queueing_or_waiting_leaves_the_queue) {
     begin();
     store_says_busy();
     watch_begins();
     caller_cancels();
     EXPECT_EQ(gave_up().cleanup, undo::once);
 
-    wait_in_line_with("t1");
+    wait_in_queue_with("t1");
     caller_cancels();
     EXPECT_EQ(gave_up().why.code, errc::cancelled);
     EXPECT_EQ(gave_up().cleanup, undo::once);
 }
 
-TEST_F(acquiring, cancelled_after_a_lost_answer_insists) {
+TEST_F(acquiring, cancel_after_a_lost_answer_insists_on_its_undo) {
     begin();
     answer_is_lost();
     ASSERT_TRUE(is_waiting());
@@ -135,7 +135,7 @@ TEST_F(acquiring, cancelled_after_a_lost_answer_insists) {
 
 // --- trouble ----------------------------------------------------------------------------------------
 
-TEST_F(acquiring, no_answer_is_asked_again_and_never_taken_for_no) {
+TEST_F(acquiring, missing_answer_is_retried_and_never_taken_for_no) {
     begin();
     answer_is_lost();
     ASSERT_TRUE(is_waiting());
@@ -146,7 +146,7 @@ TEST_F(acquiring, no_answer_is_asked_again_and_never_taken_for_no) {
     EXPECT_EQ(until(), now + 40ms);  // backs off
 }
 
-TEST_F(acquiring, one_try_that_is_never_answered_gives_up_after_one_answer_time_and_insists) {
+TEST_F(acquiring, unanswered_try_gives_up_and_insists_on_its_undo) {
     how.once = true;
     begin();
     for (int step = 0; step < 100 && !stopped(); ++step) time_comes();
@@ -155,7 +155,7 @@ TEST_F(acquiring, one_try_that_is_never_answered_gives_up_after_one_answer_time_
     EXPECT_LE(now, start + 2 * how.answer_timeout);
 }
 
-TEST_F(acquiring, one_try_is_told_at_once_that_the_store_is_unreachable) {
+TEST_F(acquiring, try_fails_at_once_if_the_store_is_unreachable) {
     how.once = true;
     begin();
     store_refuses(errc::unavailable);
@@ -164,7 +164,7 @@ TEST_F(acquiring, one_try_is_told_at_once_that_the_store_is_unreachable) {
     EXPECT_EQ(gave_up().cleanup, undo::none);
 }
 
-TEST_F(acquiring, wait_that_begins_in_an_outage_is_served_when_it_is_over) {
+TEST_F(acquiring, wait_that_begins_in_an_outage_is_granted_after_it) {
     for (const auto why : {errc::unavailable, errc::busy_server}) {
         now = start;
         how.give_up_at = start + 1min;
@@ -180,7 +180,7 @@ TEST_F(acquiring, wait_that_begins_in_an_outage_is_served_when_it_is_over) {
     }
 }
 
-TEST_F(acquiring, wait_that_begins_in_an_outage_and_ends_in_it_tells_the_outage) {
+TEST_F(acquiring, wait_that_begins_and_ends_in_an_outage_reports_it) {
     how.give_up_at = start + 1s;
     begin();
     while (is_asking(intent::look)) {
@@ -191,7 +191,7 @@ TEST_F(acquiring, wait_that_begins_in_an_outage_and_ends_in_it_tells_the_outage)
     EXPECT_EQ(now, how.give_up_at);
 }
 
-TEST_F(acquiring, wait_without_a_limit_that_begins_in_an_outage_sits_it_out_for_the_patience) {
+TEST_F(acquiring, wait_without_a_limit_lasts_for_the_patience_in_an_outage) {
     begin();
     while (is_asking(intent::look)) {
         store_refuses(errc::unavailable);
@@ -202,7 +202,7 @@ TEST_F(acquiring, wait_without_a_limit_that_begins_in_an_outage_sits_it_out_for_
     EXPECT_LE(now, start + how.patience + how.poll_gap);
 }
 
-TEST_F(acquiring, wait_at_a_store_that_never_answers_lasts_for_the_patience_and_insists_on_its_undo) {
+TEST_F(acquiring, unanswered_wait_lasts_for_the_patience_and_insists_on_its_undo) {
     begin();
     for (int step = 0; step < 100 && !stopped(); ++step) time_comes();
     EXPECT_EQ(gave_up().why.code, errc::unknown_outcome);
@@ -211,8 +211,8 @@ TEST_F(acquiring, wait_at_a_store_that_never_answers_lasts_for_the_patience_and_
     EXPECT_LE(now, start + how.patience + 2 * how.answer_timeout);
 }
 
-TEST_F(acquiring, who_stands_in_line_sits_an_outage_out) {
-    wait_in_line_with("t1");
+TEST_F(acquiring, queued_waiter_sits_out_an_outage_for_the_patience) {
+    wait_in_queue_with("t1");
     const auto outage = now;
     woken();
     while (is_asking(intent::queue)) {
@@ -227,7 +227,7 @@ TEST_F(acquiring, who_stands_in_line_sits_an_outage_out) {
 }
 
 TEST_F(acquiring, patience_begins_anew_after_each_answer) {
-    wait_in_line_with("t1");
+    wait_in_queue_with("t1");
     woken();
     store_refuses(errc::unavailable);
     later_by(9s);
@@ -239,20 +239,20 @@ TEST_F(acquiring, patience_begins_anew_after_each_answer) {
     EXPECT_TRUE(is_waiting());
 }
 
-TEST_F(acquiring, a_mistake_ends_even_a_long_wait) {
-    wait_in_line_with("t1");
+TEST_F(acquiring, misuse_ends_even_a_long_wait) {
+    wait_in_queue_with("t1");
     woken();
     store_refuses(errc::no_permission);
     EXPECT_EQ(gave_up().why.code, errc::no_permission);
     EXPECT_EQ(gave_up().cleanup, undo::once);
 }
 
-TEST_F(acquiring, a_store_without_memory_is_told_to_who_comes_and_sat_out_by_who_waits) {
+TEST_F(acquiring, store_without_memory_fails_a_new_client_but_not_a_waiter) {
     begin();
     store_refuses(errc::out_of_memory);
     EXPECT_EQ(gave_up().why.code, errc::out_of_memory);
 
-    wait_in_line_with("t1");
+    wait_in_queue_with("t1");
     woken();
     store_refuses(errc::out_of_memory);
     EXPECT_TRUE(is_waiting());
@@ -261,9 +261,9 @@ TEST_F(acquiring, a_store_without_memory_is_told_to_who_comes_and_sat_out_by_who
     EXPECT_TRUE(holds());
 }
 
-TEST_F(acquiring, an_outage_at_the_deadline_is_told_as_an_outage) {
+TEST_F(acquiring, an_outage_at_the_deadline_is_reported_as_an_outage) {
     how.give_up_at = start + 1s;
-    wait_in_line_with("t1");
+    wait_in_queue_with("t1");
     woken();
     while (is_asking(intent::queue)) {
         store_refuses(errc::unavailable);
@@ -273,7 +273,7 @@ TEST_F(acquiring, an_outage_at_the_deadline_is_told_as_an_outage) {
     EXPECT_EQ(now, how.give_up_at);
 }
 
-TEST_F(acquiring, what_passes_is_waited_for_with_a_look_now_and_then) {
+TEST_F(acquiring, waiter_polls_until_a_temporary_refusal_is_over) {
     how.listen = false;
     begin();
     const auto over = start + 2'500ms;
@@ -287,10 +287,10 @@ TEST_F(acquiring, what_passes_is_waited_for_with_a_look_now_and_then) {
     }
     store_grants();
     EXPECT_EQ(granted().deadline, (lease_request{over, how.lease}.deadline(how.trust)))
-        << "counted from the last question";
+        << "counted from the last attempt";
 }
 
-TEST_F(acquiring, what_does_not_pass_in_time_is_told_in_the_end_or_to_who_does_not_wait_at_once) {
+TEST_F(acquiring, temporary_refusal_is_reported_at_the_deadline_or_to_a_try) {
     how.give_up_at = start + 300ms;
     begin();
     store_will_be_able_in(2s);
@@ -306,7 +306,7 @@ TEST_F(acquiring, what_does_not_pass_in_time_is_told_in_the_end_or_to_who_does_n
     EXPECT_EQ(gave_up().why.code, errc::unavailable);
 }
 
-TEST_F(acquiring, what_was_to_pass_and_has_not_at_the_end_of_the_wait_is_no_lock_of_somebody_else) {
+TEST_F(acquiring, temporary_refusal_at_the_deadline_is_not_reported_as_busy) {
     how.give_up_at = start + 500ms;
     begin();
     store_will_be_able_in(400ms);
@@ -316,7 +316,7 @@ TEST_F(acquiring, what_was_to_pass_and_has_not_at_the_end_of_the_wait_is_no_lock
     EXPECT_EQ(gave_up().why.code, errc::unavailable);
 }
 
-TEST_F(acquiring, who_waited_for_what_passes_sits_an_outage_out) {
+TEST_F(acquiring, waiter_sits_out_an_outage_after_a_temporary_refusal) {
     begin();
     store_will_be_able_in(500ms);
     time_comes();
@@ -327,8 +327,8 @@ TEST_F(acquiring, who_waited_for_what_passes_sits_an_outage_out) {
     EXPECT_TRUE(is_listening());
 }
 
-// A slot of a cluster that somebody has begun to move and left so.
-TEST_F(acquiring, what_is_always_about_to_pass_is_believed_for_the_patience) {
+// For example a cluster slot whose move was begun and abandoned.
+TEST_F(acquiring, endless_temporary_refusal_is_believed_for_the_patience) {
     begin();
     store_will_be_able_in(50ms);
     while (now - start < how.patience) {
@@ -344,7 +344,7 @@ TEST_F(acquiring, what_is_always_about_to_pass_is_believed_for_the_patience) {
     EXPECT_LE(now - start, how.patience + 100ms);
 }
 
-TEST_F(acquiring, what_is_to_take_longer_than_it_was_is_believed_anew) {
+TEST_F(acquiring, longer_temporary_refusal_is_believed_anew) {
     begin();
     store_will_be_able_in(50ms);
     later_by(how.patience);
@@ -357,22 +357,22 @@ TEST_F(acquiring, what_is_to_take_longer_than_it_was_is_believed_anew) {
     EXPECT_TRUE(is_waiting());
 }
 
-TEST_F(acquiring, a_broken_watch_attempts_at_once) {
-    wait_in_line_with("t1");
+TEST_F(acquiring, a_broken_watch_causes_an_attempt_at_once) {
+    wait_in_queue_with("t1");
     later_by(5ms);
     watch_breaks();
     EXPECT_TRUE(is_asking(intent::queue));
 }
 
-TEST_F(acquiring, a_watch_that_breaks_during_an_attempt_is_followed_by_another) {
-    wait_in_line_with("t1");
+TEST_F(acquiring, a_watch_that_breaks_during_an_attempt_causes_another) {
+    wait_in_queue_with("t1");
     woken();
     watch_breaks();
     store_queues_us("t1");
     EXPECT_TRUE(is_asking(intent::queue));
 }
 
-TEST_F(acquiring, without_the_right_to_listen_it_polls) {
+TEST_F(acquiring, client_without_the_right_to_listen_polls) {
     begin();
     store_says_busy();
     watch_is_refused();
@@ -385,7 +385,7 @@ TEST_F(acquiring, without_the_right_to_listen_it_polls) {
     }
 }
 
-TEST_F(acquiring, told_to_poll_it_never_listens_and_never_queues) {
+TEST_F(acquiring, polling_client_never_listens_and_never_queues) {
     how.listen = false;
     begin();
     for (int i = 0; i < 3; ++i) {

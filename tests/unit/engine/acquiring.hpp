@@ -1,5 +1,5 @@
-// An acquisition in virtual time, told as a story: what the store, the network and the caller do, and what
-// the machine wants next.
+// An acquisition in virtual time: what the store, the network and the caller do, and what the machine does
+// next.
 #pragma once
 
 #include "engine/acquire.hpp"
@@ -23,7 +23,7 @@ class acquiring : public ::testing::Test {
     // --- what happens ---------------------------------------------------------------------------
     void begin() {
         machine_.emplace(how);
-        tell(begun{});
+        feed(begun{});
     }
     void later_by(milliseconds d) { now += d; }
 
@@ -44,27 +44,27 @@ class acquiring : public ::testing::Test {
         answer(backend::refused{{make_error_code(errc::unavailable), "server text"}, left});
     }
     void answer_is_lost() { answer(backend::unknown{{make_error_code(errc::unknown_outcome), {}}}); }
-    void late_answer(unsigned number, backend::attempt_answer a) { tell(answered{number, std::move(a)}); }
+    void late_answer(unsigned number, backend::attempt_answer a) { feed(answered{number, std::move(a)}); }
 
-    void watch_is(backend::watch_event::change what) { tell(watched{{what, {}}}); }
+    void watch_is(backend::watch_event::change what) { feed(watched{{what, {}}}); }
     void watch_begins() { watch_is(backend::watch_event::change::watching); }
     void watch_breaks() { watch_is(backend::watch_event::change::broken); }
     void watch_is_refused() { watch_is(backend::watch_event::change::refused); }
     void woken() { woken_with({}); }
     void woken_with(std::string ticket) {
-        tell(watched{{backend::watch_event::change::woken, {std::move(ticket)}}});
+        feed(watched{{backend::watch_event::change::woken, {std::move(ticket)}}});
     }
 
-    void alarm_rings() { tell(elapsed{}); }
+    void alarm_rings() { feed(elapsed{}); }
     void time_comes() {
         now = until();
         alarm_rings();
     }
     void nobody_answers() { time_comes(); }
-    void caller_cancels() { tell(cancelled{}); }
+    void caller_cancels() { feed(cancelled{}); }
 
-    // Looked, heard no, listened, asked to be queued: the usual way into a wait.
-    void wait_in_line_with(const std::string& ticket) {
+    // The usual way into a wait: look, find it busy, listen, join the queue.
+    void wait_in_queue_with(const std::string& ticket) {
         begin();
         store_says_busy();
         watch_begins();
@@ -102,8 +102,8 @@ class acquiring : public ::testing::Test {
     [[nodiscard]] bool stopped() const { return holds() || std::holds_alternative<give_up>(last_); }
 
   private:
-    void answer(backend::attempt_answer a) { tell(answered{number_, std::move(a)}); }
-    void tell(acquire_event e) {
+    void answer(backend::attempt_answer a) { feed(answered{number_, std::move(a)}); }
+    void feed(acquire_event e) {
         last_ = machine_->resume(std::move(e), now);
         if (const auto* a = std::get_if<ask>(&last_)) number_ = a->number;
     }

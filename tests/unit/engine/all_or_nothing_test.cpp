@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class taking_three : public ::testing::Test {
+class acquiring_three : public ::testing::Test {
   protected:
     const time_point start{1h};
     time_point now = start;
@@ -20,7 +20,7 @@ class taking_three : public ::testing::Test {
         const auto* const ask = std::get_if<ask_member>(&last);
         return ask != nullptr ? std::optional{ask->which} : std::nullopt;
     }
-    // Empty: asked once.
+    // Empty: a single try.
     [[nodiscard]] std::optional<time_point> until() const { return std::get<ask_member>(last).give_up_at; }
     void held(bool sound = true) { last = machine->on_held(sound); }
     void busy() { last = machine->on_busy(now); }
@@ -28,7 +28,7 @@ class taking_three : public ::testing::Test {
         now = *until();
         busy();
     }
-    void given_back() {
+    void all_released() {
         ASSERT_TRUE(std::holds_alternative<give_all_back>(last));
         last = machine->on_given_back();
     }
@@ -39,7 +39,7 @@ class taking_three : public ::testing::Test {
     all_action last;
 };
 
-TEST_F(taking_three, asks_one_after_the_other) {
+TEST_F(acquiring_three, asks_for_one_after_the_other) {
     begin(std::nullopt);
     for (std::size_t i = 0; i < 3; ++i) {
         EXPECT_EQ(asked(), i);
@@ -49,24 +49,24 @@ TEST_F(taking_three, asks_one_after_the_other) {
     EXPECT_TRUE(holds_all());
 }
 
-TEST_F(taking_three, a_try_ends_at_the_first_that_is_busy) {
+TEST_F(acquiring_three, a_try_ends_at_the_first_busy_lock) {
     begin(std::nullopt);
     held();
     busy();
-    given_back();
+    all_released();
     EXPECT_EQ(end().why, end_without::reason::busy);
     EXPECT_EQ(end().which, 1U);
 }
 
-TEST_F(taking_three, with_nothing_in_hand_it_waits_to_the_end) {
+TEST_F(acquiring_three, waits_until_the_deadline_while_it_holds_none) {
     begin(start + 1h);
     EXPECT_EQ(until(), start + 1h);
     time_is_up();
-    given_back();
+    all_released();
     EXPECT_EQ(end().why, end_without::reason::busy);
 }
 
-TEST_F(taking_three, with_one_in_hand_it_asks_before_it_waits) {
+TEST_F(acquiring_three, tries_the_next_before_it_waits_while_it_holds_one) {
     begin(start + 5s);
     held();
     EXPECT_FALSE(until());
@@ -80,32 +80,32 @@ TEST_F(taking_three, with_one_in_hand_it_asks_before_it_waits) {
     EXPECT_TRUE(holds_all());
 }
 
-TEST_F(taking_three, does_not_hold_one_for_ever_while_it_waits_for_the_next) {
+TEST_F(acquiring_three, does_not_hold_one_for_ever_while_it_waits_for_the_next) {
     begin(start + 1h);
     held();
     busy();
     EXPECT_EQ(until(), start + 10s);
     time_is_up();
-    given_back();
+    all_released();
     EXPECT_EQ(asked(), 0U) << "from the beginning";
     EXPECT_EQ(until(), start + 1h);
 }
 
-TEST_F(taking_three, gives_up_when_its_time_is_up) {
+TEST_F(acquiring_three, gives_up_at_its_deadline) {
     begin(start + 5s);
     held();
     busy();
     time_is_up();
-    given_back();
+    all_released();
     EXPECT_EQ(end().why, end_without::reason::busy);
 }
 
-TEST_F(taking_three, begins_again_when_a_wait_has_cost_it_one) {
+TEST_F(acquiring_three, begins_again_if_it_lost_a_lease_during_a_wait) {
     begin(start + 1h);
     held();
     busy();
     held(false);
-    given_back();
+    all_released();
     EXPECT_EQ(asked(), 0U);
     held();
     held();
@@ -113,21 +113,21 @@ TEST_F(taking_three, begins_again_when_a_wait_has_cost_it_one) {
     EXPECT_TRUE(holds_all());
 }
 
-TEST_F(taking_three, a_lease_that_is_too_short_without_a_wait_is_an_error) {
+TEST_F(acquiring_three, a_lease_too_short_even_without_a_wait_is_an_error) {
     begin(start + 1h);
     held();
     held();
     held(false);
-    given_back();
+    all_released();
     EXPECT_EQ(end().why, end_without::reason::too_short);
     EXPECT_EQ(end().which, 2U);
 }
 
-TEST_F(taking_three, a_failure_ends_it) {
+TEST_F(acquiring_three, ends_at_the_first_failure) {
     begin(start + 1h);
     held();
     last = machine->on_failed();
-    given_back();
+    all_released();
     EXPECT_EQ(end().why, end_without::reason::failed);
     EXPECT_EQ(end().which, 1U);
 }

@@ -5,7 +5,7 @@
 namespace holdfast::engine {
 namespace {
 
-class a_local_gate : public ::testing::Test {
+class local_gate_test : public ::testing::Test {
   protected:
     static constexpr int nobody = 0;
     static constexpr int ann = 1;
@@ -14,7 +14,7 @@ class a_local_gate : public ::testing::Test {
     local_gate<int> gate;
 };
 
-TEST_F(a_local_gate, lets_the_first_ask_the_store_and_lines_up_the_rest) {
+TEST_F(local_gate_test, lets_the_first_ask_the_store_and_queues_the_rest) {
     EXPECT_TRUE(gate.enter(ann));
     EXPECT_FALSE(gate.enter(ben));
     EXPECT_FALSE(gate.enter(cid));
@@ -22,7 +22,7 @@ TEST_F(a_local_gate, lets_the_first_ask_the_store_and_lines_up_the_rest) {
     EXPECT_EQ(gate.size(), 3U);
 }
 
-TEST_F(a_local_gate, passes_on_in_the_order_of_arrival) {
+TEST_F(local_gate_test, hands_off_in_the_order_of_arrival) {
     (void)gate.enter(ann);
     (void)gate.enter(ben);
     (void)gate.enter(cid);
@@ -32,7 +32,7 @@ TEST_F(a_local_gate, passes_on_in_the_order_of_arrival) {
     EXPECT_EQ(gate.size(), 0U);
 }
 
-TEST_F(a_local_gate, calls_nobody_when_one_in_the_line_gives_up) {
+TEST_F(local_gate_test, calls_nobody_when_a_queued_thread_gives_up) {
     (void)gate.enter(ann);
     (void)gate.enter(ben);
     (void)gate.enter(cid);
@@ -41,14 +41,14 @@ TEST_F(a_local_gate, calls_nobody_when_one_in_the_line_gives_up) {
     EXPECT_EQ(gate.leave(ann), cid);
 }
 
-TEST_F(a_local_gate, calls_the_next_when_the_head_gives_up) {
+TEST_F(local_gate_test, calls_the_next_when_the_head_gives_up) {
     (void)gate.enter(ann);
     (void)gate.enter(ben);
     EXPECT_EQ(gate.leave(ann), ben);
     EXPECT_TRUE(gate.may_ask(ben));
 }
 
-TEST_F(a_local_gate, does_not_let_a_single_try_stand_in_line) {
+TEST_F(local_gate_test, does_not_queue_a_try) {
     EXPECT_TRUE(gate.try_enter(ann));
     EXPECT_FALSE(gate.try_enter(ben));
     EXPECT_EQ(gate.size(), 1U);
@@ -56,20 +56,20 @@ TEST_F(a_local_gate, does_not_let_a_single_try_stand_in_line) {
     EXPECT_TRUE(gate.try_enter(ben));
 }
 
-TEST_F(a_local_gate, lets_a_single_try_ask_beside_the_line_where_several_may_have_it) {
+TEST_F(local_gate_test, lets_a_try_ask_beside_the_queue_if_several_may_hold_the_lock) {
     local_gate<int> shared{line::one_asks};
     EXPECT_TRUE(shared.enter(ann));
     EXPECT_FALSE(shared.enter(ben));
     EXPECT_TRUE(shared.try_enter(cid));
     EXPECT_TRUE(shared.may_ask(cid));
     EXPECT_FALSE(shared.may_ask(ben));
-    EXPECT_EQ(shared.next(), nobody);  // who goes does not leave it to one
+    EXPECT_EQ(shared.next(), nobody);  // a release hands off to nobody
     EXPECT_EQ(shared.size(), 3U);
     EXPECT_EQ(shared.leave(cid), nobody);
     EXPECT_EQ(shared.leave(ann), ben);
 }
 
-TEST_F(a_local_gate, lets_all_ask_where_it_only_knows_who_is_there) {
+TEST_F(local_gate_test, lets_all_ask_with_line_all_ask) {
     local_gate<int> open{line::all_ask};
     EXPECT_TRUE(open.enter(ann));
     EXPECT_TRUE(open.enter(ben));
@@ -82,7 +82,7 @@ TEST_F(a_local_gate, lets_all_ask_where_it_only_knows_who_is_there) {
     EXPECT_EQ(open.size(), 2U);
 }
 
-TEST_F(a_local_gate, forgives_leaving_twice) {
+TEST_F(local_gate_test, ignores_a_second_leave) {
     (void)gate.enter(ann);
     (void)gate.enter(ben);
     (void)gate.leave(ann);

@@ -19,20 +19,20 @@ class local_turns : public ::testing::Test {
     }
 };
 
-TEST_F(local_turns, follow_each_other_while_the_grant_is_fresh) {
+TEST_F(local_turns, are_allowed_while_the_grant_is_fresh) {
     EXPECT_TRUE(pass(0s));
     EXPECT_TRUE(pass(9'999us));
     EXPECT_FALSE(pass(10ms));
 }
 
-TEST_F(local_turns, are_limited) {
+TEST_F(local_turns, are_limited_in_number) {
     grant.turns = 15;
     EXPECT_TRUE(pass(1ms));
     grant.turns = 16;
     EXPECT_FALSE(pass(1ms));
 }
 
-TEST_F(local_turns, are_for_those_who_want_the_same) {
+TEST_F(local_turns, require_the_same_lease_terms) {
     EXPECT_FALSE(pass(1ms, {10s, true}));
     EXPECT_FALSE(pass(1ms, {30s, false}));
 }
@@ -43,7 +43,7 @@ TEST_F(local_turns, leave_two_thirds_of_a_short_lease) {
     EXPECT_FALSE(pass(4001us));
 }
 
-TEST_F(local_turns, of_a_lock_that_was_handed_over_count_its_short_time_as_the_whole) {
+TEST_F(local_turns, count_the_short_time_of_a_handed_off_lock_as_a_whole_lease) {
     grant.deadline_then = deadline = start + 3s;
     EXPECT_TRUE(pass(5ms));
 }

@@ -1,4 +1,4 @@
-// One record, and what requests make of it.
+// One record, and how requests change it.
 #include "engine/lock_record.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 using namespace backend;
 using namespace std::chrono_literals;
 
-class a_lock_record : public ::testing::Test {
+class lock_record_test : public ::testing::Test {
   protected:
     [[nodiscard]] circumstances here() {
         return {now, ++tickets, static_cast<fence>(fences += 16), {}, remembers};
@@ -47,7 +47,7 @@ class a_lock_record : public ::testing::Test {
     milliseconds remembers{0};
 };
 
-TEST_F(a_lock_record, is_free_again_when_the_lease_is_over) {
+TEST_F(lock_record_test, is_free_again_when_the_lease_is_over) {
     EXPECT_TRUE(is<granted>(attempt(kind::recursive, "a")));
     now += 10s - 1ns;
     EXPECT_TRUE(is<busy>(attempt(kind::recursive, "b")));
@@ -56,7 +56,7 @@ TEST_F(a_lock_record, is_free_again_when_the_lease_is_over) {
     EXPECT_TRUE(is<not_held>(apply(record, renew_request{key(kind::recursive), owner_id{"a"}, 10s}, here())));
 }
 
-TEST_F(a_lock_record, names_the_moment_after_which_it_is_free) {
+TEST_F(lock_record_test, says_when_it_will_be_free) {
     (void)attempt(kind::recursive, "a");
     now += 4s;
     const auto answer = attempt(kind::recursive, "b").answer;
@@ -65,7 +65,7 @@ TEST_F(a_lock_record, names_the_moment_after_which_it_is_free) {
     EXPECT_EQ(no.look_again, 6001ms);
 }
 
-TEST_F(a_lock_record, needs_no_write_for_a_refused_attempt) {
+TEST_F(lock_record_test, is_not_changed_by_a_refused_attempt) {
     (void)attempt(kind::shared_write, "a");
     const auto before = record;
     EXPECT_TRUE(is<busy>(attempt(kind::shared_read, "b")));
@@ -73,7 +73,7 @@ TEST_F(a_lock_record, needs_no_write_for_a_refused_attempt) {
     EXPECT_EQ(record, before);
 }
 
-TEST_F(a_lock_record, is_handed_to_the_first_in_line_that_messages_reach) {
+TEST_F(lock_record_test, is_handed_off_to_the_first_waiter_that_messages_reach) {
     (void)attempt(kind::native, "a");
     (void)attempt(kind::native, "deaf");
     const auto no = attempt(kind::native, "b").answer;
@@ -90,7 +90,7 @@ TEST_F(a_lock_record, is_handed_to_the_first_in_line_that_messages_reach) {
     EXPECT_EQ(record.line.size(), 1U);
 }
 
-TEST_F(a_lock_record, passes_over_a_waiter_that_has_stopped_asking) {
+TEST_F(lock_record_test, skips_a_waiter_that_has_stopped_asking) {
     (void)attempt(kind::native, "a");
     (void)attempt(kind::native, "b");
     now += 5s;
@@ -102,7 +102,7 @@ TEST_F(a_lock_record, passes_over_a_waiter_that_has_stopped_asking) {
     EXPECT_EQ(done.tell.handed[0].owner.str(), "c");
 }
 
-TEST_F(a_lock_record, gives_a_newer_fence_with_each_grant) {
+TEST_F(lock_record_test, gives_a_larger_fence_with_each_grant) {
     std::set<std::uint64_t> seen;
     std::uint64_t last = 0;
     for (const auto* owner : {"a", "b", "c"}) {
@@ -115,7 +115,7 @@ TEST_F(a_lock_record, gives_a_newer_fence_with_each_grant) {
     }
 }
 
-TEST_F(a_lock_record, lets_readers_in_together_and_its_writer_read) {
+TEST_F(lock_record_test, admits_readers_together_and_lets_its_writer_read) {
     EXPECT_TRUE(is<granted>(attempt(kind::shared_write, "w")));
     EXPECT_TRUE(is<busy>(attempt(kind::shared_read, "r")));
     attempt_request beside{key(kind::shared_read), owner_id{"w"}, 10s};
@@ -127,7 +127,7 @@ TEST_F(a_lock_record, lets_readers_in_together_and_its_writer_read) {
     EXPECT_TRUE(is<busy>(attempt(kind::shared_write, "w2")));
 }
 
-TEST_F(a_lock_record, gets_permits_back_from_releases_expiry_and_give_back_but_not_from_the_disowned) {
+TEST_F(lock_record_test, regains_released_expired_and_returned_permits_but_not_disowned_ones) {
     const auto k = kind::semaphore;
     EXPECT_EQ(adjust(k, adjustment::set_if_unset, 10, "1"), 1);
     EXPECT_EQ(adjust(k, adjustment::set_if_unset, 20, "2"), 0);
@@ -147,12 +147,12 @@ TEST_F(a_lock_record, gets_permits_back_from_releases_expiry_and_give_back_but_n
     EXPECT_EQ(adjust(k, adjustment::read, 0, "9"), 6);
 }
 
-TEST_F(a_lock_record, counts_a_repeated_adjustment_once_for_as_long_as_it_remembers) {
+TEST_F(lock_record_test, counts_a_repeated_adjustment_once_while_it_remembers_it) {
     remembers = 1min;
     const auto k = kind::semaphore;
     EXPECT_EQ(adjust(k, adjustment::add, 5, "x"), 5);
     EXPECT_EQ(adjust(k, adjustment::add, 1, "y"), 6);
-    EXPECT_EQ(adjust(k, adjustment::add, 5, "x"), 5) << "the answer that was missed";
+    EXPECT_EQ(adjust(k, adjustment::add, 5, "x"), 5) << "the same answer again";
     now += 1min - 1ns;
     EXPECT_EQ(adjust(k, adjustment::add, 5, "x"), 5);
     EXPECT_EQ(adjust(k, adjustment::read, 0, "z"), 6);
@@ -160,7 +160,7 @@ TEST_F(a_lock_record, counts_a_repeated_adjustment_once_for_as_long_as_it_rememb
     EXPECT_EQ(adjust(k, adjustment::add, 5, "x"), 11);
 }
 
-TEST_F(a_lock_record, opens_a_latch_for_all_at_zero) {
+TEST_F(lock_record_test, opens_a_latch_for_all_at_zero) {
     EXPECT_EQ(adjust(kind::latch, adjustment::set_if_unset, 2, "1"), 1);
     EXPECT_TRUE(is<busy>(attempt(kind::latch, "a")));
     EXPECT_EQ(adjust(kind::latch, adjustment::count_down, 1, "2"), 1);
@@ -171,9 +171,9 @@ TEST_F(a_lock_record, opens_a_latch_for_all_at_zero) {
     EXPECT_TRUE(record.idle());
 }
 
-// Random requests of few owners at random times. What must hold after each is checked against the record
-// alone, and grants against a list of leases that were promised.
-TEST_F(a_lock_record, keeps_its_promises_whatever_is_asked_of_it) {
+// Random requests of few owners at random times. Each step checks the record by itself, and the leases in it
+// against a list of leases that were promised.
+TEST_F(lock_record_test, keeps_its_promises_under_random_requests) {
     for (unsigned seed = 0; seed < 300; ++seed) {
         std::mt19937 random{seed};
         const auto pick = [&](int least, int most) {
@@ -233,7 +233,7 @@ TEST_F(a_lock_record, keeps_its_promises_whatever_is_asked_of_it) {
                     }
                 }
             }
-            // Nobody that is in the record twice, and nobody beside an exclusive holder.
+            // No owner is in the record twice, and none is beside an exclusive holder.
             std::set<std::pair<kind, std::string>> holders;
             std::size_t writers = 0;
             std::int64_t out = 0;
@@ -255,7 +255,7 @@ TEST_F(a_lock_record, keeps_its_promises_whatever_is_asked_of_it) {
                 ASSERT_TRUE(line.insert(w.owner.str()).second) << "seed " << seed;
                 ASSERT_FALSE(granted_now == w.owner.str()) << "seed " << seed;
             }
-            // A lease that was promised is not made shorter.
+            // A promised lease never gets shorter.
             for (const auto& [whose, until] : promised) {
                 if (until <= now) continue;
                 const auto held = std::find_if(record.holders.begin(), record.holders.end(), [&](auto& h) {
@@ -271,7 +271,7 @@ TEST_F(a_lock_record, keeps_its_promises_whatever_is_asked_of_it) {
 
 // --- the bytes -------------------------------------------------------------------------------------------
 
-class a_lock_record_as_bytes : public a_lock_record {
+class lock_record_bytes : public lock_record_test {
   protected:
     void SetUp() override {
         remembers = 1min;
@@ -286,26 +286,26 @@ class a_lock_record_as_bytes : public a_lock_record {
     std::string bytes;
 };
 
-TEST_F(a_lock_record_as_bytes, is_the_same_record_when_read) { EXPECT_EQ(from_bytes(bytes), record); }
+TEST_F(lock_record_bytes, are_read_as_the_same_record) { EXPECT_EQ(from_bytes(bytes), record); }
 
-TEST_F(a_lock_record_as_bytes, is_a_free_lock_in_a_few) {
+TEST_F(lock_record_bytes, of_a_free_lock_are_few) {
     EXPECT_EQ(from_bytes(to_bytes(lock_record{})), lock_record{});
     EXPECT_LT(to_bytes(lock_record{}).size(), 32U);
 }
 
-TEST_F(a_lock_record_as_bytes, is_none_when_anything_is_missing_or_follows) {
+TEST_F(lock_record_bytes, are_rejected_if_any_is_missing_or_added) {
     for (std::size_t n = 0; n < bytes.size(); ++n) EXPECT_FALSE(from_bytes(bytes.substr(0, n))) << n;
     EXPECT_FALSE(from_bytes(bytes + '\0'));
 }
 
-TEST_F(a_lock_record_as_bytes, is_none_of_another_version) {
+TEST_F(lock_record_bytes, of_another_version_are_rejected) {
     auto newer = bytes;
     ++newer[0];
     EXPECT_FALSE(from_bytes(newer));
 }
 
 // A format that changes must get a new version: records live longer than programs.
-TEST_F(a_lock_record_as_bytes, has_not_changed) {
+TEST_F(lock_record_bytes, have_not_changed) {
     record = {};
     record.holders.push_back({kind::recursive, owner_id{"me"}, store_time{1s}, 2});
     record.last_fence = 48;

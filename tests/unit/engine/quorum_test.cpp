@@ -11,13 +11,13 @@ namespace {
 using namespace std::chrono_literals;
 using outcome = quorum_attempt::outcome;
 
-TEST(majorities, of_any_number_have_a_member_in_common) {
+TEST(majorities, share_a_member_for_any_number_of_members) {
     for (std::size_t n = 3; n <= 15; ++n) EXPECT_GT(2 * majority_of(n), n) << n;
     EXPECT_EQ(majority_of(5), 3U);
     EXPECT_EQ(majority_of(4), 3U);
 }
 
-class an_attempt : public ::testing::Test {
+class quorum_attempt_test : public ::testing::Test {
   protected:
     const time_point sent{1h};
     quorum_attempt_settings how{5, {sent, 10s}, {}, false, sent + 50ms};
@@ -44,14 +44,14 @@ class an_attempt : public ::testing::Test {
     void votes(std::initializer_list<std::size_t> who, vote v) {
         for (const auto i : who) vote_of(i, v, sent + 1ms);
     }
-    static member_set of(std::initializer_list<std::size_t> who) {
+    static member_set set_of(std::initializer_list<std::size_t> who) {
         member_set s;
         for (const auto i : who) s.set(i);
         return s;
     }
 };
 
-TEST_F(an_attempt, is_granted_by_the_third_of_five_and_no_earlier) {
+TEST_F(quorum_attempt_test, is_granted_by_the_third_of_five_and_no_earlier) {
     grants({0, 4});
     EXPECT_TRUE(ends.empty());
     grants({2});
@@ -62,100 +62,100 @@ TEST_F(an_attempt, is_granted_by_the_third_of_five_and_no_earlier) {
     EXPECT_EQ(ends.size(), 1U);
 }
 
-TEST_F(an_attempt, of_four_needs_three) {
+TEST_F(quorum_attempt_test, needs_three_of_four) {
     how.members = 4;
     begin();
     grants({0, 1});
     EXPECT_TRUE(ends.empty());
     votes({2, 3}, vote::busy);
     EXPECT_EQ(ends, std::vector{outcome::busy});
-    EXPECT_EQ(undone, of({0, 1}));
+    EXPECT_EQ(undone, set_of({0, 1}));
 }
 
-TEST_F(an_attempt, counts_no_vote_of_a_member_that_may_have_forgotten) {
+TEST_F(quorum_attempt_test, ignores_the_vote_of_a_member_that_may_have_forgotten) {
     vote_of(0, vote::granted, sent, quorum_attempt::counts::no);
     grants({1, 2});
     EXPECT_TRUE(ends.empty());
     votes({3, 4}, vote::refused);
     EXPECT_EQ(ends, std::vector{outcome::unavailable});
-    EXPECT_EQ(undone, of({0, 1, 2})) << "its grant is taken back all the same";
-    EXPECT_EQ(one->votes(), of({1, 2}));
-    EXPECT_EQ(one->uncounted(), of({0})) << "who is to blame";
+    EXPECT_EQ(undone, set_of({0, 1, 2})) << "its grant is undone as well";
+    EXPECT_EQ(one->votes(), set_of({1, 2}));
+    EXPECT_EQ(one->uncounted(), set_of({0})) << "the members to blame";
 }
 
-TEST_F(an_attempt, counts_no_member_twice) {
+TEST_F(quorum_attempt_test, counts_no_member_twice) {
     grants({0, 0, 0, 1});
     EXPECT_TRUE(ends.empty());
 }
 
-TEST_F(an_attempt, stops_as_soon_as_a_majority_is_impossible_and_undoes_all_that_may_have_the_token) {
+TEST_F(quorum_attempt_test, stops_once_a_majority_is_impossible_and_undoes_possible_grants) {
     grants({0});
     votes({1}, vote::silent);
     votes({2}, vote::busy);
     EXPECT_TRUE(ends.empty());
     votes({3}, vote::busy);
-    EXPECT_EQ(undone, of({0, 1, 4})) << "who won, who did not answer, who has not answered yet";
-    EXPECT_EQ(ends, std::vector{outcome::busy}) << "one was ours and two are others': a majority was there";
+    EXPECT_EQ(undone, set_of({0, 1, 4})) << "granted, silent, and not answered yet";
+    EXPECT_EQ(ends, std::vector{outcome::busy}) << "one granted and two busy: a majority answered";
 }
 
-TEST_F(an_attempt, whose_vote_comes_after_it_was_given_up_is_undone_again) {
+TEST_F(quorum_attempt_test, undoes_a_vote_that_arrives_after_it_was_given_up) {
     votes({0, 1, 2}, vote::busy);
-    EXPECT_EQ(undone, of({3, 4}));
+    EXPECT_EQ(undone, set_of({3, 4}));
     undone.reset();
     votes({3}, vote::granted);
     votes({4}, vote::silent);
-    EXPECT_EQ(undone, of({3, 4}));
-    EXPECT_EQ(one->uncertain(), of({4}));
+    EXPECT_EQ(undone, set_of({3, 4}));
+    EXPECT_EQ(one->uncertain(), set_of({4}));
     EXPECT_EQ(ends.size(), 1U);
 }
 
-TEST_F(an_attempt, waits_to_say_whether_others_have_it_or_too_few_are_there) {
+TEST_F(quorum_attempt_test, waits_until_busy_can_be_distinguished_from_unavailable) {
     votes({0, 1}, vote::busy);
     votes({2}, vote::refused);
-    EXPECT_EQ(undone, of({3, 4})) << "it cannot be had";
-    EXPECT_TRUE(ends.empty()) << "two may be down, or have it too";
+    EXPECT_EQ(undone, set_of({3, 4})) << "a majority is impossible";
+    EXPECT_TRUE(ends.empty()) << "the other two may be down or busy";
     votes({3}, vote::busy);
     EXPECT_EQ(ends, std::vector{outcome::busy});
 }
 
-TEST_F(an_attempt, with_three_members_gone_is_unavailable) {
+TEST_F(quorum_attempt_test, is_unavailable_with_three_members_gone) {
     grants({0, 1});
     votes({2, 3}, vote::refused);
     EXPECT_TRUE(ends.empty());
     votes({4}, vote::silent);
     EXPECT_EQ(ends, std::vector{outcome::unavailable});
-    EXPECT_EQ(undone, of({0, 1, 4}));
+    EXPECT_EQ(undone, set_of({0, 1, 4}));
 }
 
-TEST_F(an_attempt, ends_at_its_one_time_out) {
+TEST_F(quorum_attempt_test, ends_at_its_only_timeout) {
     grants({0, 1});
     take(one->on_elapsed(sent + 49ms));
     EXPECT_TRUE(ends.empty());
     take(one->on_elapsed(sent + 50ms));
     EXPECT_EQ(ends, std::vector{outcome::unavailable});
-    EXPECT_EQ(undone, of({0, 1, 2, 3, 4}));
-    EXPECT_EQ(one->uncertain(), of({2, 3, 4}));
+    EXPECT_EQ(undone, set_of({0, 1, 2, 3, 4}));
+    EXPECT_EQ(one->uncertain(), set_of({2, 3, 4}));
 }
 
-TEST_F(an_attempt, is_not_granted_by_a_vote_behind_the_time_out) {
+TEST_F(quorum_attempt_test, is_not_granted_by_a_vote_after_the_timeout) {
     grants({0, 1});
     vote_of(2, vote::granted, sent + 50ms);
     EXPECT_EQ(ends, std::vector{outcome::unavailable});
-    EXPECT_EQ(undone, of({0, 1, 2, 3, 4}));
+    EXPECT_EQ(undone, set_of({0, 1, 2, 3, 4}));
 }
 
-// Lab 8c: the replies lay in the socket while we were stopped.
-TEST_F(an_attempt, answered_when_no_time_of_the_lease_is_left_is_too_late) {
+// Lab 8c: the replies lay in the socket while the process was stopped.
+TEST_F(quorum_attempt_test, is_too_late_if_no_time_of_the_lease_is_left) {
     how.give_up_at = sent + 1h;
     begin();
     grants({0, 1});
     vote_of(2, vote::granted, sent + 11s);
     EXPECT_EQ(ends, std::vector{outcome::too_late});
-    EXPECT_EQ(undone, of({0, 1, 2, 3, 4}));
+    EXPECT_EQ(undone, set_of({0, 1, 2, 3, 4}));
 }
 
 // 10 s less 1 % and 2 ms, from the send and not from any reply.
-TEST_F(an_attempt, may_take_as_long_as_the_lease_less_the_drift) {
+TEST_F(quorum_attempt_test, may_take_as_long_as_the_lease_less_the_drift) {
     for (const auto& [at, end] :
          {std::pair{9'897ms, outcome::granted}, std::pair{9'898ms, outcome::too_late}}) {
         how.give_up_at = sent + 1h;
@@ -168,9 +168,9 @@ TEST_F(an_attempt, may_take_as_long_as_the_lease_less_the_drift) {
     }
 }
 
-class a_fenced_attempt : public an_attempt {
+class fenced_quorum_attempt : public quorum_attempt_test {
   protected:
-    a_fenced_attempt() {
+    fenced_quorum_attempt() {
         how.fenced = true;
         begin();
     }
@@ -180,12 +180,12 @@ class a_fenced_attempt : public an_attempt {
     void has_written(std::size_t who, bool done = true) { take(one->on_raised(who, done, sent + 2ms)); }
 };
 
-TEST_F(a_fenced_attempt, writes_the_highest_fence_to_a_majority_before_it_is_granted) {
+TEST_F(fenced_quorum_attempt, writes_the_highest_fence_to_a_majority_before_it_is_granted) {
     grants_with(0, 16);
     grants_with(3, 800);
     grants_with(1, 32);
     EXPECT_TRUE(ends.empty());
-    EXPECT_EQ(raised, of({0, 1, 3}));
+    EXPECT_EQ(raised, set_of({0, 1, 3}));
     EXPECT_EQ(to_number(one->highest()), 800U);
     has_written(0);
     has_written(1);
@@ -194,13 +194,13 @@ TEST_F(a_fenced_attempt, writes_the_highest_fence_to_a_majority_before_it_is_gra
     EXPECT_EQ(ends, std::vector{outcome::granted});
 }
 
-TEST_F(a_fenced_attempt, asks_one_that_grants_late_to_write_too) {
+TEST_F(fenced_quorum_attempt, asks_a_member_that_grants_late_to_write_too) {
     grants_with(0, 16);
     grants_with(1, 32);
     grants_with(2, 48);
     grants_with(4, 4'800);
-    EXPECT_EQ(raised, of({0, 1, 2, 4}));
-    EXPECT_EQ(to_number(one->highest()), 48U) << "what others write down already";
+    EXPECT_EQ(raised, set_of({0, 1, 2, 4}));
+    EXPECT_EQ(to_number(one->highest()), 48U) << "the fence that others write already";
     has_written(0);
     has_written(4);
     has_written(1, false);
@@ -209,7 +209,7 @@ TEST_F(a_fenced_attempt, asks_one_that_grants_late_to_write_too) {
     EXPECT_EQ(ends, std::vector{outcome::granted});
 }
 
-TEST_F(a_fenced_attempt, is_undone_when_too_few_can_write) {
+TEST_F(fenced_quorum_attempt, is_undone_when_too_few_can_write) {
     grants_with(0, 16);
     grants_with(1, 32);
     grants_with(2, 48);
@@ -217,23 +217,23 @@ TEST_F(a_fenced_attempt, is_undone_when_too_few_can_write) {
     has_written(0);
     has_written(1, false);
     EXPECT_EQ(ends, std::vector{outcome::unavailable});
-    EXPECT_EQ(undone, of({0, 1, 2}));
-    EXPECT_EQ(one->votes(), of({0})) << "it has granted, too, but did not write";
+    EXPECT_EQ(undone, set_of({0, 1, 2}));
+    EXPECT_EQ(one->votes(), set_of({0})) << "member 1 granted but did not write";
 }
 
-TEST_F(a_fenced_attempt, is_undone_when_writing_takes_too_long) {
+TEST_F(fenced_quorum_attempt, is_undone_when_writing_takes_too_long) {
     grants_with(0, 16);
     grants_with(1, 32);
     grants_with(2, 48);
     has_written(0);
     take(one->on_elapsed(sent + 50ms));
     EXPECT_EQ(ends, std::vector{outcome::unavailable});
-    EXPECT_EQ(undone, of({0, 1, 2, 3, 4}));
+    EXPECT_EQ(undone, set_of({0, 1, 2, 3, 4}));
 }
 
-// Whatever the order of events: one end at most, a grant only with a majority in time, and what was not
-// granted is undone wherever the token may be.
-TEST(attempts, in_any_order_of_events_keep_what_they_promise) {
+// In any order of events: at most one end, a grant only with a majority in time, and without a grant an undo
+// wherever the owner token may be.
+TEST(quorum_attempts, keep_their_promises_in_any_order_of_events) {
     std::mt19937 chance{7};
     const auto pick = [&](int n) { return static_cast<int>(chance() % static_cast<unsigned>(n)); };
     for (int run = 0; run < 20'000; ++run) {
@@ -274,7 +274,7 @@ TEST(attempts, in_any_order_of_events_keep_what_they_promise) {
                     if (c == quorum_attempt::counts::yes) counted.set(who);
                 }
                 if (v == vote::silent) tainted.set(who);
-                undone.reset(who);  // what was undone before this answer may have come before the question
+                undone.reset(who);  // an earlier undo may have arrived before the request
                 obey(one.on_vote(who, v, c, fence::none, now));
             }
         }
@@ -284,7 +284,7 @@ TEST(attempts, in_any_order_of_events_keep_what_they_promise) {
     }
 }
 
-TEST(a_tally, knows_yes_no_and_neither) {
+TEST(tally, distinguishes_yes_no_and_unknown) {
     using answer = tally::answer;
     using verdict = tally::verdict;
     const auto result = [](std::size_t members, std::initializer_list<answer> all) {
@@ -305,7 +305,7 @@ TEST(a_tally, knows_yes_no_and_neither) {
     EXPECT_EQ(result(4, {yes, yes, no}), verdict::open);
 }
 
-TEST(a_tally, takes_the_best_word_of_a_server_that_is_two_members) {
+TEST(tally, takes_the_best_answer_of_a_server_that_is_two_members) {
     using answer = tally::answer;
     using verdict = tally::verdict;
     using enum tally::answer;

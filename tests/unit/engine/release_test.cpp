@@ -48,7 +48,7 @@ class releasing : public ::testing::Test {
     release_action last_ = send_release{};
 };
 
-TEST_F(releasing, is_one_question_and_one_answer) {
+TEST_F(releasing, takes_one_request_and_one_answer) {
     begin();
     EXPECT_TRUE(is_sending());
     store_releases(true);
@@ -57,13 +57,13 @@ TEST_F(releasing, is_one_question_and_one_answer) {
     EXPECT_EQ(end().told.listeners, 3U);
 }
 
-TEST_F(releasing, what_was_not_held_was_lost_before) {
+TEST_F(releasing, not_held_means_lost_before) {
     begin();
     store_says_not_held();
     EXPECT_EQ(end().result, release_outcome::already_lost);
 }
 
-TEST_F(releasing, not_held_after_an_unanswered_send_is_our_own_doing) {
+TEST_F(releasing, not_held_after_an_unanswered_send_counts_as_released) {
     begin();
     answer_is_lost();
     pause_is_over();
@@ -80,15 +80,15 @@ TEST_F(releasing, not_held_after_an_unanswered_send_of_an_expired_lease_is_a_los
     EXPECT_EQ(end().result, release_outcome::already_lost);
 }
 
-TEST_F(releasing, a_refusal_does_not_make_a_loss_our_own_doing) {
+TEST_F(releasing, not_held_after_a_refusal_is_a_loss) {
     begin();
-    store_refuses(errc::unavailable);  // it was never sent
+    store_refuses(errc::unavailable);  // the request was never sent
     pause_is_over();
     store_says_not_held();
     EXPECT_EQ(end().result, release_outcome::already_lost);
 }
 
-TEST_F(releasing, is_tried_again_with_growing_pauses) {
+TEST_F(releasing, is_retried_with_growing_pauses) {
     begin();
     store_refuses(errc::unavailable);
     ASSERT_TRUE(is_pausing());
@@ -101,7 +101,7 @@ TEST_F(releasing, is_tried_again_with_growing_pauses) {
     EXPECT_TRUE(end().result);
 }
 
-TEST_F(releasing, blocks_no_longer_than_one_answer_time) {
+TEST_F(releasing, blocks_no_longer_than_one_answer_timeout) {
     begin();
     for (int step = 0; step < 100 && !is_done(); ++step) {
         if (is_pausing())
@@ -115,14 +115,14 @@ TEST_F(releasing, blocks_no_longer_than_one_answer_time) {
     EXPECT_LE(now, start + how.answer_timeout);
 }
 
-TEST_F(releasing, without_any_answer_says_that_nobody_knows) {
+TEST_F(releasing, without_any_answer_ends_as_unknown) {
     begin();
     nobody_answers();
     EXPECT_EQ(end().result, release_outcome::unknown_until);
     EXPECT_EQ(end().reason.code, errc::unknown_outcome);
 }
 
-TEST_F(releasing, a_mistake_is_not_tried_again) {
+TEST_F(releasing, misuse_is_not_retried) {
     begin();
     store_refuses(errc::no_permission);
     EXPECT_EQ(end().result, release_outcome::unknown_until);

@@ -1,18 +1,18 @@
-// Acquisitions that count only when replicas have them.
+// Grants that count only when replicas have them.
 #include "engine/local_turns.hpp"
 #include "unit/engine/acquiring.hpp"
 
 namespace holdfast::engine {
 namespace {
 
-TEST_F(acquiring, enough_replicas_and_it_is_held) {
+TEST_F(acquiring, a_grant_with_enough_replicas_counts) {
     how.replicas = 2;
     begin();
     store_grants_with_acks(2);
     EXPECT_EQ(granted().acks, 2U);
 }
 
-TEST_F(acquiring, with_too_few_replicas_it_is_taken_back) {
+TEST_F(acquiring, a_grant_with_too_few_replicas_is_undone) {
     how.replicas = 2;
     begin();
     store_grants_with_acks(1);
@@ -21,7 +21,7 @@ TEST_F(acquiring, with_too_few_replicas_it_is_taken_back) {
     EXPECT_EQ(gave_up().why.text, "1 of 2 replicas have it");
 }
 
-TEST_F(acquiring, with_too_few_after_an_unanswered_attempt_it_is_taken_back_until_it_is_gone) {
+TEST_F(acquiring, undo_of_a_grant_with_too_few_replicas_insists_after_a_lost_answer) {
     how.replicas = 1;
     begin();
     answer_is_lost();
@@ -31,16 +31,16 @@ TEST_F(acquiring, with_too_few_after_an_unanswered_attempt_it_is_taken_back_unti
     EXPECT_EQ(gave_up().cleanup, undo::insist);
 }
 
-TEST_F(acquiring, nobody_who_asks_for_no_replicas_is_refused_for_their_lack) {
+TEST_F(acquiring, a_client_that_wants_no_replicas_needs_none) {
     begin();
     store_grants_with_acks(0);
     EXPECT_TRUE(holds());
 }
 
-// Whoever passed the lock on knows nothing of replicas.
-TEST_F(acquiring, a_message_with_the_right_ticket_is_only_a_reason_to_ask) {
+// The client that handed the lock off knows nothing of replicas.
+TEST_F(acquiring, the_right_ticket_only_causes_an_attempt_if_replicas_are_wanted) {
     how.replicas = 1;
-    wait_in_line_with("t1");
+    wait_in_queue_with("t1");
     woken_with("t1");
     ASSERT_TRUE(is_asking(intent::queue));
     store_grants_with_acks(1);
@@ -48,7 +48,7 @@ TEST_F(acquiring, a_message_with_the_right_ticket_is_only_a_reason_to_ask) {
     EXPECT_FALSE(granted().claim);
 }
 
-TEST_F(acquiring, nor_does_one_count_that_came_before_its_ticket) {
+TEST_F(acquiring, an_early_ticket_only_causes_an_attempt_if_replicas_are_wanted) {
     how.replicas = 1;
     begin();
     store_says_busy();
@@ -58,7 +58,7 @@ TEST_F(acquiring, nor_does_one_count_that_came_before_its_ticket) {
     ASSERT_TRUE(is_asking(intent::queue));
 }
 
-TEST(terms_of_a_lease, with_other_replicas_are_not_passed_on) {
+TEST(lease_terms, with_other_replicas_allow_no_local_hand_off) {
     const time_point now{1h};
     const shared_grant fresh{now, now + 30s};
     const lease_terms plain{30s, true};

@@ -7,9 +7,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Whatever the pauses and answers: no send of a request is carried out when the store has forgotten the
-// first.
-TEST(a_request, is_never_carried_out_after_it_was_forgotten) {
+// For any pauses and answers, the store carries out no send of a request after it has forgotten the first.
+TEST(resend, is_never_carried_out_after_the_store_forgot_the_first_send) {
     for (const milliseconds answer_timeout : {10ms, 2'000ms, 10'000ms, 60'000ms}) {
         for (const milliseconds each_answer_takes : {0ms, 1ms, 700ms, 9'999ms, 59'000ms}) {
             const time_point begin{1h};
@@ -31,8 +30,8 @@ TEST(a_request, is_never_carried_out_after_it_was_forgotten) {
     }
 }
 
-// The thread that would send it again stood still meanwhile: its deadline is over, so it is not sent.
-TEST(a_request, that_is_to_be_sent_again_too_late_has_no_time_left) {
+// The thread that would send it again was stopped meanwhile: the deadline is over, so it is not sent.
+TEST(resend, has_no_time_left_if_it_is_too_late) {
     resend sends{2s};
     const time_point begin{1h};
     (void)sends.sent(begin);
@@ -40,7 +39,7 @@ TEST(a_request, that_is_to_be_sent_again_too_late_has_no_time_left) {
     EXPECT_LT(sends.sent(begin + 1h), begin + 1h);
 }
 
-TEST(an_undo, is_sent_at_once_after_short_pauses_and_when_the_lease_is_over) {
+TEST(undo, is_sent_at_once_after_short_pauses_and_when_the_lease_is_over) {
     EXPECT_EQ(pause_before_undo(0, 30s), 0ms);
     EXPECT_EQ(pause_before_undo(1, 30s), 100ms);
     EXPECT_EQ(pause_before_undo(2, 30s), 1s);
@@ -48,9 +47,7 @@ TEST(an_undo, is_sent_at_once_after_short_pauses_and_when_the_lease_is_over) {
     EXPECT_EQ(pause_before_undo(4, 30s), std::nullopt);
 }
 
-TEST(an_undo, of_a_long_lease_is_not_thought_of_for_all_that_time) {
-    EXPECT_EQ(pause_before_undo(3, 24h), 1min);
-}
+TEST(undo, waits_one_minute_at_most_for_a_long_lease) { EXPECT_EQ(pause_before_undo(3, 24h), 1min); }
 
 }  // namespace
 }  // namespace holdfast::engine

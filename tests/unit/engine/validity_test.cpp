@@ -19,7 +19,7 @@ TEST(validity, counts_from_the_send_less_drift_and_margin) {
     EXPECT_EQ((lease_request{sent, 10s}.deadline({0, 0ms})), sent + 10s);
 }
 
-TEST(validity, of_a_lease_that_the_margin_eats_is_nothing) {
+TEST(validity, is_zero_if_the_margin_uses_up_the_lease) {
     EXPECT_EQ(deadline(0ms), sent);
     EXPECT_EQ(deadline(1ms), sent);
     EXPECT_EQ(deadline(2ms), sent);
@@ -28,7 +28,7 @@ TEST(validity, of_a_lease_that_the_margin_eats_is_nothing) {
     EXPECT_EQ(deadline(milliseconds::min()), sent);
 }
 
-TEST(validity, of_a_huge_lease_is_the_end_of_time) {
+TEST(validity, saturates_for_a_huge_lease) {
     EXPECT_EQ(deadline(milliseconds::max()), time_point::max());
     constexpr std::chrono::hours year{24 * 365};
     EXPECT_EQ(deadline(year * 290, time_point{year * 100}), time_point::max());

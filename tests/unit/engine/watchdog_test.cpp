@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 using ids = std::vector<lease_id>;
 
-class a_watchdog : public ::testing::Test {
+class watchdog_test : public ::testing::Test {
   protected:
     const time_point start{1h};
     time_point now = start;
@@ -27,13 +27,13 @@ class a_watchdog : public ::testing::Test {
     }
 };
 
-TEST_F(a_watchdog, has_nothing_to_do_without_leases) {
+TEST_F(watchdog_test, has_nothing_to_do_without_leases) {
     EXPECT_EQ(dog.next(), time_point::max());
     const auto w = dog.due(now);
     EXPECT_TRUE(w.renew.empty() && w.lost.empty() && w.overdue.empty());
 }
 
-TEST_F(a_watchdog, renews_when_a_third_of_the_lease_has_passed_and_again_a_third_later) {
+TEST_F(watchdog_test, renews_when_a_third_of_the_lease_has_passed_and_again_a_third_later) {
     hold(1, 30s);
     EXPECT_EQ(dog.next(), start + 10s);
     EXPECT_TRUE(dog.due(start + 10s - 1ns).renew.empty());
@@ -42,7 +42,7 @@ TEST_F(a_watchdog, renews_when_a_third_of_the_lease_has_passed_and_again_a_third
     EXPECT_EQ(dog.next(), start + 20s);
 }
 
-TEST_F(a_watchdog, only_ends_a_lease_that_is_not_to_be_renewed) {
+TEST_F(watchdog_test, only_ends_a_lease_that_must_not_be_renewed) {
     hold(1, 30s, false);
     EXPECT_EQ(dog.next(), start + 30s);
     const auto w = next_work();
@@ -51,7 +51,7 @@ TEST_F(a_watchdog, only_ends_a_lease_that_is_not_to_be_renewed) {
     EXPECT_EQ(dog.size(), 0U);
 }
 
-TEST_F(a_watchdog, tells_a_loss_exactly_once) {
+TEST_F(watchdog_test, reports_a_loss_exactly_once) {
     hold(1, 300ms);
     ids lost;
     while (dog.next() != time_point::max()) {
@@ -63,7 +63,7 @@ TEST_F(a_watchdog, tells_a_loss_exactly_once) {
     EXPECT_TRUE(dog.due(now + 1h).lost.empty());
 }
 
-TEST_F(a_watchdog, asks_again_soon_while_renewal_fails_and_says_that_it_is_overdue) {
+TEST_F(watchdog_test, retries_soon_while_renewal_fails_and_reports_it_overdue) {
     hold(1, 30s);
     EXPECT_TRUE(next_work().overdue.empty());
     const auto w = next_work();
@@ -71,10 +71,10 @@ TEST_F(a_watchdog, asks_again_soon_while_renewal_fails_and_says_that_it_is_overd
     EXPECT_EQ(w.renew, ids{1});
     EXPECT_EQ(w.overdue, ids{1});
     dog.not_answered(1, now);
-    EXPECT_TRUE(next_work().overdue.empty());  // it was answered, only not well
+    EXPECT_TRUE(next_work().overdue.empty());  // it was answered, but with a failure
 }
 
-TEST_F(a_watchdog, keeps_the_pause_between_tries_within_bounds) {
+TEST_F(watchdog_test, keeps_the_pause_between_tries_within_bounds) {
     hold(1, 20ms);
     (void)next_work();
     const auto first = now;
@@ -89,7 +89,7 @@ TEST_F(a_watchdog, keeps_the_pause_between_tries_within_bounds) {
     EXPECT_EQ(now, second + 1s);
 }
 
-TEST_F(a_watchdog, tries_more_often_the_less_time_is_left) {
+TEST_F(watchdog_test, tries_more_often_the_less_time_is_left) {
     for (const milliseconds lease : {500ms, 5'000ms, 30'000ms, 3'600'000ms}) {
         watchdog one{1.0 / 3};
         const auto end = start + lease;
@@ -108,7 +108,7 @@ TEST_F(a_watchdog, tries_more_often_the_less_time_is_left) {
     }
 }
 
-TEST_F(a_watchdog, tries_at_the_planned_time_whatever_comes_late_of_earlier_tries) {
+TEST_F(watchdog_test, tries_at_the_planned_time_despite_late_failures_of_earlier_tries) {
     hold(1, 30s);
     (void)next_work();
     (void)next_work();
@@ -118,7 +118,7 @@ TEST_F(a_watchdog, tries_at_the_planned_time_whatever_comes_late_of_earlier_trie
     EXPECT_EQ(now, start + 12s);
 }
 
-TEST_F(a_watchdog, goes_back_to_its_rhythm_after_trouble) {
+TEST_F(watchdog_test, returns_to_its_rhythm_after_failures) {
     hold(1, 30s);
     (void)next_work();
     (void)next_work();
@@ -127,7 +127,7 @@ TEST_F(a_watchdog, goes_back_to_its_rhythm_after_trouble) {
     EXPECT_TRUE(next_work().overdue.empty());
 }
 
-TEST_F(a_watchdog, hurries_when_the_store_comes_back) {
+TEST_F(watchdog_test, renews_at_once_when_the_store_comes_back) {
     hold(1, 30s);
     hold(2, 30s);
     hold(3, 30s, false);
@@ -139,7 +139,7 @@ TEST_F(a_watchdog, hurries_when_the_store_comes_back) {
     EXPECT_TRUE(w.lost.empty());
 }
 
-TEST_F(a_watchdog, renews_a_short_handed_lease_soon_and_before_it_is_over) {
+TEST_F(watchdog_test, renews_a_short_handed_off_lease_soon_and_before_its_end) {
     dog.add(1, now + 3s, 30s, true, now);
     EXPECT_EQ(dog.next(), now + 100ms);
     EXPECT_EQ(next_work().renew, ids{1});
@@ -148,7 +148,7 @@ TEST_F(a_watchdog, renews_a_short_handed_lease_soon_and_before_it_is_over) {
     EXPECT_EQ(dog.next(), now + 50ms);
 }
 
-TEST_F(a_watchdog, leaves_a_handed_lease_that_is_given_back_at_once_alone) {
+TEST_F(watchdog_test, does_not_renew_a_handed_off_lease_that_is_released_at_once) {
     dog.add(1, now + 3s, 30s, true, now);
     now += 99ms;
     EXPECT_TRUE(dog.due(now).renew.empty());
@@ -156,21 +156,21 @@ TEST_F(a_watchdog, leaves_a_handed_lease_that_is_given_back_at_once_alone) {
     EXPECT_EQ(dog.next(), time_point::max());
 }
 
-TEST_F(a_watchdog, never_shortens_a_lease) {
+TEST_F(watchdog_test, never_shortens_a_lease) {
     hold(1, 30s);
     dog.renewed(1, now + 1s, now);
     now = start + 29s;
     EXPECT_TRUE(dog.due(now).lost.empty());
 }
 
-TEST_F(a_watchdog, renews_soon_what_was_renewed_for_much_less_than_its_lease) {
+TEST_F(watchdog_test, renews_soon_a_lease_that_was_renewed_for_much_less) {
     dog.add(1, now + 3s, 30s, true, now);
     EXPECT_EQ(next_work().renew, ids{1});
     dog.renewed(1, start + 3s, now);
     EXPECT_EQ(dog.next(), now + 100ms);
 }
 
-TEST_F(a_watchdog, keeps_to_a_third_of_what_the_store_gives_where_that_is_less_than_wanted) {
+TEST_F(watchdog_test, renews_after_a_third_of_the_shorter_lease_that_the_store_gives) {
     hold(1, 30s);
     (void)next_work();
     dog.gives_less(1, 6s);
@@ -180,7 +180,7 @@ TEST_F(a_watchdog, keeps_to_a_third_of_what_the_store_gives_where_that_is_less_t
     dog.gives_less(2, 6s);  // it is not in the table
 }
 
-TEST_F(a_watchdog, forgets_what_was_removed) {
+TEST_F(watchdog_test, forgets_removed_leases) {
     hold(1, 30s);
     dog.remove(1);
     dog.remove(1);
@@ -190,20 +190,20 @@ TEST_F(a_watchdog, forgets_what_was_removed) {
     EXPECT_EQ(dog.next(), time_point::max());
 }
 
-TEST_F(a_watchdog, takes_a_lease_out_of_renewal_when_it_is_added_again_so) {
+TEST_F(watchdog_test, stops_renewing_a_lease_that_is_added_again_without_renewal) {
     hold(1, 30s);
     dog.add(1, start + 30s, 30s, false, now);
     EXPECT_EQ(dog.next(), start + 30s);
     EXPECT_EQ(dog.size(), 1U);
 }
 
-TEST_F(a_watchdog, has_several_due_at_once) {
+TEST_F(watchdog_test, has_several_leases_due_at_once) {
     for (lease_id id = 1; id <= 5; ++id) hold(id, 30s);
     EXPECT_EQ(next_work().renew.size(), 5U);
     EXPECT_GT(dog.next(), now);
 }
 
-TEST_F(a_watchdog, renews_together_what_is_due_at_about_the_same_time) {
+TEST_F(watchdog_test, renews_leases_together_that_are_due_at_about_the_same_time) {
     hold(1, 30s);
     for (lease_id id = 2; id <= 500; ++id) {
         now += 1ms;
@@ -213,9 +213,9 @@ TEST_F(a_watchdog, renews_together_what_is_due_at_about_the_same_time) {
     EXPECT_EQ(now, start + 10s);
 }
 
-TEST_F(a_watchdog, renews_no_lease_much_before_its_time) {
+TEST_F(watchdog_test, renews_no_lease_much_before_its_time) {
     for (const auto lease : {10ms, 100ms, 1'000ms, 30'000ms, 3'600'000ms}) {
-        hold(1, 30s);  // the rhythm is that of another
+        hold(1, 30s);  // this lease sets the rhythm
         now += 123'456us;
         hold(2, lease);
         dog.remove(1);
@@ -225,7 +225,7 @@ TEST_F(a_watchdog, renews_no_lease_much_before_its_time) {
     }
 }
 
-// The processor's time for so many leases, each renewed twice and removed.
+// The CPU time for `leases` leases, each renewed twice and removed.
 std::clock_t work_for(lease_id leases) {
     const auto begun = std::clock();
     watchdog dog;
@@ -247,10 +247,10 @@ std::clock_t work_for(lease_id leases) {
     return std::clock() - begun;
 }
 
-TEST(watchdogs, do_not_work_much_harder_for_each_of_a_hundred_thousand_leases) {
+TEST(watchdog_cost, per_lease_hardly_grows_up_to_a_hundred_thousand_leases) {
     const auto few = work_for(5'000);
     const auto many = work_for(100'000);
-    // 20 times as many: 400 times the work if each looked at all others.
+    // 20 times as many leases: 400 times the work if each looked at all others.
     EXPECT_LT(many, 100 * few);
 }
 

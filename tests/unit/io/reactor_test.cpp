@@ -22,7 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Runs `f` on the reactor and waits for its end.
+// Runs `f` on the reactor and waits until it returns.
 template <class F>
 void on(reactor& r, F f) {
     std::latch done{1};
@@ -45,7 +45,7 @@ TEST(reactor, runs_posted_tasks_in_order_on_its_thread) {
     EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
-TEST(reactor, takes_posts_from_many_threads) {
+TEST(reactor, accepts_posts_from_many_threads) {
     reactor r;
     int count = 0;
     std::vector<std::thread> threads;
@@ -104,7 +104,7 @@ TEST(reactor, a_timer_may_set_itself_again) {
     EXPECT_EQ(left, 0);
 }
 
-TEST(reactor, a_timer_at_the_end_of_time_never_comes_and_blocks_no_other) {
+TEST(reactor, a_timer_at_the_maximum_never_runs_and_delays_no_other) {
     reactor r;
     std::latch done{1};
     const auto never = r.at(time_point::max(), [] { FAIL(); });
@@ -113,7 +113,7 @@ TEST(reactor, a_timer_at_the_end_of_time_never_comes_and_blocks_no_other) {
     EXPECT_TRUE(r.cancel(never));
 }
 
-TEST(reactor, watches_descriptors_until_told_not_to) {
+TEST(reactor, watches_descriptors_until_unwatch) {
     reactor r;
     const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     std::counting_semaphore<100> seen{0};
@@ -169,8 +169,8 @@ TEST(reactor, stops_with_work_left_and_leaves_no_descriptor) {
     EXPECT_EQ(test::count_open_fds(), before);
 }
 
-#if !defined(__SANITIZE_THREAD__)  // it starts a thread of its own in the child
-TEST(reactor, an_abandoned_one_dies_quietly_in_a_forked_child) {
+#if !defined(__SANITIZE_THREAD__)  // TSan starts a thread of its own in the child
+TEST(reactor, can_be_abandoned_and_destroyed_in_a_forked_child) {
     auto r = std::make_unique<reactor>();
     const int end = test::in_forked_child([&] {
         r->abandon();

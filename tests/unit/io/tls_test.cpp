@@ -1,4 +1,4 @@
-// What a context of TLS is made of.
+// The files that a TLS context is made of.
 #include "io/tls.hpp"
 
 #include "support/certificates.hpp"
@@ -22,8 +22,8 @@ struct tls_files : ::testing::Test {
     test::certificate another = ca.issue("another", "DNS:another");
 
     [[nodiscard]] std::string path(const std::string& name) const { return (folder.path() / name).string(); }
-    // As the constructor says it; empty if it is content.
-    [[nodiscard]] static std::string complaint(tls_settings s) {
+    // The constructor's message; empty if it accepts the settings.
+    [[nodiscard]] static std::string error_message(tls_settings s) {
         if (s.server_name.empty()) s.server_name = "h";
         try {
             const tls_context made{std::move(s)};
@@ -39,38 +39,40 @@ struct tls_files : ::testing::Test {
     }
 };
 
-TEST_F(tls_files, that_fit_are_taken) {
-    EXPECT_EQ(complaint({}), "");
-    EXPECT_EQ(complaint({.ca = ca.file()}), "");
-    EXPECT_EQ(complaint({.ca = ca.file(), .cert = own.cert, .key = own.key}), "");
+TEST_F(tls_files, are_accepted_if_they_match) {
+    EXPECT_EQ(error_message({}), "");
+    EXPECT_EQ(error_message({.ca = ca.file()}), "");
+    EXPECT_EQ(error_message({.ca = ca.file(), .cert = own.cert, .key = own.key}), "");
 }
 
-TEST_F(tls_files, that_cannot_be_read_are_named) {
-    expect_names(complaint({.ca = path("none")}), "ca=\"" + path("none") + "\"", "No such file");
-    expect_names(complaint({.ca = folder.path().string()}), "ca=\"", "Is a directory");
-    expect_names(complaint({.cert = path("none"), .key = own.key}), "cert=\"" + path("none"), "No such file");
-    expect_names(complaint({.cert = own.cert, .key = path("none")}), "key=\"" + path("none"), "No such file");
+TEST_F(tls_files, unreadable_file_is_named_in_the_error) {
+    expect_names(error_message({.ca = path("none")}), "ca=\"" + path("none") + "\"", "No such file");
+    expect_names(error_message({.ca = folder.path().string()}), "ca=\"", "Is a directory");
+    expect_names(error_message({.cert = path("none"), .key = own.key}), "cert=\"" + path("none"),
+                 "No such file");
+    expect_names(error_message({.cert = own.cert, .key = path("none")}), "key=\"" + path("none"),
+                 "No such file");
 }
 
-TEST_F(tls_files, that_are_no_pem_are_named) {
+TEST_F(tls_files, file_without_pem_is_named_in_the_error) {
     std::ofstream{path("text")} << "hello\n";
     std::ofstream{path("empty")};
     for (const auto& file : {path("text"), path("empty")}) {
-        expect_names(complaint({.ca = file}), "ca=\"" + file, "holds no certificates in PEM");
-        expect_names(complaint({.cert = file, .key = own.key}), "cert=\"" + file,
+        expect_names(error_message({.ca = file}), "ca=\"" + file, "holds no certificates in PEM");
+        expect_names(error_message({.cert = file, .key = own.key}), "cert=\"" + file,
                      "holds no certificate in PEM");
-        expect_names(complaint({.cert = own.cert, .key = file}), "key=\"" + file, "holds no key in PEM");
+        expect_names(error_message({.cert = own.cert, .key = file}), "key=\"" + file, "holds no key in PEM");
     }
 }
 
-TEST_F(tls_files, that_do_not_fit_each_other_are_named) {
-    const auto said = complaint({.cert = own.cert, .key = another.key});
+TEST_F(tls_files, mismatched_certificate_and_key_are_named_in_the_error) {
+    const auto said = error_message({.cert = own.cert, .key = another.key});
     expect_names(said, "key=\"" + another.key, "does not fit");
     expect_names(said, own.cert, "does not fit");
 }
 
-// OpenSSL by itself would ask for it on the terminal, and wait.
-TEST_F(tls_files, that_want_a_passphrase_are_named) {
+// By default OpenSSL would ask for the passphrase on the terminal and wait.
+TEST_F(tls_files, key_with_a_passphrase_is_named_in_the_error) {
     auto* file = std::fopen(own.key.c_str(), "r");
     auto* key = ::PEM_read_PrivateKey(file, nullptr, nullptr, nullptr);
     std::fclose(file);
@@ -79,10 +81,11 @@ TEST_F(tls_files, that_want_a_passphrase_are_named) {
     EXPECT_EQ(::PEM_write_PrivateKey(file, key, ::EVP_aes_128_cbc(), secret, 6, nullptr, nullptr), 1);
     std::fclose(file);
     ::EVP_PKEY_free(key);
-    expect_names(complaint({.cert = own.cert, .key = path("locked")}), path("locked"), "wants a passphrase");
+    expect_names(error_message({.cert = own.cert, .key = path("locked")}), path("locked"),
+                 "wants a passphrase");
 }
 
-TEST(tls_name, that_would_not_be_checked_is_refused) {
+TEST(tls_server_name, empty_or_overlong_name_is_rejected) {
     EXPECT_THROW(tls_context({.server_name = ""}), error);
     EXPECT_THROW(tls_context({.server_name = std::string(256, 'a')}), error);
 }

@@ -1,4 +1,4 @@
-// The ladder is complete in itself, and a verdict can be "no".
+// The ladder is complete and consistent, and a verdict can be "no".
 #include "lab/ladder.hpp"
 #include "lab/protocol.hpp"
 #include "lab/schemes/schemes.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(lab_ladder, every_schedule_names_schemes_that_exist_and_says_why) {
+TEST(lab_ladder, every_schedule_names_existing_schemes_and_a_reason) {
     for (const auto& rung : ladder()) {
         EXPECT_EQ(find_rung(rung.name), &rung);
         EXPECT_FALSE(rung.schedules.empty()) << rung.name;
@@ -33,7 +33,7 @@ TEST(lab_ladder, every_schedule_names_schemes_that_exist_and_says_why) {
     EXPECT_EQ(find_rung("wood"), nullptr);
 }
 
-TEST(lab_ladder, holdfast_plays_every_schedule_or_says_why_not) {
+TEST(lab_ladder, every_schedule_has_a_holdfast_run_or_a_reason) {
     for (const auto& rung : ladder()) {
         for (const auto& one : rung.schedules) {
             EXPECT_TRUE(one.ours.empty() || one.ours.starts_with("holdfast")) << rung.name << ' ' << one.name;
@@ -42,7 +42,7 @@ TEST(lab_ladder, holdfast_plays_every_schedule_or_says_why_not) {
     }
 }
 
-TEST(lab_ladder, sources_are_shown_as_they_are) {
+TEST(lab_ladder, scheme_source_is_the_text_of_its_file) {
     for (const auto& one : all_schemes()) {
         EXPECT_TRUE(one.source.starts_with("// ")) << one.name;
         EXPECT_NE(one.source.find("void lock() override"), std::string_view::npos) << one.name;
@@ -50,7 +50,7 @@ TEST(lab_ladder, sources_are_shown_as_they_are) {
     }
 }
 
-TEST(lab_ladder, a_text_has_few_sentences) {
+TEST(lab_ladder, texts_are_short) {
     for (const auto& rung : ladder()) {
         for (const auto& one : rung.schedules) {
             for (const auto text : {one.why, one.why_cured, one.why_ours})
@@ -59,40 +59,40 @@ TEST(lab_ladder, a_text_has_few_sentences) {
     }
 }
 
-record two_who_overlap() {
+record overlapping_record() {
     recorder log{"gold", 300ms};
     log.believes("A", 1ms);
     log.believes("B", 2ms);
     return log.finish(3ms);
 }
 
-TEST(lab_verdict, a_flaw_that_was_not_seen_is_not_as_predicted) {
+TEST(lab_verdict, flawed_run_without_its_flaw_is_not_as_predicted) {
     EXPECT_TRUE((outcome{"gold", role::flawed, true, {}}).as_predicted());
     EXPECT_FALSE((outcome{"gold", role::flawed, false, {}}).as_predicted());
 }
 
-TEST(lab_verdict, what_broke_off_proves_nothing) {
+TEST(lab_verdict, broken_run_is_never_as_predicted) {
     for (const auto as : {role::flawed, role::cure, role::ours}) {
         for (const bool seen : {true, false})
             EXPECT_FALSE((outcome{"gold", as, seen, {}, false, "process B ended"}).as_predicted());
     }
 }
 
-TEST(lab_verdict, a_cure_must_not_show_the_flaw_but_may_have_another) {
+TEST(lab_verdict, cure_must_not_show_the_flaw_but_may_have_another) {
     EXPECT_FALSE((outcome{"platinum", role::cure, true, {}}).as_predicted());
-    EXPECT_TRUE((outcome{"platinum", role::cure, false, two_who_overlap()}).as_predicted());
+    EXPECT_TRUE((outcome{"platinum", role::cure, false, overlapping_record()}).as_predicted());
 }
 
-TEST(lab_verdict, of_holdfast_no_two_may_believe_at_once) {
+TEST(lab_verdict, holdfast_must_not_overlap_unless_the_schedule_allows_it) {
     EXPECT_TRUE((outcome{"holdfast_mutex", role::ours, false, {}}).as_predicted());
-    EXPECT_FALSE((outcome{"holdfast_mutex", role::ours, false, two_who_overlap()}).as_predicted());
+    EXPECT_FALSE((outcome{"holdfast_mutex", role::ours, false, overlapping_record()}).as_predicted());
     EXPECT_FALSE((outcome{"holdfast_mutex", role::ours, true, {}}).as_predicted());
-    EXPECT_TRUE((outcome{"holdfast_fenced", role::ours, false, two_who_overlap(), true}).as_predicted());
-    EXPECT_FALSE((outcome{"holdfast_fenced", role::ours, true, two_who_overlap(), true}).as_predicted());
+    EXPECT_TRUE((outcome{"holdfast_fenced", role::ours, false, overlapping_record(), true}).as_predicted());
+    EXPECT_FALSE((outcome{"holdfast_fenced", role::ours, true, overlapping_record(), true}).as_predicted());
 }
 
-TEST(lab_protocol, parts_and_reports_come_across) {
-    const part told{.name = "A",
+TEST(lab_protocol, parts_and_reports_survive_the_line_format) {
+    const part sent{.name = "A",
                     .scheme = "gold",
                     .folder = "/tmp/a b",
                     .sockets = {"a.sock", "b.sock"},
@@ -105,24 +105,24 @@ TEST(lab_protocol, parts_and_reports_come_across) {
                     .nested = true,
                     .stack = 4096,
                     .clock_ahead = -61s};
-    const auto got = part_from(to_line(told));
-    EXPECT_EQ(got.folder, told.folder);
-    EXPECT_EQ(got.sockets, told.sockets);
-    EXPECT_EQ(got.table, told.table);
-    EXPECT_EQ(got.clock_ahead, told.clock_ahead);
-    EXPECT_EQ(got.owner, told.owner);
-    EXPECT_EQ(got.ttl, told.ttl);
+    const auto got = part_from(to_line(sent));
+    EXPECT_EQ(got.folder, sent.folder);
+    EXPECT_EQ(got.sockets, sent.sockets);
+    EXPECT_EQ(got.table, sent.table);
+    EXPECT_EQ(got.clock_ahead, sent.clock_ahead);
+    EXPECT_EQ(got.owner, sent.owner);
+    EXPECT_EQ(got.ttl, sent.ttl);
     EXPECT_TRUE(got.nested);
-    EXPECT_EQ(got.stack, told.stack);
+    EXPECT_EQ(got.stack, sent.stack);
 
     const auto now = boot_clock::now();
     const auto line = to_line(report{report::kind::believes_no_more, now, "line\nbreak", "\xff", now + 1s});
     EXPECT_EQ(line.find('\n'), std::string::npos);
-    const auto heard = report_from(line);
-    EXPECT_EQ(heard.what, report::kind::believes_no_more);
-    EXPECT_EQ(heard.at, now);
-    EXPECT_EQ(heard.text, "line\nbreak");
-    EXPECT_EQ(heard.until, now + 1s);
+    const auto received = report_from(line);
+    EXPECT_EQ(received.what, report::kind::believes_no_more);
+    EXPECT_EQ(received.at, now);
+    EXPECT_EQ(received.text, "line\nbreak");
+    EXPECT_EQ(received.until, now + 1s);
 }
 
 }  // namespace

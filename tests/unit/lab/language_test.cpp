@@ -1,4 +1,4 @@
-// Everything that the lab says has a translation; what it says while it plays is asked in cli_lab_test.
+// Every text of the lab has a translation; cli_lab_test checks the texts of a run.
 #include "lab/language.hpp"
 #include "lab/ladder.hpp"
 #include "lab/schemes/schemes.hpp"
@@ -11,7 +11,7 @@
 namespace holdfast::lab {
 namespace {
 
-std::size_t holes_in(std::string_view text) {
+std::size_t placeholders_in(std::string_view text) {
     std::size_t found = 0;
     for (auto at = text.find("{}"); at != text.npos; at = text.find("{}", at + 2)) ++found;
     return found;
@@ -33,22 +33,22 @@ TEST(lab_language, all_rungs_and_schemes_are_translated) {
     for (const auto& one : all_schemes()) expect_translated(one.what);
 }
 
-TEST(lab_language, a_translation_has_the_holes_of_its_original) {
+TEST(lab_language, translation_has_the_placeholders_of_its_original) {
     for (const auto& one : chinese()) {
-        EXPECT_EQ(holes_in(one.english), holes_in(one.other)) << one.english;
+        EXPECT_EQ(placeholders_in(one.english), placeholders_in(one.other)) << one.english;
         EXPECT_FALSE(one.other.empty()) << one.english;
         EXPECT_EQ(std::ranges::count(chinese(), one.english, &translation::english), 1) << one.english;
     }
 }
 
-TEST(lab_language, what_stands_in_a_hole_stands_in_the_translation) {
+TEST(lab_language, placeholder_values_appear_in_the_translation) {
     const auto said = in(language::chinese, "the clock of node 3 jumps by 61 s");
     EXPECT_NE(said.find('3'), said.npos) << said;
     EXPECT_NE(said.find("61"), said.npos) << said;
     EXPECT_EQ(said.find("clock"), said.npos) << said;
 }
 
-TEST(lab_language, what_nobody_translated_stays_english) {
+TEST(lab_language, untranslated_text_stays_english) {
     EXPECT_EQ(in(language::chinese, "a whale"), "a whale");
     EXPECT_FALSE(is_translated(language::chinese, "a whale"));
     EXPECT_EQ(in(language::english, "a whale"), "a whale");

@@ -1,4 +1,4 @@
-// What reports of processes amount to, in virtual time.
+// How reports of processes become a record, in virtual time.
 #include "lab/record.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ struct lab_record : testing::Test {
     recorder log{"gold", 300ms};
 };
 
-TEST_F(lab_record, believing_at_the_same_time_is_an_overlap) {
+TEST_F(lab_record, simultaneous_beliefs_overlap) {
     log.believes("A", 10ms);
     log.believes("B", 310ms);
     log.believes_no_more("A", 320ms);
@@ -35,14 +35,14 @@ TEST_F(lab_record, believing_at_the_same_time_is_an_overlap) {
     EXPECT_FALSE(overlapped(seen, "A", "C"));
 }
 
-TEST_F(lab_record, one_after_the_other_is_none) {
+TEST_F(lab_record, successive_beliefs_do_not_overlap) {
     log.believes("A", 10ms);
     log.believes_no_more("A", 20ms);
     log.believes("B", 20ms);
     EXPECT_TRUE(overlaps(log.finish(30ms)).empty());
 }
 
-TEST_F(lab_record, belief_ends_with_the_lease_although_the_holder_woke_later) {
+TEST_F(lab_record, belief_ends_with_the_lease_although_the_holder_wakes_later) {
     log.believes("A", 10ms);
     log.believes("B", 310ms);
     log.believes_no_more("A", 500ms, 305ms);
@@ -51,13 +51,13 @@ TEST_F(lab_record, belief_ends_with_the_lease_although_the_holder_woke_later) {
     EXPECT_TRUE(overlaps(seen).empty());
 }
 
-TEST_F(lab_record, a_lease_that_goes_on_does_not_prolong_the_belief) {
+TEST_F(lab_record, longer_lease_does_not_prolong_the_belief) {
     log.believes("A", 10ms);
     log.believes_no_more("A", 50ms, 305ms);
     EXPECT_EQ(log.finish(60ms).beliefs, (std::vector<span>{{"A", 10ms, 50ms}}));
 }
 
-TEST_F(lab_record, what_goes_on_ends_with_the_record) {
+TEST_F(lab_record, open_spans_end_with_the_record) {
     log.believes("A", 10ms);
     log.owned_by(0, "A", 11ms);
     const auto seen = log.finish(90ms);
@@ -65,7 +65,7 @@ TEST_F(lab_record, what_goes_on_ends_with_the_record) {
     EXPECT_EQ(seen.places[0].owners, (std::vector<span>{{"A", 11ms, 90ms}}));
 }
 
-TEST_F(lab_record, a_second_belief_of_the_same_process_changes_nothing) {
+TEST_F(lab_record, repeated_belief_of_a_process_changes_nothing) {
     log.believes("A", 10ms);
     log.believes("A", 20ms);
     log.believes_no_more("A", 30ms);
@@ -83,7 +83,7 @@ TEST_F(lab_record, key_passes_from_owner_to_owner) {
               (std::vector<span>{{"A", 10ms, 310ms}, {"B", 320ms, 400ms}}));
 }
 
-TEST_F(lab_record, of_several_places_the_owner_is_who_has_more_than_half) {
+TEST_F(lab_record, owner_has_more_than_half_of_the_places) {
     log.add_place("node 2");
     log.add_place("node 3");
     log.owned_by(0, "A", 10ms);
@@ -95,7 +95,7 @@ TEST_F(lab_record, of_several_places_the_owner_is_who_has_more_than_half) {
     EXPECT_EQ(log.owner_at(0), "A");
 }
 
-TEST_F(lab_record, waiting_ends_with_the_lock_or_with_the_process) {
+TEST_F(lab_record, wait_ends_with_the_lock_or_with_the_process) {
     log.waits("A", 10ms);
     log.waits("A", 20ms);
     log.believes("A", 30ms);
@@ -104,7 +104,7 @@ TEST_F(lab_record, waiting_ends_with_the_lock_or_with_the_process) {
     EXPECT_EQ(log.finish(40ms).waits, (std::vector<span>{{"A", 10ms, 30ms}, {"B", 15ms, 35ms}}));
 }
 
-TEST_F(lab_record, who_stands_still_at_the_end_stood_still_to_the_end) {
+TEST_F(lab_record, open_stall_lasts_to_the_end) {
     log.stands_still("A", 10ms);
     log.moves_again("A", 20ms);
     log.moves_again("B", 25ms);
@@ -112,7 +112,7 @@ TEST_F(lab_record, who_stands_still_at_the_end_stood_still_to_the_end) {
     EXPECT_EQ(log.finish(40ms).stills, (std::vector<span>{{"A", 10ms, 20ms}, {"B", 30ms, 40ms}}));
 }
 
-TEST_F(lab_record, reports_are_put_in_the_order_of_time) {
+TEST_F(lab_record, reports_are_sorted_by_time) {
     sends("B", 20ms, "GET lock", "A");
     sends("A", 10ms, "SET lock A", "OK");
     const auto seen = log.finish(30ms);
@@ -120,7 +120,7 @@ TEST_F(lab_record, reports_are_put_in_the_order_of_time) {
     EXPECT_EQ(seen.events[0].who, "A");
 }
 
-TEST_F(lab_record, trying_again_and_again_is_one_event) {
+TEST_F(lab_record, repeated_attempts_are_one_event) {
     for (const auto at : {1ms, 2ms, 3ms}) {
         sends("B", at, "SETNX lock 123", "0");
         stops("B", at, "before_retry");

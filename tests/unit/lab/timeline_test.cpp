@@ -65,7 +65,7 @@ TEST_F(lab_timeline, columns_are_the_steps) {
     EXPECT_EQ(lanes.columns[1].units, 2U);
 }
 
-TEST_F(lab_timeline, everybody_has_a_lane_in_the_order_of_names) {
+TEST_F(lab_timeline, each_process_has_a_lane_sorted_by_name) {
     const auto lanes = drawn(seen);
     ASSERT_EQ(lanes.beliefs.size(), 2U);
     EXPECT_EQ(lanes.beliefs[0].name, "A");
@@ -93,14 +93,14 @@ TEST_F(lab_timeline, lanes_of_places_name_the_owner) {
     EXPECT_EQ(owners(lanes.places[0], lanes.units), "AA.B");
 }
 
-TEST_F(lab_timeline, places_that_an_owner_loses_one_after_the_other_are_lost_together) {
+TEST_F(lab_timeline, successive_losses_of_places_are_drawn_together) {
     seen.places = {{"node 1", {{"A", 0ms, 512ms}}}, {"node 2", {{"A", 0ms, 510ms}}}};
     const auto lanes = drawn(seen);
     EXPECT_EQ(owners(lanes.places[0], lanes.units), "AA.");
     EXPECT_EQ(owners(lanes.places[1], lanes.units), "AA.");
 }
 
-TEST_F(lab_timeline, places_are_not_lost_together_if_somebody_believes_between) {
+TEST_F(lab_timeline, losses_of_places_are_drawn_apart_if_a_belief_begins_between) {
     seen.places = {{"node 1", {{"A", 0ms, 512ms}}}, {"node 2", {{"A", 0ms, 510ms}}}};
     seen.beliefs = {{"B", 511ms, 700ms}};
     const auto lanes = drawn(seen);
@@ -108,7 +108,7 @@ TEST_F(lab_timeline, places_are_not_lost_together_if_somebody_believes_between) 
     EXPECT_EQ(owners(lanes.places[1], lanes.units), "AA....");
 }
 
-TEST_F(lab_timeline, standing_still_is_shown_beside_the_belief) {
+TEST_F(lab_timeline, stall_is_drawn_beside_the_belief) {
     seen.beliefs = {{"A", 5ms, 1010ms}};
     seen.stills = {{"A", 20ms, 500ms}};
     const auto lanes = drawn(seen);

@@ -24,7 +24,7 @@ TEST(child_process, exit_code_of_a_killed_program_names_the_signal) {
     EXPECT_EQ(child.wait(patience), 128 + SIGTERM);
 }
 
-TEST(child_process, a_program_that_does_not_exist_exits_as_in_a_shell) {
+TEST(child_process, missing_program_exits_with_127_as_in_a_shell) {
     child_process child{{"/nonexistent/program"}};
     EXPECT_EQ(child.wait(patience), 127);
     EXPECT_NE(child.errors(), "");
@@ -35,14 +35,14 @@ TEST(child_process, wait_gives_up_at_its_limit) {
     EXPECT_EQ(child.wait(1ms), std::nullopt);
 }
 
-TEST(child_process, everything_printed_is_there_after_wait) {
+TEST(child_process, all_output_is_available_after_wait) {
     child_process child{{"sh", "-c", "seq 1 50000; echo oops >&2"}};
     EXPECT_EQ(child.wait(patience), 0);
     EXPECT_TRUE(child.output().ends_with("49999\n50000\n"));
     EXPECT_EQ(child.errors(), "oops\n");
 }
 
-TEST(child_process, talks_over_its_pipes) {
+TEST(child_process, reads_and_writes_its_pipes) {
     child_process child{{"cat"}};
     child.write("hello\n");
     EXPECT_TRUE(child.wait_for_output("hello", patience));
@@ -57,14 +57,14 @@ TEST(child_process, wait_for_output_finds_each_occurrence_once) {
     EXPECT_FALSE(child.wait_for_output("again", patience));
 }
 
-TEST(child_process, environment_is_added_to_ours) {
+TEST(child_process, environment_is_added_to_the_parents) {
     child_process child{{"sh", "-c", "echo $HOLDFAST_COLOUR; test -n \"$PATH\""},
                         {{"HOLDFAST_COLOUR", "blue"}}};
     EXPECT_EQ(child.wait(patience), 0);
     EXPECT_EQ(child.output(), "blue\n");
 }
 
-TEST(child_process, a_paused_child_does_nothing_until_it_is_resumed) {
+TEST(child_process, paused_child_does_nothing_until_it_is_resumed) {
     child_process child{{"cat"}};
     child.pause();
     child.write("hello\n");
@@ -84,7 +84,7 @@ TEST(child_process, destructor_kills_and_leaves_nothing_open) {
     EXPECT_EQ(count_open_fds(), before);
 }
 
-TEST(child_process, forked_function_reports_and_listens) {
+TEST(child_process, forked_function_reports_and_receives) {
     const int multiplier = 6;
     auto child = child_process::fork_call([&](const parent_link& parent) {
         parent.report("ready");
@@ -102,7 +102,7 @@ TEST(child_process, exception_in_a_forked_function_is_reported) {
     EXPECT_NE(child.errors().find("out of luck"), std::string::npos);
 }
 
-TEST(child_process, forked_function_ends_when_the_parent_hangs_up) {
+TEST(child_process, forked_function_ends_when_the_parent_closes_its_input) {
     auto child = child_process::fork_call([](const parent_link& parent) {
         (void)parent.await_line();
         return 0;

@@ -30,7 +30,7 @@ TEST(temp_dir, is_removed_with_its_content) {
     EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-TEST(count_threads, counts_a_new_one) {
+TEST(count_threads, counts_a_new_thread) {
     const auto before = count_threads();
     std::thread other{[&] { EXPECT_GT(count_threads(), before); }};
     other.join();

@@ -28,7 +28,7 @@ class client {
         int done = 0;
         while (c_->err == 0 && done == 0) redisBufferWrite(c_.get(), &done);
     }
-    // The text of the reply, or of its first item; nothing if the connection was lost or the time has passed.
+    // The text of the reply or of its first item; empty if the connection is lost or the limit passes.
     std::optional<std::string> receive(std::chrono::milliseconds limit = 10s) {
         redisSetTimeout(c_.get(), timeval{limit.count() / 1000, (limit.count() % 1000) * 1000});
         void* raw = nullptr;
@@ -76,7 +76,7 @@ TEST_F(fault_proxy_test, drops_a_reply_after_the_server_has_executed) {
     EXPECT_EQ(again.ask("SET k w"), "OK");
 }
 
-TEST_F(fault_proxy_test, holds_back_the_commands_of_every_other_connection_while_its_replies_arrive) {
+TEST_F(fault_proxy_test, holds_commands_of_alternate_connections_and_passes_their_replies) {
     client held{proxy};
     client other{proxy};
     ASSERT_EQ(held.ask("PING"), "PONG");
@@ -84,7 +84,7 @@ TEST_F(fault_proxy_test, holds_back_the_commands_of_every_other_connection_while
     proxy.hold_commands_after(100ms);
     held.send("SET k before");
     EXPECT_EQ(held.receive(), "OK");
-    // Held back from here on; how soon depends on nothing else than the proxy's clock.
+    // From here on commands are held. How soon depends only on the proxy's clock.
     ASSERT_TRUE(eventually(10s, [&] { return proxy.count().commands_held > 0; }));
     held.send("SET k held");
     EXPECT_EQ(other.ask("GET k"), "before");
@@ -93,7 +93,7 @@ TEST_F(fault_proxy_test, holds_back_the_commands_of_every_other_connection_while
     EXPECT_EQ(other.ask("GET k"), "held");
 }
 
-TEST_F(fault_proxy_test, drops_the_nth_and_delivers_what_was_answered_before) {
+TEST_F(fault_proxy_test, drops_the_nth_reply_and_delivers_those_before_it) {
     proxy.drop_reply_of(named("incr"), 2);
     client c{proxy};
     c.send("INCR n");
@@ -156,7 +156,7 @@ TEST_F(fault_proxy_test, cuts_every_connection) {
     EXPECT_EQ(two.ask("PING"), std::nullopt);
 }
 
-TEST_F(fault_proxy_test, refuses_new_connections_and_leaves_the_old) {
+TEST_F(fault_proxy_test, refuses_new_connections_and_keeps_old_ones) {
     client old{proxy};
     EXPECT_EQ(old.ask("PING"), "PONG");
     proxy.refuse_new(true);
@@ -188,7 +188,7 @@ TEST_F(fault_proxy_test, delays_replies) {
     EXPECT_GE(std::chrono::steady_clock::now() - begin, 30ms);
 }
 
-TEST_F(fault_proxy_test, connections_end_with_the_server_and_begin_with_it_again) {
+TEST_F(fault_proxy_test, connections_end_and_resume_with_the_server) {
     client c{proxy};
     EXPECT_EQ(c.ask("PING"), "PONG");
     server.stop();
@@ -228,7 +228,7 @@ TEST(resp, words_may_be_empty_or_binary) {
     EXPECT_TRUE(resp_words("+OK\r\n").empty());
 }
 
-TEST(resp, garbage_is_refused) {
+TEST(resp, garbage_is_rejected) {
     EXPECT_THROW((void)resp_message_length("GET /\r\n"), std::runtime_error);
     EXPECT_THROW((void)resp_message_length("*x\r\n"), std::runtime_error);
 }

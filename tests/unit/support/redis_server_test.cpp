@@ -40,7 +40,7 @@ TEST(redis_server, values_may_hold_any_bytes) {
     EXPECT_EQ(server.command({"GET", bytes}).text, bytes);
 }
 
-TEST(redis_server, two_servers_are_strangers) {
+TEST(redis_server, two_servers_share_neither_port_nor_data) {
     redis_server one;
     redis_server two;
     one.command({"SET", "k", "v"});
@@ -48,7 +48,7 @@ TEST(redis_server, two_servers_are_strangers) {
     EXPECT_TRUE(two.keys().empty());
 }
 
-TEST(redis_server, password_is_asked_for_and_in_the_url) {
+TEST(redis_server, password_works_and_is_in_the_url) {
     redis_server server{{.password = "s3cret"}};
     EXPECT_EQ(server.command({"PING"}).text, "PONG");
     EXPECT_EQ(server.url(), "redis://:s3cret@127.0.0.1:" + std::to_string(server.port()));
@@ -60,7 +60,7 @@ TEST(redis_server, users_are_restricted_as_their_acl_says) {
     EXPECT_TRUE(server.command({"SET", "k", "v"}).is_error());
 }
 
-TEST(redis_server, debug_is_there_only_if_asked_for) {
+TEST(redis_server, debug_command_is_off_by_default) {
     redis_server plain;
     redis_server debuggable{{.debug_command = true}};
     EXPECT_TRUE(plain.command({"DEBUG", "JMAP"}).is_error());
@@ -88,7 +88,7 @@ TEST(redis_server, keeps_its_port_while_it_is_stopped) {
     EXPECT_EQ(server.command({"PING"}).text, "PONG");
 }
 
-TEST(redis_server, a_process_that_ends_while_it_starts_is_reported_with_its_words) {
+TEST(redis_server, start_failure_is_reported_with_the_servers_output) {
     try {
         const redis_server server{{.config = {"no-such-directive yes"}}};
         FAIL() << "it starts";
@@ -110,14 +110,14 @@ TEST(redis_server, restart_keeps_data_and_port) {
     }
 }
 
-TEST(redis_server, restart_loses_data_if_told_so) {
+TEST(redis_server, restart_loses_data_on_request) {
     redis_server server{{.disk = redis_server::persistence::append_only}};
     server.command({"SET", "k", "v"});
     server.restart(redis_server::data::lose);
     EXPECT_TRUE(server.keys().empty());
 }
 
-TEST(redis_server, what_was_answered_survives_a_crash_with_append_only) {
+TEST(redis_server, answered_write_survives_a_crash_with_append_only) {
     redis_server server{{.disk = redis_server::persistence::append_only}};
     server.command({"SET", "k", "v"});
     server.stop();
@@ -127,7 +127,7 @@ TEST(redis_server, what_was_answered_survives_a_crash_with_append_only) {
     EXPECT_EQ(server.command({"GET", "k"}).text, "v");
 }
 
-TEST(redis_server, own_connection_is_made_anew_after_it_was_killed) {
+TEST(redis_server, killed_connection_is_replaced) {
     redis_server server;
     server.command({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no"});
     EXPECT_EQ(server.command({"PING"}).text, "PONG");
@@ -141,7 +141,7 @@ TEST(redis_server, paused_server_answers_after_it_is_resumed) {
     EXPECT_EQ(server.command({"PING"}).text, "PONG");
 }
 
-TEST(redis_server, a_bad_line_of_config_is_an_exception_with_the_servers_words) {
+TEST(redis_server, bad_config_line_throws_with_the_servers_output) {
     try {
         redis_server server{{.config = {"no-such-directive 1"}}};
         FAIL() << "the server started";
