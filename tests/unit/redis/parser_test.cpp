@@ -80,7 +80,7 @@ TEST(parser, gives_the_same_replies_however_the_bytes_are_split) {
             take(all.substr(0, first));
             take(all.substr(first, second - first));
             take(all.substr(second));
-            ASSERT_EQ(got, expected) << "torn at " << first << " and " << second << ": " << p.error_text();
+            ASSERT_EQ(got, expected) << "split at " << first << " and " << second << ": " << p.error_text();
         }
     }
 }

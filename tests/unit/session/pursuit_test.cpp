@@ -188,7 +188,7 @@ TEST_F(acquire_attempt, is_undone_if_there_is_no_memory_to_ask_again) {
     EXPECT_TRUE(store->has_released(store->asked[0]));
 }
 
-// An attempt where each one is a vote of its own.
+// At a redlock, each attempt is a vote of its own.
 class redlock_attempt : public acquire_attempt {
   protected:
     void open_redlock(config settings = {}) {

@@ -23,7 +23,7 @@ class renewal_test : public with_told_store {
     }
 
     const std::shared_ptr<cell> mine = lock_of(backend::kind::recursive);
-    time_point sent;  // the first
+    time_point sent;  // when the first was sent
     std::shared_ptr<tenancy> held;
 };
 
