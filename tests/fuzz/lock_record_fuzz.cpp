@@ -1,5 +1,4 @@
-// Any bytes are either no record, or one that is written as the same bytes and that every request can be
-// applied to.
+// Any bytes are either no record, or a record that is written as the same bytes and accepts every request.
 #include "engine/kinds.hpp"
 #include "engine/lock_record.hpp"
 

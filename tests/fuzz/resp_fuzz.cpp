@@ -1,4 +1,4 @@
-// Any bytes, torn in any way: the parser answers got, need_more or error, and nothing else happens.
+// For any bytes, split in any way, the parser returns got, need_more or error, and nothing else happens.
 // The first byte is the size of the fragments.
 #include "redis/reply.hpp"
 
@@ -38,7 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                 return 0;
             }
             if (got == parser::result::need_more) break;
-            // Each element took at least three bytes ("+\r\n") to say.
+            // Each element took at least three bytes ("+\r\n").
             if (elements(r) > bytes.size() / 3 + 1) std::abort();
         }
     }

@@ -443,7 +443,7 @@ TEST(EndingTimes, are_negative_if_the_lease_is_too_short) {
 
 // --- which of several leases ended the command --------------------------------------------------
 
-TEST(LeasesBehind, the_end_of_a_command_expire_or_cannot_be_renewed) {
+TEST(LeasesBehind, are_those_that_expire_or_cannot_be_renewed) {
     const lease_view well{.valid = true, .jeopardy = false, .deadline = time_point{20s}};
     const lease_view failing{.valid = true, .jeopardy = true, .deadline = time_point{15s}};
     const lease_view first{.valid = true, .jeopardy = false, .deadline = time_point{10s}};

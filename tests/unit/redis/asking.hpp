@@ -1,4 +1,4 @@
-// What the tests of a node say: ask and wait for the answer, and listen to what it tells.
+// Helpers for tests of a node: ask and wait for the answer, and record its events.
 #pragma once
 
 #include "base/parker.hpp"
@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 inline time_point in(boot_clock::duration d) { return boot_clock::now() + d; }
 
-// The answer to one command, which may come after its asker has gone.
+// The answer to one command, which may come after its asker has left.
 struct answer {
     base::parker asker;
     std::atomic<int> times{0};
@@ -77,8 +77,8 @@ inline answer_ptr ask(node& n, std::initializer_list<std::string_view> args,
     return a;
 }
 
-// Everything that a node told about its connection.
-class told {
+// All events that a node reported about its connection.
+class node_events {
   public:
     [[nodiscard]] std::function<void(const node_event&)> listener() {
         return [this](const node_event& e) {
@@ -108,7 +108,7 @@ class told {
 
 inline node_config config_for(std::uint16_t port) {
     node_config c;
-    c.command_timeout = test::patience;  // not given up while a test keeps answers back
+    c.command_timeout = test::patience;  // longer than a test holds replies back
     c.port = port;
     c.client_name = "node-test";
     return c;

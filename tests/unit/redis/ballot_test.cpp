@@ -1,4 +1,4 @@
-// Finds the master by answers that come in every order, late or never.
+// Finds the master from answers that come in any order, late or never.
 #include "redis/ballot.hpp"
 
 #include <holdfast/error.hpp>
@@ -16,7 +16,7 @@ testimony names(const host_port& who, std::uint64_t epoch) { return {answer_is::
 testimony silent() { return {answer_is::silent, {}, 0, {errc::unavailable, "nobody there"}}; }
 testimony refuses(errc code, const char* why) { return {answer_is::refuses, {}, 0, {code, why}}; }
 
-class electing : public testing::Test {
+class sentinel_vote : public testing::Test {
   protected:
     inline static const host_port a{"10.0.0.1", 6379};
     inline static const host_port b{"10.0.0.2", 6379};
@@ -25,8 +25,8 @@ class electing : public testing::Test {
     ballot votes{"m", {{"s1", 26379}, {"s2", 26379}, {"s3", 26380}}};
     time_point now{1h};
 
-    // All at once, in the order of the sentinels.
-    void hear_all(const testimony& first, const testimony& second, const testimony& third) {
+    // All answer at once, in the order of the sentinels.
+    void all_answer(const testimony& first, const testimony& second, const testimony& third) {
         votes.open();
         votes.hear(0, first, now);
         votes.hear(1, second, now);
@@ -47,39 +47,39 @@ class electing : public testing::Test {
     }
 };
 
-TEST_F(electing, all_agree) {
-    hear_all(names(a, 0), names(a, 0), names(a, 0));
+TEST_F(sentinel_vote, elects_the_master_that_all_name) {
+    all_answer(names(a, 0), names(a, 0), names(a, 0));
     expect_elected(a);
 }
 
-TEST_F(electing, the_latest_failover_counts_whoever_tells_of_it) {
-    hear_all(names(a, 3), names(a, 3), names(b, 4));
+TEST_F(sentinel_vote, follows_the_latest_failover_whichever_sentinel_reports_it) {
+    all_answer(names(a, 3), names(a, 3), names(b, 4));
     expect_elected(b);
-    hear_all(names(c, 5), names(b, 4), names(b, 4));
+    all_answer(names(c, 5), names(b, 4), names(b, 4));
     expect_elected(c);
 }
 
-TEST_F(electing, a_majority_of_all_must_have_answered_and_not_of_those_that_are_there) {
-    hear_all(names(a, 3), silent(), silent());
+TEST_F(sentinel_vote, needs_a_majority_of_all_sentinels_and_not_of_reachable_ones) {
+    all_answer(names(a, 3), silent(), silent());
     expect_none(
         errc::unavailable,
         "2 of 3 sentinels must name the master \"m\" and 1 does: s1:26379 names 10.0.0.1:6379 of epoch "
         "3; s2:26379 is silent (nobody there); s3:26380 is silent (nobody there)");
-    hear_all(names(a, 3), names(a, 3), silent());
+    all_answer(names(a, 3), names(a, 3), silent());
     expect_elected(a);
 }
 
-TEST_F(electing, what_is_no_sentinel_does_no_harm_until_a_majority_is_none) {
+TEST_F(sentinel_vote, tolerates_servers_that_are_no_sentinels_below_a_majority) {
     const testimony other{answer_is::no_sentinel, {}, 0, {errc::invalid_argument, "write redis://"}};
-    hear_all(names(a, 3), names(a, 3), other);
+    all_answer(names(a, 3), names(a, 3), other);
     expect_elected(a);
-    hear_all(names(a, 3), silent(), other);
+    all_answer(names(a, 3), silent(), other);
     expect_none(errc::unavailable, "s3:26380 is no Sentinel; write redis://");
-    hear_all(names(a, 3), other, other);
+    all_answer(names(a, 3), other, other);
     expect_none(errc::invalid_argument, "s2:26379 is no Sentinel; write redis://");
 }
 
-TEST_F(electing, four_sentinels_need_three) {
+TEST_F(sentinel_vote, needs_three_of_four_sentinels) {
     ballot four{"m", {{"s1", 1}, {"s2", 1}, {"s3", 1}, {"s4", 1}}};
     four.hear(0, names(a, 1), now);
     four.hear(1, names(a, 1), now);
@@ -90,7 +90,7 @@ TEST_F(electing, four_sentinels_need_three) {
     EXPECT_EQ(four.count(now).kind, verdict::elected);
 }
 
-TEST_F(electing, the_rest_is_waited_for_a_little_once_a_majority_has_answered) {
+TEST_F(sentinel_vote, waits_a_little_for_the_rest_after_a_majority_has_answered) {
     EXPECT_EQ(votes.count(now).kind, verdict::open);
     votes.hear(0, names(a, 3), now);
     EXPECT_EQ(votes.count(now).kind, verdict::open);
@@ -100,20 +100,20 @@ TEST_F(electing, the_rest_is_waited_for_a_little_once_a_majority_has_answered) {
     EXPECT_EQ(v.look_again, now + ballot::grace);
     now += 100ms;
     expect_elected(a);
-    // And then it comes after all.
+    // A late answer still counts.
     votes.hear(2, names(b, 4), now);
     expect_elected(b);
 }
 
-TEST_F(electing, who_is_asked_again_counts_no_more_until_it_answers) {
-    hear_all(names(a, 3), names(a, 3), silent());
+TEST_F(sentinel_vote, ignores_a_sentinel_that_is_asked_again_until_it_answers) {
+    all_answer(names(a, 3), names(a, 3), silent());
     votes.open(1);
     EXPECT_EQ(votes.count(now).kind, verdict::open);
     votes.hear(1, names(b, 4), now);
     expect_elected(b);
 }
 
-TEST_F(electing, that_there_is_no_majority_is_told_when_all_have_been_heard) {
+TEST_F(sentinel_vote, reports_a_missing_majority_after_all_have_answered) {
     votes.hear(0, silent(), now);
     votes.hear(2, silent(), now);
     EXPECT_EQ(votes.count(now + 1h).kind, verdict::open);
@@ -121,46 +121,46 @@ TEST_F(electing, that_there_is_no_majority_is_told_when_all_have_been_heard) {
     expect_none(errc::unavailable, "2 of 3 sentinels must name the master \"m\" and 1 does");
 }
 
-TEST_F(electing, nobody_goes_back_to_an_earlier_failover_while_those_with_the_news_may_be_out_of_reach) {
-    hear_all(names(b, 4), names(a, 3), names(a, 3));
+TEST_F(sentinel_vote, does_not_return_to_an_earlier_failover_while_a_sentinel_is_silent) {
+    all_answer(names(b, 4), names(a, 3), names(a, 3));
     expect_elected(b);
-    hear_all(silent(), names(a, 3), names(a, 3));
+    all_answer(silent(), names(a, 3), names(a, 3));
     expect_none(errc::unavailable, "do not agree");
-    hear_all(silent(), names(b, 3), names(a, 3));
+    all_answer(silent(), names(b, 3), names(a, 3));
     EXPECT_EQ(votes.count(now).kind, verdict::none);
-    // Behind, but it is the same server.
-    hear_all(silent(), names(b, 3), names(b, 3));
+    // An earlier epoch, but the same server.
+    all_answer(silent(), names(b, 3), names(b, 3));
     expect_elected(b);
-    hear_all(silent(), names(a, 3), names(a, 3));
-    EXPECT_EQ(votes.count(now).kind, verdict::none) << "what was known is not forgotten over that";
+    all_answer(silent(), names(a, 3), names(a, 3));
+    EXPECT_EQ(votes.count(now).kind, verdict::none) << "the known epoch is not forgotten";
 }
 
-TEST_F(electing, sentinels_that_were_set_up_anew_are_believed_when_all_agree) {
-    hear_all(names(b, 4), names(b, 4), names(b, 4));
+TEST_F(sentinel_vote, believes_sentinels_that_were_set_up_anew_once_all_agree) {
+    all_answer(names(b, 4), names(b, 4), names(b, 4));
     expect_elected(b);
-    hear_all(names(a, 0), names(a, 0), names(a, 0));
+    all_answer(names(a, 0), names(a, 0), names(a, 0));
     expect_elected(a);
-    hear_all(silent(), names(a, 0), names(a, 0));
+    all_answer(silent(), names(a, 0), names(a, 0));
     expect_elected(a);
 }
 
-TEST_F(electing, of_one_epoch_most_votes_count_and_a_tie_counts_nothing) {
-    hear_all(names(a, 0), names(b, 0), names(b, 0));
+TEST_F(sentinel_vote, elects_by_most_votes_within_one_epoch_and_nobody_at_a_tie) {
+    all_answer(names(a, 0), names(b, 0), names(b, 0));
     expect_elected(b);
-    hear_all(names(a, 0), names(b, 0), names(c, 0));
+    all_answer(names(a, 0), names(b, 0), names(c, 0));
     expect_none(errc::unavailable, "the sentinels do not agree on the master \"m\": s1:26379 names");
 }
 
-TEST_F(electing, a_wrong_name_or_password_is_told_apart_from_an_outage) {
-    hear_all({answer_is::unknown_name}, {answer_is::unknown_name}, silent());
+TEST_F(sentinel_vote, distinguishes_a_wrong_name_or_password_from_an_outage) {
+    all_answer({answer_is::unknown_name}, {answer_is::unknown_name}, silent());
     expect_none(errc::invalid_argument, "s1:26379 does not know the name");
     const auto noauth = refuses(errc::no_permission, "NOAUTH");
-    hear_all(noauth, noauth, silent());
+    all_answer(noauth, noauth, silent());
     expect_none(errc::no_permission, "s2:26379 refuses us (NOAUTH)");
-    hear_all({answer_is::unknown_name}, silent(), refuses(errc::invalid_argument, "no TLS"));
+    all_answer({answer_is::unknown_name}, silent(), refuses(errc::invalid_argument, "no TLS"));
     expect_none(errc::invalid_argument, "s3:26380 refuses us (no TLS)");
     // The two others may come back and be enough.
-    hear_all({answer_is::unknown_name}, silent(), names(a, 1));
+    all_answer({answer_is::unknown_name}, silent(), names(a, 1));
     expect_none(errc::unavailable, "is silent");
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string complaint(std::string_view url) {
+std::string error_message(std::string_view url) {
     try {
         (void)parse_cluster_url(url);
     } catch (const error& e) {
@@ -19,10 +19,10 @@ std::string complaint(std::string_view url) {
         EXPECT_EQ(std::string{e.what()}.find("secret"), std::string::npos) << e.what();
         return e.what();
     }
-    return "(no complaint)";
+    return "(no error)";
 }
 
-TEST(cluster_url, names_servers_and_what_goes_for_all_of_them) {
+TEST(cluster_url, names_servers_and_the_settings_of_all) {
     const auto c =
         parse_cluster_url("redis+cluster://ann:s%40x@h1:7001,h2,[::1]:7003?command_timeout=1s&sharded=off");
     EXPECT_EQ(c.seeds, (std::vector<endpoint>{{"h1", 7001}, {"h2", 6379}, {"::1", 7003}}));
@@ -36,7 +36,7 @@ TEST(cluster_url, names_servers_and_what_goes_for_all_of_them) {
     EXPECT_EQ(third.password, "s@x");
 }
 
-TEST(cluster_url, leaves_the_rest_at_its_defaults) {
+TEST(cluster_url, has_defaults) {
     for (const auto* url : {"redis+cluster://h", "redis+cluster://h/", "redis+cluster://h/0",
                             "redis+cluster://h?db=0", "redis+cluster://h,h?sharded=auto"}) {
         const auto c = parse_cluster_url(url);
@@ -45,7 +45,7 @@ TEST(cluster_url, leaves_the_rest_at_its_defaults) {
     }
 }
 
-TEST(cluster_url, checks_each_server_for_its_own_name) {
+TEST(cluster_url, checks_the_certificate_of_each_server_for_its_own_name) {
     auto c = parse_cluster_url("rediss+cluster://h1,h2");
     ASSERT_TRUE(c.each.tls);
     EXPECT_EQ(node_config_of(c, {"h2", 1}).tls->settings().server_name, "h2");
@@ -54,20 +54,20 @@ TEST(cluster_url, checks_each_server_for_its_own_name) {
     EXPECT_EQ(node_config_of(c, {"h2", 1}).tls->settings().server_name, "redis.example");
 }
 
-TEST(cluster_url, is_refused_with_the_reason) {
-    EXPECT_NE(complaint("redis+cluster://h/3").find("no database but 0"), std::string::npos);
-    EXPECT_NE(complaint("redis+cluster://h?db=3").find("no database but 0"), std::string::npos);
-    EXPECT_NE(complaint("redis+cluster://h?sharded=yes").find("auto, on and off"), std::string::npos);
-    EXPECT_NE(complaint("redis+cluster://").find("empty place"), std::string::npos);
-    EXPECT_NE(complaint("redis+cluster://h,,i").find("empty place"), std::string::npos);
-    EXPECT_NE(complaint("redis+cluster://h:0").find("port"), std::string::npos);
-    EXPECT_NE(complaint("redis+cluster://h?color=red").find("unknown"), std::string::npos);
-    EXPECT_NE(complaint("redis+cluster://h?failover=grace").find("take a redlock"), std::string::npos);
-    EXPECT_NE(complaint("redis://h").find("redis+cluster://"), std::string::npos);
+TEST(cluster_url, is_rejected_with_the_reason) {
+    EXPECT_NE(error_message("redis+cluster://h/3").find("no database but 0"), std::string::npos);
+    EXPECT_NE(error_message("redis+cluster://h?db=3").find("no database but 0"), std::string::npos);
+    EXPECT_NE(error_message("redis+cluster://h?sharded=yes").find("auto, on and off"), std::string::npos);
+    EXPECT_NE(error_message("redis+cluster://").find("empty place"), std::string::npos);
+    EXPECT_NE(error_message("redis+cluster://h,,i").find("empty place"), std::string::npos);
+    EXPECT_NE(error_message("redis+cluster://h:0").find("port"), std::string::npos);
+    EXPECT_NE(error_message("redis+cluster://h?color=red").find("unknown"), std::string::npos);
+    EXPECT_NE(error_message("redis+cluster://h?failover=grace").find("take a redlock"), std::string::npos);
+    EXPECT_NE(error_message("redis://h").find("redis+cluster://"), std::string::npos);
     // Passwords that were not escaped are never shown.
-    EXPECT_NE(complaint("redis+cluster://:sec/secret@h"), "(no complaint)");
-    EXPECT_NE(complaint("redis+cluster://:sec?secret@h"), "(no complaint)");
-    EXPECT_NE(complaint("redis+cluster://:secret@h,"), "(no complaint)");
+    EXPECT_NE(error_message("redis+cluster://:sec/secret@h"), "(no error)");
+    EXPECT_NE(error_message("redis+cluster://:sec?secret@h"), "(no error)");
+    EXPECT_NE(error_message("redis+cluster://:secret@h,"), "(no error)");
 }
 
 }  // namespace

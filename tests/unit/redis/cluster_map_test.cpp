@@ -21,7 +21,7 @@ std::string owner_text(const cluster_map& map, std::uint16_t slot) {
     return n ? address_text(map.masters()[*n]) : "nobody";
 }
 
-TEST(cluster_map, says_who_serves_a_slot) {
+TEST(cluster_map, names_the_owner_of_a_slot) {
     const auto map = cluster_map::parse(
         reply::of({range(0, 5460, {server_at("10.0.0.1", 7001), server_at("10.0.0.4", 7004)}),
                    range(5461, 5461, {server_at("10.0.0.2", 7002)}),
@@ -37,7 +37,7 @@ TEST(cluster_map, says_who_serves_a_slot) {
     EXPECT_EQ(map->replicas(), (std::vector<endpoint>{{"10.0.0.4", 7004}}));
 }
 
-TEST(cluster_map, takes_the_asked_server_where_it_does_not_know_its_own_name) {
+TEST(cluster_map, uses_the_asked_host_if_a_server_does_not_know_its_own) {
     for (const auto& host : {reply{}, reply::of(std::string{}), reply::of(std::string{"?"})}) {
         const auto map = cluster_map::parse(
             reply::of({reply::of({reply::of(0), reply::of(16383), reply::of({host, reply::of(7001)})})}),
@@ -47,7 +47,7 @@ TEST(cluster_map, takes_the_asked_server_where_it_does_not_know_its_own_name) {
     }
 }
 
-TEST(cluster_map, believes_nothing_that_is_no_map) {
+TEST(cluster_map, rejects_replies_that_are_not_a_map) {
     const auto fine = server_at("h", 1);
     for (const auto& bad :
          {reply{}, reply::of(1), reply::of_error("ERR"), reply::of({reply::of(1)}),
@@ -61,7 +61,7 @@ TEST(cluster_map, believes_nothing_that_is_no_map) {
     EXPECT_TRUE(empty->empty());
 }
 
-TEST(cluster_map, follows_one_slot_at_a_time) {
+TEST(cluster_map, moves_one_slot_at_a_time) {
     auto map = *cluster_map::parse(reply::of({range(0, 16383, {server_at("a", 1)})}), asked);
     map.move(5, {"b", 2});
     map.move(6, {"a", 1});
@@ -71,7 +71,7 @@ TEST(cluster_map, follows_one_slot_at_a_time) {
     EXPECT_EQ(map.masters().size(), 2u);
 }
 
-TEST(redirections, are_read) {
+TEST(redirections, are_parsed) {
     const auto moved = parse_redirection("MOVED 3999 127.0.0.1:6381", asked);
     ASSERT_TRUE(moved);
     EXPECT_EQ(moved->kind, redirection::what::moved);

@@ -14,14 +14,14 @@ TEST(command, is_an_array_of_bulk_strings) {
     EXPECT_EQ(out, "*5\r\n$3\r\nSET\r\n$3\r\nk\r\n\r\n$1\r\nv\r\n$2\r\nPX\r\n$5\r\n30000\r\n");
 }
 
-TEST(command, is_appended_to_what_is_there) {
+TEST(command, is_appended_to_the_buffer) {
     std::string out;
     append_command(out, "PING");
     append_command(out, "PING");
     EXPECT_EQ(out, "*1\r\n$4\r\nPING\r\n*1\r\n$4\r\nPING\r\n");
 }
 
-TEST(command, writes_the_ends_of_the_numbers) {
+TEST(command, writes_the_smallest_and_largest_numbers) {
     std::string out;
     append_command(out, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::uint64_t>::max());
     EXPECT_EQ(out, "*2\r\n$20\r\n-9223372036854775808\r\n$20\r\n18446744073709551615\r\n");

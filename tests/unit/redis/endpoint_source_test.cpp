@@ -1,4 +1,4 @@
-// A node whose place is told by somebody: it follows, with its commands and its subscriptions.
+// A node whose address comes from a source: its commands and subscriptions follow the address.
 #include "asking.hpp"
 
 #include "redis/endpoint_source.hpp"
@@ -18,19 +18,19 @@ using test::redis_server;
 using test::wire;
 using what = node_event::what;
 
-// Says what the test says.
-class told_place final : public endpoint_source {
+// Gives the address that the test sets.
+class scripted_source final : public endpoint_source {
   public:
-    explicit told_place(io::reactor& r) : reactor_(r) {}
+    explicit scripted_source(io::reactor& r) : reactor_(r) {}
 
-    // From the test's thread; takes effect before it returns. `told`: those who follow hear of it.
-    enum class followers { told, left_alone };
-    void is(std::uint16_t port, followers f = followers::told) {
+    // From the test's thread; takes effect before it returns. `notified`: followers get the change.
+    enum class followers { notified, left_alone };
+    void is(std::uint16_t port, followers f = followers::notified) {
         in_reactor([=, this] {
             place_ = {"127.0.0.1", port};
             const auto all = moved_;
             for (const auto& one : all)
-                if (const auto tell = one.lock(); tell && f == followers::told) (*tell)(*place_);
+                if (const auto tell = one.lock(); tell && f == followers::notified) (*tell)(*place_);
         });
     }
     void is_unknown() {
@@ -68,13 +68,13 @@ class told_place final : public endpoint_source {
     std::atomic<int> asked_{0};
 };
 
-class following : public testing::Test {
+class following_node : public testing::Test {
   protected:
-    following() {
+    following_node() {
         config.source = source;
         config.master_only = true;
         config.client_name = "node-test";
-        config.command_timeout = test::patience;  // not given up while a test keeps answers back
+        config.command_timeout = test::patience;  // longer than a test holds replies back
         source->is(first.port());
     }
     void demote(redis_server& server, const redis_server& master) {
@@ -87,12 +87,12 @@ class following : public testing::Test {
     redis_server first;
     redis_server second;
     io::reactor reactor;
-    std::shared_ptr<told_place> source = std::make_shared<told_place>(reactor);
+    std::shared_ptr<scripted_source> source = std::make_shared<scripted_source>(reactor);
     node_config config;
-    told events;
+    node_events events;
 };
 
-TEST_F(following, connections_go_where_they_are_told_and_say_from_where) {
+TEST_F(following_node, connects_to_the_new_address_and_reports_the_old_one) {
     node n{config, reactor, events.listener()};
     EXPECT_EQ(ask(n, {"SET", "k", "1"})->text(), "OK");
     EXPECT_EQ(events.last(what::up).moved_from, "");
@@ -104,16 +104,16 @@ TEST_F(following, connections_go_where_they_are_told_and_say_from_where) {
     EXPECT_TRUE(eventually(test::patience, [&] { return !has_client(first); }));
 }
 
-TEST_F(following, each_connection_is_asked_for) {
+TEST_F(following_node, asks_the_source_for_each_connection) {
     node n{config, reactor, events.listener()};
     EXPECT_EQ(ask(n, {"SET", "k", "1"})->text(), "OK");
-    source->is(second.port(), told_place::followers::left_alone);
-    EXPECT_EQ(ask(n, {"GET", "k"})->text(), "1") << "what works is left alone";
+    source->is(second.port(), scripted_source::followers::left_alone);
+    EXPECT_EQ(ask(n, {"GET", "k"})->text(), "1") << "a working connection is kept";
     first.command({"CLIENT", "KILL", "TYPE", "normal"});
     EXPECT_TRUE(eventually(test::patience, [&] { return has_client(second); }));
 }
 
-TEST_F(following, commands_wait_until_somebody_knows) {
+TEST_F(following_node, keeps_commands_until_the_address_is_known) {
     source->is_unknown();
     node n{config, reactor, events.listener()};
     const auto in_vain = ask(n, {"PING"}, 50ms);
@@ -126,7 +126,7 @@ TEST_F(following, commands_wait_until_somebody_knows) {
     EXPECT_EQ(patient->text(), "OK");
 }
 
-TEST_F(following, a_server_that_is_no_master_is_not_taken) {
+TEST_F(following_node, rejects_a_server_that_is_not_the_master) {
     demote(first, second);
     node n{config, reactor, events.listener()};
     ASSERT_TRUE(events.soon(what::down));
@@ -138,11 +138,12 @@ TEST_F(following, a_server_that_is_no_master_is_not_taken) {
     EXPECT_EQ(ask(n, {"SET", "k", "1"})->text(), "OK");
 }
 
-TEST_F(following, what_a_demoted_server_refuses_is_asked_of_the_next_in_order) {
+TEST_F(following_node, resends_commands_that_a_demoted_server_refused_in_order) {
     node n{config, reactor, events.listener()};
     ASSERT_EQ(ask(n, {"SET", "k", "0"})->text(), "OK");
     demote(first, second);
-    source->is(second.port(), told_place::followers::left_alone);  // no message came: READONLY has to do
+    source->is(second.port(),
+               scripted_source::followers::left_alone);  // no message came: READONLY must suffice
     constexpr int many = 200;
     std::vector<answer_ptr> all;
     for (int i = 1; i <= many; ++i) all.push_back(send(n, {"APPEND", "line", std::to_string(i) + ","}));
@@ -154,21 +155,21 @@ TEST_F(following, what_a_demoted_server_refuses_is_asked_of_the_next_in_order) {
         EXPECT_EQ(one->text(), std::to_string(expected.size())) << i;
     }
     EXPECT_EQ(second.command({"GET", "line"}).text, expected);
-    // A driving caller's too.
+    // The same for a caller that drives.
     demote(second, first);
     first.command({"REPLICAOF", "NO", "ONE"});
-    source->is(first.port(), told_place::followers::left_alone);
+    source->is(first.port(), scripted_source::followers::left_alone);
     EXPECT_EQ(ask(n, {"SET", "k", "2"})->text(), "OK");
     EXPECT_EQ(first.command({"GET", "k"}).text, "2");
 }
 
-TEST_F(following, what_waited_behind_a_refused_command_stays_behind_it) {
+TEST_F(following_node, keeps_the_order_behind_a_refused_command) {
     fault_proxy between{first};
     source->is(between.port());
     node n{config, reactor, events.listener()};
     ASSERT_EQ(ask(n, {"SET", "k", "0"})->text(), "OK");
     demote(first, second);
-    source->is(second.port(), told_place::followers::left_alone);
+    source->is(second.port(), scripted_source::followers::left_alone);
     between.hold_reply_of(test::named("APPEND"), 2);
     std::vector<answer_ptr> all;
     for (const auto* word : {"a", "b"}) all.push_back(send(n, {"APPEND", "line", word}));
@@ -185,7 +186,7 @@ TEST_F(following, what_waited_behind_a_refused_command_stays_behind_it) {
     EXPECT_EQ(second.command({"GET", "line"}).text, "abc");
 }
 
-TEST_F(following, what_is_refused_everywhere_ends_with_its_deadline) {
+TEST_F(following_node, ends_a_command_that_is_refused_everywhere_at_its_deadline) {
     node n{config, reactor, events.listener()};
     ASSERT_EQ(ask(n, {"SET", "k", "0"})->text(), "OK");
     demote(first, second);
@@ -196,7 +197,7 @@ TEST_F(following, what_is_refused_everywhere_ends_with_its_deadline) {
     EXPECT_NE(vain->text().find("master"), std::string::npos) << vain->text();
 }
 
-TEST_F(following, what_is_under_way_when_the_place_changes_has_no_answer) {
+TEST_F(following_node, has_no_answer_to_a_pending_command_when_the_address_changes) {
     wire between{first.port()};
     source->is(between.port());
     node n{config, reactor, events.listener()};
@@ -211,7 +212,7 @@ TEST_F(following, what_is_under_way_when_the_place_changes_has_no_answer) {
     EXPECT_EQ(second.command({"GET", "k"}).text, "2");
 }
 
-TEST_F(following, who_connects_to_a_place_that_hangs_turns_round) {
+TEST_F(following_node, abandons_a_hanging_connect_when_the_address_changes) {
     wire between{first.port()};
     between.stall(true);
     source->is(between.port());
@@ -224,7 +225,7 @@ TEST_F(following, who_connects_to_a_place_that_hangs_turns_round) {
     EXPECT_EQ(second.command({"GET", "k"}).text, "1");
 }
 
-TEST_F(following, subscriptions_move_along) {
+TEST_F(following_node, moves_its_subscriptions) {
     std::atomic<int> subscribed{0};
     std::atomic<int> broken{0};
     std::atomic<int> messages{0};
@@ -245,7 +246,7 @@ TEST_F(following, subscriptions_move_along) {
     EXPECT_TRUE(eventually(test::patience, [&] { return messages == 1; }));
 }
 
-TEST_F(following, subscriptions_take_no_replica_either) {
+TEST_F(following_node, rejects_a_replica_for_subscriptions_too) {
     demote(first, second);
     std::atomic<int> subscribed{0};
     node n{config, reactor, events.listener()};

@@ -7,7 +7,7 @@
 namespace holdfast::redis {
 namespace {
 
-TEST(errors, every_text_of_a_server_has_its_group) {
+TEST(errors, every_text_of_a_server_has_its_code) {
     const struct {
         std::string_view text;
         errc code;
@@ -74,7 +74,7 @@ TEST(errors, every_text_of_a_server_has_its_group) {
     for (const auto& row : table) EXPECT_EQ(classify(row.text), make_error_code(row.code)) << row.text;
 }
 
-TEST(errors, a_missing_script_and_a_replica_are_told_apart) {
+TEST(errors, missing_script_and_replica_are_distinguished) {
     EXPECT_TRUE(is_noscript("NOSCRIPT No matching script. Please use EVAL."));
     EXPECT_FALSE(is_noscript("ERR NOSCRIPT"));
     EXPECT_TRUE(is_readonly("READONLY You can't write against a read only replica."));

@@ -1,4 +1,4 @@
-// Which thread reads the replies of a node: callers that come and go, or the reactor for those who cannot.
+// Which thread reads the replies of a node: callers that come and go, or the reactor if they cannot.
 #include "asking.hpp"
 
 #include "support/fault_proxy.hpp"
@@ -18,8 +18,7 @@ using test::eventually;
 using test::fault_proxy;
 using test::redis_server;
 
-// The driver sits in a signal's handler, as a thread that gets no processor: it holds the role and reads
-// nothing.
+// The driver hangs in a signal handler, like a thread that gets no CPU: it holds the role and reads nothing.
 std::binary_semaphore* stuck = nullptr;
 std::binary_semaphore* unstick = nullptr;
 extern "C" void stay_stuck(int) {
@@ -27,7 +26,7 @@ extern "C" void stay_stuck(int) {
     unstick->acquire();
 }
 
-TEST(node, the_reactor_reads_for_a_driver_that_does_not_get_to_run) {
+TEST(node, the_reactor_reads_for_a_driver_that_is_not_scheduled) {
     redis_server server;
     fault_proxy proxy{server};
     io::reactor reactor;
@@ -50,7 +49,7 @@ TEST(node, the_reactor_reads_for_a_driver_that_does_not_get_to_run) {
         drivers = ask(n, {"ECHO", "driver"}, 30s);
     }};
     ASSERT_TRUE(eventually(test::patience, [&] { return proxy.count().replies_held == 1; }));
-    // In poll(): a signal a moment earlier could stop it while it holds a mutex, which is another story.
+    // In poll(): an earlier signal could stop it while it holds a mutex, which is not tested here.
     ASSERT_TRUE(eventually(test::patience, [&] {
         std::ifstream stat{"/proc/self/task/" + std::to_string(drivers_id) + "/stat"};
         std::string line;
@@ -102,10 +101,10 @@ TEST(node, an_unparked_thread_leaves_and_others_are_still_served) {
     for (auto& t : others) t.join();
     EXPECT_EQ(served, 4);
     EXPECT_TRUE(eventually(test::patience, [&] { return first->here(); }))
-        << "somebody reads what was left behind";
+        << "another thread reads the reply left behind";
 }
 
-TEST(node, a_driver_leaves_at_its_time) {
+TEST(node, a_driver_leaves_at_its_deadline) {
     redis_server server;
     fault_proxy proxy{server};
     io::reactor reactor;
@@ -122,7 +121,7 @@ TEST(node, a_driver_leaves_at_its_time) {
     }
 }
 
-// The handler of its command asks for the word of replicas, on another connection.
+// The handler of its command asks replicas for confirmation, on another connection.
 answer_ptr ask_and_confirm(node& n, const std::string& text) {
     const will_drive here;
     const auto a = std::make_shared<answer>();
@@ -141,7 +140,7 @@ answer_ptr ask_and_confirm(node& n, const std::string& text) {
     return a;
 }
 
-TEST(node, confirmations_reach_those_who_asked_whoever_reads_them) {
+TEST(node, confirmations_reach_their_askers_whichever_thread_reads_them) {
     redis_server server;
     redis_server::options of_replica;
     of_replica.config = {"replicaof 127.0.0.1 " + std::to_string(server.port())};
@@ -155,7 +154,7 @@ TEST(node, confirmations_reach_those_who_asked_whoever_reads_them) {
         threads.emplace_back([&, t] {
             for (int i = 0; i < 100; ++i) {
                 const auto text = std::to_string(t) + ":" + std::to_string(i);
-                // Half of them ask for none, and are in the way of the others.
+                // Half of the threads ask for none, to disturb the others.
                 const auto a = t % 2 == 0 ? ask_and_confirm(n, text) : ask(n, {"ECHO", text});
                 right += a->text() == text && a->times == 1 ? 1 : 0;
             }

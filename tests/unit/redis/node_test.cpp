@@ -40,10 +40,10 @@ TEST(node, answers_a_sender_that_does_not_drive) {
     }
 }
 
-TEST(node, knows_the_server_and_its_restart) {
+TEST(node, reports_the_server_and_its_restart) {
     redis_server server;
     io::reactor reactor;
-    told events;
+    node_events events;
     node n{config_for(server.port()), reactor, events.listener()};
     ASSERT_TRUE(events.soon(what::up));
     EXPECT_FALSE(events.last(what::up).restarted);
@@ -61,7 +61,7 @@ TEST(node, knows_the_server_and_its_restart) {
     EXPECT_TRUE(events.last(what::up).restarted);
 }
 
-TEST(node, speaks_over_a_unix_socket) {
+TEST(node, works_over_a_unix_socket) {
     redis_server server;
     io::reactor reactor;
     node_config c;
@@ -70,7 +70,7 @@ TEST(node, speaks_over_a_unix_socket) {
     EXPECT_EQ(ask(n, {"PING"})->text(), "PONG");
 }
 
-TEST(node, gives_its_name_and_chooses_its_database) {
+TEST(node, sets_its_client_name_and_database) {
     redis_server server;
     io::reactor reactor;
     auto c = config_for(server.port());
@@ -116,7 +116,7 @@ TEST(node, answers_a_deep_pipeline_of_one_sender) {
     }
 }
 
-TEST(node, takes_a_reply_larger_than_its_buffers) {
+TEST(node, reads_a_reply_larger_than_its_buffers) {
     redis_server server;
     io::reactor reactor;
     node n{config_for(server.port()), reactor, {}};
@@ -166,8 +166,8 @@ TEST(node, runs_several_scripts_in_order) {
     }
 }
 
-#if !defined(__SANITIZE_THREAD__)  // it starts a thread of its own in the child
-TEST(node, an_abandoned_one_dies_quietly_in_a_forked_child) {
+#if !defined(__SANITIZE_THREAD__)  // TSan starts a thread of its own in the child
+TEST(node, can_be_abandoned_and_destroyed_in_a_forked_child) {
     redis_server server;
     auto reactor = std::make_unique<io::reactor>();
     auto n = std::make_unique<node>(config_for(server.port()), *reactor, nullptr);
@@ -181,12 +181,12 @@ TEST(node, an_abandoned_one_dies_quietly_in_a_forked_child) {
         return 7;
     });
     EXPECT_EQ(end, 7);
-    EXPECT_EQ(ask(*n, {"PING"})->text(), "PONG") << "the parent goes on";
+    EXPECT_EQ(ask(*n, {"PING"})->text(), "PONG") << "the parent still works";
     token.reset();
 }
 #endif
 
-TEST(node, closing_ends_every_command_once) {
+TEST(node, destructor_ends_every_command_once) {
     redis_server server;
     fault_proxy proxy{server};
     io::reactor reactor;
@@ -204,7 +204,7 @@ TEST(node, closing_ends_every_command_once) {
     }
 }
 
-TEST(node, handlers_may_submit) {
+TEST(node, handlers_may_send_commands) {
     redis_server server;
     io::reactor reactor;
     node n{config_for(server.port()), reactor, {}};

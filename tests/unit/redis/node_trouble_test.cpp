@@ -1,4 +1,4 @@
-// A node whose connection ends, whose server does not answer, or does not want it.
+// A node whose connection ends, or whose server does not answer or refuses it.
 #include "asking.hpp"
 
 #include "support/fault_proxy.hpp"
@@ -21,12 +21,12 @@ using test::fault_proxy;
 using test::redis_server;
 using what = node_event::what;
 
-TEST(node, a_command_that_nobody_could_take_is_not_sent) {
+TEST(node, a_command_without_a_connection_is_not_sent) {
     redis_server server;
     const auto port = server.port();
     server.stop();
     io::reactor reactor;
-    told events;
+    node_events events;
     node n{config_for(port), reactor, events.listener()};
     const auto a = ask(n, {"PING"}, 200ms);
     ASSERT_TRUE(eventually(test::patience, [&] { return a->here(); }));
@@ -34,7 +34,7 @@ TEST(node, a_command_that_nobody_could_take_is_not_sent) {
     EXPECT_EQ(a->as_not_sent()->code, make_error_code(errc::unavailable));
     EXPECT_EQ(a->as_not_sent()->text, "connection refused by 127.0.0.1:" + std::to_string(port));
     ASSERT_TRUE(events.soon(what::down));
-    EXPECT_EQ(events.count(what::down), 1u) << "told once, not per try";
+    EXPECT_EQ(events.count(what::down), 1u) << "reported once, not per try";
 
     const auto waits = send(n, {"PING"}, 20s);
     server.start();
@@ -42,9 +42,9 @@ TEST(node, a_command_that_nobody_could_take_is_not_sent) {
     EXPECT_EQ(waits->text(), "PONG");
 }
 
-TEST(node, a_host_that_does_not_exist_is_named) {
+TEST(node, an_unknown_host_is_named_in_the_error) {
     io::reactor reactor;
-    told events;
+    node_events events;
     auto c = config_for(1);
     c.host = "no-such-host.invalid";
     node n{c, reactor, events.listener()};
@@ -52,17 +52,17 @@ TEST(node, a_host_that_does_not_exist_is_named) {
     EXPECT_NE(events.last(what::down).why.text.find("no-such-host.invalid"), std::string::npos);
 }
 
-// A server that is full does not wait for what we say.
-TEST(node, what_a_server_said_before_it_broke_the_connection_is_told) {
+// A full server does not wait for our first command.
+TEST(node, reports_what_a_server_said_before_it_closed_the_connection) {
     const auto listener = test::bound_socket(0);
     ASSERT_EQ(::listen(listener.get(), 8), 0);
     io::reactor reactor;
-    told events;
+    node_events events;
     // The reactor connects, and does not look before the connection is broken.
     std::promise<void> is_made, is_broken;
     reactor.post([&] { is_made.get_future().wait(); });
     node n{config_for(test::port_of(listener)), reactor, events.listener()};
-    // Behind what the node has posted, and what that posts.
+    // Runs after what the node has posted, and what that posts.
     reactor.post([&] { reactor.post([&] { is_broken.get_future().wait(); }); });
     is_made.set_value();
     {
@@ -80,7 +80,7 @@ TEST(node, what_a_server_said_before_it_broke_the_connection_is_told) {
 
 // --- a reactor that does not get to run ------------------------------------------------------------
 
-// The reactor stands still from construction until `go_on`, or destruction.
+// Blocks the reactor from construction until `go_on` or destruction.
 class standstill {
   public:
     explicit standstill(io::reactor& of) {
@@ -108,7 +108,7 @@ void until_passed(time_point deadline) {
     ASSERT_TRUE(eventually(test::patience, [&] { return boot_clock::now() > deadline; }));
 }
 
-TEST(node, sends_nothing_whose_deadline_passed_while_it_was_to_connect) {
+TEST(node, sends_no_command_whose_deadline_passed_before_the_connect) {
     redis_server server;
     io::reactor reactor;
     node n{config_for(server.port()), reactor, {}};
@@ -124,8 +124,8 @@ TEST(node, sends_nothing_whose_deadline_passed_while_it_was_to_connect) {
     EXPECT_EQ(late->times, 1);
 }
 
-// The connection is lost, which the thread that reads notices and the reactor is to mend.
-TEST(node, sends_nothing_on_the_next_connection_whose_deadline_passed_before_that_was_made) {
+// The reading thread notices that the connection is lost, and the reactor is to reconnect.
+TEST(node, sends_no_command_whose_deadline_passed_before_the_reconnect) {
     redis_server server;
     fault_proxy net{server};
     io::reactor reactor;
@@ -149,8 +149,8 @@ TEST(node, sends_nothing_on_the_next_connection_whose_deadline_passed_before_tha
     EXPECT_EQ(server.command({"DBSIZE"}).number, 0);
 }
 
-// The socket is full, so what comes now has to wait; it is there that it gets too late.
-TEST(node, says_not_sent_of_nothing_that_is_sent_when_there_is_room_again) {
+// The socket is full, so new commands wait, and their deadlines pass meanwhile.
+TEST(node, reports_no_command_as_not_sent_that_it_sends_later) {
     redis_server server;
     fault_proxy net{server};
     io::reactor reactor;
@@ -182,7 +182,7 @@ TEST(node, says_not_sent_of_nothing_that_is_sent_when_there_is_room_again) {
 TEST(node, a_killed_server_leaves_sent_commands_without_answer) {
     redis_server server;
     io::reactor reactor;
-    told events;
+    node_events events;
     node n{config_for(server.port()), reactor, events.listener()};
     ASSERT_EQ(ask(n, {"PING"})->text(), "PONG");
     server.pause();
@@ -200,7 +200,7 @@ TEST(node, a_killed_server_leaves_sent_commands_without_answer) {
     EXPECT_EQ(sent->times, 1);
 }
 
-TEST(node, threads_survive_connections_that_are_killed) {
+TEST(node, threads_survive_killed_connections) {
     redis_server server;
     io::reactor reactor;
     node n{config_for(server.port()), reactor, {}};
@@ -233,12 +233,12 @@ TEST(node, threads_survive_connections_that_are_killed) {
     EXPECT_GT(answered, 1000);
 }
 
-TEST(node, a_server_that_sleeps_longer_than_the_patience_is_given_up) {
+TEST(node, abandons_a_server_that_sleeps_longer_than_command_timeout) {
     redis_server::options with_debug;
     with_debug.debug_command = true;
     redis_server server{with_debug};
     io::reactor reactor;
-    told events;
+    node_events events;
     auto c = config_for(server.port());
     c.command_timeout = 300ms;
     node n{c, reactor, events.listener()};
@@ -254,7 +254,7 @@ TEST(node, a_half_open_connection_is_noticed_without_a_driver) {
     redis_server server;
     fault_proxy proxy{server};
     io::reactor reactor;
-    told events;
+    node_events events;
     auto c = config_for(proxy.port());
     c.command_timeout = 200ms;
     c.connect_timeout = 200ms;
@@ -285,7 +285,7 @@ TEST(node, a_late_reply_does_not_hurt_the_next_command) {
     EXPECT_EQ(next->text(), "next");
 }
 
-TEST(node, a_connection_cut_between_command_and_reply_is_no_answer) {
+TEST(node, a_cut_between_command_and_reply_means_no_answer) {
     redis_server server;
     fault_proxy proxy{server};
     io::reactor reactor;
@@ -296,12 +296,12 @@ TEST(node, a_connection_cut_between_command_and_reply_is_no_answer) {
     EXPECT_EQ(ask(n, {"GET", "k"})->text(), "v") << "it was carried out";
 }
 
-TEST(node, a_wrong_password_fails_at_once_and_is_not_tried_in_a_storm) {
+TEST(node, a_wrong_password_fails_at_once_without_a_retry_storm) {
     redis_server::options locked;
     locked.password = "right";
     redis_server server{locked};
     io::reactor reactor;
-    told events;
+    node_events events;
     auto c = config_for(server.port());
     c.password = "wrong";
     node n{c, reactor, events.listener()};
@@ -326,7 +326,7 @@ TEST(node, a_missing_password_is_no_permission) {
     EXPECT_EQ(a->as_not_sent()->code, make_error_code(errc::no_permission));
 }
 
-TEST(node, comes_in_with_user_and_password) {
+TEST(node, authenticates_with_user_and_password) {
     redis_server::options locked;
     locked.password = "right";
     locked.users = {"alice on >secret ~* &* +@all"};
@@ -339,7 +339,7 @@ TEST(node, comes_in_with_user_and_password) {
     EXPECT_EQ(ask(n, {"ACL", "WHOAMI"})->text(), "alice");
 }
 
-TEST(node, a_database_that_does_not_exist_is_an_invalid_argument) {
+TEST(node, an_unknown_database_is_an_invalid_argument) {
     redis_server server;
     io::reactor reactor;
     auto c = config_for(server.port());
@@ -350,10 +350,10 @@ TEST(node, a_database_that_does_not_exist_is_an_invalid_argument) {
     EXPECT_EQ(a->as_not_sent()->code, make_error_code(errc::invalid_argument));
 }
 
-TEST(node, leaves_a_server_that_became_a_replica) {
+TEST(node, disconnects_from_a_server_that_became_a_replica) {
     redis_server server;
     io::reactor reactor;
-    told events;
+    node_events events;
     node n{config_for(server.port()), reactor, events.listener()};
     ASSERT_TRUE(events.soon(what::up));
     server.command({"REPLICAOF", "127.0.0.1", "1"});

@@ -18,13 +18,13 @@ reply whole(std::string_view bytes) {
     return r;
 }
 
-// What the parser says in the end of bytes that are no reply.
-std::string refusal(std::string_view bytes, const size_caps& caps = {}) {
+// The parser's error for bytes that are not a reply.
+std::string error_for(std::string_view bytes, const size_caps& caps = {}) {
     parser p{caps};
     p.feed(bytes);
     reply r;
     EXPECT_EQ(p.next(r), result::error);
-    EXPECT_EQ(p.next(r), result::error) << "an error is for ever";
+    EXPECT_EQ(p.next(r), result::error) << "an error is permanent";
     return p.error_text();
 }
 
@@ -58,7 +58,7 @@ TEST(parser, an_array_longer_than_its_first_reservation_keeps_its_elements) {
     for (int i = 0; i < 500; ++i) EXPECT_EQ(r.items()[static_cast<std::size_t>(i)].items()[0].integer(), i);
 }
 
-TEST(parser, gives_the_same_replies_however_the_bytes_are_torn) {
+TEST(parser, gives_the_same_replies_however_the_bytes_are_split) {
     const std::string bytes =
         "+OK\r\n*3\r\n$3\r\nfoo\r\n:7\r\n*1\r\n$-1\r\n-ERR x\r\n$20\r\n01234567890123456789\r\n:1\r\n";
     std::vector<reply> expected;
@@ -80,7 +80,7 @@ TEST(parser, gives_the_same_replies_however_the_bytes_are_torn) {
             take(all.substr(0, first));
             take(all.substr(first, second - first));
             take(all.substr(second));
-            ASSERT_EQ(got, expected) << "torn at " << first << " and " << second << ": " << p.error_text();
+            ASSERT_EQ(got, expected) << "split at " << first << " and " << second << ": " << p.error_text();
         }
     }
 }
@@ -97,16 +97,16 @@ TEST(parser, gives_the_same_replies_byte_by_byte) {
     EXPECT_EQ(got[1].integer(), 5);
 }
 
-TEST(parser, refuses_an_array_that_no_server_of_ours_would_send) {
-    EXPECT_EQ(refusal("*2147483647\r\n"), "an array of more elements than we take");
-    EXPECT_EQ(refusal("*1048577\r\n"), "an array of more elements than we take");
-    EXPECT_NE(refusal("*9999999999999\r\n"), "");
+TEST(parser, rejects_an_array_above_the_cap) {
+    EXPECT_EQ(error_for("*2147483647\r\n"), "an array of more elements than we take");
+    EXPECT_EQ(error_for("*1048577\r\n"), "an array of more elements than we take");
+    EXPECT_NE(error_for("*9999999999999\r\n"), "");
 }
 
 TEST(parser, counts_elements_over_the_whole_reply) {
     size_caps caps;
     caps.elements = 10;
-    EXPECT_NE(refusal("*2\r\n*6\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n*6\r\n", caps), "");
+    EXPECT_NE(error_for("*2\r\n*6\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n*6\r\n", caps), "");
     parser p{caps};
     reply r;
     for (int i = 0; i < 5; ++i) {  // but not over several
@@ -115,40 +115,40 @@ TEST(parser, counts_elements_over_the_whole_reply) {
     }
 }
 
-TEST(parser, believes_no_promise_of_elements_before_they_come) {
+TEST(parser, waits_for_announced_elements) {
     parser p;
     p.feed("*1000000\r\n:1\r\n");  // within the cap; memory for two elements, not for a million: see the caps
     reply r;
     EXPECT_EQ(p.next(r), result::need_more);
 }
 
-TEST(parser, refuses_a_string_longer_than_the_cap_before_its_bytes_come) {
-    EXPECT_EQ(refusal("$9999999999\r\n"), "a string longer than we take");
-    EXPECT_EQ(refusal("*1\r\n$67108865\r\n"), "a string longer than we take");
+TEST(parser, rejects_a_string_above_the_cap_before_its_bytes_arrive) {
+    EXPECT_EQ(error_for("$9999999999\r\n"), "a string longer than we take");
+    EXPECT_EQ(error_for("*1\r\n$67108865\r\n"), "a string longer than we take");
     size_caps caps;
     caps.bulk_bytes = 4;
-    EXPECT_NE(refusal("$5\r\nab", caps), "");
+    EXPECT_NE(error_for("$5\r\nab", caps), "");
     parser p{caps};
     p.feed("$4\r\nab");
     reply r;
     EXPECT_EQ(p.next(r), result::need_more);
 }
 
-TEST(parser, refuses_nesting_beyond_reason) {
+TEST(parser, rejects_deep_nesting) {
     std::string bytes;
     for (int i = 0; i < 100; ++i) bytes += "*1\r\n";
-    EXPECT_NE(refusal(bytes), "");
+    EXPECT_NE(error_for(bytes), "");
 }
 
-TEST(parser, refuses_a_line_without_end) {
-    EXPECT_NE(refusal("+" + std::string(100'000, 'x')), "");
-    EXPECT_NE(refusal("$" + std::string(100'000, '1')), "");
+TEST(parser, rejects_an_endless_line) {
+    EXPECT_NE(error_for("+" + std::string(100'000, 'x')), "");
+    EXPECT_NE(error_for("$" + std::string(100'000, '1')), "");
 }
 
-TEST(parser, refuses_what_is_not_redis) {
-    EXPECT_NE(refusal("HTTP/1.1 400 Bad Request\r\n"), "");
-    EXPECT_NE(refusal("%1\r\n+a\r\n+b\r\n"), "");
-    EXPECT_NE(refusal("$-2\r\n"), "");
+TEST(parser, rejects_other_protocols) {
+    EXPECT_NE(error_for("HTTP/1.1 400 Bad Request\r\n"), "");
+    EXPECT_NE(error_for("%1\r\n+a\r\n+b\r\n"), "");
+    EXPECT_NE(error_for("$-2\r\n"), "");
 }
 
 }  // namespace

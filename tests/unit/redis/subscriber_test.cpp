@@ -15,19 +15,19 @@ using test::fault_proxy;
 using test::redis_server;
 using sub_what = sub_event::what;
 
-// Notes what a subscription is told.
-class ear {
+// Records the events of a subscription.
+class event_recorder {
   public:
     [[nodiscard]] sub_handler handler() {
         return [this](const sub_event& e) {
             const std::lock_guard hold{mutex_};
-            heard_.emplace_back(e.kind, e.text);
+            events_.emplace_back(e.kind, e.text);
         };
     }
     [[nodiscard]] std::size_t count(sub_what kind) const {
         const std::lock_guard hold{mutex_};
         return static_cast<std::size_t>(
-            std::count_if(heard_.begin(), heard_.end(), [&](const auto& h) { return h.first == kind; }));
+            std::count_if(events_.begin(), events_.end(), [&](const auto& h) { return h.first == kind; }));
     }
     [[nodiscard]] bool soon(sub_what kind, std::size_t times = 1) const {
         return eventually(test::patience, [&] { return count(kind) >= times; });
@@ -35,25 +35,25 @@ class ear {
     [[nodiscard]] std::vector<std::string> messages() const {
         const std::lock_guard hold{mutex_};
         std::vector<std::string> all;
-        for (const auto& [kind, text] : heard_)
+        for (const auto& [kind, text] : events_)
             if (kind == sub_what::message) all.push_back(text);
         return all;
     }
 
   private:
     mutable std::mutex mutex_;
-    std::vector<std::pair<sub_what, std::string>> heard_;
+    std::vector<std::pair<sub_what, std::string>> events_;
 };
 
 std::int64_t listeners_of(redis_server& s, const std::string& channel) {
     return s.command({"PUBSUB", "NUMSUB", channel}).items.at(1).number;
 }
 
-TEST(subscriber, hears_messages_once_it_is_subscribed) {
+TEST(subscriber, receives_messages_once_it_is_subscribed) {
     redis_server server;
     io::reactor reactor;
     node n{config_for(server.port()), reactor, {}};
-    ear e;
+    event_recorder e;
     const auto token = n.subscribe("ch", e.handler());
     ASSERT_TRUE(e.soon(sub_what::subscribed));
     for (int i = 0; i < 100; ++i) server.command({"PUBLISH", "ch", std::to_string(i)});
@@ -62,7 +62,7 @@ TEST(subscriber, hears_messages_once_it_is_subscribed) {
     EXPECT_EQ(e.messages().back(), "99");
 }
 
-TEST(subscriber, connects_only_when_somebody_listens) {
+TEST(subscriber, connects_only_for_a_subscription) {
     redis_server server;
     io::reactor reactor;
     node n{config_for(server.port()), reactor, {}};
@@ -76,7 +76,7 @@ TEST(subscriber, connects_only_when_somebody_listens) {
         return found;
     };
     EXPECT_EQ(connections(), 1u);
-    ear e;
+    event_recorder e;
     const auto token = n.subscribe("ch", e.handler());
     ASSERT_TRUE(e.soon(sub_what::subscribed));
     EXPECT_EQ(connections(), 2u);
@@ -86,7 +86,7 @@ TEST(subscriber, handlers_of_one_channel_share_a_subscription) {
     redis_server server;
     io::reactor reactor;
     node n{config_for(server.port()), reactor, {}};
-    ear a, b;
+    event_recorder a, b;
     auto first = n.subscribe("ch", a.handler());
     ASSERT_TRUE(a.soon(sub_what::subscribed));
     auto second = n.subscribe("ch", b.handler());
@@ -108,7 +108,7 @@ TEST(subscriber, subscribes_again_after_its_connection_was_killed) {
     redis_server server;
     io::reactor reactor;
     node n{config_for(server.port()), reactor, {}};
-    ear a, b;
+    event_recorder a, b;
     const auto first = n.subscribe("a", a.handler());
     const auto second = n.subscribe("b", b.handler());
     ASSERT_TRUE(a.soon(sub_what::subscribed) && b.soon(sub_what::subscribed));
@@ -120,19 +120,19 @@ TEST(subscriber, subscribes_again_after_its_connection_was_killed) {
     EXPECT_EQ(a.count(sub_what::broken), 1u);
 }
 
-TEST(subscriber, waits_for_a_server_that_is_not_there_yet) {
+TEST(subscriber, waits_for_a_server_that_is_not_running_yet) {
     redis_server server;
     server.stop();
     io::reactor reactor;
     node n{config_for(server.port()), reactor, {}};
-    ear e;
+    event_recorder e;
     const auto token = n.subscribe("ch", e.handler());
     server.start();
     EXPECT_TRUE(e.soon(sub_what::subscribed));
     EXPECT_EQ(e.count(sub_what::broken), 0u);
 }
 
-TEST(subscriber, an_unanswered_subscription_gives_the_connection_up) {
+TEST(subscriber, an_unanswered_subscription_ends_the_connection) {
     redis_server server;
     fault_proxy proxy{server};
     io::reactor reactor;
@@ -140,7 +140,7 @@ TEST(subscriber, an_unanswered_subscription_gives_the_connection_up) {
     c.command_timeout = 200ms;
     c.connect_timeout = 200ms;
     node n{c, reactor, {}};
-    ear a, b;
+    event_recorder a, b;
     const auto first = n.subscribe("a", a.handler());
     ASSERT_TRUE(a.soon(sub_what::subscribed));
     proxy.stall();
@@ -150,7 +150,7 @@ TEST(subscriber, an_unanswered_subscription_gives_the_connection_up) {
     EXPECT_TRUE(a.soon(sub_what::subscribed, 2) && b.soon(sub_what::subscribed));
 }
 
-TEST(subscriber, is_told_when_it_may_not_listen) {
+TEST(subscriber, reports_a_missing_right_to_listen) {
     redis_server::options with_users;
     with_users.users = {"deaf on >secret ~* resetchannels &open +@all"};
     redis_server server{with_users};
@@ -159,20 +159,20 @@ TEST(subscriber, is_told_when_it_may_not_listen) {
     c.user = "deaf";
     c.password = "secret";
     node n{c, reactor, {}};
-    ear shut, late, open;
+    event_recorder shut, late, open;
     const auto first = n.subscribe("shut", shut.handler());
     const auto second = n.subscribe("open", open.handler());
     EXPECT_TRUE(shut.soon(sub_what::refused));
     EXPECT_TRUE(open.soon(sub_what::subscribed));
     const auto third = n.subscribe("shut", late.handler());
-    EXPECT_TRUE(late.soon(sub_what::refused)) << "who comes later is told too";
+    EXPECT_TRUE(late.soon(sub_what::refused)) << "a later handler is notified, too";
 }
 
 TEST(subscriber, no_handler_runs_after_its_token_is_gone) {
     redis_server server;
     io::reactor reactor;
     node n{config_for(server.port()), reactor, {}};
-    ear keeps;
+    event_recorder keeps;
     const auto keeper = n.subscribe("ch", keeps.handler());
     ASSERT_TRUE(keeps.soon(sub_what::subscribed));
     std::atomic<bool> stop{false};
@@ -231,11 +231,11 @@ TEST(subscriber, a_handler_may_end_its_own_subscription) {
     EXPECT_EQ(calls, 1);
 }
 
-TEST(subscriber, coming_and_going_leaves_nothing_behind) {
+TEST(subscriber, many_short_subscriptions_leave_nothing_behind) {
     redis_server server;
     io::reactor reactor;
     node n{config_for(server.port()), reactor, {}};
-    ear e;
+    event_recorder e;
     for (int i = 0; i < 100'000; ++i) (void)n.subscribe("ch" + std::to_string(i % 1000), e.handler()).reset();
     EXPECT_TRUE(eventually(test::patience, [&] {
         return server.command({"PUBSUB", "CHANNELS"}).items.empty();
@@ -244,7 +244,7 @@ TEST(subscriber, coming_and_going_leaves_nothing_behind) {
     ASSERT_TRUE(eventually(test::patience, [&] { return listeners_of(server, "ch1") == 1; }));
 }
 
-TEST(subscriber, threads_come_and_go_on_the_same_channels) {
+TEST(subscriber, threads_subscribe_and_unsubscribe_on_the_same_channels) {
     redis_server server;
     io::reactor reactor;
     node n{config_for(server.port()), reactor, {}};
@@ -253,7 +253,7 @@ TEST(subscriber, threads_come_and_go_on_the_same_channels) {
     for (int t = 0; t < 8; ++t) {
         threads.emplace_back([&, t] {
             for (int i = 0; i < 100; ++i) {
-                ear e;
+                event_recorder e;
                 const auto token = n.subscribe("ch" + std::to_string((t + i) % 3), e.handler());
                 if (!e.soon(sub_what::subscribed)) ++missed;
             }

@@ -33,7 +33,7 @@ struct tls_node : ::testing::Test {
     io::reactor reactor;
 };
 
-TEST_F(tls_node, passes_values_of_many_records_both_ways) {
+TEST_F(tls_node, sends_and_receives_values_of_many_records) {
     node n{config(), reactor, {}};
     for (const std::size_t size : {16'383U, 16'384U, 16'385U, 3'000'000U}) {
         std::string value(size, 'x');
@@ -46,7 +46,7 @@ TEST_F(tls_node, passes_values_of_many_records_both_ways) {
     }
 }
 
-TEST_F(tls_node, goes_on_where_it_stopped_when_the_socket_was_full) {
+TEST_F(tls_node, resumes_where_it_stopped_after_a_full_socket) {
     auto patient = config();
     patient.command_timeout = 10s;
     node n{patient, reactor, {}};
@@ -62,12 +62,11 @@ TEST_F(tls_node, goes_on_where_it_stopped_when_the_socket_was_full) {
     }
 }
 
-// What the server has, or may have, is never sent again; what it cannot have is.
+// Commands that the server has, or may have, are never sent again; the others are.
 TEST_F(tls_node, sends_nothing_twice_when_connections_are_cut_with_a_full_socket) {
-    told events;
+    node_events events;
     auto patient = config();
-    patient.command_timeout =
-        20s;  // it is cuts that end connections here, and not megabytes on a slow machine
+    patient.command_timeout = 20s;  // only cuts end connections here, not megabytes on a slow machine
     node n{patient, reactor, events.listener()};
     ASSERT_EQ(ask(n, {"PING"})->text(), "PONG");
     std::vector<answer_ptr> all;

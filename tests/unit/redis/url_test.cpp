@@ -22,7 +22,7 @@ TEST(url, names_host_port_and_database) {
     EXPECT_TRUE(c.password.empty());
 }
 
-TEST(url, leaves_the_rest_at_its_defaults) {
+TEST(url, has_defaults) {
     const auto c = parse_url("redis://h");
     EXPECT_EQ(c.port, 6379);
     EXPECT_EQ(c.db, 0);
@@ -43,7 +43,7 @@ TEST(url, carries_credentials) {
     EXPECT_EQ(c.host, "h");
 }
 
-TEST(url, takes_ipv6_in_brackets) {
+TEST(url, accepts_ipv6_in_brackets) {
     const auto c = parse_url("redis://:x@[::1]:7000/1");
     EXPECT_EQ(c.host, "::1");
     EXPECT_EQ(c.port, 7000);
@@ -51,7 +51,7 @@ TEST(url, takes_ipv6_in_brackets) {
     EXPECT_EQ(parse_url("redis://[fe80::1]").host, "fe80::1");
 }
 
-TEST(url, takes_options) {
+TEST(url, accepts_options) {
     const auto c = parse_url("redis://h/2?connect_timeout=250ms&command_timeout=1m30s&name=worker-1&");
     EXPECT_EQ(c.connect_timeout, 250ms);
     EXPECT_EQ(c.command_timeout, 90s);
@@ -68,7 +68,7 @@ TEST(url, names_a_unix_socket) {
     EXPECT_EQ(address_text(c), "unix:/run/my redis.sock");
 }
 
-TEST(url, asks_for_tls) {
+TEST(url, can_ask_for_tls) {
     EXPECT_EQ(parse_url("redis://h").tls, nullptr);
     EXPECT_EQ(parse_url("unix:///s").tls, nullptr);
     const auto plain = parse_url("rediss://alice:secret@db.example./3?command_timeout=1s");
@@ -113,7 +113,7 @@ TEST(url, names_sentinels_and_their_master) {
     EXPECT_FALSE(parse_url("redis://h").sentinels);
 }
 
-TEST(url, asks_each_of_several_hosts_for_a_certificate_of_its_own) {
+TEST(url, checks_the_certificate_of_each_host_for_its_own_name) {
     const auto each = parse_url("rediss+sentinel://s1,s2/m");
     ASSERT_NE(each.tls, nullptr);
     EXPECT_TRUE(each.tls_checks_host);
@@ -124,7 +124,7 @@ TEST(url, asks_each_of_several_hosts_for_a_certificate_of_its_own) {
     EXPECT_FALSE(parse_url("rediss://h").tls_checks_host);
 }
 
-TEST(url, says_who_is_put_in_quarantine) {
+TEST(url, says_when_servers_are_quarantined) {
     const auto usual = parse_url("redis://h").quarantine;
     EXPECT_FALSE(usual.wanted());
     const auto restarts = parse_url("redis://h?restarts=quarantined&longest_lease=5s").quarantine;
@@ -140,7 +140,7 @@ TEST(url, says_who_is_put_in_quarantine) {
     EXPECT_FALSE(parse_url("redis://h?failover=best_effort&restarts=trusted").quarantine.wanted());
 }
 
-TEST(url, a_mistake_is_named) {
+TEST(url, error_names_the_mistake) {
     const struct {
         std::string_view url;
         std::string_view says;
@@ -207,7 +207,7 @@ TEST(url, a_mistake_is_named) {
     for (const auto& row : table) {
         try {
             (void)parse_url(row.url);
-            ADD_FAILURE() << row.url << " was taken";
+            ADD_FAILURE() << row.url << " was accepted";
         } catch (const error& e) {
             EXPECT_EQ(e.code(), make_error_code(errc::invalid_argument)) << row.url;
             EXPECT_NE(std::string_view{e.what()}.find(row.says), std::string_view::npos)
@@ -216,7 +216,7 @@ TEST(url, a_mistake_is_named) {
     }
 }
 
-TEST(url, no_error_ever_shows_the_password) {
+TEST(url, error_never_shows_the_password) {
     for (const std::string_view url : {
              "redis://:hunter2@h:99999",
              "redis://:hunter2",
@@ -246,7 +246,7 @@ TEST(url, no_error_ever_shows_the_password) {
          }) {
         try {
             (void)parse_url(url);
-            ADD_FAILURE() << url << " was taken";
+            ADD_FAILURE() << url << " was accepted";
         } catch (const error& e) {
             EXPECT_EQ(std::string_view{e.what()}.find("ter2"), std::string_view::npos)
                 << url << " says: " << e.what();

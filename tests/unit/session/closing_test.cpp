@@ -1,4 +1,4 @@
-// What a client that ends does with the leases that it holds.
+// What a client does with its leases when it closes.
 #include "unit/session/told_store.hpp"
 
 #include <algorithm>
@@ -6,9 +6,9 @@
 namespace holdfast::session {
 namespace {
 
-class a_client_that_ends : public with_told_store {};
+class closing_client : public with_told_store {};
 
-TEST_F(a_client_that_ends, gives_no_lock_back_while_a_lease_looks_valid) {
+TEST_F(closing_client, releases_no_lock_while_a_lease_looks_valid) {
     constexpr int leases = 2'000;
     std::vector<std::shared_ptr<hold>> held;
     held.reserve(leases);

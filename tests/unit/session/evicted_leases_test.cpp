@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class leases_that_were_evicted : public ::testing::Test {
+class evicted_leases_test : public ::testing::Test {
   protected:
     [[nodiscard]] static evicted_leases::lease one() {
         const auto now = boot_clock::now();
@@ -21,7 +21,7 @@ class leases_that_were_evicted : public ::testing::Test {
     [[nodiscard]] evicted_leases::report to_operator() {
         return [this] { ++reports; };
     }
-    // Whether the lock may be freed; reports as the core does.
+    // Returns whether the lock may be freed; reports as the core does.
     bool end_hold(const evicted_leases::lease& t) {
         const auto gave_up = evicted.end_hold(*t);
         if (gave_up && *gave_up) (*gave_up)();
@@ -32,7 +32,7 @@ class leases_that_were_evicted : public ::testing::Test {
     int reports = 0;
 };
 
-TEST_F(leases_that_were_evicted, are_kept_until_they_are_released) {
+TEST_F(evicted_leases_test, are_kept_until_they_are_released) {
     const auto t = one();
     EXPECT_TRUE(evicted.keep({t}, to_operator()));
     EXPECT_TRUE(evicted.keeps(*t));
@@ -41,10 +41,10 @@ TEST_F(leases_that_were_evicted, are_kept_until_they_are_released) {
     EXPECT_FALSE(evicted.keeps(*t));
     EXPECT_EQ(reports, 1);
     EXPECT_TRUE(end_hold(t));
-    EXPECT_EQ(reports, 1) << "once";
+    EXPECT_EQ(reports, 1) << "reported once";
 }
 
-TEST_F(leases_that_were_evicted, are_kept_until_their_last_hold_is_released) {
+TEST_F(evicted_leases_test, are_kept_until_their_last_hold_is_released) {
     const auto t = one();
     ASSERT_TRUE(evicted.keep({t}, to_operator()));
     evicted.count_holds(*t, 3);
@@ -55,7 +55,7 @@ TEST_F(leases_that_were_evicted, are_kept_until_their_last_hold_is_released) {
     EXPECT_EQ(reports, 1);
 }
 
-TEST_F(leases_that_were_evicted, are_freed_one_by_one_and_reported_together) {
+TEST_F(evicted_leases_test, are_freed_one_by_one_and_reported_together) {
     const auto writes = one(), reads = one();
     ASSERT_TRUE(evicted.keep({writes, reads}, to_operator()));
     EXPECT_TRUE(end_hold(writes));
@@ -65,7 +65,7 @@ TEST_F(leases_that_were_evicted, are_freed_one_by_one_and_reported_together) {
     EXPECT_EQ(reports, 1);
 }
 
-TEST_F(leases_that_were_evicted, are_not_kept_where_a_thread_holds_one_by_lock) {
+TEST_F(evicted_leases_test, are_not_kept_if_a_thread_holds_one_by_lock) {
     const auto lease = one(), locked = one();
     locked->thread = this_thread();
     EXPECT_FALSE(evicted.keep({lease, locked}, to_operator()));
@@ -73,7 +73,7 @@ TEST_F(leases_that_were_evicted, are_not_kept_where_a_thread_holds_one_by_lock) 
     EXPECT_FALSE(evicted.keeps(*locked));
 }
 
-TEST_F(leases_that_were_evicted, stay_with_the_eviction_that_came_first) {
+TEST_F(evicted_leases_test, stay_with_the_first_eviction) {
     const auto t = one();
     int others = 0;
     ASSERT_TRUE(evicted.keep({t}, to_operator()));
@@ -83,7 +83,7 @@ TEST_F(leases_that_were_evicted, stay_with_the_eviction_that_came_first) {
     EXPECT_EQ(others, 0);
 }
 
-TEST_F(leases_that_were_evicted, are_reported_to_nobody_once_they_are_forgotten) {
+TEST_F(evicted_leases_test, are_not_reported_once_they_are_forgotten) {
     const auto writes = one(), reads = one();
     ASSERT_TRUE(evicted.keep({writes, reads}, to_operator()));
     evicted.forget({writes, reads});
@@ -94,7 +94,7 @@ TEST_F(leases_that_were_evicted, are_reported_to_nobody_once_they_are_forgotten)
     EXPECT_EQ(reads.use_count(), 1);
 }
 
-TEST_F(leases_that_were_evicted, all_end_with_the_client) {
+TEST_F(evicted_leases_test, all_end_with_the_client) {
     const auto writes = one(), reads = one(), other = one();
     ASSERT_TRUE(evicted.keep({writes, reads}, to_operator()));
     ASSERT_TRUE(evicted.keep({other}, to_operator()));

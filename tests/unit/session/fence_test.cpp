@@ -1,4 +1,4 @@
-// The fences of a lock that threads pass on: a store says how many one grant has.
+// The fences of a lock that threads hand off: a store says how many one grant has.
 #include "unit/session/told_store.hpp"
 
 #include <future>
@@ -16,7 +16,7 @@ class fences_of_one_grant : public with_told_store {
         store->will_answer(granted{30s, static_cast<holdfast::fence>(fence)});
         return hold_in(lock_of(kind::native_fenced)->acquire({.give_up_at = time_point::max()}));
     }
-    // Released, while another thread waits for it. Returns what that one has.
+    // Releases `from` while another thread waits. Returns the hold of that thread.
     held next_after(held& from) {
         std::promise<cell::outcome> got;
         lock_of(kind::native_fenced)->acquire_later({.give_up_at = time_point::max()}, [&](cell::outcome o) {
@@ -31,11 +31,11 @@ class fences_of_one_grant : public with_told_store {
     }
 };
 
-TEST_F(fences_of_one_grant, are_given_to_no_more_threads_than_there_are_fences) {
+TEST_F(fences_of_one_grant, go_to_no_more_threads_than_there_are_fences) {
     store->can.fences_per_grant = 2;
-    // A lease is passed on within 10 ms of its grant, which a busy machine may be too late for.
+    // A lease is handed off within 10 ms of its grant; a busy machine may be too late for that.
     for (const auto give_up_at = boot_clock::now() + 20s;;) {
-        ASSERT_LT(boot_clock::now(), give_up_at) << "it is never passed on";
+        ASSERT_LT(boot_clock::now(), give_up_at) << "it is never handed off";
         auto first = granted_with(32);
         const auto owner = first->owner();
         store->will_answer(granted{30s, holdfast::fence{64}});
@@ -54,7 +54,7 @@ TEST_F(fences_of_one_grant, are_given_to_no_more_threads_than_there_are_fences) 
     }
 }
 
-TEST_F(fences_of_one_grant, are_not_made_up_where_a_grant_has_but_one) {
+TEST_F(fences_of_one_grant, are_not_invented_if_a_grant_has_only_one) {
     for (std::uint64_t round = 1; round <= 20; ++round) {
         auto first = granted_with(2 * round);
         store->will_answer(granted{30s, static_cast<holdfast::fence>(2 * round + 1)});

@@ -1,4 +1,4 @@
-// What a message means that comes to a holder: somebody may have taken the lock away.
+// What a message means to a holder: another client may have taken the lock away.
 #include "unit/session/told_store.hpp"
 
 #include <functional>
@@ -10,9 +10,9 @@ namespace {
 
 using namespace backend;
 
-class a_holder_that_listens : public with_told_store {
+class listening_holder : public with_told_store {
   protected:
-    // It has waited for the lock, and so hears what is said to those who wait.
+    // It has waited for the lock, so it receives the messages for waiters.
     std::shared_ptr<hold_of_one> waited_for(kind k, acquisition how = {}) {
         const auto mine = lock_of(k);
         store->will_answer(busy{"other", {}, {}, {}});
@@ -24,7 +24,7 @@ class a_holder_that_listens : public with_told_store {
         while (there.wait_for(1ms) != std::future_status::ready)
             if (store->watches() > 0) store->wake();
         settle();
-        // What came while it asked was a reason to ask whether it is held.
+        // A message during the attempt made it ask whether it still holds the lock.
         for (; answered < store->renewals(); ++answered) store->renews(answered);
         settle();
         return std::static_pointer_cast<hold_of_one>(std::get<std::shared_ptr<hold>>(there.get()));
@@ -47,9 +47,9 @@ class a_holder_that_listens : public with_told_store {
         return store->renewals() - answered;
     }
 
-    // One that has it from a holder who has waited; that one is gone when this returns. `meanwhile` runs
-    // before it is passed on, which a busy machine may be too late for.
-    std::shared_ptr<hold_of_one> passed_on(
+    // A hold that was handed off by a holder that had waited; that holder is gone when this returns.
+    // `meanwhile` runs before the hand-off, for which a busy machine may be too late.
+    std::shared_ptr<hold_of_one> handed_off(
         kind k, const std::function<void()>& meanwhile = [] {}) {
         const auto give_up_at = boot_clock::now() + 20s;
         for (;;) {
@@ -62,29 +62,29 @@ class a_holder_that_listens : public with_told_store {
             settle();
             meanwhile();
             const auto open = store->renewals();
-            store->renews_at_once(true);  // first it is asked for
+            store->renews_at_once(true);  // the hand-off asks the store first
             EXPECT_EQ(first->release(), release_outcome::released);
             first.reset();
-            auto heir = std::static_pointer_cast<hold_of_one>(next.get_future().get());
+            auto successor = std::static_pointer_cast<hold_of_one>(next.get_future().get());
             settle();
             store->renews_at_once(false);
-            if (heir->owner() == owner) {
+            if (successor->owner() == owner) {
                 by_itself = store->renewals() - open;
-                return heir;
+                return successor;
             }
             for (; answered < open; ++answered) store->renews(answered);
-            heir->release();
+            successor->release();
             settle();
             answered = store->renewals();
-            if (boot_clock::now() >= give_up_at) throw std::runtime_error("it is never passed on");
+            if (boot_clock::now() >= give_up_at) throw std::runtime_error("it is never handed off");
         }
     }
 
     std::size_t answered = 0;
-    std::size_t by_itself = 0;  // of the renewals: answered at once
+    std::size_t by_itself = 0;  // renewals that were answered at once
 };
 
-TEST_F(a_holder_that_listens, asks_the_store_when_a_message_comes) {
+TEST_F(listening_holder, asks_the_store_when_a_message_comes) {
     for (const auto k : {kind::recursive, kind::recursive_fenced, kind::shared_write, kind::shared_read}) {
         const auto held = waited_for(k);
         EXPECT_EQ(asked(), 0U);
@@ -97,7 +97,7 @@ TEST_F(a_holder_that_listens, asks_the_store_when_a_message_comes) {
     }
 }
 
-TEST_F(a_holder_that_listens, asks_once_more_for_all_messages_that_come_while_it_asks) {
+TEST_F(listening_holder, asks_once_more_for_all_messages_that_come_while_it_asks) {
     const auto held = waited_for(kind::recursive);
     for (int i = 0; i < 100; ++i) store->wake();
     EXPECT_EQ(asked(), 1U);
@@ -111,7 +111,7 @@ TEST_F(a_holder_that_listens, asks_once_more_for_all_messages_that_come_while_it
     EXPECT_TRUE(held->valid());
 }
 
-TEST_F(a_holder_that_listens, lengthens_no_lease_that_is_not_to_be_renewed) {
+TEST_F(listening_holder, does_not_extend_a_lease_that_must_not_be_renewed) {
     const auto held = waited_for(kind::recursive, {.ttl = 10s});
     const auto deadline = held->deadline();
     store->wake();
@@ -121,7 +121,7 @@ TEST_F(a_holder_that_listens, lengthens_no_lease_that_is_not_to_be_renewed) {
     EXPECT_EQ(held->deadline(), deadline);
 }
 
-TEST_F(a_holder_that_listens, asks_nothing_once_it_has_given_it_back) {
+TEST_F(listening_holder, asks_nothing_after_its_release) {
     const auto held = waited_for(kind::recursive);
     store->is_silent_to_releases();
     held->release_later({});
@@ -129,19 +129,19 @@ TEST_F(a_holder_that_listens, asks_nothing_once_it_has_given_it_back) {
     EXPECT_EQ(asked(), 0U);
 }
 
-TEST_F(a_holder_that_listens, asks_too_if_it_has_the_lock_from_a_thread_that_is_gone) {
-    const auto heir = passed_on(kind::recursive);
+TEST_F(listening_holder, asks_too_if_it_got_the_lock_from_a_thread_that_is_gone) {
+    const auto successor = handed_off(kind::recursive);
     answered += by_itself;
     EXPECT_EQ(asked(), 0U);
     store->wake();
     EXPECT_EQ(asked(), 1U);
     answer(not_held{});
-    EXPECT_FALSE(heir->valid());
+    EXPECT_FALSE(successor->valid());
 }
 
-// The second message may be of somebody who took the lock away after the first question was answered.
-TEST_F(a_holder_that_listens, asks_for_a_message_that_came_while_its_predecessor_asked) {
-    const auto heir = passed_on(kind::recursive, [&] {
+// The second message may report that the lock was taken after the first question was answered.
+TEST_F(listening_holder, asks_about_a_message_that_came_while_its_predecessor_asked) {
+    const auto successor = handed_off(kind::recursive, [&] {
         store->wake();
         settle();
         store->wake();
@@ -150,11 +150,11 @@ TEST_F(a_holder_that_listens, asks_for_a_message_that_came_while_its_predecessor
     answered += by_itself;
     EXPECT_EQ(asked(), 1U);
     answer(not_held{});
-    EXPECT_FALSE(heir->valid());
+    EXPECT_FALSE(successor->valid());
 }
 
-// Nobody takes it away but by an eviction, which says whom it means.
-TEST_F(a_holder_that_listens, of_a_mutex_asks_nothing) {
+// Only an eviction takes a mutex away, and it names the owner.
+TEST_F(listening_holder, asks_nothing_about_a_mutex) {
     const auto held = waited_for(kind::native);
     store->wake();
     EXPECT_EQ(asked(), 0U);

@@ -1,4 +1,4 @@
-// An acquisition between the threads that tell it something, with a store that says when.
+// An acquire operation, fed by several threads, with a store that the test controls.
 #include "session/cell.hpp"
 #include "session/core.hpp"
 #include "session/waiter.hpp"
@@ -22,9 +22,9 @@ namespace {
 using namespace std::chrono_literals;
 using namespace backend;
 
-// Hands the lock over in the midst of the second question, and then lets the time of that grant pass before
-// the asker goes on, as where a process is stopped. Grants it when it is asked once more.
-class halting final : public store {
+// Hands the lock off during the second attempt, and then lets the time of that grant pass before the client
+// goes on, as if the process were stopped. Grants the next attempt.
+class stalling_store final : public store {
   public:
     static constexpr milliseconds handed = 20ms;
     int asked = 0;
@@ -69,10 +69,10 @@ class halting final : public store {
     handler<watch_event> tell_;
 };
 
-TEST(a_pursuit, believes_no_grant_that_was_over_before_it_looked) {
-    halting* at = nullptr;
+TEST(acquire_operation, ignores_a_grant_that_was_over_before_it_looked) {
+    stalling_store* at = nullptr;
     const auto client = core::open({}, [&](core&) {
-        auto made = std::make_unique<halting>();
+        auto made = std::make_unique<stalling_store>();
         at = made.get();
         return made;
     });
@@ -87,8 +87,8 @@ TEST(a_pursuit, believes_no_grant_that_was_over_before_it_looked) {
 
 // --- attempts that may have been granted -------------------------------------------------------------
 
-// Answers as the test says, and notes which owners asked and which of them were released.
-class scripted final : public store {
+// Answers as the test says, and records which owners asked and which of them were released.
+class scripted_store final : public store {
   public:
     using answer = handler<attempt_answer>;
     capabilities what{};
@@ -130,18 +130,18 @@ class scripted final : public store {
     std::set<std::string> released_;
 };
 
-class an_attempt_of_a_pursuit : public ::testing::Test {
+class acquire_attempt : public ::testing::Test {
   protected:
     void open(config settings = {}) {
         client = core::open(std::move(settings), [this](core&) {
-            auto made = std::make_unique<scripted>();
+            auto made = std::make_unique<scripted_store>();
             store = made.get();
             return made;
         });
         lock = client->cell_of({kind::native, lock_name{"stock"}});
     }
     void TearDown() override { client->close(); }
-    // Whether it was granted. What was to be undone at once is undone.
+    // Returns whether the lock was granted. Immediate undos are done by then.
     [[nodiscard]] bool acquire(milliseconds ttl, std::stop_token stop = {}) {
         const auto got =
             lock->acquire({.give_up_at = boot_clock::now() + 1min, .ttl = ttl, .stop = std::move(stop)});
@@ -149,15 +149,15 @@ class an_attempt_of_a_pursuit : public ::testing::Test {
         return std::holds_alternative<std::shared_ptr<hold>>(got);
     }
 
-    scripted* store = nullptr;
+    scripted_store* store = nullptr;
     std::shared_ptr<core> client;
     std::shared_ptr<cell> lock;
 };
 
-// A connection that died may have left it with the server, where it may come behind the release.
-TEST_F(an_attempt_of_a_pursuit, that_was_cancelled_is_undone_again_later_if_its_answer_is_unknown) {
+// A dead connection may have left it with the server, which may run it after the release.
+TEST_F(acquire_attempt, is_undone_again_later_if_it_was_cancelled_and_its_answer_unknown) {
     open();
-    scripted::answer open_one;
+    scripted_store::answer open_one;
     std::promise<void> asked, twice;
     store->on_attempt = [&](const attempt_request&, auto done) {
         open_one = std::move(done);
@@ -176,9 +176,9 @@ TEST_F(an_attempt_of_a_pursuit, that_was_cancelled_is_undone_again_later_if_its_
     EXPECT_EQ(twice.get_future().wait_for(20s), std::future_status::ready);
 }
 
-TEST_F(an_attempt_of_a_pursuit, is_undone_if_there_is_no_memory_to_ask_again) {
+TEST_F(acquire_attempt, is_undone_if_there_is_no_memory_to_ask_again) {
     open({.answer_timeout = 50ms});
-    scripted::answer never;
+    scripted_store::answer never;
     store->on_attempt = [&](const attempt_request&, auto done) {
         if (store->asked.size() > 1) throw std::bad_alloc{};
         never = std::move(done);
@@ -188,8 +188,8 @@ TEST_F(an_attempt_of_a_pursuit, is_undone_if_there_is_no_memory_to_ask_again) {
     EXPECT_TRUE(store->has_released(store->asked[0]));
 }
 
-// Where each attempt is a vote of its own.
-class a_vote : public an_attempt_of_a_pursuit {
+// At a redlock, each attempt is a vote of its own.
+class redlock_attempt : public acquire_attempt {
   protected:
     void open_redlock(config settings = {}) {
         open(std::move(settings));
@@ -197,7 +197,7 @@ class a_vote : public an_attempt_of_a_pursuit {
     }
 };
 
-TEST_F(a_vote, whose_lease_was_over_when_it_came_is_undone_before_the_next) {
+TEST_F(redlock_attempt, is_undone_before_the_next_if_its_lease_was_over_on_arrival) {
     open_redlock();
     store->on_attempt = [&](const attempt_request& r, const auto& done) {
         const auto sent = boot_clock::now();
@@ -210,9 +210,9 @@ TEST_F(a_vote, whose_lease_was_over_when_it_came_is_undone_before_the_next) {
     EXPECT_TRUE(store->has_released(store->asked.front()));
 }
 
-TEST_F(a_vote, is_undone_if_it_was_not_answered_though_the_answer_of_an_earlier_one_came_meanwhile) {
+TEST_F(redlock_attempt, is_undone_without_an_answer_although_an_earlier_one_was_answered) {
     open_redlock({.answer_timeout = 50ms});
-    scripted::answer late, never;
+    scripted_store::answer late, never;
     store->on_attempt = [&](const attempt_request& r, auto done) {
         switch (store->asked.size()) {
             case 1: late = std::move(done); return;
@@ -226,9 +226,9 @@ TEST_F(a_vote, is_undone_if_it_was_not_answered_though_the_answer_of_an_earlier_
     EXPECT_TRUE(store->has_released(store->asked[1]));
 }
 
-TEST_F(a_vote, is_read_by_the_asking_thread_though_the_answer_of_an_earlier_one_came_meanwhile) {
+TEST_F(redlock_attempt, is_read_by_the_asking_thread_although_an_earlier_one_was_answered) {
     open_redlock({.answer_timeout = 50ms});
-    scripted::answer late, next;
+    scripted_store::answer late, next;
     store->on_attempt = [&](const attempt_request& r, auto done) {
         switch (store->asked.size()) {
             case 1: late = std::move(done); return;
@@ -243,9 +243,9 @@ TEST_F(a_vote, is_read_by_the_asking_thread_though_the_answer_of_an_earlier_one_
     EXPECT_EQ(store->asked.size(), 2U);
 }
 
-// --- what comes when it is over ---------------------------------------------------------------------
+// --- events after the end ---------------------------------------------------------------------------
 
-TEST(a_waiter, keeps_nothing_that_comes_after_its_owner_has_gone_on) {
+TEST(waiter, keeps_no_event_after_its_owner_has_gone_on) {
     int poked = 0;
     waiter w({}, nullptr, boot_clock::now(), [&] { ++poked; });
     w.push(engine::watched{});
@@ -258,7 +258,7 @@ TEST(a_waiter, keeps_nothing_that_comes_after_its_owner_has_gone_on) {
     EXPECT_EQ(poked, 0);
 }
 
-TEST(a_waiter, does_what_was_to_follow_the_last_answer_though_nobody_reads_it) {
+TEST(waiter, runs_the_callback_of_the_last_answer_although_nobody_reads_it) {
     waiter w({}, nullptr, boot_clock::now(), {});
     w.asks();
     bool done = false;
@@ -268,9 +268,9 @@ TEST(a_waiter, does_what_was_to_follow_the_last_answer_though_nobody_reads_it) {
     EXPECT_TRUE(done);
 }
 
-class a_watch : public with_told_store {};
+class watch_test : public with_told_store {};
 
-TEST_F(a_watch, of_a_holder_takes_no_memory_for_messages_to_others) {
+TEST_F(watch_test, of_a_holder_uses_no_memory_for_messages_to_others) {
     for (const auto kind : {kind::semaphore, kind::recursive}) {
         store->will_answer(busy{"other", std::nullopt, {}, {}});
         const auto got =
@@ -282,7 +282,7 @@ TEST_F(a_watch, of_a_holder_takes_no_memory_for_messages_to_others) {
     }
 }
 
-TEST_F(a_watch, ends_with_an_acquisition_that_gave_up) {
+TEST_F(watch_test, ends_with_an_acquire_that_gave_up) {
     store->will_answer(busy{"other", std::nullopt, {}, {}});
     store->will_answer(busy{"other", std::nullopt, {}, {}});
     std::promise<void> ended;

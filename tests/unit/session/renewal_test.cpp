@@ -1,4 +1,4 @@
-// What the answer to a renewal is worth, when several are under way.
+// How far the answer to a renewal extends a lease when several are under way.
 #include "support/eventually.hpp"
 #include "unit/session/told_store.hpp"
 
@@ -9,9 +9,9 @@ namespace {
 
 using namespace backend;
 
-class a_renewal : public with_told_store {
+class renewal_test : public with_told_store {
   protected:
-    // Two renewals are under way, the shorter one was sent first.
+    // Leaves two renewals under way; the shorter one was sent first.
     void nest_a_hold_without_ttl_in_one_of(milliseconds ttl) {
         lock(*mine, ttl);
         lock(*mine, ttl);
@@ -23,13 +23,13 @@ class a_renewal : public with_told_store {
     }
 
     const std::shared_ptr<cell> mine = lock_of(backend::kind::recursive);
-    time_point sent;  // the first
+    time_point sent;  // when the first was sent
     std::shared_ptr<tenancy> held;
 };
 
-using a_lease = a_renewal;
+using renewed_lease = renewal_test;
 
-TEST_F(a_renewal, is_worth_the_lease_that_it_asked_for_and_not_the_one_wanted_by_now) {
+TEST_F(renewal_test, counts_for_the_lease_that_it_requested_not_the_current_one) {
     nest_a_hold_without_ttl_in_one_of(10s);
     store->renews(0);
     EXPECT_LE(held->deadline(), sent + 10s);
@@ -37,7 +37,7 @@ TEST_F(a_renewal, is_worth_the_lease_that_it_asked_for_and_not_the_one_wanted_by
     EXPECT_GT(held->deadline(), sent + 10s);
 }
 
-TEST_F(a_renewal, is_worth_no_more_than_the_store_gave) {
+TEST_F(renewal_test, counts_for_no_more_than_it_requested) {
     lock(*mine);
     held = mine->own_lease();
     const auto granted_until = held->deadline();
@@ -49,7 +49,7 @@ TEST_F(a_renewal, is_worth_no_more_than_the_store_gave) {
     EXPECT_LE(held->deadline(), after + client->settings.lease);
 }
 
-TEST_F(a_lease, that_the_store_gives_for_a_shorter_time_is_renewed_so_much_the_earlier) {
+TEST_F(renewed_lease, is_renewed_earlier_if_the_store_gives_it_a_shorter_time) {
     store->will_answer(granted{900ms});
     lock(*mine);
     held = mine->own_lease();
@@ -61,7 +61,7 @@ TEST_F(a_lease, that_the_store_gives_for_a_shorter_time_is_renewed_so_much_the_e
     EXPECT_LE(held->deadline(), boot_clock::now() + 900ms);
 }
 
-TEST_F(a_renewal, that_is_shorter_and_answered_last_takes_nothing_away) {
+TEST_F(renewal_test, shortens_no_lease_if_it_is_shorter_and_answered_last) {
     nest_a_hold_without_ttl_in_one_of(10s);
     store->renews(1);
     const auto deadline = held->deadline();
@@ -69,29 +69,29 @@ TEST_F(a_renewal, that_is_shorter_and_answered_last_takes_nothing_away) {
     EXPECT_EQ(held->deadline(), deadline);
 }
 
-TEST_F(a_renewal, that_is_longer_and_lost_is_sent_again_before_the_shorter_lease_ends) {
+TEST_F(renewal_test, is_sent_again_before_the_shorter_lease_ends_if_it_is_lost) {
     nest_a_hold_without_ttl_in_one_of(10s);
     store->renews(0);
     EXPECT_EQ(store->renewal(2).lease, client->settings.lease);
     EXPECT_LT(boot_clock::now(), held->deadline());
 }
 
-TEST_F(a_renewal, that_is_longer_and_fails_brings_the_lease_into_jeopardy) {
+TEST_F(renewal_test, puts_the_lease_in_jeopardy_if_the_longer_one_fails) {
     nest_a_hold_without_ttl_in_one_of(10s);
     store->renews(0);
     store->answer(1, unknown{});
     EXPECT_EQ(held->state(), lease_state::jeopardy);
 }
 
-TEST_F(a_renewal, that_is_shorter_and_fails_after_a_longer_one_worked_changes_nothing) {
+TEST_F(renewal_test, changes_nothing_if_it_fails_after_a_longer_one_worked) {
     nest_a_hold_without_ttl_in_one_of(10s);
     store->renews(1);
     store->answer(0, unknown{});
     EXPECT_EQ(held->state(), lease_state::held);
 }
 
-// A thread that holds the lock locks it again, for another time.
-class a_nested_hold : public with_told_store {
+// A thread that holds the lock locks it again, for a different time.
+class nested_hold : public with_told_store {
   protected:
     void nest(std::optional<milliseconds> outer, milliseconds inner) {
         lock(*mine, outer);
@@ -107,7 +107,7 @@ class a_nested_hold : public with_told_store {
     time_point nested;
 };
 
-TEST_F(a_nested_hold, for_longer_lasts_so_once_the_store_has_said_yes) {
+TEST_F(nested_hold, for_longer_extends_the_lease_once_the_store_agrees) {
     nest(2s, 10s);
     EXPECT_EQ(store->renewal(0).lease, 10s);
     EXPECT_EQ(held->deadline(), before);
@@ -116,14 +116,14 @@ TEST_F(a_nested_hold, for_longer_lasts_so_once_the_store_has_said_yes) {
     EXPECT_FALSE(held->renewed());
 }
 
-TEST_F(a_nested_hold, for_longer_that_has_no_answer_lasts_as_long_as_the_outer_one) {
+TEST_F(nested_hold, for_longer_lasts_as_long_as_the_outer_one_without_an_answer) {
     nest(2s, 10s);
     (void)store->renewal(0);
     store->answer(0, unknown{});
     EXPECT_EQ(held->deadline(), before);
 }
 
-TEST_F(a_nested_hold, for_longer_within_one_that_is_renewed_lasts_so_too) {
+TEST_F(nested_hold, for_longer_extends_a_renewed_lease_too) {
     nest({}, 90s);
     EXPECT_EQ(store->renewal(0).lease, 90s);
     store->renews(0);
@@ -131,7 +131,7 @@ TEST_F(a_nested_hold, for_longer_within_one_that_is_renewed_lasts_so_too) {
     EXPECT_TRUE(held->renewed());
 }
 
-TEST_F(a_nested_hold, for_a_shorter_time_shortens_nothing) {
+TEST_F(nested_hold, for_a_shorter_time_does_not_shorten_the_lease) {
     nest(10s, 2s);
     EXPECT_EQ(store->renewal(0).lease, 10s);
     EXPECT_EQ(held->deadline(), before);
@@ -143,7 +143,7 @@ TEST_F(a_nested_hold, for_a_shorter_time_shortens_nothing) {
     EXPECT_GE(held->deadline(), before);
 }
 
-TEST_F(a_nested_hold, that_is_renewed_for_longer_at_a_time_has_the_whole_renewed_so) {
+TEST_F(nested_hold, with_a_longer_renewal_renews_the_whole_lease_for_longer) {
     const auto got =
         mine->acquire({.give_up_at = time_point::max(), .ttl = 2s, .renew = true, .by_thread = true});
     ASSERT_TRUE(std::holds_alternative<std::shared_ptr<hold>>(got));
@@ -153,14 +153,14 @@ TEST_F(a_nested_hold, that_is_renewed_for_longer_at_a_time_has_the_whole_renewed
 }
 
 // Such a lease keeps its owner in the store.
-class a_lease_that_was_passed_on : public with_told_store {
+class handed_off_lease : public with_told_store {
   protected:
-    // While a renewal for the first holder is under way. A busy machine may be too late for it.
+    // Hands off while a renewal for the first holder is under way. A busy machine may be too late for it.
     void SetUp() override {
         const auto give_up_at = boot_clock::now() + 20s;
         do {
             ASSERT_LT(boot_clock::now(), give_up_at);
-            if (heir) heir->release();
+            if (successor) successor->release();
             const auto got = mine->acquire({});
             const auto first = std::static_pointer_cast<hold_of_one>(std::get<std::shared_ptr<hold>>(got));
             owner = first->of->owner;
@@ -172,18 +172,18 @@ class a_lease_that_was_passed_on : public with_told_store {
             });
             client->reactor().run_and_wait([] {});
             EXPECT_EQ(first->release(), release_outcome::released);
-            heir = std::static_pointer_cast<hold_of_one>(next.get_future().get());
-        } while (heir->of->owner != owner);
+            successor = std::static_pointer_cast<hold_of_one>(next.get_future().get());
+        } while (successor->of->owner != owner);
     }
 
     const std::shared_ptr<cell> mine = lock_of(backend::kind::native);
     owner_id owner;
     std::size_t sent = 0;
     std::size_t under_way = 0;
-    std::shared_ptr<hold_of_one> heir;
+    std::shared_ptr<hold_of_one> successor;
 };
 
-TEST_F(a_renewal, that_is_refused_after_one_without_answer_tells_of_jeopardy_again_and_why) {
+TEST_F(renewal_test, reports_jeopardy_again_with_the_reason_if_it_is_refused) {
     std::promise<event> refused;
     const auto listening = client->listen([&](const event& e) {
         if (e.kind == event_kind::jeopardy && e.reason == errc::no_permission) refused.set_value(e);
@@ -192,18 +192,18 @@ TEST_F(a_renewal, that_is_refused_after_one_without_answer_tells_of_jeopardy_aga
     store->answer(1, unknown{});
     ASSERT_EQ(held->state(), lease_state::jeopardy);
     store->answer(0, backend::refused{{errc::no_permission, {}, "NOPERM no right"}});
-    auto told = refused.get_future();
-    ASSERT_EQ(told.wait_for(test::patience), std::future_status::ready);
-    EXPECT_NE(told.get().detail.find("NOPERM no right"), std::string::npos);
+    auto report = refused.get_future();
+    ASSERT_EQ(report.wait_for(test::patience), std::future_status::ready);
+    EXPECT_NE(report.get().detail.find("NOPERM no right"), std::string::npos);
 }
 
-TEST_F(a_lease_that_was_passed_on, is_lost_when_the_store_says_so_of_its_first_holder) {
-    EXPECT_TRUE(heir->valid());
+TEST_F(handed_off_lease, is_lost_if_the_renewal_of_its_first_holder_finds_it_lost) {
+    EXPECT_TRUE(successor->valid());
     store->answer(under_way, not_held{});
-    EXPECT_FALSE(heir->valid());
+    EXPECT_FALSE(successor->valid());
 }
 
-TEST_F(a_renewal, that_finds_a_lease_lost_just_as_it_is_passed_on_leaves_nothing_to_the_next_thread) {
+TEST_F(renewal_test, ends_the_lease_of_the_next_thread_if_it_finds_it_lost) {
     lock(*mine);
     const auto first = mine->own_lease();
     client->renew_now(first, 0);
@@ -216,10 +216,10 @@ TEST_F(a_renewal, that_finds_a_lease_lost_just_as_it_is_passed_on_leaves_nothing
     EXPECT_FALSE(next->valid());
 }
 
-TEST_F(a_lease_that_was_passed_on, lasts_longer_by_the_renewal_of_its_first_holder) {
-    const auto before = heir->deadline();
+TEST_F(handed_off_lease, is_extended_by_the_renewal_of_its_first_holder) {
+    const auto before = successor->deadline();
     store->renews(under_way);
-    EXPECT_GT(heir->deadline(), before);
+    EXPECT_GT(successor->deadline(), before);
 }
 
 }  // namespace

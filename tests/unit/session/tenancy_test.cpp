@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class a_tenancy : public ::testing::Test {
+class held_lease : public ::testing::Test {
   protected:
     static constexpr engine::validity exactly{0, 0ms};
     const time_point now = boot_clock::now();
@@ -21,18 +21,18 @@ class a_tenancy : public ::testing::Test {
     }
 };
 
-TEST_F(a_tenancy, is_valid_until_its_deadline_and_not_at_it) {
+TEST_F(held_lease, is_valid_until_its_deadline_and_not_at_it) {
     EXPECT_TRUE(until(now + 1h)->valid());
     EXPECT_FALSE(until(now)->valid());
 }
 
-TEST_F(a_tenancy, is_over_before_anybody_has_said_so) {
+TEST_F(held_lease, is_lost_at_its_deadline_without_any_report) {
     const auto t = until(now - 1ns);
     EXPECT_FALSE(t->valid());
     EXPECT_EQ(t->state(), lease_state::lost);
 }
 
-TEST_F(a_tenancy, is_lengthened_and_never_shortened) {
+TEST_F(held_lease, is_extended_and_never_shortened) {
     const auto t = until(now + 1h);
     EXPECT_TRUE(t->extend({now, 2h}, exactly, now));
     EXPECT_EQ(t->deadline(), now + 2h);
@@ -41,13 +41,13 @@ TEST_F(a_tenancy, is_lengthened_and_never_shortened) {
 }
 
 // Safety: others may have held the lock in between.
-TEST_F(a_tenancy, is_not_revived_once_its_deadline_has_passed) {
+TEST_F(held_lease, is_not_revived_once_its_deadline_has_passed) {
     const auto t = until(now + 1s);
     EXPECT_FALSE(t->extend({now, 1h}, exactly, now + 1s));
     EXPECT_EQ(t->deadline(), now + 1s);
 }
 
-TEST_F(a_tenancy, goes_into_jeopardy_and_back_and_is_valid_meanwhile) {
+TEST_F(held_lease, is_valid_in_jeopardy_and_can_leave_it) {
     const auto t = until(now + 1h);
     EXPECT_TRUE(t->move_to(lease_state::jeopardy));
     EXPECT_FALSE(t->move_to(lease_state::jeopardy));
@@ -56,7 +56,7 @@ TEST_F(a_tenancy, goes_into_jeopardy_and_back_and_is_valid_meanwhile) {
     EXPECT_EQ(t->state(), lease_state::held);
 }
 
-TEST_F(a_tenancy, ends_once) {
+TEST_F(held_lease, ends_once) {
     const auto t = until(now + 1h);
     EXPECT_TRUE(t->move_to(lease_state::released));
     EXPECT_FALSE(t->valid());
@@ -65,7 +65,7 @@ TEST_F(a_tenancy, ends_once) {
     EXPECT_EQ(t->state(), lease_state::released);
 }
 
-TEST_F(a_tenancy, is_ended_by_one_of_many_threads) {
+TEST_F(held_lease, is_ended_by_one_of_many_threads) {
     for (int round = 0; round < 200; ++round) {
         const auto t = until(now + 1h);
         std::atomic<int> ended{0};
@@ -79,7 +79,7 @@ TEST_F(a_tenancy, is_ended_by_one_of_many_threads) {
     }
 }
 
-TEST(this_thread, has_a_mark_of_its_own_that_says_when_it_has_ended) {
+TEST(this_thread, has_its_own_mark_that_shows_when_it_has_ended) {
     const auto mine = this_thread();
     EXPECT_TRUE(mine->alive);
     EXPECT_EQ(this_thread(), mine);

@@ -1,4 +1,4 @@
-// A store that answers when a test says so, and what it says.
+// A store that answers when and what a test says.
 #pragma once
 
 #include "base/parker.hpp"
@@ -31,12 +31,12 @@ class told_store final : public backend::store, public backend::counters, public
   public:
     backend::capabilities can{};  // to be set before there is a lease
 
-    // An attempt is answered by the first of these, and granted where there is none.
+    // The answers to the next attempts; an attempt without one is granted.
     void will_answer(backend::attempt_answer a) {
         const std::lock_guard hold{mutex_};
         attempts_.push_back(std::move(a));
     }
-    // A message for whoever began to watch last.
+    // Sends a message to the latest watcher.
     void wake(std::string ticket = {}) {
         const auto tell = [&] {
             const std::lock_guard hold{mutex_};
@@ -45,7 +45,7 @@ class told_store final : public backend::store, public backend::counters, public
         (*tell)({backend::watch_event::change::woken, {std::move(ticket)}});
     }
 
-    // The nth renewal, which has been sent or is sent soon. It is answered by `answer`.
+    // The nth renewal; waits until it is sent. `answer` answers it.
     [[nodiscard]] backend::renew_request renewal(std::size_t n) {
         std::unique_lock hold{mutex_};
         if (!changed_.wait_for(hold, patience, [&] { return renewals_.size() > n; }))
@@ -61,7 +61,7 @@ class told_store final : public backend::store, public backend::counters, public
         done({std::move(a)});
     }
     void renews(std::size_t n) { answer(n, backend::renewed{renewal(n).lease}); }
-    // Each renewal works, at once. Else it is answered by one of the two above.
+    // Each renewal works at once. Otherwise one of the two above answers it.
     void renews_at_once(bool does) {
         const std::lock_guard hold{mutex_};
         at_once_ = does;
@@ -70,14 +70,14 @@ class told_store final : public backend::store, public backend::counters, public
         const std::lock_guard hold{mutex_};
         return renewals_.size();
     }
-    // That are open.
+    // Open watches.
     [[nodiscard]] int watches() const noexcept { return watches_; }
-    // Called on the thread that sends it.
+    // Called on the thread that sends a release.
     void on_release(std::function<void()> call) {
         const std::lock_guard hold{mutex_};
         on_release_ = std::move(call);
     }
-    // Called when messages that ask for this lock are to be heard. Those of other locks are not by then.
+    // Called when messages that ask for this lock must be received. Those for other locks then are not.
     void on_hear_requests(std::function<void(const lock_name&)> call) {
         const std::lock_guard hold{mutex_};
         on_hear_requests_ = std::move(call);

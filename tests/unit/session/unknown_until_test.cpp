@@ -8,11 +8,11 @@ namespace {
 
 using namespace backend;
 
-class a_release_without_answer : public with_told_store {
+class unanswered_release : public with_told_store {
   protected:
     using outcome = cell::outcome;
 
-    a_release_without_answer() : with_told_store({.answer_timeout = answer_timeout}) {
+    unanswered_release() : with_told_store({.answer_timeout = answer_timeout}) {
         store->is_silent_to_releases();
     }
 
@@ -24,7 +24,7 @@ class a_release_without_answer : public with_told_store {
     static std::shared_ptr<tenancy> of(const outcome& got) {
         return std::static_pointer_cast<hold_of_one>(std::get<std::shared_ptr<hold>>(got))->of;
     }
-    // The renewal is under way when this returns. Returns when it was not sent yet.
+    // The renewal is under way when this returns. Returns a time before it was sent.
     time_point renew_for(milliseconds lease, const outcome& got) {
         client->keep_renewed(of(got), lease);
         const auto before = boot_clock::now();
@@ -32,8 +32,8 @@ class a_release_without_answer : public with_told_store {
         (void)store->renewal(0);
         return before;
     }
-    // The wake that hands the lock over, for 3 s, to somebody who wants it for 2 s.
-    outcome handed_over() {
+    // A wake hands the lock off for 3 s to a client that wants it for 2 s.
+    outcome handed_off() {
         store->will_answer(busy{"other", std::nullopt, {}, {}});
         store->will_answer(busy{"other", std::nullopt, "ticket", 3s});
         std::promise<outcome> got;
@@ -46,33 +46,33 @@ class a_release_without_answer : public with_told_store {
     }
 
     static constexpr milliseconds answer_timeout = 500ms;  // more than what drift adds
-    // It may wait for a connection before it is on its way.
+    // A request may wait for a connection before it is on its way.
     static constexpr milliseconds latest_arrival = answer_timeout + engine::longest_on_its_way;
 
     const std::shared_ptr<cell> mine = lock_of(kind::native);
     time_point woken;
 };
 
-TEST_F(a_release_without_answer, of_what_was_handed_over_counts_from_the_hand_over) {
-    const auto until = end_of(handed_over());
+TEST_F(unanswered_release, of_a_handed_off_lock_counts_from_the_hand_off) {
+    const auto until = end_of(handed_off());
     EXPECT_GE(until, woken + 3s);
 }
 
 // The request may lie in the network until the connection is given up everywhere.
-TEST_F(a_release_without_answer, counts_a_renewal_without_answer_from_its_latest_arrival) {
+TEST_F(unanswered_release, counts_an_unanswered_renewal_from_its_latest_arrival) {
     const auto got = mine->acquire({.ttl = 2s});
     const auto sent = renew_for(10s, got);
     EXPECT_GE(end_of(got), sent + latest_arrival + 10s);
 }
 
-TEST_F(a_release_without_answer, counts_a_renewal_that_was_given_up_likewise) {
+TEST_F(unanswered_release, counts_an_abandoned_renewal_from_its_latest_arrival) {
     const auto got = mine->acquire({.ttl = 2s});
     const auto sent = renew_for(10s, got);
     store->answer(0, unknown{});
     EXPECT_GE(end_of(got), sent + latest_arrival + 10s);
 }
 
-TEST_F(a_release_without_answer, counts_a_renewal_that_was_answered_from_the_answer) {
+TEST_F(unanswered_release, counts_an_answered_renewal_from_the_answer) {
     const auto got = mine->acquire({.ttl = 2s});
     (void)renew_for(10s, got);
     const auto before = boot_clock::now();
@@ -83,7 +83,7 @@ TEST_F(a_release_without_answer, counts_a_renewal_that_was_answered_from_the_ans
     EXPECT_LE(until, after + 10s + 200ms);
 }
 
-TEST_F(a_release_without_answer, counts_a_renewal_that_was_refused_from_the_answer) {
+TEST_F(unanswered_release, counts_a_refused_renewal_from_the_answer) {
     const auto got = mine->acquire({.ttl = 2s});
     (void)renew_for(10s, got);
     store->answer(0, refused{{errc::no_permission, {}, "NOPERM no right"}});
@@ -91,14 +91,14 @@ TEST_F(a_release_without_answer, counts_a_renewal_that_was_refused_from_the_answ
     EXPECT_LE(end_of(got), after + 10s + 200ms);
 }
 
-TEST_F(a_release_without_answer, counts_an_attempt_that_had_no_answer_from_its_latest_arrival) {
+TEST_F(unanswered_release, counts_an_unanswered_attempt_from_its_latest_arrival) {
     store->will_answer(unknown{{make_error_code(errc::unknown_outcome), {}}});
     const auto sent = boot_clock::now();
     const auto got = mine->acquire({.give_up_at = time_point::max(), .ttl = 2s});
     EXPECT_GE(end_of(got), sent + latest_arrival + 2s);
 }
 
-TEST_F(a_release_without_answer, of_a_lease_that_was_passed_on_counts_the_renewals_of_its_first_holder) {
+TEST_F(unanswered_release, of_a_handed_off_lease_counts_renewals_of_its_first_holder) {
     const auto got = mine->acquire({});
     const auto first = of(got);
     const auto sent = renew_for(40s, got);
@@ -112,7 +112,7 @@ TEST_F(a_release_without_answer, of_a_lease_that_was_passed_on_counts_the_renewa
     client->ended(*next, boot_clock::now());
 }
 
-TEST_F(a_release_without_answer, counts_no_lease_that_was_never_asked_for) {
+TEST_F(unanswered_release, counts_no_lease_that_was_never_requested) {
     const auto got = mine->acquire({.ttl = 2s});
     const auto until = end_of(got);
     EXPECT_LE(until, boot_clock::now() + 2s + 100ms);

@@ -77,7 +77,7 @@ TEST(redis_server, listens_on_its_unix_socket) {
 TEST(redis_server, keeps_its_port_while_it_is_stopped) {
     redis_server server;
     server.stop();
-    // Without SO_REUSEADDR, as a stranger would.
+    // Without SO_REUSEADDR, as another program would.
     const unique_fd stranger{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     sockaddr_in address{};
     address.sin_family = AF_INET;
