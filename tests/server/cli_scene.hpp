@@ -88,8 +88,8 @@ inline bool is_exiting(pid_t pid) {
     return behind_its_name >> flags && (flags & pf_exiting) != 0;
 }
 
-// It runs none of its own code any more: it is dead, a zombie (unless only its main thread has ended), or KILL
-// has reached it and it waits for a processor to end on.
+// It runs none of its own code any more: it is dead, a zombie (unless only its main thread has ended), or
+// KILL has reached it and it waits for a processor to end on.
 inline bool is_dead(pid_t pid) {
     std::ifstream about{"/proc/" + std::to_string(pid) + "/status"};
     bool zombie = false;

@@ -12,7 +12,8 @@ namespace holdfast::test {
 void measure_stalls();
 // A new test begins.
 void forget_stalls();
-// The sum since then, on the processor where it is greatest. 0 in a process that does not measure: one that was forked.
+// The sum since then, on the processor where it is greatest. 0 in a process that does not measure: one that
+// was forked.
 [[nodiscard]] std::chrono::milliseconds stalls();
 
 // How much stalls may have added to what a test measures: a client, a server and another client may each have
