@@ -17,8 +17,8 @@
 namespace holdfast::redis_backend {
 
 // Judges an answer when it is received: the gate learns the run of the server at the other end of a
-// connection before the connection carries a request. A grant of the previous server that is received only
-// after the quarantine of the next one has expired itself, because no lease is longer than the quarantine.
+// connection before the connection carries a request. If a grant of the previous server arrives only after
+// the quarantine of the next one, its lease is over, because no lease is longer than the quarantine.
 // Thread-safe.
 class gate {
   public:
