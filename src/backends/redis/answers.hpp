@@ -1,4 +1,5 @@
-// From what the connection says to what the seam says, where both have nothing to do with a kind of lock.
+// Translates the outcome of a command into the answer of a store, where that is the same for all kinds of
+// lock.
 #pragma once
 
 #include "backends/redis/missing.hpp"
@@ -14,7 +15,7 @@
 
 namespace holdfast::redis_backend {
 
-// What the server said instead of yes or no, and what we make of it.
+// The refusal that an error reply of the server stands for.
 [[nodiscard]] inline backend::refused refusal(std::string_view error_text) {
     const auto word = redis::error_word(error_text);
     auto ours = missing_right_of(error_text);
@@ -30,7 +31,7 @@ namespace holdfast::redis_backend {
             "the server is a replica, which grants no locks; if no failover is under way, the URL of its "
             "master is meant, or redis+sentinel:// to follow whoever that is";
     backend::refused no{{redis::classify(error_text), std::move(ours), std::string{error_text}}};
-    // It passes when the slot has arrived.
+    // The error passes when the slot has moved.
     if (redis::is_tryagain(error_text)) no.look_again = std::chrono::milliseconds{50};
     return no;
 }
@@ -42,14 +43,14 @@ template <class Answer>
     if (const auto* no = std::get_if<redis::no_answer>(&o)) return backend::unknown{{no->code, no->text}};
     const auto& reply = std::get<redis::reply>(o);
     if (!reply.is_error()) return std::nullopt;
-    // Some of it may have been done.
+    // The server may have carried out a part.
     if (redis::is_torn(reply.text()))
         return backend::unknown{{redis::classify(reply.text()), {}, reply.text()}};
     return refusal(reply.text());
 }
 
-// Of an attempt. A client that waits goes on waiting where the server has no memory for its place in line or
-// for its grant: memory may come back, and a lock that somebody holds would be busy anyway.
+// The same for an attempt. A waiter goes on waiting if the server has no memory for its place in the queue or
+// for its grant: memory may become free, and a held lock would be busy anyway.
 [[nodiscard]] inline std::optional<backend::attempt_answer> no_grant(const redis::outcome& o,
                                                                      backend::intent want) {
     auto no = without_reply<backend::attempt_answer>(o);
@@ -60,7 +61,7 @@ template <class Answer>
     return no;
 }
 
-// The same of a question that changes nothing, where "no answer" is as good as "not sent".
+// The same for a request that changes nothing, where "no answer" means the same as "not sent".
 [[nodiscard]] inline std::optional<backend::failure> failed(const redis::outcome& o) {
     const auto no = without_reply<backend::release_answer>(o);
     if (!no) return std::nullopt;
@@ -68,20 +69,19 @@ template <class Answer>
     return backend::failure{errc::unavailable, std::get<backend::unknown>(*no).text};
 }
 
-// A reply of another shape than the script can give: a proxy, or another program at that address.
+// For a reply that the script cannot give: the sender is a proxy, or another program at that address.
 [[nodiscard]] inline backend::unknown nonsense() {
     return {{make_error_code(errc::bad_reply), "a reply of an unexpected shape"}};
 }
 
-// A fence counter that nobody can count on from: what it holds is kept, and the lock is not taken.
+// For a fence counter that cannot be increased: it keeps its content, and the lock is not taken.
 [[nodiscard]] inline backend::refused bad_fence_counter(std::string_view key) {
     return {{errc::wrong_kind,
              "its fence counter, the key \"" + std::string{key} +
                  "\", does not hold a whole number below 2^53, so no greater fence can be given"}};
 }
 
-// An integer: the number that was asked for. "much": it would be too large. Another text: the key holds no
-// number.
+// An integer is the requested number. "much": it would be too large. Another text: the key holds no number.
 inline void answer_adjust(const redis::outcome& o, const backend::handler<backend::adjust_answer>& done) {
     using namespace backend;
     if (auto no = without_reply<adjust_answer>(o)) return done(*std::move(no));

@@ -1,4 +1,4 @@
-// A waiter that listens to a channel of Redisson's: whatever is said there means that trying may help.
+// The watch of a waiter on a Redisson channel: any message there means that a new attempt may succeed.
 #pragma once
 
 #include "backends/redis/answers.hpp"

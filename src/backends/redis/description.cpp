@@ -30,11 +30,11 @@ std::optional<maker> maker_of_permit(std::string_view id) {
     return maker{base::to_base64url(by->client), by->serial};
 }
 
-// What peek.lua says of the permits of one kind.
+// The permits of one kind, from the answer of peek.lua.
 struct permits_out {
     std::int64_t out = 0;
     std::span<const redis::reply> shown;
-    std::span<const redis::reply> run_out;  // free again: whoever uses the semaphore next brings them back
+    std::span<const redis::reply> run_out;  // expired: the next use of the semaphore returns them
 
     explicit permits_out(const redis::reply& said) {
         const auto parts = said.items();
@@ -45,7 +45,7 @@ struct permits_out {
     }
 };
 
-// A member is a token and how many permits it stands for.
+// A member is a token and its number of permits.
 std::pair<std::string_view, std::uint32_t> token_and_permits(std::string_view member) {
     const auto last = std::min(member.rfind('|'), member.size());
     const auto permits = last < member.size() ? number<std::uint32_t>(member.substr(last + 1)) : std::nullopt;
@@ -97,7 +97,7 @@ holder_info holder_of(std::string owner, const std::optional<maker>& by, const c
         h.host = it->second.host;
         h.pid = it->second.pid;
         h.client = presence::connected;
-        if (h.since) h.ask_at = it->first;  // a permit's id has only the beginning
+        if (h.since) h.ask_at = it->first;  // a permit's id has only the beginning of it
     } else if (connected.all && h.since) {
         h.client = presence::gone;
     }
@@ -106,8 +106,8 @@ holder_info holder_of(std::string owner, const std::optional<maker>& by, const c
 
 namespace {
 
-// A number: of a semaphore if permits of it are out, else it may be anything. False: it ends by itself, as no
-// semaphore does and a lock with a number for a token.
+// The key holds a number. It is a semaphore if permits are held; otherwise it may be anything. False: the key
+// expires, so it is no semaphore but may be a lock with a number as its token.
 bool describe_permits(lock_info& info, std::span<const redis::reply> content, const clients& connected) {
     const permits_out counted{content[1]};
     const permits_out with_ids{content[2]};
@@ -188,7 +188,7 @@ lock_info describe(lock_name name, const redis::reply& seen, const clients& conn
         info.ours = info.ours || h.since.has_value();
         info.holders.push_back(std::move(h));
     }
-    // A fair one without waiters, and a fenced one that was never held, look like a recursive one.
+    // A fair mutex without waiters, and a fenced mutex that was never held, look like a recursive mutex.
     const auto& beside = parts[3].text();
     info.layout = !all_owners         ? "foreign hash"
                   : read_write        ? "shared_mutex"
@@ -221,7 +221,7 @@ bool may_be_foreign_lock(const lock_info& info) {
     if (info.layout != "foreign string" || !info.ttl || info.holders.size() != 1) return false;
     const auto& text = info.holders.front().owner;
     if (info.bytes < 16 || info.bytes > 64) return false;
-    // redis-py writes the 16 bytes of a UUID where nobody tells it otherwise.
+    // By default redis-py writes the 16 bytes of a UUID.
     const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) {
         return std::isalnum(c) != 0 ||
                std::string_view{"-_+/=:|.@"}.find(static_cast<char>(c)) != std::string_view::npos;

@@ -1,4 +1,4 @@
-// What a key's content says about the lock that it is, and its holders about the clients that they are.
+// Derives a lock from the content of its key, and the clients that hold it from their owner texts.
 #pragma once
 
 #include "redis/reply.hpp"
@@ -20,10 +20,10 @@ struct client_entry {
 };
 struct clients {
     std::map<std::string, client_entry, std::less<>> known;  // by 22-character id
-    bool all = true;  // false: not every server has told of its clients, so who is missing may be there
+    bool all = true;  // false: some server did not list its clients, so a client not listed may be connected
 };
 
-// One line of CLIENT LIST a client; ours say who they are in their name.
+// Reads CLIENT LIST, one line for each client. The name of a client of ours has its id, host and pid.
 void parse_clients(std::string_view lines, clients& found);
 
 template <class Int>
@@ -34,27 +34,27 @@ std::optional<Int> number(std::string_view text) {
     return n;
 }
 
-// An owner as a layout writes it, taken apart: who made it, and when.
+// The parts of an owner as a layout writes it: the client that made it, and when.
 struct maker {
-    std::string short_id;                // or how it begins: a permit's id has no room for all of it
+    std::string short_id;                // or its beginning: a permit's id has no room for all of it
     std::optional<std::int64_t> serial;  // microseconds since 1970 for ours
 };
 
 [[nodiscard]] std::optional<maker> maker_of_token(std::string_view token);
 [[nodiscard]] std::optional<maker> maker_of_redisson_owner(std::string_view owner);
-// Serials of ours are times; thread ids of Java are small. 2020 to 2100.
+// Our serials are times, here from 2020 to 2100; thread ids of Java are small.
 [[nodiscard]] constexpr bool is_time(std::int64_t serial) {
     return serial > 1'577'836'800'000'000 && serial < 4'102'444'800'000'000;
 }
 [[nodiscard]] backend::holder_info holder_of(std::string owner, const std::optional<maker>& by,
                                              const clients& connected);
 
-// For peek.lua.
+// The arguments of peek.lua for one key.
 [[nodiscard]] std::array<std::string, 4> keys_beside(const std::string& name);
-// What peek.lua said of one key.
+// Describes one key from the answer of peek.lua.
 [[nodiscard]] backend::lock_info describe(lock_name name, const redis::reply& seen, const clients& connected);
 
-// Keys that stand beside locks. A lock may be named so all the same; `inspect` finds it.
+// Whether the key is a helper key of a lock. A lock may have such a name, too; `inspect` finds it.
 [[nodiscard]] bool is_helper(std::string_view key);
 [[nodiscard]] bool is_lock(const backend::lock_info& info);
 // A string that expires and whose text looks like the token of another client's lock: redis-py, redsync,
@@ -62,7 +62,7 @@ struct maker {
 // be something else, such as the id of a session.
 [[nodiscard]] bool may_be_foreign_lock(const backend::lock_info& info);
 
-// What may be taken from its holders: lock_info::layout as a kind. Empty for what is no lock.
+// The kind of a lock that can be evicted, from lock_info::layout. Empty if the key is no lock.
 [[nodiscard]] std::optional<backend::kind> kind_shown_as(std::string_view layout);
 
 }  // namespace holdfast::redis_backend

@@ -18,7 +18,7 @@ namespace {
 
 using namespace backend;
 
-// Releases for one owner after another.
+// Releases the lock for one owner after another.
 struct removal : std::enable_shared_from_this<removal> {
     surroundings& around;
     const release_verb release;
@@ -38,14 +38,15 @@ struct removal : std::enable_shared_from_this<removal> {
           deadline(d),
           done(std::move(h)) {}
 
-    // A lock is released by the verb of its kind, which only its content tells.
+    // Each kind of lock has its own release, and only the content of the key shows the kind.
     void start() {
         look(around, name, deadline, [self = shared_from_this()](result<lock_info> seen) {
             if (auto* no = std::get_if<failure>(&seen)) return self->done(std::move(*no));
             const auto& info = std::get<lock_info>(seen);
             if (info.layout == "free") return self->done(std::vector<evicted>{});
             const auto of = kind_shown_as(info.layout);
-            // They have ended by themselves, and something else is there now: a number of permits, say.
+            // The holders have ended by themselves, and the key has other content now, such as a number of
+            // permits.
             if (!of) return self->done(std::vector<evicted>{});
             if (of == kind::native) return self->read_text();
             for (const auto& owner : self->open) {
@@ -53,7 +54,7 @@ struct removal : std::enable_shared_from_this<removal> {
                     self->holding.emplace_back(*of, owner);
                     continue;
                 }
-                // The writer may be one of the readers too.
+                // The writer may be a reader, too.
                 const auto holds = [&](bool writes) {
                     return std::any_of(info.holders.begin(), info.holders.end(),
                                        [&](const auto& h) { return h.owner == owner && h.writes == writes; });
@@ -65,7 +66,7 @@ struct removal : std::enable_shared_from_this<removal> {
         });
     }
 
-    // What is shown of a text may be its beginning only; a release compares all of it.
+    // inspect may show only the beginning of a text; a release compares all of it.
     void read_text() {
         around.db.command(
             {"GET", name.str()}, deadline, [self = shared_from_this()](const redis::outcome& o) {
@@ -96,7 +97,7 @@ struct removal : std::enable_shared_from_this<removal> {
 }  // namespace
 
 void acknowledgements::expect(const std::string& owner) {
-    constexpr std::size_t most = 20'000;  // of evictions that are long over
+    constexpr std::size_t most = 20'000;  // left by evictions that ended long ago
     base::guard lock(mutex_);
     if (of_.size() >= most) of_.clear();
     of_.try_emplace(owner, false);
@@ -120,7 +121,7 @@ void ask_to_give_up(surroundings& around, wake_boards& boards, acknowledgements&
     // A holder must not be asked before its answer can be received.
     const bool hears = !of.ask_at.empty() && boards.board_of(name.str())->listen();
     const auto channel = hears ? to.prefix + of.ask_at : std::string{};
-    // All permits of a lease are given up together, and the client says so once.
+    // The client gives up all permits of a lease together and confirms that once.
     const auto& lease = of.lease.empty() ? of.owner : of.lease;
     if (hears) said_so.expect(lease);
     const auto beside = keys_beside(name.str());

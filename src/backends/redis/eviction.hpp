@@ -1,4 +1,4 @@
-// Takes locks from their holders: first by asking their clients, then by releasing in their name.
+// Takes locks from their holders: first asks their clients to give up, then releases the locks in their name.
 #pragma once
 
 #include "backends/redis/layout.hpp"
@@ -14,7 +14,7 @@
 
 namespace holdfast::redis_backend {
 
-// Owners that this client has asked, and which of them have said that they gave up. Thread-safe.
+// The owners that this client has asked to give up, and which of them have confirmed it. Thread-safe.
 class acknowledgements {
   public:
     void expect(const std::string& owner);
@@ -26,13 +26,13 @@ class acknowledgements {
     std::map<std::string, bool, std::less<>> of_ GUARDED_BY(mutex_);
 };
 
-// See store::ask_to_give_up. The message goes to the wake channel of the holder's client, which answers on
+// See store::ask_to_give_up. Sends the message to the wake channel of the holder's client, which answers on
 // ours; docs/wire/mutex.md.
 void ask_to_give_up(surroundings&, wake_boards&, acknowledgements&, const lock_name&,
                     const backend::holder_info&, time_point deadline,
                     handler<backend::result<backend::asked>>);
 
-// How a layout releases a lock for an owner: compared with the holder on the server, in one step.
+// Releases a lock for an owner, if the owner holds it. The server compares and releases in one step.
 using release_verb = std::function<void(const backend::lock_key&, const std::string& owner,
                                         time_point deadline, handler<backend::release_answer>)>;
 

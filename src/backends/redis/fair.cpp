@@ -1,5 +1,5 @@
-// The fair mutex: Redisson's RFairLock, in which those who wait stand in a list and each hears of its turn on
-// a channel of its own. docs/wire/fair_mutex.md.
+// The fair mutex: Redisson's RFairLock. Its waiters are in a list, and each learns of its turn on a channel
+// of its own. docs/wire/fair_mutex.md.
 #include "backends/redis/redisson.hpp"
 
 #include <array>
@@ -54,8 +54,8 @@ class fair final : public redisson_layout {
 
         const std::string& lock;
         const std::string line, limits;
-        const std::string absent;   // since when someone in line is
-        const std::string channel;  // of an owner, without the owner
+        const std::string absent;   // key: since when a waiter is absent
+        const std::string channel;  // an owner's channel, without the owner
     };
 };
 

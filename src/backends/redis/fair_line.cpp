@@ -25,7 +25,7 @@ redis::database::eval_call line_question::call() {
     return {ref(redis_scripts::fair_line), key_views_, arg_views_};
 }
 
-// A line that cannot be looked at says nothing of the lock.
+// A queue that cannot be read counts as one without dead waiters.
 void line_question::read(const redis::outcome& o, backend::lock_info& info) {
     info.dead_waiters = owners(o).size();
     if (info.dead_waiters == 0) return;
@@ -48,7 +48,7 @@ std::string lock_of_line(std::string_view key) {
     if (name.size() > 2 && name.front() == '{' && name.back() == '}' &&
         name.find('{', 1) == std::string_view::npos)
         name = name.substr(1, name.size() - 2);
-    // A name with a '{' has no braces put around it.
+    // Redisson puts no braces around a name with a '{'.
     if (name.empty() || name.size() > lock_name::max_size ||
         redisson_prefixed("redisson_lock_queue", name) != key)
         return {};

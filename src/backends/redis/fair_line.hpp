@@ -1,4 +1,4 @@
-// The line of a fair mutex that is free: its head may be dead, and block the lock for Redisson's clients.
+// The queue of a free fair mutex: its head may be dead and block the lock for Redisson's clients.
 #pragma once
 
 #include "backends/redis/layout.hpp"
@@ -10,18 +10,18 @@
 
 namespace holdfast::redis_backend {
 
-// Arguments of fair_line.lua for one lock; outlives the call.
+// The arguments of fair_line.lua for one lock. Outlives the call.
 class line_question {
   public:
-    // Looks only.
+    // Only reads the queue.
     line_question(const surroundings&, const std::string& name);
-    // Removes those of `absent` that stand at the head and are absent still.
+    // Removes the owners of `absent` that are at the head and still absent.
     line_question(const surroundings&, const std::string& name, const std::vector<std::string>& absent);
     [[nodiscard]] redis::database::eval_call call();
     [[nodiscard]] const std::string& name() const { return keys_[0]; }
-    // Adds what the script said: lock_info::dead_waiters and blocked_for.
+    // Sets lock_info::dead_waiters and blocked_for from the answer of the script.
     static void read(const redis::outcome&, backend::lock_info&);
-    // Returns the owners that are absent, or were removed.
+    // The owners that are absent, or that the script removed.
     [[nodiscard]] static std::vector<std::string> owners(const redis::outcome&);
 
   private:
@@ -29,7 +29,7 @@ class line_question {
     std::vector<std::string_view> key_views_, arg_views_;
 };
 
-// The name of the lock whose line this key is; empty if it is none.
+// The name of the lock whose queue this key is; empty if the key is no such queue.
 [[nodiscard]] std::string lock_of_line(std::string_view key);
 
 }  // namespace holdfast::redis_backend

@@ -1,6 +1,7 @@
-// How many fences one grant takes from the counter, for the threads that the lock is passed on to without a
-// round trip (capabilities::fences_per_grant). A mutex counts in units of so many, a fenced_mutex adds so
-// many to Redisson's counter. Clients that share a lock agree on it: it is part of the wire format.
+// How many fences one grant takes from the counter, for the threads to which the client hands the lock off
+// without a round trip (capabilities::fences_per_grant). A mutex counts in units of this many fences; a
+// fenced_mutex adds this many to Redisson's counter. All clients of a lock must use the same number: it is
+// part of the wire format.
 #pragma once
 
 #include <cstdint>

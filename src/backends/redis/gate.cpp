@@ -16,14 +16,14 @@ void gate::up(const redis::node_event& e, time_point now) {
     base::guard lock(mutex_);
     const bool met_before = !run_.empty();
     const bool same_run = met_before && s.run_id == run_;
-    // At another place; or at this one, and it ran before we lost the one that was there.
+    // At another address; or at this one, and it was running before we lost the previous one.
     const bool another =
         !same_run && (!e.moved_from.empty() ||
                       (met_before && engine::standing::at_least(s.uptime) > now - std::min(down_at_, now)));
     const bool promoted = rules_.after_failover && (another || s.promoted);
     const bool pending = server_ && !server_->counts(now);
-    // To who fears only restarts another server is one met for the first time. And a promotion that a server
-    // does not tell of any more is the old one.
+    // Without failover=grace, another server counts as one met for the first time. And a promotion that a
+    // server no longer reports is an old one.
     if (!rules_.after_failover ? !e.moved_from.empty() : promoted_ && !promoted && same_run && !pending)
         server_.reset();
     run_ = s.run_id;
@@ -35,7 +35,7 @@ void gate::up(const redis::node_event& e, time_point now) {
     no_note_.clear();
     const bool tells = !s.run_id.empty() && (!rules_.after_failover || !s.replid.empty());
     if (!promoted && !rules_.after_restart && tells) {
-        // A restart that is trusted brings back what was there, and of a quarantine what is left of it.
+        // A trusted restart keeps the locks that were there, and what is left of a quarantine.
         if (!pending) server_.reset();
         return;
     }

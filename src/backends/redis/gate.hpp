@@ -1,4 +1,4 @@
-// Lets no grant pass of a server that may have forgotten locks: one that was started anew
+// Rejects the grants of a server that may have forgotten locks, because it was restarted
 // (restarts=quarantined) or promoted (failover=grace), until the longest lease that it may have forgotten is
 // over. Renewals and releases need no gate: they find the lock or they do not.
 #pragma once
@@ -16,31 +16,35 @@
 
 namespace holdfast::redis_backend {
 
-// Answers are judged when they are heard: which run of which server a connection leads to was told before
-// anything went over it. A grant of the server before, heard so late that the next one counts already, is
-// over itself, because no lease is longer than the quarantine. Thread-safe.
+// Judges an answer when it is received: the gate learns the run of the server at the other end of a
+// connection before the connection carries a request. If a grant of the previous server arrives only after
+// the quarantine of the next one, its lease is over, because no lease is longer than the quarantine.
+// Thread-safe.
 class gate {
   public:
     explicit gate(const redis::quarantine_config& rules) : rules_(rules) {}
 
     void up(const redis::node_event&, backend::time_point now) EXCLUDES(mutex_);
     void down(backend::time_point now) EXCLUDES(mutex_);
-    // It granted something. If it was met as a replica it was promoted since, and nobody knows when.
+    // The server granted something. If it was a replica when the client connected, it has been promoted; when
+    // is not known.
     void took_a_write(backend::time_point now) EXCLUDES(mutex_);
 
     // A server does not say when it was promoted, but clients leave a note there (scripts/promoted.lua).
-    // Empty: it does not matter, or is known already. Else the server as the note calls it, and for `noted`.
+    // Returns the name of the server in the note, also for `noted`; empty if the time does not matter or is
+    // already known.
     [[nodiscard]] std::optional<std::string> question(backend::time_point now) const EXCLUDES(mutex_);
     void noted(const std::string& server, std::chrono::milliseconds ago, backend::time_point now)
         EXCLUDES(mutex_);
     void cannot_be_noted(const std::string& server, std::string why) EXCLUDES(mutex_);
 
-    // Before anything is sent: why it is in vain. Empty if that is not known yet.
+    // Why an attempt would fail, before it is sent. Empty if no reason is known yet.
     [[nodiscard]] std::optional<backend::refused> before(std::chrono::milliseconds lease,
                                                          backend::time_point now) const EXCLUDES(mutex_);
-    // Why what was answered must not be believed.
+    // Why the client must not trust the answer. Empty if it may.
     [[nodiscard]] std::optional<backend::refused> behind(backend::time_point now) const EXCLUDES(mutex_);
-    // For who only looks: why nothing is granted now, where the note says that it is the master for so long.
+    // For an inspection: why no lock is granted now, if by the note the server has been the master for
+    // `noted`.
     [[nodiscard]] std::optional<backend::refused> seen(std::optional<std::chrono::milliseconds> noted,
                                                        backend::time_point now) const EXCLUDES(mutex_);
     [[nodiscard]] bool too_long(std::chrono::milliseconds lease) const noexcept {
@@ -54,14 +58,14 @@ class gate {
 
     const redis::quarantine_config rules_;
     mutable base::mutex mutex_;
-    std::optional<engine::standing> server_ GUARDED_BY(mutex_);  // empty: this one is trusted
+    std::optional<engine::standing> server_ GUARDED_BY(mutex_);  // empty: the server is trusted
     bool up_ GUARDED_BY(mutex_) = false;
     std::string address_ GUARDED_BY(mutex_);
     backend::time_point down_at_ GUARDED_BY(mutex_){};
-    std::string run_ GUARDED_BY(mutex_);  // of the server that was met last
+    std::string run_ GUARDED_BY(mutex_);  // of the server of the last connection
     bool replica_ GUARDED_BY(mutex_) = false;
     bool promoted_ GUARDED_BY(mutex_) = false;
-    bool asked_ GUARDED_BY(mutex_) = false;  // for the note
+    bool asked_ GUARDED_BY(mutex_) = false;  // question() is settled
     std::string no_note_ GUARDED_BY(mutex_);
 };
 

@@ -25,7 +25,7 @@ constexpr std::string_view connection_prefix = "holdfast:";
 constexpr std::size_t waiters_shown = 100;
 const std::string last_shown = std::to_string(waiters_shown - 1);
 
-// CLIENT LIST of all servers. It may be forbidden; then nobody's host is known and the rest still is.
+// CLIENT LIST of all servers. If it is forbidden, hosts are unknown, and nothing else is.
 struct connected_clients {
     clients known;
     std::vector<std::string> servers;
@@ -58,7 +58,7 @@ void peek_at(surroundings& around, const lock_name& name, holders_shown most, ti
                    std::move(done));
 }
 
-// One question after another to the server; each step is sent when the one before is answered.
+// Sends one question after another to the server; each step waits for the answer to the previous one.
 struct inspection : std::enable_shared_from_this<inspection> {
     surroundings& around;
     lock_name name;
@@ -73,7 +73,7 @@ struct inspection : std::enable_shared_from_this<inspection> {
         : around(s), name(n), most(m), deadline(d), done(std::move(h)), info{n,  "free", false, {},
                                                                              {}, {},     {},    {}} {}
 
-    // A server that is not there is told after the time of one answer, however many there may be.
+    // An absent server is reported after the timeout of one answer, however many questions there are.
     [[nodiscard]] time_point soon() const {
         return std::min(deadline, boot_clock::now() + around.answer_timeout);
     }
@@ -114,7 +114,7 @@ struct inspection : std::enable_shared_from_this<inspection> {
                           });
     }
 
-    // Who is next although the lock is free?
+    // Finds the dead waiters at the head of the queue if the lock is free.
     void dead_head() {
         if (info.layout != "free" || info.queue.empty()) return token();
         const auto question = std::make_shared<line_question>(around, name.str());
@@ -126,7 +126,7 @@ struct inspection : std::enable_shared_from_this<inspection> {
                        });
     }
 
-    // How many there are, if not all of them are known.
+    // Counts the waiters if the list may not have all of them.
     template <class Next>
     void count_waiters(std::string_view command, const std::string& key, Next next) {
         if (info.queue.size() < waiters_shown) return next();
@@ -185,16 +185,16 @@ struct inspection : std::enable_shared_from_this<inspection> {
     }
 };
 
-// SCAN of one server after another, then a look at the keys of each page.
+// Scans one server after another and reads the keys of each page.
 struct listing : std::enable_shared_from_this<listing> {
     surroundings& around;
-    std::vector<std::string> patterns;  // of locks, and of the lines of fair ones
+    std::vector<std::string> patterns;  // of locks, and of the queues of fair mutexes
     std::size_t pattern = 0;
     listed which;
     time_point deadline;
     handler<result<std::vector<lock_info>>> done;
     clients connected;
-    std::vector<std::string> servers;  // not yet scanned to the end; the last is under way
+    std::vector<std::string> servers;  // not yet scanned to the end; the last is in progress
     std::string cursor = "0";
     std::vector<lock_info> found;
     std::vector<std::shared_ptr<line_question>> lines;
@@ -202,14 +202,14 @@ struct listing : std::enable_shared_from_this<listing> {
     listing(surroundings& s, const std::string& glob, listed w, time_point d,
             handler<result<std::vector<lock_info>>> h)
         : around(s), which(w), deadline(d), done(std::move(h)) {
-        // Redis knows [sets] and \escapes as well; ours does not.
+        // A Redis glob also has [sets] and \escapes; ours does not.
         std::string names;
         for (const char c : glob) {
             if (c == '[' || c == ']' || c == '\\' || c == '^') names += '\\';
             names += c;
         }
         patterns.push_back(names);
-        // A free lock has no key but its line, which "*" finds as well.
+        // A free lock has no key but its queue, which "*" finds, too.
         if (glob != "*") patterns.push_back(redisson_prefixed("redisson_lock_queue", names));
     }
 
@@ -217,7 +217,7 @@ struct listing : std::enable_shared_from_this<listing> {
         return std::min(deadline, boot_clock::now() + around.answer_timeout);
     }
 
-    // A list with a part missing would look like the whole.
+    // Fails if a server does not answer, because an incomplete list would look complete.
     void start() {
         ask_for_clients(around, soon(), [self = shared_from_this()](connected_clients all) {
             if (all.no_server) return self->done(*all.no_server);
@@ -287,7 +287,7 @@ struct listing : std::enable_shared_from_this<listing> {
         look_at_lines();
     }
 
-    // Asks about the lines on this page. A line adds nothing to a lock that is held.
+    // Reads the queues on this page. A queue adds nothing to a held lock.
     void look_at_lines() {
         if (lines.empty()) return next();
         std::vector<redis::database::eval_call> calls;
@@ -310,7 +310,7 @@ struct listing : std::enable_shared_from_this<listing> {
             pattern = 0;
         }
         if (!servers.empty()) return page();
-        // SCAN may name a key twice, and two servers may, as its slot moves.
+        // SCAN may return a key twice, and so may two servers while its slot moves.
         std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
         found.erase(std::unique(found.begin(), found.end(),
                                 [](const auto& a, const auto& b) { return a.name == b.name; }),

@@ -1,5 +1,5 @@
-// The latch: Redisson's RCountDownLatch. Nobody owns anything: to acquire it is to see that its count is
-// zero. docs/wire/latch.md.
+// The latch: Redisson's RCountDownLatch. It has no owners: to acquire it is to find its count at zero.
+// docs/wire/latch.md.
 #include "backends/redis/redisson.hpp"
 
 #include <array>
@@ -15,7 +15,7 @@ class latch final : public redisson_layout {
   public:
     using redisson_layout::redisson_layout;
 
-    // Redisson gives the channel to its scripts as a key.
+    // Redisson passes the channel to its scripts as a key.
     bool fits_a_cluster(const lock_name& name) const override {
         return slot_of(channel_of({kind::latch, name}, {})) == slot_of(name.str());
     }
@@ -69,7 +69,7 @@ class latch final : public redisson_layout {
         }
         return {};
     }
-    // Braces around every name, also one that has some: so does Redisson.
+    // Like Redisson, puts braces around every name, also around one that has braces.
     std::string channel_of(const lock_key& key, const owner_id&) const override {
         return "redisson_countdownlatch__channel__{" + key.name.str() + "}";
     }

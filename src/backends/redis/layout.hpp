@@ -1,5 +1,5 @@
-// What differs from one kind of lock to the next: its keys, its scripts, its messages. One object per
-// kind and store; the store picks it by kind and knows nothing else about it.
+// The differences between the kinds of lock: keys, scripts and messages. One object per kind and store; the
+// store selects it by kind and knows nothing else about it.
 #pragma once
 
 #include "backends/redis/scripts.hpp"
@@ -17,18 +17,18 @@ namespace holdfast::redis_backend {
 using backend::handler;
 using backend::time_point;
 
-// What all layouts of one store share. Outlives them.
+// Shared by all layouts of one store. Outlives them.
 struct surroundings {
     redis::database& db;
     const std::string short_id;  // 22 characters
     const std::string uuid;      // the same 128 bits, as Redisson writes them
     std::chrono::milliseconds answer_timeout;
-    std::string operations_kept;  // how long a result is kept for an operation that is sent again, in ms
+    std::string operations_kept;  // how long the result of an operation is kept for a resend, in ms
     std::chrono::milliseconds fair_liveness;  // see config
     std::function<void(const backend::notice&)> tell;
-    std::function<std::int64_t()> next_serial;  // microseconds since 1970, made to grow
+    std::function<std::int64_t()> next_serial;  // microseconds since 1970, always growing
 
-    // With which Redisson's clients, and we on their channels, tell each other.
+    // The command that Redisson's clients, and we on their channels, use to send messages.
     [[nodiscard]] std::string_view publish() const {
         return db.channels() == redis::pubsub::sharded ? "SPUBLISH" : "PUBLISH";
     }
@@ -43,7 +43,8 @@ class layout {
     layout& operator=(const layout&) = delete;
     virtual ~layout() = default;
 
-    // In a cluster: the lock's keys and channels have one slot. Where not, nobody can serve it there.
+    // In a cluster: whether the lock's keys and channels are all in one slot. If not, no client can serve it
+    // there.
     [[nodiscard]] virtual bool fits_a_cluster(const lock_name&) const { return true; }
     [[nodiscard]] virtual owner_id new_owner(std::uint32_t permits) = 0;
     virtual void attempt(const backend::attempt_request&, time_point deadline,
@@ -54,13 +55,13 @@ class layout {
                                                                        const owner_id&,
                                                                        handler<backend::watch_event>) = 0;
 
-    // Of kinds that have a counter.
+    // For kinds that have a counter.
     virtual void adjust(const backend::adjust_request&, time_point, handler<backend::adjust_answer> done) {
         done(backend::refused{{make_error_code(errc::wrong_kind), "it has no counter"}});
     }
 
-    // Renewal is one script over many locks of one lease and hold count; a layout says which, and the
-    // arguments of one lock. The lease is there already.
+    // One script renews many locks of the same lease and hold count. The layout names the script and adds the
+    // arguments of one lock; `args` already has the lease.
     [[nodiscard]] virtual redis::script_ref renew_script() const = 0;
     virtual void add_renew_args(const backend::renew_request&, std::vector<std::string>& args) const = 0;
 };
@@ -73,7 +74,7 @@ class wake_boards;
 [[nodiscard]] std::unique_ptr<layout> make_recursive(surroundings&, bool fenced);
 // The fair mutex of docs/wire/fair_mutex.md: Redisson's RFairLock.
 [[nodiscard]] std::unique_ptr<layout> make_fair(surroundings&);
-// The two sides of docs/wire/shared_mutex.md, Redisson's RReadWriteLock.
+// Both sides of docs/wire/shared_mutex.md, Redisson's RReadWriteLock.
 [[nodiscard]] std::unique_ptr<layout> make_shared_read(surroundings&);
 [[nodiscard]] std::unique_ptr<layout> make_shared_write(surroundings&);
 

@@ -1,4 +1,4 @@
-// What a server's refusal does not say, for people: which right is missing.
+// Explains a server's refusal: which right is missing.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace holdfast::redis_backend {
 
-// Of words about a missing right (ACL): which one, as far as they or the script tell, and who knows the rule
-// that gives it. Empty: they are about something else.
+// For an error about a missing right (ACL): which right, as far as the text or the script shows, and how to
+// find the rule that grants it. Empty for any other error.
 [[nodiscard]] std::string missing_right_of(std::string_view error_text);
 
 }  // namespace holdfast::redis_backend

@@ -1,5 +1,5 @@
-// The mutex: a plain string with a token, and a queue of tokens beside it. docs/wire/mutex.md says what
-// the keys mean; the scripts say what is done to them.
+// The mutex: a string with the owner token, and a queue of owner tokens. docs/wire/mutex.md defines the keys;
+// the scripts operate on them.
 #include "backends/redis/answers.hpp"
 #include "backends/redis/fences.hpp"
 #include "backends/redis/keys.hpp"
@@ -21,13 +21,13 @@ namespace {
 
 using namespace backend;
 
-// A lock that was handed over lives this long until its new owner claims it. Longer than a poll gap and a
-// few round trips; a waiter that was stopped costs those behind it this long.
+// How long a handed-off lock lasts until its new owner claims it. Longer than a poll gap and a few round
+// trips; a stopped waiter delays those behind it by this time.
 constexpr std::string_view handed_lease_text = "3000";
 constexpr milliseconds handed_lease{3000};
-// Longer than any poll gap: a queue vanishes only when nobody bids any more.
+// Longer than any poll gap: a queue expires only when no waiter bids.
 constexpr std::string_view queue_ttl = "120000";
-// Time makes fences grow even if the counter is gone, so it need not stay for ever.
+// Fences grow with time even if the counter is gone, so the counter may expire.
 constexpr std::string_view fence_ttl = "604800";
 
 constexpr std::int64_t fences_per_unit = fences_per_grant;
@@ -38,7 +38,7 @@ std::int64_t to_number(std::string_view text) {
     return n;
 }
 
-// A number as a word of a command, without a string of its own.
+// A number as an argument of a command, without a std::string.
 class decimal {
   public:
     explicit decimal(std::int64_t n)
@@ -57,19 +57,19 @@ bool no_right(const redis::outcome& o) {
     return reply != nullptr && reply->is_error() && redis::classify(reply->text()) == errc::no_permission;
 }
 
-// In a cluster: the lock and its line are on two servers just now. One key is never in two places.
+// In a cluster: the lock and its queue are on two servers at the moment. A single key is always on one.
 bool half_moved(const redis::outcome& o) {
     const auto* reply = std::get_if<redis::reply>(&o);
     return reply != nullptr && reply->is_error() && redis::is_tryagain(reply->text());
 }
 
-// A server before Redis 7, which knows NX and GET and not both together. It has done nothing.
+// A server before Redis 7, which supports NX and GET but not both together. It did nothing.
 bool refuses_set_with_get(const redis::outcome& o) {
     const auto* reply = std::get_if<redis::reply>(&o);
     return reply != nullptr && reply->is_error() && reply->text().starts_with("ERR syntax error");
 }
 
-// The script found something else than a fence where the last one is kept.
+// The script found no valid fence in the fence counter.
 bool says_fence(const redis::outcome& o) {
     const auto* reply = std::get_if<redis::reply>(&o);
     return reply != nullptr && reply->is_text() && reply->text() == "fence";
@@ -90,7 +90,7 @@ class native final : public layout {
     }
 
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
-        // Without a right to the queue key the queue is none of ours: look instead, and often.
+        // Without the right to the queue key the client cannot queue: it polls often instead.
         const bool queues = r.want == intent::queue;
         if (queues && !without_queue(r.key)) return bid(r, deadline, std::move(done));
         const auto then = queues ? then_look::often : then_look::at_leisure;
@@ -137,7 +137,7 @@ class native final : public layout {
                                         handler<watch_event> tell) override {
         const auto board = boards_->board_of(key.name.str());
         if (!fenced_) return board->watch(token, std::move(tell));
-        // A message has no fence: the new owner asks for it, and so hears that the lock is its own.
+        // A message has no fence: the new owner asks for it, and so learns that it holds the lock.
         return board->watch(token, [tell = std::move(tell)](watch_event e) {
             e.message.ticket.clear();
             tell(std::move(e));
@@ -179,15 +179,15 @@ class native final : public layout {
         }
     }
 
-    // Ours already: an earlier send has taken it, or somebody has handed it over, and that is for a shorter
-    // time.
+    // The owner already holds the lock: an earlier send took it, or a release handed it off, with a shorter
+    // lease.
     void lengthen(const attempt_request& r, time_point deadline, handler<attempt_answer> done) {
         const decimal lease(r.lease.count());
         around_.db.eval(
             renew_script(), std::array<std::string_view, 1>{r.key.name.str()},
             std::array<std::string_view, 2>{lease.text(), r.owner.str()}, deadline,
             [given = r.lease, done = std::move(done)](const redis::outcome& o) {
-                // Refused or lost, it may be ours for a while yet.
+                // After a refusal or a lost answer the owner may still hold the lock for a while.
                 if (const auto no = without_reply<attempt_answer>(o)) {
                     const auto* const refusal = std::get_if<refused>(&*no);
                     return done(refusal != nullptr ? unknown{refusal->why()} : std::get<unknown>(*no));
@@ -237,14 +237,13 @@ class native final : public layout {
                     no_queue_.add(r.key.name.str(), boot_clock::now());
                     return attempt(r, deadline, std::move(done));
                 }
-                // Without the line, then, and asking often: nobody will call. A fence is a second key, and
-                // its owner has to wait.
+                // Try without the queue and poll often, because no message will come. A fence is a second
+                // key, so a fenced attempt has to wait.
                 if (!fenced_ && half_moved(o))
                     return plain_try(r, deadline, std::move(done), then_look::often);
                 if (auto no = no_grant(o, r.want)) return done(*std::move(no));
                 const auto& reply = std::get<redis::reply>(o);
-                // Whoever bid may have given up and left meanwhile: a free lock must not be
-                // taken for them.
+                // The waiter may have given up and left the queue meanwhile: do not take a free lock for it.
                 if (reply.is_integer())
                     return fenced_
                                ? fenced_try(r, may_take::no, deadline, std::move(done), then_look::at_leisure)
@@ -278,11 +277,11 @@ class native final : public layout {
     static busy held_by(std::string holder, then_look then) {
         busy answer{std::move(holder), std::nullopt, {}, {}};
         if (then == then_look::often) answer.look_again = often();
-        if (answer.holder.empty()) answer.look_again = milliseconds{1};  // it is free again
+        if (answer.holder.empty()) answer.look_again = milliseconds{1};  // the lock is free again
         return answer;
     }
 
-    // Nobody will send a message: 25 to 50 ms, spread so that pollers do not march in step.
+    // The poll gap if no message will come: 25 to 50 ms, random so that pollers do not run in step.
     static milliseconds often() { return milliseconds{25 + static_cast<int>(base::jitter() * 25)}; }
 
     surroundings& around_;

@@ -1,5 +1,5 @@
-// How a client of ours writes the id of a permit. To Redisson any 16 bytes are one; these tell who made them,
-// which is all that inspect has to go by. docs/wire/semaphores.md.
+// How our clients write the id of a permit. Redisson accepts any 16 bytes; ours name the client that made
+// them, from which alone inspect finds it. docs/wire/semaphores.md.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace holdfast::redis_backend {
 
-// The bytes: how the client's id begins (6), a mark (2), the serial in units of 1024 (8, the highest first).
-// The other permits of a lease, at most 999, have the numbers that follow, and so the same client and serial.
+// The bytes: the beginning of the client's id (6), a mark (2), the serial in units of 1024 (8, big-endian).
+// The other permits of a lease, at most 999, have the following numbers, and so the same client and serial.
 struct permit_id {
     static constexpr std::size_t size = 16;
     static constexpr std::size_t client_size = 6;
 
     std::string client;
-    std::int64_t serial = 0;  // microseconds since 1970, as in all owners of ours
+    std::int64_t serial = 0;  // microseconds since 1970, as in all our owners
 
     [[nodiscard]] std::string bytes() const {
         std::string all = client.substr(0, client_size);
@@ -25,7 +25,7 @@ struct permit_id {
         for (int shift = 56; shift >= 0; shift -= 8) all += static_cast<char>(number >> shift);
         return all;
     }
-    // Empty if it is no id of ours. One of Java's has the mark by chance once in 65,536 times.
+    // Empty if the id is not ours. An id of Java has the mark by chance once in 65,536 times.
     [[nodiscard]] static std::optional<permit_id> read(std::string_view bytes) {
         if (bytes.size() != size || bytes.substr(client_size, mark.size()) != mark) return std::nullopt;
         std::uint64_t number = 0;

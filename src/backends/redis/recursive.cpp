@@ -1,4 +1,4 @@
-// The recursive mutex: Redisson's RLock, hash and channel, byte for byte; with a token counter it is
+// The recursive mutex: Redisson's RLock, hash and channel, byte for byte; with a fence counter it is
 // Redisson's RFencedLock. docs/wire/recursive_mutex.md, docs/wire/fenced_mutex.md.
 #include "backends/redis/fences.hpp"
 #include "backends/redis/redisson.hpp"
@@ -33,8 +33,8 @@ class recursive final : public redisson_layout {
     }
 
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
-        // Not among the keys, as in Redisson's script: a user with rights to the lock alone could not give it
-        // back.
+        // Redisson's script has the channel as a key; then a user with rights to the lock alone could not
+        // release it.
         const auto channel = redisson_channel(r.key.name.str());
         send_release(around_, {redis_scripts::recursive_release, redis_scripts::recursive_release_evicting},
                      r, std::array<std::string_view, 1>{r.key.name.str()},

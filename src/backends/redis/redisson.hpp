@@ -1,4 +1,4 @@
-// What Redisson's kinds of lock share: owners, and how their scripts answer. docs/wire/.
+// Shared by Redisson's kinds of lock: owners, and the answers of the scripts. docs/wire/.
 #pragma once
 
 #include "backends/redis/answers.hpp"
@@ -30,21 +30,22 @@ class redisson_layout : public layout {
 
     redis::script_ref renew_script() const override { return ref(redis_scripts::recursive_renew); }
 
-    // A hold count is of one lock, and its renewal goes alone.
+    // A renewal with a hold count is for one lock and is sent alone.
     void add_renew_args(const backend::renew_request& r, std::vector<std::string>& args) const override {
         if (args.size() == 1) args.push_back(std::to_string(r.holds));
         args.push_back(field_of(r.owner));
     }
 
   protected:
-    // Where the owner hears that it may try.
+    // The channel on which the owner learns that it may try.
     [[nodiscard]] virtual std::string channel_of(const backend::lock_key& key, const owner_id&) const {
         return redisson_channel(key.name.str());
     }
     // The field of the hash that counts the owner's holds.
     [[nodiscard]] virtual std::string field_of(const owner_id& owner) const { return owner.str(); }
 
-    // An integer: taken, and it is the fence. A text: some other kind of lock. Else {PTTL, who holds it}.
+    // An integer: the lock was taken, and this is the fence. A text: another kind of lock. Otherwise {PTTL,
+    // holder}.
     static void answer_attempt(const redis::outcome& o, backend::intent want, backend::milliseconds lease,
                                const handler<backend::attempt_answer>& done) {
         using namespace backend;
@@ -59,7 +60,7 @@ class redisson_layout : public layout {
         done(std::move(answer));
     }
 
-    // -1: it was not held. Else how many were told.
+    // -1: the lock was not held. Otherwise the number of listeners that got the message.
     static void answer_release(const redis::outcome& o, handler<backend::release_answer> done) {
         using namespace backend;
         if (auto no = without_reply<release_answer>(o)) return done(*std::move(no));

@@ -1,4 +1,4 @@
-// Names of mutexes whose queue the user has no right to, as the server said: their waiters poll instead.
+// Names of mutexes whose queue the user has no right to, by the server's answers: their waiters poll instead.
 #pragma once
 
 #include "base/annotations.hpp"
@@ -11,21 +11,20 @@
 
 namespace holdfast::redis_backend {
 
-// Each name is believed to be without a queue for `believed_for`. Then its queue is asked for again, so that
-// a right that was given meanwhile is used. Thread-safe; costs one atomic load as long as nothing was
-// refused.
+// A name counts as without a queue for `believed_for`. Then the client tries the queue again, so that it uses
+// a right that was granted meanwhile. Thread-safe; costs one atomic load while nothing is refused.
 class refused_queues {
   public:
     using time_point = backend::time_point;
 
-    // A refused script each time it is over: seldom beside the polls, which come every 25 to 50 ms.
+    // Costs one refused script each time it ends: seldom, compared to the polls every 25 to 50 ms.
     static constexpr std::chrono::milliseconds believed_for{2'000};
     static constexpr std::size_t most = 4'096;
 
     void add(const std::string& name, time_point now) EXCLUDES(mutex_) {
         base::guard hold{mutex_};
         if (until_.size() >= most) std::erase_if(until_, [&](const auto& e) { return e.second <= now; });
-        // Too many are refused at once: they are asked for once more each.
+        // Too many are refused at once: each is tried once more.
         if (until_.size() >= most) until_.clear();
         until_[name] = now + believed_for;
         any_.store(true, std::memory_order_relaxed);

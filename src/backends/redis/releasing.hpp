@@ -1,5 +1,5 @@
-// One release: the script of a layout, or where an operator evicts the form of it that also says what the
-// lease had left (scripts/evicting.lua.in).
+// Sends one release: the script of a layout or, for an eviction by an operator, its variant that also returns
+// what the lease had left (scripts/evicting.lua.in).
 #pragma once
 
 #include "backends/redis/description.hpp"
@@ -21,7 +21,7 @@ struct release_scripts {
     const redis_scripts::script& evicting;
 };
 
-// `answer` reads what the plain script returns and calls the handler that it is given.
+// `answer` reads the result of the plain script and calls the handler that it receives.
 template <class Answer>
 void send_release(surroundings& around, const release_scripts& scripts, const backend::release_request& r,
                   std::span<const std::string_view> keys, std::span<const std::string_view> args,

@@ -14,18 +14,17 @@ using namespace backend;
 
 namespace {
 
-// A script over more keys would hold up other clients of the server for more than 0.2 ms
-// (docs/performance.md).
+// A script over more keys would block other clients of the server for more than 0.2 ms (docs/performance.md).
 constexpr std::size_t most_a_script = 100;
 
-// Whether a script may have been refused for one of its locks: they are on two servers, as their slot moves,
-// or the user has lost the right to one of them. The others must not be lost with it.
+// Whether a script may have been refused because of one of its locks: its locks are on two servers while
+// their slot moves, or the user has lost the right to one of them. The other locks must still be renewed.
 bool may_be_for_one(const refused& why) {
     return redis::is_tryagain(why.server_text) || why.code == errc::no_permission ||
            why.code == errc::wrong_kind;
 }
 
-// False: each of them must be asked for alone.
+// False: each lock must be renewed alone.
 bool take_in(std::vector<renew_answer>& answers, const std::vector<std::size_t>& asked, redis::outcome&& o,
              milliseconds lease, std::uint32_t replicas) {
     const auto heard = replicas > 0 ? redis::take_apart(std::move(o)) : redis::acked{std::move(o), 0};
@@ -49,15 +48,15 @@ bool take_in(std::vector<renew_answer>& answers, const std::vector<std::size_t>&
 }  // namespace
 
 struct renewals::together {
-    std::vector<renew_request> requests;  // kept where some may have to be sent again
+    std::vector<renew_request> requests;  // kept if some may have to be sent again
     std::vector<renew_answer> answers;
     time_point deadline;
     handler<std::vector<renew_answer>> done;
 };
 
-// Scripts for one layout, lease and slot each. With several connections a script goes over that of its first
-// lock: whether the renewal of another overtakes its release or is overtaken says nothing to anybody. A hold
-// count, whose order matters, is sent alone.
+// Each script is for one layout, lease and slot. With several connections a script uses that of its first
+// lock: for the others the order of renewal and release does not matter. A hold count, whose order matters,
+// is sent alone.
 void renewals::send(std::span<const renew_request> all, time_point deadline,
                     handler<std::vector<renew_answer>> done) const {
     std::vector<places> batches;
@@ -81,7 +80,7 @@ void renewals::send(std::span<const renew_request> all, time_point deadline,
     send_batches(state, all, std::move(batches));
 }
 
-// Each batch in one script, and all of them together.
+// Sends one script for each batch, all of them together.
 void renewals::send_batches(const std::shared_ptr<together>& all, std::span<const renew_request> requests,
                             std::vector<places> batches) const {
     struct spoken {

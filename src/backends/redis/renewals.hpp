@@ -1,4 +1,4 @@
-// Leases that are due together, renewed in few scripts and one write.
+// Renews leases that are due together, with few scripts and one write.
 #pragma once
 
 #include "backends/redis/layout.hpp"
@@ -13,18 +13,18 @@ namespace holdfast::redis_backend {
 // Thread-safe. Must outlive the database's connections.
 class renewals {
   public:
-    // A lease that is not `allowed` stays unanswered: unknown.
+    // A request whose lease is not `allowed` is not sent; its answer is unknown.
     renewals(redis::database& db, std::function<layout&(backend::kind)> layout_of,
              std::function<bool(std::chrono::milliseconds)> allowed)
         : db_(db), layout_of_(std::move(layout_of)), allowed_(std::move(allowed)) {}
 
-    // The answers stand in the order of the requests.
+    // The answers have the order of the requests.
     void send(std::span<const backend::renew_request>, time_point deadline,
               handler<std::vector<backend::renew_answer>> done) const;
 
   private:
     struct together;
-    using places = std::vector<std::size_t>;  // in the requests
+    using places = std::vector<std::size_t>;  // indices into the requests
 
     void send_batches(const std::shared_ptr<together>&, std::span<const backend::renew_request>,
                       std::vector<places> batches) const;

@@ -1,4 +1,4 @@
-// A grant that the replicas are to have before it is told.
+// Waits for the replicas to receive a grant before the client learns of it.
 #pragma once
 
 #include "backends/redis/layout.hpp"
@@ -6,9 +6,10 @@
 
 namespace holdfast::redis_backend {
 
-// Wraps the handler of an attempt that asks for replicas. A grant is renewed at once, so that the replicas'
-// word is about the whole lease, and told with the number of those that have it. Whatever else comes of that,
-// it stays a grant that nobody can rely on: unknown. The database and the layout outlive the handler.
+// Wraps the handler of an attempt that asks for replicas. It renews a grant at once, so that the replicas
+// confirm the whole lease, and reports the grant with the number of replicas that have it. If the renewal
+// fails in any way, the grant is not reliable and the answer is unknown. The database and the layout outlive
+// the handler.
 [[nodiscard]] handler<backend::attempt_answer> once_replicated(redis::database&, const layout&,
                                                                const backend::attempt_request&,
                                                                time_point deadline,

@@ -1,5 +1,5 @@
-// Semaphores: Redisson's counter and channel. Whose permits are out stands in a sorted set beside the
-// counter, by the time when they come back: for the permit_semaphore Redisson's own. docs/wire/semaphores.md.
+// Semaphores: Redisson's counter and channel. A sorted set beside the counter has the owners of held permits,
+// by the time when they expire; for the permit_semaphore it is Redisson's own. docs/wire/semaphores.md.
 #include "backends/redis/permit_id.hpp"
 #include "backends/redis/redisson.hpp"
 #include "base/text.hpp"
@@ -56,11 +56,11 @@ class semaphore : public redisson_layout {
     }
 
   protected:
-    // Whose permits are out.
+    // The sorted set of held permits.
     [[nodiscard]] virtual std::string zset_of(const lock_key& key) const = 0;
-    // What stands in it for an owner.
+    // The members of that set for an owner.
     [[nodiscard]] virtual std::vector<std::string> members_of(const owner_id& owner) const = 0;
-    // A member names the number of its permits; else each stands for one.
+    // Whether a member names its number of permits; otherwise each stands for one.
     [[nodiscard]] virtual bool weighted() const = 0;
 
   private:
@@ -82,7 +82,7 @@ class semaphore : public redisson_layout {
         return {};
     }
 
-    // Owns the words of a call of semaphore.lua. Not movable: the call has views of them.
+    // Owns the arguments of a call of semaphore.lua. Not movable: the call has views of them.
     class call_words {
       public:
         call_words(std::string_view verb, const semaphore& of, const lock_key& key, const std::string& once,
@@ -130,8 +130,8 @@ class counting final : public semaphore {
     bool weighted() const override { return true; }
 };
 
-// An owner is the first permit's id as Redisson shows it, and how many there are if there are several: "<32
-// hex digits>*3". The ids of the others are the numbers that follow.
+// An owner is the id of the first permit as Redisson shows it, and the number of permits if there are
+// several: "<32 hex digits>*3". The other permits have the following numbers as ids.
 class permit final : public semaphore {
   public:
     using semaphore::semaphore;

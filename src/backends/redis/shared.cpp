@@ -1,5 +1,5 @@
-// The shared mutex: Redisson's RReadWriteLock. Readers and the writer are two layouts of one hash, which
-// tells them apart by its `mode`. docs/wire/shared_mutex.md.
+// The shared mutex: Redisson's RReadWriteLock. Readers and the writer are two layouts of one hash, whose
+// `mode` tells them apart. docs/wire/shared_mutex.md.
 #include "backends/redis/redisson.hpp"
 
 #include <array>
@@ -12,14 +12,13 @@ namespace {
 using namespace backend;
 using words = std::span<const std::string_view>;
 
-// A key that says that a reader is still there; without it Redisson takes the reader's field for a dead
-// one's.
+// The key of a live reader; without it Redisson takes the reader's field for that of a dead one.
 constexpr std::string_view mark = ":rwlock_timeout:";
 std::string mark_of(const lock_key& key, const owner_id& reader) {
     return redisson_suffixed(key.name.str(), reader.str()).append(mark).append("1");
 }
 
-// Empty for an owner of no bytes, who is nobody.
+// Empty for an empty owner, which stands for no writer.
 std::string writers_field(const owner_id& owner) {
     return owner.empty() ? std::string{} : owner.str() + ":write";
 }

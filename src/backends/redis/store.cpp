@@ -43,7 +43,7 @@ constexpr capabilities what_we_have{
 // How long an unused note survives: 30 days. After that, clients sit out one more quarantine.
 constexpr std::string_view promotion_mark_ttl = "2592000000";
 
-// What the URL says, read once: it may name files.
+// The parsed URL. It is parsed once, because it may name files.
 using location = std::variant<redis::node_config, redis::cluster_config>;
 
 location location_of(const config& settings) {
@@ -119,7 +119,7 @@ class redis_store final : public store,
               [this](milliseconds lease) { return !gate_ || !gate_->too_long(lease); }),
           doctor_(given.reactor, given.settings.url) {}
 
-    // The database goes first: it answers what is still open, and those handlers use the layouts.
+    // Destroys the database first: it answers all open requests, whose handlers use the layouts.
     ~redis_store() override {
         doctor_.close();
         boards_->close();
@@ -134,12 +134,13 @@ class redis_store final : public store,
         return purpose_of_own_key(name.str());
     }
     std::uint32_t shard_of(const lock_key& key) const override { return db_->slot_of(key.name.str()); }
-    // Redisson's channels have a message for all waiters; those of a mutex and of a fair line name one.
+    // A message on a Redisson channel is for all waiters; one for a mutex or a fair mutex is for a single
+    // waiter.
     bool wakes_all(kind k) const noexcept override {
         return k == kind::recursive || k == kind::recursive_fenced || k == kind::shared_write ||
                k == kind::semaphore || k == kind::permit_semaphore;
     }
-    // By Redisson's forceUnlock.
+    // Redisson's forceUnlock does that.
     bool taken_by_force(kind k) const noexcept override { return engine::rules_of(k).reentrant; }
 
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
@@ -178,7 +179,7 @@ class redis_store final : public store,
     std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& owner,
                                         handler<watch_event> tell) override {
         if (!gate_) return layout_of(key.of).watch(key, owner, std::move(tell));
-        // A message that grants says nothing of the server that it comes from: it is a reason to ask.
+        // A message that grants does not show which server it comes from, so it only means "try again".
         return layout_of(key.of).watch(key, owner, [tell = std::move(tell)](watch_event e) {
             e.message.ticket.clear();
             tell(std::move(e));
@@ -259,11 +260,11 @@ class redis_store final : public store,
         db_->abandon();
     }
 
-    // A quorum asks for it, and has no clusters among its members.
+    // Only a quorum asks for it, and no member of a quorum is a cluster.
     io::drivable& connection() noexcept override { return static_cast<redis::node&>(*db_).connection(); }
 
   private:
-    // The reactor's own commands are read by the reactor; all others by the thread that sent them.
+    // The reactor reads the replies to its own commands; the sending thread reads all others.
     class driven_here {
       public:
         explicit driven_here(const io::reactor& r) {
@@ -287,7 +288,7 @@ class redis_store final : public store,
                 make_permit_semaphore(around_),
                 make_latch(around_)};
     }
-    // Refused before anything is sent: a lock that could be taken and not be given back helps nobody.
+    // Refuses before anything is sent: a lock that can be taken but not released is of no use.
     std::optional<refused> misfit(const lock_key& key) const {
         if (!around_.db.is_cluster() || layout_of(key.of).fits_a_cluster(key.name)) return std::nullopt;
         return refused{{make_error_code(errc::invalid_argument), std::string{does_not_fit}}};
@@ -304,8 +305,8 @@ class redis_store final : public store,
         return next;
     }
 
-    // What the server says counts only if it cannot have forgotten a lock. What it granted all the same is
-    // given back, and the place in its line too, before that is told.
+    // Accepts an answer only if the server cannot have forgotten a lock. Otherwise releases a grant, and
+    // leaves the queue, before it reports the refusal.
     handler<attempt_answer> through_the_gate(const attempt_request& r, time_point deadline,
                                              handler<attempt_answer> done) {
         return [this, r, deadline,
@@ -336,14 +337,14 @@ class redis_store final : public store,
                          [this, server, then = std::move(then)](const result<milliseconds>& age) {
                              if (const auto* const ago = std::get_if<milliseconds>(&age))
                                  gate_->noted(server, *ago, boot_clock::now());
-                             // Else whoever asks next may be answered.
+                             // Otherwise the next request may get an answer.
                              else if (const auto& no = std::get<failure>(age); no.code != errc::unavailable)
                                  gate_->cannot_be_noted(server, no.in_one());
                              then();
                          });
     }
 
-    // A note that nobody reads is kept for so long; "0": it is only looked at.
+    // `kept` is how long an unused note survives; "0" only reads the note.
     void ask_note(const std::string& which, std::string_view kept, time_point deadline,
                   handler<result<milliseconds>> done) {
         const driven_here here(reactor_);
@@ -357,8 +358,8 @@ class redis_store final : public store,
                         });
     }
 
-    // Adds to an examination what no server tells: whether the lock that was asked about can have that name,
-    // and whether the gate is open.
+    // Adds to an examination what no server reports: whether the requested lock can have that name, and
+    // whether the gate is open.
     handler<result<examination>> with_what_we_know(const examine_request& wanted, time_point deadline,
                                                    handler<result<examination>> done) {
         const auto no = wanted.name ? misfit({wanted.of.value_or(kind::native), *wanted.name}) : std::nullopt;
@@ -389,7 +390,7 @@ class redis_store final : public store,
         };
     }
 
-    // What keeps a lock from being granted otherwise is found among the rights and by the role.
+    // The checks of the rights and the role find all other reasons why a lock is not granted.
     void add_quarantine(std::optional<milliseconds> noted, examination& to) const {
         const auto granting = std::find_if(to.servers.begin(), to.servers.end(),
                                            [](const auto& s) { return s.role != "sentinel"; });
@@ -404,7 +405,7 @@ class redis_store final : public store,
         to.findings.push_back(r.findings().front());
     }
 
-    // To the client that asked for the lock: the lease has ended.
+    // Reports to the client that asked for the lock that the lease has ended.
     void acknowledge(const std::string& owner, const std::string& asker, const std::string& name) {
         const auto to = boards_->channels_of(name);
         const auto channel = to.prefix + asker;
@@ -413,7 +414,7 @@ class redis_store final : public store,
                      [](const redis::outcome&) {});
     }
 
-    // A grant that nobody waits for: the waiter gave up while it was on its way.
+    // Releases a grant whose waiter gave up while the message was on its way.
     void give_back(std::string_view token, std::string_view name) {
         if (name.empty() || name.size() > lock_name::max_size) return;
         layout_of(kind::native)
@@ -468,7 +469,7 @@ class redis_store final : public store,
     const std::function<void(const notice&)> tell_;
     std::atomic<bool> too_old_{false};
     std::atomic<std::int64_t> last_serial_{0};
-    const std::unique_ptr<gate> gate_;  // null: whatever a server says counts
+    const std::unique_ptr<gate> gate_;  // null: every answer counts
     std::unique_ptr<redis::database> db_;
     surroundings around_;
     acknowledgements gave_up_;

@@ -35,7 +35,7 @@ std::unique_ptr<backend::watch_handle> wake_board::watch(const owner_id& token, 
         first = state_ == state::unasked;
         if (first) state_ = state::asked;
         if (state_ == state::refused) known = change::refused;
-        if (state_ == state::asked) known = change::broken;  // not yet: on_event will tell
+        if (state_ == state::asked) known = change::broken;  // not yet: on_event will report it
         refusal = std::exchange(refusal_, std::nullopt);
     }
     if (first) subscribe();
@@ -95,7 +95,7 @@ void wake_board::on_event(const redis::sub_event& e) {
 void wake_board::on_message(std::string_view text) {
     const auto first = text.find(' ');
     const auto second = first == std::string_view::npos ? first : text.find(' ', first + 1);
-    if (second == std::string_view::npos) return;  // somebody else's idea of a message
+    if (second == std::string_view::npos) return;  // not a message of ours
     const auto token = text.substr(0, first);
     const auto score = text.substr(first + 1, second - first - 1);
     const auto name = text.substr(second + 1);
@@ -123,7 +123,7 @@ void wake_board::tell_all(change what) {
         base::guard lock(mutex_);
         if (what == change::watching) {
             state_ = state::listening;
-            refusal_.reset();  // nobody has to be told any more
+            refusal_.reset();  // no longer true
         } else if (what == change::refused)
             state_ = state::refused;
         else

@@ -1,13 +1,13 @@
-// A wake channel of a client, and who waits for which message on it.
+// A wake channel of a client, and its waiters by the message that each waits for.
 //
-// A message is "<token> <score> <name>": the lock <name> was handed to <token>. If a watch is open for the
-// token it is told; if not, the waiter is gone and the lock is given back at once. A watch stays open until
-// the release of its token was sent, so that a message read late is not mistaken for an unwanted grant.
+// A message is "<token> <score> <name>": the lock <name> was handed off to <token>. If a watch is open for
+// the token, it receives the message; if not, the waiter is gone and the client releases the lock at once. A
+// watch stays open until the release of its token is sent, so that a message read late is not mistaken for an
+// unwanted grant.
 //
-// "<owner> evicted <client> <name>" asks for the lock back: whatever the owner holds is to be given up. The
-// client hears of it if it has ever waited, or has begun to listen for that. When the lease has ended it
-// sends
-// "<owner> gave_up <name>" to the client that has asked.
+// "<owner> evicted <client> <name>" asks the owner's client to give up all that the owner holds. The client
+// receives it if it has ever waited, or has called listen(). When the lease has ended, it sends "<owner>
+// gave_up <name>" to the client that asked.
 #pragma once
 
 #include "base/annotations.hpp"
@@ -27,26 +27,26 @@ namespace holdfast::redis_backend {
 class wake_board : public std::enable_shared_from_this<wake_board> {
   public:
     using handler = backend::handler<backend::watch_event>;
-    // What it tells the store.
+    // Callbacks to the store.
     struct told {
-        // A grant that nobody waits for.
+        // A grant without a waiter.
         std::function<void(std::string_view token, std::string_view name)> orphan;
-        // The client `asker` asks for what the owner holds.
+        // The client `asker` asks to give up what the owner holds.
         std::function<void(std::string_view owner, std::string_view asker, std::string_view name)> evicted;
-        // The owner's client has ended its lease, because it was asked.
+        // The owner's client has ended its lease, because this client asked.
         std::function<void(std::string_view owner)> gave_up;
         std::function<void(std::string_view why)> no_right;
     };
 
     wake_board(redis::database& db, std::string channel, redis::pubsub how, told to);
 
-    // The first watch subscribes, and the subscription stays for as long as the board lives.
+    // The first watch subscribes; the subscription lasts as long as the board.
     [[nodiscard]] std::unique_ptr<backend::watch_handle> watch(const owner_id& token, handler tell);
-    // Subscribes, for messages that ask for a lock. Whether that is refused matters to waiters only. True:
-    // the server has answered, so what is sent from now on arrives, or never will.
+    // Subscribes, for messages that ask for a lock. A refusal matters only to waiters. True: the server has
+    // answered, so messages from now on arrive, or never will.
     bool listen();
 
-    // Ends the subscription. To be called before the database goes.
+    // Ends the subscription. Call it before the database is destroyed.
     void close();
 
   private:
@@ -65,7 +65,7 @@ class wake_board : public std::enable_shared_from_this<wake_board> {
 
     base::mutex mutex_;
     state state_ GUARDED_BY(mutex_) = state::unasked;
-    std::optional<std::string> refusal_ GUARDED_BY(mutex_);  // not told yet: nobody waits
+    std::optional<std::string> refusal_ GUARDED_BY(mutex_);  // not reported yet: no watch is open
     std::unordered_map<std::string, std::shared_ptr<handler>> watching_ GUARDED_BY(mutex_);
     std::unique_ptr<redis::subscription> subscription_ GUARDED_BY(mutex_);
 };

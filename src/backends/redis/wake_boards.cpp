@@ -9,8 +9,8 @@ namespace holdfast::redis_backend {
 
 namespace {
 
-// Subscriptions that are kept though nobody waits. A client that soon waits in the same slot again saves a
-// round trip; one that waits in all of them in turn must not keep 16384.
+// The number of subscriptions that are kept without waiters. A client that soon waits in the same slot again
+// saves a round trip; one that waits in all slots in turn must not keep 16384.
 constexpr std::size_t kept = 64;
 
 }  // namespace

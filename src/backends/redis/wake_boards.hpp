@@ -1,8 +1,8 @@
 // The wake channels of a client: one, or in a cluster one for each slot in which it has waited.
 //
-// Why not one for all slots: a release looks at how many heard its message to know whether the next in line
-// is still there, and a server counts those that are subscribed with itself. And what PUBLISH says goes to
-// all servers of a cluster, what SPUBLISH says only to those that have the slot.
+// Why not one for all slots: a release sees from the number of receivers whether the next waiter is still
+// there, and a server counts only its own subscribers. And a cluster sends a message of PUBLISH to all
+// servers, one of SPUBLISH only to those of the slot.
 #pragma once
 
 #include "backends/redis/wake_board.hpp"
@@ -18,7 +18,7 @@ class wake_boards {
   public:
     wake_boards(redis::database& db, std::string client, wake_board::told to);
 
-    // For scripts on the lock: a client's channel is the prefix and the client.
+    // For scripts on the lock: the channel of a client is the prefix and the client's id.
     struct channels {
         std::string prefix;
         std::string_view publish;
@@ -27,7 +27,7 @@ class wake_boards {
 
     [[nodiscard]] std::shared_ptr<wake_board> board_of(std::string_view lock);
 
-    // From now on messages that ask for this lock are heard, as long as few slots of a cluster have such
+    // From now on receives messages that ask for this lock, as long as few slots of a cluster have such
     // locks.
     void listen(std::string_view lock);
 

@@ -41,7 +41,7 @@ class asking : public std::enable_shared_from_this<asking> {
     }
 
   private:
-    // It knows few commands, and no clock of its own hangs on it.
+    // A sentinel has few commands, and no lock depends on its clock.
     void ask_sentinel() {
         plan({"INFO"}, found_.info);
         plan({"SENTINEL", "MASTER", found_.watched}, found_.watched_master);
@@ -67,7 +67,7 @@ class asking : public std::enable_shared_from_this<asking> {
         return std::min(deadline_, boot_clock::now() + patience_);
     }
 
-    // Each answer has a place of its own, so they may come on any threads.
+    // Each answer has its own place, so answers may come on any thread.
     template <class Next>
     void send(Next next) {
         if (planned_.empty()) return next();
@@ -83,7 +83,7 @@ class asking : public std::enable_shared_from_this<asking> {
         }
     }
 
-    // What depends on the first answers.
+    // Asks the questions that depend on the first answers.
     void more() {
         // No answer at all, not even a refusal: there is nothing to examine.
         if (!found_.info.answered() && !found_.whoami.answered() && !found_.verdicts.answered())
@@ -97,7 +97,7 @@ class asking : public std::enable_shared_from_this<asking> {
         send([this] { read_clock(); });
     }
 
-    // By itself and last: nothing else is to stand before it in the line.
+    // Sent alone and last, so that no other command delays it.
     void read_clock() {
         const base::step_watch own;
         const auto sent = base::wall_microseconds();
@@ -108,7 +108,7 @@ class asking : public std::enable_shared_from_this<asking> {
             if (const auto* r = answer.reply(); r != nullptr && r->items().size() == 2) {
                 const auto seconds = whole(r->items()[0].text());
                 const auto micros = whole(r->items()[1].text());
-                // A difference of clocks of which one was set says nothing.
+                // If this machine's clock was set meanwhile, the difference means nothing.
                 if (seconds && micros && !set_meanwhile)
                     self->found_.clock.push_back({sent, got, *seconds * 1'000'000 + *micros});
             }

@@ -1,4 +1,4 @@
-// Puts the questions of a survey to a server: the only part of the doctor that talks to it.
+// Sends the questions of a survey to a server. Only this part of the doctor talks to it.
 #pragma once
 
 #include "backends/redis/doctor/survey.hpp"
@@ -12,15 +12,15 @@ namespace holdfast::redis_backend::doctor {
 struct inquiry {
     backend::examine_request wanted;
     backend::time_point deadline;
-    std::chrono::milliseconds patience;  // for one answer
+    std::chrono::milliseconds patience;  // the limit for one answer
     part as = part::addressed;
-    std::string watched{};     // of a sentinel: the master's name
-    std::vector<needs> own{};  // of the client itself
+    std::string watched{};     // for a sentinel: the master's name
+    std::vector<needs> own{};  // for the client itself
 };
-// What was found, or why there is no server to look at.
+// The survey, or why there is no server to examine.
 using seen = std::variant<survey, backend::failure>;
 
-// All that can be asked at once is asked at once.
+// Sends all questions at once that do not depend on another answer.
 void ask(redis::node&, const inquiry&, std::function<void(seen)> done);
 
 }  // namespace holdfast::redis_backend::doctor

@@ -1,4 +1,4 @@
-// What the doctor can find, each under a name that stays: what it means for locks, and how it is mended.
+// All that the doctor can find, each with a stable id: what it means for locks, and how to mend it.
 #pragma once
 
 #include <holdfast/examination.hpp>
@@ -12,7 +12,7 @@ namespace holdfast::redis_backend::doctor {
 
 struct entry {
     std::string_view id;
-    promise falls;  // without it
+    promise falls;  // rests on it
     std::string_view meaning;
     std::string_view mending;
 };
@@ -28,9 +28,9 @@ class report {
     void note(std::string_view id, const std::string& found) { add(severity::note, id, found); }
     void warning(std::string_view id, const std::string& found) { add(severity::warning, id, found); }
     void danger(std::string_view id, const std::string& found) { add(severity::danger, id, found); }
-    // It could not be looked at, and `why` says why not.
+    // The check was not possible; `why` is the reason.
     void unknown(std::string_view id, const std::string& why);
-    // An empty `mending` means the catalogue's.
+    // An empty `mending` stands for that of the catalogue.
     void add(severity, std::string_view id, const std::string& found, std::string mending = {});
 
     [[nodiscard]] const std::vector<finding>& findings() const& noexcept { return findings_; }

@@ -1,4 +1,4 @@
-// How we reach the server: its clock, the way to it, who can listen in, and who hears our messages.
+// How we reach the server: its clock, the connection, who can eavesdrop, and who receives our messages.
 #include "backends/redis/doctor/checks.hpp"
 
 #include "base/text.hpp"
@@ -12,7 +12,7 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// To the tenth of a millisecond, below which nobody cares.
+// Rounded to a tenth of a millisecond; less does not matter.
 std::string in_ms(microseconds d) {
     const auto tenths = (std::abs(d.count()) + 50) / 100;
     return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " ms";
@@ -23,7 +23,7 @@ std::string rough_of(microseconds d) {
     return base::to_text(milliseconds{(std::abs(d.count()) + 500'000) / 1'000'000 * 1'000});
 }
 
-// A unix socket, or a host that is this one: nobody on a network is between.
+// A unix socket, or this host: the connection crosses no network.
 bool stays_here(std::string_view address) {
     return address.starts_with("unix:") || address.starts_with("127.") || address.starts_with("localhost:") ||
            address.starts_with("[::1]:") || address.starts_with("::1");
@@ -103,7 +103,7 @@ void check_messages(const survey& s, report& r) {
                                  " to a pattern that covers our channels");
         return r.ok("pattern-subscribers", "nobody listens to all channels");
     }
-    // Not allowed to speak, but perhaps to ask.
+    // The user may not publish, but perhaps may ask for the number of patterns.
     if (s.patterns.integer() == 0) return r.ok("pattern-subscribers", "nobody listens to a pattern");
     r.unknown("pattern-subscribers", "PUBLISH: " + s.heard.why_not());
 }

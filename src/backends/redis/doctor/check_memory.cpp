@@ -1,4 +1,4 @@
-// What the server forgets while it runs, and what it forgets by a restart.
+// What the server loses while it runs, and what it loses in a restart.
 #include "backends/redis/doctor/checks.hpp"
 
 namespace holdfast::redis_backend::doctor {
@@ -10,7 +10,7 @@ void check_eviction(const survey& s, report& r) {
     if (!policy) return r.unknown("eviction-policy", s.why_no_field("maxmemory_policy"));
     const auto found = "maxmemory-policy is " + std::string{*policy};
     if (*policy == "noeviction") return r.ok("eviction-policy", found);
-    // Any other policy: the volatile ones too, since locks have a TTL.
+    // Any other policy evicts locks: the volatile ones, too, since locks have a TTL.
     if (s.number("maxmemory") == 0) return r.warning("eviction-policy", found + "; it waits for a maxmemory");
     r.danger("eviction-policy", found);
 }
@@ -54,7 +54,7 @@ void check_persistence(const survey& s, report& r) {
     if (!appends) return r.unknown("persistence", s.why_no_field("aof_enabled"));
     auto writes = *appends == "1";
     if (!writes && s.field("loading") == "1") {
-        // INFO says 0 for as long as the file is read, whatever is configured.
+        // INFO reports 0 while the server reads the file, whatever is configured.
         const auto configured = s.setting("appendonly");
         if (!configured)
             return r.unknown(

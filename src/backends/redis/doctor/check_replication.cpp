@@ -1,11 +1,11 @@
-// What is forgotten when a replica takes over.
+// What is lost when a replica takes over.
 #include "backends/redis/doctor/checks.hpp"
 
 namespace holdfast::redis_backend::doctor {
 
 namespace {
 
-constexpr std::int64_t lag_of_a_healthy_replica = 10;  // seconds; it reports each second
+constexpr std::int64_t lag_of_a_healthy_replica = 10;  // seconds; a replica reports every second
 
 void check_replica(const survey& s, report& r) {
     const auto link = s.field("master_link_status");
@@ -57,7 +57,7 @@ void check_replication(const survey& s, report& r) {
     const auto replicas = s.number("connected_slaves");
     if (!replicas) return r.unknown("replicas", s.why_no_field("connected_slaves"));
     if (*replicas == 0) {
-        // Clusters have a check of their own.
+        // A cluster has its own check.
         if (s.wanted.part)
             r.ok("replicas", "it has no replica; the other members stand for it");
         else if (!s.is_cluster())

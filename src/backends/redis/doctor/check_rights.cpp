@@ -1,4 +1,4 @@
-// Which rights the user lacks, and the ACL rule that gives each.
+// The rights that the user lacks, and the ACL rule that grants each.
 #include "backends/redis/doctor/checks.hpp"
 
 #include "base/text.hpp"
@@ -30,7 +30,7 @@ std::string user_of(const survey& s) {
     return base::printable(name.empty() ? std::string_view{s.connection.user} : name);
 }
 
-// A user's rights may also stand in selectors, and a rule that is added to the others does nothing for those.
+// A user's rights may also be in selectors, and a rule that is added outside has no effect on those.
 bool has_selectors(const survey& s) {
     const auto* const r = s.user.reply();
     if (r == nullptr) return false;
@@ -40,7 +40,7 @@ bool has_selectors(const survey& s) {
     return false;
 }
 
-// Rights that are lacked alike: under one name, with one weight.
+// Missing rights that are reported together: the same kind and the same severity.
 struct lacked {
     std::vector<const missing_right*> rights;
 
@@ -107,7 +107,7 @@ std::string_view id_of(const missing_right& right) {
     return {};
 }
 
-// How much a lock of this kind needs it; empty: not at all.
+// How much a lock of this kind needs the right; empty: not at all.
 std::optional<importance> need_of(const missing_right& right, kind of) {
     std::optional<importance> most;
     for (const auto& need : right.needed_by)
@@ -124,7 +124,7 @@ severity weight_of(importance how) {
     return severity::danger;
 }
 
-// Kinds that nobody asked about: what they lack in one line each.
+// Reports the rights that other kinds lack, one line for each kind.
 void mention_others(const survey& s, const std::vector<missing_right>& missing, report& r) {
     std::map<kind, std::pair<std::string, std::string>> rules;
     for (const auto& right : missing) {
@@ -144,10 +144,10 @@ void mention_others(const survey& s, const std::vector<missing_right>& missing, 
     }
 }
 
-// Alike ones together, and with each the one line that gives all that the lock lacks. False: it lacks
-// nothing.
+// Reports similar rights together, each time with the one line that grants all that the lock lacks. False: it
+// lacks nothing.
 bool tell_lacked(const survey& s, const std::vector<missing_right>& missing, report& r) {
-    lacked all;  // but what only an option asks for
+    lacked all;  // except those that only an option needs
     std::map<std::tuple<severity, what, std::string>, lacked, std::greater<>> groups;
     for (const auto& right : missing) {
         const auto need = need_of(right, asked_for(s));
@@ -171,7 +171,7 @@ bool tell_lacked(const survey& s, const std::vector<missing_right>& missing, rep
     return !groups.empty();
 }
 
-// EVAL itself, by which all else would be asked.
+// EVAL itself was refused, and all other questions need it.
 void check_refusal(const survey& s, report& r) {
     const auto why = s.verdicts.why_not();
     if (why.find("unknown command") != std::string::npos)

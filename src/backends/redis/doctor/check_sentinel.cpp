@@ -1,4 +1,4 @@
-// What one sentinel says: whether it and its like can replace the master that they watch.
+// The answers of one sentinel: whether the sentinels can replace the master that they watch.
 #include "backends/redis/doctor/checks.hpp"
 
 namespace holdfast::redis_backend::doctor {
@@ -40,7 +40,7 @@ void check_master(const survey& s, const redis::reply& master, report& r) {
         r.ok("sentinel-master", found);
 }
 
-// Whom it would choose from when the master ends.
+// The replicas that may replace the master when it fails.
 void check_candidates(const survey& s, const redis::reply& master, report& r) {
     const auto known = whole(named_value(master, "num-slaves"));
     if (!known) return;

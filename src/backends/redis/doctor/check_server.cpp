@@ -45,7 +45,7 @@ void check_role(const survey& s, report& r) {
 
 void check_clients(const survey& s, report& r) {
     const auto now = s.number("connected_clients");
-    auto most = s.number("maxclients");  // Redis 7; before it is a setting only
+    auto most = s.number("maxclients");  // since Redis 7; before, it is only a setting
     if (!most) {
         const auto set = s.setting("maxclients");
         most = set ? whole(*set) : std::nullopt;
@@ -83,7 +83,7 @@ void check_scripts(const survey& s, report& r) {
     if (limit.count() <= 0)
         return r.warning("slow-scripts",
                          "busy-reply-threshold is " + *value + ": a script may run for ever unseen");
-    // Renewals are sent each third of a lease: half of it may pass without an answer, and one more still
+    // Renewals are sent every third of a lease: half of it may pass without an answer, and one more still
     // fits.
     if (limit > s.wanted.lease / 2)
         return r.warning("slow-scripts", "busy-reply-threshold is " + text_of(limit) + ", and a lease " +
@@ -93,7 +93,7 @@ void check_scripts(const survey& s, report& r) {
 
 void check_debug(const survey& s, report& r) {
     const auto value = s.setting("enable-debug-command");
-    if (!value) return;  // before Redis 7 the command is always there
+    if (!value) return;  // before Redis 7 the command is always enabled
     if (*value != "no") return r.note("debug-command", "enable-debug-command is " + *value);
     r.ok("debug-command", "enable-debug-command is no");
 }
@@ -134,7 +134,7 @@ std::vector<finding> judge(const survey& s) {
     check_rights(s, r);
     if (s.is_cluster()) check_cluster(s, r);
     auto all = std::move(r).findings();
-    // Nothing of it is felt before it takes over.
+    // Findings about a replica have no effect before it takes over.
     if (s.as == part::replica)
         for (auto& f : all) f.how_bad = std::min(f.how_bad, severity::warning);
     return all;

@@ -1,4 +1,4 @@
-// Of all sentinels together: whether clients find the master by them.
+// All sentinels together: whether clients find the master through them.
 #include "backends/redis/doctor/watch.hpp"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ void check_reach(const watch& w, report& r) {
 }
 
 void check_agreement(const watch& w, report& r) {
-    std::map<std::string, std::string> named_by;  // a master's address, and who names it
+    std::map<std::string, std::string> named_by;  // a master's address, and the sentinels that name it
     std::map<std::string, std::size_t> votes;
     std::size_t said = 0;
     for (const auto& one : w.sentinels) {
@@ -67,7 +67,7 @@ void check_agreement(const watch& w, report& r) {
     r.ok("sentinel-agreement", of_all(said, w.sentinels.size()) + " name " + most);
 }
 
-// Those of the URL and those that there are.
+// Compares the sentinels of the URL with all that exist.
 void check_list(const watch& w, report& r) {
     std::int64_t most = 0;
     for (const auto& one : w.sentinels) {

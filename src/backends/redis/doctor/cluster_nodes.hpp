@@ -10,11 +10,11 @@ namespace holdfast::redis_backend::doctor {
 // the text.
 struct cluster_node {
     std::string_view id;
-    std::string_view host, port;  // the host is empty where the server does not know its own
+    std::string_view host, port;  // the host is empty if the server does not know its own
     std::string_view hostname;    // if it announces one
     std::string_view flags;
     std::string_view master;
-    std::string_view slots;  // "0-8191 9000", those that move too
+    std::string_view slots;  // "0-8191 9000", also slots that are moving
 
     [[nodiscard]] bool is(std::string_view flag) const;
     [[nodiscard]] bool fails() const { return is("fail") || is("fail?") || is("noaddr"); }

@@ -18,7 +18,8 @@ void doctor::examine(redis::database& db, const backend::examine_request& wanted
     const auto kept = std::make_shared<backend::handler<backend::result<examination>>>(std::move(done));
     const examined tell = [kept](backend::result<examination> r) { (*kept)(std::move(r)); };
     inquiry i{wanted, deadline, patience};
-    // Read again, for it seldom is needed: certificates with it, which may be gone meanwhile.
+    // Parses the URL again, because this is seldom needed. That reads the certificates, too, which may be
+    // gone by now.
     try {
         if (db.is_cluster()) return examine_cluster(db, redis::parse_cluster_url(url_), visits_, i, tell);
         auto& node = static_cast<redis::node&>(db);

@@ -1,4 +1,4 @@
-// Looks at all servers of a store for what endangers locks.
+// Examines all servers of a store for dangers to locks.
 #pragma once
 
 #include "backends/redis/doctor/visits.hpp"
@@ -12,15 +12,15 @@ namespace holdfast::redis_backend::doctor {
 // Thread-safe. Changes nothing on the servers.
 class doctor {
   public:
-    // `url` and the reactor outlive it.
+    // `url` and the reactor must outlive the doctor.
     doctor(io::reactor&, const std::string& url);
 
-    // A failure means that there is no server that could be asked at all. `db` is the URL's own and outlives
-    // the answer; one answer of a server is waited for as long as `patience`.
+    // A failure means that no server can be asked at all. `db` is the connection to the URL and outlives the
+    // answer; `patience` limits the wait for one answer of a server.
     void examine(redis::database& db, const backend::examine_request&, backend::time_point deadline,
                  std::chrono::milliseconds patience, backend::handler<backend::result<examination>> done);
 
-    // Before `db` ends. See visits.
+    // Call it before `db` is destroyed. See visits.
     void close() { visits_.close(); }
     void abandon() noexcept { visits_.abandon(); }
 

@@ -16,7 +16,7 @@ namespace holdfast::redis_backend::doctor {
 
 namespace {
 
-// How clients reach it, and what it is there for.
+// Where clients reach a node, and its role.
 struct node_place {
     redis::endpoint at;
     part as = part::master;
@@ -38,8 +38,8 @@ void add_place(std::vector<node_place>& to, node_place p) {
     if (std::find(to.begin(), to.end(), p) == to.end()) to.push_back(std::move(p));
 }
 
-// Whoever is in the list of `said_by`, whatever it thinks of them. A master that will not tell of the others
-// is there itself.
+// Adds all nodes in the list of `said_by`, also those that it takes for failed. If a master does not list the
+// others, adds the master itself.
 void add_nodes(std::vector<node_place>& to, std::string_view list, const redis::endpoint& said_by,
                bool names) {
     for (const auto& node : nodes_in(list)) {
@@ -58,7 +58,7 @@ void add_nodes(std::vector<node_place>& to, std::string_view list, const redis::
 std::string owners_in(std::string_view list) {
     std::set<std::string> lines;
     for (const auto& node : nodes_in(list)) {
-        const auto settled = node.slots.substr(0, node.slots.find('['));  // without what is on its way
+        const auto settled = node.slots.substr(0, node.slots.find('['));  // without slots that are moving
         if (!settled.empty()) lines.insert(std::string{node.id}.append(" ").append(settled));
     }
     std::string text;

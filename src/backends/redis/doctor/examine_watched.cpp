@@ -1,4 +1,4 @@
-// A master behind Sentinel: it, whoever may take its place, and those who see to that.
+// A master behind Sentinel: the master, its replicas and its sentinels.
 #include "backends/redis/doctor/rounds.hpp"
 #include "backends/redis/doctor/watch.hpp"
 #include "redis/sentinels.hpp"
@@ -17,7 +17,7 @@ class watched_round : public std::enable_shared_from_this<watched_round> {
     watched_round(const redis::node_config& c, visits& v, const inquiry& i, examined done)
         : config_(c), visits_(v), inquiry_(i), done_(std::move(done)) {}
 
-    // The master over the client's own connection, and the sentinels beside it.
+    // Asks the master over the client's own connection, and the sentinels at the same time.
     void start(redis::node& master) {
         auto of_master = inquiry_;
         of_master.as = part::master;
@@ -53,7 +53,7 @@ class watched_round : public std::enable_shared_from_this<watched_round> {
                      [self = shared_from_this()](const std::vector<visited>& all) { self->finish(all); });
     }
 
-    // As the sentinels know them, and the master, to whom a sentinel may have not yet spoken of one.
+    // From the lists of the sentinels and of the master: a sentinel may not know a new replica yet.
     [[nodiscard]] std::vector<redis::host_port> places_of_replicas() const {
         std::vector<redis::host_port> found;
         const auto add = [&](std::string_view host, std::string_view port) {

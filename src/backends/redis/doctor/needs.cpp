@@ -42,7 +42,7 @@ needs made(kind of, std::string_view shown, std::initializer_list<used_script> s
             merge(n.commands, command, std::min(how, used.how));
     }
     merge(n.commands, "SUBSCRIBE", importance::helps);
-    merge(n.commands, "PUBLISH", importance::helps);  // scripts are told whether it is this or SPUBLISH
+    merge(n.commands, "PUBLISH", importance::helps);  // scripts get this or SPUBLISH as an argument
     merge(n.commands, "WAIT", importance::option);    // replication::at_least
     return n;
 }
@@ -52,7 +52,7 @@ resource exactly(std::string name, importance how = importance::needed) {
     return {std::move(name), std::move(pattern), how};
 }
 
-// With something of any text behind or within: an owner, an operation.
+// A name with any text between `prefix` and `suffix`: an owner, an operation.
 resource beginning(const std::string& prefix, const std::string& suffix,
                    importance how = importance::needed) {
     return {prefix + "0" + suffix, as_pattern(prefix) + "*" + as_pattern(suffix), how};
@@ -147,7 +147,7 @@ std::vector<needs> needs_of(const std::string& name, const std::optional<backend
         return std::find(part->kinds.begin(), part->kinds.end(), n.of) == part->kinds.end();
     });
     for (auto& n : all) {
-        // WAIT too is for the replicas of a lone server.
+        // Removes WAIT, too: it is for the replicas of a single server.
         std::erase_if(n.commands, [](const auto& c) { return c.second < importance::needed; });
         std::erase_if(n.keys, [](const resource& key) { return key.how < importance::needed; });
         n.channel.reset();

@@ -1,4 +1,4 @@
-// Which rights (ACL) locks need, and what the client itself needs beside them.
+// The rights (ACL) that locks need, and those that the client itself needs.
 #pragma once
 
 #include "redis/config.hpp"
@@ -13,14 +13,14 @@
 
 namespace holdfast::redis_backend::doctor {
 
-// What a lock is without it.
+// What a lock loses without the right.
 enum class importance : std::uint8_t {
-    option,  // as it is, unless an option of its own asks for it
-    helps,   // poorer: waiters poll
-    needed,  // refused
+    option,  // nothing, unless an option needs the right
+    helps,   // speed: waiters poll
+    needed,  // everything: it is refused
 };
 
-// A key or a channel of a lock, and the pattern that an ACL rule has for it.
+// A key or a channel of a lock, and its pattern in an ACL rule.
 struct resource {
     std::string name;
     std::string pattern;
@@ -30,20 +30,20 @@ struct resource {
 struct needs {
     std::optional<backend::kind> of;  // empty: the client itself, whatever it locks
     std::string shown;                // "recursive_mutex", "failover=grace"
-    std::string without;              // of the client itself: what comes of it
+    std::string without;              // for the client itself: the effect of a missing right
     std::vector<std::pair<std::string, importance>> commands;
     std::vector<resource> keys;
     std::optional<resource> channel;
 };
 
-// Those of all kinds for a lock of this name; of those alone that the store has of which this server is a
-// part.
+// The needs of a lock of this name, for each kind; with `part` only for the kinds of the store that the
+// server is a part of.
 [[nodiscard]] std::vector<needs> needs_of(const std::string& name,
                                           const std::optional<backend::membership>& part = {});
-// Those of the client itself, as the options of its URL have it.
+// The needs of the client itself, by the options of its URL.
 [[nodiscard]] std::vector<needs> own_needs(const backend::examine_request&, const redis::quarantine_config&);
 
-// The commands that a script calls: "ZADD", and whether the script goes on when one is refused.
+// The commands that a script calls ("ZADD"), and whether the script goes on if one is refused.
 [[nodiscard]] std::vector<std::pair<std::string, importance>> commands_of(std::string_view script);
 
 // The bytes of a name as an ACL pattern that matches it: glob characters escaped; what a rule cannot hold

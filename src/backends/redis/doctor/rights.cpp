@@ -25,7 +25,7 @@ std::string lower(std::string_view text) {
     return out;
 }
 
-// A subcommand has a right of its own.
+// A subcommand has its own right.
 std::string right_of(std::string_view command) {
     return command == "PUBSUB" ? "pubsub|numsub" : lower(command);
 }
@@ -34,8 +34,8 @@ bool says(const std::string& verdict, std::string_view text) {
     return verdict.find(text) != std::string::npos;
 }
 
-// The command, and not its key or channel. In the words of Redis 7.0, of 7.2 and Valkey, and for what scripts
-// may not do at all.
+// Whether the verdict refuses the command, not its key or channel. The texts are those of Redis 7.0, of 7.2
+// and Valkey, and of commands that scripts may not run at all.
 bool refuses_command(const std::string& verdict) {
     return says(verdict, "can't run") || says(verdict, "permissions to run") ||
            says(verdict, "not allowed from script");
@@ -43,7 +43,7 @@ bool refuses_command(const std::string& verdict) {
 
 }  // namespace
 
-// Each with as many words as the command must have: the server's check of rights counts on it.
+// Each call has as many words as the command requires: the server's check of rights relies on that.
 std::vector<std::string> example_of(std::string_view command, const std::string& key,
                                     const std::string& channel) {
     using words = std::vector<std::string>;
@@ -93,7 +93,7 @@ std::vector<std::string> example_of(std::string_view command, const std::string&
     if (command == "PUBSUB") return {"PUBSUB", "NUMSUB", channel};
     if (command == "PUBLISH") return {"PUBLISH", channel, ""};
     if (command == "SUBSCRIBE") return {"SUBSCRIBE", channel};
-    // Without keys nothing but the command itself is asked about.
+    // Without keys, the question is only about the command itself.
     if (command == "EVAL") return {"EVAL", "return 0", "0"};
     if (command == "EVALSHA") return {"EVALSHA", std::string{redis_scripts::rights.sha1}, "0"};
     const auto known = rest.find(command);
@@ -124,10 +124,10 @@ void rights_question::add_commands() {
     std::map<std::string, std::vector<named_need>> by_command;
     for (const auto& n : needs_)
         for (const auto& [command, how] : n.commands) by_command[command].push_back(need_for(n, how));
-    // Nobody has this key, or listens to it: what is tried after all does nothing.
+    // No key and no channel has this name: a command that the server runs after all does nothing.
     const auto absent = "holdfast:doctor:" + base::client_id::make().base64url();
     for (auto& [command, by] : by_command) {
-        // Listening and speaking are asked about with their channels.
+        // add_channels() asks about these.
         if (command == "PUBLISH" || command == "SUBSCRIBE") continue;
         add({probe::what::command, right_of(command), "+" + right_of(command), std::move(by)},
             example_of(command, absent, absent));
@@ -135,7 +135,7 @@ void rights_question::add_commands() {
 }
 
 void rights_question::add_keys() {
-    // Scripts name their keys, and the right to EVAL is there: it runs.
+    // Scripts name their keys, and the user has the right to EVAL: this question runs by it.
     if (!named_)
         add({probe::what::any_key, "", "", {}}, {"EVAL", "return 0", "1", needs_.front().keys.front().name});
     std::map<std::string, std::pair<resource, std::vector<named_need>>> by_key;
@@ -151,7 +151,7 @@ void rights_question::add_keys() {
         add({probe::what::key, name, "~" + key.first.pattern, std::move(key.second)},
             {"EVAL", "return 0", "1", name});
     for (const auto& n : needs_) {
-        if (!named_ || !n.of) continue;  // the client uses its own one by one
+        if (!named_ || !n.of) continue;  // the client uses its own keys one by one
         std::vector<std::string> call{"EVAL", "return 0", std::to_string(n.keys.size())};
         for (const auto& key : n.keys) call.push_back(key.name);
         add({probe::what::all_keys, n.shown, "(" + all_rules(*n.of) + ")", {need_for(n, importance::needed)}},
@@ -178,8 +178,8 @@ rights_question::answer rights_question::read(const std::vector<std::string>& ve
     using lack = missing_right::what;
     answer a;
     std::map<std::pair<lack, std::string>, missing_right> missing;
-    std::set<std::string> keys_missing;  // by who needs them
-    bool channel_refused = false;        // to the one that is published to, which comes right before
+    std::set<std::string> keys_missing;  // by needs::shown
+    bool channel_refused = false;        // for PUBLISH, the probe just before SUBSCRIBE
     const auto lacks = [&](lack w, const std::string& name, const std::string& rule, const auto& by) {
         auto& place = missing[{w, name}];
         place.kind = w;
@@ -228,8 +228,8 @@ rights_question::answer rights_question::read(const std::vector<std::string>& ve
                     lacks(lack::command, "publish", "+publish", p.needed_by);
                 break;
             case probe::what::subscribe:
-                // Scripts cannot subscribe, so the words do not tell what is refused. A channel that is
-                // refused to PUBLISH is refused here as well.
+                // Scripts cannot subscribe, so the verdict does not show what is refused. A channel that is
+                // refused for PUBLISH is refused here, too.
                 if (verdict == "unknown")
                     lacks(lack::unknown_command, "subscribe", "", p.needed_by);
                 else if (!channel_refused)

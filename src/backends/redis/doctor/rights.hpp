@@ -1,7 +1,7 @@
-// Which of the rights (ACL) that are needed the user of a connection lacks.
+// Finds the needed rights (ACL) that the user of a connection lacks.
 //
-// The server itself is asked, by a script of redis.acl_check_cmd, which runs nothing. Questions and the
-// reading of the answers are here; nothing is sent.
+// The server itself answers, by a script with redis.acl_check_cmd, which runs no command. This file makes the
+// questions and reads the answers; it sends nothing.
 #pragma once
 
 #include "backends/redis/doctor/needs.hpp"
@@ -15,11 +15,11 @@
 
 namespace holdfast::redis_backend::doctor {
 
-// A call that can be asked about, on a key that nobody has. Empty for a command that is not known here.
+// A call of the command on an absent key, to ask about. Empty for a command that is not known here.
 [[nodiscard]] std::vector<std::string> example_of(std::string_view command, const std::string& absent_key,
                                                   const std::string& channel);
 
-// One thing that the user lacks.
+// One right that the user lacks.
 struct missing_right {
     enum class what : std::uint8_t { command, key, channel, unknown_command, selector } kind;
     std::string name;  // "zpopmin", "holdfast:q1:{job}"
@@ -30,17 +30,17 @@ struct missing_right {
         std::string without;
         importance how;
 
-        // Whoever has this kind of lock lacks something.
+        // Whether a lock of this kind needs the right.
         [[nodiscard]] bool concerns(backend::kind k) const { return !of || *of == k; }
     };
     std::vector<need> needed_by;
 };
 
-// Asks once, reads once.
+// One question and its answer.
 class rights_question {
   public:
-    // Without a name only commands, the wake channel and the client's own keys are asked about: those of
-    // locks differ from one to the next.
+    // Without a name, the question covers only commands, the wake channel and the client's own keys: the keys
+    // and channels of locks differ from lock to lock.
     explicit rights_question(const std::optional<lock_name>& name, const std::vector<needs>& own = {},
                              const std::optional<backend::membership>& part = {});
 
@@ -49,12 +49,12 @@ class rights_question {
 
     struct answer {
         std::vector<missing_right> missing;
-        bool untold = false;       // the server cannot tell: it is older than Redis 7
-        bool keys_differ = false;  // not all keys are allowed, and no name was given to look at
+        bool untold = false;       // the server cannot answer: it is older than Redis 7
+        bool keys_differ = false;  // the user may not use all keys, and no name was given
     };
     [[nodiscard]] answer read(const std::vector<std::string>& verdicts) const;
 
-    // All rules that the kind and the client itself need, as one: what a selector must have.
+    // All rules that the kind and the client itself need, in one text: a selector must have them all.
     [[nodiscard]] std::string all_rules(backend::kind) const;
 
   private:

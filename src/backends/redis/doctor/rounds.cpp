@@ -36,7 +36,7 @@ bool of_the_whole(std::string_view id) { return id.starts_with("cluster-") || id
 }  // namespace
 
 void add_to(examination& all, const visited& one) {
-    // Of sentinels that are not there their own check speaks.
+    // check_watch.cpp reports absent sentinels.
     const auto* const why = std::get_if<backend::failure>(&one.found);
     if (why != nullptr && one.as == part::sentinel) return;
     if (why == nullptr) all.servers.push_back(server_of(std::get<survey>(one.found)));

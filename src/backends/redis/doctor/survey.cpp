@@ -30,7 +30,7 @@ bool told::answered() const noexcept { return outcome_ && std::holds_alternative
 
 backend::failure told::why() const {
     if (outcome_) {
-        // A certificate that has ended is no wrong use of ours: the server is not there for us.
+        // An expired certificate is no misuse by the caller: the server is unavailable.
         if (const auto* no = std::get_if<redis::not_sent>(&*outcome_))
             return {no->not_trusted ? make_error_code(errc::unavailable) : no->code, no->text};
         if (const auto* no = std::get_if<redis::no_answer>(&*outcome_)) return {no->code, no->text};

@@ -1,5 +1,4 @@
-// All that a server was asked, and what it said. A value, so that what is made of it can be tested with
-// texts.
+// All questions to a server and its answers. A value, so that tests of the checks can use texts.
 #pragma once
 
 #include "backends/redis/doctor/rights.hpp"
@@ -20,29 +19,29 @@
 
 namespace holdfast::redis_backend::doctor {
 
-// What one question got. Made without one, nobody asked.
+// The answer to one question. Default: not asked.
 class told {
   public:
     told() = default;
     explicit told(redis::outcome o) : outcome_(std::move(o)) {}
 
-    // A reply that is no error; null if there is none.
+    // The reply, if it is no error; otherwise null.
     [[nodiscard]] const redis::reply* reply() const noexcept;
     // The text of a text reply; empty for other replies.
     [[nodiscard]] std::string_view text() const noexcept;
     [[nodiscard]] std::optional<std::int64_t> integer() const noexcept;
-    // The server said something, if only no.
+    // Whether the server replied, be it an error.
     [[nodiscard]] bool answered() const noexcept;
-    // Why it did not.
+    // Why there is no answer.
     [[nodiscard]] backend::failure why() const;
-    // A sentence for people, where there is no reply.
+    // Why there is no reply, as a sentence for people.
     [[nodiscard]] std::string why_not() const;
 
   private:
     std::optional<redis::outcome> outcome_;
 };
 
-// One TIME and the clock of this machine around it, in microseconds since 1970.
+// One TIME, and this machine's clock before and after it, in microseconds since 1970.
 struct clock_sample {
     std::int64_t sent = 0;
     std::int64_t got = 0;
@@ -59,7 +58,7 @@ struct clock_sample {
     }
 };
 
-// What CONFIG GET is asked for, one by one: servers before 7 take no more at a time.
+// The settings that CONFIG GET is asked for, one by one: servers before 7 take only one at a time.
 inline constexpr std::array settings_asked{
     std::string_view{"appendonly"},
     std::string_view{"appendfsync"},
@@ -73,34 +72,34 @@ inline constexpr std::array settings_asked{
     std::string_view{"cluster-require-full-coverage"},
 };
 
-// What a server is to us.
+// The role of a server for us.
 enum class part : std::uint8_t {
-    addressed,  // a URL names it alone
+    addressed,  // the only server of a URL
     master,     // one of several servers: locks live on it
     replica,    // takes over when its master ends
-    sentinel,   // sees to that
+    sentinel,   // promotes the replica
 };
 
 struct survey {
     backend::examine_request wanted;
     part as = part::addressed;
-    std::string watched;  // by a sentinel: the master's name
+    std::string watched;  // for a sentinel: the name of the master that it watches
     redis::server_info connection;
-    std::int64_t now = 0;  // of this machine, in microseconds since 1970
+    std::int64_t now = 0;  // this machine's time, in microseconds since 1970
 
     told info;
     std::map<std::string_view, told> settings;
     told whoami;
     told user;      // ACL GETUSER
     told patterns;  // PUBSUB NUMPAT
-    told heard;     // PUBLISH to a channel of ours that nobody can know
+    told heard;     // PUBLISH to a channel of ours with a random name
     told cluster_info;
     told cluster_nodes;
     told watched_master;         // SENTINEL MASTER of the name
     told watched_replicas;       // SENTINEL REPLICAS
     told quorum;                 // SENTINEL CKQUORUM
-    told time;                   // the first that failed, if none did not
-    bool own_clock_set = false;  // this machine's, meanwhile
+    told time;                   // the reply to TIME, if `clock` is empty
+    bool own_clock_set = false;  // this machine's clock was set meanwhile
     std::vector<clock_sample> clock;
     std::optional<rights_question> rights;
     told verdicts;
@@ -112,7 +111,7 @@ struct survey {
     [[nodiscard]] std::optional<std::int64_t> number(std::string_view name) const;
     // A setting; empty if CONFIG GET was refused, or there is no such setting.
     [[nodiscard]] std::optional<std::string> setting(std::string_view name) const;
-    // Why they are empty.
+    // Why the field or the setting is empty.
     [[nodiscard]] std::string why_no_field(std::string_view name) const;
     [[nodiscard]] std::string why_no_setting(std::string_view name) const;
 
@@ -122,11 +121,11 @@ struct survey {
     [[nodiscard]] std::optional<clock_sample> best_clock() const;
 };
 
-// Finds a value in a reply of alternating names and values, as sentinels give them. Empty if the name is
+// Finds a value in a reply of alternating names and values, as sentinels send it. Empty if the name is
 // missing.
 [[nodiscard]] std::string_view named_value(const redis::reply& pairs, std::string_view name);
 
-// A part of "ip=10.0.0.2,port=6379,state=online,offset=14,lag=1", as INFO lists replicas.
+// A value in "ip=10.0.0.2,port=6379,state=online,offset=14,lag=1", as INFO lists replicas.
 [[nodiscard]] std::string_view part_of(std::string_view line, std::string_view name);
 
 // A whole number and nothing else.

@@ -18,7 +18,7 @@ struct visits::all {
     std::set<std::shared_ptr<party>> open GUARDED_BY(mutex);
 };
 
-// Those that go out together.
+// Visits that are made together.
 class visits::party : public std::enable_shared_from_this<party> {
   public:
     using handler = std::function<void(std::vector<visited>)>;
@@ -32,7 +32,7 @@ class visits::party : public std::enable_shared_from_this<party> {
     }
 
     void set_out() {
-        // Nobody drives these connections: the reactor reads all answers.
+        // No caller drives these connections: the reactor reads all answers.
         const redis::will_not_drive here;
         std::vector<std::shared_ptr<redis::node>> made;
         for (std::size_t i = 0; i < where_.size(); ++i)
@@ -50,7 +50,7 @@ class visits::party : public std::enable_shared_from_this<party> {
                 [self = shared_from_this(), i](seen found) { self->on_found(i, std::move(found)); });
     }
 
-    // Ends all that is open, wherever it is.
+    // Ends all open visits, whatever their state.
     void end() {
         std::vector<std::shared_ptr<redis::node>> nodes;
         {
@@ -80,7 +80,7 @@ class visits::party : public std::enable_shared_from_this<party> {
     }
 
   private:
-    // It is looked at once. Not from within the event, which comes from the connection that is to be closed.
+    // Closes the connection after one refusal, but not within the event, which comes from that connection.
     void on_refusal(std::size_t i, const redis::fault& why) {
         base::guard hold{mutex_};
         if (nodes_.empty()) return;
@@ -97,7 +97,7 @@ class visits::party : public std::enable_shared_from_this<party> {
                 found = refusals_[i];
             found_[i].found = std::move(found);
             if (--open_ > 0) return;
-            // They end on the reactor thread, but not while one of them calls us.
+            // The connections end on the reactor thread, but not within a callback of one of them.
             if (!nodes_.empty())
                 return of_->reactor.post([self = shared_from_this()] {
                     self->end();
@@ -112,7 +112,7 @@ class visits::party : public std::enable_shared_from_this<party> {
     const handler done_;
 
     base::mutex mutex_;
-    std::vector<std::shared_ptr<redis::node>> nodes_ GUARDED_BY(mutex_);  // none: all is over
+    std::vector<std::shared_ptr<redis::node>> nodes_ GUARDED_BY(mutex_);  // empty: all is over
     std::vector<backend::failure> refusals_ GUARDED_BY(mutex_);
     std::vector<visited> found_ GUARDED_BY(mutex_);
     std::size_t open_ GUARDED_BY(mutex_);
@@ -153,7 +153,7 @@ void visits::abandon() noexcept {
         for (const auto& p : all_->open) p->abandon();
         all_->mutex.unlock();
     }
-    // Its mutex may be held for ever and its connections belong to the parent: leaked on purpose.
+    // The mutex may be held for ever and the connections belong to the parent: leaked on purpose.
     [[maybe_unused]] auto* leaked = new std::shared_ptr<all>(std::move(all_));
 }
 

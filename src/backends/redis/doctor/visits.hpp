@@ -1,5 +1,5 @@
-// Connections that are made for one look and ended after it: to servers to which a client has none, such as
-// sentinels and replicas.
+// Short-lived connections to servers to which a client has none, such as sentinels and replicas: each serves
+// one survey.
 #pragma once
 
 #include "backends/redis/doctor/asking.hpp"
@@ -31,11 +31,11 @@ class visits {
     visits& operator=(const visits&) = delete;
     ~visits();
 
-    // All of them at once. `done` gets what was found in the order of the visits, on the reactor thread or,
-    // if there are none, at once. A server that refuses the connection is not tried again.
+    // Makes all visits at once. Calls `done` with the results in the order of the visits, on the reactor
+    // thread or, if there are no visits, at once. Does not retry a server that refuses the connection.
     void make(std::vector<visit>, std::function<void(std::vector<visited>)> done);
 
-    // What is under way ends with errc::closed, before this returns. Not on the reactor thread.
+    // Visits under way end with errc::closed before this returns. Do not call it on the reactor thread.
     void close();
     // See node::abandon.
     void abandon() noexcept;

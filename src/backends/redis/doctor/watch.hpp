@@ -1,4 +1,4 @@
-// What all sentinels of a master said. A value, as a survey.
+// The answers of all sentinels of a master. A value, like a survey.
 #pragma once
 
 #include "backends/redis/doctor/checks.hpp"
@@ -10,8 +10,8 @@
 namespace holdfast::redis_backend::doctor {
 
 struct watch {
-    std::string master;  // its name
-    std::string in_use;  // the address of the one that the client uses; empty: none
+    std::string master;  // the master's name
+    std::string in_use;  // the address of the master that the client uses; empty: none
     std::vector<visited> sentinels;
 };
 
