@@ -21,16 +21,16 @@ namespace holdfast {
 [[nodiscard]] HOLDFAST_API lock_info inspect(client& on, const lock_name& name);
 
 // Lists the locks whose names match a glob ('*', '?'), unordered and without queues. Does not block the
-// server (it uses SCAN). Fair mutexes that are free and have dead_waiters are listed, too, as "free". Strings
-// of other clients are left out: they have no form of their own, so locks among them cannot be told from
-// data. listed::foreign_texts adds those that expire and look like an owner token.
+// server (it uses SCAN). Fair mutexes that are free and have dead_waiters are listed, too, as "free".
+// Strings of other clients are left out: they have no form of their own, so locks among them cannot be told
+// from data. listed::foreign_texts adds those that expire and look like an owner token.
 [[nodiscard]] HOLDFAST_API std::vector<lock_info> list(client& on, const std::string& glob = "*",
                                                        listed which = listed::locks);
 
 struct evict_options {
     // Take the lock only from these owners (holder_info::owner): those that inspect() showed and a person
     // approved. An owner that comes later keeps the lock. In a queue, likewise, only these dead waiters are
-    // removed (waiter_info::owner). Empty: take it from whoever holds it at the start.
+    // removed (waiter_info::owner). Empty: take it from all holders at the start.
     std::vector<std::string> owners{};
     // Also remove a string for which lock_info::may_be_data() is true. Otherwise errc::wrong_kind is thrown.
     bool force = false;
@@ -64,13 +64,13 @@ struct eviction {
     std::uint64_t dead_waiters = 0;  // removed from the queue of a fair mutex that is free
     std::uint64_t waiters_back = 0;  // looked dead, but came back within a second: still in the queue
 
-    // The lock was taken from somebody, or dead waiters were removed.
+    // The lock was taken from a holder, or dead waiters were removed.
     explicit operator bool() const noexcept { return !from.empty() || dead_waiters > 0; }
 };
 
-// Takes the lock from its holders and passes it to the next waiter. A holdfast holder whose client listens
-// (it has waited once, or has held a lock for 50 ms) is asked first: it ends its lease at once, confirms
-// that, and releases the lock itself (with config::keep_evicted only when its work has stopped). All holders
+// Takes the lock from its holders and passes it to the next waiter. A holdfast client that listens (it has
+// waited once, or has held a lock for 50 ms) is asked first: it ends the lease at once, confirms that, and
+// releases the lock itself (with config::keep_evicted only when its work has stopped). All holders
 // together have one second for that; then the lock is removed. Until a removed holder learns of it, two
 // clients may believe that they hold the lock. If a fair mutex is free, the dead waiters at the head of its
 // queue are removed: those whose clients do not listen, and still do not a second later. Blocks for at most

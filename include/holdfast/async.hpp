@@ -9,7 +9,7 @@
 // handler's executor; results that come together for one executor wake it once. A handler without an executor
 // of its own runs on asio::system_executor.
 //
-// The lease owns the lock, never a thread: no async form re-enters. The lease's destructor releases the lock
+// The lease, never a thread, owns the lock: no async form re-enters. The lease's destructor releases the lock
 // without waiting for the answer; to learn the result, await async_release.
 //
 // Errors: an error_code of holdfast::errc; use_awaitable and use_future throw it as
@@ -72,7 +72,7 @@ class async_operation : public async_owed {
     virtual void deliver(bool may_run_here) = 0;
     // The context is being destroyed: drops the handler, and the result if there is one.
     virtual void abandon() noexcept = 0;
-    // True if both handlers run in one place: operations that end together may be delivered together.
+    // True if its handler has the executor of `other`'s: both may be delivered together.
     [[nodiscard]] virtual bool runs_where(const async_operation& other) const noexcept = 0;
     // Wakes the handler's executor to run `f`.
     virtual void wake(void (*f)(const std::shared_ptr<void>&), std::shared_ptr<void> with) = 0;

@@ -19,11 +19,11 @@ class core;
 // Make one per process and store, and keep it longer than the locks made from it. It has a thread for I/O and
 // renewals, a thread that runs the callbacks of lease::lost(), and a thread for each listener.
 //
-// Thread safety: all members may be called from any threads at once. fork(): a client is dead in the child;
-// every call there throws errc::forked, destructors do nothing. Lifetime: the destructor ends all waits for
-// locks (errc::closed), releases the locks that are still held and runs the callbacks that are due. It takes
-// at most config::close_timeout. No callback starts after it has returned; a callback that blocks longer
-// keeps running until it returns.
+// Thread safety: all members may be called from any threads at once.
+// fork(): a client is dead in the child; every call there throws errc::forked, destructors do nothing.
+// Lifetime: the destructor ends all waits for locks (errc::closed), releases the locks that are still held
+// and runs the callbacks that are due. It takes at most config::close_timeout. No callback starts after it
+// has returned; a callback that blocks longer keeps running until it returns.
 class HOLDFAST_API client {
   public:
     // Does not block: it connects in the background, and the first call that needs the store waits for the

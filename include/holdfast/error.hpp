@@ -18,7 +18,7 @@ enum class errc {
     forked,                // this client belongs to the parent process; make a new one after fork()
     closed,                // the client is being destroyed
 
-    // The store did not carry out the request, and nothing changed; it may do so later.
+    // The store did not carry out the request, and nothing changed; a later try may succeed.
     unavailable,     // no connection, or no answer to a request that was never sent
     out_of_memory,   // the store has no memory left for a new lock
     busy_server,     // the store answers, but cannot serve now: LOADING, BUSY, MISCONF, READONLY

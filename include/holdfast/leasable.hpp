@@ -28,10 +28,10 @@ class async_access;
 
 // Waits: the store's own queue or message wakes a waiter, which also polls at least each config::poll_gap. A
 // timed wait ends when its time is up; it waits for its first answer at least 200 ms, or
-// config::answer_timeout if that is shorter. try_* returns "no" (false, or an empty lease) only if the store
-// said that another owner holds the lock, or if another thread of this client is ahead of this one and is
-// asking the store now. A missing answer, a missing right, a wrong key and the like throw holdfast::error, or
-// set `ec` in the forms that take one.
+// config::answer_timeout if that is shorter.
+// try_* returns "no" (false, or an empty lease) only if the store said that another owner holds the lock, or
+// if another thread of this client is ahead of this one and is asking the store now. A missing answer, a
+// missing right, a wrong key and the like throw holdfast::error, or set `ec` in the forms that take one.
 //
 // Thread safety: all members may be called from any threads at once.
 class HOLDFAST_API leasable {

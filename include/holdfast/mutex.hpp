@@ -18,8 +18,8 @@ namespace detail {
 //   as a lease (acquire, try_acquire... of leasable): owned by the lease object, on whichever thread.
 //
 // Do not destroy the last lock object of a name while a thread holds the lock by lock(): nothing could unlock
-// it then. If that happens, the lock is no longer renewed, expires, and is reported by the event
-// release_failed; a library built without NDEBUG ends the process.
+// it then. If that happens, the lock is no longer renewed and expires, and the event release_failed
+// reports that; a library built without NDEBUG ends the process.
 class HOLDFAST_API exclusive : public leasable {
   public:
     using clock = boot_clock;
@@ -98,8 +98,8 @@ struct recursive_options {
 
 // The same lock as Redisson's RLock. A thread that holds it by lock() may lock it again; the last unlock()
 // releases it. Nested holds keep the fence and never shorten the lease of the outer hold. A nested hold with
-// a longer ttl extends the lease once the store has agreed. A nested hold without a ttl inside one with a ttl
-// makes the lease renewed until the last unlock().
+// a longer ttl extends the lease once the store has agreed. If the outer hold has a ttl
+// and a nested one has none, the lease is renewed until the last unlock().
 class HOLDFAST_API recursive_mutex : public detail::exclusive {
   public:
     recursive_mutex(client& on, lock_name name, recursive_options options = {});

@@ -16,7 +16,7 @@ struct redlock_options {
     std::chrono::milliseconds node_timeout{50};
 
     // No lease may be longer. A member that was restarted or promoted has no vote on new grants until this
-    // time has passed, for it may have forgotten a lock. Callers that wait do so until then; others get
+    // time has passed, for it may have forgotten a lock. Callers that may wait do so; others get
     // errc::quarantined. The same for all clients. 10 ms to 24 h.
     std::chrono::milliseconds longest_lease{60'000};
 

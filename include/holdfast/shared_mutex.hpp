@@ -13,8 +13,8 @@ struct shared_options {
 
 // The same lock as Redisson's RReadWriteLock: many readers at once, or one writer. A SharedTimedLockable. The
 // writer's functions are named as those of every other lock (lock, acquire...); the reader's have "shared" in
-// their names. A thread may lock again what it holds. Not fair: new readers join the present ones although a
-// writer waits.
+// their names. The thread that holds a side may lock it again. Not fair: new readers join the present ones
+// although a writer waits.
 //
 // The writer may become a reader without a gap: lock_shared() by the thread that holds lock(), then unlock();
 // with leases acquire_shared(writing). A reader never becomes the writer: if a thread holds lock_shared(),

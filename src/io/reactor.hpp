@@ -1,4 +1,4 @@
-// A client's only background thread: descriptors, timers and small tasks.
+// The background thread of a client: descriptors, timers and small tasks.
 #pragma once
 
 #include "base/annotations.hpp"

@@ -35,8 +35,8 @@ struct address {
 };
 
 // Returns every address of the endpoint in the resolver's order (IPv6 and IPv4 as the system prefers). May
-// block in getaddrinfo for as long as the system's resolver does. If there is none, returns none and sets
-// `why`.
+// block in getaddrinfo for as long as the system's resolver does. If there is none, the result is empty and
+// `why` is set.
 [[nodiscard]] std::vector<address> resolve(const endpoint&, std::string& why);
 // True for a path or an address: resolving it needs no server and never blocks.
 [[nodiscard]] bool resolves_at_once(const endpoint&);
