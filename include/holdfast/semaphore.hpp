@@ -48,7 +48,7 @@ class HOLDFAST_API any_semaphore : public leasable {
 
 // The same semaphore as Redisson's RSemaphore, where permits have no owner: Java's acquire() and release()
 // are take() and give() here. The permits of a lease are recorded beside it; Java sees them as taken. Those
-// of an ended lease come back as soon as any holdfast client uses the semaphore. At most 1,000,000,000 at
+// of an expired lease come back as soon as any holdfast client uses the semaphore. At most 1,000,000,000 at
 // once.
 class HOLDFAST_API counting_semaphore : public detail::any_semaphore {
   public:
