@@ -2,24 +2,24 @@
 // The only header that needs Boost.Asio (1.81 or later), and it is not part of holdfast.hpp.
 //
 //     lease turn = co_await async_acquire(nightly, {.ttl = 1min}, use_awaitable);
-//     lease soon = co_await async_try_acquire_for(nightly, 2s, use_awaitable);  // empty: others have it
+//     lease soon = co_await async_try_acquire_for(nightly, 2s, use_awaitable);  // empty: others hold it
 //     release_result end = co_await async_release(std::move(turn), use_awaitable);
 //
-// Nothing blocks, and no thread waits: thousands of acquisitions may be under way. The outcome is posted to
-// the executor of the handler; outcomes that come together for one executor wake it once. A handler without
-// an executor of its own runs on asio::system_executor.
+// Nothing blocks, and no thread waits: thousands of acquisitions may be pending. The result is posted to the
+// handler's executor; results that come together for one executor wake it once. A handler without an executor
+// of its own runs on asio::system_executor.
 //
-// Owned by the lease, never by a thread: no async form re-enters. The lease's destructor gives the lock back
-// without waiting for the answer; who must know awaits async_release.
+// The lease, never a thread, owns the lock: no async form re-enters. The lease's destructor releases the lock
+// without waiting for the answer; to learn the result, await async_release.
 //
 // Errors: an error_code of holdfast::errc; use_awaitable and use_future throw it as
-// boost::system::system_error. Cancelled through the handler's cancellation slot it is
+// boost::system::system_error. Cancellation through the handler's cancellation slot gives
 // asio::error::operation_aborted, through options.stop errc::cancelled. A cancelled acquisition leaves
-// nothing behind; one that was granted just before is granted.
+// nothing behind; if the lock was granted just before, the acquisition succeeds.
 //
-// Lifetime: the lock object need not outlive the operation. A client that is destroyed ends its operations
-// with errc::closed. An execution context that is destroyed drops the handlers of its operations and cancels
-// them.
+// Lifetime: the lock object need not outlive the operation. When a client is destroyed, its operations end
+// with errc::closed. When an execution context is destroyed, it drops the handlers of its operations and
+// cancels them.
 #pragma once
 
 #include <holdfast/async_access.hpp>
@@ -52,7 +52,7 @@ namespace holdfast {
 
 namespace detail {
 
-// In the list of what a context still owes a handler.
+// A node in a context's list of handlers that still wait for a result.
 struct async_owed {
     async_owed* previous = this;
     async_owed* next = this;
@@ -64,24 +64,24 @@ struct async_owed {
     }
 };
 
-// An operation that has a handler in some execution context.
+// An operation whose handler belongs to an execution context.
 class async_operation : public async_owed {
   public:
     virtual ~async_operation() = default;
-    // On a thread of the context: hands the outcome to the handler's executor.
+    // Runs on a thread of the context: passes the result to the handler's executor.
     virtual void deliver(bool may_run_here) = 0;
-    // The context is being destroyed: the handler goes with it, and the outcome if it is there.
+    // The context is being destroyed: drops the handler, and the result if there is one.
     virtual void abandon() noexcept = 0;
-    // Its handler runs where that of `other` does: what ends together may be delivered together.
+    // True if its handler has the executor of `other`'s: both may be delivered together.
     [[nodiscard]] virtual bool runs_where(const async_operation& other) const noexcept = 0;
-    // Wakes that executor to run `f`.
+    // Wakes the handler's executor to run `f`.
     virtual void wake(void (*f)(const std::shared_ptr<void>&), std::shared_ptr<void> with) = 0;
 
     std::shared_ptr<async_operation> self;  // while in the list
 };
 
-// The operations of one execution context that have not been delivered. It owns them: what they have of the
-// context may go on a thread of the context only.
+// The undelivered operations of one execution context. It owns them: the parts of an operation that belong to
+// the context may only be destroyed on one of its threads.
 class async_box : public boost::asio::execution_context::service {
   public:
     using key_type = async_box;
@@ -89,9 +89,9 @@ class async_box : public boost::asio::execution_context::service {
 
     explicit async_box(boost::asio::execution_context& context) : service(context) {}
 
-    // May outlive the context, and knows then that it is gone.
+    // May outlive the context; `closed` is true then.
     struct contents {
-        // What has ended and goes to one executor.
+        // Operations that have ended and whose handlers run on one executor.
         struct batch {
             std::shared_ptr<contents> from;
             std::vector<async_operation*> ended;
@@ -111,8 +111,8 @@ class async_box : public boost::asio::execution_context::service {
             auto& self = op->self;
             self = std::move(op);
         }
-        // Of an operation that has not ended; `put` stores the outcome. Does nothing once the context is
-        // gone, and the operation with it.
+        // Ends an operation that has not ended; `put` stores the result. Does nothing once the context, and
+        // the operation with it, is gone.
         template <class Put>
         static void end(const std::shared_ptr<contents>& in, async_operation* op, Put put) {
             const std::lock_guard hold{in->mutex};
@@ -123,7 +123,7 @@ class async_box : public boost::asio::execution_context::service {
                 latest->ended.push_back(op);
                 return;
             }
-            // One for all that ends before it runs. Under the mutex: else the context might be gone by now.
+            // One call for all that end before it runs. Under the mutex: otherwise the context might be gone.
             latest = std::make_shared<batch>();
             latest->from = in;
             latest->ended.push_back(op);
@@ -138,7 +138,7 @@ class async_box : public boost::asio::execution_context::service {
                 if (b.from->latest.get() == &b) b.from->latest = nullptr;
                 for (auto* op : b.ended) ended.push_back(taken(*op));
             }
-            // The first runs here, last: should it throw or take its time, the others are on their way.
+            // The first handler runs here, last: if it throws or takes long, the others are already posted.
             for (std::size_t i = 1; i < ended.size(); ++i) ended[i]->deliver(false);
             ended.front()->deliver(true);
         }
@@ -155,7 +155,7 @@ class async_box : public boost::asio::execution_context::service {
         {
             const std::lock_guard hold{contents_->mutex};
             contents_->closed = true;
-            contents_->latest = nullptr;  // it goes with the function that was to deliver it
+            contents_->latest = nullptr;  // destroyed with the function that was to deliver it
             auto& all = contents_->owed;
             while (all.next != &all)
                 dropped.push_back(contents::taken(static_cast<async_operation&>(*all.next)));
@@ -179,7 +179,7 @@ class async_on : public async_operation {
   protected:
     explicit async_on(const Executor& e) : executor_(e) {}
 
-    std::optional<Executor> executor_;  // until it has ended: it may not outlive its context
+    std::optional<Executor> executor_;  // until the operation has ended: may not outlive its context
 };
 
 // An operation whose handler takes `Results...`.
@@ -190,10 +190,10 @@ class async_waiting final : public async_on<boost::asio::associated_executor_t<H
         : async_waiting::async_on(boost::asio::get_associated_executor(handler)),
           handler_(std::in_place, std::move(handler), *executor_) {}
 
-    // By which the outcome reaches it, on any thread, once. It does not keep the operation alive.
+    // Delivers the result to the operation, on any thread, once. Does not keep the operation alive.
     class way {
       public:
-        // `put` is given the operation, to tell it; is not called once the context is gone.
+        // Calls `put` with the operation, to store the result; not if the context is gone.
         template <class Put>
         void end(Put put) const {
             async_box::contents::end(box_, op_, [&] { put(*op_); });
@@ -218,7 +218,7 @@ class async_waiting final : public async_on<boost::asio::associated_executor_t<H
         handler_.reset();
         const auto executor = *std::exchange(executor_, std::nullopt);
         auto run = [handler = std::move(handler), results = std::move(*results_)]() mutable {
-            // Here, where the signal may be emitted, and nowhere else.
+            // Clear it here, where the signal may be emitted, and nowhere else.
             auto slot = boost::asio::get_associated_cancellation_slot(handler);
             if (slot.is_connected()) slot.clear();
             std::apply(std::move(handler), std::move(results));
@@ -238,7 +238,7 @@ class async_waiting final : public async_on<boost::asio::associated_executor_t<H
         boost::asio::post(*executor_, [f, with = std::move(with)]() { f(with); });
     }
 
-    // By the handler's cancellation slot, or by the end of its context.
+    // Called through the handler's cancellation slot, or at the end of its context.
     void cancel() {
         const std::lock_guard hold{call_mutex_};
         cancelled_ = true;
@@ -260,7 +260,7 @@ class async_waiting final : public async_on<boost::asio::associated_executor_t<H
     struct kept {
         kept(Handler h, const executor_type& e) : handler(std::move(h)), work(e) {}
         Handler handler;
-        boost::asio::executor_work_guard<executor_type> work;  // run() goes on while we wait
+        boost::asio::executor_work_guard<executor_type> work;  // keeps run() going while we wait
     };
     std::optional<kept> handler_;
     std::optional<std::tuple<Results...>> results_;
@@ -269,7 +269,7 @@ class async_waiting final : public async_on<boost::asio::associated_executor_t<H
     std::atomic<bool> cancelled_{false};
 };
 
-// How long an acquisition waits, from its beginning.
+// How long an acquisition waits, counted from its beginning.
 struct async_wait {
     enum class limit { no_wait, limited, without_limit } wait;
     std::chrono::duration<double> time{};
@@ -290,12 +290,12 @@ struct begin_acquire {
                        });
     }
 
-    // `tell` tells the operation the outcome.
+    // `tell` stores the result in the operation.
     template <class Operation, class Handler, class Tell>
     static void run(Handler&& handler, const async_access::request& what, const async_wait& wait, Tell tell) {
         const auto op = std::make_shared<Operation>(std::forward<Handler>(handler));
         if (auto slot = op->slot(); slot.is_connected()) {
-            // Weak: a signal may outlive the context, and the operation may have a lease.
+            // Weak: a signal may outlive the context, and the operation may hold a lease.
             slot.assign([weak = std::weak_ptr{op}](boost::asio::cancellation_type type) {
                 if (type == boost::asio::cancellation_type::none) return;
                 if (const auto here = weak.lock()) here->cancel();
@@ -366,7 +366,7 @@ auto async_acquire(detail::leasable& lock, Token&& token) {
     return async_acquire(lock, acquire_options{}, std::forward<Token>(token));
 }
 
-// Asks once. An empty lease without an error: somebody else has it.
+// Makes one attempt. An empty lease without an error: another owner holds the lock.
 template <class Token>
 auto async_try_acquire(detail::leasable& lock, const acquire_options& options, Token&& token) {
     using limit = detail::async_wait::limit;
@@ -377,8 +377,8 @@ auto async_try_acquire(detail::leasable& lock, Token&& token) {
     return async_try_acquire(lock, acquire_options{}, std::forward<Token>(token));
 }
 
-// Waits for `wait` at most, counted from when the operation begins. An empty lease without an error: somebody
-// else had it all the time.
+// Waits for at most `wait`, counted from the beginning of the operation. An empty lease without an error:
+// another owner held the lock all the time.
 template <class Rep, class Period, class Token>
 auto async_try_acquire_for(detail::leasable& lock, const std::chrono::duration<Rep, Period>& wait,
                            const acquire_options& options, Token&& token) {
@@ -391,7 +391,7 @@ auto async_try_acquire_for(detail::leasable& lock, const std::chrono::duration<R
     return async_try_acquire_for(lock, wait, acquire_options{}, std::forward<Token>(token));
 }
 
-// Gives the lock back. Signature of completion: void(release_result); see lease::release().
+// Releases the lock. Signature of completion: void(release_result); see lease::release().
 template <class Token>
 auto async_release(lease held, Token&& token) {
     return boost::asio::async_initiate<Token, void(release_result)>(detail::begin_release{}, token,
@@ -399,7 +399,7 @@ auto async_release(lease held, Token&& token) {
 }
 
 // Waits until the count of the latch is zero. Signature of completion: void(boost::system::error_code, bool);
-// false without an error: the time was over before.
+// false without an error: the time ended first.
 template <class Token>
 auto async_wait(const latch& of, Token&& token) {
     return boost::asio::async_initiate<Token, void(boost::system::error_code, bool)>(
@@ -413,7 +413,7 @@ auto async_wait_for(const latch& of, const std::chrono::duration<Rep, Period>& t
         detail::async_wait{detail::async_wait::limit::limited, time});
 }
 
-// Signature of completion: void(boost::system::error_code, std::int64_t), with what is left.
+// Signature of completion: void(boost::system::error_code, std::int64_t), with the count that is left.
 template <class Token>
 auto async_count_down(const latch& of, std::int64_t by, Token&& token) {
     return boost::asio::async_initiate<Token, void(boost::system::error_code, std::int64_t)>(

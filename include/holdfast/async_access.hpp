@@ -1,4 +1,4 @@
-// What async.hpp stands on. Users need nothing from here.
+// The base of async.hpp. Users do not need it.
 #pragma once
 
 #include <holdfast/callback.hpp>
@@ -22,7 +22,7 @@ struct acquisition;
 
 namespace detail {
 
-// The part that knows nothing of Asio. `done` is called once, on a thread of the client's or on the calling
+// The part that does not depend on Asio. `done` is called once, on a thread of the client or on the calling
 // one.
 class HOLDFAST_API async_access {
   public:
@@ -41,8 +41,8 @@ class HOLDFAST_API async_access {
         std::weak_ptr<session::under_way> of_;
     };
 
-    // What is to be acquired and how. Needs the lock object no longer: a lazy token begins when it is
-    // awaited.
+    // What is to be acquired and how. Does not need the lock object afterwards: a lazy token begins when it
+    // is awaited.
     class request {
       public:
         request(const leasable& lock, const acquire_options& options);
@@ -53,11 +53,11 @@ class HOLDFAST_API async_access {
         std::shared_ptr<const session::acquisition> how_;
     };
 
-    // time_point::min(): one try.
+    // time_point::min(): one attempt.
     static under_way acquire(const request& what, time_point give_up_at, acquired done);
     static void release(lease held, released done);
 
-    // A lease that says nothing but that the count was zero.
+    // The resulting lease only says that the count was zero.
     [[nodiscard]] static request wait_for(const latch& of);
     static void count_down(const request& of, std::int64_t by, counted done);
 

@@ -1,4 +1,4 @@
-// A function to be called later. Move-only, and without an allocation for what fits into it.
+// A function to be called later. Move-only; small functions need no allocation.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace holdfast {
 
-// std::function must be able to copy what it keeps, and so allocates for nearly everything that owns
-// something; std::move_only_function is C++23. `Room` is in bytes.
+// std::function must be able to copy its target, and so allocates for nearly everything that owns something;
+// std::move_only_function is C++23. `Room` is in bytes.
 template <class Signature, std::size_t Room = 48>
 class callback;
 
@@ -43,7 +43,7 @@ class callback<void(Args...), Room> {
     ~callback() { clear(); }
 
     explicit operator bool() const noexcept { return how_ != nullptr; }
-    // Not of an empty one. const as std::function's: what is kept may change.
+    // Do not call an empty one. const as std::function's: the target may change.
     void operator()(Args... args) const { how_->call(room_, std::forward<Args>(args)...); }
 
   private:

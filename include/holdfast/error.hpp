@@ -1,4 +1,4 @@
-// What can go wrong, grouped by what a caller can do about it.
+// Errors, grouped by what a caller can do about them.
 #pragma once
 
 #include <holdfast/export.hpp>
@@ -9,7 +9,7 @@
 namespace holdfast {
 
 enum class errc {
-    // Somebody made a mistake; trying again will not help.
+    // The program or the setup is wrong; trying again will not help.
     invalid_argument = 1,  // a name, duration, option or URL that cannot be used; the message names it
     would_deadlock,        // this thread already holds the non-recursive lock it asks for
     not_owner,             // released by a thread or lease that does not hold it
@@ -18,20 +18,20 @@ enum class errc {
     forked,                // this client belongs to the parent process; make a new one after fork()
     closed,                // the client is being destroyed
 
-    // The store did not do it, and nothing was changed; later it may.
+    // The store did not carry out the request, and nothing changed; a later try may succeed.
     unavailable,     // no connection, or no answer to a request that was never sent
     out_of_memory,   // the store has no memory left for a new lock
-    busy_server,     // the store answers, but not now: LOADING, BUSY, MISCONF, READONLY
-    not_replicated,  // too few replicas have the grant (replication.hpp); it is being taken back
-    quarantined,     // servers were started or promoted so lately that they may have forgotten locks
+    busy_server,     // the store answers, but cannot serve now: LOADING, BUSY, MISCONF, READONLY
+    not_replicated,  // too few replicas have the grant (replication.hpp); the grant is being undone
+    quarantined,     // servers were started or promoted so recently that they may have forgotten locks
 
     // The request may or may not have been carried out; it is being undone and expires by itself.
     unknown_outcome,
 
-    // The lock is not held any more, or was never got.
+    // The lock is not held any longer, or was not acquired.
     lost,             // the lease ended before it was released
-    lease_too_short,  // it was granted, but so late that no time of the lease is left
-    timed_out,        // somebody else held it for the whole wait
+    lease_too_short,  // the grant came so late that no time of the lease is left
+    timed_out,        // another owner held the lock for the whole wait
     cancelled,        // the caller's stop token asked to stop waiting
 
     bad_reply,  // the store answered something that its protocol does not allow
@@ -39,9 +39,9 @@ enum class errc {
 
 // What a caller can do: `if (ec == condition::try_later)`.
 enum class condition {
-    misuse = 1,  // mend the program or the configuration
-    try_later,   // nothing was changed; the store may be well again later
-    not_held,    // whatever the lock protected must be left alone
+    misuse = 1,  // fix the program or the configuration
+    try_later,   // nothing was changed; the store may work again later
+    not_held,    // do not touch what the lock protects
     unknown,     // wait out one lease, then try again
 };
 
@@ -50,16 +50,16 @@ enum class condition {
 [[nodiscard]] HOLDFAST_API std::error_code make_error_code(errc e) noexcept;
 [[nodiscard]] HOLDFAST_API std::error_condition make_error_condition(condition c) noexcept;
 
-// An error code with a sentence for people and, kept apart because others wrote it, the text that the server
-// sent.
+// An error code with a sentence for people. The text that the server sent is kept apart, because others wrote
+// it.
 class HOLDFAST_API error : public std::system_error {
   public:
     error(std::error_code code, const std::string& sentence, const std::string& server_text = {});
 
-    // The sentence alone, which has the lock's name and the likely cause; code().message() if it is empty.
+    // The sentence alone, with the lock's name and the likely cause; code().message() if it is empty.
     [[nodiscard]] const char* what() const noexcept override;
 
-    // The server's own words, escaped for printing; empty when no server spoke.
+    // The server's own text, escaped for printing; empty if no server answered.
     [[nodiscard]] const std::string& server_text() const noexcept { return server_text_; }
 
   private:

@@ -1,29 +1,28 @@
-// holdfast: locks that many processes share.
+// holdfast: distributed locks, shared by many processes.
 //
 //   client.hpp        one per process: where the locks live, events, counters
 //   mutex.hpp         mutex (the default), recursive_mutex (Redisson's RLock), fair_mutex, fenced_mutex;
 //                     with_lock
 //   shared_mutex.hpp  shared_mutex: readers and writers
 //   multi_lock.hpp    multi_lock: all of several locks, or none
-//   redlock.hpp       redlock_url: locks that belong to whoever has most of several independent servers
+//   redlock.hpp       redlock_url: locks that a majority of several independent servers grants
 //   semaphore.hpp     counting_semaphore, permit_semaphore: a number of holders
-//   latch.hpp         latch: wait until a number of things have happened
+//   latch.hpp         latch: wait until a count reaches zero
 //   lease.hpp         lease: the proof of holding; valid(), remaining(), lost(), fence(), release()
 //   error.hpp         error, errc, condition: what can go wrong and what to do about it
 // Less often:
 //   replication.hpp   how many replicas must have a grant before it counts
 //   config.hpp        every setting with its default and reason
-//   event.hpp         what happens while nobody asks; counters and histograms
+//   event.hpp         events of locks and stores; counters and histograms
 //   admin.hpp         inspect, list, evict, examine
-//   examination.hpp   what examine finds: severity, promise, finding
-//   async.hpp         acquire and release with Boost.Asio's completion tokens; to be included by itself
-//   fence_check.hpp  for the resource that a lock guards: a script and a statement that refuse old fences
+//   examination.hpp   the result of examine: severity, promise, finding
+//   async.hpp         acquire and release with Boost.Asio's completion tokens; include it by itself
+//   fence_check.hpp   for the resource that a lock guards: a script and a statement that refuse old fences
 //   kind.hpp          the kinds of lock
-//   lock_info.hpp     what inspect and list give: holders, waiters, counters
+//   lock_info.hpp     the result of inspect and list: holders, waiters, counters
 //   types.hpp         lock_name, owner_id, fence, boot_clock
-//   version.hpp       which holdfast this is, for #if
-// Parts of the others, from which users need nothing: async_access.hpp, callback.hpp, export.hpp,
-// leasable.hpp
+//   version.hpp       the version of holdfast, for #if
+// Parts of the others, which users do not need: async_access.hpp, callback.hpp, export.hpp, leasable.hpp
 #pragma once
 
 #include <holdfast/admin.hpp>

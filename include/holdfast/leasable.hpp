@@ -1,4 +1,4 @@
-// What can be held as a lease: the face that all kinds of lock share.
+// The interface that all kinds of lock share: each can be held as a lease.
 #pragma once
 
 #include <holdfast/export.hpp>
@@ -26,12 +26,12 @@ namespace detail {
 
 class async_access;
 
-// Waits: by the store's own queue or message, and by asking again at least each config::poll_gap. A timed
-// wait ends when its time is up; for its first answer it waits 200 ms at least, or the time of one answer
-// (config::answer_timeout) if that is shorter.
-// try_* is "no" (false, or an empty lease) only when the store said that somebody else holds it, or when
-// another thread of this client is before this one and is just asking. No answer, no right, a wrong key and
-// the like throw holdfast::error, or set `ec` in the forms that take one.
+// Waits: the store's own queue or message wakes a waiter, which also polls at least each config::poll_gap. A
+// timed wait ends when its time is up; it waits for its first answer at least 200 ms, or
+// config::answer_timeout if that is shorter.
+// try_* returns "no" (false, or an empty lease) only if the store said that another owner holds the lock, or
+// if another thread of this client is ahead of this one and is asking the store now. A missing answer, a
+// missing right, a wrong key and the like throw holdfast::error, or set `ec` in the forms that take one.
 //
 // Thread safety: all members may be called from any threads at once.
 class HOLDFAST_API leasable {
@@ -62,7 +62,7 @@ class HOLDFAST_API leasable {
         std::optional<std::chrono::milliseconds> ttl{};
         std::optional<bool> renew{};
         bool poll = false;
-        std::optional<std::int64_t> total{};  // of a semaphore's permits
+        std::optional<std::int64_t> total{};  // the permits of a semaphore
         replication replicas{};
     };
 
@@ -70,7 +70,7 @@ class HOLDFAST_API leasable {
     leasable(std::shared_ptr<session::lockable> on, choices chosen);
     ~leasable();
 
-    // Saturates: "for ever" and beyond is for ever, the past is now.
+    // Saturates: a wait that is too long is for ever; one of zero or less is one attempt.
     template <class Rep, class Period>
     static time_point after_(const std::chrono::duration<Rep, Period>& wait) {
         const std::chrono::duration<double> seconds = wait;
@@ -80,7 +80,7 @@ class HOLDFAST_API leasable {
     }
     struct outcome;
 
-    // Without options it is owned by the thread.
+    // Without options the thread owns the lock.
     outcome acquire_(std::optional<time_point> give_up_at, const acquire_options* options);
     [[nodiscard]] session::acquisition how_(std::optional<time_point> give_up_at,
                                             const acquire_options* options) const;
@@ -88,12 +88,12 @@ class HOLDFAST_API leasable {
     lease try_acquire_until_(time_point until, std::error_code& ec, const acquire_options& options);
 
     [[nodiscard]] session::lockable& on() const noexcept { return *on_; }
-    // Not of a multi_lock.
+    // Not for a multi_lock.
     [[nodiscard]] session::cell& cell() const noexcept;
 
   private:
     friend class async_access;          // async.hpp
-    friend class holdfast::multi_lock;  // knows its members
+    friend class holdfast::multi_lock;  // uses its members
 
     static void check(const choices& chosen);
 

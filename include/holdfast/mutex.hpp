@@ -1,4 +1,4 @@
-// Locks that one holder has at a time.
+// Locks with one holder at a time.
 #pragma once
 
 #include <holdfast/error.hpp>
@@ -13,12 +13,13 @@ namespace holdfast {
 
 namespace detail {
 
-// The face that all exclusive locks share. It can be held in two ways and no third:
+// The interface that all exclusive locks share. A lock can be held in two ways:
 //   as a standard lock (lock, unlock, std::lock_guard, std::unique_lock): owned by the thread;
-//   as a lease (acquire, try_acquire... of leasable): owned by the lease object, whichever thread has it.
-// The last lock object of a name must not be destroyed while a thread holds the lock by lock(): nothing could
-// unlock it any more. The lock is then not renewed, expires by itself, and the event release_failed says so;
-// a library built without NDEBUG ends the process.
+//   as a lease (acquire, try_acquire... of leasable): owned by the lease object, on whichever thread.
+//
+// Do not destroy the last lock object of a name while a thread holds the lock by lock(): nothing could unlock
+// it then. If that happens, the lock is no longer renewed and expires, and the event release_failed
+// reports that; a library built without NDEBUG ends the process.
 class HOLDFAST_API exclusive : public leasable {
   public:
     using clock = boot_clock;
@@ -26,7 +27,7 @@ class HOLDFAST_API exclusive : public leasable {
     // --- as a standard TimedLockable -----------------------------------------------------------
     // Blocks until the lock is held.
     void lock();
-    // Asks once. Blocks for a round trip.
+    // Makes one attempt. Blocks for a round trip.
     [[nodiscard]] bool try_lock();
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& wait) {
@@ -39,14 +40,14 @@ class HOLDFAST_API exclusive : public leasable {
         return try_lock_until_(
             after_(seconds{when.time_since_epoch()} - seconds{Clock::now().time_since_epoch()}));
     }
-    // Never throws: what goes wrong (not the owner, lost, no answer) is reported to the client's events.
-    // Blocks for a round trip, at most config::answer_timeout.
-    // An unlock() by a thread that does not hold the lock does nothing but that; a library built without
-    // NDEBUG ends the process.
+    // Never throws: errors (not the owner, lost, no answer) are reported to the client's events. Blocks for a
+    // round trip, at most config::answer_timeout. If the calling thread does not hold the lock, unlock() only
+    // reports that; a library built without NDEBUG ends the process.
     void unlock() noexcept;
 
     // --- under a standard guard ----------------------------------------------------------------
-    // This thread took it with lock() and has not unlocked it, whether or not the lease has ended since.
+    // True if this thread took the lock with lock() and has not unlocked it, even if the lease has ended
+    // since.
     [[nodiscard]] bool held_by_this_thread() const noexcept;
     // lease::valid() of that hold; false if there is none.
     [[nodiscard]] bool valid() const noexcept;
@@ -57,7 +58,7 @@ class HOLDFAST_API exclusive : public leasable {
     using leasable::leasable;
 
     lease nested_(const lease& outer);
-    // A lease of this side of a shared mutex for the holder of `other`, a lease of the other side.
+    // Returns a lease of this side of a shared mutex to the holder of `other`, a lease of the other side.
     lease beside_(const lease& other, const acquire_options& options);
 
   private:
@@ -70,13 +71,13 @@ struct mutex_options {
     std::optional<std::chrono::milliseconds> ttl{};  // default of acquire_options::ttl for this lock
     std::optional<bool> renew{};                     // default of acquire_options::renew
     bool fenced = false;     // every grant carries a fence; costs a script instead of a SET
-    replication replicas{};  // who must have a grant before it counts
+    replication replicas{};  // how many replicas must confirm a grant before it counts
 };
 
-// The default lock: not re-entrant, first come first served among those who wait with holdfast, and the
-// same lock as that of redis-py, redsync, node-redlock and all others that SET NX PX a token.
-// A thread that holds it by lock() and locks it again gets errc::would_deadlock, and false from try_lock().
-// acquire() is on nobody's behalf: it waits for the calling thread's own lock() as for another's.
+// The default lock: not re-entrant, first come first served among holdfast's waiters. The same lock as that
+// of redis-py, redsync, node-redlock and all others that SET NX PX an owner token. If a thread holds it by
+// lock() and locks it again, lock() throws errc::would_deadlock and try_lock() returns false. acquire()
+// belongs to no thread: it waits even for the calling thread's own lock().
 class HOLDFAST_API mutex : public detail::exclusive {
   public:
     mutex(client& on, lock_name name, mutex_options options = {});
@@ -84,8 +85,8 @@ class HOLDFAST_API mutex : public detail::exclusive {
 
 // How a waiter of a recursive_mutex learns of a release.
 enum class wake {
-    message,  // by Redisson's channel, and by asking again
-    poll,     // only by asking again (Redisson's RSpinLock)
+    message,  // by Redisson's channel, and by polling
+    poll,     // only by polling (Redisson's RSpinLock)
 };
 
 struct recursive_options {
@@ -95,17 +96,17 @@ struct recursive_options {
     replication replicas{};
 };
 
-// The same lock as Redisson's RLock. A thread that holds it by lock() may lock it again; it is given
-// back with the last unlock(). Nested holds keep the fence and never shorten the lease of the outer. One
-// with a longer ttl makes it longer once the store has said yes. One without a ttl inside one that has a
-// ttl is renewed, until the last unlock().
+// The same lock as Redisson's RLock. A thread that holds it by lock() may lock it again; the last unlock()
+// releases it. Nested holds keep the fence and never shorten the lease of the outer hold. A nested hold with
+// a longer ttl extends the lease once the store has agreed. If the outer hold has a ttl
+// and a nested one has none, the lease is renewed until the last unlock().
 class HOLDFAST_API recursive_mutex : public detail::exclusive {
   public:
     recursive_mutex(client& on, lock_name name, recursive_options options = {});
 
     using exclusive::acquire;
-    // Another hold of the same lease: the lock is given back with the last of them. Does not block.
-    // Throws errc::not_owner if `outer` is not a lease of this lock, errc::lost if it has ended.
+    // Another hold of the same lease: releasing the last of them releases the lock. Does not block. Throws
+    // errc::not_owner if `outer` is not a lease of this lock, errc::lost if it has ended.
     lease acquire(const lease& outer) { return nested_(outer); }
 };
 
@@ -115,9 +116,9 @@ struct fenced_options {
     replication replicas{};
 };
 
-// The same lock as Redisson's RFencedLock: a recursive_mutex, and every grant carries a fence that is greater
-// than all before it, Java's among them. The fences are a counter in the store: if the store loses it, they
-// begin anew (those of mutex{.fenced = true} do not: docs/safety.md S1).
+// The same lock as Redisson's RFencedLock: a recursive_mutex whose grants each carry a fence greater than all
+// before it, including Java's. The fences come from a counter in the store: if the store loses it, they start
+// again from the beginning (those of mutex{.fenced = true} do not: docs/safety.md S1).
 class HOLDFAST_API fenced_mutex : public detail::exclusive {
   public:
     fenced_mutex(client& on, lock_name name, fenced_options options = {});
@@ -133,9 +134,9 @@ struct fair_options {
     replication replicas{};
 };
 
-// The same lock as Redisson's RFairLock: recursive, and all who wait for it, in whichever process and
-// language, have it in the order in which they came. Slower than the others: nothing is passed on inside a
-// process. A waiter that was killed costs those behind it config::fair_liveness when its turn comes.
+// The same lock as Redisson's RFairLock: recursive, and granted to all waiters, in any process and language,
+// in the order in which they came. Slower than the others: there is no hand-off inside a process. A killed
+// waiter delays those behind it by config::fair_liveness when its turn comes.
 class HOLDFAST_API fair_mutex : public detail::exclusive {
   public:
     fair_mutex(client& on, lock_name name, fair_options options = {});
@@ -145,8 +146,8 @@ class HOLDFAST_API fair_mutex : public detail::exclusive {
     lease acquire(const lease& outer) { return nested_(outer); }
 };
 
-// Runs `fn` under the lock and returns what it returns. Throws errc::lost if the lease ended before `fn`
-// did, since then something else may have run at the same time.
+// Runs `fn` while it holds the lock, and returns what `fn` returns. Throws errc::lost if the lease ended
+// before `fn` did, since another holder may have run at the same time.
 template <class Lock, class Fn>
 decltype(auto) with_lock(Lock& lock, Fn&& fn) {
     lease held = lock.acquire();

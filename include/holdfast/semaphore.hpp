@@ -1,4 +1,4 @@
-// Locks that a number of holders have at a time.
+// Locks with a limited number of holders at a time.
 #pragma once
 
 #include <holdfast/leasable.hpp>
@@ -14,28 +14,28 @@ namespace holdfast {
 struct semaphore_options {
     std::optional<std::chrono::milliseconds> ttl{};  // default of acquire_options::ttl for this semaphore
     std::optional<bool> renew{};                     // default of acquire_options::renew
-    // How many permits there are in all: who acquires sets their number, if nobody has set it. Also while it
-    // waits, should a server that has lost its data not know it any more.
+    // The total number of permits. An acquisition sets it if it is not set, also while it waits, in case a
+    // server lost its data.
     std::optional<std::int64_t> total{};
-    replication replicas{};  // who must have a grant before it counts
+    replication replicas{};  // how many replicas must confirm a grant before it counts
 };
 
 namespace detail {
 
-// What the two semaphores share. Permits are acquired as a lease, acquire_options::permits at once: they come
-// back when it is released, and by themselves when it ends, so a holder that was killed costs its permits for
-// no longer than its lease. Those who wait in one process are served in their order; between processes there
-// is no order, and who wants many may wait as long as others that want few keep coming.
+// The interface that both semaphores share. A lease holds permits, acquire_options::permits at once; they
+// come back when it is released or ends, so a killed holder keeps its permits no longer than its lease. The
+// waiters of one process are served in order; between processes there is no order, and a waiter for many
+// permits may wait as long as others that want few keep coming.
 //
-// A semaphore has no permits until somebody sets their number (try_set_permits, semaphore_options::total);
-// who acquires waits until then. Counting operations block for a round trip, at most config::answer_timeout,
-// and throw holdfast::error. One that is repeated because its answer was lost counts once.
+// A semaphore has no permits until their number is set (try_set_permits, semaphore_options::total);
+// acquisitions wait until then. Counting operations block for a round trip, at most config::answer_timeout,
+// and throw holdfast::error. An operation that is repeated because its answer was lost counts once.
 class HOLDFAST_API any_semaphore : public leasable {
   public:
-    // True: there are `permits` now (0 or more). False: the number was set before, and stays.
+    // True: the number is now `permits` (0 or more). False: it was set before, and is unchanged.
     bool try_set_permits(std::int64_t permits);
-    // That many more, or fewer if negative. Returns how many are free now; negative while more are out than
-    // there should be.
+    // Adds `permits`, or removes them if negative. Returns how many are free now; negative while more are
+    // taken than there should be.
     std::int64_t add_permits(std::int64_t permits);
     [[nodiscard]] std::int64_t available_permits();
 
@@ -46,18 +46,19 @@ class HOLDFAST_API any_semaphore : public leasable {
 
 }  // namespace detail
 
-// The same semaphore as Redisson's RSemaphore, in which nobody owns a permit: Java's acquire() and release()
-// are take() and give() here. Permits of a lease are written down beside it; Java sees that they are out, and
-// they come back as soon as somebody uses the semaphore with holdfast. At most 1,000,000,000 at once.
+// The same semaphore as Redisson's RSemaphore, where permits have no owner: Java's acquire() and release()
+// are take() and give() here. The permits of a lease are recorded beside it; Java sees them as taken. Those
+// of an expired lease come back as soon as any holdfast client uses the semaphore. At most 1,000,000,000 at
+// once.
 class HOLDFAST_API counting_semaphore : public detail::any_semaphore {
   public:
     counting_semaphore(client& on, lock_name name, semaphore_options options = {});
 
-    // Takes all that are free, and returns how many (negative if there were fewer than none).
+    // Takes all free permits, and returns how many (negative if there were fewer than none).
     std::int64_t drain_permits();
 
-    // --- without an owner: permits that only give() brings back, of whichever process --------------
-    // Blocks until it has them. With a stop token: until that asks to stop, then errc::cancelled is thrown.
+    // --- without an owner: permits that come back only by give(), called by any process ------------
+    // Blocks until it has the permits. If `stop` requests a stop, it throws errc::cancelled.
     void take(std::uint32_t permits = 1, const std::stop_token& stop = {});
     [[nodiscard]] bool try_take(std::uint32_t permits = 1);
     template <class Rep, class Period>
@@ -72,14 +73,14 @@ class HOLDFAST_API counting_semaphore : public detail::any_semaphore {
 };
 
 // The same semaphore as Redisson's RPermitExpirableSemaphore: every permit has an id and a time when it comes
-// back. lease::owner() is the id as Java shows it; of n permits that of the first and "*n" behind it, and the
-// others have the numbers that follow. At most 1,000 at once.
+// back. lease::owner() is the id as Java shows it; for n permits it is the first id and "*n" behind it, and
+// the other ids are the numbers that follow. At most 1,000 at once.
 class HOLDFAST_API permit_semaphore : public detail::any_semaphore {
   public:
     permit_semaphore(client& on, lock_name name, semaphore_options options = {});
 
-    // Gives back what another process acquired: Java's permit (32 hexadecimal digits) or ours
-    // (lease::owner()). False: it had come back before. Throws errc::invalid_argument for what is no id.
+    // Releases a permit of another process: Java's (32 hexadecimal digits) or holdfast's (lease::owner()).
+    // False: it had come back before. Throws errc::invalid_argument if `id` is not an id.
     bool give_back(std::string_view id);
 };
 

@@ -1,4 +1,4 @@
-// Readers and writers.
+// A lock with readers and writers.
 #pragma once
 
 #include <holdfast/mutex.hpp>
@@ -8,17 +8,17 @@ namespace holdfast {
 struct shared_options {
     std::optional<std::chrono::milliseconds> ttl{};  // default of acquire_options::ttl for both sides
     std::optional<bool> renew{};                     // default of acquire_options::renew
-    replication replicas{};                          // who must have a grant before it counts
+    replication replicas{};  // how many replicas must confirm a grant before it counts
 };
 
-// The same lock as Redisson's RReadWriteLock: many readers at once, or one writer. A SharedTimedLockable; the
-// writer's side is that of every other lock (lock, acquire...), the reader's has "shared" in its names. Both
-// may be locked again by the thread that holds them. Not fair: readers go in beside readers although a writer
-// waits.
+// The same lock as Redisson's RReadWriteLock: many readers at once, or one writer. A SharedTimedLockable. The
+// writer's functions are named as those of every other lock (lock, acquire...); the reader's have "shared" in
+// their names. The thread that holds a side may lock it again. Not fair: new readers join the present ones
+// although a writer waits.
 //
-// The writer may become a reader without letting go: lock_shared() by the thread that holds lock(), then
-// unlock(); with leases acquire_shared(writing). A reader never becomes the writer: lock() by a thread that
-// holds lock_shared() throws errc::would_deadlock (try_lock: false).
+// The writer may become a reader without a gap: lock_shared() by the thread that holds lock(), then unlock();
+// with leases acquire_shared(writing). A reader never becomes the writer: if a thread holds lock_shared(),
+// lock() throws errc::would_deadlock (try_lock: false).
 //
 // Thread safety: all members may be called from any threads at once.
 class HOLDFAST_API shared_mutex : public detail::exclusive {
@@ -48,9 +48,9 @@ class HOLDFAST_API shared_mutex : public detail::exclusive {
     lease acquire_shared(std::error_code& ec, const acquire_options& options = {}) {
         return readers_.acquire(ec, options);
     }
-    // Reads as the holder of `writing`, a lease of this lock, which is then released to become a reader only.
-    // Blocks for a round trip. Throws errc::not_owner if it is not of this lock's writer, errc::lost if it
-    // has ended.
+    // Reads as the holder of `writing`, a lease of this lock; release `writing` afterwards to remain a reader
+    // only. Blocks for a round trip. Throws errc::not_owner if `writing` is not a lease of this lock's
+    // writer, errc::lost if it has ended.
     lease acquire_shared(const lease& writing, const acquire_options& options = {}) {
         return readers_.beside(writing, options);
     }
@@ -69,7 +69,7 @@ class HOLDFAST_API shared_mutex : public detail::exclusive {
         return readers_.try_acquire_for(wait, ec, options);
     }
 
-    // The readers' side as a lock of its own, for with_lock and async_acquire.
+    // The readers' side as a lock object, for with_lock and async_acquire.
     [[nodiscard]] detail::exclusive& readers() noexcept { return readers_; }
 
   private:

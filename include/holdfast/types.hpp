@@ -1,4 +1,4 @@
-// The words everything else is written in: a lock's name, an owner, a fence and the one clock.
+// Basic types: a lock's name, an owner, a fence and the clock.
 #pragma once
 
 #include <holdfast/export.hpp>
@@ -11,8 +11,8 @@
 
 namespace holdfast {
 
-// The clock that leases are measured with: CLOCK_BOOTTIME, which goes on while the machine sleeps.
-// std::chrono::steady_clock stops then, and a lease on a server does not.
+// The clock that measures leases: CLOCK_BOOTTIME, which keeps running while the machine sleeps.
+// std::chrono::steady_clock stops then, but a lease on a server does not.
 struct HOLDFAST_API boot_clock {
     using duration = std::chrono::nanoseconds;
     using rep = duration::rep;
@@ -44,8 +44,8 @@ class HOLDFAST_API lock_name {
     std::string bytes_;
 };
 
-// The identity of a holder or waiter: what the store compares before it releases. New for every acquisition
-// that reaches the store. The store says how it is written.
+// The identity of a holder or waiter, which the store compares before it releases. Each acquisition that
+// reaches the store has a new one. Its form depends on the store.
 class owner_id {
   public:
     owner_id() = default;
@@ -53,7 +53,7 @@ class owner_id {
 
     [[nodiscard]] const std::string& str() const noexcept { return bytes_; }
     [[nodiscard]] bool empty() const noexcept { return bytes_.empty(); }
-    // As lock_name::printable(): foreign clients write any bytes.
+    // As lock_name::printable(): foreign clients may write any bytes.
     [[nodiscard]] HOLDFAST_API std::string printable() const;
 
     friend bool operator==(const owner_id&, const owner_id&) = default;
@@ -63,18 +63,18 @@ class owner_id {
     std::string bytes_;
 };
 
-// A number that grows with every grant of one lock. Hand it to the resource, which refuses a write
-// whose fence is older than one it has seen. Zero means that the lock gives none.
+// A number that grows with every grant of one lock. Pass it to the resource, which must refuse a write with a
+// fence older than one it has seen. Zero means that the lock has no fences.
 enum class fence : std::uint64_t { none = 0 };
 
 [[nodiscard]] constexpr std::uint64_t to_number(fence f) noexcept { return static_cast<std::uint64_t>(f); }
 
-// What exclusion a lease stands for, the weakest first.
+// The exclusion that a lease stands for, the weakest first.
 enum class strength {
-    process_local,  // only threads of this process are kept out
-    host_local,     // only processes of this machine are kept out
-    single,         // every client of one store is kept out, as docs/safety.md S2 says
-    quorum,  // the same, though a minority of several independent servers is lost (docs/wire/redlock.md)
+    process_local,  // excludes only threads of this process
+    host_local,     // excludes only processes of this machine
+    single,         // excludes every client of one store, as docs/safety.md S2 says
+    quorum,  // the same, even if a minority of several independent servers is lost (docs/wire/redlock.md)
     fenced_quorum,  // and the lease carries a fence that a majority of them knows
 };
 

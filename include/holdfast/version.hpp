@@ -1,4 +1,4 @@
-// Which holdfast this is. CMake reads it here too.
+// The version of holdfast. CMake reads it from here, too.
 #pragma once
 
 #define HOLDFAST_VERSION_MAJOR 0

@@ -9,10 +9,10 @@ namespace {
 
 // Listing takes a round trip for each page.
 constexpr int answers_to_list = 30;
-// Some depend on others, and servers are found by asking servers.
+// Some requests depend on others, and servers are found by asking servers.
 constexpr int answers_to_examine = 10;
 
-// Set by so much while the servers were looked at.
+// `stepped` is how far the clock was set during the examination.
 finding of_this_machine(std::chrono::microseconds stepped) {
     const bool set = stepped != std::chrono::microseconds{0};
     const auto by =

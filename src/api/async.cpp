@@ -12,7 +12,7 @@ async_access::request::request(const leasable& lock, const acquire_options& opti
 
 async_access::under_way async_access::acquire(const request& what, time_point give_up_at, acquired done) {
     auto how = *what.how_;
-    if (give_up_at != time_point::min()) how.give_up_at = give_up_at;  // a wait of nothing is one try
+    if (give_up_at != time_point::min()) how.give_up_at = give_up_at;  // a wait of zero is one attempt
     under_way u;
     u.of_ = what.of_->acquire_later(how, [done = std::move(done)](outcome o) mutable {
         if (auto* got = std::get_if<std::shared_ptr<session::hold>>(&o)) {
@@ -40,7 +40,7 @@ async_access::request async_access::wait_for(const latch& of) {
 }
 
 void async_access::count_down(const request& of, std::int64_t by, counted done) {
-    const auto& cell = static_cast<const session::cell&>(*of.of_);  // a latch stands on one
+    const auto& cell = static_cast<const session::cell&>(*of.of_);  // a latch has one cell
     auto& core = cell.client();
     const session::core::call here(core);
     if (by < 1 || by > largest_count) return done(errc::invalid_argument, 0);

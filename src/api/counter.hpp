@@ -1,4 +1,4 @@
-// The counter of a semaphore or a latch, for the public face: a number, or an exception.
+// The counter of a semaphore or a latch, for the public interface: a number, or an exception.
 #pragma once
 
 #include "session/adjusting.hpp"
@@ -28,7 +28,7 @@ inline void check_size(std::int64_t count) {
 inline std::int64_t adjust(session::cell& of, backend::adjustment what, std::int64_t amount = 0,
                            owner_id owner = {}) {
     auto& core = of.client();
-    const session::core::call here(core);  // close() waits for us from here on
+    const session::core::call here(core);  // from here on close() waits for this call
     core.check_usable();
     const auto& key = of.key();
     auto operation = core.store().new_owner(key.of, 1);

@@ -16,17 +16,17 @@ namespace {
 using backend::time_point;
 using std::chrono::milliseconds;
 
-// What all holders that are asked have, together, to give the lock up. A thread that is not stopped needs a
-// few round trips.
+// The time that all holders that are asked have, together, to give up. A running thread needs a few round
+// trips.
 constexpr milliseconds time_to_give_up{1000};
-// For how long a waiter that nobody listens for may stay away before it counts as dead. Whoever holds the
-// lock may have used up all of the other second.
+// How long a waiter whose client does not listen may stay away before it counts as dead. The holder may have
+// used up the other second.
 constexpr milliseconds time_to_come_back{1000};
-// They are asked again meanwhile: an acquisition may have been under way, or have passed to another thread,
-// or its client was not listening yet.
+// Holders are asked again meanwhile: an acquisition may have been under way, the lock may have passed to
+// another thread, or the client was not listening yet.
 constexpr milliseconds first_pause{5};
 constexpr milliseconds longest_pause{100};
-// As long as those that were seen have ended by themselves.
+// Rounds go on while the holders that were seen end by themselves.
 constexpr int rounds = 100;
 
 class evicting {
@@ -51,7 +51,7 @@ class evicting {
             if (asked_one_that_ended_ || holders.empty()) break;
             take_from(std::move(holders));
         }
-        // A holder may end by itself, lock again and be evicted then.
+        // A holder may end by itself, lock again and then be evicted.
         std::erase_if(result_.gone, [&](const auto& g) {
             return std::any_of(result_.from.begin(), result_.from.end(),
                                [&](const auto& f) { return f.who.owner == g.owner; });
@@ -64,11 +64,11 @@ class evicting {
   private:
     struct open_holder {
         holder_info who;
-        bool told = false;     // its client has got the message
-        bool gave_up = false;  // its client has said that its lease has ended
+        bool told = false;     // its client has received the request
+        bool gave_up = false;  // its client has confirmed that its lease has ended
         bool holds = true;
 
-        // It may answer yet, or its release may come.
+        // Its answer or its release may still arrive.
         [[nodiscard]] bool may_end() const {
             if (!holds) return told && !gave_up;
             return told || gave_up || (!who.ask_at.empty() && who.client != backend::presence::gone);
@@ -94,7 +94,7 @@ class evicting {
         });
     }
 
-    // A client that has lost its connection is back soon: dead are those that stay away.
+    // A client that lost its connection soon comes back: only waiters that stay away are dead.
     void clear_line() {
         auto absent = line({});
         if (!options_.owners.empty()) std::erase_if(absent, [&](const auto& owner) { return !named(owner); });
@@ -110,7 +110,7 @@ class evicting {
         return std::find(options_.owners.begin(), options_.owners.end(), owner) != options_.owners.end();
     }
 
-    // For all that are asked, in all rounds.
+    // One deadline for all requests, in all rounds.
     time_point time_is_up() {
         if (!time_is_up_) time_is_up_ = boot_clock::now() + time_to_give_up;
         return *time_is_up_;
@@ -126,13 +126,13 @@ class evicting {
                                           " bytes that " + why + "; it is removed by force only");
     }
 
-    // Sets `other` if somebody else has the lock.
+    // Sets `other` if a holder keeps the lock.
     std::vector<open_holder> holders_to_evict(const lock_info& seen) {
         std::vector<open_holder> found;
         result_.other.reset();
         result_.not_shown = seen.more_holders;
         for (const auto& h : seen.holders) {
-            // Whoever has come since the first look keeps the lock, and so does a holder that nobody named.
+            // A holder that came after the first look keeps the lock, and so does one that is not named.
             if (shown_.contains(h.owner) && (options_.owners.empty() || named(h.owner))) {
                 found.push_back({h});
                 continue;
@@ -153,13 +153,13 @@ class evicting {
             h.gave_up = h.gave_up || said.gave_up;
             h.holds = said.holds;
         } catch (const error& e) {
-            // The user may not send messages, say. Removing it will tell whether anything works.
+            // For example, the user may not send messages. The removal will show whether anything works.
             if (e.code() != condition::misuse) throw;
         }
     }
 
     void take_from(std::vector<open_holder> open) {
-        // Without a message: this client knows at once. Permits that were acquired together end together.
+        // Needs no message: this client knows at once. Permits that were acquired together end together.
         std::set<std::string> ended;
         for (auto& h : open) {
             const auto& lease = h.who.lease.empty() ? h.who.owner : h.who.lease;
@@ -179,7 +179,7 @@ class evicting {
         }
         const auto taken = remove(open);
         for (auto& h : open) {
-            if (h.told && !h.gave_up) ask(h);  // its answer may have come meanwhile
+            if (h.told && !h.gave_up) ask(h);  // its answer may have arrived meanwhile
             end(h, taken);
         }
     }
@@ -193,7 +193,7 @@ class evicting {
             [&](auto& there, auto until, auto done) { there.evict(name_, owners, until, std::move(done)); });
     }
 
-    // A holder that neither gave up for us nor had to be removed is gone.
+    // A holder that neither gave up for this eviction nor had to be removed is gone.
     void end(const open_holder& h, const std::vector<backend::evicted>& taken) {
         using way = evicted_holder::way;
         if (h.gave_up) return result_.from.push_back({h.who, way::gave_up, {}});
@@ -202,7 +202,7 @@ class evicting {
         for (const auto& t : taken) {
             if (t.owner != h.who.owner) continue;
             removed = true;
-            // Of several servers; empty stands for a lease without an end, which is the longest.
+            // The longest over several servers; empty means a lease without an end, which is longest.
             left = left && t.left ? std::max(left, t.left) : std::nullopt;
         }
         if (removed) return result_.from.push_back({h.who, h.told ? way::silent : way::unreachable, left});
@@ -216,9 +216,9 @@ class evicting {
     const lock_name& name_;
     const evict_options& options_;
     eviction result_;
-    std::set<std::string> shown_;  // who held it when this began
-    // Another eviction took the lock from it, say. From then on nothing is taken: a thread that locks again
-    // has the same owner, and what it holds is another grant.
+    std::set<std::string> shown_;  // the holders when this began
+    // For example, another eviction took the lock from it. From then on nothing is taken: a thread that locks
+    // again has the same owner, but holds another grant.
     bool asked_one_that_ended_ = false;
     std::optional<time_point> time_is_up_;
 };

@@ -28,7 +28,7 @@ bool latch::erase() { return adjust(cell(), adjustment::erase) == 1; }
 
 void latch::wait(const std::stop_token& stop) { (void)wait_until_(time_point::max(), stop); }
 
-// To acquire it is to see that it is at zero; there is nothing to hold.
+// Acquiring a latch means seeing it at zero; there is nothing to hold.
 bool latch::wait_until_(time_point until, const std::stop_token& stop) {
     return static_cast<bool>(try_acquire_until_(until, {.stop = stop}));
 }

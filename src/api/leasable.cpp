@@ -27,12 +27,12 @@ leasable::leasable(std::shared_ptr<session::lockable> on, choices chosen)
 
 leasable::~leasable() = default;
 
-// Only those that were made with one ask for it.
+// Called only for objects that were made with a cell.
 session::cell& leasable::cell() const noexcept { return static_cast<session::cell&>(*on_); }
 
 const lock_name& leasable::name() const noexcept { return on_->name(); }
 
-// How a call is made: its own options first, then those of the lock.
+// The settings of a call: its own options first, then those of the lock.
 session::acquisition leasable::how_(std::optional<time_point> give_up_at,
                                     const acquire_options* options) const {
     session::acquisition how;
@@ -56,7 +56,7 @@ session::acquisition leasable::how_(std::optional<time_point> give_up_at,
 
 leasable::outcome leasable::acquire_(std::optional<time_point> give_up_at, const acquire_options* options) {
     on_->check_usable();
-    if (give_up_at == time_point::min()) give_up_at.reset();  // a wait of nothing is one try
+    if (give_up_at == time_point::min()) give_up_at.reset();  // a wait of zero is one attempt
     return {on_->acquire(how_(give_up_at, options))};
 }
 
@@ -89,7 +89,7 @@ lease leasable::try_acquire_until_(time_point until, std::error_code& ec, const 
         const auto* f = std::get_if<session::failed>(&o);
         if (f == nullptr) return lease_or_no(std::move(o));
         if (f->why != errc::timed_out) ec = f->why;
-    } catch (const error& e) {  // a client that has ended, perhaps just now
+    } catch (const error& e) {  // a client that was closed, perhaps just now
         ec = e.code();
     }
     return {};

@@ -1,4 +1,4 @@
-// A question of an operator to the store, answered or thrown.
+// An operator's request to the store: returns the answer or throws.
 #pragma once
 
 #include "base/text.hpp"
@@ -15,11 +15,11 @@
 
 namespace holdfast::detail {
 
-// Looking takes several round trips; it is given the time of so many answers.
+// Inspecting takes several round trips; it may take as long as this many answers.
 inline constexpr int answers_to_inspect = 4;
 
-// `send` gets the store's inspection, the time until which it waits, and a handler. `failed` begins the
-// sentence of an error.
+// `send` receives the store's inspection, the time until which to wait, and a handler. The message of an
+// error begins with `failed`.
 template <class T, class Send>
 T look(session::core& core, int answers, const std::string& failed, Send send) {
     core.check_usable();

@@ -20,7 +20,7 @@ void add_flat(std::vector<session::group::member>& to, const std::shared_ptr<ses
     for (const auto& inner : several->members()) to.push_back({inner.of, inner.how, to.size()});
 }
 
-// Of each lock that `held` is a hold on, in the order in which they were given.
+// Returns `what` of each lock's hold in `held`, in the order in which the locks were given.
 template <class T>
 std::vector<T> of_each(const session::group& locks, const session::hold* held,
                        T (session::hold::*what)() const noexcept) {

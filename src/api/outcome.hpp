@@ -1,4 +1,4 @@
-// From what the session says to what the public face says.
+// Maps outcomes of the session to the public interface.
 #pragma once
 
 #include "session/cell.hpp"
@@ -22,7 +22,7 @@ struct leasable::outcome : std::variant<std::shared_ptr<session::hold>, session:
     throw error(f.why, f.sentence, f.server_text);
 }
 
-// "Somebody else has it" is an answer, not an error.
+// That another owner holds the lock is an answer, not an error.
 inline lease lease_or_no(std::variant<std::shared_ptr<session::hold>, session::failed> o) {
     if (auto* got = std::get_if<std::shared_ptr<session::hold>>(&o)) return lease{std::move(*got)};
     const auto& f = std::get<session::failed>(o);

@@ -46,7 +46,7 @@ using backend::adjustment;
 
 namespace {
 
-// "<32 hexadecimal digits>", or of several permits with "*<how many>".
+// "<32 hexadecimal digits>", for several permits followed by "*<how many>".
 bool is_owner(std::string_view text) {
     constexpr std::size_t digits = 32;
     if (text.size() < digits || base::from_hex(text.substr(0, digits)).empty()) return false;
@@ -73,7 +73,7 @@ bool counting_semaphore::try_take(std::uint32_t permits) {
     return take_until_(time_point::min(), permits, {});
 }
 
-// As a lease first: should this process end before they are its own for good, they come back.
+// First as a lease: if this process ends before it owns the permits for good, they come back.
 bool counting_semaphore::take_until_(time_point until, std::uint32_t permits, const std::stop_token& stop) {
     const lease mine = try_acquire_until_(until, {.stop = stop, .permits = permits});
     if (!mine) return false;

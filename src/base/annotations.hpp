@@ -1,4 +1,4 @@
-// Which lock guards what, in a form that clang's -Wthread-safety checks, and a mutex that carries it.
+// Annotations that state which lock guards what, for clang's -Wthread-safety, and a mutex that has them.
 #pragma once
 
 #include <condition_variable>
@@ -28,7 +28,7 @@ class HOLDFAST_TSA(capability("mutex")) mutex {
     std::mutex m_;
 };
 
-// lock_guard that may be opened and closed in between, as unique_lock.
+// A lock_guard that can be unlocked and locked again, as unique_lock.
 class HOLDFAST_TSA(scoped_lockable) guard {
   public:
     explicit guard(mutex& m) HOLDFAST_TSA(acquire_capability(m)) : m_(m) { m_.lock(); }

@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-// What an unlucky thread loses between two instructions must not look like a step.
+// The time that an unlucky thread loses between two instructions must not look like a step.
 constexpr int readings = 5;
 constexpr microseconds unremarkable{5'000};
 
@@ -26,7 +26,7 @@ microseconds boot_microseconds() noexcept {
 
 }  // namespace
 
-// The closest of a few looks.
+// The most precise of a few readings.
 step_watch::reading step_watch::offset_now() noexcept {
     reading best{microseconds{0}, microseconds::max()};
     for (int i = 0; i < readings; ++i) {

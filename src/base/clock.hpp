@@ -1,4 +1,4 @@
-// The wall clock, for things that are shown to people or made unique. Leases never look at it.
+// The wall clock, for what is shown to people or made unique. Leases never use it.
 #pragma once
 
 #include <chrono>
@@ -9,18 +9,18 @@ namespace holdfast::base {
 // Microseconds since 1970. May jump.
 [[nodiscard]] std::int64_t wall_microseconds() noexcept;
 
-// From its construction on it sees whether somebody sets this machine's wall clock. Slewing, as NTP does it
-// when all is well, is no step: it moves both clocks that are compared.
+// Detects whether this machine's wall clock is set after the construction. Slewing, as NTP does normally, is
+// no step: it moves both of the clocks that are compared.
 class step_watch {
   public:
     step_watch() noexcept : before_(offset_now()) {}
 
-    // How far it was set, forwards if positive; zero if it was not, as far as can be told.
+    // Returns how far the clock was set, forwards if positive; zero if no step was seen.
     [[nodiscard]] std::chrono::microseconds stepped() const noexcept;
 
   private:
-    // The offset of the wall clock to the one that nobody can set, and the error that comes from reading one
-    // clock after the other.
+    // The offset of the wall clock from the clock that cannot be set, and the error from reading one after
+    // the other.
     struct reading {
         std::chrono::microseconds offset;
         std::chrono::microseconds error;

@@ -77,7 +77,7 @@ class holdfast_conditions final : public std::error_category {
 
 }  // namespace
 
-// Never destroyed: a destructor that runs when the process ends may still ask what an error means.
+// Never destroyed: a destructor that runs at the end of the process may still need a message.
 const std::error_category& category() noexcept {
     static const auto& it = *new holdfast_category;
     return it;

@@ -14,7 +14,7 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// Which clock is meant is told to the millisecond; below that round trips say nothing.
+// Rounds to milliseconds; below that, round trips make offsets meaningless.
 std::string rounded(microseconds d) {
     return base::to_text(std::chrono::duration_cast<milliseconds>(std::chrono::abs(d)));
 }
@@ -36,7 +36,7 @@ void find_same(examination& in) {
     }
 }
 
-// Beyond what two offsets may be wrong by, and beyond what nobody would notice.
+// Reports a difference beyond the error of both offsets and beyond `unremarkable`.
 void compare_clocks(examination& in) {
     constexpr microseconds unremarkable{100'000};
     std::vector<const examined_server*> told;
@@ -59,7 +59,7 @@ void compare_clocks(examination& in) {
          promise::fenced});
 }
 
-// One that is forgotten when the others are renewed is found when a new command is first used.
+// A server that was forgotten in an upgrade is noticed when a new command is first used.
 void compare_versions(examination& in) {
     std::map<std::string, std::string> who;
     for (const auto& s : in.servers)
@@ -76,14 +76,14 @@ void compare_versions(examination& in) {
                            differ ? "Bring all to the same version." : "", promise::none});
 }
 
-// Found anew whenever more servers come together.
+// Comparisons are made anew whenever more servers are combined.
 void drop_comparisons(std::vector<finding>& from) {
     std::erase_if(from, [](const finding& f) {
         return f.id == "same-server" || f.id == "clocks-apart" || f.id == "versions-differ";
     });
 }
 
-// This machine is one, however many were looked at from it: the worst counts.
+// There is one local machine, however many servers were examined from it: the worst finding counts.
 void tell_of_own_clock_once(std::vector<finding>& from) {
     const auto own = [](const finding& f) { return f.id == "own-clock"; };
     std::optional<finding> worst;

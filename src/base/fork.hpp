@@ -1,5 +1,5 @@
-// Telling a forked child from its parent. After fork() only the calling thread exists in the child, locks of
-// other threads stay locked, and connections are shared: nothing of a client may be touched there.
+// Detects a forked child. After fork() only the calling thread exists in the child, locks of other threads
+// stay locked, and connections are shared: the child must not touch any part of a client.
 #pragma once
 
 #include <cstdint>

@@ -1,14 +1,14 @@
-// Mistakes of the program that uses us which no return value can tell it, because it is not looking for one.
+// Mistakes of the calling program that no return value can report, because it would not check one.
 #pragma once
 
 namespace holdfast::base {
 
 using misuse_handler = void (*)(const char* what) noexcept;
 
-// Ends the process with a word on stderr; does nothing in a build with NDEBUG.
+// Ends the process with a message on stderr; does nothing in a build with NDEBUG.
 void misuse(const char* what) noexcept;
 
-// For tests: called in place of that, in any build. Null: as before. Returns the former one.
+// For tests: called instead, in any build. Null restores the default. Returns the previous handler.
 misuse_handler on_misuse(misuse_handler handler) noexcept;
 
 }  // namespace holdfast::base

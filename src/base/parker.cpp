@@ -29,7 +29,7 @@ void parker::unpark() noexcept {
     if (before == parked) {
         ::syscall(SYS_futex, futex_word(state_), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
     } else if (before == polling) {
-        // wake_fd_ was stored before `polling` was published, and is open as long as this parker is.
+        // wake_fd_ was stored before `polling` was published, and stays open as long as this parker lives.
         const std::uint64_t one = 1;
         [[maybe_unused]] const auto n = ::write(wake_fd_.load(std::memory_order_relaxed), &one, sizeof one);
     }

@@ -24,7 +24,7 @@ client_id client_id::make() {
         if (n < 0 && errno != EINTR) throw std::system_error(errno, std::system_category(), "getrandom");
         if (n > 0) have += static_cast<std::size_t>(n);
     }
-    // Version and variant as RFC 4122 wants them, so that both spellings stand for the same bytes.
+    // Version and variant as in RFC 4122, so that both spellings stand for the same bytes.
     id.bytes_[6] = static_cast<std::uint8_t>((id.bytes_[6] & 0x0f) | 0x40);
     id.bytes_[8] = static_cast<std::uint8_t>((id.bytes_[8] & 0x3f) | 0x80);
     return id;

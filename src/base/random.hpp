@@ -8,7 +8,7 @@
 
 namespace holdfast::base {
 
-// 128 bits from the kernel, and the two spellings that lock layouts want.
+// 128 bits from the kernel, and the two spellings that lock layouts need.
 class client_id {
   public:
     [[nodiscard]] static client_id make();

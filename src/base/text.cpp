@@ -32,7 +32,7 @@ std::size_t utf8_length(std::string_view s) {
     return 0;
 }
 
-// Of one well-formed sequence.
+// `sequence` is one well-formed sequence.
 char32_t code_point(std::string_view sequence) {
     const auto lead = static_cast<unsigned char>(sequence[0]);
     char32_t c = sequence.size() == 1 ? lead : lead & (0x7fU >> sequence.size());

@@ -1,5 +1,5 @@
-// An eventfd that ends somebody's poll(). Shared by all who may write to it, so that its number is nobody
-// else's descriptor for as long as one of them is left.
+// An eventfd that ends another thread's poll(). Shared by all that may write to it, so that its number is not
+// reused while one of them is left.
 #pragma once
 
 #include <sys/eventfd.h>

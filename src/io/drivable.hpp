@@ -1,5 +1,5 @@
-// A connection whose replies are read by the threads that wait for them, as seen by a thread that waits for
-// replies of several.
+// A connection whose replies are read by the threads that wait for them, for a thread that waits for replies
+// of several.
 #pragma once
 
 #include "base/wake_fd.hpp"
@@ -21,13 +21,13 @@ struct parked_caller {
     bool nudged = false;  // and was asked to read itself: it does, or returns to its caller
 };
 
-// All functions are for the thread that drives, in this order: begin_turn, then as the reader poll_for and
-// read_some as often as it likes, end_turn. The object outlives the turn.
+// Called by the thread that drives, in this order: begin_turn; as the reader any number of poll_for and
+// read_some; end_turn. The object outlives the turn.
 class drivable {
   public:
     enum class part {
-        reader,     // nobody else reads until end_turn
-        bystander,  // another reads, or nothing is to come: `me` is nudged when that changes
+        reader,     // no other thread reads until end_turn
+        bystander,  // another reads, or no reply is due: `me` is nudged when that changes
     };
     struct interest {
         int fd = -1;  // -1: there is no connection now
@@ -42,14 +42,14 @@ class drivable {
     virtual ~drivable() = default;
 
     [[nodiscard]] virtual part begin_turn(parked_caller& me) = 0;
-    // Sends what waits to be sent. Good until the next call: a connection that comes or goes is seen then.
+    // Sends what is waiting to be sent. Valid until the next call, which notices a new or a lost connection.
     [[nodiscard]] virtual interest poll_for() = 0;
-    // What has come: handlers run here.
+    // Reads what has arrived: handlers run here.
     virtual void read_some() = 0;
     virtual void end_turn(part was, parked_caller& me) = 0;
 };
 
-// A store that stands on one such connection. For those that stand on several stores.
+// A store with one such connection. For stores that consist of several stores.
 class driven_store {
   public:
     driven_store() = default;
@@ -62,8 +62,8 @@ class driven_store {
 
 inline constexpr std::size_t most_driven = 16;
 
-// Lends the calling thread to all of them until `me` is unparked or `until` has come; may return earlier, as
-// backend::store::run_io.
+// Lends the calling thread to all connections until `me` is unparked or `until` has come; may return earlier,
+// as backend::store::run_io.
 void drive_together(std::span<drivable* const> all, base::parker& me, boot_clock::time_point until);
 
 }  // namespace holdfast::io

@@ -13,10 +13,10 @@ namespace holdfast::io {
 
 namespace {
 
-// A connection may be made or lost, or want to write, without a word to this poll: look again so often.
+// A connection may be made or lost, or need to write, without waking this poll: look again this often.
 constexpr std::chrono::milliseconds look_again{20};
 
-// One thread's turns on all of them.
+// One thread's turns on all connections.
 class turns {
   public:
     turns(std::span<drivable* const> all, base::parker& me) : all_(all), me_(me) {
@@ -34,7 +34,7 @@ class turns {
 
     [[nodiscard]] bool reads() const noexcept { return reads_; }
 
-    // Waits for replies, and reads what has come.
+    // Waits for replies, and reads those that have arrived.
     void go_on(std::chrono::nanoseconds at_most) {
         std::array<pollfd, most_driven + 1> fds{};
         std::array<drivable*, most_driven> whose{};
@@ -58,7 +58,7 @@ class turns {
             std::uint64_t count = 0;
             [[maybe_unused]] const auto r = ::read((*wake)->get(), &count, sizeof count);
         }
-        // Not all that is there, if the first of it was enough: its caller has waited for no more.
+        // Stop early if the first of them was enough: its caller waits for no more.
         for (nfds_t i = 0; i < n && !me_.unparked(); ++i) {
             if ((fds[i].revents & ~POLLOUT) != 0) whose[i]->read_some();
         }

@@ -15,11 +15,11 @@ namespace {
 
 thread_local const void* runs_for = nullptr;  // the state whose callbacks this thread runs
 
-// Which of them waits in stop() for which: a callback may end another notifier, whose callback ends this one.
+// Which notifier waits in stop() for which: a callback may end another one, whose callback ends the first.
 class waits {
   public:
-    // False if `other` waits for `one` already, perhaps by way of others: then nobody may wait.
-    // Those that are waited for have one thread each, and so wait for one at most.
+    // False if `other` waits for `one` already, perhaps through others: then waiting would be a deadlock.
+    // Notifiers that others wait for have one thread each, so each waits for at most one.
     [[nodiscard]] bool begin(const void* one, const void* other) {
         base::guard lock(mutex_);
         for (auto it = for_.find(other); it != for_.end(); it = for_.find(it->second))
@@ -42,7 +42,7 @@ class waits {
 };
 
 waits& all_waits() {
-    static auto* const all = new waits;  // in use while the last static objects are destroyed
+    static auto* const all = new waits;  // never destroyed: in use while the last static objects are
     return *all;
 }
 
@@ -82,8 +82,8 @@ void notifier::finish(time_point until) {
     std::deque<waiting> dropped;
     base::guard lock(state_->mutex);
     state_->closed = true;
-    // There is no time to find out who is slow, and those that are busy may never be done: each of them gets
-    // a substitute. One thread alone has none, for the sake of the order.
+    // There is no time to find out which callbacks are slow, and those that run may never end: each of their
+    // threads gets a substitute. A single thread gets none, to keep the order.
     auto most = state_->most.threads;
     if (most > 1) {
         try {
@@ -140,7 +140,7 @@ void notifier::run(const state_ptr& s) {
     runs_for = s.get();
     base::guard lock(s->mutex);
     for (;;) {
-        // One that waits for work is enough.
+        // One idle thread is enough.
         if (s->queue.empty() && (s->closed || s->idle > 0)) break;
         if (s->queue.empty()) {
             ++s->idle;
@@ -156,7 +156,7 @@ void notifier::run(const state_ptr& s) {
         try {
             next();
         } catch (...) {
-            // A callback that throws has nobody to tell; event.hpp says so.
+            // event.hpp says that exceptions of callbacks are ignored.
         }
         next = nullptr;
         lock.lock();
@@ -166,7 +166,7 @@ void notifier::run(const state_ptr& s) {
     s->changed.notify_all();
 }
 
-// While callbacks run somebody must notice one that does not end; while none run nobody wakes.
+// A timer notices callbacks that do not end; while none run, no timer is set.
 void notifier::look_at(const state_ptr& s, time_point when) {
     s->timers.at(when, [s] { look(s); });
 }
@@ -194,7 +194,7 @@ void notifier::look(const state_ptr& s) {
                 break;
             }
             if (helped++ < s->idle) continue;
-            // Where the system has no thread left now it may have one at the next look.
+            // If the system has no thread left now, it may have one at the next look.
             if (s->threads >= s->most.threads || !try_start(s)) break;
         }
         look_at(s, next);

@@ -1,4 +1,4 @@
-// The threads on which the user's callbacks run, so that none of them can hold up a renewal.
+// The threads on which the user's callbacks run, so that no callback delays a renewal.
 #pragma once
 
 #include "base/annotations.hpp"
@@ -18,9 +18,9 @@ namespace holdfast::io {
 
 class reactor;
 
-// A queue of callbacks and the threads that run them. With one thread they run one after another, in the
-// order of the posts. With more, a callback that has waited for `slow_after` gets a thread of its own; while
-// all threads are busy the next one waits until one of them is done.
+// A queue of callbacks and the threads that run them. One thread runs them one after another, in the order of
+// the posts. With more, a callback that has waited for `slow_after` gets a thread of its own; while all
+// threads are busy the next one waits until one of them is done.
 //
 // Thread-safe. In a forked child all functions do nothing.
 class notifier {
@@ -32,23 +32,24 @@ class notifier {
         std::size_t queued;  // callbacks that wait
     };
 
-    // Starts the first thread: std::system_error if there is none. `on_slow` is called on the reactor thread,
-    // once for each callback that runs longer than `slow_after`. The reactor outlives finish() or stop().
+    // Starts the first thread; throws std::system_error if there is none. Calls `on_slow` on the reactor
+    // thread, once for each callback that runs longer than `slow_after`. The reactor outlives finish() or
+    // stop().
     notifier(reactor& timers, std::chrono::milliseconds slow_after, std::function<void()> on_slow,
              limits most);
     notifier(const notifier&) = delete;
     notifier& operator=(const notifier&) = delete;
-    // No callback starts any more. Does not wait.
+    // No further callback starts. Does not wait.
     ~notifier();
 
-    // False if it was dropped: the queue is full, or has ended.
+    // Returns false if the callback was dropped: the queue is full, or has ended.
     bool post(call c);
 
-    // Accepts nothing more, and returns when all that was posted has run, or at `until`. No callback starts
-    // afterwards. The one that this is called from is not waited for.
+    // Accepts nothing more, and returns when all posted callbacks have run, or at `until`. No callback starts
+    // afterwards. Does not wait for the callback that it is called from.
     void finish(boot_clock::time_point until);
-    // No callback starts any more. Waits for those that run, but for the one that this is called from and for
-    // those that wait, in a stop() of theirs, for that one to end.
+    // No further callback starts. Waits for those that run, except the one that this is called from and those
+    // that themselves wait, in stop(), for that one to end.
     void stop();
 
   private:
@@ -60,10 +61,10 @@ class notifier {
     };
     struct running {
         time_point since;
-        bool slow = false;  // and that was reported
+        bool slow = false;  // and was reported
     };
 
-    // Shared with the threads, so that one stuck in a callback does not need the notifier any more.
+    // Shared with the threads, so that one that hangs in a callback no longer needs the notifier.
     struct shared_state {
         shared_state(reactor& r, std::chrono::milliseconds after, std::function<void()> tell, limits l)
             : timers(r), slow_after(after), on_slow(std::move(tell)), most(l) {}
@@ -78,9 +79,9 @@ class notifier {
         std::deque<waiting> queue GUARDED_BY(mutex);
         std::vector<running*> busy GUARDED_BY(mutex);
         std::size_t threads GUARDED_BY(mutex) = 0;
-        std::size_t idle GUARDED_BY(mutex) = 0;  // of them
-        bool closed GUARDED_BY(mutex) = false;   // nothing is accepted
-        bool over GUARDED_BY(mutex) = false;     // nothing starts
+        std::size_t idle GUARDED_BY(mutex) = 0;  // threads without work
+        bool closed GUARDED_BY(mutex) = false;   // no callback is accepted
+        bool over GUARDED_BY(mutex) = false;     // no callback starts
         bool looking GUARDED_BY(mutex) = false;  // a timer looks for slow callbacks
     };
     using state_ptr = std::shared_ptr<shared_state>;

@@ -16,7 +16,8 @@ namespace holdfast::io {
 
 namespace {
 
-// Tags of our own two descriptors. Others carry (generation << 32 | fd) with a generation above zero.
+// Tags of the reactor's own two descriptors. Others have (generation << 32 | fd) with a generation above
+// zero.
 constexpr std::uint64_t wake_tag = 0;
 constexpr std::uint64_t timer_tag = 1;
 
@@ -74,7 +75,7 @@ reactor::reactor() {
 reactor::~reactor() {
     if (abandoned_) {
         // The thread is not in this process: a join would hang and a detach would fail. Tasks may refer to
-        // what is half changed, so they are not destroyed either.
+        // half-changed objects, so they are not destroyed either.
         for (const int fd : {timer_, wake_, epoll_}) ::close(fd);
         [[maybe_unused]] auto* leaked_thread = thread_.release();
         [[maybe_unused]] auto* leaked_tasks =
@@ -102,14 +103,14 @@ void reactor::post(task t) {
         first = posted_.empty();
         posted_.push_back(std::move(t));
     }
-    // Whoever made the list non-empty has woken the thread already, and it takes the whole list. The thread
-    // itself looks before it sleeps.
+    // The caller that made the list non-empty has woken the thread already, and the thread takes the whole
+    // list. It looks itself before it sleeps.
     if (first && !in_thread()) wake();
 }
 
 void reactor::run_and_wait(task t) {
     if (in_thread()) return t();
-    // Shared: whoever waits may go on while the thread is still about to leave set_value().
+    // Shared: the waiting caller may go on while the thread is still about to leave set_value().
     const auto done = std::make_shared<std::promise<void>>();
     auto over = done->get_future();
     post([&t, done] {
@@ -240,7 +241,7 @@ void reactor::run_posted() {
 }
 
 void reactor::run_due_timers() {
-    // Only what is due now: a timer that sets itself again at once must not keep descriptors waiting.
+    // Only timers due now: one that sets itself again at once must not keep descriptors waiting.
     const auto now = boot_clock::now();
     for (;;) {
         task t;

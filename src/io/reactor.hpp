@@ -1,4 +1,4 @@
-// The one background thread of a client: descriptors, timers and small tasks.
+// The background thread of a client: descriptors, timers and small tasks.
 #pragma once
 
 #include "base/annotations.hpp"
@@ -20,7 +20,7 @@ namespace holdfast::io {
 
 using time_point = boot_clock::time_point;
 
-// Names a timer until it has run or was cancelled. A default one names none.
+// Names a timer until it has run or was cancelled. A default-constructed one names none.
 struct timer_id {
     time_point when{};
     std::uint64_t serial = 0;
@@ -29,7 +29,7 @@ struct timer_id {
 // Thread-safe. Tasks, timers and descriptor handlers run on its thread, one at a time; they never block and
 // never throw. User code never runs here.
 // Timers follow CLOCK_BOOTTIME, so they are due right after a suspend. An idle reactor never wakes.
-// The thread blocks all signals. Everything that uses a reactor ends before it.
+// The thread blocks all signals. Everything that uses a reactor must end before it.
 class reactor {
   public:
     using task = callback<void()>;
@@ -39,28 +39,29 @@ class reactor {
     reactor();
     reactor(const reactor&) = delete;
     reactor& operator=(const reactor&) = delete;
-    // Stops and joins the thread; what has not run yet is dropped. Not from the reactor thread.
+    // Stops and joins the thread; drops what has not run yet. Not from the reactor thread.
     ~reactor();
 
     // Runs `t` soon, in the order of the posts.
     void post(task t);
-    // Runs `t` before it returns. What ran there when it was called is over then. On the reactor thread: at
-    // once.
+    // Runs `t` before it returns. Whatever ran there at the time of the call has ended by then. On the
+    // reactor thread: runs it at once.
     void run_and_wait(task t);
-    // Runs `t` at `when`, or at once if that is past. A time_point::max() never comes.
+    // Runs `t` at `when`, or at once if that is past. time_point::max() means never.
     timer_id at(time_point when, task t);
     // True: it will not run. False: it has run, is running, or was cancelled before.
     bool cancel(const timer_id& id);
 
-    // Calls `h` on events of `fd` (EPOLLIN...). One handler per descriptor. `unwatch` before closing.
-    // After `unwatch` returned on the reactor thread the handler does not run; on another it may be running.
+    // Calls `h` on events of `fd` (EPOLLIN...). One handler per descriptor. `unwatch` before closing. Once
+    // `unwatch` has returned on the reactor thread, the handler does not run; on another thread it may be
+    // running.
     void watch(int fd, std::uint32_t events, fd_handler h);
     void modify(int fd, std::uint32_t events);
     void unwatch(int fd);
 
     [[nodiscard]] bool in_thread() const noexcept { return std::this_thread::get_id() == thread_id_; }
 
-    // In a forked child, where the thread does not exist: the destructor then does nothing. Takes no lock.
+    // For a forked child, where the thread does not exist: the destructor then does nothing. Takes no lock.
     void abandon() noexcept { abandoned_ = true; }
 
   private:

@@ -30,14 +30,14 @@ address copy_of(const void* from, std::size_t size, int family) {
 }
 
 void set(int fd, int level, int option, int value) {
-    // A refused option costs speed or a later notice of a dead peer, never correctness.
+    // A refused option costs speed or delays the notice of a dead peer, never correctness.
     ::setsockopt(fd, level, option, &value, sizeof value);
 }
 
 void tune_tcp(int fd, const endpoint& to) {
     set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-    // An idle connection behind a dead peer is noticed in 15 + 3 x 5 s.
+    // The kernel detects a dead peer of an idle connection in 15 + 3 x 5 s.
     set(fd, IPPROTO_TCP, TCP_KEEPIDLE, 15);
     set(fd, IPPROTO_TCP, TCP_KEEPINTVL, 5);
     set(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
@@ -103,8 +103,8 @@ std::error_code stream::start_connect(const endpoint& to, const address& where) 
     if (::connect(fd_, reinterpret_cast<const sockaddr*>(where.bytes.data()),
                   static_cast<socklen_t>(where.bytes.size())) == 0)
         return {};
-    // An interrupted connect goes on in the background, exactly as one in progress. A unix socket whose
-    // backlog is full says EAGAIN and does not go on: that is a failure.
+    // An interrupted connect goes on in the background, as one in progress. A unix socket with a full backlog
+    // returns EAGAIN and does not go on: that is a failure.
     if (errno == EINPROGRESS || errno == EINTR) return {};
     return last_error();
 }

@@ -1,4 +1,4 @@
-// One connected byte stream to a server: TCP, with or without TLS, or a unix-domain socket; never blocking.
+// A byte stream to a server: TCP, with or without TLS, or a unix-domain socket; non-blocking.
 #pragma once
 
 #include "io/transfer.hpp"
@@ -24,7 +24,7 @@ struct endpoint {
     std::string host;
     std::uint16_t port = 0;
     std::string unix_path;
-    // After this long without an acknowledgement of sent bytes the kernel gives the connection up.
+    // The kernel drops the connection after this long without an acknowledgement of sent bytes.
     std::chrono::milliseconds user_timeout{0};
 };
 
@@ -34,15 +34,16 @@ struct address {
     std::vector<std::byte> bytes;
 };
 
-// Every address of the endpoint in the resolver's order (IPv6 and IPv4 as the system prefers). May block
-// in getaddrinfo for as long as the system's resolver does. Empty, and `why` is set, when there is none.
+// Returns every address of the endpoint in the resolver's order (IPv6 and IPv4 as the system prefers). May
+// block in getaddrinfo for as long as the system's resolver does. If there is none, the result is empty and
+// `why` is set.
 [[nodiscard]] std::vector<address> resolve(const endpoint&, std::string& why);
-// A path or an address: resolving it asks nobody and never blocks.
+// True for a path or an address: resolving it needs no server and never blocks.
 [[nodiscard]] bool resolves_at_once(const endpoint&);
 
-// Owns the descriptor (CLOEXEC, non-blocking). `send_some` by one thread, `recv_some` by one thread and
-// `shut_down` by any, all at the same time; the rest by one thread while nobody does those.
-// The descriptor is closed by the destructor alone, so its number stays good while anybody holds the stream.
+// Owns the descriptor (CLOEXEC, non-blocking). One thread may call `send_some`, one `recv_some` and any
+// `shut_down`, all at the same time; the rest is for one thread while none of those runs. Only the destructor
+// closes the descriptor, so its number stays valid while the stream exists.
 class stream {
   public:
     stream();
@@ -50,14 +51,14 @@ class stream {
     stream& operator=(const stream&) = delete;
     ~stream();
 
-    // Begins to connect; finished when the descriptor is writable. An error here is final for this address.
+    // Begins to connect; complete when the descriptor is writable. An error here is final for this address.
     [[nodiscard]] std::error_code start_connect(const endpoint&, const address&);
-    // The outcome, once the descriptor was reported writable.
+    // Returns the outcome, once the descriptor was reported writable.
     [[nodiscard]] std::error_code finish_connect();
 
-    // Once connected: nothing passes but in TLS from now on. `handshake` comes before all else, again and
-    // again until it is done; would_block: when the descriptor is readable or, if `handshake_wants_room`,
-    // writable.
+    // Call once connected: from now on all data goes through TLS. Then repeat `handshake`, before anything
+    // else, until it is done; after would_block, when the descriptor is readable or, if
+    // `handshake_wants_room`, writable.
     void secure(const tls_context&);
     [[nodiscard]] transfer handshake() noexcept;
     [[nodiscard]] bool handshake_wants_room() const noexcept;
@@ -66,12 +67,12 @@ class stream {
 
     [[nodiscard]] int fd() const noexcept { return fd_; }
 
-    // Do not block, do not raise SIGPIPE. `into` has at least receive_size bytes. After would_block the same
-    // bytes must be sent next, and others may follow them.
+    // Do not block, do not raise SIGPIPE. `into` has at least receive_size bytes. After would_block send the
+    // same bytes next; others may follow them.
     [[nodiscard]] transfer send_some(std::string_view bytes) noexcept;
     [[nodiscard]] transfer recv_some(std::span<char> into) noexcept;
 
-    // Both directions end; whoever polls or receives is woken. The descriptor stays open.
+    // Ends both directions; wakes a thread that polls or receives. The descriptor stays open.
     void shut_down() noexcept;
 
   private:

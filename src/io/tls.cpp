@@ -23,7 +23,7 @@ namespace {
 
 // --- errors ---------------------------------------------------------------------------------------
 
-// An error code's int and back; the highest bit may be set.
+// Converts an error code's int back; the highest bit may be set.
 unsigned long packed(int value) { return static_cast<unsigned int>(value); }
 
 // Values are OpenSSL's packed codes.
@@ -43,7 +43,7 @@ class certificate_category final : public std::error_category {
     std::string message(int value) const override { return X509_verify_cert_error_string(value); }
 };
 
-// Never destroyed: static clients may outlive other statics.
+// Never destroyed: static clients may outlive other static objects.
 const std::error_category& of_tls() noexcept {
     static const auto& it = *new tls_category;
     return it;
@@ -58,7 +58,7 @@ const std::error_category& of_certificates() noexcept {
     throw error(errc::invalid_argument, "TLS: " + sentence);
 }
 
-// For what fails only when memory is short.
+// For calls that fail only when memory is short.
 void must(bool done, const char* what) {
     if (!done) throw std::system_error(std::make_error_code(std::errc::not_enough_memory), what);
 }
@@ -67,7 +67,7 @@ std::string named(std::string_view option, const std::string& file) {
     return std::string{option} + "=\"" + base::printable(file) + "\"";
 }
 
-// OpenSSL says "no such file" and "no PEM" in its own words; people get ours.
+// OpenSSL has its own words for "no such file" and "no PEM"; this gives a plainer message.
 void must_be_readable(std::string_view option, const std::string& file) {
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> opened{std::fopen(file.c_str(), "re"),
                                                                  &std::fclose};
@@ -121,19 +121,19 @@ tls_fault fault_of(const std::error_code& ec) noexcept {
 
 tls_context::tls_context(tls_settings wanted) : settings_(std::move(wanted)) {
     check_name();
-    // Where a program ends while a client of it still lives, OpenSSL must not be torn down under the client's
-    // thread. First here is first in the process, unless the program uses OpenSSL itself.
+    // If a program ends while a client still lives, OpenSSL must not be torn down under the client's thread.
+    // This call comes first in the process, unless the program uses OpenSSL itself.
     OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
     ERR_clear_error();
     context_.reset(SSL_CTX_new(TLS_client_method()));
     must(context_ != nullptr, "SSL_CTX_new");
     auto* const context = context_.get();
-    // Whoever runs this machine may have asked for more than we do.
+    // The system's administrator may have required a later version.
     const int at_least = settings_.tls_min == tls_version::v1_3 ? TLS1_3_VERSION : TLS1_2_VERSION;
     if (SSL_CTX_get_min_proto_version(context) < at_least)
         must(SSL_CTX_set_min_proto_version(context, at_least) == 1, "the version of TLS");
     SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
-    // A partial write is what send() does too; and what is sent again may have moved within the outbox.
+    // A partial write is like that of send(); and bytes that are sent again may have moved within the outbox.
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
     load_authorities();
@@ -149,7 +149,7 @@ tls_context::tls_context(tls_settings wanted, ssl_ctx_st* shared) : settings_(st
 std::shared_ptr<const tls_context> tls_context::for_server(std::string name) const {
     auto wanted = settings_;
     wanted.server_name = std::move(name);
-    // "db.example." is the same host, but certificates and greetings do not have the dot.
+    // "db.example." is the same host, but certificates and greetings omit the dot.
     if (wanted.server_name.ends_with('.')) wanted.server_name.pop_back();
     return std::shared_ptr<const tls_context>(new tls_context(std::move(wanted), context_.get()));
 }
@@ -176,7 +176,7 @@ void tls_context::load_own_certificate() {
     if (cert.empty()) return;
     must_be_readable("cert", cert);
     must_be_readable("key", key);
-    // Else OpenSSL would ask for it on the terminal.
+    // Otherwise OpenSSL would ask for a passphrase on the terminal.
     SSL_CTX_set_default_passwd_cb(context_.get(), [](char*, int, int, void*) { return -1; });
     if (SSL_CTX_use_certificate_chain_file(context_.get(), cert.c_str()) != 1)
         bad(named("cert", cert) + " holds no certificate in PEM.");
@@ -190,7 +190,7 @@ void tls_context::load_own_certificate() {
 
 // --- a session --------------------------------------------------------------------------------------
 
-// Runs inside calls to OpenSSL that a session makes with its mutex held.
+// Its functions run inside calls to OpenSSL that a session makes with its mutex held.
 struct tls_session::socket_bio {
     static tls_session& of(BIO* b) { return *static_cast<tls_session*>(BIO_get_data(b)); }
 
@@ -218,7 +218,7 @@ struct tls_session::socket_bio {
     static long control(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
 
     static const BIO_METHOD* method() {
-        // For ever: sessions of static clients may outlive other statics.
+        // Never freed: sessions of static clients may outlive other static objects.
         static BIO_METHOD* const it = [] {
             auto* m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "holdfast socket");
             must(m != nullptr, "BIO_meth_new");
@@ -259,7 +259,7 @@ bool tls_session::wants_room() const noexcept {
 
 transfer tls_session::handshake() noexcept {
     base::guard hold{mutex_};
-    ERR_clear_error();  // the queue is the thread's, and what others left in it would be taken for ours
+    ERR_clear_error();  // the queue is per thread: errors left there by others would be taken for ours
     const int returned = SSL_do_handshake(ssl_.get());
     return outcome(returned, 0);
 }
@@ -270,8 +270,8 @@ tls_state tls_session::state() const {
     return {SSL_get_version(ssl_.get()), ends(peer.get()), ends(SSL_get_certificate(ssl_.get()))};
 }
 
-// One record at a time. Of several, OpenSSL may finish the first, find no room for the next, and report that
-// nothing was sent: the bytes of the first would be sent once more on another connection although the server
+// Sends one record at a time. Of several, OpenSSL may finish the first, find no room for the next, and report
+// that nothing was sent: the bytes of the first would be sent again on another connection although the server
 // has them.
 transfer tls_session::send(std::string_view bytes) noexcept {
     base::guard hold{mutex_};
@@ -284,7 +284,7 @@ transfer tls_session::send(std::string_view bytes) noexcept {
     const int returned = SSL_write_ex(ssl_.get(), bytes.data(), size, &taken);
     const auto t = outcome(returned, taken);
     unfinished_ = t.state == progress::would_block ? size : 0;
-    // The peer said goodbye: to a sender that is an error, as with a plain socket.
+    // The peer sent close_notify: to a sender that is an error, as with a plain socket.
     if (t.state == progress::closed)
         return {progress::failed, 0, std::make_error_code(std::errc::connection_reset)};
     return t;
@@ -308,9 +308,9 @@ transfer tls_session::outcome(int returned, std::size_t moved) noexcept {
         case SSL_ERROR_ZERO_RETURN: ended_ = true; return {progress::closed, 0, {}};
         default: {
             const auto reason = why(error);
-            ERR_clear_error();  // nor shall others on this thread take ours for theirs
-            // Without a goodbye too: a server that was killed says none, and a reply that was cut off is seen
-            // to be one without it.
+            ERR_clear_error();  // so that other users of this thread do not take ours for theirs
+            // Closed without close_notify, too: a killed server sends none, and a reply that was cut off is
+            // recognised without it.
             if (ended_) return {progress::closed, 0, {}};
             return {progress::failed, 0, reason};
         }

@@ -1,4 +1,4 @@
-// TLS over one descriptor, by OpenSSL. Nobody else includes OpenSSL.
+// TLS over one descriptor, by OpenSSL. No other file includes OpenSSL.
 #pragma once
 
 #include "base/annotations.hpp"
@@ -24,25 +24,25 @@ struct openssl_free {
 
 enum class tls_version { v1_2, v1_3 };
 
-// The fields are named as the options of a URL are; messages name them so.
+// The fields have the names of the URL's options, and so do messages.
 struct tls_settings {
-    std::string ca;           // PEM file with those who may vouch for the server; empty: the system's store
+    std::string ca;  // PEM file with the authorities for the server's certificate; empty: the system's store
     std::string cert;         // PEM file with the client's certificate and its chain; empty: none
     std::string key;          // PEM file with its key; with cert only
-    std::string server_name;  // a host name or an address: what the certificate must be for; never empty
+    std::string server_name;  // the host name or address that the certificate must match; never empty
     tls_version tls_min = tls_version::v1_2;
 };
 
-// How a connection is secured, and until when it can be.
+// How a connection is secured, and until when its certificates are valid.
 struct tls_state {
     using time_point = std::chrono::system_clock::time_point;
     std::string version;                     // "TLSv1.3"
-    std::optional<time_point> server_until;  // the server's certificate ends then
-    std::optional<time_point> own_until;     // likewise the client's; empty: it has none
+    std::optional<time_point> server_until;  // when the server's certificate ends
+    std::optional<time_point> own_until;     // when the client's certificate ends; empty: it has none
 };
 
-// What all connections to a server share. Immutable, so thread-safe. There is no way to make one that does
-// not verify the server.
+// The settings that all connections to a server share. Immutable, so thread-safe. It always verifies the
+// server.
 class tls_context {
   public:
     // Reads the files. Throws holdfast::error (errc::invalid_argument) that names the option and the file.
@@ -52,7 +52,7 @@ class tls_context {
 
     [[nodiscard]] const tls_settings& settings() const noexcept { return settings_; }
 
-    // The same, and no file is read again, for a server of another name. Throws as above.
+    // Returns the same for a server of another name; reads no file again. Throws as above.
     [[nodiscard]] std::shared_ptr<const tls_context> for_server(std::string name) const;
 
   private:
@@ -68,7 +68,8 @@ class tls_context {
     std::unique_ptr<ssl_ctx_st, openssl_free> context_;
 };
 
-// One connection. Does not own the descriptor, and its end writes nothing to it: a forked child may drop it.
+// One connection. Does not own the descriptor; the destructor writes nothing to it: a forked child may run
+// it.
 //
 // Thread-safe: an SSL object is not, even for one reader beside one writer, so a mutex guards it. It is held
 // over send() and recv(), which never block here.
@@ -78,16 +79,16 @@ class tls_session {
     tls_session(const tls_session&) = delete;
     tls_session& operator=(const tls_session&) = delete;
 
-    // Next step; `done` when the server is who it should be. Again when the descriptor is readable, or, if
-    // `wants_room`, writable.
+    // Takes the next step; `done` when the server's identity is verified. Call again when the descriptor is
+    // readable, or, if `wants_room`, writable.
     [[nodiscard]] transfer handshake() noexcept EXCLUDES(mutex_);
     [[nodiscard]] bool wants_room() const noexcept EXCLUDES(mutex_);
     // Once the handshake is done.
     [[nodiscard]] tls_state state() const EXCLUDES(mutex_);
 
-    // As of io::stream. `send` counts bytes only when the whole record that carries them was handed to the
-    // kernel: of a part of a record the server can read nothing. After would_block the same bytes must come
-    // again, others may follow them.
+    // As io::stream's. `send` counts bytes only when the whole record that carries them was passed to the
+    // kernel: the server cannot read a part of a record. After would_block send the same bytes again; others
+    // may follow them.
     [[nodiscard]] transfer send(std::string_view) noexcept EXCLUDES(mutex_);
     [[nodiscard]] transfer receive(std::span<char>) noexcept EXCLUDES(mutex_);
 
@@ -101,21 +102,21 @@ class tls_session {
 
     mutable base::mutex mutex_;
     std::unique_ptr<ssl_st, openssl_free> ssl_ PT_GUARDED_BY(mutex_);
-    std::size_t unfinished_ GUARDED_BY(mutex_) = 0;  // bytes of a record that is not wholly sent
+    std::size_t unfinished_ GUARDED_BY(mutex_) = 0;  // bytes of a record that is only partly sent
     bool wants_room_ GUARDED_BY(mutex_) = false;
-    bool ended_ GUARDED_BY(mutex_) = false;  // the peer's side, with or without a word
+    bool ended_ GUARDED_BY(mutex_) = false;  // the peer's side, with or without close_notify
     std::error_code socket_error_ GUARDED_BY(mutex_);
 };
 
-// What a failed transfer's error code means, for whoever must tell people what to mend.
+// The meaning of a failed transfer's error code, for messages that tell people what to fix.
 enum class tls_fault {
-    none,                 // it is not about TLS
+    none,                 // not about TLS
     certificate,          // the server's was not accepted; the code's message says why
-    not_tls,              // the peer speaks something else
+    not_tls,              // the peer does not speak TLS
     version,              // no version of TLS that both sides allow
-    wants_certificate,    // the server wants one of the client and got none
-    certificate_refused,  // the server did not accept the client's
-    handshake_refused,    // by the server, which does not say why
+    wants_certificate,    // the server requires a client certificate and received none
+    certificate_refused,  // the server rejected the client's certificate
+    handshake_refused,    // the server gives no reason
     other,                // the code's message says what
 };
 [[nodiscard]] tls_fault fault_of(const std::error_code&) noexcept;

@@ -1,4 +1,4 @@
-// How far a send or a receive came.
+// The outcome of a send or a receive.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ struct transfer {
     std::error_code error;
 };
 
-// A TLS record carries up to this much, and what of it does not fit into the receiver's buffer stays inside
-// OpenSSL, where poll() does not see it. Every buffer for receiving is this large, so nothing ever stays.
+// The largest payload of a TLS record. What does not fit into the receiver's buffer stays inside OpenSSL,
+// where poll() does not see it. Every buffer for receiving is this large, so nothing ever stays.
 inline constexpr std::size_t receive_size = 16384;
 
 }  // namespace holdfast::io

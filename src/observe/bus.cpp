@@ -18,7 +18,8 @@ class bus::listener {
     listener& operator=(const listener&) = delete;
     ~listener() = default;
 
-    // False if the event was dropped. What is missed is reported before the next event that is not.
+    // Returns false if the event was dropped. Missed events are reported before the next event that is
+    // delivered.
     bool receive(const event_ptr& e) {
         base::guard lock(mutex_);
         if (!tell_) return true;
@@ -28,7 +29,7 @@ class bus::listener {
         return false;
     }
     void finish(boot_clock::time_point until) { calls_.finish(until); }
-    // What the function keeps is destroyed here, or at the end of the call that this is called from.
+    // Destroys what the function keeps: here, or, when called inside a call, at the end of that call.
     void leave() {
         if (forked_ != base::fork_generation()) return;
         calls_.stop();
@@ -39,7 +40,7 @@ class bus::listener {
     }
 
   private:
-    // The call has the function of its own: it may go on when the listener has left.
+    // The call has its own reference to the function: it may run on after the listener has left.
     bool post(const event_ptr& e) REQUIRES(mutex_) {
         return calls_.post([tell = tell_, e] { (*tell)(*e); });
     }

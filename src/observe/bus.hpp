@@ -1,4 +1,4 @@
-// Events from where they happen to those who listen.
+// Delivers events to listeners.
 #pragma once
 
 #include "base/annotations.hpp"
@@ -13,23 +13,22 @@
 
 namespace holdfast::observe {
 
-// Thread-safe. Each listener has a queue and a thread of its own, so a slow one delays nobody else.
+// Thread-safe. Each listener has a queue and a thread of its own, so a slow one delays no other.
 class bus {
   public:
     static constexpr std::size_t most_queued = 65'536;
 
-    // As io::notifier's.
+    // Parameters as io::notifier's.
     bus(io::reactor& timers, std::chrono::milliseconds slow_after, std::function<void()> on_slow);
 
-    // `so_far` is what the newcomer alone is told first. Throws std::system_error if there is no thread for
-    // it.
+    // Only the new listener receives `so_far`, first. Throws std::system_error if there is no thread for it.
     [[nodiscard]] event_subscription listen(std::function<void(const event&)> tell,
                                             const std::vector<event>& so_far = {});
-    // Cheap when nobody listens: ask first, then make the event.
+    // Cheap when there is no listener: call this first, then make the event.
     [[nodiscard]] bool anybody() const noexcept { return roster_->count.load(std::memory_order_relaxed) > 0; }
-    // How many listeners it was dropped for, because they are too slow.
+    // Returns how many listeners dropped it because they are too slow.
     std::size_t emit(event e);
-    // As io::notifier::finish, for all listeners. Those that come later receive nothing.
+    // As io::notifier::finish, for all listeners. Later listeners receive nothing.
     void finish(boot_clock::time_point until);
 
   private:

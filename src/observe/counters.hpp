@@ -1,4 +1,4 @@
-// Numbers about locks, cheap enough to be always on.
+// Counters of locks, cheap enough to be always on.
 #pragma once
 
 #include <holdfast/event.hpp>
@@ -9,7 +9,7 @@
 
 namespace holdfast::observe {
 
-// Lock-free; relaxed, since nobody draws conclusions from one number about another.
+// Lock-free; relaxed, since no conclusion is drawn from one number about another.
 class counter {
   public:
     void add(std::uint64_t n = 1) noexcept { value_.fetch_add(n, std::memory_order_relaxed); }
