@@ -1,4 +1,4 @@
-// What the lock store uses to reach its keys: one server (node) or a cluster of them (cluster).
+// The interface through which the lock store reaches its keys: one server (node) or a cluster (cluster).
 #pragma once
 
 #include "redis/outcome.hpp"

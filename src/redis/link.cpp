@@ -238,7 +238,7 @@ bool link::deliver(const connection_ptr& c, reply&& r, time_point now) {
         finish(*op, std::move(r));
     }
     if (last_of_drained) {
-        // The server was demoted: what was in flight is answered, now look for the master again.
+        // The server was demoted and has answered all that was in flight; now look for the master again.
         base::guard hold{mutex_};
         lose(c, {errc::busy_server, address_ + " is no master now"});
         return false;

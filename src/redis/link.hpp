@@ -135,7 +135,7 @@ class link : public io::drivable, public std::enable_shared_from_this<link> {
     void fail_soon(operation_queue&, not_sent) REQUIRES(mutex_);
     void sweep(time_point now) REQUIRES(mutex_);
 
-    // --- link_drive.cpp: who reads
+    // --- link_drive.cpp: which thread reads
     void lead(base::parker& me, time_point until, time_point now) REQUIRES(mutex_);
     void wait(base::parker& me, time_point until) REQUIRES(mutex_);
     void hand_on(bool leaver_gave_up) REQUIRES(mutex_);
@@ -176,7 +176,7 @@ class link : public io::drivable, public std::enable_shared_from_this<link> {
     role role_ GUARDED_BY(mutex_) = role::idle;
     connection_ptr conn_ GUARDED_BY(mutex_);  // set exactly while state_ is `up`
     operation_queue queue_ GUARDED_BY(mutex_);
-    std::uint32_t interest_ GUARDED_BY(mutex_) = 0;  // what epoll watches conn_ for
+    std::uint32_t interest_ GUARDED_BY(mutex_) = 0;  // the events that epoll watches on conn_
     std::size_t queued_bytes_ GUARDED_BY(mutex_) = 0;
     std::size_t undriven_ GUARDED_BY(mutex_) =
         0;  // operations, queued or in flight, whose thread will not drive

@@ -184,7 +184,7 @@ void subscriber::core::on_connected(connected made) {
         for (auto& [name, c] : channels_) {
             c.asked = c.confirmed = c.refused = false;
             c.unconfirmed = 0;
-            for (const auto& l : c.listeners) l->told = false;  // perhaps of a refusal
+            for (const auto& l : c.listeners) l->told = false;  // it may be set by a refusal
             names.push_back(name);
         }
     }
