@@ -108,7 +108,7 @@ class cluster_core : public std::enable_shared_from_this<cluster_core> {
     };
     std::vector<waiting> waiting_ GUARDED_BY(mutex_);
     std::string no_map_ GUARDED_BY(mutex_);                // why there is no map
-    std::optional<not_sent> hopeless_ GUARDED_BY(mutex_);  // the configuration must be fixed first
+    std::optional<not_sent> hopeless_ GUARDED_BY(mutex_);  // set: the configuration must be fixed
     std::optional<not_sent> misuse_ GUARDED_BY(mutex_);    // likewise, from this round
 
     refresh refresh_ GUARDED_BY(mutex_) = refresh::idle;

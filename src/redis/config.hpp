@@ -20,9 +20,8 @@ using std::chrono::milliseconds;
 // Pauses between attempts to connect: uniform in [0, ceiling]; the ceiling doubles from `first` to `most`.
 // Full jitter, because after a restart all clients of the server reconnect at the same moment.
 struct backoff_config {
-    milliseconds first{10};  // a restarted server without data to load is back within milliseconds
-    milliseconds most{
-        1000};  // the poll interval of a waiter: a longer pause would be noticed, a shorter is no use
+    milliseconds first{10};   // a restarted server without data to load is back within milliseconds
+    milliseconds most{1000};  // a waiter's poll interval: longer would be noticed, shorter is no use
     // After a wrong password or database: the configuration must be fixed first, and servers log each try.
     milliseconds refused{2000};
 };
@@ -47,7 +46,7 @@ struct host_port {
 // The sentinels that we ask for the master's address.
 struct sentinel_config {
     std::vector<host_port> at;  // all sentinels: a majority of these must answer
-    std::string master;         // the sentinels' name for it
+    std::string master;         // the name by which they know it
     std::string user;           // as below, but for the sentinels
     std::string password;
 };
@@ -87,8 +86,7 @@ struct node_config {
 
     std::string client_name;  // shown by CLIENT LIST; empty: none
 
-    milliseconds connect_timeout{
-        2000};  // for resolve, connect and handshake together; well below a usual lease
+    milliseconds connect_timeout{2000};  // resolve, connect and handshake together; well below a usual lease
     // A connection is dead if a command has no answer for this time. Above the longest pause of a
     // healthy server (fork for a snapshot, a slow script), well below a usual lease of 30 s.
     milliseconds command_timeout{2000};

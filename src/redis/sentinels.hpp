@@ -69,7 +69,7 @@ class sentinels final : public endpoint_source, public std::enable_shared_from_t
     std::vector<witness> witnesses_;
     bool begun_ = false;  // the witnesses are complete
     bool closed_ = false;
-    bool round_open_ = false;  // an answer may be awaited
+    bool round_open_ = false;  // it has no verdict yet
     bool settle_posted_ = false;
     std::vector<std::function<void(const answer&)>> waiting_;
     std::vector<std::weak_ptr<std::function<void(const host_port&)>>> followers_;

@@ -24,8 +24,9 @@ struct sub_event {
         subscribed,  // the server confirmed: messages published from now on arrive
         message,     // `text` is the payload
         broken,      // messages may have been lost; `subscribed` follows when the channel is served again
-        refused,     // `text` is the server's error: no right to subscribe, or (only inside a cluster) not
-                  // served here; tried again only after a reconnect
+        // `text` is the server's error: no right to subscribe, or (only inside a cluster) not served here.
+        // Tried again only after a reconnect.
+        refused,
     } kind;
     std::string_view text;  // valid during the call
 };
