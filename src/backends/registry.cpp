@@ -17,7 +17,7 @@ namespace {
 struct row {
     std::string_view scheme;
     opener open;
-    std::string_view begins;  // of its URLs, for people; empty: the scheme and a colon
+    std::string_view begins;  // how its URLs begin, for people; empty: the scheme and a colon
 };
 
 // Its members are single servers: see redlock/url.hpp.

@@ -1,4 +1,4 @@
-// From a URL to a store.
+// Opens the store that a URL names.
 #pragma once
 
 #include "backends/services.hpp"
@@ -13,8 +13,8 @@ namespace holdfast::backends {
 
 using opener = std::unique_ptr<backend::store> (*)(const services& given);
 
-// A store from outside of this library, for all clients that are opened from now on. `scheme` is what stands
-// before the colon of its URLs, and lives as long as the program. Thread-safe.
+// Adds a store from outside of this library, for all clients that are opened from now on. `scheme` is the
+// part before the colon of its URLs, and lives as long as the program. Thread-safe.
 void add(std::string_view scheme, opener open);
 
 }  // namespace holdfast::backends

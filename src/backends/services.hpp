@@ -1,4 +1,4 @@
-// What a store is given by the client that opens it.
+// What a client passes to the store that it opens.
 #pragma once
 
 #include "base/random.hpp"

@@ -9,7 +9,7 @@
 
 namespace holdfast::redis {
 
-// Exponential with full jitter. Used by one thread.
+// Exponential, with full jitter. Used by one thread.
 class backoff {
   public:
     explicit backoff(const backoff_config& c) : config_(c) {}
@@ -20,7 +20,7 @@ class backoff {
         ++tries_;
         return jittered(ceiling, 0.0);
     }
-    // After the server refused us: never sooner than half of it.
+    // The pause after the server refused us: at least half of the configured one.
     [[nodiscard]] std::chrono::nanoseconds refused() const { return jittered(config_.refused, 0.5); }
     void reset() noexcept { tries_ = 0; }
 

@@ -33,7 +33,7 @@ std::size_t ballot::said(testimony::what kind) const {
 ballot::verdict ballot::count(time_point now) {
     const auto named = said(testimony::what::names);
     const auto missing = static_cast<std::size_t>(std::count(answers_.begin(), answers_.end(), std::nullopt));
-    // Each ends as an answer or as silence, and who is told "none" wants to know of all.
+    // Each sentinel ends as an answer or as silence, and the verdict "none" lists all of them.
     if (named < majority()) return missing > 0 ? verdict{verdict::what::open, {}, {}} : none();
     const auto enough = majority_since_.value_or(now) + grace;
     if (missing > 0 && now < enough) return {verdict::what::open, {}, {}, enough};
@@ -55,7 +55,7 @@ ballot::verdict ballot::elect() {
     const auto& best = **std::max_element(newest.begin(), newest.end(), [&](const auto* a, const auto* b) {
         return votes(a->master) < votes(b->master);
     });
-    // No failover has settled it, as where sentinels were set up by hand for different servers.
+    // No failover has settled it, as when sentinels were set up by hand for different servers.
     const bool tie = std::any_of(newest.begin(), newest.end(), [&](const auto* one) {
         return one->master != best.master && votes(one->master) == votes(best.master);
     });
@@ -73,7 +73,7 @@ ballot::verdict ballot::none() const {
     });
     const auto misled = said(testimony::what::refuses) + said(testimony::what::unknown_name) +
                         said(testimony::what::no_sentinel);
-    // Even if all others were there, somebody would have to mend the configuration.
+    // Even if all others were reachable, the configuration would have to be fixed.
     const bool hopeless = sentinels_.size() - misled < majority();
     const auto code = !hopeless                   ? make_error_code(errc::unavailable)
                       : refusal != answers_.end() ? (*refusal)->why.code

@@ -1,4 +1,4 @@
-// Which server is the master, by what the sentinels say. Decides, does no I/O and has no clock.
+// Decides by the answers of the sentinels which server is the master. Does no I/O and has no clock.
 #pragma once
 
 #include "redis/handshake.hpp"
@@ -11,41 +11,41 @@
 
 namespace holdfast::redis {
 
-// What one sentinel said.
+// The answer of one sentinel.
 struct testimony {
     enum class what {
-        names,         // the master is at `master`, since the failover number `epoch`
+        names,         // the master is at `master` since failover number `epoch`
         unknown_name,  // it watches no master of that name
-        refuses,       // it does not want us as we are configured
-        no_sentinel,   // it does not know what we ask for
-        silent,        // nobody there, or no answer that can be used
+        refuses,       // it refuses us as we are configured
+        no_sentinel,   // it does not know the command
+        silent,        // unreachable, or no usable answer
     } kind = what::silent;
     host_port master{};
     std::uint64_t epoch = 0;
-    fault why{};  // of the last three
+    fault why{};  // for the last three
 };
 
-// A majority of the sentinels that are configured must have answered, whether the others are there or not:
-// those on the other side of a cut network may have made another server the master. Among the answers the
-// highest config-epoch counts, for one sentinel leads a failover and the others hear of it a little later.
+// A majority of the configured sentinels must have answered, whether the others are reachable or not:
+// sentinels across a network partition may have made another server the master. The answer with the highest
+// config-epoch counts, because one sentinel leads a failover and the others learn of it a little later.
 //
-// A verdict that would lead back to an earlier epoch counts only when all sentinels agree to it (they were
-// set up anew): otherwise those with the news just cannot be reached.
+// A verdict that goes back to an earlier epoch counts only when all sentinels have named a master (they were
+// set up anew): otherwise the sentinels that know of the later epoch may just be unreachable.
 class ballot {
   public:
-    // How long the others are waited for once a majority has answered: one of them may know more.
+    // Time to wait for the other sentinels after a majority has answered: one of them may know more.
     static constexpr std::chrono::milliseconds grace{100};
 
     ballot(std::string master, std::vector<host_port> sentinels);
 
-    // Forgets the answers, all or one, and waits for new ones.
+    // Forgets all answers, or one, and waits for new ones.
     void open();
     void open(std::size_t sentinel);
     void hear(std::size_t sentinel, testimony, time_point now);
 
     struct verdict {
         enum class what {
-            open,     // answers are missing; count again when one comes, or at `look_again`
+            open,     // answers are missing; count again at the next one, or at `look_again`
             elected,  // `master`
             none,     // `why`
         } kind;
@@ -64,9 +64,9 @@ class ballot {
 
     const std::string master_;
     const std::vector<host_port> sentinels_;
-    std::vector<std::optional<testimony>> answers_;  // of each sentinel; empty: it is still to come
-    std::optional<time_point> majority_since_;       // has answered
-    std::optional<testimony> elected_;               // last
+    std::vector<std::optional<testimony>> answers_;  // by sentinel; empty: not yet received
+    std::optional<time_point> majority_since_;       // when a majority had answered
+    std::optional<testimony> elected_;               // the last one
 };
 
 }  // namespace holdfast::redis

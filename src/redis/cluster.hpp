@@ -1,5 +1,4 @@
-// A Redis Cluster as its users see it: one database, whose keys are spread over several masters by their
-// slots.
+// A Redis Cluster as one database, whose keys are spread over several masters by their slots.
 #pragma once
 
 #include "redis/cluster_config.hpp"
@@ -10,17 +9,17 @@ namespace holdfast::redis {
 
 class cluster_core;
 
-// A node per master, made when it is first needed. Which slots it serves is asked of any server at the start,
-// and again when a server says MOVED or is lost. A command waits until its deadline for a server of its slot
-// to be known and connected; where the slot moves meanwhile, the command goes along: its deadline stays, and
+// Has one node per master, made when it is first needed. Asks any server for the slot map at the start, and
+// again when a server replies MOVED or is lost. A command waits until its deadline for the server of its slot
+// to be known and connected. If the slot moves meanwhile, the command follows it: it keeps its deadline, and
 // after a few redirections it ends as not sent.
 //
-// An error TRYAGAIN (the keys of one command are on two servers, as a slot moves) or CLUSTERDOWN is the
-// caller's to judge: errc::busy_server, nothing was changed.
+// The errors TRYAGAIN (the keys of a command are on two servers while the slot moves) and CLUSTERDOWN go to
+// the caller: errc::busy_server, nothing was changed.
 class cluster final : public database {
   public:
-    // `on_event` may be empty: `down` and `refused` for each master that is lost, `up` for each that comes
-    // while none is missing. Connects at once. The reactor must outlive the cluster.
+    // `on_event` may be empty. It receives `down` or `refused` for each lost master, and `up` for each that
+    // connects while none is missing. Connects at once. The reactor must outlive the cluster.
     cluster(cluster_config, io::reactor&, std::function<void(const node_event&)> on_event);
     ~cluster() override;
 
@@ -30,13 +29,13 @@ class cluster final : public database {
               std::span<const std::string_view> args, time_point deadline, reply_handler) override;
     void evals(std::span<const eval_call> calls, time_point deadline,
                std::function<void(std::vector<outcome>)> done) override;
-    // Stays with the channel's slot; `broken` is told where it moves.
+    // Follows the channel's slot; the handler receives `broken` when it moves.
     [[nodiscard]] std::unique_ptr<subscription> subscribe(std::string channel, sub_handler,
                                                           pubsub how = pubsub::plain) override;
 
     [[nodiscard]] bool is_cluster() const noexcept override { return true; }
     [[nodiscard]] std::uint16_t slot_of(std::string_view key) const noexcept override;
-    // cluster_config::sharded. Before the first server was asked: sharded.
+    // As in cluster_config::sharded; in automatic mode `sharded` until the first server has answered.
     [[nodiscard]] pubsub channels() const noexcept override;
 
     void command_everywhere(std::span<const std::string_view> args, time_point deadline,

@@ -13,7 +13,7 @@
 
 namespace holdfast::redis {
 
-// One handler on one channel, and where it listens just now.
+// One handler on one channel, and the node where it is subscribed now.
 struct cluster_channels::following {
     following(std::string c, std::uint16_t s, pubsub h, sub_handler f)
         : channel(std::move(c)), slot(s), how(h), handler(std::move(f)) {}
@@ -24,17 +24,17 @@ struct cluster_channels::following {
 
     // Reactor thread only.
     std::shared_ptr<node> at;
-    bool subscribed = false;  // and the handler knows
-    unsigned in_vain = 0;     // servers in a row that did not serve it
+    bool subscribed = false;  // and reported to the handler
+    unsigned in_vain = 0;     // consecutive servers that did not serve it
 
     base::mutex mutex;
     std::condition_variable_any handler_ended;
-    sub_handler handler GUARDED_BY(mutex);  // is run without it, while `running`
+    sub_handler handler GUARDED_BY(mutex);  // runs without it, while `running`
     bool left GUARDED_BY(mutex) = false;
     bool running GUARDED_BY(mutex) = false;
     std::unique_ptr<subscription> there GUARDED_BY(mutex);
 
-    // On the reactor thread, so one at a time.
+    // On the reactor thread, so one call at a time.
     void tell(const sub_event& e) NO_THREAD_SAFETY_ANALYSIS {
         {
             base::guard hold{mutex};
@@ -52,7 +52,7 @@ struct cluster_channels::following {
         base::guard hold{mutex};
         return std::move(there);
     }
-    // Hands it back if nobody follows any more.
+    // Returns `s` if the follower has left.
     [[nodiscard]] std::unique_ptr<subscription> keep(std::unique_ptr<subscription> s) {
         base::guard hold{mutex};
         if (!left) there = std::move(s);
@@ -98,7 +98,7 @@ void cluster_channels::leave(const std::shared_ptr<following>& f) {
         base::guard hold{f->mutex};
         f->left = true;
         there = std::move(f->there);
-        // On the reactor thread this is a handler's doing; waiting would be for ourselves.
+        // On the reactor thread a handler calls this, and would wait for itself.
         if (!reactor_.in_thread()) {
             while (f->running) f->handler_ended.wait(f->mutex);
             dropped = std::move(f->handler);
@@ -118,7 +118,7 @@ void cluster_channels::place_all() {
 void cluster_channels::place(const std::shared_ptr<following>& f) {
     auto server = around_.server_of(f->slot);
     if (server == f->at) return;
-    // The old one first: it lives as long as what it came from.
+    // The old subscription first: it must not outlive its node.
     (void)f->take();
     f->at = std::move(server);
     if (std::exchange(f->subscribed, false))
@@ -134,8 +134,8 @@ void cluster_channels::place(const std::shared_ptr<following>& f) {
         f->how));
 }
 
-// At once after the first redirections, then with growing pauses: two servers may name each other for a
-// while.
+// At once after the first redirections, then with growing pauses: two servers may redirect to each other for
+// a while.
 void cluster_channels::place_later(const std::shared_ptr<following>& f) {
     const auto pause = std::chrono::milliseconds{f->in_vain <= 2 ? 0 : 20 << std::min(f->in_vain, 6U)};
     reactor_.at(boot_clock::now() + pause, [weak = weak_from_this(), f] {
@@ -154,7 +154,7 @@ void cluster_channels::on_event(const std::shared_ptr<following>& f, const sub_e
         case sub_event::what::refused: {
             const std::string text{e.text};
             if (!f->at || (!parse_redirection(text, {}) && classify(text) != errc::busy_server)) break;
-            // Not a matter of rights: it is served elsewhere, or later.
+            // No missing right: the channel is served elsewhere, or later.
             ++f->in_vain;
             const auto said_by = std::exchange(f->at, nullptr);
             (void)f->take();

@@ -1,4 +1,4 @@
-// Subscriptions that stay with their slot, whichever server of the cluster serves it.
+// Subscriptions that follow their slot to whichever server of the cluster serves it.
 #pragma once
 
 #include "base/annotations.hpp"
@@ -15,23 +15,24 @@ namespace holdfast::redis {
 
 class node;
 
-// A channel belongs to a slot as a key does. It is subscribed at the master of that slot: there a sharded one
-// is served, and there the scripts publish, who count how many listen on their own server.
+// A channel belongs to a slot as a key does. It is subscribed at the master of that slot: this server serves
+// it if it is sharded, and the scripts publish there and count only the listeners on their own server.
 //
-// Thread-safe. Handlers run on the reactor thread, as those of a subscriber.
+// Thread-safe. Handlers run on the reactor thread, like those of a subscriber.
 class cluster_channels : public std::enable_shared_from_this<cluster_channels> {
   public:
     struct surroundings {
-        // The server of the slot, as far as is known; empty if there is none.
+        // The server of the slot; null if none is known.
         std::function<std::shared_ptr<node>(std::uint16_t slot)> server_of;
-        // This server does not serve the channel, and why: a redirection, or its cluster is down.
+        // The server does not serve the channel. The error is a redirection, or says that its cluster is
+        // down.
         std::function<void(const node&, const std::string& error_text)> not_served;
     };
     cluster_channels(io::reactor&, surroundings);
 
     [[nodiscard]] std::unique_ptr<subscription> join(std::string channel, std::uint16_t slot, pubsub how,
                                                      sub_handler);
-    // On the reactor thread: slots may have other servers than before.
+    // On the reactor thread. Call when slots may have other servers than before.
     void place_all();
 
   private:

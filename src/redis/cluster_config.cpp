@@ -42,7 +42,7 @@ bool is_cluster_url(std::string_view url) noexcept {
     return url.starts_with(plain_scheme) || url.starts_with(tls_scheme);
 }
 
-// All but the list of hosts and the option `sharded` is as with one server, so each host is read as if it
+// All but the list of hosts and the option `sharded` is as for one server, so each host is parsed as if it
 // were the only one.
 cluster_config parse_cluster_url(std::string_view url) {
     if (!is_cluster_url(url)) cannot("it must begin with redis+cluster:// or rediss+cluster://.");
@@ -68,8 +68,8 @@ cluster_config parse_cluster_url(std::string_view url) {
         to.one_server_name |= option.starts_with("server_name=");
         options.append(options.empty() ? "?" : "&").append(option);
     }
-    // The "@" that ends the password is the last before the first "/" or "?"; where there is one behind them,
-    // parse_url says what is wrong.
+    // The "@" that ends the password is the last before the first "/" or "?"; if there is one behind them,
+    // parse_url reports the error.
     const auto slash = std::min(rest.find('/'), mark);
     const auto at = rest.substr(0, slash).rfind('@');
     const auto credentials = rest.substr(0, at == std::string_view::npos ? 0 : at + 1);
@@ -102,8 +102,8 @@ node_config node_config_of(const cluster_config& all, const endpoint& server) {
     try {
         config.tls = std::make_shared<io::tls_context>(std::move(settings));
     } catch (const error&) {  // NOLINT(bugprone-empty-catch)
-        // A file that was there at the start is gone. Then the certificate is checked for the first host's
-        // name, and refused: closed, not open.
+        // A file that existed at the start is gone. The certificate is then checked for the first host's
+        // name, and refused: this fails closed.
     }
     return config;
 }

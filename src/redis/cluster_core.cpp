@@ -12,9 +12,9 @@ namespace holdfast::redis {
 
 namespace {
 
-// A map that is one step behind needs one; two servers that do not agree yet name each other for a moment.
+// A map one step behind needs one; two servers that do not agree yet redirect to each other for a moment.
 constexpr std::uint8_t most_redirections = 5;
-// What is in flight to a server that is no master any more is answered by then; the rest goes elsewhere.
+// By then a former master has answered what is in flight to it; the rest goes elsewhere.
 constexpr std::chrono::milliseconds last_answers{100};
 
 not_sent being_closed() { return {{errc::closed, "the connections to the cluster are being closed"}}; }
@@ -56,7 +56,7 @@ void cluster_core::start() {
     refresh_soon();
 }
 
-// On the reactor thread, where all events are told: when it returns none will be.
+// Runs on the reactor thread, which reports all events: none is reported after it returns.
 void cluster_core::close() {
     const auto end = [this] {
         std::vector<std::shared_ptr<node>> all;
@@ -77,7 +77,7 @@ void cluster_core::close() {
 }
 
 void cluster_core::abandon() noexcept {
-    // Where another thread of the parent was at it, its sockets stay open here until the child ends.
+    // If a thread of the parent held the mutex, the sockets stay open here until the child ends.
     if (!mutex_.try_lock()) return;
     for (const auto& [at, m] : members_) m.server->abandon();
     for (const auto& n : retired_) n->abandon();
@@ -97,7 +97,7 @@ cluster_core::member& cluster_core::member_at(const endpoint& at) {
             const auto self = weak.lock();
             return self && self->redirect(at, r, o);
         });
-    // Only now: a member without a server would be used.
+    // Inserted only now: a member without a server would be used.
     auto& m = members_[at];
     m.server = std::move(server);
     return m;
@@ -126,7 +126,7 @@ std::shared_ptr<node> cluster_core::driven_here() const {
     return nullptr;
 }
 
-// A timer that never runs, because the reactor ends first, must not own it.
+// The timer must not own the node: it never runs if the reactor ends first.
 void cluster_core::retire(const std::shared_ptr<node>& n) {
     sent_by_retired_ += n->commands_sent();
     retired_.push_back(n);
@@ -148,7 +148,7 @@ std::uint64_t cluster_core::commands_sent() const {
     return sum;
 }
 
-// The longest: those that have sent nothing yet know none.
+// The longest: nodes that have sent nothing yet report zero.
 std::chrono::nanoseconds cluster_core::smoothed_rtt() const {
     base::guard hold{mutex_};
     std::chrono::nanoseconds longest{0};
@@ -183,7 +183,7 @@ void cluster_core::submit(std::vector<request> all) {
         base::guard hold{mutex_};
         for (auto& r : all) of[server_of(r.slot)].push_back(std::move(r));
     }
-    // A thread can drive one of several only.
+    // A thread can drive only one of several nodes.
     std::optional<will_not_drive> here;
     if (of.size() > 1) here.emplace();
     for (auto& [server, requests] : of) {
@@ -203,14 +203,14 @@ void cluster_core::submit_at(const std::string& server, request r) {
             if (address_text(map_.masters()[i]) == server) to = member_at(map_.masters()[i]).server;
     }
     if (!to) return r.done(not_sent{{errc::unavailable, server + " is no master of the cluster any more"}});
-    r.redirections = most_redirections;  // meant for this one
+    r.redirections = most_redirections;  // for this server only
     to->submit(std::move(r));
 }
 
 bool cluster_core::redirect(const endpoint& from, request& r, outcome& o) {
     const bool no_more = r.redirections >= most_redirections || r.deadline <= boot_clock::now();
     if (auto* const no = std::get_if<no_answer>(&o)) {
-        // Closed is the server that is no master any more, not we.
+        // The connections to a former master were closed, not the cluster.
         base::guard hold{mutex_};
         if (!closed_) no->code = errc::unknown_outcome;
         return false;
@@ -246,16 +246,16 @@ bool cluster_core::redirect(const endpoint& from, request& r, outcome& o) {
     return true;
 }
 
-// A server that is about to get the slot serves it for who says ASKING just before, and for nobody else.
+// A server that is about to get the slot serves only commands that directly follow an ASKING.
 void cluster_core::ask_there(const endpoint& to, request r) {
     request both{{}, r.deadline, {}};
     append_command(both.bytes, std::string_view{"ASKING"});
-    // In full: it has no use for a script that is sent again behind the ASKING.
+    // The script is sent whole: a second try would no longer directly follow the ASKING.
     both.bytes += r.script.empty() ? r.bytes : as_eval(r.bytes, r.script);
     both.replies = 1 + r.replies;
     both.waits = r.waits;
     both.slot = r.slot;
-    both.redirections = most_redirections;  // what it is about may go on, the pair does not
+    both.redirections = most_redirections;  // its request may be redirected again, the pair may not
     both.done = [self = shared_from_this(), to, r = std::move(r)](outcome&& o) mutable {
         if (auto* const all = std::get_if<reply>(&o);
             all != nullptr && all->items().size() == 1 + r.replies) {
@@ -347,7 +347,7 @@ void cluster_core::let_go(const not_sent* why) {
 }
 
 not_sent cluster_core::why_unknown() const {
-    // Some answers of a round that is under way are still missing; the last round that ended says more.
+    // A round under way still lacks answers; the last complete round explains more.
     if (map_.empty()) return {{errc::unavailable, in_vain_ > 0 ? no_map_ : why_no_map()}};
     return {{errc::unavailable,
              "no server of the cluster of " + address_text(config_.seeds.front()) + " serves this slot now"}};

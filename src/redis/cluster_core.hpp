@@ -1,4 +1,4 @@
-// Inside of cluster: which servers there are, what is sent to which, and what happens when that was wrong.
+// The implementation of cluster: knows the servers, routes commands to them and follows redirections.
 #pragma once
 
 #include "base/annotations.hpp"
@@ -15,29 +15,29 @@
 
 namespace holdfast::redis {
 
-// The map (refresh):
-//   idle       it is believed
-//   scheduled  it will be asked for again, as soon as the last time is long enough past
-//   asking     a server was asked; if it does not say at once, the next one is asked beside it, and so on
+// The states of the slot map (refresh):
+//   idle       the map is used as it is
+//   scheduled  a refresh starts as soon as the last one is long enough ago
+//   asking     a server was asked; if it does not answer soon, the next one is asked too, and so on
 //
-// It is asked for again after a MOVED, when a master is lost, and then until none is missing; and while
-// commands wait for a slot that nobody serves.
+// The map is refreshed after a MOVED; after the loss of a master, until none is missing; and while commands
+// wait for a slot that no server serves.
 //
 // Thread-safe. `mutex_` is never held over a handler or while a command is submitted.
 class cluster_core : public std::enable_shared_from_this<cluster_core> {
   public:
     cluster_core(cluster_config, io::reactor&, std::function<void(const node_event&)> on_event);
     void start();
-    // As database's destructor.
+    // Like the destructor of database.
     void close();
     void abandon() noexcept;
 
-    // To the servers of their slots.
+    // Sends each request to the server of its slot.
     void submit(std::vector<request>);
     void submit_one(request);
     void submit_at(const std::string& server, request);
 
-    // Calls `go` when the masters are known, or with what prevents that when `until` has come.
+    // Calls `go` with null when the masters are known, or with the reason if they are not by `until`.
     using go_on = callback<void(const not_sent*), 64>;
     void when_known(time_point until, go_on go);
     [[nodiscard]] std::vector<std::string> masters() const;
@@ -45,7 +45,7 @@ class cluster_core : public std::enable_shared_from_this<cluster_core> {
     [[nodiscard]] std::unique_ptr<subscription> subscribe(std::string channel, sub_handler, pubsub how);
     [[nodiscard]] pubsub channels() const noexcept { return how_.load(std::memory_order_relaxed); }
 
-    // The one whose connection this thread has sent on last; may be empty.
+    // The node whose connection this thread sent on last; may be null.
     [[nodiscard]] std::shared_ptr<node> driven_here() const;
     [[nodiscard]] std::uint64_t commands_sent() const;
     [[nodiscard]] std::chrono::nanoseconds smoothed_rtt() const;
@@ -54,13 +54,13 @@ class cluster_core : public std::enable_shared_from_this<cluster_core> {
     struct member {
         std::shared_ptr<node> server;
         bool up = false;    // connected
-        bool lost = false;  // was connected or tried to, and is not
-        fault why;          // of the loss
+        bool lost = false;  // the connection was lost or could not be made
+        fault why;          // reason of the loss
     };
-    // One that is asked for the map.
+    // A server to ask for the map.
     struct candidate {
         endpoint at;
-        std::optional<fault> no_map;  // why there is none from it; empty: it has not said yet
+        std::optional<fault> no_map;  // why it gave none; empty: it has not answered yet
     };
     enum class refresh { idle, scheduled, asking };
 
@@ -98,7 +98,7 @@ class cluster_core : public std::enable_shared_from_this<cluster_core> {
     bool closed_ GUARDED_BY(mutex_) = false;
     cluster_map map_ GUARDED_BY(mutex_);
     std::vector<std::shared_ptr<node>> owners_
-        GUARDED_BY(mutex_);  // by the map's numbers; empty: not yet made
+        GUARDED_BY(mutex_);  // by number in the map; null: not yet made
     std::map<endpoint, member> members_ GUARDED_BY(mutex_);
     std::vector<std::shared_ptr<node>> retired_ GUARDED_BY(mutex_);
     std::uint64_t sent_by_retired_ GUARDED_BY(mutex_) = 0;
@@ -107,24 +107,24 @@ class cluster_core : public std::enable_shared_from_this<cluster_core> {
         go_on go;
     };
     std::vector<waiting> waiting_ GUARDED_BY(mutex_);
-    std::string no_map_ GUARDED_BY(mutex_);                // why there is none
-    std::optional<not_sent> hopeless_ GUARDED_BY(mutex_);  // somebody must mend the configuration first
-    std::optional<not_sent> misuse_ GUARDED_BY(mutex_);    // likewise, said by one of those asked just now
+    std::string no_map_ GUARDED_BY(mutex_);                // why there is no map
+    std::optional<not_sent> hopeless_ GUARDED_BY(mutex_);  // set: the configuration must be fixed
+    std::optional<not_sent> misuse_ GUARDED_BY(mutex_);    // likewise, from this round
 
     refresh refresh_ GUARDED_BY(mutex_) = refresh::idle;
-    bool again_ GUARDED_BY(mutex_) = false;  // wanted once more while one is under way
+    bool again_ GUARDED_BY(mutex_) = false;  // another refresh is wanted after this one
     time_point last_refresh_ GUARDED_BY(mutex_){};
     time_point refresh_at_ GUARDED_BY(mutex_){};
     io::timer_id refresh_timer_ GUARDED_BY(mutex_);
-    unsigned in_vain_ GUARDED_BY(mutex_) = 0;  // refreshes in a row after which something was missing
-    std::optional<endpoint> preferred_ GUARDED_BY(mutex_);  // was named by a MOVED, so it knows
+    unsigned in_vain_ GUARDED_BY(mutex_) = 0;  // consecutive refreshes after which a server was missing
+    std::optional<endpoint> preferred_ GUARDED_BY(mutex_);  // a MOVED named it, so it knows the map
     std::vector<candidate> candidates_ GUARDED_BY(mutex_);
     std::size_t next_candidate_ GUARDED_BY(mutex_) = 0;
-    unsigned round_ GUARDED_BY(mutex_) = 0;  // answers of earlier ones say nothing
+    unsigned round_ GUARDED_BY(mutex_) = 0;  // answers of earlier rounds are ignored
     bool sharding_settled_ GUARDED_BY(mutex_) = false;
 
     // Reactor thread only.
-    std::optional<bool> told_up_;  // the last thing told, if anything was
+    std::optional<bool> told_up_;  // the last event; empty before the first
     bool restarted_ = false;
     server_info last_up_;
     std::string last_up_at_;

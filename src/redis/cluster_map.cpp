@@ -23,7 +23,7 @@ std::string_view take_word(std::string_view& text) {
     return word;
 }
 
-// A server that does not know how it is called says nothing, nil or "?".
+// A server that does not know its own host sends nothing, nil or "?".
 std::string host_or(std::string_view said, const endpoint& said_by) {
     return std::string{said.empty() || said == "?" ? std::string_view{said_by.host} : said};
 }
@@ -49,7 +49,7 @@ std::optional<redirection> parse_redirection(std::string_view text, const endpoi
     if (word != "MOVED" && word != "ASK") return {};
     const auto slot = whole_number<std::uint16_t>(take_word(text));
     const auto address = take_word(text);
-    const auto colon = address.rfind(':');  // an IPv6 address has more, and no brackets
+    const auto colon = address.rfind(':');  // an IPv6 address contains others, and has no brackets
     if (!slot || *slot >= slots || colon == std::string_view::npos) return {};
     const auto port = whole_number<std::uint16_t>(address.substr(colon + 1));
     if (!port || *port == 0) return {};
@@ -58,7 +58,7 @@ std::optional<redirection> parse_redirection(std::string_view text, const endpoi
                        {host_or(address.substr(0, colon), said_by), *port}};
 }
 
-// Of each range {first, last, master, replicas...}.
+// Each range is {first, last, master, replicas...}.
 std::optional<cluster_map> cluster_map::parse(const reply& said, const endpoint& said_by) {
     if (!said.is_array()) return {};
     cluster_map map;

@@ -1,4 +1,4 @@
-// Which server serves which slot of a Redis Cluster, as one of its servers said. Decides, does no I/O.
+// Which server serves which slot of a Redis Cluster, as reported by one of its servers. Does no I/O.
 #pragma once
 
 #include "redis/reply.hpp"
@@ -23,23 +23,23 @@ struct endpoint {
 // "127.0.0.1:7000", "[::1]:7000".
 [[nodiscard]] std::string address_text(const endpoint&);
 
-// "MOVED 3999 127.0.0.1:6381" and "ASK 3999 127.0.0.1:6381": the slot is served there, for good or for this
-// one command.
+// "MOVED 3999 127.0.0.1:6381" and "ASK 3999 127.0.0.1:6381": that server serves the slot, permanently or for
+// this one command.
 struct redirection {
     enum class what { moved, ask } kind;
     std::uint16_t slot;
     endpoint to;
 };
-// `said_by` stands in for a host that is not named, which means the one that was asked.
+// `said_by` is the server that was asked; an error without a host means that one.
 [[nodiscard]] std::optional<redirection> parse_redirection(std::string_view error_text,
                                                            const endpoint& said_by);
 
-// A value. Masters have numbers, which stay theirs until another map comes.
+// A value type. Masters have numbers, which are stable within one map.
 class cluster_map {
   public:
     cluster_map() { owners_.fill(nobody); }
 
-    // The reply to CLUSTER SLOTS, given by `said_by`. Empty if it is no such reply.
+    // Parses the reply of `said_by` to CLUSTER SLOTS. Empty if it is no such reply.
     [[nodiscard]] static std::optional<cluster_map> parse(const reply&, const endpoint& said_by);
 
     [[nodiscard]] std::optional<std::size_t> owner(std::uint16_t slot) const noexcept {
@@ -50,7 +50,7 @@ class cluster_map {
     [[nodiscard]] const std::vector<endpoint>& replicas() const noexcept { return replicas_; }
     [[nodiscard]] bool empty() const noexcept { return masters_.empty(); }
 
-    // A slot has a new owner, of which perhaps nothing was known so far.
+    // Gives a slot to another master, which may be new to the map.
     void move(std::uint16_t slot, const endpoint& to);
 
   private:

@@ -1,4 +1,4 @@
-// How the map is asked for, and what the servers' comings and goings mean. On the reactor thread, but for
+// Refreshes the map, and handles servers that connect or are lost. On the reactor thread, except for
 // refresh_soon.
 #include "redis/cluster_core.hpp"
 
@@ -14,16 +14,16 @@ namespace holdfast::redis {
 
 namespace {
 
-// Every client of the cluster asks after a failover. Soon enough that nobody feels it, seldom enough that the
-// servers do not either.
+// All clients of the cluster ask after a failover: soon enough that callers do not notice, seldom enough that
+// the servers do not either.
 constexpr std::chrono::milliseconds refresh_gap{50};
 constexpr std::chrono::milliseconds longest_gap{1000};
-// A server that is well answers in a few milliseconds, so the next one is asked long before this one is
-// given up, and both before that is done by their connections.
+// A healthy server answers in a few milliseconds, so the next one is asked long before this one is given up.
+// Both times are shorter than those of the connections.
 constexpr std::chrono::milliseconds answer_gap{50};
 constexpr std::chrono::milliseconds answer_time{500};
 
-// What CLUSTER SLOTS was answered with, if that is no map.
+// Why the answer to CLUSTER SLOTS is no map.
 fault no_map(const endpoint& asked, const outcome& o) {
     if (const auto* no = std::get_if<not_sent>(&o)) return *no;
     if (const auto* no = std::get_if<no_answer>(&o)) return *no;
@@ -77,7 +77,7 @@ void cluster_core::begin_refresh() {
                 candidates_.push_back({e, std::nullopt});
         };
         if (preferred_) add(*preferred_);
-        // Not always the same one first.
+        // Not always the same master first.
         const auto& masters = map_.masters();
         for (std::size_t i = 0; i < masters.size(); ++i) {
             const auto& at = masters[(i + round) % masters.size()];
@@ -93,7 +93,7 @@ void cluster_core::begin_refresh() {
     ask_next(round);
 }
 
-// Another one, if there is one.
+// Asks the next candidate, if there is one.
 void cluster_core::ask_next(unsigned round) {
     std::size_t n = 0;
     std::shared_ptr<node> server;
@@ -113,7 +113,8 @@ void cluster_core::ask_next(unsigned round) {
         if (!self) return;
         {
             base::guard hold{self->mutex_};
-            if (round != self->round_ || self->next_candidate_ != n + 1) return;  // it is asked already
+            if (round != self->round_ || self->next_candidate_ != n + 1)
+                return;  // the next one is asked already
         }
         self->ask_next(round);
     });
@@ -164,7 +165,7 @@ void cluster_core::on_no_map(std::size_t n, unsigned round, fault why) {
     {
         base::guard hold{mutex_};
         if (closed_ || refresh_ != refresh::asking || round != round_ || candidates_[n].no_map) return;
-        // Our own giving up says less than why there is no connection.
+        // The reason why there is no connection says more than our time-out.
         const auto m = members_.find(candidates_[n].at);
         if (m != members_.end() && m->second.lost && why.code == errc::unavailable) why = m->second.why;
         if (why.code == condition::misuse) misuse_ = not_sent{why};
@@ -231,7 +232,7 @@ void cluster_core::none_answered() {
         on_event_({misuse ? node_event::what::refused : node_event::what::down, {}, false, {}, why});
 }
 
-// Every server that was asked last, and what became of that.
+// The servers that were asked last, and why each gave no map.
 std::string cluster_core::why_no_map() const {
     std::string list;
     for (std::size_t n = 0; n < next_candidate_; ++n) {
@@ -245,7 +246,7 @@ std::string cluster_core::why_no_map() const {
     return list.empty() ? no_map_ : list;
 }
 
-// Masters that are lost may have been replaced.
+// A lost master may have been replaced.
 bool cluster_core::something_is_missing() const {
     return std::any_of(map_.masters().begin(), map_.masters().end(),
                        [&](const endpoint& at) REQUIRES(mutex_) {
@@ -257,7 +258,7 @@ bool cluster_core::something_is_missing() const {
 void cluster_core::on_member_event(const endpoint& at, const node_event& e) {
     const bool up = e.kind == node_event::what::up;
     bool tell = false;
-    std::optional<std::size_t> asked;  // in vain
+    std::optional<std::size_t> asked;  // a candidate without an answer
     unsigned round = 0;
     {
         base::guard hold{mutex_};

@@ -1,4 +1,4 @@
-// Commands in the form a server reads: RESP arrays of bulk strings, appended to a buffer.
+// Encodes commands as RESP arrays of bulk strings, appended to a buffer.
 #pragma once
 
 #include <charconv>
@@ -29,7 +29,7 @@ inline void append_argument(std::string& to, std::string_view bytes) {
     to.append("\r\n", 2);
 }
 
-// Own template so that a bool or a char is not taken for a number by mistake.
+// A template, so that a bool or a char is not accepted as a number by mistake.
 template <std::integral T>
 requires(!std::same_as<T, bool> && !std::same_as<T, char>) void append_argument(std::string& to, T number) {
     char text[24];
@@ -39,11 +39,11 @@ requires(!std::same_as<T, bool> && !std::same_as<T, char>) void append_argument(
 
 }  // namespace wire
 
-// Writes arguments into room that is large enough: a command is mostly small pieces, and growing a string for
-// each of them takes longer than the rest of sending it.
+// Writes arguments into preallocated space: a command is mostly small pieces, and growing a string for each
+// of them takes longer than the rest of sending it.
 class argument_writer {
   public:
-    // Room for a header and words of `bytes` in all, `words` of them.
+    // Reserves space for a header and `words` words, of `bytes` in all.
     argument_writer(std::string& to, std::size_t words, std::size_t bytes) : to_(to), used_(to.size()) {
         to_.resize(used_ + bytes + (words + 1) * most_around);
         at_ = to_.data() + used_;
@@ -70,7 +70,7 @@ class argument_writer {
     }
 
   private:
-    static constexpr std::size_t most_around = 26;  // type, twenty digits, two ends of lines
+    static constexpr std::size_t most_around = 26;  // type, twenty digits, two line ends
 
     void end_line() noexcept {
         *at_++ = '\r';

@@ -24,10 +24,10 @@ connect_failure unreachable(std::string text) {
 
 }  // namespace
 
-// Shared with the thread that resolves, which may outlive everything else here.
+// Shared with the resolving thread, which may outlive everything else here.
 struct connector::lookup {
     base::mutex mutex;
-    io::reactor* told GUARDED_BY(mutex);  // null: nobody waits any more
+    io::reactor* told GUARDED_BY(mutex);  // null: no longer wanted
 
     explicit lookup(io::reactor& r) : told(&r) {}
 };
@@ -68,7 +68,7 @@ void connector::head_for(const host_port& place) {
 }
 
 void connector::resolve() {
-    // The kernel gives a connection up when the peer acknowledges nothing; the same patience as with replies.
+    // The kernel gives up a connection without acknowledgements after as long as we wait for a reply.
     endpoint_ = {config_.host, config_.port, config_.unix_path, config_.command_timeout};
     if (!io::resolves_at_once(endpoint_)) return look_up();
     std::string why;
@@ -96,7 +96,7 @@ void connector::look_up() {
                 if (const auto self = weak.lock()) self->on_resolved(found, why);
             });
         } catch (const std::bad_alloc&) {
-            // No memory to find it out or to tell. The timer reports that there was no answer.
+            // No memory to resolve or to report. The timer reports that there was no answer.
         }
     };
     try {
@@ -135,7 +135,7 @@ void connector::stop() {
 }
 
 void connector::arm_timer() {
-    // Each address gets its part of the time, so that one that swallows packets does not hide the next.
+    // Each address gets its share of the time, so that one that drops packets does not hide the next.
     const auto now = boot_clock::now();
     const auto left = std::max(give_up_ - now, std::chrono::nanoseconds{0});
     const auto share = left / static_cast<std::int64_t>(addresses_.size() - next_address_ + 1);
@@ -203,8 +203,8 @@ void connector::secure() {
     }
 }
 
-// A server that refuses us says why and breaks the connection, perhaps before we have said anything: what it
-// said is read all the same.
+// A server that refuses us sends the reason and breaks the connection, perhaps before we have sent anything.
+// So the reason is read even if sending fails.
 void connector::send_rest() {
     const std::string_view rest = std::string_view{handshake_.request()}.substr(sent_);
     if (rest.empty() || broken_) return;
@@ -266,7 +266,7 @@ void connector::fail_closed() {
                      (said.empty() ? tls_hint() : ": " + base::printable(said))));
 }
 
-// A server that waits for TLS ends the connection without a word.
+// A server that waits for TLS ends the connection without a message.
 std::string connector::tls_hint() const {
     const bool may_want_tls = phase_ == phase::greeting && !config_.tls && config_.unix_path.empty();
     return may_want_tls ? "; if it wants TLS, rediss:// is meant" : "";
@@ -274,7 +274,7 @@ std::string connector::tls_hint() const {
 
 void connector::fail_address(std::error_code ec) {
     if (!done_) return;
-    // The server was there; another address of it is no better.
+    // The server was reached; another address of it is no better.
     if (auto failure = tls_failure(config_, ec)) return fail(std::move(*failure));
     stop();
     if (next_address_ < addresses_.size()) {

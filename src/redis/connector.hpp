@@ -1,5 +1,5 @@
-// Makes one ready connection: asks where to if that is not fixed, resolves, connects, agrees on TLS where
-// that is wanted, shakes hands.
+// Makes one ready connection: asks the source for the address if there is one, resolves, connects, sets up
+// TLS if wanted and does the Redis handshake.
 #pragma once
 
 #include "io/reactor.hpp"
@@ -15,14 +15,14 @@
 
 namespace holdfast::redis {
 
-// A connection after its handshake. Its descriptor is watched by nobody yet.
+// A connection after its handshake. The reactor does not watch its descriptor yet.
 struct connected {
     std::shared_ptr<io::stream> stream;
-    std::unique_ptr<parser> replies;  // no byte of anything after the handshake is in it
+    std::unique_ptr<parser> replies;  // it contains no bytes beyond the handshake
     server_info info;
 };
 
-// One attempt; make a new one for the next. Everything on the reactor thread, including destruction.
+// One attempt; make a new connector for the next. Used, and destroyed, only on the reactor thread.
 class connector : public std::enable_shared_from_this<connector> {
   public:
     using handler = std::function<void(std::variant<connected, connect_failure>)>;
@@ -32,17 +32,17 @@ class connector : public std::enable_shared_from_this<connector> {
     connector& operator=(const connector&) = delete;
     ~connector();
 
-    // `done` is called once, not before this returns, unless `cancel` comes first.
+    // Calls `done` once, after this has returned, unless `cancel` is called first.
     void start();
     void cancel();
 
-    // It goes to another place; not while it still asks where to.
+    // True if it connects to another address; false while it still asks for the address.
     [[nodiscard]] bool leads_elsewhere(const host_port& than) const {
         return target_.has_value() && *target_ != than;
     }
 
   private:
-    // The system's resolver may take minutes, and the reactor has leases to renew meanwhile.
+    // A thread of its own: the system's resolver may take minutes, and the reactor must renew leases.
     struct lookup;
     void ask_where();
     void head_for(const host_port&);
@@ -68,7 +68,7 @@ class connector : public std::enable_shared_from_this<connector> {
     io::reactor& reactor_;
     handler done_;
 
-    std::optional<host_port> target_;  // once a source told it
+    std::optional<host_port> target_;  // set when a source has given it
     io::endpoint endpoint_;
     std::shared_ptr<lookup> lookup_;  // under way
     std::vector<io::address> addresses_;
@@ -79,14 +79,14 @@ class connector : public std::enable_shared_from_this<connector> {
     std::shared_ptr<io::stream> stream_;
     bool watched_ = false;
     enum class phase {
-        connecting,  // the socket is
-        securing,    // TLS is agreed on; not a byte of Redis is sent
-        greeting,    // hands are shaken with Redis
+        connecting,  // the socket connects
+        securing,    // the TLS handshake; no byte of Redis is sent
+        greeting,    // the Redis handshake
     } phase_ = phase::connecting;
     handshake handshake_;
     std::unique_ptr<parser> parser_;
     std::size_t sent_ = 0;
-    std::error_code broken_;  // the connection; what the server had said before can still be read
+    std::error_code broken_;  // of the connection; what the server sent before can still be read
 };
 
 }  // namespace holdfast::redis

@@ -1,4 +1,4 @@
-// Where keys are kept, as the store of locks asks for it: one server (node) or a cluster of them (cluster).
+// The interface through which the lock store reaches its keys: one server (node) or a cluster (cluster).
 #pragma once
 
 #include "redis/outcome.hpp"
@@ -23,10 +23,10 @@ class parker;
 
 namespace holdfast::redis {
 
-// Thread-safe, but for construction and destruction. Commands on one key are executed and answered in the
-// order in which they were given, unless the key moves to another server meanwhile. A key is a command's
-// second word or a script's first key. Nothing here blocks but `drive` and the destructor, which waits for
-// the reactor. A handler's contract is in outcome.hpp.
+// Thread-safe, except for construction and destruction. Commands on one key are executed and answered in the
+// order of the calls, unless the key moves to another server meanwhile. The key is a command's second word or
+// a script's first key. Only `drive` and the destructor block; the destructor waits for the reactor.
+// outcome.hpp has the contract of handlers.
 class database {
   public:
     database() = default;
@@ -35,26 +35,26 @@ class database {
     // Commands without an answer end with errc::closed. No thread may be inside `drive`.
     virtual ~database() = default;
 
-    // After `deadline` a command that was not sent never will be (not_sent). One that was sent stays in
-    // flight: its reply comes late, or no_answer when the connection is given up (command_timeout).
+    // A command that is not sent by `deadline` never is (not_sent). A command that was sent stays in flight:
+    // its reply comes late, or no_answer when the connection is given up (command_timeout).
     virtual void command(std::span<const std::string_view> args, time_point deadline, reply_handler) = 0;
     void command(std::initializer_list<std::string_view> args, time_point deadline, reply_handler done) {
         command(std::span{args.begin(), args.size()}, deadline, std::move(done));
     }
 
-    // EVALSHA; if the server does not know the script, EVAL, with the same handler and deadline.
+    // Sends EVALSHA and, if the server does not know the script, EVAL with the same handler and deadline.
     virtual void eval(const script_ref&, std::span<const std::string_view> keys,
                       std::span<const std::string_view> args, time_point deadline, reply_handler) = 0;
 
-    // Several scripts, those for one connection in one write. `done` is called once, with the outcomes in the
-    // order of the calls. Commands of other threads may run in between.
+    // Sends several scripts, those for one connection in one write. Calls `done` once, with the outcomes in
+    // the order of the calls. Commands of other threads may run in between.
     struct eval_call {
         script_ref script;
         std::span<const std::string_view> keys;
         std::span<const std::string_view> args;
-        // If any are wanted: sent whole and followed by WAIT, which tells how many replicas have what the
-        // script wrote and what was written on its server before it; see take_apart. Goes over a connection
-        // of its own, made when the first of these comes, because WAIT holds up all that follows it.
+        // If replicas are wanted, the script is sent whole and followed by WAIT. WAIT returns how many
+        // replicas have the writes of the script and all writes before it on its server; see take_apart. Uses
+        // a separate connection, made at the first such call, because WAIT blocks all that follows it.
         replication replicas{};
     };
     virtual void evals(std::span<const eval_call> calls, time_point deadline,
@@ -65,13 +65,14 @@ class database {
                                                                   pubsub how = pubsub::plain) = 0;
 
     // --- servers ------------------------------------------------------------------------------------
-    // Keys of one script must have the same slot. On a single server all have; in a cluster see slots.hpp.
+    // All keys of one script must have the same slot. On a single server they do; for a cluster see
+    // slots.hpp.
     [[nodiscard]] virtual bool is_cluster() const noexcept { return false; }
     [[nodiscard]] virtual std::uint16_t slot_of(std::string_view) const noexcept { return 0; }
-    // How clients of other make publish here (docs/wire/).
+    // How other client libraries publish here (docs/wire/).
     [[nodiscard]] virtual pubsub channels() const noexcept { return pubsub::plain; }
 
-    // A command without a key, to each server that keeps keys.
+    // Sends a command without a key to each server that keeps keys.
     struct server_outcome {
         std::string server;  // for `command_at`
         outcome what;
@@ -82,9 +83,9 @@ class database {
                             time_point deadline, reply_handler) = 0;
 
     // --- the calling thread -------------------------------------------------------------------------
-    // Lends this thread to the connection that it has sent on last until `me` is unparked or `until` has
-    // come. May also return for no reason (somebody else left and this thread is to take over), so always:
-    //     while (!answered) { db.drive(me, until); me.consume(); }   // with a look at the clock
+    // Lends this thread to the connection that it sent on last until `me` is unparked or `until` has come.
+    // May return without a reason (another thread left and this one is to take over), so always:
+    //     while (!answered) { db.drive(me, until); me.consume(); }   // and check the clock
     // Check the answer *after* consume. Must not be called from a handler.
     virtual void drive(base::parker& me, time_point until) = 0;
 
@@ -92,12 +93,12 @@ class database {
     // Exponential average (1/8) of send-to-reply times; zero before the first reply.
     [[nodiscard]] virtual std::chrono::nanoseconds smoothed_rtt() const noexcept = 0;
 
-    // In a forked child, where the reactor thread does not exist: close the sockets, run no handler, wait for
-    // no lock, leak the rest; the destructor then does nothing.
+    // For a forked child, where the reactor thread does not exist: closes the sockets, runs no handler, waits
+    // for no lock and leaks the rest; the destructor then does nothing.
     virtual void abandon() noexcept = 0;
 };
 
-// What came of a script that replicas were to confirm: its own outcome, and how many have confirmed it.
+// The outcome of a script that replicas had to confirm, and how many of them have confirmed it.
 struct acked {
     outcome of_script;
     std::uint32_t replicas = 0;
@@ -110,7 +111,7 @@ struct acked {
     return {std::move(parts[0]), static_cast<std::uint32_t>(parts[1].integer())};
 }
 
-// Puts several outcomes together; the last to come calls the handler.
+// Collects several outcomes; the last one to arrive calls the handler.
 class gathered_outcomes {
   public:
     gathered_outcomes(std::size_t n, std::function<void(std::vector<outcome>)> done)

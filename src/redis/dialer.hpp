@@ -1,5 +1,5 @@
-// Makes a connection, and makes it again: at once where the source of places names another, after failures
-// with pauses that grow.
+// Makes a connection and remakes it: at once if the endpoint source names another server, and after failures
+// with growing pauses.
 #pragma once
 
 #include "io/reactor.hpp"
@@ -11,13 +11,13 @@
 
 namespace holdfast::redis {
 
-// A member of whoever wants the connection. Everything on the reactor thread but construction.
+// A member of the object that uses the connection. On the reactor thread only, except for construction.
 class dialer {
   public:
     struct handlers {
         std::function<void(connected)> on_connected;
-        std::function<void(const connect_failure&)> on_failed;  // the next try is under way then
-        std::function<void(const host_port&)> on_moved;         // what the source names now
+        std::function<void(const connect_failure&)> on_failed;  // the next try is already scheduled
+        std::function<void(const host_port&)> on_moved;         // the address that the source names now
     };
 
     dialer(const node_config& config, purpose use, io::reactor& reactor)
@@ -26,12 +26,12 @@ class dialer {
     dialer& operator=(const dialer&) = delete;
     ~dialer() = default;
 
-    // Once. Handlers are called while the owner lives, until `close`.
+    // Call once. Handlers run while the owner lives, until `close`.
     void begin(std::weak_ptr<void> owner, handlers);
-    // The connection that was made is gone.
+    // The owner has lost the connection.
     void lost();
-    // There is no connection, and `to` is where it should lead: a try that goes elsewhere is given up, one
-    // that waits is made now.
+    // While there is no connection: it should lead to `to`. Cancels a try to another address; makes a try
+    // that waits now.
     void go_to(const host_port& to);
     void close();
 
@@ -45,9 +45,9 @@ class dialer {
     std::weak_ptr<void> owner_;
     handlers tell_;
     bool closed_ = false;
-    std::shared_ptr<connector> connector_;  // while it is at work
-    io::timer_id timer_;                    // of serial 0: it is not armed
-    std::shared_ptr<void> following_;       // the source
+    std::shared_ptr<connector> connector_;  // while it works
+    io::timer_id timer_;                    // serial 0: not armed
+    std::shared_ptr<void> following_;       // keeps us a follower of the source
     backoff backoff_;
     io::time_point up_since_{};
 };

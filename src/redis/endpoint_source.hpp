@@ -1,4 +1,4 @@
-// Where connections lead, if that is not always the same place.
+// Gives the address to connect to, if it can change.
 #pragma once
 
 #include "redis/config.hpp"
@@ -10,7 +10,7 @@
 
 namespace holdfast::redis {
 
-// Everything on the reactor thread.
+// Used on the reactor thread only.
 class endpoint_source {
   public:
     using answer = std::variant<host_port, connect_failure>;
@@ -20,12 +20,12 @@ class endpoint_source {
     endpoint_source& operator=(const endpoint_source&) = delete;
     virtual ~endpoint_source() = default;
 
-    // Finds out now, not from memory. `done` is called once, not before this returns, or never if the source
+    // Asks anew and uses no cached answer. Calls `done` once, after this has returned, or never if the source
     // is closed.
     virtual void where(std::function<void(const answer&)> done) = 0;
 
-    // `moved` is called whenever it is another place than before, until the result is dropped: connections
-    // that lead elsewhere are to be given up, whatever they seem to be good for.
+    // Calls `moved` whenever the address changes, until the result is destroyed. Connections to other
+    // addresses must then be given up, even if they seem to work.
     [[nodiscard]] virtual std::shared_ptr<void> follow(std::function<void(const host_port&)> moved) = 0;
 };
 

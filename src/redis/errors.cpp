@@ -16,7 +16,7 @@ struct row {
 };
 
 constexpr std::array rows{
-    row{"LOADING", errc::busy_server},     // reads its data after a start
+    row{"LOADING", errc::busy_server},     // loads its data after a start
     row{"READONLY", errc::busy_server},    // a replica; a failover is under way or done
     row{"BUSY", errc::busy_server},        // runs a slow script
     row{"MISCONF", errc::busy_server},     // cannot save, so it takes no writes
@@ -30,16 +30,15 @@ constexpr std::array rows{
     row{"WRONGPASS", errc::no_permission},
     row{"DENIED", errc::no_permission},  // protected mode
     row{"WRONGTYPE", errc::wrong_kind},
-    row{"MOVED", errc::invalid_argument},  // who gets to see these has taken a cluster for a single server
+    row{"MOVED", errc::invalid_argument},  // received only if a cluster is used as a single server
     row{"ASK", errc::invalid_argument},
 };
 
-// A key that was on the server when the script began, and that it has removed itself, is taken to be where
-// the slot goes.
+// The server takes a key that the script found and then removed itself for one that has moved with the slot.
 constexpr std::string_view torn_script = "Script attempted to access a non local key";
 
-// Sentences of older servers, which had no word for it, and of scripts in Redis 7.0, and in 7.2 and Valkey,
-// whose ACL errors come without one.
+// Sentences of older servers, which have no word for it, and of ACL errors in scripts, which have no word in
+// Redis 7.0, in 7.2 and in Valkey.
 constexpr std::array<std::pair<std::string_view, errc>, 8> sentences{{
     {"invalid password", errc::no_permission},
     {"invalid username-password", errc::no_permission},
@@ -65,11 +64,11 @@ std::string_view first_word(std::string_view text) noexcept {
 std::string_view error_word(std::string_view text) noexcept {
     if (text.starts_with('-')) text.remove_prefix(1);
     const auto word = first_word(text);
-    // What a script has caught and returned begins with where it was, before Redis 7.
+    // Before Redis 7, an error that a script caught and returned begins with its position.
     if (word != "ERR" && !text.starts_with("@user_script")) return word;
     // An error inside a script, wrapped by a server before 7: "...: @user_script:1: -OOM ..." or, raised by
     // the script itself, "...: @user_script: 1: OOM ...". Only there: elsewhere the words may be a caller's.
-    // Errors of nested calls are wrapped more than once; the innermost tells.
+    // Errors of nested calls are wrapped more than once; the innermost word counts.
     auto rest = text.substr(std::min(text.find("@user_script"), text.size()));
     while (rest.starts_with("@user_script")) {
         for (int colons = 0; colons < 2; ++colons) {

@@ -45,14 +45,14 @@ handshake::handshake(const node_config& config, purpose use)
     if (use == purpose::commands && config.db != 0) say(step::select, sv{"SELECT"}, config.db);
     if (!config.client_name.empty()) say(step::set_name, sv{"CLIENT"}, sv{"SETNAME"}, sv{config.client_name});
     if (use == purpose::commands) {
-        // One section per command: servers before 7 take no more.
+        // One section per command: servers before 7 accept no more.
         say(step::info_server, sv{"INFO"}, sv{"server"});
         say(step::info_memory, sv{"INFO"}, sv{"memory"});
     }
     if (use == purpose::commands || config.master_only)
         say(step::info_replication, sv{"INFO"}, sv{"replication"});
     if (use == purpose::subscriptions) {
-        // So that "we want a password first" is heard now and not as the answer to a SUBSCRIBE.
+        // So that a NOAUTH comes now and not as the answer to a SUBSCRIBE.
         say(step::ping, sv{"PING"});
     }
 }
@@ -63,7 +63,7 @@ handshake::state handshake::fail(connect_failure::what kind, std::error_code cod
     return state::failed;
 }
 
-// It would answer every command of a lock with "unknown command".
+// A Sentinel would answer every command of a lock with "unknown command".
 handshake::state handshake::refuse_sentinel() {
     failure_ = {connect_failure::what::refused,
                 {errc::invalid_argument, address_ + " is a Sentinel, which keeps no locks; write redis" +
@@ -82,7 +82,7 @@ handshake::state handshake::resume(const reply& r) {
     if (r.is_error()) {
         last_error_ = r.text();
         const auto code = classify(r.text());
-        // Said to whatever comes first, and the connection is closed after it.
+        // The server answers this to the first command, and then closes the connection.
         if (r.text().find("max number of clients") != std::string::npos)
             return fail(what::unreachable, errc::unavailable, address_ + " takes no more clients", r.text());
         if (error_word(r.text()) == "DENIED")
@@ -134,7 +134,7 @@ handshake::state handshake::resume(const reply& r) {
                     const auto promoted_at = info_field(r.text(), "second_repl_offset");
                     info_.promoted = !promoted_at.empty() && !promoted_at.starts_with('-');
                 }
-                // Empty: it would not tell. Then its refusal of a write must do.
+                // If it does not report a role, only the refusal of a write shows that it is no master.
                 if (master_only_ && !info_.role.empty() && info_.role != "master")
                     return fail(what::unreachable, errc::unavailable,
                                 address_ + " is not the master, it says of itself", "role:" + info_.role);

@@ -1,4 +1,4 @@
-// The first words on a connection: who we are, which database, what the server is. Decides, does no I/O.
+// The first commands on a connection: log in, select the database, learn about the server. Does no I/O.
 #pragma once
 
 #include "redis/config.hpp"
@@ -10,17 +10,17 @@
 
 namespace holdfast::redis {
 
-// What a connection is for decides what must be settled first.
+// The use of a connection decides which commands the handshake sends.
 enum class purpose {
     commands,       // AUTH, SELECT, CLIENT SETNAME, INFO
-    subscriptions,  // AUTH, CLIENT SETNAME, PING; where only a master will do, INFO
+    subscriptions,  // AUTH, CLIENT SETNAME, PING; INFO if only a master is accepted
 };
 
 // Why a connection could not be made.
 struct connect_failure {
     enum class what {
-        unreachable,  // nobody there, or not in a state to talk: try again
-        refused,      // the server does not want us as we are configured: try again seldom
+        unreachable,  // no server, or one that cannot serve us now: try again
+        refused,      // the server refuses us as we are configured: try again seldom
     } kind;
     fault why;
 };
@@ -30,20 +30,20 @@ class handshake {
   public:
     handshake(const node_config&, purpose);
 
-    // All commands, for one write.
+    // All commands, to send in one write.
     [[nodiscard]] const std::string& request() const noexcept { return request_; }
 
     enum class state {
-        waiting,  // for more replies
+        waiting,  // more replies must come
         done,     // info() is filled
         failed,   // failure() says why
     };
-    // The replies in their order.
+    // Takes the replies in order.
     state resume(const reply&);
 
     [[nodiscard]] const server_info& info() const noexcept { return info_; }
     [[nodiscard]] const connect_failure& failure() const noexcept { return failure_; }
-    // What the server said last that was no success; explains a connection that it closed without more.
+    // The last error from the server; explains why it then closed the connection.
     [[nodiscard]] const std::string& last_error() const noexcept { return last_error_; }
 
   private:

@@ -16,9 +16,9 @@ namespace holdfast::redis {
 
 namespace {
 
-// This thread runs handlers. What they submit, nobody is on the way to drive.
+// Above 0 while this thread runs handlers. It will not drive for what they submit.
 thread_local int handlers_running = 0;
-thread_local const link* latest = nullptr;  // only to compare: it may be gone
+thread_local const link* latest = nullptr;  // only for comparison: may dangle
 
 void run_handler(operation& op, outcome&& o) noexcept {
     ++handlers_running;
@@ -26,7 +26,7 @@ void run_handler(operation& op, outcome&& o) noexcept {
     --handlers_running;
 }
 
-// Of several commands that belong together the first says whether they were served.
+// If the first of several commands failed, its error is the outcome of all.
 void first_error_stands_for_all(outcome& o) {
     auto* const r = std::get_if<reply>(&o);
     if (r == nullptr || !r->is_array() || r->items().empty() || !r->items().front().is_error()) return;
@@ -81,7 +81,7 @@ void link::submit(std::span<request> requests) {
         queue_.push_back(std::move(op));
     }
     if (state_ == state::up) {
-        // Above the eager depth a reply is sure to come soon, and its reader writes for all of us.
+        // Above the eager depth a reply is sure to come soon, and its reader writes all commands.
         if (!conn_->writing && (role_ == role::idle || conn_->in_flight.size() < eager_depth)) write_out();
         if (role_ == role::idle && undriven_ > 0 && has_work()) let_reactor_read();
         arm_tick();
@@ -90,7 +90,7 @@ void link::submit(std::span<request> requests) {
     while (!turned_away.empty()) finish(*turned_away.pop_front(), why);
 }
 
-// For all ends of an operation but those that nobody can mend.
+// For all ends of an operation, except those that a redirector cannot help.
 void link::finish(operation& op, outcome&& o) noexcept {
     ++handlers_running;
     if (op.what.waits) first_error_stands_for_all(o);
@@ -122,14 +122,14 @@ void link::fill_outbox(connection& c) {
         fail_soon(too_late, {{errc::unavailable, address_ + " took no more commands before the deadline"}});
 }
 
-// Sends until all is sent or the socket is full. The mutex is free during send(), `writing` keeps others
-// out, and what they queue meanwhile goes with the next round.
+// Sends until all is sent or the socket is full. The mutex is free during send(); `writing` keeps other
+// threads out, and what they queue meanwhile goes with the next round.
 void link::write_out() {
     const auto c = conn_;
     c->writing = true;
     for (bool eager = true; conn_ == c; eager = false) {
         if (c->outbox_begin == c->outbox.size()) {
-            // A round for others: not for a caller who came to write its own, if somebody else reads.
+            // Another round serves other threads only, so leave it to the reader if there is one.
             if (!eager && role_ != role::idle && c->in_flight.size() >= eager_depth) break;
             c->outbox.clear();
             c->outbox_begin = 0;
@@ -138,7 +138,7 @@ void link::write_out() {
         }
         const std::string_view rest = std::string_view{c->outbox}.substr(c->outbox_begin);
         const auto sent_before = c->bytes_sent;
-        c->bytes_sent += rest.size();  // should the connection be lost now, all of this may have been sent
+        c->bytes_sent += rest.size();  // if the connection is lost now, all of this may have been sent
         mutex_.unlock();
         const auto t = c->stream->send_some(rest);
         mutex_.lock();
@@ -150,7 +150,7 @@ void link::write_out() {
             break;
         }
         if (t.state == io::progress::would_block) {
-            // Whoever reads must also wait for room.
+            // The reader must also wait for room.
             if (role_ == role::caller) {
                 poke_driver();
             } else {
@@ -223,7 +223,7 @@ bool link::deliver(const connection_ptr& c, reply&& r, time_point now) {
         op = c->in_flight.pop_front();
         last_of_drained = c->draining && c->in_flight.empty();
         if (turned_away && op->what.replies == 1) {
-            // Nothing was run, so the master may be asked as if for the first time.
+            // Nothing was run, so it can be sent to the master.
             queued_bytes_ += op->what.bytes.size();
             c->turned_away.push_back(std::exchange(op, nullptr));
         } else {
@@ -238,7 +238,7 @@ bool link::deliver(const connection_ptr& c, reply&& r, time_point now) {
         finish(*op, std::move(r));
     }
     if (last_of_drained) {
-        // The server was demoted: what was in flight is answered, now look for the master again.
+        // The server was demoted and has answered all that was in flight; now look for the master again.
         base::guard hold{mutex_};
         lose(c, {errc::busy_server, address_ + " is no master now"});
         return false;
@@ -265,7 +265,7 @@ void link::resend_whole_script(std::unique_ptr<operation> op) {
     mutex_.unlock();
 }
 
-// From the reactor, so that no handler runs inside another's submit.
+// Runs the handlers on the reactor, so that none runs inside another caller's submit.
 void link::fail_soon(operation_queue& ops, not_sent why) {
     std::size_t undriven = 0;
     ops.each([&](const operation& op) { undriven += op.driven ? 0 : 1; });
@@ -277,7 +277,7 @@ void link::fail_soon(operation_queue& ops, not_sent why) {
     });
 }
 
-// Ends what waited in the queue beyond its deadline.
+// Ends queued operations that are past their deadline.
 void link::sweep(time_point now) {
     operation_queue all, late;
     all.swap(queue_);

@@ -1,4 +1,4 @@
-// One multiplexed connection for commands, driven by the threads that wait for its replies.
+// One multiplexed connection for commands, read by the threads that wait for its replies.
 #pragma once
 
 #include "base/annotations.hpp"
@@ -18,48 +18,48 @@
 
 namespace holdfast::redis {
 
-// Told on the reactor thread.
+// Reported on the reactor thread.
 struct link_event {
     enum class what { up, down, refused } kind;
     server_info server;  // of `up`
     fault why;           // of `down` and `refused`
 };
 
-// Why not a thread that reads and writes for all: a caller would pay two thread switches per command, more
-// than the round trip itself on a near network. Why not a connection per thread: one server would serve 32
-// of them slower than one pipeline (reference/performance.md 2).
+// No thread reads and writes for all callers: each command would cost two thread switches, more than the
+// round trip itself on a near network. Threads do not have a connection each: one server would serve 32 of
+// them slower than one pipeline (reference/performance.md 2).
 //
-// A command goes   queue -> in flight -> answered.   In flight means: its bytes are handed to the kernel or
-// about to be, and its reply is due in that order. Whoever has a command writes it at once while fewer than
-// `eager_depth` are in flight; above that the reader of the replies writes everybody's in one go.
+// A command goes   queue -> in flight -> answered.   In flight means that its bytes are handed to the kernel
+// or about to be; replies come in that order. A submitter writes its command at once while fewer than
+// `eager_depth` are in flight; above that the reader of the replies writes all commands in one go.
 //
 // Which thread reads (role):
-//   idle     nobody. Nothing is in flight, or those who sent are on their way into drive()
-//   caller   one thread inside drive(); others that come park themselves
-//   reactor  the reactor thread: replies for which no thread waits. Gives way to any caller
-// A caller that leaves passes the role to a parked caller, else to the reactor, and looks at the queue
-// once more after it has published that it is gone; since submit looks at the role under the same mutex,
-// no command is left without a reader. Behind all this stands a tick of the reactor, armed while anything
-// goes on: it reads in place of a caller that does not get to run, fails what is overdue and declares a
-// silent connection dead.
+//   idle     none. Nothing is in flight, or the threads that sent are on their way into drive()
+//   caller   one thread inside drive(); other callers park
+//   reactor  the reactor thread, for replies that no thread waits for. Gives way to any caller
+// A caller that leaves passes the role to a parked caller, else to the reactor. It looks at the queue once
+// more after it has published that it left; submit looks at the role under the same mutex, so no command is
+// left without a reader. The reactor also has a tick, armed while commands come or go: it reads in place of a
+// caller that does not get to run, fails overdue commands and declares a silent connection dead.
 //
 // The connection (state):
-//   down     not there, or being made. Commands wait until their deadline; where a source tells the place
-//            (node_config::source), so do those that a server refused because it is not the master
+//   down     none, or being made. Commands wait until their deadline; with an endpoint source
+//            (node_config::source) so do those that a server refused because it is not the master
 //   up       commands flow
-//   refused  the server does not want us as configured. Commands fail at once; it is tried again seldom
+//   refused  the server refuses us as configured. Commands fail at once; the next try comes late
 //   closed   for ever
 //
 // Thread-safe. `mutex_` is held for a few hundred instructions at a time, never over a system call on the
-// socket or a handler. `pump_mutex_` makes receive + parse + dispatch one step; it is taken first.
+// socket or a handler. `pump_mutex_` makes receive, parse and dispatch one step; it is locked first.
 class link : public io::drivable, public std::enable_shared_from_this<link> {
   public:
     static constexpr std::size_t eager_depth = 8;  // measured: bench, 4 to 128 threads
     static constexpr int yields = 16;              // likewise, P3G
-    // How late the oldest reply must be before the reactor looks for it itself, and how often it looks.
+    // The reactor reads by itself if the oldest reply is this late; it looks this often.
     static constexpr std::chrono::milliseconds tick_period{20};
 
-    // `on_event` runs on the reactor thread. Call `start` once, then `close` before the last reference goes.
+    // `on_event` runs on the reactor thread. Call `start` once, and `close` before the last reference is
+    // gone.
     link(const node_config&, io::reactor&, std::function<void(const link_event&)> on_event,
          redirector redirect = {});
     link(const link&) = delete;
@@ -71,19 +71,19 @@ class link : public io::drivable, public std::enable_shared_from_this<link> {
     void submit(std::span<request>);
     void submit(request r) { submit({&r, 1}); }
 
-    // This thread's latest command that it means to drive went here.
+    // True if the calling thread sent its last command for which it will drive on this link.
     [[nodiscard]] bool sent_on_last() const noexcept;
     // See node::drive.
     void drive(base::parker& me, time_point until) EXCLUDES(mutex_, pump_mutex_);
 
-    // --- as io::drivable
+    // --- io::drivable
     [[nodiscard]] part begin_turn(io::parked_caller& me) override EXCLUDES(mutex_);
     [[nodiscard]] interest poll_for() override EXCLUDES(mutex_);
     void read_some() override EXCLUDES(mutex_, pump_mutex_);
     void end_turn(part was, io::parked_caller& me) override EXCLUDES(mutex_);
 
-    // Ends all commands with errc::closed. When it returns no callback runs and none will. Waits for the
-    // reactor; not while a thread is inside drive() or in a handler.
+    // Ends all commands with errc::closed. After it returns no callback runs. Waits for the reactor; do not
+    // call it while a thread is inside drive() or from a handler.
     void close();
     // See node::abandon.
     void abandon() noexcept;
@@ -100,8 +100,8 @@ class link : public io::drivable, public std::enable_shared_from_this<link> {
     enum class role { idle, caller, reactor };
     enum class state { down, up, refused, closed };
 
-    // What dies with a socket. Kept by whoever uses it outside the mutex, so that the descriptor cannot be
-    // reused under a poll or a send.
+    // The state that ends with a socket. A thread that uses it outside the mutex keeps a reference, so that
+    // the descriptor cannot be reused during its poll or send.
     struct connection {
         std::shared_ptr<io::stream> stream;
 
@@ -109,16 +109,16 @@ class link : public io::drivable, public std::enable_shared_from_this<link> {
         std::unique_ptr<parser> replies;
         std::array<char, io::receive_size> inbox;
 
-        // Guarded by mutex_, but for the bytes of `outbox` while `writing`: those are the writer's.
+        // Guarded by mutex_; the bytes of `outbox` belong to the writer while `writing`.
         operation_queue in_flight;
-        operation_queue turned_away;  // the server refused them because it is no master; for the next one
-        std::string outbox;           // of operations in flight, from outbox_begin on not yet sent
+        operation_queue turned_away;  // refused by a server that is no master; for the next connection
+        std::string outbox;           // of operations in flight; not sent from outbox_begin on
         std::size_t outbox_begin = 0;
         bool writing = false;             // one thread is in send()
-        std::uint64_t bytes_planned = 0;  // byte positions in the stream, for telling what was never sent
+        std::uint64_t bytes_planned = 0;  // positions in the stream, to know what was never sent
         std::uint64_t bytes_sent = 0;     // handed to the kernel, or in a send() that has not returned
         time_point last_reply{};
-        bool draining = false;  // to be replaced when the last reply is in; nothing new is sent
+        bool draining = false;  // to be replaced after the last reply; sends nothing new
     };
     using connection_ptr = std::shared_ptr<connection>;
 
@@ -135,7 +135,7 @@ class link : public io::drivable, public std::enable_shared_from_this<link> {
     void fail_soon(operation_queue&, not_sent) REQUIRES(mutex_);
     void sweep(time_point now) REQUIRES(mutex_);
 
-    // --- link_drive.cpp: who reads
+    // --- link_drive.cpp: which thread reads
     void lead(base::parker& me, time_point until, time_point now) REQUIRES(mutex_);
     void wait(base::parker& me, time_point until) REQUIRES(mutex_);
     void hand_on(bool leaver_gave_up) REQUIRES(mutex_);
@@ -166,7 +166,7 @@ class link : public io::drivable, public std::enable_shared_from_this<link> {
     const node_config config_;
     const redirector redirect_;
     io::reactor& reactor_;
-    // The driving caller polls it besides the socket. Made with the first connection, before conn_ is set.
+    // The driving caller polls it together with the socket. Made with the first connection, before conn_.
     std::shared_ptr<const base::wake_fd> wake_;
 
     base::mutex pump_mutex_;
@@ -176,13 +176,13 @@ class link : public io::drivable, public std::enable_shared_from_this<link> {
     role role_ GUARDED_BY(mutex_) = role::idle;
     connection_ptr conn_ GUARDED_BY(mutex_);  // set exactly while state_ is `up`
     operation_queue queue_ GUARDED_BY(mutex_);
-    std::uint32_t interest_ GUARDED_BY(mutex_) = 0;  // what epoll watches conn_ for
+    std::uint32_t interest_ GUARDED_BY(mutex_) = 0;  // the events that epoll watches on conn_
     std::size_t queued_bytes_ GUARDED_BY(mutex_) = 0;
     std::size_t undriven_ GUARDED_BY(mutex_) =
         0;  // operations, queued or in flight, whose thread will not drive
-    std::vector<io::parked_caller*> parked_ GUARDED_BY(mutex_);  // the latest last
-    connection_ptr polled_;                                      // of a turn; its reader's
-    // When the driving caller, which polls without a timeout of its own, must be poked.
+    std::vector<io::parked_caller*> parked_ GUARDED_BY(mutex_);  // in order of parking
+    connection_ptr polled_;                                      // during a turn; only its reader uses it
+    // The driving caller polls without a timeout and must be poked before this time.
     time_point driver_until_ GUARDED_BY(mutex_) = time_point::max();
     bool tick_armed_ GUARDED_BY(mutex_) = false;
     std::uint64_t submitted_ GUARDED_BY(mutex_) = 0;

@@ -16,7 +16,7 @@ namespace holdfast::redis {
 
 namespace {
 
-// While a caller reads, or nobody needs to: only the end of the connection wakes the reactor, and once.
+// While a caller reads, or no thread needs to, only the end of the connection wakes the reactor, once.
 constexpr std::uint32_t quiet = EPOLLRDHUP | EPOLLET;
 constexpr std::uint32_t ended = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 
@@ -27,7 +27,7 @@ void link::drive(base::parker& me, time_point until) {
     while (!me.unparked()) {
         const auto now = boot_clock::now();
         if (now >= until) break;
-        // With nothing in flight the caller waits for something else than a reply, and would only stand
+        // With nothing in flight the caller does not wait for a reply, and as the reader would only stand
         // between the next command and its own thread.
         if (role_ != role::caller && has_work()) {
             lead(me, until, now);
@@ -48,8 +48,8 @@ void link::lead(base::parker& me, time_point until, time_point now) {
         const bool deep = c->in_flight.size() >= eager_depth;
         const bool want_room = !c->writing && c->outbox_begin < c->outbox.size();
         // A poll with a timeout costs a kernel timer, a twentieth of a near round trip. The tick, which is
-        // armed anyway while something is in flight, pokes us before the time comes; the rest of it is
-        // polled with a timeout.
+        // armed anyway while something is in flight, pokes us before `until`; the rest of the time is polled
+        // with a timeout.
         auto at_most = std::chrono::nanoseconds::max();
         if (until - now < 3 * tick_period) {
             at_most = until - now;
@@ -61,7 +61,7 @@ void link::lead(base::parker& me, time_point until, time_point now) {
 
         auto got = pumped::nothing;
         if (deep) {
-            // Replies are surely there: ask the socket before asking poll.
+            // Replies are surely there: read before polling.
             base::guard pumping{pump_mutex_};
             got = pump(c);
         }
@@ -103,7 +103,7 @@ link::pumped link::wait_and_pump(const connection_ptr& c, base::parker& me, std:
     return pump(c);
 }
 
-// Ends its poll, so that it looks at everything again.
+// Ends the poll of the driving caller, so that it checks everything again.
 void link::poke_driver() const {
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto n = ::write(wake_->get(), &one, sizeof one);
@@ -112,7 +112,7 @@ void link::poke_driver() const {
 // Another thread reads, or there is nothing to read.
 void link::wait(base::parker& me, time_point until) {
     if (conn_ && conn_->in_flight.size() >= eager_depth) {
-        // So many replies come together that ours is likely among the next; a futex costs more than a look.
+        // Many replies come together, so ours is likely among the next; a futex costs more than a check.
         mutex_.unlock();
         for (int i = 0; i < yields && !me.unparked(); ++i) ::sched_yield();
         mutex_.lock();
@@ -128,25 +128,25 @@ void link::wait(base::parker& me, time_point until) {
     } else if (role_ == role::idle && boot_clock::now() >= until) {
         hand_on(true);  // asked to take over, but out of time
     }
-    // Nudged otherwise: `me` counts as unparked, so drive returns, its caller finds no answer, comes again
-    // and takes the role. If it has its answer after all and stays away, the next caller or the tick
-    // finds the role idle.
+    // If nudged in time, `me` counts as unparked: drive returns, and its caller finds no answer, calls again
+    // and takes the role. If it has its answer after all and does not call, the next caller or the tick finds
+    // the role idle.
 }
 
-// The role is idle; whoever can should take it. `leaver_gave_up`: its reply is still to come.
+// The role is idle; passes it on if needed. `leaver_gave_up`: the leaver's reply is still to come.
 void link::hand_on(bool leaver_gave_up) {
     if (state_ == state::up && has_unwritten() && !conn_->writing) write_out();
     if (role_ != role::idle || !has_work()) return;
-    // The latest first: its reply is likely the last to come, so it will not have to hand over soon. Who
+    // The latest first: its reply likely comes last, so it will not have to hand over soon. A caller that
     // parked long ago waits for a lock rather than for a reply.
     for (auto it = parked_.rbegin(); it != parked_.rend(); ++it) {
         if ((*it)->who->unparked()) continue;
         (*it)->nudged = true;
-        (*it)->who->unpark();  // under the mutex: the parker may be gone once its owner passed us
+        (*it)->who->unpark();  // under the mutex: the parker may be gone once its owner has passed us
         parked_.erase(std::next(it).base());
         return;
     }
-    // Otherwise those who sent are about to come and drive; the reactor is needed for the rest.
+    // Otherwise the threads that sent are about to drive; the reactor is needed for the rest.
     if (leaver_gave_up || undriven_ > 0 || has_unwritten()) let_reactor_read();
 }
 
@@ -168,7 +168,7 @@ void link::on_ready(std::uint32_t events) {
         base::guard hold{mutex_};
         if (!conn_) return;
         if (role_ != role::reactor) {
-            // A caller took over since the interest was set. It is taken back only now, so that the
+            // A caller took over since the interest was set. The interest is reset only now, so that the
             // caller's path has no system call for it.
             set_interest(quiet);
             if ((events & ended) == 0) return;
@@ -176,17 +176,17 @@ void link::on_ready(std::uint32_t events) {
         c = conn_;
     }
     if (!step_in(c) && (events & ended) != 0) {
-        // Whoever pumps now may just have missed the end, and edge-triggered it is told once.
+        // The thread that pumps now may have missed the end, and edge-triggered epoll reports it once.
         reactor_.at(boot_clock::now() + std::chrono::milliseconds{1}, [weak = weak_from_this(), events] {
             if (const auto self = weak.lock()) self->on_ready(events);
         });
     }
 }
 
-// The reactor reads what is there, whoever has the role. False: somebody is at it this moment.
+// The reactor reads what is there, whichever thread has the role. False: another thread pumps now.
 bool link::step_in(const connection_ptr& c) {
     if (!pump_mutex_.try_lock()) return false;
-    // Bounded: other descriptors and timers want their turn. Level-triggered epoll brings us back.
+    // Bounded: other descriptors and timers need their turn. Level-triggered epoll brings us back.
     for (int i = 0; i < 16 && pump(c) == pumped::some; ++i) {
     }
     pump_mutex_.unlock();
@@ -213,11 +213,11 @@ void link::tick() {
         base::guard hold{mutex_};
         tick_armed_ = false;
         if (state_ != state::up)
-            return;  // commands wait under the timer of arm_expiry; on_connected arms us again
+            return;  // arm_expiry watches waiting commands; on_connected arms the tick again
         const auto now = boot_clock::now();
         sweep(now);
         if (!conn_->in_flight.empty()) {
-            // A long pipeline that keeps being answered is not dead.
+            // A long pipeline is not dead while replies come.
             const auto quiet_for = now - std::max(conn_->in_flight.front().sent_at, conn_->last_reply);
             if (quiet_for >= config_.command_timeout) {
                 lose(conn_, {errc::unavailable, silent_text()});

@@ -1,4 +1,4 @@
-// How connections come and go. All of it on the reactor thread, but for the beginning of `lose`.
+// Makes and loses connections. On the reactor thread, except for the beginning of `lose`.
 #include "redis/link.hpp"
 
 #include "base/text.hpp"
@@ -20,8 +20,8 @@ link::link(const node_config& config, io::reactor& r, std::function<void(const l
       address_(address_text(config)),
       on_event_(std::move(on_event)),
       dialer_(config_, purpose::commands, r) {
-    // A Redis without TLS waits in silence for the end of the greeting's line, which would not be told before
-    // the first callers have given up.
+    // A Redis without TLS waits silently for the end of the greeting's line. That failure would be reported
+    // only after the first callers have given up.
     last_fault_ = {errc::unavailable,
                    "not connected to " + address_ + " yet" + (config.tls ? "; does it speak TLS?" : "")};
 }
@@ -40,8 +40,8 @@ void link::connect() {
                                      [this](const host_port& to) { on_moved(to); }});
 }
 
-// Here and not in the constructor, which runs wherever a server of a cluster or a replica is first needed:
-// with no descriptor left the connection is as good as not made.
+// Not in the constructor, which runs wherever a server of a cluster, or a connection for WAIT, is first
+// needed. Without a free descriptor the connection counts as not made.
 std::error_code link::make_wake() try {
     base::guard hold{mutex_};
     if (!wake_) wake_ = std::make_shared<const base::wake_fd>();
@@ -78,7 +78,7 @@ void link::on_connected(connected made) {
     reactor_.watch(c->stream->fd(), interest_, [weak = weak_from_this()](std::uint32_t events) {
         if (const auto self = weak.lock()) self->on_ready(events);
     });
-    // The reactor reads until a caller comes; callers that parked meanwhile stay so until their replies.
+    // The reactor reads until a caller comes; callers that are parked already stay so until their replies.
     if (role_ == role::idle) role_ = role::reactor;
     if (has_unwritten()) write_out();
     if (has_work()) arm_tick();
@@ -96,13 +96,13 @@ void link::on_connect_failed(const connect_failure& failure) {
             fail_soon(queue_, why_not_sent());
         }
     }
-    // Once per outage, and again when it turns from one kind into the other.
+    // Reported once per outage, and again if its kind changes.
     bool& told = refused ? told_refused_ : told_down_;
     if (!std::exchange(told, true))
         tell({refused ? link_event::what::refused : link_event::what::down, {}, failure.why});
 }
 
-// Whatever the former place answers from now on counts no more; those who wait there wait in vain.
+// Replies from the former address no longer count, so callers would wait for them in vain.
 void link::on_moved(const host_port& to) {
     {
         base::guard hold{mutex_};
@@ -116,8 +116,8 @@ void link::on_moved(const host_port& to) {
     dialer_.go_to(to);
 }
 
-// By whoever notices. The connection is gone at once; what must be told is told by the reactor. By value: `c`
-// is often conn_ itself, which is cleared here. NOLINTNEXTLINE(performance-unnecessary-value-param)
+// Called by the thread that notices. Drops the connection at once; the reactor reports it. By value: `c` is
+// often conn_ itself, which is cleared here. NOLINTNEXTLINE(performance-unnecessary-value-param)
 void link::lose(connection_ptr c, fault why) {
     if (conn_ != c) return;
     conn_.reset();
@@ -133,7 +133,7 @@ void link::lose(connection_ptr c, fault why) {
     while (!c->in_flight.empty()) {
         auto op = c->in_flight.pop_front();
         if (op->untouched(c->bytes_sent)) {
-            // The server never saw the whole of it: it goes to the next connection, in its old place.
+            // The server never received all of it: it goes to the next connection, in its old place.
             queued_bytes_ += op->what.bytes.size();
             untouched.push_back(std::move(op));
         } else {
@@ -229,7 +229,7 @@ void link::close() {
 }
 
 void link::abandon() noexcept {
-    // The mutex may be held by a thread that does not exist here.
+    // The mutex may be held by a thread that does not exist in the child.
     if (const int fd = fd_for_abandon_.exchange(-1); fd >= 0) ::close(fd);
 }
 

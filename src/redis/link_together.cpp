@@ -1,4 +1,4 @@
-// A link among others, read by one thread that waits for replies of all of them.
+// A link as one of several, read by one thread that waits for replies of all.
 #include "redis/link.hpp"
 
 #include <algorithm>
@@ -36,8 +36,8 @@ void link::end_turn(part was, io::parked_caller& me) {
     if (was == part::reader) {
         polled_.reset();
         role_ = role::idle;
-        // Its caller may have heard enough from the others: what is still to come here is read by the next
-        // who waits, or by the tick.
+        // The caller may have enough replies from other links: the next caller that waits, or the tick, reads
+        // what is still to come here.
         hand_on(false);
     } else if (!me.nudged) {
         std::erase(parked_, &me);

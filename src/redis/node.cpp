@@ -20,7 +20,7 @@ std::string_view first(std::span<const std::string_view> keys) {
 
 }  // namespace
 
-// What the connections tell, as if there were one. Reactor thread only.
+// Merges the events of all connections into those of one. Reactor thread only.
 class node::gathered_events {
   public:
     gathered_events(std::size_t links, std::function<void(const node_event&)> tell)
@@ -33,8 +33,8 @@ class node::gathered_events {
         if (e.server.address != last_address_) {
             const auto former = std::exchange(last_address_, e.server.address);
             if (moved_from_.empty()) moved_from_ = former;
-            if (moved_from_ == last_address_) moved_from_.clear();  // and back, before anybody was told
-            last_run_.clear();  // another server, and no restart of the former
+            if (moved_from_ == last_address_) moved_from_.clear();  // and back, before it was reported
+            last_run_.clear();  // another server, not a restart of the former
             restarted_ = false;
         }
         if (const auto& run = e.server.run_id; !run.empty()) {
@@ -95,10 +95,10 @@ void node::close() {
     if (waiting) waiting->close();
 }
 
-// Always the same for a lock: an undo that is sent behind an attempt must be executed behind it.
+// Always the same link for a lock: an undo must be executed after the attempt that it follows.
 link& node::link_of(std::string_view key) const noexcept {
     if (links_.size() == 1) return *links_.front();
-    // FNV-1a: numbered names, as those of locks often are, are spread evenly.
+    // FNV-1a spreads numbered names evenly, and locks often have such names.
     std::uint32_t hash = 2166136261U;
     for (const char c : key) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
     return *links_[hash % links_.size()];
@@ -114,7 +114,7 @@ void node::eval(const script_ref& script, std::span<const std::string_view> keys
     link_of(first(keys)).submit(script_request(script, keys, args, deadline, std::move(done)));
 }
 
-// Made when it is first needed. What becomes of it is told by those who use it.
+// Made when it is first needed. Reports no events: the requests on it report its failures.
 link& node::link_for_acks() {
     base::guard lock(mutex_);
     if (closed_) return *links_.front();
@@ -195,7 +195,7 @@ std::uint64_t node::commands_sent() const noexcept {
     return sum;
 }
 
-// The longest: those that have sent nothing yet know none.
+// The longest: links that have sent nothing yet report zero.
 std::chrono::nanoseconds node::smoothed_rtt() const noexcept {
     std::chrono::nanoseconds longest{0};
     for (const auto& l : links_) longest = std::max(longest, l->smoothed_rtt());
@@ -205,7 +205,7 @@ std::chrono::nanoseconds node::smoothed_rtt() const noexcept {
 void node::abandon() noexcept {
     for (const auto& l : links_) l->abandon();
     subscriber_->abandon();
-    // Its mutex may be held for ever; only the descriptor is closed.
+    // mutex_ may be held for ever, so it is not locked; only the descriptor is closed.
     [&]() NO_THREAD_SAFETY_ANALYSIS {
         if (for_acks_) for_acks_->abandon();
     }();

@@ -1,5 +1,5 @@
-// One Redis server as its users see it: one or several command links and a subscriber link. With sentinels
-// it is whichever server is the master.
+// One Redis server: one or several command links and a subscriber link. With sentinels it is whichever server
+// is the master.
 #pragma once
 
 #include "base/annotations.hpp"
@@ -27,23 +27,23 @@ namespace holdfast::redis {
 class link;
 class sentinels;
 
-// Told on the reactor thread; the callback is short and never blocks.
+// Reported on the reactor thread; the callback is short and never blocks.
 struct node_event {
     enum class what {
         up,       // all connected; `server` is filled
-        down,     // a connection is lost or cannot be made; `why` says so. Told once per loss, not per try
-        refused,  // the server does not want us (password, database); tried again, seldom
+        down,     // a connection is lost or cannot be made; see `why`. Once per loss, not per try
+        refused,  // the server refuses us (password, database); tried again, seldom
     } kind;
     server_info server;      // of `up`
-    bool restarted = false;  // of `up`: it is not the run of the server that we saw last
-    std::string moved_from;  // of `up`: where the former server was, if it is another one now
+    bool restarted = false;  // of `up`: the server has restarted since the last connection
+    std::string moved_from;  // of `up`: address of the former server, if it has changed
     fault why;               // of `down` and `refused`
-    std::string address{};   // of `up`: which server, if there are several
+    std::string address{};   // of `up`: the server's, if there are several
 };
 
-// While one lives, commands of this thread count on a `drive` of the same thread that follows at once, so
-// the reactor is not asked to read their replies. Without it everything works too, but the reactor thread
-// is woken for each reply: right for callers that never drive. Costs nothing; nests.
+// While one exists, this thread promises to `drive` right after its commands, so the reactor need not read
+// their replies. Without it everything works too, but each reply wakes the reactor thread: right for callers
+// that never drive. Costs nothing; nests.
 class will_drive {
   public:
     will_drive() noexcept { ++depth(); }
@@ -61,7 +61,7 @@ class will_drive {
     }
 };
 
-// The opposite, inside of it: for commands to several servers, of which a thread can drive only one.
+// Suspends an outer will_drive: for commands to several servers, since a thread can drive only one.
 class will_not_drive {
   public:
     will_not_drive() noexcept : outside_(std::exchange(will_drive::depth(), 0)) {}
@@ -73,8 +73,8 @@ class will_not_drive {
     const int outside_;
 };
 
-// Connects at once and stays connected. A command given before its connection is up waits for it until its
-// deadline. With several connections (node_config::connections) order is kept on one key only.
+// Connects at once and stays connected. A command waits until its deadline for its connection to come up.
+// With several connections (node_config::connections) the order of commands is kept per key only.
 class node final : public database {
   public:
     // `on_event` and `redirect` may be empty. The reactor must outlive the node.
@@ -82,7 +82,7 @@ class node final : public database {
          redirector redirect = {});
     ~node() override;
 
-    // As the destructor, but threads may still be inside `drive`. May be repeated.
+    // Like the destructor, but threads may still be inside `drive`. May be repeated.
     void close();
 
     using database::command;
@@ -102,16 +102,16 @@ class node final : public database {
     [[nodiscard]] std::chrono::nanoseconds smoothed_rtt() const noexcept override;
     void abandon() noexcept override;
 
-    // Encoded already. Those of one slot go over the same connection.
+    // For encoded requests. Those of one slot go over the same connection.
     void submit(std::vector<request>);
     void submit(request);
-    // This thread's latest command that it means to drive went here.
+    // True if the calling thread sent its last command for which it will drive on this node.
     [[nodiscard]] bool sent_on_last() const noexcept;
 
-    // For who drives several nodes at once. Of one with a single connection (node_config::connections).
+    // For a thread that drives several nodes at once. Needs a single connection (node_config::connections).
     [[nodiscard]] io::drivable& connection() noexcept;
 
-    // About the last connection; the fields are empty before the first.
+    // From the last connection; the fields are empty before the first.
     [[nodiscard]] server_info info() const;
 
   private:
@@ -123,7 +123,7 @@ class node final : public database {
     node_config config_;
     const redirector redirect_;
     io::reactor& reactor_;
-    std::shared_ptr<sentinels> sentinels_;  // null: there are none
+    std::shared_ptr<sentinels> sentinels_;  // null: no sentinels
     std::vector<std::shared_ptr<link>> links_;
     std::unique_ptr<subscriber> subscriber_;
     base::mutex mutex_;

@@ -1,4 +1,4 @@
-// A command on its way, and what its submitter asked for.
+// A command on its way to the server, with the handler for its reply.
 #pragma once
 
 #include "redis/command.hpp"
@@ -19,24 +19,24 @@
 
 namespace holdfast::redis {
 
-// One or several encoded commands that must not be torn apart.
+// One or several encoded commands that must stay together.
 struct request {
     std::string bytes;
     time_point deadline;
     reply_handler done;
-    // Several commands are answered by one array of their replies, in order.
+    // The outcome of several commands is one array of their replies, in order.
     unsigned replies = 1;
-    // The text of the script, if `bytes` is one EVALSHA: sent in full should the server not have it.
+    // The text of the script if `bytes` is one EVALSHA: sent whole if the server does not have it.
     std::string_view script{};
-    // In a cluster: where its keys are, and how often it was sent on to another server.
+    // In a cluster: the slot of its keys, and how often it was redirected.
     std::uint16_t slot = 0;
     std::uint8_t redirections = 0;
-    bool waits = false;  // holds up what follows it on its connection
+    bool waits = false;  // blocks what follows it on its connection
 };
 
-// Sees each request that the server refused, or that ended because its connection was closed for good, before
-// its handler does. May take it over: true, and then it sees to it that the handler is called. May change the
-// outcome.
+// Called before the handler of a request that the server refused, or that ended because its connection was
+// closed for good. Returns true to take the request over; then it must have the handler called. May change
+// the outcome.
 using redirector = std::function<bool(request&, outcome&)>;
 
 [[nodiscard]] inline request command_request(std::span<const std::string_view> args, time_point deadline,
@@ -46,9 +46,8 @@ using redirector = std::function<bool(request&, outcome&)>;
     return r;
 }
 
-// With `replicas` WAIT follows the script, which must be there for WAIT to speak of anything: it waits for
-// what was written before the latest command of its own connection. So it is sent whole, since "no such
-// script" would come too late to mend.
+// With `replicas` WAIT follows the script. WAIT waits for what its own connection wrote before, so the script
+// must run. It is therefore sent whole: a NOSCRIPT would come too late for a second try.
 [[nodiscard]] inline request script_request(const script_ref& script, std::span<const std::string_view> keys,
                                             std::span<const std::string_view> args, time_point deadline,
                                             reply_handler done, const replication& replicas = {}) {
@@ -65,17 +64,17 @@ using redirector = std::function<bool(request&, outcome&)>;
     return r;
 }
 
-// Lives on the heap and belongs to the link, so that a caller who gives up just goes.
+// Lives on the heap and belongs to the link, so that a caller can give up by just leaving.
 struct operation {
     request what;
-    bool driven = false;        // its thread is on its way into drive()
-    std::vector<reply> so_far;  // of several replies
+    bool driven = false;        // its thread is about to call drive()
+    std::vector<reply> so_far;  // if there are several replies
     time_point sent_at{};
-    std::uint64_t first_byte = 0;  // its place in the connection's stream
+    std::uint64_t first_byte = 0;  // its position in the connection's stream
     std::uint64_t past_last_byte = 0;
 
-    // The server cannot have carried out any of it: the last byte of its one command, or the first of
-    // several, was not given to the kernel.
+    // True if the server cannot have executed any of it: the kernel was not given the last byte of a single
+    // command, or the first byte of several.
     [[nodiscard]] bool untouched(std::uint64_t bytes_sent) const noexcept {
         return so_far.empty() && (what.replies == 1 ? past_last_byte > bytes_sent : first_byte >= bytes_sent);
     }
@@ -84,10 +83,10 @@ struct operation {
         if (what.done) what.done(std::move(o));
     }
 
-    std::unique_ptr<operation> next;  // of operation_queue
+    std::unique_ptr<operation> next;  // for operation_queue
 };
 
-// First in, first out, without an allocation of its own.
+// First in, first out. Allocates nothing.
 class operation_queue {
   public:
     operation_queue() = default;
@@ -111,7 +110,7 @@ class operation_queue {
         --size_;
         return op;
     }
-    // All of `other` behind what is here.
+    // Moves all of `other` to the end.
     void append(operation_queue& other) noexcept {
         while (!other.empty()) push_back(other.pop_front());
     }
@@ -120,7 +119,7 @@ class operation_queue {
         std::swap(last_, other.last_);
         std::swap(size_, other.size_);
     }
-    // One by one: the destructor of a long chain would recurse.
+    // One by one, because the destructor of a long chain would recurse.
     void clear() noexcept {
         while (!empty()) (void)pop_front();
     }

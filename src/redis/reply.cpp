@@ -60,8 +60,8 @@ struct reply_builder {
         return *static_cast<reply_builder*>(task->privdata);
     }
 
-    // The place of the task's object. An array grows as its elements arrive, never ahead of them by what
-    // the server promised. That moves earlier elements, but those are complete and no task points at them.
+    // The place of the task's object. An array grows as its elements arrive, whatever size the server
+    // announced. That moves earlier elements, but those are complete and no task points at them.
     static reply* place(const redisReadTask* task) {
         if (task->parent == nullptr) return &of(task).root;
         auto& siblings = static_cast<reply*>(task->parent->obj)->items_;
@@ -153,9 +153,9 @@ struct reply_builder {
 
 namespace {
 
-// A line (a status, an error, a number, a length) that does not end within this is no reply.
+// A longer line (a status, an error, a number, a length) is no reply.
 constexpr std::size_t longest_line = 64 * 1024;
-// The reader gives a larger empty buffer back to the system.
+// The reader frees an empty buffer that is larger.
 constexpr std::size_t kept_buffer = 64 * 1024;
 
 const redisReadTask& current_task(const redisReader& r) {
@@ -180,7 +180,7 @@ struct parser::state {
         reader->privdata = &builder;
     }
 
-    // The reader waits for bytes. Is what it waits for something that we would ever take?
+    // The reader waits for bytes. Returns why we would never accept what it waits for, or null.
     [[nodiscard]] const char* impossible() const {
         const redisReader& r = *reader;
         if (r.ridx < 0) return nullptr;

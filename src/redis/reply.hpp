@@ -1,4 +1,4 @@
-// What a Redis server answered, as a value, and the parser that makes it from bytes.
+// A reply of a Redis server as a value, and the parser that makes it from bytes.
 #pragma once
 
 #include "redis/config.hpp"
@@ -12,7 +12,7 @@
 
 namespace holdfast::redis {
 
-// A RESP2 reply. A plain value: no thread safety beyond that of its members.
+// A RESP2 reply, as a plain value.
 class reply {
   public:
     enum class type : std::uint8_t {
@@ -20,7 +20,7 @@ class reply {
         integer,  // :1
         text,     // +OK or $2\r\nhi
         error,    // -ERR ...; the server refused, and text() says why
-        array,    // *2 ...; also what a pipeline of several commands is answered with
+        array,    // *2 ...; also the replies to several commands of one request
     };
 
     reply() = default;
@@ -56,15 +56,15 @@ class reply {
     std::vector<reply> items_;
 };
 
-// Bytes in, replies out. Used by one thread at a time. Never trusts a length that the server names:
-// memory grows with the bytes that arrived, and the caps of `size_caps` end the rest with an error.
-// After an error the parser stays in it; make a new one with the new connection.
+// Turns bytes into replies. Used by one thread at a time. Does not trust the lengths that a server announces:
+// memory grows with the bytes that arrived, and more than `size_caps` allows is an error. An error is final;
+// make a new parser for the new connection.
 class parser {
   public:
     enum class result {
         got,        // `out` is a whole reply
         need_more,  // feed more bytes
-        error,      // the server speaks something else; error_text() says what
+        error,      // not the Redis protocol; error_text() has the reason
     };
 
     explicit parser(const size_caps& caps = {});

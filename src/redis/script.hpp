@@ -1,4 +1,4 @@
-// Lua scripts by their SHA1, and how EVALSHA falls back to EVAL.
+// Lua scripts by SHA1, and the fallback from EVALSHA to EVAL.
 #pragma once
 
 #include <string>
@@ -6,14 +6,14 @@
 
 namespace holdfast::redis {
 
-// A script that is part of the program: both views live as long as it does.
+// A script that is part of the program, so both views are always valid.
 struct script_ref {
     std::string_view text;
     std::string_view sha1;  // 40 lower-case hex digits of the text
 };
 
-// The same call as `evalsha` (one encoded EVALSHA command), but with the whole script: what is sent after
-// the server said NOSCRIPT. EVAL also loads the script, so the next EVALSHA finds it.
+// Turns `evalsha` (one encoded EVALSHA command) into an EVAL with the whole script, to send after a NOSCRIPT.
+// EVAL also loads the script, so the next EVALSHA finds it.
 [[nodiscard]] std::string as_eval(std::string_view evalsha, std::string_view script_text);
 
 }  // namespace holdfast::redis

@@ -32,7 +32,7 @@ testimony useless(std::string text) {
     return {testimony::what::silent, {}, 0, {errc::bad_reply, std::move(text)}};
 }
 
-// Most likely a server that keeps locks, and the wrong word before its address.
+// Most likely a server that keeps locks, with the wrong scheme in the URL.
 testimony of_no_sentinel(const node_config& master, const host_port& at) {
     const std::string scheme = master.tls ? "rediss" : "redis";
     const auto where = "://" + address_text(at);
@@ -49,7 +49,7 @@ testimony of_error(std::string_view text, const node_config& master, const host_
     return without_answer({classify(text), base::printable(text)});
 }
 
-// SENTINEL MASTER: names and values in turn.
+// SENTINEL MASTER: alternating names and values.
 std::optional<std::uint64_t> epoch_in(const reply& r) {
     const auto items = r.items();
     for (std::size_t i = 0; i + 1 < items.size(); i += 2)
@@ -62,7 +62,7 @@ std::optional<host_port> place_in(const reply& r) {
     const auto items = r.items();
     if (items.size() != 2) return {};
     host_port place{items[0].text(), number_in<std::uint16_t>(items[1].text()).value_or(0)};
-    // As long as a host's name may be, in TLS too.
+    // The longest host name, also in TLS.
     if (place.port == 0 || place.host.empty() || place.host.size() > 255) return {};
     return place;
 }
@@ -83,7 +83,7 @@ node_config config_of_sentinel(const node_config& master, const host_port& at) {
 
 std::shared_ptr<sentinels> sentinels::make(const node_config& master, io::reactor& r) {
     std::shared_ptr<sentinels> all(new sentinels(master, r));
-    // Here and not on the reactor's thread, so that `abandon` in a forked child finds them.
+    // Not on the reactor thread, so that `abandon` in a forked child finds them.
     for (std::size_t i = 0; i < all->witnesses_.size(); ++i) {
         all->witnesses_[i].server =
             std::make_unique<node>(config_of_sentinel(master, master.sentinels->at[i]), r,
@@ -92,7 +92,7 @@ std::shared_ptr<sentinels> sentinels::make(const node_config& master, io::reacto
                                    });
         all->witnesses_[i].switches = all->witnesses_[i].server->subscribe(
             "+switch-master", [weak = std::weak_ptr{all}, i](const sub_event& e) {
-                // A message that was lost is as good as one that came.
+                // `subscribed` counts as a message, because one may have been lost before it.
                 const bool news = e.kind == sub_event::what::message || e.kind == sub_event::what::subscribed;
                 if (const auto self = weak.lock(); self && news) self->news_at(i);
             });
@@ -135,7 +135,7 @@ void sentinels::open_round() {
     for (std::size_t i = 0; i < witnesses_.size(); ++i) ask(i);
 }
 
-// One of them may know more than when it was last asked; if so, others may too.
+// Sentinel `i` may know more than when it was last asked; if so, others may too.
 void sentinels::news_at(std::size_t i) {
     if (round_open_) {
         ask(i);
@@ -144,14 +144,14 @@ void sentinels::news_at(std::size_t i) {
     }
 }
 
-// The epoch first: what is asked first may be older than what is asked then, and the new place with an old
-// epoch does no harm, but the old place with a new epoch would win.
+// Asks for the epoch first, because the first answer may be older than the second. The new address with an
+// old epoch does no harm, but the old address with a new epoch would win.
 void sentinels::ask(std::size_t i) {
     auto& w = witnesses_[i];
     const auto asked = ++w.asked;
     ballot_.open(i);
     settle_soon();
-    // Known already; when it is back it is asked again.
+    // It is known to be down; once connected it is asked again.
     if (w.down) return ballot_.hear(i, without_answer(*w.down), boot_clock::now());
     const auto epoch = std::make_shared<std::optional<outcome>>();
     const auto deadline = boot_clock::now() + patience_;
@@ -187,7 +187,7 @@ void sentinels::on_answer(std::size_t i, unsigned asked, testimony t) {
     settle_soon();
 }
 
-// Not within the question, and once for answers that come together.
+// Not inside the caller, and once for answers that come together.
 void sentinels::settle_soon() {
     if (std::exchange(settle_posted_, true)) return;
     reactor_.post([weak = weak_from_this()] {
@@ -211,7 +211,7 @@ void sentinels::settle() {
         });
         return;
     }
-    // Answers that come after the end of a round are counted too, and may still change it.
+    // Answers after the end of a round count too, and may still change the verdict.
     round_open_ = false;
     if (period_timer_.serial == 0) {
         period_timer_ = reactor_.at(boot_clock::now() + period, [weak = weak_from_this()] {

@@ -1,4 +1,4 @@
-// The sentinels of one master: asked where it is, and listened to.
+// The sentinels of one master: asks them for its address and receives their messages.
 #pragma once
 
 #include "io/reactor.hpp"
@@ -14,41 +14,41 @@
 
 namespace holdfast::redis {
 
-// To talk to one of them. `master` has its `sentinels` set; what it says of time-outs, name and TLS goes for
-// them too.
+// The configuration for one sentinel. `master` has `sentinels` set; its time-outs, client name and TLS apply
+// to the sentinels too.
 [[nodiscard]] node_config config_of_sentinel(const node_config& master, const host_port& at);
 
-// Asks all of them at once, and counts their answers by `ballot`:
-//   - before each connection to the master is made, so also whenever one was lost
-//   - when one of them tells of a switch, or is there again after an absence
-//   - every `period`, should a message have been lost
-// Connections that stand are left alone while no majority answers: sentinels are no part of the locks' path.
+// Asks all sentinels at once, and counts their answers with `ballot`:
+//   - before each connection to the master is made, so also after one was lost
+//   - when a sentinel reports a switch, or is connected again
+//   - every `period`, in case a message was lost
+// Keeps existing connections while no majority answers, because locking does not depend on sentinels.
 //
-// `make`, `close` and `abandon` on any thread; the rest on the reactor's.
+// Call `make`, `close` and `abandon` on any thread, all else on the reactor thread.
 class sentinels final : public endpoint_source, public std::enable_shared_from_this<sentinels> {
   public:
     static constexpr std::chrono::seconds period{10};
-    // At most, for an answer or for a connection: a sentinel does little.
+    // The limit for an answer or a connection: a sentinel has little to do.
     static constexpr std::chrono::milliseconds patience{1000};
 
-    // `master` as of config_of_sentinel.
+    // For `master` see config_of_sentinel.
     [[nodiscard]] static std::shared_ptr<sentinels> make(const node_config& master, io::reactor&);
     // See endpoint_source.
     void where(std::function<void(const answer&)> done) override;
     [[nodiscard]] std::shared_ptr<void> follow(std::function<void(const host_port&)> moved) override;
 
-    // Ends all connections; nobody is told anything afterwards. Waits for the reactor.
+    // Ends all connections; no callback runs afterwards. Waits for the reactor.
     void close();
     // See node::abandon.
     void abandon() noexcept;
 
   private:
-    // One of them.
+    // One sentinel.
     struct witness {
         std::unique_ptr<node> server;
         std::unique_ptr<subscription> switches;
-        std::optional<fault> down;  // why there is no connection; empty: there is, or it is being made
-        unsigned asked = 0;         // answers to earlier questions say nothing
+        std::optional<fault> down;  // why there is no connection; empty: there is one, or it is being made
+        unsigned asked = 0;         // number of the last question; answers to earlier ones are ignored
     };
 
     sentinels(const node_config&, io::reactor&);
@@ -63,13 +63,13 @@ class sentinels final : public endpoint_source, public std::enable_shared_from_t
 
     const node_config master_;
     const std::chrono::milliseconds
-        patience_;  // less than for a connection to the master, which waits for us
+        patience_;  // less than for a connection to the master, which waits for the sentinels
     io::reactor& reactor_;
     ballot ballot_;
     std::vector<witness> witnesses_;
-    bool begun_ = false;  // the witnesses are there
+    bool begun_ = false;  // the witnesses are complete
     bool closed_ = false;
-    bool round_open_ = false;  // somebody waits for its end
+    bool round_open_ = false;  // it has no verdict yet
     bool settle_posted_ = false;
     std::vector<std::function<void(const answer&)>> waiting_;
     std::vector<std::weak_ptr<std::function<void(const host_port&)>>> followers_;

@@ -1,4 +1,4 @@
-// What a server says of itself when a connection is made.
+// What a server reports about itself when a connection is made.
 #pragma once
 
 #include "io/tls.hpp"
@@ -9,30 +9,29 @@
 
 namespace holdfast::redis {
 
-// Fields are empty when the server would not tell (INFO may be forbidden).
+// Fields are empty if the server does not report them (INFO may be forbidden).
 struct server_info {
-    std::string address;               // as address_text() writes it
-    int db = 0;                        // that we chose
-    std::string user;                  // as whom we came
-    bool authenticated = false;        // we came with a password
+    std::string address;               // as written by address_text()
+    int db = 0;                        // the one we selected
+    std::string user;                  // as which we logged in
+    bool authenticated = false;        // we sent a password
     std::optional<io::tls_state> tls;  // empty: plaintext
     std::string run_id;                // changes with every start of the server
-    std::string version;               // "7.0.15"; Valkey says 7.2.4, for clients that ask for Redis
-    std::string valkey;                // "9.1.2"; empty: it is no Valkey
+    std::string version;               // "7.0.15"; Valkey reports 7.2.4, for clients that expect Redis
+    std::string valkey;                // "9.1.2"; empty: not Valkey
     std::chrono::seconds uptime{0};
-    std::string maxmemory_policy;  // anything but "noeviction" may drop keys
+    std::string maxmemory_policy;  // any but "noeviction" may drop keys
     std::string role;              // "master" or "slave"
-    std::string replid;            // of its history as a master: new with every promotion
+    std::string replid;            // names its history as a master: new with every promotion
     std::string follows;           // of a replica: its master's address
-    bool promoted = false;         // it was a replica once, nobody can say until when
+    bool promoted = false;         // it was once a replica; until when is not known
 
-    // What it is, for people.
+    // Product and version, for people.
     [[nodiscard]] std::string product() const {
         return valkey.empty() ? "Redis " + version : "Valkey " + valkey;
     }
 
-    // Names this promotion of this run: what came from another master, or is of another time, has another
-    // name.
+    // Identifies this promotion of this run: another master, or another promotion, has another name.
     [[nodiscard]] std::string promotion() const { return run_id + ':' + replid; }
 };
 

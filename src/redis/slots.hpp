@@ -1,4 +1,4 @@
-// Which slot of a Redis Cluster a key belongs to.
+// The slot of a Redis Cluster that a key belongs to.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,11 @@ namespace holdfast::redis {
 
 inline constexpr std::uint16_t slots = 16384;
 
-// What Redis Cluster hashes: the text between the first '{' and the next '}' if there is any, else all of it.
+// The part that Redis Cluster hashes: the text between the first '{' and the next '}' if any, else all of it.
 [[nodiscard]] std::string_view hash_tag(std::string_view key) noexcept;
 [[nodiscard]] std::uint16_t slot_of(std::string_view key) noexcept;
 
-// The smallest decimal number that hashes to the slot. All are made once, when the first is asked for (about
-// 10 ms).
+// The smallest decimal number that hashes to the slot. The first call makes them all (about 10 ms).
 [[nodiscard]] const std::string& tag_of(std::uint16_t slot);
 
 }  // namespace holdfast::redis

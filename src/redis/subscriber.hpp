@@ -1,4 +1,4 @@
-// Channels of one server: a connection of its own, read by the reactor.
+// Subscribes to channels of one server, over a separate connection that the reactor reads.
 #pragma once
 
 #include "io/reactor.hpp"
@@ -12,29 +12,29 @@
 
 namespace holdfast::redis {
 
-// Two worlds: what is published in one is not heard in the other.
+// Separate: a message of one sort does not reach subscriptions of the other.
 enum class pubsub {
     plain,    // PUBLISH and SUBSCRIBE; in a cluster each message goes to all servers
-    sharded,  // SPUBLISH and SSUBSCRIBE: a channel has a slot, and its server serves it
+    sharded,  // SPUBLISH and SSUBSCRIBE: the server of the channel's slot serves it
 };
 
-// What the handler of a subscription is told.
+// An event for the handler of a subscription.
 struct sub_event {
     enum class what {
         subscribed,  // the server confirmed: messages published from now on arrive
         message,     // `text` is the payload
         broken,      // messages may have been lost; `subscribed` follows when the channel is served again
-        refused,  // `text` is the server's: no right to listen, or (to a cluster's nodes only, which do not
-                  // pass it on) not served here; tried again after a reconnect only
+        // `text` is the server's error: no right to subscribe, or (only inside a cluster) not served here.
+        // Tried again only after a reconnect.
+        refused,
     } kind;
     std::string_view text;  // valid during the call
 };
 using sub_handler = callback<void(const sub_event&), 64>;
 
-// Keeps one handler on a channel; destroying it takes it off. When the destructor has returned the
-// handler does not run and will not: it waits for a running call, so do not hold a lock that the handler
-// takes. Only a handler that destroys its own (or another's) subscription does not wait.
-// Must be destroyed before the node it came from.
+// Keeps one handler on a channel until it is destroyed. After the destructor has returned the handler does
+// not run: the destructor waits for a running call, so do not hold a lock that the handler takes. It does not
+// wait when a handler calls it for its own or another subscription. Destroy it before the node that made it.
 class subscription {
   public:
     subscription() = default;
@@ -43,7 +43,7 @@ class subscription {
     virtual ~subscription() = default;
 };
 
-// Thread-safe. Connects at the first subscription, reconnects with back-off, subscribes again by itself.
+// Thread-safe. Connects at the first subscription, reconnects with back-off and then subscribes again.
 // Handlers run on the reactor thread, one at a time; they must be short and never block.
 class subscriber {
   public:
@@ -53,13 +53,13 @@ class subscriber {
     subscriber& operator=(const subscriber&) = delete;
     ~subscriber();
 
-    // Does not block. One server-side subscription serves all handlers of a channel; a handler that joins
-    // a live one is told `subscribed` too. A message may come before `subscribed`, never instead of it.
-    // All subscriptions of one channel are plain or all are sharded.
+    // Does not block. One server-side subscription serves all handlers of a channel; a handler that joins an
+    // existing one receives `subscribed` too. A message may come before `subscribed`, never instead of it.
+    // All subscriptions of one channel must have the same `how`.
     [[nodiscard]] std::unique_ptr<subscription> subscribe(std::string channel, sub_handler,
                                                           pubsub how = pubsub::plain);
 
-    // In a forked child: close the socket, touch nothing else, and make the destructor do nothing.
+    // For a forked child: closes the socket and touches nothing else; the destructor then does nothing.
     void abandon() noexcept;
 
     class core;

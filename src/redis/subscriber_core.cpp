@@ -14,8 +14,8 @@ namespace holdfast::redis {
 
 namespace {
 
-// After this long without a byte we ask whether the server is there. Waiters poll every second anyway, so a
-// dead connection costs them polls, not locks; shorter would only make idle clients busy.
+// After this time without a byte the server is sent a PING. Waiters poll every second anyway, so a dead
+// connection costs them polls, not locks; a shorter time would only make idle clients busy.
 constexpr std::chrono::seconds silence{10};
 
 }  // namespace
@@ -45,17 +45,17 @@ void subscriber::core::leave(const std::shared_ptr<listener>& l) {
         std::erase(it->second.listeners, l);
         if (it->second.listeners.empty()) note_change(l->channel);
     }
-    // On the reactor thread this is a handler's doing; waiting would be for ourselves.
+    // On the reactor thread a handler calls this, and would wait for itself.
     if (reactor_.in_thread()) return;
     while (l->running) handler_ended_.wait(mutex_);
-    dropped = std::move(l->handler);  // its captures die with us, not whenever the reactor lets go
+    dropped = std::move(l->handler);  // destroys its captures now, not when the reactor drops it
     hold.unlock();
 }
 
 void subscriber::core::note_change(const std::string& name) {
     changed_.push_back(name);
     if (std::exchange(settle_posted_, true)) {
-        // A subscription that comes and goes faster than the reactor looks must not pile up.
+        // Subscriptions that come and go faster than the reactor settles them must not pile up.
         if (changed_.size() > 1024) {
             std::sort(changed_.begin(), changed_.end());
             changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
@@ -71,7 +71,7 @@ void subscriber::core::abandon() noexcept {
     if (const int fd = fd_for_abandon_.exchange(-1); fd >= 0) ::close(fd);
 }
 
-// --- the reactor: making it so ---------------------------------------------------------------
+// --- the reactor: channels -------------------------------------------------------------------
 
 void subscriber::core::settle() {
     std::vector<std::string> names;
@@ -115,7 +115,7 @@ void subscriber::core::settle(const std::string& name) {
             refusal = c.refusal;
         }
     }
-    if (state) tell(listeners_of(name), {*state, refusal});  // newcomers; the others were told
+    if (state) tell(listeners_of(name), {*state, refusal});  // for new listeners; the others have it
     forget_if_unused(name);
 }
 
@@ -184,7 +184,7 @@ void subscriber::core::on_connected(connected made) {
         for (auto& [name, c] : channels_) {
             c.asked = c.confirmed = c.refused = false;
             c.unconfirmed = 0;
-            for (const auto& l : c.listeners) l->told = false;  // it may have been a refusal
+            for (const auto& l : c.listeners) l->told = false;  // it may be set by a refusal
             names.push_back(name);
         }
     }
@@ -202,7 +202,7 @@ void subscriber::core::on_connect_failed(const connect_failure& failure) {
     tell(all, {sub_event::what::refused, failure.why.text});
 }
 
-// Nobody publishes at the former place any more.
+// Nothing is published at the former address now.
 void subscriber::core::on_moved(const host_port& to) {
     if (closed_) return;
     if (stream_) {
@@ -245,7 +245,7 @@ void subscriber::core::on_ready() {
                     return;
                 }
                 take(r);
-                if (stream_ != stream) return;  // lost by what it said
+                if (stream_ != stream) return;  // the reply ended the connection
             }
         }
     }
@@ -280,10 +280,9 @@ void subscriber::core::take(const reply& r) {
         if (it != channels_.end()) {
             channel& c = it->second;
             --c.unconfirmed;
-            // An older question's answer says nothing about what was asked since.
+            // The reply to an older command says nothing about later ones.
             if (e.kind == expected::what::subscribe && c.unconfirmed == 0 && c.asked) {
-                // `asked` stays set, so that a refused channel is asked for again on the next connection
-                // only.
+                // `asked` stays set, so that a refused channel is retried on the next connection only.
                 c.confirmed = !r.is_error();
                 c.refused = r.is_error();
                 c.refusal = r.text();
@@ -297,7 +296,7 @@ void subscriber::core::take(const reply& r) {
     forget_if_unused(e.channel);
 }
 
-// The server does not serve the channel any more.
+// The server no longer serves the channel.
 void subscriber::core::turned_out(const std::string& name) {
     listeners were_told;
     {
@@ -340,7 +339,7 @@ void subscriber::core::lose(const std::string& why) {
     tell(all, {sub_event::what::broken, why});
 }
 
-// Runs when something may be overdue: an answer, or any sign of life.
+// Runs when an answer, or any sign of life, may be overdue.
 void subscriber::core::check_silence() {
     check_timer_ = {};
     if (!stream_) return;
@@ -364,7 +363,7 @@ void subscriber::core::expect_answer() {
     arm_check(asked_at_ + config_.command_timeout);
 }
 
-// Keeps the earlier of the two.
+// Keeps the earlier of `when` and the armed time.
 void subscriber::core::arm_check(io::time_point when) {
     if (check_timer_.serial != 0) {
         if (check_timer_.when <= when) return;

@@ -1,4 +1,4 @@
-// Inside of subscriber: its connection, and the books about who listens to what.
+// The implementation of subscriber: its connection and the table of channels and listeners.
 #pragma once
 
 #include "base/annotations.hpp"
@@ -16,26 +16,26 @@
 
 namespace holdfast::redis {
 
-// One handler on one channel. Fields are guarded by the core's mutex, but `handler` is run without it.
+// One handler on one channel. The core's mutex guards the fields, but `handler` runs without it.
 struct listener {
     std::string channel;
     sub_handler handler;
     bool left = false;
-    bool running = false;  // the reactor is in the handler
-    bool told = false;     // on this connection, `subscribed` or `refused`
+    bool running = false;  // the reactor runs the handler
+    bool told = false;     // received `subscribed` or `refused` for this connection
 };
 
-// join and leave come from any thread and only note what is wanted; the reactor makes it so. A channel:
+// join and leave run on any thread and only note what is wanted; the reactor carries it out. A channel:
 //
 //   wanted   server    then
-//   yes      no        SUBSCRIBE; on its confirmation the listeners are told
+//   yes      no        SUBSCRIBE; its confirmation is reported to the listeners
 //   no       yes       UNSUBSCRIBE
-//   no       no        the channel is forgotten when the last confirmation is in
+//   no       no        the channel is erased after the last confirmation
 //
-// A sharded channel may also be taken off by the server, when its slot goes to another one. It is asked for
-// again, and the refusal says who serves it now.
+// The server may also end a sharded subscription, when the slot moves to another server. The core then
+// subscribes again, and the error names the new server.
 //
-// `server` is what the last command sent on this connection asked for, not what was confirmed.
+// `server` is what the last command on this connection asked for, not what was confirmed.
 class subscriber::core : public std::enable_shared_from_this<core> {
   public:
     core(const node_config&, io::reactor&);
@@ -51,15 +51,15 @@ class subscriber::core : public std::enable_shared_from_this<core> {
   private:
     struct channel {
         std::vector<std::shared_ptr<listener>> listeners;  // guarded by mutex_
-        pubsub how = pubsub::plain;                        // likewise
+        pubsub how = pubsub::plain;                        // guarded likewise
         // Reactor thread only.
-        bool asked = false;        // what the last command asked for
-        bool confirmed = false;    // and that was SUBSCRIBE, and it is confirmed
-        bool refused = false;      // or it was not allowed
-        std::string refusal;       // then what the server said
-        unsigned unconfirmed = 0;  // commands on their way
+        bool asked = false;        // the last command was SUBSCRIBE
+        bool confirmed = false;    // and the server confirmed it
+        bool refused = false;      // or refused it
+        std::string refusal;       // with this error
+        unsigned unconfirmed = 0;  // commands without a reply
     };
-    // What the server still has to answer, in order.
+    // A reply that the server still owes; they come in order.
     struct expected {
         enum class what { subscribe, unsubscribe, pong } kind;
         std::string channel;
@@ -92,7 +92,7 @@ class subscriber::core : public std::enable_shared_from_this<core> {
     base::mutex mutex_;
     std::condition_variable_any handler_ended_;
     std::unordered_map<std::string, channel> channels_ GUARDED_BY(mutex_);  // erased by the reactor only
-    std::vector<std::string> changed_ GUARDED_BY(mutex_);                   // for the reactor to settle
+    std::vector<std::string> changed_ GUARDED_BY(mutex_);  // channels for the reactor to settle
     bool settle_posted_ GUARDED_BY(mutex_) = false;
 
     // Reactor thread only.
@@ -106,7 +106,7 @@ class subscriber::core : public std::enable_shared_from_this<core> {
     std::string outbox_;
     bool waits_for_room_ = false;
     std::deque<expected> expected_;
-    io::time_point asked_at_{};  // of the first of them, or later
+    io::time_point asked_at_{};  // when the first of them was asked, or later
     io::time_point last_heard_{};
     io::timer_id check_timer_;
 

@@ -13,7 +13,7 @@ connect_failure refused(errc code, std::string sentence) {
     return {connect_failure::what::refused, {code, std::move(sentence)}};
 }
 
-// The same, of what somebody mends at the server as often as in the URL.
+// The same, for what is fixed at the server as often as in the URL.
 connect_failure distrusted(std::string sentence) {
     auto failure = refused(errc::invalid_argument, std::move(sentence));
     failure.why.not_trusted = true;
@@ -47,7 +47,7 @@ std::optional<connect_failure> tls_failure(const node_config& config, const std:
         case io::tls_fault::certificate_refused:
             return refused(errc::no_permission, where + " does not accept our certificate: " + ec.message());
         case io::tls_fault::handshake_refused:
-            // All that TLS 1.2 says, whatever the reason. With us it is most often this.
+            // TLS 1.2 reports no more, whatever the reason. Most often it is a missing certificate.
             if (!has_certificate)
                 return refused(errc::no_permission,
                                where + " ended the TLS handshake: " + ec.message() +

@@ -1,4 +1,4 @@
-// What a failure of TLS means for a connection, in words for whoever must mend it.
+// Explains a failure of TLS to the people who must fix it.
 #pragma once
 
 #include "redis/config.hpp"
@@ -10,11 +10,12 @@
 
 namespace holdfast::redis {
 
-// Empty: it is not about TLS. What somebody must mend is `refused`: errc::no_permission where the server does
-// not accept our certificate, or wants one, and errc::invalid_argument where we do not accept the server.
+// Empty if the error is not about TLS. A failure that somebody must fix is `refused`: errc::no_permission if
+// the server wants a certificate or does not accept ours, errc::invalid_argument if we do not accept the
+// server.
 [[nodiscard]] std::optional<connect_failure> tls_failure(const node_config&, const std::error_code&);
 
-// The first bytes from a server that was talked to in plaintext.
+// True if these first bytes, received on a plaintext connection, are TLS.
 [[nodiscard]] bool looks_like_tls(std::string_view bytes) noexcept;
 [[nodiscard]] connect_failure speaks_tls(const node_config&);
 

@@ -29,7 +29,7 @@ int hex(char c) {
     return -1;
 }
 
-// `part` names it in the error; its text is not shown, for it may be a secret.
+// `part` names it in the error; its text is not shown, because it may be a secret.
 std::string decoded(std::string_view text, std::string_view part) {
     std::string out;
     out.reserve(text.size());
@@ -87,7 +87,7 @@ struct scheme {
     std::string_view name;
     bool tls = false;
     bool unix_socket = false;
-    bool sentinels = false;  // its hosts tell where the server is
+    bool sentinels = false;  // its hosts are sentinels
 };
 constexpr std::array schemes{
     scheme{.name = "redis"},
@@ -98,11 +98,11 @@ constexpr std::array schemes{
 };
 constexpr std::string_view allowed_schemes =
     "redis://, rediss://, unix://, redis+sentinel:// or rediss+sentinel://";
-constexpr std::uint16_t sentinel_port = 26379;  // registered, as 6379 is for Redis
+constexpr std::uint16_t sentinel_port = 26379;  // registered, like 6379 for Redis
 
 constexpr std::string_view tls_options[] = {"ca", "cert", "key", "server_name", "tls_min"};
 
-// False: it is no option of TLS.
+// False if it is no TLS option.
 bool apply_tls_option(io::tls_settings& to, std::string_view option, const std::string& value,
                       const scheme& s) {
     if (std::find(std::begin(tls_options), std::end(tls_options), option) == std::end(tls_options))
@@ -129,17 +129,17 @@ bool apply_tls_option(io::tls_settings& to, std::string_view option, const std::
     return true;
 }
 
-// What the URL says so far; the files of TLS are read when all of it is known, and the rules of quarantine
-// depend on each other.
+// The part of the URL that is parsed. TLS files are read after all of it, and the quarantine options depend
+// on each other.
 struct parsed {
     node_config node;
     io::tls_settings tls;
     std::optional<bool> restarts_trusted;
-    bool failover = false;  // is given
+    bool failover = false;  // the option is given
     bool longest_lease = false;
 };
 
-// False: it is no option of quarantine.
+// False if it is no quarantine option.
 bool apply_quarantine_option(parsed& all, std::string_view option, std::string_view value) {
     auto& to = all.node.quarantine;
     if (option == "longest_lease") {
@@ -204,7 +204,7 @@ void apply_option(parsed& all, std::string_view option, std::string_view raw, co
     } else if (option == "sentinel_user" && s.sentinels) {
         to.sentinels->user = value;
     } else if (!apply_quarantine_option(all, option, value) && !apply_tls_option(all.tls, option, value, s)) {
-        // After a password the text may be the rest of one with an "&" in it.
+        // After a password the text may be its rest, if it contains an "&".
         const bool after_password = !to.password.empty() || (to.sentinels && !to.sentinels->password.empty());
         bad((after_password ? std::string{"an option after the password"} : "the option " + quoted(option)) +
             " is unknown; allowed are " + allowed_options(s) + ".");
@@ -266,7 +266,7 @@ void apply_sentinels(sentinel_config& to, std::string_view hosts) {
     for (bool more = true; more;) {
         const auto comma = hosts.find(',');
         auto one = parse_host(hosts.substr(0, comma), sentinel_port);
-        // It would be heard twice and make a majority by itself.
+        // It would be counted twice and could be a majority by itself.
         if (std::find(to.at.begin(), to.at.end(), one) != to.at.end())
             bad("the sentinel " + quoted(address_text(one)) + " is listed twice.");
         to.at.push_back(std::move(one));
@@ -275,8 +275,8 @@ void apply_sentinels(sentinel_config& to, std::string_view hosts) {
     }
 }
 
-// What stands behind the hosts, without the slash: the database or, for sentinels, the master's name and
-// maybe the database.
+// The part behind the hosts, without the slash: the database or, for sentinels, the master's name and perhaps
+// the database.
 void apply_path(node_config& to, std::string_view path) {
     if (to.sentinels) {
         const auto slash = path.find('/');
@@ -293,7 +293,7 @@ std::shared_ptr<const io::tls_context> context_of(io::tls_settings s, const std:
         bad("cert and key belong together, and " + std::string{s.cert.empty() ? "cert" : "key"} +
             " is missing.");
     if (s.server_name.empty()) s.server_name = host;
-    // "db.example." is the same host, but certificates and greetings do not have the dot.
+    // "db.example." is the same host, but certificates and TLS greetings do not have the dot.
     if (s.server_name.ends_with('.')) s.server_name.pop_back();
     return std::make_shared<io::tls_context>(std::move(s));
 }
@@ -313,7 +313,7 @@ node_config parse_url(std::string_view url) {
     auto rest = url.substr(colon + 3);
 
     if (!s.unix_socket) {
-        // Then a password was cut in two by a byte that means something else, and no part may be shown.
+        // Such a byte has cut a password in two if an "@" follows; no part of it may be shown.
         const auto end = rest.find_first_of("/?");
         if (end != std::string_view::npos && rest.find('@', end) != std::string_view::npos)
             bad("there is an \"@\" after a \"/\" or \"?\"; in a password these must be written as %2F and "

@@ -1,4 +1,4 @@
-// Redis URLs, as people write them into configuration.
+// Redis URLs, as written in configurations.
 #pragma once
 
 #include "redis/config.hpp"
@@ -7,18 +7,18 @@
 
 namespace holdfast::redis {
 
-//   redis://[user[:password]@]host[:port][/db][?option=value&...]   redis://:password@host for a password
-//   alone rediss://...                                                    the same in TLS, and never without
+//   redis://[user[:password]@]host[:port][/db][?option=value&...]   redis://:password@host without a user
+//   rediss://...                                                    the same, always with TLS
 //   unix:///path/to.sock[?option=value&...]
 //   redis+sentinel://[user[:password]@]host[:26379],host.../master[/db][?option=value&...]
-//   rediss+sentinel://...                               in TLS, to the sentinels and to the master
+//   rediss+sentinel://...                                           TLS to the sentinels and the master
 // Options of all: connect_timeout, command_timeout (durations), name (of the connection), db.
-// Of unix also: user, password. Of sentinels also: sentinel_user, sentinel_password. Of TLS also those of
-// io::tls_settings, whose files are read here. %XX stands for a byte anywhere; IPv6 addresses stand in
+// With unix also: user, password. With sentinels also: sentinel_user, sentinel_password. With TLS also those
+// of io::tls_settings; their files are read here. %XX stands for a byte anywhere; IPv6 addresses stand in
 // brackets.
 //
 // Throws holdfast::error (errc::invalid_argument) with one sentence that names the bad part and what is
-// allowed. No sentence ever contains the password, nor the URL as a whole.
+// allowed. No sentence contains the password or the whole URL.
 [[nodiscard]] node_config parse_url(std::string_view url);
 
 }  // namespace holdfast::redis

@@ -81,7 +81,7 @@ auto space::act(const lock_name& name, const Request& request) {
     return answer;
 }
 
-// --- the verbs --------------------------------------------------------------------------------------
+// --- operations ------------------------------------------------------------------------------------
 
 attempt_answer space::attempt(const attempt_request& r) { return act(r.key.name, r); }
 
@@ -188,7 +188,7 @@ std::optional<milliseconds> space::left_of(const lock_name& name, const std::str
 }
 
 void space::gave_up(const std::string& owner) {
-    constexpr std::size_t most = 20'000;  // of evictions that are long over
+    constexpr std::size_t most = 20'000;  // mostly of evictions that ended long ago
     base::guard lock(gave_up_mutex_);
     if (gave_up_.size() >= most) gave_up_.clear();
     gave_up_.insert(owner);

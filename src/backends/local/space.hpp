@@ -1,4 +1,4 @@
-// The keys of a local store: what a server would keep. Shared by all clients that name the same space.
+// The keys of a local store, which a server would keep. Shared by all clients that name the same space.
 #pragma once
 
 #include "base/annotations.hpp"
@@ -20,13 +20,13 @@ namespace holdfast::local_backend {
 
 using watch_handler = backend::handler<backend::watch_event>;
 
-// Thread-safe. Each member does its work at one instant, as a script on a server does, and calls watch
-// handlers after it.
+// Thread-safe. Each function works at one instant, like a script on a server, and calls watch handlers
+// afterwards.
 class space : public std::enable_shared_from_this<space> {
   public:
     [[nodiscard]] static std::shared_ptr<space> named(const std::string& name);
 
-    static constexpr std::uint32_t fences_per_grant = 16;  // the first one is that of the grant
+    static constexpr std::uint32_t fences_per_grant = 16;  // the grant itself has the first
 
     backend::attempt_answer attempt(const backend::attempt_request& r);
     backend::renew_answer renew(const backend::renew_request& r);
@@ -34,17 +34,17 @@ class space : public std::enable_shared_from_this<space> {
     backend::adjust_answer adjust(const backend::adjust_request& r);
     backend::lock_info inspect(const lock_name& name);
     std::vector<backend::lock_info> list(const std::string& glob);
-    // Those of `owners` from whom it was taken.
+    // Returns those of `owners` from which the lock was taken.
     std::vector<backend::evicted> evict(const lock_name& name, const std::vector<std::string>& owners);
-    // Asks whichever client of the space has a lease of `owner` to give it up, if it holds the lock still,
-    // and says whether one has answered that it has.
+    // If `owner` still holds the lock, asks all clients of the space to give up its lease. Also reports
+    // whether a client has confirmed that it did.
     backend::asked ask_to_give_up(const lock_name& name, const std::string& owner);
 
-    // A client of this space, which is told what an operator wants while this lives. Destroyed before what
-    // `tell` uses; that waits for a call that is under way.
+    // A client of this space, which receives the requests of operators. Destroy it before what `tell` uses;
+    // the destructor waits for a running call.
     class member {
       public:
-        // Told the owner, and what to call when its lease has ended.
+        // Receives the owner, and what to call when its lease has ended.
         using request = std::function<void(const owner_id&, std::function<void()> say_so)>;
         member(std::shared_ptr<space> of, request tell);
         member(const member&) = delete;
@@ -62,7 +62,7 @@ class space : public std::enable_shared_from_this<space> {
     void unwatch(const backend::lock_key& key, const owner_id& owner);
 
   private:
-    // A shared mutex that is downgraded has two holds, and so two watchers, of one owner.
+    // A downgraded shared mutex has two holds of one owner, and so two watchers.
     using watcher_id = std::pair<backend::kind, owner_id>;
     struct watcher {
         lock_name name;
@@ -70,26 +70,26 @@ class space : public std::enable_shared_from_this<space> {
     };
     using calls = std::vector<std::function<void()>>;
 
-    // What the lease of `owner` has left; empty if it does not hold the lock.
+    // The time left of the lease of `owner`; empty if it does not hold the lock.
     std::optional<backend::milliseconds> left_of(const lock_name& name, const std::string& owner);
     void gave_up(const std::string& owner);
     [[nodiscard]] bool has_given_up(const std::string& owner);
 
     template <class Request>
     auto act(const lock_name& name, const Request& request);
-    // Applies `request` to the record of `name` and collects the calls that tell of it.
+    // Applies `request` to the record of `name` and collects the calls that report it.
     template <class Request>
     auto apply(const lock_name& name, const Request& request, calls& after) REQUIRES(mutex_);
-    // Returns how many were told.
+    // Returns how many watchers a message to all wakes.
     std::uint32_t tell(const lock_name& name, const engine::messages& what, calls& after) REQUIRES(mutex_);
     backend::lock_info describe(const lock_name& name, const engine::lock_record& r,
                                 engine::store_time now) const REQUIRES(mutex_);
 
-    base::mutex members_mutex_;  // held during the calls; before mutex_
+    base::mutex members_mutex_;  // held during the calls; locked before mutex_
     std::set<member*> members_ GUARDED_BY(members_mutex_);
 
-    base::mutex gave_up_mutex_;                                 // after the others
-    std::set<std::string> gave_up_ GUARDED_BY(gave_up_mutex_);  // owners whose clients have said so
+    base::mutex gave_up_mutex_;                                 // locked after the others
+    std::set<std::string> gave_up_ GUARDED_BY(gave_up_mutex_);  // owners whose clients confirmed it
 
     base::mutex mutex_;
     std::map<lock_name, engine::lock_record> records_ GUARDED_BY(mutex_);

@@ -35,7 +35,7 @@ class watch_entry final : public watch_handle {
     const owner_id owner_;
 };
 
-// Every request is answered before it returns, so there is no I/O to lend a thread to.
+// Each request is answered before the call returns, so there is no I/O to lend a thread to.
 class local_store final : public store, public counters, public inspection {
   public:
     explicit local_store(const backends::services& given)
@@ -49,7 +49,7 @@ class local_store final : public store, public counters, public inspection {
     const capabilities& has() const noexcept override { return what_we_have; }
     traffic statistics() const noexcept override { return {requests_.load(std::memory_order_relaxed), {}}; }
     owner_id new_owner(kind k, std::uint32_t) override {
-        // Also here a permit has an id that can be given to others.
+        // Here too a permit has an id that can be passed to others.
         if (k == kind::permit_semaphore) return owner_id{base::client_id::make().hex()};
         return owner_id{id_ + '|' + std::to_string(++serial_)};
     }
@@ -95,7 +95,7 @@ class local_store final : public store, public counters, public inspection {
                handler<result<std::vector<evicted>>> done) override {
         done(space_->evict(name, owners));
     }
-    // A process that dies takes its waiters along: no line has dead ones.
+    // Waiters end with their process, so no queue has dead ones.
     void clear_line(const lock_name&, const std::vector<std::string>&, time_point,
                     handler<result<std::vector<std::string>>> done) override {
         done(std::vector<std::string>{});
@@ -106,7 +106,7 @@ class local_store final : public store, public counters, public inspection {
                          {{"nothing-to-examine", severity::ok, "local",
                            "this store has no server that could be examined", "", "", promise::none}}});
     }
-    // By another client's evict.
+    // Another client's evict takes it.
     bool taken_by_force(kind k) const noexcept override { return engine::rules_of(k).reentrant; }
     void run_io(base::parker& me, time_point until) override { me.park_until(until); }
     void abandon() noexcept override {}

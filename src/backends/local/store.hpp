@@ -1,5 +1,5 @@
-// Locks among the threads of one process: a store without a server. It is the reference that the
-// contract suite measures the others against, and it says of itself that it is only process_local.
+// Locks among the threads of one process: a store without a server. The contract suite uses it as the
+// reference for the others. It reports itself as process_local only.
 #pragma once
 
 #include "backends/services.hpp"
@@ -8,7 +8,7 @@
 
 namespace holdfast::local_backend {
 
-// "local:" or "local:name"; clients of this process that give the same name share their locks.
+// For "local:" or "local:name"; clients of this process with the same name share their locks.
 [[nodiscard]] std::unique_ptr<backend::store> open(const backends::services& given);
 
 }  // namespace holdfast::local_backend

@@ -126,7 +126,7 @@ void members::on_notice(std::size_t i, const notice& n) {
         case change::restarted:
         case change::failed_over:
         case change::eviction_risk: return tell_({.what = n.what, .detail = of_member()});
-        case change::evicted: return tell_(n);  // the lock of all members
+        case change::evicted: return tell_(n);  // the lock on all members
         case change::no_channel_right:          // nobody listens
         case change::session_lost:              // members have none
         case change::quorum_weak:

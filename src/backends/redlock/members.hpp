@@ -41,9 +41,9 @@ class members : public std::enable_shared_from_this<members> {
   public:
     members(const backends::services& given, redlock_config wanted);
 
-    // Once, before all else. Throws what a member's URL deserves.
+    // Call once, before all else. Throws holdfast::error if a member's URL cannot be used.
     void open(member_opener opener);
-    // When it returns no callback of a member runs and none will. Not on the reactor thread.
+    // After it returns no callback of a member runs. Do not call it on the reactor thread.
     void close();
     // See backend::store::abandon.
     void abandon() noexcept;
@@ -110,10 +110,10 @@ class members : public std::enable_shared_from_this<members> {
         std::optional<milliseconds> left{};  // until quarantines end, if nothing else is in the way
         std::vector<std::pair<std::size_t, time_point>> waiting{};  // members in quarantine, until when
     };
-    // By member: for how long at least it has been the master, if somebody told.
+    // By member: how long at least it has been the master, if that is known.
     using promotion_ages = std::vector<std::optional<milliseconds>>;
     [[nodiscard]] prediction predict(const promotion_ages& told, time_point now) EXCLUDES(mutex_);
-    // Asks for it where it matters, and leaves no note. Empty: nobody could tell.
+    // Asks for this age if it matters, and leaves no note. Empty: unknown.
     void look_at_promotion(std::size_t i, time_point deadline,
                            backend::handler<std::optional<milliseconds>> done) EXCLUDES(mutex_);
     // Called on the reactor thread when the status may have changed.
@@ -149,12 +149,12 @@ class members : public std::enable_shared_from_this<members> {
         bool up = false;
         bool replica = false;
         std::string why_down;
-        std::error_code error_to_fix;  // that is the reason why it is down
+        std::error_code error_to_fix;  // the reason why it is down, if somebody must fix it
         key_state key = key_state::unasked;
         bool key_is_new = false;  // we made it, and not all have agreed yet
         std::string key_text;
-        std::error_code key_error;  // where it is unreadable: why
-        unsigned epoch = 0;         // of its connection: an answer of an earlier one says nothing
+        std::error_code key_error;  // why it is unreadable
+        unsigned epoch = 0;         // of its connection: answers of earlier ones are ignored
         std::unique_ptr<backend::store> store;
     };
     enum class health { unknown, whole, good, weak, gone };
@@ -218,7 +218,7 @@ class members : public std::enable_shared_from_this<members> {
     base::mutex mutex_;
     // The vector and the stores do not change between open() and close(); what else a member has is guarded.
     std::vector<std::unique_ptr<member>> members_;
-    std::string wrong_ GUARDED_BY(mutex_);  // what misuse() said when a member was heard of last
+    std::string wrong_ GUARDED_BY(mutex_);  // misuse() at the last notice of a member
     std::optional<time_point> wanted_since_ GUARDED_BY(mutex_);
 
     // Reactor thread only.

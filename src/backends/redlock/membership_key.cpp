@@ -106,7 +106,7 @@ void members::agree() {
         for (std::size_t i = 0; i < size(); ++i) {
             auto& m = *members_[i];
             if (!m.up || m.key != key_state::unasked) continue;
-            // A replica stores nothing for us; the question shows when it is no replica any more.
+            // A replica stores nothing for us; the question shows when it is no longer a replica.
             if (usable.count() < engine::majority_of(size()) && !m.replica) continue;
             m.key = key_state::asked;
             now_asked.emplace_back(i, m.epoch);

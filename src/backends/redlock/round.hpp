@@ -29,7 +29,7 @@ class round final : public timed_round, public std::enable_shared_from_this<roun
           begun_(boot_clock::now()),
           done_(std::move(done)) {}
 
-    // Once.
+    // Call once.
     void begin();
     void on_timeout() override;
     void on_members_changed() override;
@@ -38,12 +38,12 @@ class round final : public timed_round, public std::enable_shared_from_this<roun
 
   private:
     enum class stage {
-        waiting,  // for enough members to be there
+        waiting,  // until enough members are connected
         asking,
         over,  // `done_` was called; late votes may still be undone
     };
 
-    // Asks the members when enough of them are there, waits while they may still come, else fails.
+    // Asks the members if enough are connected, waits while they may still connect, else fails.
     void consider(time_point now) EXCLUDES(mutex_);
     void ask_all(time_point now) EXCLUDES(mutex_);
     void on_vote(std::size_t who, const backend::attempt_answer& answer);
@@ -75,7 +75,7 @@ class round final : public timed_round, public std::enable_shared_from_this<roun
     bool granted_ GUARDED_BY(mutex_) = false;
     engine::member_set voted_ GUARDED_BY(mutex_);
     distinct_servers voters_ GUARDED_BY(mutex_);
-    milliseconds lease_ GUARDED_BY(mutex_) = what_.lease;  // the shortest that one of them gave
+    milliseconds lease_ GUARDED_BY(mutex_) = what_.lease;  // the shortest that a member granted
     std::string holder_ GUARDED_BY(mutex_);                // the text of a holder
     member_errors errors_ GUARDED_BY(mutex_);              // of members that said neither yes nor no
 };

@@ -1,4 +1,4 @@
-// The time-outs of the rounds that are open, and the news of members for them.
+// The time-outs of open rounds, which also report changes of the members to them.
 #pragma once
 
 #include "base/annotations.hpp"
@@ -41,7 +41,7 @@ class round_timeouts : public std::enable_shared_from_this<round_timeouts> {
         base::guard lock(mutex_);
         open_.erase({until, &r});
     }
-    // Reactor thread: tells all open rounds that the members have changed.
+    // Reactor thread: notifies all open rounds that the members have changed.
     void notify_all() {
         for (const auto& r : rounds_until(time_point::max())) r->on_members_changed();
     }

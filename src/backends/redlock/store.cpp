@@ -51,7 +51,7 @@ class renewal_votes {
   private:
     std::vector<tally> votes_;
     std::vector<renew_answer> answers_;
-    std::vector<milliseconds> leases_;  // the shortest that a member gave
+    std::vector<milliseconds> leases_;  // the shortest that a member granted
     std::size_t open_;
     handler<std::vector<renew_answer>> done_;
 };
@@ -79,7 +79,7 @@ class release_votes {
     }
 
   private:
-    // What a server said tells people more than the silence of another.
+    // The error of one server explains more than the silence of another.
     void heard(const failure& why) {
         if (reason_.server_text.empty()) reason_ = why;
     }
@@ -124,7 +124,7 @@ class redlock_store final : public store, public inspection {
     }
 
     std::string_view unsupported(kind k) const noexcept override { return why_unsupported(k); }
-    // By Redisson's forceUnlock on each member.
+    // Redisson's forceUnlock on each member takes it.
     bool taken_by_force(kind k) const noexcept override { return k == kind::recursive; }
     std::string_view reserved_for(const lock_name& name) const override {
         return members_->store(0).reserved_for(name);
@@ -183,7 +183,7 @@ class redlock_store final : public store, public inspection {
         redlock_backend::evict(members_, name, owners, deadline, std::move(done));
     }
 
-    // There is no line.
+    // A redlock has no queue.
     void clear_line(const lock_name&, const std::vector<std::string>&, time_point,
                     handler<result<std::vector<std::string>>> done) override {
         done(std::vector<std::string>{});

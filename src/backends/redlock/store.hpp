@@ -1,4 +1,4 @@
-// A lock on several independent servers, held by whoever has most of them: Redlock. docs/wire/redlock.md.
+// Redlock: a lock on independent servers, held by the owner that has a majority. docs/wire/redlock.md.
 #pragma once
 
 #include "backends/redlock/members.hpp"

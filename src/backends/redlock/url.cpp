@@ -32,7 +32,7 @@ std::string_view why_no_member(std::string_view scheme) {
     return "only redis://, rediss://, unix://, redis+sentinel:// and rediss+sentinel:// can be members";
 }
 
-// A scheme that is not known may be part of a password with a comma: it is not shown.
+// An unknown scheme may be part of a password with a comma, so it is not shown.
 std::string shown(std::string_view scheme) {
     for (const std::string_view known :
          {"redis+cluster", "rediss+cluster", "zk", "mysql", "postgres", "sqlite"}) {
@@ -144,7 +144,7 @@ void add_member(redlock_config& to, std::string_view url) {
 redlock_config parse_url(std::string_view url) {
     redlock_config to;
     url.remove_prefix(std::min(url.size(), std::string_view{"redlock:"}.size()));
-    std::string pending;  // a member; it may go on behind its next comma
+    std::string pending;  // a member; it may continue after the next comma
     while (!url.empty()) {
         const auto item = url.substr(0, url.find(','));
         url.remove_prefix(std::min(url.size(), item.size() + 1));
@@ -153,7 +153,7 @@ redlock_config parse_url(std::string_view url) {
                     std::string{why_no_member(item.substr(0, item.find(':')))} + ".");
         }
         if (item.find("://") == std::string_view::npos) {
-            // Else it would be a setting, or one more host of the member before it.
+            // Else it would be read as a setting, or as one more host of the previous member.
             if (const auto colon = item.find(":/");
                 colon != std::string_view::npos && why_no_member(item.substr(0, colon)).empty())
                 bad_url("a member begins with " + in_quotes(item.substr(0, colon + 2)) + ", where " +
