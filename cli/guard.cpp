@@ -242,7 +242,11 @@ class guard_process {
 
 // On a busy machine an ordinary process may get no processor for longer than the time that is kept between
 // KILL and the end of the lease. Refused to users without CAP_SYS_NICE and RLIMIT_RTPRIO.
+// Under `chrt` the command has a real-time priority, too, and the guard keeps what it inherits.
 void ask_for_priority() noexcept {
+    if (const int policy = ::sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+        policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_DEADLINE)
+        return;
     const sched_param lowest_of_real_time{.sched_priority = 1};
     ::sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &lowest_of_real_time);
 }

@@ -41,7 +41,7 @@ struct registry {
 };
 
 registry& all() {
-    static registry one;
+    static registry& one = *new registry;  // also for clients that static destructors open
     return one;
 }
 

@@ -102,6 +102,10 @@ std::shared_ptr<under_way> cell::acquire_later(const acquisition& how, callback<
 }
 
 std::optional<failed> cell::refuse(const acquisition& how) const {
+    if (core_->forked())
+        return failed{
+            errc::forked, "this client was made before fork(); make a new one in the child process", {}};
+    if (!core_->usable()) return failed{errc::closed, "the client was destroyed", {}};
     if (how.ttl && *how.ttl <= milliseconds::zero()) {
         return failed{errc::invalid_argument,
                       "a ttl must be 1 ms or more, and " + base::to_text(*how.ttl) + " was given",
@@ -125,10 +129,6 @@ std::optional<failed> cell::refuse(const acquisition& how) const {
                               base::to_text(terms_of(how).lease),
                           {}};
     }
-    if (core_->forked())
-        return failed{
-            errc::forked, "this client was made before fork(); make a new one in the child process", {}};
-    if (!core_->usable()) return failed{errc::closed, "the client was destroyed", {}};
     if (const auto no = core_->objection_to(key_)) return describe(*no, {});
     return std::nullopt;
 }

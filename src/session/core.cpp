@@ -335,16 +335,24 @@ std::function<void(bool)> core::plan_undo(const backend::lock_key& key, const ow
 
 void core::send_undo(const backend::release_request& r, milliseconds lease, bool insist, unsigned round) {
     if (!has_store()) return;
+    const bool by_session = store_->has().ends == backend::lease_end::by_session;
+    const auto session = sessions_lost_.load();
     store_->release(
         r, boot_clock::now() + settings.answer_timeout, [=, this](const backend::release_answer& a) {
             const bool answered =
                 std::holds_alternative<backend::released>(a) || std::holds_alternative<backend::not_held>(a);
             if (round == 0) end_errand();
             if (closed_.load()) return;
-            auto pause = engine::pause_before_undo(round + 1, lease);
-            // No time frees it while the session lives.
-            if (!pause && !answered && store_->has().ends == backend::lease_end::by_session)
-                pause = settings.poll_gap;
+            // No time frees it while the session lives: the last of the planned releases waits for the latest
+            // arrival of an attempt, and one without an answer is repeated, ever less often.
+            if (by_session && session != sessions_lost_.load()) return;
+            auto pause = engine::pause_before_undo(
+                round + 1, by_session ? std::max(lease, engine::longest_on_its_way) : lease);
+            if (by_session && round + 1 == 3) *pause += settings.answer_timeout;
+            const auto* const refused = std::get_if<backend::refused>(&a);
+            const bool in_vain = refused != nullptr && refused->code == condition::misuse;
+            if (!pause && !answered && !in_vain && by_session)
+                pause = settings.poll_gap * (1U << std::min(round - 3, 5U));
             if ((answered && !insist) || !pause) return;
             reactor_->at(engine::later(boot_clock::now(), *pause),
                          [=, this] { send_undo(r, lease, insist, round + 1); });

@@ -192,6 +192,7 @@ class core : public std::enable_shared_from_this<core> {
     std::atomic<bool> closed_{false};
     std::atomic<time_point> waits_until_{time_point::max()};
     std::atomic<std::size_t> calls_{0};
+    std::atomic<std::uint64_t> sessions_lost_{0};
     std::atomic<bool> store_gone_{
         false};  // read on the reactor thread, by all that begins there and uses the store
     std::unique_ptr<io::reactor> reactor_;

@@ -156,8 +156,11 @@ void core::tick() {
 // A bound moves without notice, and many leases share one: so the timer looks where it stands when it was to
 // be reached.
 void core::watch_bound(const std::shared_ptr<const backend::bound>& b) {
-    if (!bounds_.insert(b).second) return;
-    reactor_->at(b->until(), [this, b] { look_at_bound(b); });
+    const auto until = b->until();
+    // One that was ended while the grant was on its way has a timer for a later time.
+    if (bounds_.contains(b) && until > boot_clock::now()) return;
+    reactor_->at(until, [this, b] { look_at_bound(b); });
+    bounds_.insert(b);
 }
 
 void core::look_at_bound(const std::shared_ptr<const backend::bound>& b) {
@@ -185,6 +188,7 @@ void core::lose_all(const std::string& why) {
         base::guard lock(mutex_);
         for (const auto& [id, t] : leases_) all.push_back(t);
     }
+    ++sessions_lost_;
     for (const auto& t : all) (void)lose(t, why);
 }
 
@@ -216,7 +220,7 @@ void core::renew(std::vector<std::shared_ptr<tenancy>> due) {
 
 void core::renew_some(const std::shared_ptr<renewal_round>& all) {
     if (!has_store() || all->sent == all->due.size()) return;
-    const std::size_t at_a_time = store_->has().renewals_at_a_time;
+    const std::size_t at_a_time = std::max(1U, store_->has().renewals_at_a_time);
     const auto from = all->sent;
     const auto to = std::min(from + at_a_time, all->due.size());
     all->sent = to;

@@ -28,8 +28,9 @@ class bound {
                !until_.compare_exchange_weak(old, count(until), std::memory_order_acq_rel)) {
         }
     }
-    // It is over, whatever was said before.
-    void end() noexcept { until_.store(count(time_point::min()), std::memory_order_release); }
+    // It is over, whatever was said before: no lease with it is valid. Their holders are told by the notice
+    // session_lost, which follows.
+    void end() noexcept { until_.store(count(time_point{}), std::memory_order_release); }
 
   private:
     static boot_clock::rep count(time_point t) noexcept { return t.time_since_epoch().count(); }

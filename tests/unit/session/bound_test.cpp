@@ -46,6 +46,9 @@ TEST_F(bounded_leases, are_all_lost_when_the_bound_ends) {
     EXPECT_FALSE(t->valid());
     EXPECT_FALSE(u->valid());
     EXPECT_EQ(t->state(), lease_state::lost);
+    EXPECT_GE(t->deadline(), time_point{}) << "the time left can be computed";
+    client->on_notice({.what = notice::change::session_lost});
+    EXPECT_TRUE(eventually(patience, [&] { return lost.stop_requested(); }));
 }
 
 TEST_F(bounded_leases, are_reported_as_lost_once_the_bound_is_reached) {
@@ -56,6 +59,18 @@ TEST_F(bounded_leases, are_reported_as_lost_once_the_bound_is_reached) {
     EXPECT_TRUE(eventually(patience, [&] { return lost.stop_requested(); }));
     EXPECT_GE(boot_clock::now(), soon->until());
     EXPECT_EQ(client->counts.snapshot(0).lost, 1U);
+}
+
+// The session ends between the grant and the moment in which the lease is known.
+TEST_F(bounded_leases, are_reported_as_lost_if_the_bound_ended_while_another_lease_had_it) {
+    (void)acquire(*one);
+    limit->end();
+    const auto late = std::make_shared<tenancy>(
+        backend::lock_key{kind::native, lock_name{"two"}}, owner_id{"me|9"}, engine::lease_terms{30s, false},
+        fence::none, boot_clock::now() + 30s, boot_clock::now(), limit);
+    const auto lost = late->lost();
+    client->began(late, 0ms);
+    EXPECT_TRUE(eventually(patience, [&] { return lost.stop_requested(); }));
 }
 
 TEST_F(bounded_leases, live_on_while_the_bound_moves) {
@@ -159,6 +174,27 @@ TEST_F(leases_of_a_session, are_released_again_and_again_until_the_store_answers
     store->refuses_releases(8);  // more often than a lease that ends by time is released
     lock(*mine, 20ms);
     EXPECT_TRUE(eventually(patience, [&] { return released == 1; }));
+}
+
+TEST_F(leases_of_a_session, are_not_released_again_once_the_session_has_ended) {
+    store->refuses_releases(1'000'000);
+    lock(*mine, 20ms);
+    EXPECT_TRUE(eventually(patience, [&] { return store->refused() >= 1; }));
+    client->on_notice({.what = notice::change::session_lost});
+    client->reactor().run_and_wait([] {});
+    const auto so_far = store->refused();
+    lock(*other, 1s);  // the client goes on
+    EXPECT_TRUE(eventually(patience, [&] { return !other->own_lease()->valid(); }));
+    EXPECT_LE(store->refused(), so_far + 2) << "one that was under way, and the release of the other lock";
+}
+
+TEST(closed_client, refuses_an_acquisition_on_replicas_without_asking_its_store) {
+    const auto client = core::open({}, [](core&) { return std::make_unique<told_store>(); });
+    const auto lock = client->cell_of({kind::native, lock_name{"stock"}});
+    client->close();
+    const auto got = lock->acquire({.replicas = {.at_least = 1, .within = 1ms}});
+    ASSERT_TRUE(std::holds_alternative<failed>(got));
+    EXPECT_EQ(std::get<failed>(got).why, errc::closed);
 }
 
 // --- what else a store may say of itself ----------------------------------------------------------------

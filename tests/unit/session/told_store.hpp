@@ -87,6 +87,10 @@ class told_store final : public backend::store, public backend::counters, public
         const std::lock_guard hold{mutex_};
         refusals_ = n;
     }
+    [[nodiscard]] int refused() {
+        const std::lock_guard hold{mutex_};
+        return refused_;
+    }
     [[nodiscard]] std::size_t most_renewals_in_a_call() {
         const std::lock_guard hold{mutex_};
         return most_in_a_call_;
@@ -144,6 +148,7 @@ class told_store final : public backend::store, public backend::counters, public
             seen = on_release_;
             if (refusals_ > 0) {
                 --refusals_;
+                ++refused_;
                 seen = nullptr;
                 refuses = true;
             }
@@ -214,6 +219,7 @@ class told_store final : public backend::store, public backend::counters, public
     std::function<void(const lock_name&)> on_hear_requests_;
     bool silent_ = false;
     int refusals_ = 0;
+    int refused_ = 0;
     std::size_t most_in_a_call_ = 0;
     std::atomic<int> watches_ever_{0};
     std::vector<backend::handler<backend::release_answer>> unanswered_;
