@@ -123,8 +123,8 @@ acquire_action acquire::on_answer(const backend::refused& a, time_point now) {
     return no_answer(a, now);
 }
 
-// The store may recover earlier, so ask now and then. A store that repeats its answer is believed for no
-// longer than an outage would be waited out; a store that needs more time than it said last is believed anew.
+// The store may grant earlier, so ask now and then. A store that repeats its answer is believed for no longer
+// than an outage would be waited out; a store that needs more time than it said last is believed anew.
 acquire_action acquire::sit_out(const backend::refused& what, time_point now) {
     if (!sits_out_ || *what.look_again > prospect_)
         believed_until_ = later(now, *what.look_again + how_.patience);
@@ -208,8 +208,7 @@ acquire_action acquire::stop(backend::failure why, undo at_least) {
 acquire_action acquire::begin_listening(time_point now) {
     listen_asked_ = true;
     state_ = state::listening;
-    until_ = std::min(later(now, how_.poll_gap),
-                      how_.give_up_at);  // if it takes longer, poll meanwhile
+    until_ = std::min(later(now, how_.poll_gap), how_.give_up_at);  // poll if it takes longer
     return listen{until_};
 }
 

@@ -17,7 +17,7 @@ struct shared_grant {
     unsigned turns = 1;        // threads that held it, including the present one
 };
 
-// What a thread asks for.
+// The lease that a thread asks for.
 struct lease_terms {
     milliseconds lease{};
     bool renewed = false;

@@ -27,8 +27,8 @@ struct store_clock {
 };
 using store_time = std::chrono::time_point<store_clock>;
 
-// What a store keeps under one name. A new record is a free lock. A record that a request left equal needs no
-// write.
+// The content of a store under one name. A new record is a free lock. A record that a request did not change
+// needs no write.
 struct lock_record {
     struct holder {
         backend::kind of{};
@@ -76,7 +76,7 @@ struct lock_record {
     friend bool operator==(const lock_record&, const lock_record&) = default;
 };
 
-// What the store supplies for a request.
+// Values that the store supplies for a request.
 struct circumstances {
     store_time now;
     std::uint64_t ticket = 0;        // for a waiter that joins the queue; never used before under this name

@@ -71,8 +71,7 @@ void core::close() {
     for (;;) {
         {
             base::guard lock(mutex_);
-            if (errands_ == 0 && !(store_ && store_->has_pending()))
-                break;  // no store: it could not be opened
+            if (errands_ == 0 && !(store_ && store_->has_pending())) break;  // no store: open() failed
         }
         const auto now = boot_clock::now();
         if (now >= enough) break;

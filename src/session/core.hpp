@@ -1,4 +1,4 @@
-// What one client has: its store, its reactor, its watchdog, its leases, its counters and events.
+// The state of one client: its store, its reactor, its watchdog, its leases, its counters and events.
 #pragma once
 
 #include "base/annotations.hpp"
@@ -169,7 +169,7 @@ class core : public std::enable_shared_from_this<core> {
     struct sent_renewal;
     void renew(std::vector<std::shared_ptr<tenancy>> due);
     void renew_some(const std::shared_ptr<renewal_round>& all);
-    // What a renewal asks for: which lease, and which hold count to show.
+    // The terms of a renewal: its lease, and the hold count to show.
     struct renewal_terms {
         std::optional<milliseconds> lease{};  // empty: the lease's own
         std::uint32_t holds = 0;

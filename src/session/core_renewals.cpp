@@ -47,8 +47,7 @@ void core::ask_whether_held(const std::shared_ptr<tenancy>& t) {
     {
         base::guard lock(mutex_);
         holder = last_heir(t);
-        if (!leases_.contains(holder->id))
-            return;  // it was released: the message may come from our own release
+        if (!leases_.contains(holder->id)) return;  // released: the message may be of our own release
         if (!store_->taken_by_force(t->key.of)) return;
         const bool under_way = holder->asked != tenancy::question::none;
         holder->asked = under_way ? tenancy::question::once_more : tenancy::question::once;
@@ -154,8 +153,8 @@ void core::tick() {
 
 // --- what ends leases together ----------------------------------------------------------------------
 
-// A bound moves without notice, and many leases share it. So a timer checks the bound at the time when it was
-// due.
+// A bound moves without notice, and many leases share it. So a timer checks the bound when it was due to
+// pass.
 void core::watch_bound(const std::shared_ptr<const backend::bound>& b) {
     if (!bounds_.insert(b).second) return;
     reactor_->at(b->until(), [this, b] { look_at_bound(b); });

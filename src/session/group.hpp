@@ -20,7 +20,7 @@ class group final : public lockable, public std::enable_shared_from_this<group> 
         acquisition how;           // set by its lock object: ttl, renew, poll, total
         std::size_t given_at = 0;  // its position in the user's list
     };
-    // The user's function, so never called on the reactor thread. What it throws is ignored.
+    // The user's function, so never called on the reactor thread. Its exceptions are ignored.
     using waiting = std::function<void(const lock_name& name)>;
 
     // Throws errc::invalid_argument for an empty list, and for two members that are the same lock.

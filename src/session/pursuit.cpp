@@ -81,7 +81,7 @@ std::optional<pursuit::outcome> pursuit::go_on(time_point now) {
     return contend(now);
 }
 
-// --- in the queue -------------------------------------------------------------------------------------
+// --- in the queue -----------------------------------------------------------------------------------
 // The threads and tasks of one process queue; only the head asks the store, or gets the lock by a hand-off.
 
 std::optional<pursuit::outcome> pursuit::arrive() {
@@ -130,13 +130,12 @@ std::optional<pursuit::outcome> pursuit::stand_in_line(time_point now) {
 }
 
 pursuit::outcome pursuit::give_up_in_line() {
-    if (me_->has_event())
-        return cell_->describe({errc::cancelled}, {});  // there is no other event in the queue
+    if (me_->has_event()) return cell_->describe({errc::cancelled}, {});  // no other event comes here
     return cell_->not_had();
 }
 
-// Waiters of other processes were just notified that the lock is free: a caller that comes back at once would
-// always win, so it pauses.
+// If waiters of other processes were just notified that the lock is free, this caller pauses: one that comes
+// back at once would always win.
 void pursuit::at_the_head() {
     stage_ = stage::pausing;
     until_ = how_.give_up_at ? std::min(cell_->not_before_, *how_.give_up_at) : time_point{};

@@ -73,7 +73,7 @@ class tenancy {
     std::unique_ptr<backend::watch_handle> watch;  // set likewise; dropped when the tenancy ends
     std::shared_ptr<waiter> hears;  // receives the events of the watch; set likewise, moves to the heir
 
-    // What each request asks for, and whether the lease is renewed.
+    // The terms of each request, and whether the lease is renewed.
     [[nodiscard]] engine::lease_terms terms() const noexcept { return {lease(), renewed(), replicas}; }
     [[nodiscard]] milliseconds lease() const noexcept {
         return milliseconds{lease_.load(std::memory_order_acquire)};

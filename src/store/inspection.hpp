@@ -1,5 +1,5 @@
-// What operators ask of a store: to show locks, to evict holders, and to report what endangers locks. A store
-// that cannot do this does not implement the interface.
+// The requests of operators to a store: to show locks, to evict holders, and to report what endangers locks.
+// A store that cannot do this does not implement the interface.
 #pragma once
 
 #include "store/requests.hpp"
@@ -27,9 +27,8 @@ enum class holders_shown {
 
 // The result of asking a holder's client to give up.
 struct asked {
-    bool holds = false;  // the owner still holds the lock
-    std::uint32_t listeners =
-        0;  // clients that received the message; 0 also if sending is not permitted, or not yet possible
+    bool holds = false;           // the owner still holds the lock
+    std::uint32_t listeners = 0;  // clients that received it; 0 also if it may not, or cannot yet, be sent
     std::optional<milliseconds> left;  // time left of the lease; empty: no expiry
     // The holder's client has confirmed, now or before, that it ended the lease because of the message.
     // Nothing else proves it: a lock may be gone for many reasons.
@@ -100,8 +99,8 @@ class inspection {
     // now on. True: it receives those for all other locks, too.
     virtual bool hear_requests_for(const lock_name&) = 0;
 
-    // Reports what endangers locks on the store's servers. Changes nothing there. What a server does not let
-    // the client see is a finding; a failure means that there is no server to examine.
+    // Reports what endangers locks on the store's servers. Changes nothing there. Data that a server hides
+    // from the client is a finding; a failure means that there is no server to examine.
     virtual void examine(const examine_request&, time_point deadline, handler<result<examination>>) = 0;
 };
 

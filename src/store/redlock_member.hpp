@@ -1,4 +1,4 @@
-// What a redlock asks of its members besides locks.
+// The requests of a redlock to its members, besides locks.
 #pragma once
 
 #include "store/requests.hpp"

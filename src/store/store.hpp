@@ -54,7 +54,7 @@ enum class lease_clock {
     of_this_host,  // the same clock for the store and its clients
 };
 
-// What the client must know about a store. Constant while the store is open.
+// Facts about a store that the client must know. Constant while the store is open.
 struct capabilities {
     strength gives = strength::single;
     lease_end ends = lease_end::by_time;
