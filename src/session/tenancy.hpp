@@ -70,8 +70,8 @@ class tenancy {
     // The store's last refusal to renew it, since the last successful renewal; guarded by the core.
     std::optional<backend::failure> refusal;
     engine::kept kept;  // how long the store keeps it; moves to the heir; guarded by the core
-    std::unique_ptr<backend::watch_handle> watch;  // set likewise; dropped when the tenancy ends
-    std::shared_ptr<waiter> hears;  // receives the events of the watch; set likewise, moves to the heir
+    std::unique_ptr<backend::watch_handle> watch;  // set before others see it; dropped when the tenancy ends
+    std::shared_ptr<waiter> hears;  // receives the events of the watch; set likewise; moves to the heir
 
     // The terms of each request, and whether the lease is renewed.
     [[nodiscard]] engine::lease_terms terms() const noexcept { return {lease(), renewed(), replicas}; }
