@@ -22,8 +22,8 @@ acquire_action acquire::on(begun, time_point now) {
 }
 
 acquire_action acquire::on(answered&& event, time_point now) {
-    // A late answer to an attempt that was given up for lost says nothing about the present one, and
-    // its send time is not the one that counts.
+    // A late answer to an attempt that timed out says nothing about the present one, and its send time does
+    // not count.
     if (state_ != state::asking || event.number != asked_) return go_on();
     state_ = state::waiting;
     return std::visit([&](const auto& a) { return on_answer(a, now); }, event.answer);
@@ -37,7 +37,7 @@ acquire_action acquire::on(watched&& event, time_point now) {
         case change::broken: break;
         case change::refused: listening_ = false; break;
         case change::woken:
-            // A message says nothing of replicas: it is only a reason to ask.
+            // A message does not say which replicas have the grant: it is only a reason to ask.
             if (auto& ticket = event.event.message.ticket; !ticket.empty() && how_.replicas == 0) {
                 if (state_ == state::asking) early_ticket_ = std::move(ticket);
                 // A ticket of an earlier attempt proves nothing: others may have held the lock since.
@@ -51,7 +51,7 @@ acquire_action acquire::on(watched&& event, time_point now) {
             }
             break;
     }
-    // Whatever it was, the lock may be free now. While an attempt is under way its answer may be older.
+    // Whatever the event was, the lock may be free now. During an attempt, the coming answer may be older.
     if (state_ != state::asking) return attempt(now);
     look_again_ = true;
     return go_on();
@@ -116,15 +116,15 @@ acquire_action acquire::on_answer(const backend::refused& a, time_point now) {
     if (a.look_again && !how_.once && now < how_.give_up_at) return sit_out(a, now);
     if (a.code == errc::lease_too_short && !how_.once) return no_answer(a, now);
     if (a.code != condition::try_later || how_.once) return stop(a.why());
-    // A waiter sits an outage out, whenever it began. A store that works but does not take the lock (it has
-    // no memory left) is told to those who come, and sat out by those who are in line already.
+    // A waiter waits out an outage, whenever it began. If a store works but cannot grant the lock (it has no
+    // memory left), new callers get that failure, and callers that already wait go on waiting.
     const bool outage = a.code == errc::unavailable || a.code == errc::busy_server;
     if (!outage && !last_busy_ && !sits_out_) return stop(a.why());
     return no_answer(a, now);
 }
 
-// It may end earlier, so it is looked at now and then. A store that says the same again and again is believed
-// for no longer than an outage would be sat out; one that has more before it than it had is believed anew.
+// The store may grant earlier, so ask now and then. A store that repeats its answer is believed for no longer
+// than an outage would be waited out; a store that needs more time than it said last is believed anew.
 acquire_action acquire::sit_out(const backend::refused& what, time_point now) {
     if (!sits_out_ || *what.look_again > prospect_)
         believed_until_ = later(now, *what.look_again + how_.patience);
@@ -164,16 +164,16 @@ acquire_action acquire::attempt(time_point now) {
     look_again_ = false;
     state_ = state::asking;
     until_ = later(now, how_.answer_timeout);
-    // A caller that wants to wait for less than an answer may take still gets an answer, if there is one.
+    // A caller that waits for less time than an answer may take still gets an answer, if one comes.
     if (!how_.once) until_ = std::min(until_, std::max(how_.give_up_at, later(now, least_answer_time)));
     return ask{want, until_, asked_};
 }
 
 acquire_action acquire::handed_over(time_point now) {
-    // The hand-over is for a fixed time, and who wants less of it gets less.
+    // The hand-over is for a fixed time; a waiter that wants less gets less.
     const auto handed = last_busy_sent_.for_at_most(last_busy_->handed_lease);
     const auto deadline = handed.deadline(how_.trust);
-    // Read too late to be believed, or for long: ask, which tells whether it is still ours.
+    // The message was read too late to leave enough of the lease: ask whether the lock is still ours.
     if (deadline - now < handed.lease() / 16) return attempt(now);
     return grant({.deadline = deadline, .claim = true, .stray = uncertain_.has_value()},
                  last_busy_->handed_lease, now);
@@ -189,7 +189,7 @@ acquire_action acquire::grant(hold_it what, milliseconds kept_for, time_point no
     state_ = state::done;
     what.in_doubt = look_again_;
     what.kept_until = lease_request{now, kept_for}.kept_until(how_.trust, milliseconds{0});
-    // It may be carried out yet, and be handed the lock as this one was.
+    // The unanswered attempt may still be carried out, and be handed the lock as this one was.
     if (const auto& r = uncertain_) {
         const lease_request longest{r->sent(), std::max(r->lease(), kept_for)};
         const auto late = carried_out_within(how_.answer_timeout);
@@ -208,7 +208,7 @@ acquire_action acquire::stop(backend::failure why, undo at_least) {
 acquire_action acquire::begin_listening(time_point now) {
     listen_asked_ = true;
     state_ = state::listening;
-    until_ = std::min(later(now, how_.poll_gap), how_.give_up_at);  // whom it takes longer polls meanwhile
+    until_ = std::min(later(now, how_.poll_gap), how_.give_up_at);  // poll if it takes longer
     return listen{until_};
 }
 

@@ -1,5 +1,5 @@
-// One acquisition, decided without I/O: attempt, listen, attempt, wait, attempt ... until it is granted
-// or given up. The session feeds it what happened and does what it says; tests do the same in virtual time.
+// One acquisition, decided without I/O: attempt, listen, attempt, wait, attempt ... until it is granted or
+// gives up. The session passes in events and carries out the actions; tests do the same in virtual time.
 //
 //   state      | waits for            | attempt answered      | woken               | time is up
 //   asking     | the answer           | granted, or onwards   | remembered          | as if unknown
@@ -20,13 +20,14 @@ namespace holdfast::engine {
 struct acquire_settings {
     milliseconds lease{30'000};
     validity trust;
-    std::uint32_t replicas = 0;  // that must have it; then only an answer is believed, no message
+    std::uint32_t replicas = 0;  // that must have the grant; if any, a message alone grants nothing
     bool once = false;           // one answer, no wait
     time_point give_up_at = time_point::max();  // for waits
-    bool listen = true;                         // the store sends wakes and we may hear them
-    bool expect_queue = false;                  // others wait: do not bother to look first
-    // A message that wakes all who wait is slept over for so long, the next one for half of it, and so on:
-    // else the server's order of subscribers would decide who gets the lock, and the last one never would.
+    bool listen = true;                         // the store sends wakes and we may receive them
+    bool expect_queue = false;                  // others wait: queue at once, without a first look
+    // After a message that wakes all waiters, the waiter pauses for this long; after the next one for half of
+    // it, and so on. Otherwise the server's order of subscribers would decide who gets the lock, and the last
+    // would never get it.
     boot_clock::duration stagger{0};
     milliseconds poll_gap{1'000};
     milliseconds silent_poll{40};
@@ -43,8 +44,8 @@ struct answered {
 struct watched {
     backend::watch_event event;
 };
-struct elapsed {};    // the time named by the last action has come
-struct cancelled {};  // the caller does not want it any more
+struct elapsed {};    // the last action's `until` is reached
+struct cancelled {};  // the caller gave up
 using acquire_event = std::variant<begun, answered, watched, elapsed, cancelled>;
 
 // --- actions --------------------------------------------------------------------------------------
@@ -68,19 +69,19 @@ struct wait {  // events of the watch, or elapsed at `until`
 struct hold_it {  // granted: valid until `deadline`, and no longer than `bound`
     time_point deadline;
     fence token = fence::none;
-    bool claim = false;      // granted by a wake for a short time: renew at once to get the whole lease
-    bool stray = false;      // an unanswered attempt may still reach the store: after the release, insist
-    std::uint32_t acks = 0;  // replicas that have it
-    // A message came while the attempt was under way: it may be older than the grant, or tell of its end.
+    bool claim = false;  // granted by a wake for a short time: renew at once to get the whole lease
+    bool stray = false;  // an unanswered attempt may still reach the store: repeat the undo after the release
+    std::uint32_t acks = 0;  // replicas that have the grant
+    // A message came during the attempt: it may be older than the grant, or report its end.
     bool in_doubt = false;
-    // The store may keep it until then, by all that was asked of it.
+    // The latest time until which the store may keep the lock, by all requests so far.
     time_point kept_until{};
     std::shared_ptr<const backend::bound> bound{};
 };
 struct give_up {
-    backend::failure why;  // errc::timed_out is "somebody else has it"
+    backend::failure why;  // errc::timed_out: another owner has the lock
     undo cleanup = undo::none;
-    std::string holder;  // who had it last
+    std::string holder;  // the last known holder
 };
 using acquire_action = std::variant<ask, listen, wait, hold_it, give_up>;
 
@@ -121,25 +122,25 @@ class acquire {
     unsigned asked_ = 0;  // attempts sent
     time_point first_sent_{};
     lease_request last_sent_{time_point{}, how_.lease};
-    bool queued_ = false;                     // one that queues was among them
-    std::optional<lease_request> uncertain_;  // the latest that had no answer
-    bool granted_late_ = false;               // a grant came when its lease was over
+    bool queued_ = false;                     // one of them joined the queue
+    std::optional<lease_request> uncertain_;  // the latest attempt without an answer
+    bool granted_late_ = false;               // a grant came after its lease had ended
 
     std::optional<backend::busy> last_busy_;
-    lease_request last_busy_sent_{time_point{}, how_.lease};  // the attempt with that answer
+    lease_request last_busy_sent_{time_point{}, how_.lease};  // the attempt that last_busy_ answers
 
-    std::optional<time_point> silent_since_;  // no answer since then
-    bool sits_out_ = false;     // the store has said when it may be able to; nobody else was in the way since
-    milliseconds prospect_{0};  // what it said last
+    std::optional<time_point> silent_since_;  // start of the present run of failures
+    bool sits_out_ = false;     // the store has said when it may be able to grant; no busy answer since
+    milliseconds prospect_{0};  // the time that it said last
     time_point believed_until_{};
     backend::failure last_failure_;
     unsigned failures_ = 0;  // in a row, for the back-off
 
     bool listen_asked_ = false;
     bool listening_ = false;
-    unsigned messages_ = 0;     // without a ticket, slept over so far
-    bool look_again_ = false;   // a message without a ticket came while we asked
-    std::string early_ticket_;  // a message with one came while we asked
+    unsigned messages_ = 0;     // messages without a ticket that caused a pause so far
+    bool look_again_ = false;   // a message without a ticket came during an attempt
+    std::string early_ticket_;  // ticket of a message that came during an attempt
 };
 
 }  // namespace holdfast::engine

@@ -16,7 +16,7 @@ all_action all_or_nothing::ask() {
 
 all_action all_or_nothing::on_held(bool sound) {
     if (!sound) {
-        // Nothing ran under the one that is over. If we waited meanwhile it was our patience that cost it.
+        // No work ran under the expired lease. If we waited meanwhile, our wait used it up.
         if (waited_) return begin_again();
         return end(end_without::reason::too_short);
     }

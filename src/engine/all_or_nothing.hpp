@@ -1,6 +1,6 @@
-// Taking several locks, all or none, decided without I/O: one after the other in an order that everybody who
-// uses them agrees on, so that two who want the same ones cannot wait for each other for ever. Should
-// somebody not agree (another spelling of a URL, another library), then no longer than `patience`.
+// Acquires several locks, all or none, decided without I/O. It takes them one after the other in an order
+// that all clients agree on, so that two clients cannot block each other for ever. If clients disagree on the
+// order (another spelling of a URL, another library), they block each other no longer than `patience`.
 #pragma once
 
 #include <holdfast/types.hpp>
@@ -16,24 +16,25 @@ using time_point = boot_clock::time_point;
 
 struct all_settings {
     std::size_t members = 1;
-    std::optional<time_point> give_up_at;  // empty: each is asked once
-    // While we hold some, we wait for the next no longer than this; then we give back all and begin again.
-    // Not the same for everybody, else two who block each other would begin again side by side.
+    std::optional<time_point> give_up_at;  // empty: try each lock once
+    // While holding some locks, it waits for the next no longer than this; then it releases all and starts
+    // again. Clients use different values: otherwise two that block each other would start again at the same
+    // time.
     boot_clock::duration patience{};
 };
 
 struct ask_member {
     std::size_t which;
-    std::optional<time_point> give_up_at;  // empty: once
+    std::optional<time_point> give_up_at;  // empty: one try
 };
-// All that are held, the latest first; then on_given_back().
+// Release all held locks, the latest first; then call on_given_back().
 struct give_all_back {};
 struct hold_all {};
 struct end_without {
     enum class reason {
-        busy,       // somebody else had `which` for the whole wait
-        failed,     // `which` could not be asked
-        too_short,  // nobody was in the way, and yet one was over before the last was had
+        busy,       // another owner had `which` for the whole wait
+        failed,     // the request for `which` failed
+        too_short,  // no lock was busy, and yet a lease expired before all locks were acquired
     } why;
     std::size_t which;
 };
@@ -44,9 +45,9 @@ class all_or_nothing {
     explicit all_or_nothing(const all_settings& how) : how_(how) {}
 
     [[nodiscard]] all_action begin();
-    // The member that was asked for is held. `sound`: it and all before it still are.
+    // The member asked for is held. `sound`: it and all members before it are still held.
     [[nodiscard]] all_action on_held(bool sound);
-    // Somebody else has it.
+    // Another owner has it.
     [[nodiscard]] all_action on_busy(time_point now);
     [[nodiscard]] all_action on_failed();
     [[nodiscard]] all_action on_given_back();
@@ -59,8 +60,8 @@ class all_or_nothing {
     const all_settings how_;
     std::size_t at_ = 0;
     bool waiting_ = false;            // for `at_`, since it was busy
-    bool waited_ = false;             // for somebody, while we held others
-    std::optional<end_without> end_;  // once all is given back
+    bool waited_ = false;             // for a busy member, while holding others
+    std::optional<end_without> end_;  // set: the result to report once all are released
 };
 
 }  // namespace holdfast::engine

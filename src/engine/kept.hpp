@@ -1,4 +1,4 @@
-// Until when the store may keep a lease, by all that was asked of it for one owner.
+// How long the store may keep a lease, by all requests that were sent for one owner.
 #pragma once
 
 #include "engine/resend.hpp"
@@ -8,13 +8,12 @@
 
 namespace holdfast::engine {
 
-// A request that has an answer was carried out before the answer came. One that has none may wait in the
-// client for a connection, lie in the network or before a stopped server, and be carried out as late as
-// carried_out_within.
-// Not thread-safe; its owner keeps it under a lock.
+// A request with an answer was carried out before the answer came. A request without one may wait in the
+// client for a connection, or in the network, or in front of a stopped server; it may be carried out as late
+// as carried_out_within allows. Not thread-safe; its owner guards it by a lock.
 class kept {
   public:
-    // Whatever else is asked.
+    // Sets a lower bound, whatever requests follow.
     void at_least_until(time_point end) { until_ = std::max(until_, end); }
 
     void sent(const lease_request& r) { open_.push_back(r); }
@@ -27,7 +26,7 @@ class kept {
         at_least_until(r.kept_until(trust, carried_out_within(answer_timeout)));
     }
 
-    // What has no answer yet counts as if it had none.
+    // A request that still waits for its answer counts as unanswered.
     [[nodiscard]] time_point until(const validity& trust, milliseconds answer_timeout) const {
         const auto late = carried_out_within(answer_timeout);
         auto end = until_;
@@ -36,7 +35,7 @@ class kept {
     }
 
   private:
-    // Two equal requests are the same to us.
+    // Equal requests are interchangeable.
     void close(const lease_request& r) {
         if (const auto it = std::find(open_.begin(), open_.end(), r); it != open_.end()) open_.erase(it);
     }

@@ -1,5 +1,5 @@
-// The kinds of lock, one row each: what they have in common and where they differ, as far as a client decides
-// it. How a kind is written in a store is the store's.
+// The kinds of lock, one row each: what they have in common and where they differ, as far as the client
+// decides it. Each store decides how to store a kind.
 #pragma once
 
 #include "engine/local_gate.hpp"
@@ -13,8 +13,8 @@
 
 namespace holdfast::engine {
 
-// Kinds of one family are one lock with another face: under one name they exclude each other. Kinds of
-// different families under one name are a mistake.
+// Kinds of one family are one lock with several interfaces: with the same name they exclude each other. Using
+// one name for kinds of different families is a mistake.
 enum class family { string, hash, shared, semaphore, latch };
 
 struct kind_rules {
@@ -25,13 +25,13 @@ struct kind_rules {
     // A thread that holds it by lock() may lock it again.
     bool reentrant = false;
     bool fenced = false;      // each grant gives a fence
-    bool keeps_line = false;  // the store hands it to the first in line
-    // So many permits can be acquired at a time. More than one: it is a semaphore.
+    bool keeps_line = false;  // the store hands it to the first waiter of its queue
+    // Most permits per acquisition. More than one: it is a semaphore.
     std::uint32_t most_permits = 1;
 };
 
-// In the order of kind. The line of readers and of fair_mutex is not the process's: many readers
-// hold at once, and of the other the store keeps the line of all processes.
+// In the order of kind. Readers and fair_mutex have no queue in the process: many readers hold at once, and
+// the store keeps the queue of all processes for a fair_mutex.
 inline constexpr std::array kind_table{
     kind_rules{.of = kind::native, .name = "mutex", .belongs_to = family::string, .keeps_line = true},
     kind_rules{.of = kind::native_fenced,
@@ -64,7 +64,7 @@ inline constexpr std::array kind_table{
                .belongs_to = family::semaphore,
                .threads = line::one_asks,
                .most_permits = 1'000'000'000},
-    // Each permit has an id, which the store writes down.
+    // The store writes down an id for each permit.
     kind_rules{.of = kind::permit_semaphore,
                .name = "permit_semaphore",
                .belongs_to = family::semaphore,
@@ -72,7 +72,7 @@ inline constexpr std::array kind_table{
                .most_permits = 1'000},
     kind_rules{.of = kind::latch, .name = "latch", .belongs_to = family::latch, .threads = line::all_ask},
 };
-static_assert(kind_table.back().of == kind::latch);  // the last one
+static_assert(kind_table.back().of == kind::latch);  // the last kind
 static_assert([] {
     for (std::size_t i = 0; i < kind_table.size(); ++i)
         if (static_cast<std::size_t>(kind_table[i].of) != i) return false;

@@ -1,6 +1,6 @@
-// How the threads of one process come before the store for one lock. Mostly in a line: only its head asks, so
-// a hot lock costs the store one contender per process. First come, first served. Not thread-safe; its owner
-// keeps it under a lock. `Waiter` is whatever the owner wakes.
+// The order in which the threads of one process ask the store for one lock. Mostly they queue and only the
+// head asks, so a hot lock costs the store one contender per process. First come, first served. Not
+// thread-safe; its owner guards it by a lock. `Waiter` is a handle that the owner wakes.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 namespace holdfast::engine {
 
 enum class line {
-    one_holds,  // the head keeps its place until it has given the lock back: the next would ask in vain
-    one_asks,  // the head leaves when it has got it, since several may; who does not want to wait asks beside
-               // it
-    all_ask,   // nobody stands in line; the gate only knows who is there
+    one_holds,  // the head keeps its place until it has released the lock: the next would ask in vain
+    one_asks,   // the head leaves once it holds the lock, since several may hold it; a caller that does not
+                // wait asks outside the queue
+    all_ask,    // there is no queue; the gate only tracks who is there
 };
 
 template <class Waiter>
@@ -21,19 +21,19 @@ class local_gate {
   public:
     explicit local_gate(line how = line::one_holds) : how_(how) {}
 
-    // True: the caller may ask the store. False: it stands in line and may when `leave` returns it.
+    // True: the caller may ask the store. False: it is in the queue, and may ask when `leave` returns it.
     bool enter(Waiter w) {
         if (how_ == line::all_ask) return enter_beside(w);
         line_.push_back(w);
         return line_.size() == 1;
     }
-    // Without standing in line. False: it is not in.
+    // Enters without queueing. False: it did not enter.
     bool try_enter(Waiter w) {
         if (how_ != line::one_holds) return enter_beside(w);
         return line_.empty() && enter(w);
     }
 
-    // Whoever has asked goes, or anybody gives up waiting. Returns the new head if that changed.
+    // Removes a waiter that has asked or gives up. Returns the new head if that changed.
     Waiter leave(Waiter w) {
         if (std::erase(beside_, w) > 0) return Waiter{};
         const auto it = std::find(line_.begin(), line_.end(), w);
@@ -48,7 +48,7 @@ class local_gate {
         std::for_each(line_.begin(), line_.end(), f);
         std::for_each(beside_.begin(), beside_.end(), f);
     }
-    // The next holder after the present one; an empty Waiter if there is none.
+    // The holder after the present one; an empty Waiter if there is none.
     [[nodiscard]] Waiter next() const {
         return how_ == line::one_holds && line_.size() > 1 ? line_[1] : Waiter{};
     }

@@ -1,7 +1,7 @@
-// Whether a lock that a thread gives back may go to the next thread of the same client, without a release
-// and a new grant. Saves two round trips, or one where the store is asked before
-// (store::taken_by_force); bounded, so that other processes get their turn, and only while the grant of
-// the store is fresh, so that the next holder finds nearly the whole lease.
+// Whether a thread may hand a lock off to the next thread of the same client, without a release and a new
+// grant. This saves two round trips, or one where the client asks the store first (store::taken_by_force).
+// Hand-offs are bounded, so that other processes get their turn, and only happen while the store's grant is
+// fresh, so that the next holder gets nearly the whole lease.
 #pragma once
 
 #include "engine/validity.hpp"
@@ -10,14 +10,14 @@
 
 namespace holdfast::engine {
 
-// A grant of the store, which several threads may use one after another.
+// A grant of the store that several threads may use one after another.
 struct shared_grant {
     time_point since;
-    time_point deadline_then;  // at first; renewals move it
-    unsigned turns = 1;        // threads that had it, the present one included
+    time_point deadline_then;  // when granted; renewals move the deadline
+    unsigned turns = 1;        // threads that held it, including the present one
 };
 
-// What a thread asks for.
+// The lease that a thread asks for.
 struct lease_terms {
     milliseconds lease{};
     bool renewed = false;

@@ -18,14 +18,14 @@ store_time later(store_time now, milliseconds span) {
     return span > store_time::max() - now ? store_time::max() : now + span;
 }
 
-// A wait of so long ends after `then`.
+// A wait of this length ends after `then`.
 milliseconds until_after(store_time then, store_time now) {
     return std::chrono::ceil<milliseconds>(then - now) + milliseconds{1};
 }
 
 bool earlier_end(const lock_record::holder& a, const lock_record::holder& b) { return a.expires < b.expires; }
 
-// One request and the record it meets.
+// One request and the record it applies to.
 class transaction {
   public:
     transaction(lock_record& r, const circumstances& c) : r_(r), c_(c) {
@@ -41,7 +41,7 @@ class transaction {
     messages tell;
 
   private:
-    // Removes holders, whose permits are free again. Returns how many holders that were.
+    // Removes holders and frees their permits. Returns the number of holders removed.
     template <class Which>
     std::size_t remove(Which which) {
         return std::erase_if(r_.holders, [&](const auto& h) {
@@ -59,7 +59,7 @@ class transaction {
                                      [&](const auto& h) { return h.of == of && h.owner == owner; });
         return it == r_.holders.end() ? nullptr : &*it;
     }
-    // Readers go in beside readers, and whoever writes may read as well.
+    // Readers share the lock, and a writer may read as well.
     [[nodiscard]] bool open_to(const attempt_request& q) const {
         if (family_of(q.key.of) == family::semaphore) return r_.count && r_.count->value >= q.permits;
         return std::all_of(r_.holders.begin(), r_.holders.end(), [&](const auto& h) {
@@ -94,7 +94,7 @@ attempt_answer transaction::take(const attempt_request& q) {
         return busy{std::to_string(left), std::nullopt, {}, {}};
     }
     if (r_.holders.empty() && !r_.line.empty()) {
-        // The first in line goes first; it may be the one that asks.
+        // The head of the queue goes first; it may be the one that asks.
         if (r_.line.front().owner == q.owner)
             r_.line.pop_front();
         else
@@ -150,14 +150,14 @@ busy transaction::held(const attempt_request& q) {
     return no;
 }
 
-// Hands a free lock to the first in line that hears of it. False if there is none.
+// Hands a free lock to the first waiter that messages reach. False if there is none.
 bool transaction::hand_over() {
     while (!r_.line.empty()) {
         const auto head = std::move(r_.line.front());
         r_.line.pop_front();
         if (head.forgotten_at <= c_.now || (c_.reaches && !c_.reaches(head.of, head.owner))) continue;
         r_.holders.push_back({head.of, head.owner, later(c_.now, handed_lease)});
-        // A fence is taken by asking, so that it is newer than every other.
+        // Without a ticket the waiter asks for the lock, so its fence is newer than every other.
         tell.handed.push_back(
             {head.of, head.owner, head.of == kind::native ? std::to_string(head.ticket) : std::string{}});
         return true;
@@ -178,7 +178,7 @@ release_answer transaction::give_back(const release_request& q) {
     if (q.undo) leave_line(q.owner);
     const bool mine = remove([&](const auto& h) { return h.of == q.key.of && h.owner == q.owner; }) != 0;
     const bool passed = r_.holders.empty() && hand_over();
-    // A writer that goes leaves room for readers, though it may be a reader itself from now on.
+    // A writer's release leaves room for readers, even if that writer goes on as a reader.
     const bool room = r_.holders.empty() || r_.count || q.key.of == kind::shared_write;
     if (mine && room && !rules_of(q.key.of).keeps_line) tell_all(q.owner);
     if (!mine) return not_held{};
@@ -224,7 +224,7 @@ std::int64_t transaction::count(const adjust_request& q) {
             return 0;
         case adjustment::erase: return std::exchange(r_.count, std::nullopt) ? 1 : 0;
         case adjustment::give_back: return remove(is_of_owner) != 0 ? 0 : -1;
-        // They do not come back: the count stays as it is.
+        // They do not become free: the count stays as it is.
         case adjustment::disown: return std::erase_if(r_.holders, is_of_owner) != 0 ? 1 : 0;
     }
     return q.what == adjustment::read ? now : 0;

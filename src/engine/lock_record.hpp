@@ -1,5 +1,6 @@
-// All kinds of lock as one record, and what each request makes of it. A store that can load a record, apply a
-// request, save the record and send messages has every kind. Nothing here does I/O or reads a clock.
+// All kinds of lock as one record, and the effect of each request on it. A store that can load a record,
+// apply a request, save the record and send messages supports every kind. Nothing here does I/O or reads a
+// clock.
 #pragma once
 
 #include "store/counters.hpp"
@@ -26,7 +27,8 @@ struct store_clock {
 };
 using store_time = std::chrono::time_point<store_clock>;
 
-// What a store keeps under one name. A new record is a free lock. Equal records need no write.
+// The content of a store under one name. A new record is a free lock. A record that a request did not change
+// needs no write.
 struct lock_record {
     struct holder {
         backend::kind of{};
@@ -51,7 +53,7 @@ struct lock_record {
 
         friend bool operator==(const counter&, const counter&) = default;
     };
-    // An adjustment that was made, for a client that missed the answer and asks again.
+    // A completed adjustment, kept for a client that missed the answer and repeats the request.
     struct operation {
         owner_id id;
         std::int64_t result = 0;
@@ -61,12 +63,12 @@ struct lock_record {
     };
 
     std::vector<holder> holders;  // more than one only of a shared mutex or a semaphore
-    std::deque<waiter> line;      // of the kinds that keep one
+    std::deque<waiter> line;      // the queue, for kinds that have one
     std::uint64_t last_fence = 0;
     std::optional<counter> count;
     std::vector<operation> operations;
 
-    // Nothing would be missed but the last fence.
+    // Deleting the record would lose nothing but the last fence.
     [[nodiscard]] bool idle() const noexcept {
         return holders.empty() && line.empty() && !count && operations.empty();
     }
@@ -74,19 +76,19 @@ struct lock_record {
     friend bool operator==(const lock_record&, const lock_record&) = default;
 };
 
-// What a request finds in its store.
+// Values that the store supplies for a request.
 struct circumstances {
     store_time now;
-    std::uint64_t ticket = 0;        // for a waiter that joins the line; never used before under this name
-    fence next_fence = fence::none;  // for a grant that gives one; greater than all before under this name
-    // Whether messages reach a waiter: the lock is handed to no other. Empty: they reach all.
+    std::uint64_t ticket = 0;        // for a waiter that joins the queue; never used before under this name
+    fence next_fence = fence::none;  // for a grant with a fence; greater than all before under this name
+    // Whether messages reach a waiter; the lock is handed to no other waiter. Empty: they reach all.
     std::function<bool(backend::kind, const owner_id&)> reaches{};
     // How long a repeated adjustment is recognized: longer than the last possible resend. Zero where answers
     // cannot be lost.
     std::chrono::milliseconds remembers{0};
 };
 
-// Whom the store tells once the record is saved. Nobody may be told of a record that was not.
+// Messages for the store to send once the record is saved. It sends none for a record that it did not save.
 struct messages {
     struct handed_over {
         backend::kind of{};
@@ -94,7 +96,7 @@ struct messages {
         std::string ticket;  // see backend::wake
     };
     std::vector<handed_over> handed;
-    bool all = false;  // everyone who waits for the lock, except `but`: it may be free
+    bool all = false;  // notify all waiters except `but`: the lock may be free
     owner_id but;
 };
 
@@ -104,15 +106,15 @@ struct applied {
     messages tell;
 };
 
-// Counts of semaphores and latches stay within this, as on Redis, whose scripts count no further exactly.
+// The largest count of a semaphore or latch, as on Redis, whose scripts count exactly only up to this.
 inline constexpr std::int64_t largest_count = std::int64_t{1} << 53;
-// A lock that is handed to a waiter is its for so long, within which the waiter takes it over.
+// A waiter keeps a lock that was handed to it for this long, and takes it over meanwhile.
 inline constexpr std::chrono::milliseconds handed_lease{3'000};
-// A waiter that does not ask for so long has left the line.
+// A waiter that does not ask for this long loses its place in the queue.
 inline constexpr std::chrono::milliseconds line_patience{120'000};
 
-// Each is one transaction. `released::listeners` is the store's to fill in. A record is no member of a
-// redlock: adjustment::raise_fence finds nothing to raise.
+// Each call is one transaction. The store fills in `released::listeners`. A record is no member of a redlock:
+// adjustment::raise_fence finds nothing to raise.
 [[nodiscard]] applied<backend::attempt_answer> apply(lock_record&, const backend::attempt_request&,
                                                      const circumstances&);
 [[nodiscard]] applied<backend::renew_answer> apply(lock_record&, const backend::renew_request&,
@@ -122,8 +124,8 @@ inline constexpr std::chrono::milliseconds line_patience{120'000};
 [[nodiscard]] applied<backend::adjust_answer> apply(lock_record&, const backend::adjust_request&,
                                                     const circumstances&);
 
-// The record as bytes, of any machine and any later version of this library. Bytes that to_bytes did not
-// write are no record.
+// The record as bytes, which any machine and any later version of this library can read. from_bytes answers
+// nothing for bytes that to_bytes did not write.
 [[nodiscard]] std::string to_bytes(const lock_record&);
 [[nodiscard]] std::optional<lock_record> from_bytes(std::string_view);
 

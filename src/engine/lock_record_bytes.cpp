@@ -41,7 +41,7 @@ class writer {
     std::string all_;
 };
 
-// After the first thing that cannot be it reads zeros, and `good` is false.
+// After the first invalid value it reads zeros, and `good` is false.
 class reader {
   public:
     explicit reader(std::string_view bytes) : rest_(bytes) {}
@@ -73,7 +73,7 @@ class reader {
         (*this)(size);
         to = owner_id{std::string{take(size)}};
     }
-    // A size is believed only as far as there are bytes for it.
+    // Trusts a size only as far as there are bytes for it.
     template <class List, class Element>
     void list(List& to, const Element& element) {
         std::uint32_t size = 0;

@@ -80,7 +80,7 @@ quorum_attempt::action quorum_attempt::on_elapsed(time_point now) {
     action a;
     if (now < how_.give_up_at) return a;
     if (state_ == state::voting || state_ == state::raising) fail(a);
-    // The time is up: members that have not answered have no say.
+    // The time is up: members that have not answered do not count.
     if (state_ == state::failing)
         end(a,
             (counted_ | busy_).count() >= majority() && busy_.any() ? outcome::busy : outcome::unavailable);
@@ -130,7 +130,7 @@ void quorum_attempt::judge_raised(action& a, time_point now) {
     end(a, outcome::unavailable);
 }
 
-// Undoes on all members but those that certainly have not got our owner token.
+// Undoes on all members except those that certainly do not have our owner token.
 void quorum_attempt::fail(action& a) {
     state_ = state::failing;
     a.raise.reset();

@@ -1,5 +1,5 @@
-// The votes on a lock of several independent servers: when a majority grants it, when that is impossible, and
-// what must be undone. Decides without I/O.
+// The votes of several independent servers on a lock: when a majority grants it, when a majority is
+// impossible, and what must be undone. Decides without I/O.
 #pragma once
 
 #include "engine/validity.hpp"
@@ -18,8 +18,8 @@ using member_set = std::bitset<most_members>;
 // Two majorities always have a member in common.
 [[nodiscard]] constexpr std::size_t majority_of(std::size_t members) noexcept { return members / 2 + 1; }
 
-// Counts the answers to a yes-or-no question: a renewal, a release. A server that is two members counts once,
-// and says yes if one of the two does.
+// Counts the answers to a yes-or-no question: a renewal, a release. A server that is listed as two members
+// counts once, as yes if one of the two says yes.
 class tally {
   public:
     explicit tally(std::size_t members) : members_(members) {}
@@ -29,7 +29,7 @@ class tally {
         open,     // more answers are needed
         yes,      // a majority says yes
         no,       // a majority of yes is impossible, even if every silent server meant yes
-        unknown,  // neither, and the answers to come cannot change it
+        unknown,  // neither, and no further answer can change that
     };
     // Adds the answer of one more member. `server`: a number below most_members, the same for the same
     // server.
@@ -65,7 +65,7 @@ enum class vote {
 //                 |                                   | a majority is impossible, or too late: failing
 //   raising       | members that write highest()      | a majority has written it: granted
 //                 |                                   | a majority is impossible, or too late: failing
-//   failing       | votes that tell who has the lock  | that is known, or time is up: over
+//   failing       | votes that show who has the lock  | that is known, or time is up: over
 //   granted, over | late votes                        | they are undone, unless the attempt was granted
 class quorum_attempt {
   public:
@@ -76,7 +76,7 @@ class quorum_attempt {
         granted,
         busy,         // a majority answered, and other clients hold too many members
         unavailable,  // too few members answered
-        too_late,     // no time of the lease would be left
+        too_late,     // nothing would be left of the lease
     };
     struct action {
         member_set undo;   // release our owner token there now
@@ -94,11 +94,11 @@ class quorum_attempt {
     [[nodiscard]] fence highest() const noexcept { return highest_; }
     // Members that may still receive a request, so that the undo must be repeated later.
     [[nodiscard]] member_set uncertain() const noexcept { return silent_ | open(); }
-    // Members that granted (or wrote the fence, where that was asked) and whose grant is a vote.
+    // Members that granted (or wrote the fence, where needed) and whose grant is a vote.
     [[nodiscard]] member_set votes() const noexcept { return said_yes() & counted_; }
-    // Members that did so and whose grant is no vote.
+    // The same, for members whose grant is no vote.
     [[nodiscard]] member_set uncounted() const noexcept { return said_yes() & ~counted_; }
-    // We had some members, but too few: other clients compete for the lock.
+    // Some members granted, but too few: other clients compete for the lock.
     [[nodiscard]] bool split() const noexcept { return held_.any(); }
 
   private:

@@ -9,8 +9,8 @@ release_action release::on_answer(const backend::release_answer& answer, time_po
         return release_done{{release_outcome::released, {}}, *done, {}};
     }
     if (std::holds_alternative<backend::not_held>(answer)) {
-        // "Not held" after an unanswered send is what our own release leaves behind, if the lease was good
-        // then.
+        // After an unanswered send, "not held" is the effect of our own release, if the lease was valid at
+        // that send.
         const bool our_own_doing = uncertain_ && sends_.first_sent() < how_.believed_until;
         return release_done{
             {our_own_doing ? release_outcome::released : release_outcome::already_lost, {}}, {}, {}};

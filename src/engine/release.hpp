@@ -1,4 +1,4 @@
-// Giving a lease back, decided without I/O: send, and send again while nobody answers and there is time.
+// One release, decided without I/O: send it, and resend it while there is no answer and time is left.
 #pragma once
 
 #include "engine/resend.hpp"
@@ -11,18 +11,18 @@
 namespace holdfast::engine {
 
 struct release_settings {
-    time_point believed_until;  // deadline of the lease when it was first released
+    time_point believed_until;  // deadline of the lease at the first send of the release
     milliseconds answer_timeout{2'000};
 };
 
-struct send_release {  // its answer, or nothing until `until`
+struct send_release {  // wait for its answer, until `until`
     time_point until;
 };
-struct retry_release {  // nothing to do until `at`
+struct retry_release {  // wait until `at`
     time_point at;
 };
 struct release_done {
-    release_result result;    // of unknown_until, the session knows until when
+    release_result result;    // for unknown_until, the session fills in the time
     backend::released told;   // with released
     backend::failure reason;  // with unknown_until
 };

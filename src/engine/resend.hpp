@@ -1,4 +1,4 @@
-// When a request that had no good answer is sent again.
+// When to resend a request that got no good answer.
 #pragma once
 
 #include "engine/validity.hpp"
@@ -8,36 +8,35 @@
 
 namespace holdfast::engine {
 
-// A request that was sent may be carried out as late as this, by a server that stood still or from the
-// buffers of a connection that died. What is on its way for longer is lost.
+// A request may be carried out this long after it was sent, by a server that was stopped or from the buffers
+// of a dead connection. A request that is under way for longer is lost.
 inline constexpr milliseconds longest_on_its_way{60'000};
 
-// Counted from when a verb is called, its request may be carried out as late as this: without a connection it
-// waits in the client until its answer is waited for no more, and only then may it be on its way.
+// The same, counted from the call of a store function: without a connection, the request waits in the client
+// for up to answer_timeout, and only then may it be sent.
 [[nodiscard]] constexpr milliseconds carried_out_within(milliseconds answer_timeout) noexcept {
     return answer_timeout + longest_on_its_way;
 }
 
-// After a pause that grows, for as long as one answer is waited for. All sends together take no longer.
+// Resends after a growing pause, within the time-out of one answer. All sends together take no longer.
 class resend {
   public:
     explicit resend(milliseconds answer_timeout) : answer_timeout_(answer_timeout) {}
 
-    // It is sent now. Returns until when its answer is waited for.
+    // Records a send now. Returns how long to wait for its answer.
     time_point sent(time_point now) {
         if (sends_++ == 0) first_sent_ = now;
         return until();
     }
-    // Empty: there is no time left.
+    // When to resend. Empty: there is no time left.
     [[nodiscard]] std::optional<time_point> again(time_point now) const {
         const auto at = later(now, milliseconds{20} * (1U << std::min(sends_ - 1, 8U)));
         return at < until() ? std::optional{at} : std::nullopt;
     }
     [[nodiscard]] time_point first_sent() const noexcept { return first_sent_; }
 
-    // For how long a store remembers a request that it has carried out, so that none of its other sends
-    // counts: the last of them leaves before answer_timeout is over, and is carried out or lost before
-    // longest_on_its_way is.
+    // How long a store must remember a request that it has carried out, so that no resend of it counts: the
+    // last resend leaves before answer_timeout is over, and is carried out or lost within longest_on_its_way.
     [[nodiscard]] static constexpr milliseconds remembered_for(milliseconds answer_timeout) noexcept {
         return carried_out_within(answer_timeout);
     }
@@ -50,9 +49,9 @@ class resend {
     unsigned sends_ = 0;
 };
 
-// A connection that died may have left a request with the server that is carried out later. So what may have
-// been granted is given back at once (try 0), again after short pauses, and once more when the lease would be
-// over or, if that is far, after longest_on_its_way. Then empty.
+// A dead connection may have left a request with the server, which carries it out later. So the client
+// releases what may have been granted at once (try 0), again after short pauses, and once more at the end of
+// the lease, but no later than after longest_on_its_way. Then empty.
 [[nodiscard]] inline std::optional<milliseconds> pause_before_undo(unsigned attempt,
                                                                    milliseconds lease) noexcept {
     switch (attempt) {

@@ -1,5 +1,5 @@
-// How long a lease may be believed. Counted from just before the request was sent, so that no delay on
-// the way can make it too long, and shortened by what two clocks may drift apart meanwhile.
+// How long a lease is valid. It counts from just before the request was sent, so that no network delay can
+// make it too long, and is shortened by the possible drift between two clocks meanwhile.
 #pragma once
 
 #include <holdfast/types.hpp>
@@ -21,26 +21,26 @@ struct validity {
     milliseconds margin{2};
 };
 
-// A request for a lease as it was sent: when, and for how long. It travels to the handler of its answer, and
-// every deadline is computed from it: by the time of the answer the client may want another lease.
+// A request for a lease: when it was sent, and for how long. It travels to the handler of its answer, which
+// computes every deadline from it: when the answer comes, the client may already want another lease.
 class lease_request {
   public:
     constexpr lease_request(time_point sent, milliseconds lease) noexcept : sent_(sent), lease_(lease) {}
 
     [[nodiscard]] constexpr time_point sent() const noexcept { return sent_; }
     [[nodiscard]] constexpr milliseconds lease() const noexcept { return lease_; }
-    // The same request, of a store that gave less than was asked for.
+    // The same request, for a store that gave less than was asked for.
     [[nodiscard]] constexpr lease_request for_at_most(milliseconds given) const noexcept {
         return {sent_, std::min(lease_, given)};
     }
 
-    // A yes to it makes the lease valid until then.
+    // If the answer is yes, the lease is valid until then.
     [[nodiscard]] time_point deadline(const validity& trust) const noexcept {
         const auto believed = lasts(1.0 - trust.drift);
         return believed <= trust.margin ? sent_ : end(believed, -trust.margin);
     }
-    // Whatever the answer, the store may keep the lock until then: the request may take `on_its_way`, and the
-    // server's clock may be the slower one.
+    // Whatever the answer, the store may keep the lock until then: the request may take `on_its_way` to
+    // arrive, and the server's clock may be the slower one.
     [[nodiscard]] time_point kept_until(const validity& trust, milliseconds on_its_way) const noexcept {
         return end(lasts(1.0 + trust.drift), trust.margin + on_its_way);
     }

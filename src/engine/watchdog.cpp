@@ -23,14 +23,14 @@ time_point rounded_up(time_point t) noexcept {
 
 }  // namespace
 
-// Often enough to use what is left of the lease, seldom enough not to add to the trouble.
+// Retries often enough to use the rest of the lease, and rarely enough not to add to the trouble.
 boot_clock::duration watchdog::retry_gap(const entry& e, time_point now) noexcept {
     const auto wanted = std::min<boot_clock::duration>(part(e.lease, 0.1), (e.deadline - now) / 4);
     return std::clamp<boot_clock::duration>(wanted, milliseconds{10}, milliseconds{1'000});
 }
 
-// At times that leases of a length have in common, so that the store is asked once for many: a command for a
-// hundred costs it half as much for each as one for ten. Never late, and a 60th of the lease early at most.
+// Renews at times that leases of one length share, so that the store is asked once for many: in a command for
+// a hundred, each costs half as much as in one for ten. Never late, and early by a 60th of the lease at most.
 time_point watchdog::next_renewal(milliseconds lease, time_point now) const noexcept {
     const auto at = later(now, part(lease, renew_after_));
     const auto step = std::clamp(lease / 60, milliseconds{1}, milliseconds{500});
@@ -49,7 +49,7 @@ bool watchdog::stands(lease_id id, time_point at) const {
     return it != entries_.end() && it->second.key == at;
 }
 
-// Takes out what was left behind.
+// Removes the ids that were left behind.
 void watchdog::sweep() {
     by_time_.clear();
     ids_ = 0;
@@ -72,8 +72,8 @@ time_point watchdog::next() {
 
 void watchdog::plan_renewal(entry& e, time_point now) const noexcept {
     e.renew_at = e.renewed ? next_renewal(e.lease, now) : time_point::max();
-    // A lease that was handed over, or renewed for less than is wanted by now, is renewed soon, and not at
-    // once: one that is given back before needs no renewal.
+    // A lease that was handed over, or renewed for less than is wanted by now, is renewed soon but not at
+    // once: if it is released before, it needs no renewal.
     if (const auto left = e.deadline - now; e.renewed && left < e.lease / 2)
         e.renew_at = std::min(e.renew_at, now + std::min<boot_clock::duration>(left / 2, claim_after));
 }
@@ -108,7 +108,7 @@ void watchdog::not_answered(lease_id id, time_point now) {
     if (it == entries_.end() || !it->second.renewed) return;
     auto& e = it->second;
     e.asked = false;
-    // The answer may be to an earlier try, and puts off none that is planned.
+    // The answer may be to an earlier try, and never delays a planned renewal.
     e.renew_at = std::min(e.renew_at, later(now, retry_gap(e, now)));
     place(id, e);
 }

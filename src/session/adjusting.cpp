@@ -14,13 +14,13 @@ using namespace backend;
 
 unknown silence() { return {{make_error_code(errc::unknown_outcome), {}}}; }
 
-// The sends of one request and what they were answered.
+// The sends of one request and their answers.
 class attempts {
   public:
     explicit attempts(milliseconds answer_timeout) : sends_(answer_timeout) {}
 
     [[nodiscard]] time_point sent(time_point now) { return sends_.sent(now); }
-    // When to send it again; empty: `answer` is the last word.
+    // When to resend it; empty: `answer` is final.
     [[nodiscard]] std::optional<time_point> judge(adjust_answer& answer, time_point now) {
         if (std::holds_alternative<adjusted>(answer)) return std::nullopt;
         auto* no = std::get_if<refused>(&answer);
@@ -28,7 +28,7 @@ class attempts {
         if (no == nullptr || no->code == condition::try_later) {
             if (const auto at = sends_.again(now)) return at;
         }
-        // What one send was refused, an earlier one may have done.
+        // An earlier send may have done what this send was refused.
         if (no != nullptr && uncertain_) {
             unknown u{std::move(*no)};
             u.code = errc::unknown_outcome;

@@ -1,4 +1,4 @@
-// Changing or reading the counter of a semaphore or a latch: one request, sent again while it has no answer.
+// Changes or reads the counter of a semaphore or a latch: one request, resent while it has no answer.
 #pragma once
 
 #include "engine/resend.hpp"
@@ -14,7 +14,7 @@ namespace holdfast::session {
 // Blocks for at most config::answer_timeout.
 [[nodiscard]] backend::adjust_answer adjust(core& c, const backend::adjust_request& what);
 
-// The same without a thread that waits. `done` is called once, on any thread; unknown when the client ends
+// The same without a waiting thread. `done` is called once, on any thread; with unknown if the client ends
 // first.
 void adjust_later(const std::shared_ptr<core>& c, backend::adjust_request what,
                   callback<void(backend::adjust_answer)> done);

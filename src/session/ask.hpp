@@ -1,5 +1,5 @@
-// One question to the store and its answer, for a thread that waits for nothing else; and the pause before it
-// asks once more.
+// Sends one request to the store and waits for its answer, for a thread that waits for nothing else; and the
+// pause before a resend.
 #pragma once
 
 #include "base/parker.hpp"
@@ -14,14 +14,15 @@
 
 namespace holdfast::session {
 
-// How often a thread that waits looks whether its client is being closed.
+// How often a waiting thread checks whether its client is being closed.
 inline constexpr std::chrono::milliseconds look_again{100};
 
-// `send` gets a handler to pass to a verb. Blocks until it is called or `until`, or until the client that is
-// being closed has no more time (core::waits_until); then the answer is empty.
+// `send` gets a handler to pass to a function of the store. Blocks until the handler is called, or until
+// `until`, or until a closing client has no more time (core::waits_until). Without an answer the result is
+// empty.
 template <class Answer, class Send>
 std::optional<Answer> ask(core& of, boot_clock::time_point until, Send&& send) {
-    // Shared: a late answer must find a place to go to.
+    // Shared, so that a late answer finds it.
     struct box {
         base::parker parker;
         std::optional<Answer> answer;
@@ -43,7 +44,7 @@ std::optional<Answer> ask(core& of, boot_clock::time_point until, Send&& send) {
     }
 }
 
-// Blocks until `until`. False if the client that is being closed has no more time; then it returns earlier.
+// Blocks until `until`. Returns false, and earlier, if a closing client has no more time.
 [[nodiscard]] inline bool pause(core& of, boot_clock::time_point until) {
     base::parker nobody_ends_it;
     for (;;) {

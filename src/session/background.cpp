@@ -14,7 +14,7 @@ std::shared_ptr<background_acquire> background_acquire::begin(std::shared_ptr<ce
                                                               callback<void(cell::outcome)> done) {
     std::shared_ptr<background_acquire> b(new background_acquire(of, std::move(done)));
     b->me_ = b;
-    // The place in the line may outlive us.
+    // The place in the queue may outlive this object.
     b->way_.emplace(std::move(of), how, [me = b->weak_from_this()] {
         if (const auto here = me.lock()) here->poke();
     });
@@ -24,7 +24,7 @@ std::shared_ptr<background_acquire> background_acquire::begin(std::shared_ptr<ce
 }
 
 void background_acquire::poke() {
-    // One drive for whatever comes before it runs.
+    // One drive handles everything that comes before it runs.
     if (poked_.exchange(true)) return;
     core_.reactor().post([me = shared_from_this()] { me->drive(); });
 }
@@ -40,7 +40,8 @@ void background_acquire::drive() {
         here_.reset();
         return;
     }
-    // A timer that is early costs one look; one for each step of many acquisitions would cost more.
+    // A timer that fires early costs one look; a new timer for each step of many acquisitions would cost
+    // more.
     if (way_->until() >= timer_at_) return;
     core_.reactor().cancel(timer_);
     timer_at_ = way_->until();

@@ -1,4 +1,4 @@
-// Acquisitions and releases that no thread waits for: the reactor drives them, many at a time.
+// Acquisitions and releases without a waiting thread: the reactor drives them, many at a time.
 #pragma once
 
 #include "engine/release.hpp"
@@ -42,13 +42,13 @@ class background_acquire final : public under_way, public std::enable_shared_fro
     time_point timer_at_ = time_point::max();
 };
 
-// Asks the store to take a lease back, as often as the machine wants: an errand of the core, begun by the
-// caller. Should the client end before the store has answered, `done` is told that nobody knows.
+// Sends the release of a lease, as often as engine::release decides. The caller has called
+// core::begin_errand. If the client ends before the store has answered, `done` gets unknown_until.
 class background_release : public std::enable_shared_from_this<background_release> {
   public:
     static void begin(std::shared_ptr<cell> of, std::shared_ptr<tenancy> t,
                       callback<void(release_result)> done);
-    // First whether it still has it: then it may be another thread's turn.
+    // First asks whether the store still has the lease: then the lock may go to the next thread instead.
     static void ask_and_begin(std::shared_ptr<cell> of, std::shared_ptr<tenancy> t,
                               callback<void(release_result)> done);
     background_release(std::shared_ptr<cell> of, std::shared_ptr<tenancy> t,
@@ -66,7 +66,7 @@ class background_release : public std::enable_shared_from_this<background_releas
     const std::shared_ptr<cell> cell_;
     core& core_;
     const std::shared_ptr<tenancy> of_;
-    std::optional<engine::release> machine_;  // since it was sent
+    std::optional<engine::release> machine_;  // set once the release is sent
     callback<void(release_result)> done_;
     bool ended_ = false;
 };

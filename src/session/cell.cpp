@@ -13,7 +13,7 @@ namespace holdfast::session {
 
 namespace {
 
-// Beyond it PEXPIRE and arithmetic overflow, and nobody means it.
+// Beyond it PEXPIRE and arithmetic overflow, and no caller needs it.
 constexpr milliseconds longest_lease = std::chrono::hours{24} * 365;
 
 }  // namespace
@@ -22,7 +22,7 @@ cell::~cell() {
     if (!core_->usable()) return;
     for (const auto& left : threads_) {
         const auto& t = left.lease;
-        // The end of a thread that holds it is another story, and is told.
+        // If the holding thread has ended, holder_gone reports it.
         if (!t->valid() || !t->thread->alive.load(std::memory_order_acquire)) continue;
         core_->let_expire(t);
         core_->tell(
@@ -52,7 +52,7 @@ cell::outcome cell::pursue(const acquisition& how) {
     }
 }
 
-// This thread holds the other side by `held`.
+// This thread has the lease `held` of the other side.
 cell::outcome cell::enter_beside(const std::shared_ptr<tenancy>& held, acquisition how) {
     if (key_.of == backend::kind::shared_read) return read_as(held, std::move(how));
     if (!how.give_up_at) return failed{errc::timed_out, {}, {}};
@@ -138,7 +138,7 @@ engine::lease_terms cell::terms_of(const acquisition& how) const {
             how.replicas};
 }
 
-// A thread that holds the lock by lock() asks again.
+// For a thread that holds the lock by lock() and asks again.
 std::optional<cell::outcome> cell::enter_again(const acquisition& how) {
     if (!how.by_thread) return std::nullopt;
     base::guard lock(mutex_);

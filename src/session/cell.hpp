@@ -1,5 +1,5 @@
-// A lock as one client sees it: the line of its threads, the lease it has now, and who may re-enter.
-// All lock objects of a client with the same kind and name share one cell.
+// A lock as one client sees it: the queue of its threads, its present lease, and who may re-enter. All lock
+// objects of a client with the same kind and name share one cell.
 #pragma once
 
 #include "base/annotations.hpp"
@@ -32,7 +32,7 @@ class cell final : public lockable, public std::enable_shared_from_this<cell> {
         : core_(std::move(of)), key_(std::move(key)), gate_(engine::rules_of(key_.of).threads) {}
     cell(const cell&) = delete;
     cell& operator=(const cell&) = delete;
-    // Reports what a thread still holds by lock(): nothing can unlock it any more.
+    // Reports a lock that a thread still holds by lock(): nothing can unlock it after this.
     ~cell() override;
 
     const lock_name& name() const noexcept override { return key_.name; }
@@ -41,63 +41,64 @@ class cell final : public lockable, public std::enable_shared_from_this<cell> {
     core& client() const noexcept { return *core_; }
 
     [[nodiscard]] outcome acquire(const acquisition& how) override;
-    // Another hold of the same lease.
+    // Adds a hold to the lease of `outer`.
     [[nodiscard]] outcome reenter(const hold& outer);
-    // A hold of this side of a shared mutex, by the owner that holds the other side.
+    // Adds a hold of this side of a shared mutex, for the owner that holds the other side.
     [[nodiscard]] outcome acquire_beside(const hold& other, acquisition how);
 
-    // Gives one hold back; the last one of a lease gives the lock back. Blocks for a round trip.
+    // Ends one hold; the last hold of a lease releases the lock. Blocks for a round trip.
     release_result release(hold_of_one& h) noexcept;
 
     std::shared_ptr<under_way> acquire_later(const acquisition& how, callback<void(outcome)> done) override;
     void release_later(const std::shared_ptr<hold_of_one>& h, callback<void(release_result)> done);
-    // The permits of this lease will not come back by themselves, and the lease is over. Blocks for a round
-    // trip.
+    // Ends the lease; its permits will not become free by themselves. Blocks for a round trip.
     backend::adjust_answer disown(hold_of_one& h);
     void unlock() noexcept override;
     [[nodiscard]] std::optional<standing> held_here() const override;
     // The lease that this thread holds by lock(); empty if none.
     [[nodiscard]] std::shared_ptr<tenancy> own_lease() const;
 
-    // The client is being closed: all who wait are told to go.
+    // The client is being closed: cancels all waiters.
     void turn_away();
-    // The lease ended by itself: others of this process may try.
+    // The lease ended without a release: other waiters of this process may try.
     void on_lost(const std::shared_ptr<tenancy>& t);
 
   private:
-    // A lease that is held, with the number of holds on it and its place in the line.
+    // A held lease, with the number of its holds and its place in the queue.
     struct occupancy {
         std::shared_ptr<tenancy> lease;
         std::uint32_t holds = 1;
         std::shared_ptr<waiter> place;
     };
-    // Holds by lock(), by thread; kept after a loss until the thread unlocks.
+    // The holds by lock() of a thread; kept after a loss until the thread unlocks.
     struct thread_hold {
         std::uint64_t thread;
         std::shared_ptr<tenancy> lease;
         std::uint32_t depth = 1;
     };
 
-    friend class pursuit;             // stands in the line and settles here
-    friend class background_release;  // likewise gives back
+    friend class pursuit;             // queues here, and adds the lease
+    friend class background_release;  // likewise ends the lease
 
     [[nodiscard]] occupancy* occupied_by(const std::shared_ptr<tenancy>& t) REQUIRES(mutex_);
-    // It holds it no more. Returns whose turn it is in the line now, if that has changed.
+    // Removes the lease. Returns the new head of the queue, if that changed.
     [[nodiscard]] std::shared_ptr<waiter> vacate(const std::shared_ptr<tenancy>& t) REQUIRES(mutex_);
     std::optional<outcome> enter_again(const acquisition& how);
     [[nodiscard]] outcome pursue(const acquisition& how);
     [[nodiscard]] outcome enter_beside(const std::shared_ptr<tenancy>& held, acquisition how);
     [[nodiscard]] outcome read_as(const std::shared_ptr<tenancy>& writer, acquisition how);
-    // The readers' cell of a shared mutex for the writer, the writer's for readers. Empty for other kinds.
+    // For the writer of a shared mutex the readers' cell, for readers the writer's. Empty for other kinds.
     [[nodiscard]] std::shared_ptr<cell> other_side() const;
     [[nodiscard]] std::optional<failed> refuse(const acquisition& how) const;
     [[nodiscard]] engine::lease_terms terms_of(const acquisition& how) const;
-    // Whether the store has been asked just now and still has the lease.
+    // Whether the store has just confirmed that it still has the lease.
     enum class word { none, still_held };
-    // Its next holder is another thread of this client if the store says that it still has it; so ask.
+    // True if the lock may go to another thread of this client once the store has confirmed the lease: ask it
+    // first.
     [[nodiscard]] bool wants_word(const std::shared_ptr<tenancy>& t, time_point now);
     [[nodiscard]] time_point word_until(time_point now) const;
-    // What ends without a release at the store: passed on, still held by others, or lost before.
+    // The result of a hold that ends without a release at the store: handed off, still held by others, or
+    // lost before.
     [[nodiscard]] std::optional<release_result> let_go(const std::shared_ptr<tenancy>& t, word of_store,
                                                        time_point now);
     [[nodiscard]] std::shared_ptr<waiter> heir_of(const occupancy& from, time_point now) REQUIRES(mutex_);
@@ -108,11 +109,12 @@ class cell final : public lockable, public std::enable_shared_from_this<cell> {
     release_result released(const std::shared_ptr<tenancy>& t, engine::release_done done);
     release_result end_hold(const std::shared_ptr<tenancy>& t);
     void leave(const std::shared_ptr<waiter>& me);
-    // What an attempt was answered says something to those who stand behind it.
+    // Records what the answer to an attempt means for the waiters behind it in the queue.
     void heard(const backend::attempt_answer& answer);
-    // What is told to who gives up behind them: "no" is the store's word, and they may have had no answer.
+    // The failure of a waiter that gives up in the queue: only the store can say "busy", and it may have
+    // answered no attempt.
     [[nodiscard]] failed not_had() const REQUIRES(mutex_);
-    // "the latch \"ready\"": what it is to people.
+    // The lock's name in messages to people, such as "the latch \"ready\"".
     [[nodiscard]] std::string called() const;
     [[nodiscard]] failed describe(const backend::failure& why, const std::string& holder) const;
 
@@ -123,10 +125,10 @@ class cell final : public lockable, public std::enable_shared_from_this<cell> {
     engine::local_gate<std::shared_ptr<waiter>> gate_ GUARDED_BY(mutex_);
     std::vector<occupancy> tenants_ GUARDED_BY(mutex_);  // more than one only where the kind allows it
     std::vector<thread_hold> threads_ GUARDED_BY(mutex_);
-    bool expect_queue_ GUARDED_BY(mutex_) = false;  // our release passed the lock on: others wait
-    time_point not_before_ GUARDED_BY(mutex_){};    // listeners were told: let them try first
-    // Why the latest request had no answer; the code is empty if it had one. For waiters in line, which have
-    // asked nobody.
+    bool expect_queue_ GUARDED_BY(mutex_) = false;  // our release handed it to another process: others wait
+    time_point not_before_ GUARDED_BY(mutex_){};    // our release notified other waiters: let them try first
+    // Why the latest attempt got no usable answer; the code is empty if it got one. For queued waiters, which
+    // have sent no request.
     std::atomic<bool> in_trouble_{false};
     backend::failure trouble_ GUARDED_BY(mutex_);
 };

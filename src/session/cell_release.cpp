@@ -1,4 +1,5 @@
-// How a hold of a lock ends: passed on to the next thread in line, released at the store, or lost before.
+// How a hold of a lock ends: handed off to the next thread in the queue, released at the store, or lost
+// before.
 #include "base/misuse.hpp"
 #include "base/random.hpp"
 #include "base/text.hpp"
@@ -107,13 +108,13 @@ bool cell::wants_word(const std::shared_ptr<tenancy>& t, time_point now) {
     return here != nullptr && here->holds == 1 && t->valid() && heir_of(*here, now) != nullptr;
 }
 
-// It only saves something. Without a soon answer the lock is released, and that waits for its own.
+// The answer only saves work. If it does not come soon, the lock is released, which waits for its own answer.
 time_point cell::word_until(time_point now) const { return now + core_->settings.answer_timeout / 4; }
 
-// `now` is when the store was asked, if it was: that the answer takes long keeps nobody from passing it on.
+// `now` is when the store was asked, if it was, so that a slow answer does not prevent the hand-off.
 std::optional<release_result> cell::let_go(const std::shared_ptr<tenancy>& t, word of_store, time_point now) {
     if (!core_->usable()) {
-        // close() gives back what is held; it does not wait for a call that began after it.
+        // close() releases what is held; it does not wait for a call that began after it.
         core_->lose(t, "the client was closed");
         return release_result{release_outcome::already_lost, {}};
     }
@@ -132,32 +133,32 @@ std::optional<release_result> cell::let_go(const std::shared_ptr<tenancy>& t, wo
         }
     }
     if (t->valid() && t->move_to(lease_state::released)) {
-        // Nobody renews it any more, then the store is told.
+        // Stop renewals before the release is sent.
         core_->ended(*t, now);
         return std::nullopt;
     }
     core_->lose(t, "its time was over when it was released");
-    on_lost(t);  // if another thread tells the loss just now, it may not be there yet
+    on_lost(t);  // if another thread is reporting the loss, it may not have called this yet
     core_->free_what_is_over(t);
     return release_result{release_outcome::already_lost, {}};
 }
 
-// The next thread in line, if the lock may be passed on to it.
+// The next thread in the queue, if the lock may be handed off to it.
 std::shared_ptr<waiter> cell::heir_of(const occupancy& from, time_point now) {
     auto next = gate_.next();
     const tenancy& t = *from.lease;
     const auto turns = t.token == fence::none ? core_->settings.local_turns
                                               : std::min<unsigned>(core_->settings.local_turns,
                                                                    core_->store().has().fences_per_grant);
-    // The reader beside it is to be the only one inside, or one of the readers.
+    // After a writer that reads as well, its reader must be the only holder, or one of the readers.
     if (!next || t.state() != lease_state::held || t.read_beside ||
         !engine::may_pass_on(t.grant, t.terms(), next->wants, t.deadline(), turns, now))
         return nullptr;
     return next;
 }
 
-// The next thread in line has the lock from now on, with what is left of the lease; the store is not told.
-// Returns that thread, which is to be called; empty if it must be released.
+// Hands the lock off to the next thread in the queue, with what is left of the lease; the store is not
+// notified. Returns that thread, for the caller to wake; empty if the lock must be released.
 std::shared_ptr<waiter> cell::pass_on(occupancy& from, word of_store, time_point now) {
     if (core_->store().taken_by_force(key_.of) && of_store == word::none) return nullptr;
     auto next = heir_of(from, now);
@@ -176,7 +177,7 @@ std::shared_ptr<waiter> cell::pass_on(occupancy& from, word of_store, time_point
     successor->thread = next->thread;
     successor->hears = t.hears;
     core_->passed_on(t, successor, now - next->called_at);
-    // The first holder may be gone soon. A message that comes before this finds the heir by it.
+    // The first tenancy may be gone soon. A message that comes before this call finds the heir through it.
     if (successor->hears) successor->hears->passed_on_to(successor);
     (void)gate_.leave(from.place);
     from = {successor, 1, next};
@@ -193,12 +194,12 @@ backend::adjust_answer cell::disown(hold_of_one& h) {
     h.result = release_result{release_outcome::released, {}};
     auto answer = adjust(
         *core_, {key_, backend::adjustment::disown, 0, core_->store().new_owner(key_.of, 1), t->owner});
-    // Also where an attempt may still arrive: it would take them a second time.
+    // Also if an attempt may still reach the store: it would take the permits a second time.
     if (t->stray || !std::holds_alternative<backend::adjusted>(answer))
         core_->undo(key_, t->owner, t->lease(), true);
     t->watch.reset();
     base::guard lock(mutex_);
-    (void)vacate(t);  // it has no place in the line
+    (void)vacate(t);  // it has no place in the queue
     return answer;
 }
 
@@ -206,7 +207,7 @@ engine::release cell::releasing(const tenancy& t) const {
     return engine::release{{t.deadline(), core_->settings.answer_timeout}};
 }
 
-// Empty if no server spoke, or if there is no memory for what it said.
+// Empty if no server answered, or if there is no memory for its text.
 std::shared_ptr<const error> cell::refusal_of(const backend::failure& why) const try {
     if (why.server_text.empty()) return nullptr;
     auto sentence = called() + " could not be given back";
@@ -216,7 +217,7 @@ std::shared_ptr<const error> cell::refusal_of(const backend::failure& why) const
     return nullptr;
 }
 
-// What follows the store's last word.
+// Handles the store's final answer.
 release_result cell::released(const std::shared_ptr<tenancy>& t, engine::release_done done) {
     t->watch.reset();
     const auto end = done.result.outcome;
@@ -244,7 +245,7 @@ release_result cell::released(const std::shared_ptr<tenancy>& t, engine::release
         base::guard lock(mutex_);
         expect_queue_ = done.told.handed_over;
         if (done.told.listeners > 0) {
-            // About a round trip for the message and one for the answer to it, spread.
+            // About a round trip for the message and one for the answer to it, randomized.
             const auto trip = std::max<boot_clock::duration>(core_->store().statistics().round_trip,
                                                              std::chrono::microseconds{50});
             not_before_ = boot_clock::now() +
@@ -263,12 +264,12 @@ void cell::on_lost(const std::shared_ptr<tenancy>& t) {
         base::guard lock(mutex_);
         if (!t->thread || !t->thread->alive.load())
             std::erase_if(threads_, [&](const auto& h) { return h.lease == t; });
-        // By the first that comes here for this loss.
+        // Only the first call for this loss counts them.
         if (const auto* const here = occupied_by(t)) core_->count_holds_if_kept(*t, here->holds);
         next = vacate(t);
         reads_on = t->read_beside;
     }
-    // The reader keeps the key alive, and other readers out while it says that somebody writes.
+    // The reader keeps the key alive, and the key keeps other readers out while it names a writer.
     if (reads_on && !core_->keeps(*t)) core_->undo(key_, t->owner, t->lease(), false);
     if (next) next->call();
 }

@@ -16,10 +16,10 @@ namespace holdfast::session {
 
 namespace {
 
-// A lease that is held for so long may be asked for: then its client listens.
+// A client listens for requests to give up a lease once the lease is this old.
 constexpr milliseconds heard_after{50};
 
-// Each lease is lost once, so what waits is bounded by what is held; a loss is never dropped.
+// Each lease is lost once, so the number of held leases bounds the queue; a loss is never dropped.
 constexpr io::notifier::limits for_losses{16, std::numeric_limits<std::size_t>::max()};
 constexpr io::notifier::limits for_other_calls{1, observe::bus::most_queued};
 
@@ -51,7 +51,7 @@ void core::close() {
     const auto enough = engine::later(boot_clock::now(), settings.close_timeout);
     waits_until_.store(enough);
     if (forked()) {
-        // Locks of the parent's other threads may be held for ever here: leave everything as it is.
+        // Mutexes of the parent's other threads may stay locked for ever here: leave everything as it is.
         store_->abandon();
         reactor_->abandon();
         new std::shared_ptr<core>(shared_from_this());
@@ -63,7 +63,7 @@ void core::close() {
         base::guard lock(mutex_);
         for (const auto& [id, t] : leases_) open.push_back(t);
     }
-    // No lease may look valid when its release reaches the store: somebody else may be granted the lock then.
+    // No lease may look valid when its release reaches the store: another owner may be granted the lock then.
     for (const auto& t : open) lose(t, "the client was closed");
     for (const auto& t : open) undo(t->key, t->owner, t->lease(), false);
     free_what_was_evicted();
@@ -71,14 +71,14 @@ void core::close() {
     for (;;) {
         {
             base::guard lock(mutex_);
-            if (errands_ == 0 && !(store_ && store_->has_pending())) break;  // none: it could not be opened
+            if (errands_ == 0 && !(store_ && store_->has_pending())) break;  // no store: open() failed
         }
         const auto now = boot_clock::now();
         if (now >= enough) break;
         me.park_until(std::min(enough, now + milliseconds{1}));
     }
     finish_callbacks(enough);
-    // What is posted or timed and still to come leaves the store alone; what is running now is waited for.
+    // Posted tasks and timers that run later leave the store alone; wait for the one that runs now.
     store_gone_.store(true);
     reactor_->run_and_wait([] {});
     store_.reset();
@@ -173,7 +173,7 @@ void core::passed_on(tenancy& t, const std::shared_ptr<tenancy>& next, boot_cloc
         timetable_.remove(t.id);
         leases_.erase(t.id);
         t.heir = next;
-        // The store answered "lost" before the heir was linked: the next thread goes back into the line.
+        // The store answered "lost" before the heir was linked: the next thread goes back into the queue.
         if (t.disowned) next->expire();
         next->kept = std::move(t.kept);
         begin_renewal(next);
@@ -197,7 +197,7 @@ bool core::lose(const std::shared_ptr<tenancy>& t, const std::string& why) {
     counts.lost.add();
     ended(*t, boot_clock::now());
     t->watch.reset();
-    // First the way for others is free, then it is told: who hears of the loss may try at once.
+    // Let other waiters try before the loss is reported: a thread that learns of it may try at once.
     if (const auto c = t->home.lock()) c->on_lost(t);
     if (auto asked = t->end_lost(); asked.stop_possible())
         losses_.post([asked = std::move(asked)]() mutable { asked.request_stop(); });
@@ -213,12 +213,12 @@ bool core::give_up(const owner_id& owner, const std::function<void()>& say_so) {
         for (const auto& [id, t] : leases_) {
             if (t->owner == owner || t->owner.str().starts_with(owner.str() + '*')) held.push_back(t);
         }
-        // Before it is lost: who hears of that may release it at once.
+        // Before the loss is reported: a thread that learns of it may release the lease at once.
         kept = kept && evicted_.keep(held, say_so);
     }
     const auto struck = held;
     std::erase_if(held, [&](const auto& t) { return !lose(t, "it was evicted by an operator"); });
-    // One that has just passed to another thread of ours is that thread's now, by the same owner.
+    // A lease that was just handed off belongs to another thread of ours now, with the same owner.
     const bool all = !struck.empty() && held.size() == struck.size();
     if (kept && all) return true;
     if (kept) {
@@ -261,11 +261,10 @@ void core::free_what_was_evicted() {
     }
 }
 
-// Leases that are held for long enough to be asked for: not every short one is worth a connection that
-// listens.
+// Only leases that are held for a while: not every short lease is worth a connection that listens.
 void core::hear_requests() {
     if (!has_store()) return;
-    // Before it looks: a lease that begins from here on, which it may not see, arms the timer again.
+    // Before it reads the leases: a lease that begins from here on, which it may miss, sets the timer again.
     hears_requests_.store(false);
     std::vector<std::shared_ptr<tenancy>> held;
     {
@@ -297,10 +296,10 @@ void core::hear_requests_soon() {
 time_point core::store_frees(const tenancy& t, time_point now) {
     base::guard lock(mutex_);
     const auto by_requests = std::max(now, t.kept.until(trust_, settings.answer_timeout));
-    // A client that is closed ends its session.
+    // A closed client ends its session.
     if (!has_store() || store_->has().ends != backend::lease_end::by_session) return by_requests;
-    // The release is repeated until the store has carried it out, or has ended the session of a client that
-    // it does not hear.
+    // The release is repeated until the store has carried it out, or has ended the session of a client whose
+    // messages do not arrive.
     const engine::lease_request session{now, store_->session_timeout()};
     return std::max(by_requests,
                     session.kept_until(trust_, engine::carried_out_within(settings.answer_timeout)));
@@ -395,7 +394,8 @@ void core::call_user(callback<void()> f) noexcept try {
 }
 
 void core::stands(event_kind kind, const std::string& detail, std::error_code reason, event_kind no_more) {
-    // Until it is told too: who begins to listen meanwhile would hear it neither as old nor as new.
+    // Held during tell(): a listener that subscribes meanwhile would receive this event neither as old nor as
+    // new.
     base::guard lock(mutex_);
     standing_.erase(no_more);
     standing_.insert_or_assign(

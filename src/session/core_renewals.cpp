@@ -1,4 +1,4 @@
-// The renewals of a client: when they are due, what is asked of the store, and what its answers mean.
+// The renewals of a client: when they are due, what they ask of the store, and what the answers mean.
 #include "session/ask.hpp"
 #include "session/core.hpp"
 
@@ -15,11 +15,11 @@ namespace {
 
 constexpr int renewals_in_flight = 4;  // calls of store::renew
 
-// A renewal for so short a time only asks: a lease that is not to be renewed ends when it would have.
+// A renewal for this time only asks: it does not extend a lease that is to expire.
 constexpr milliseconds lengthens_nothing{1};
 
-// The store has one owner for all threads that a lease was passed on to: what it says is about the last of
-// them. Under the mutex of the core.
+// After hand-offs, all threads of a lease share one owner in the store, whose answer concerns the last of
+// them. Call this under the core's mutex.
 std::shared_ptr<tenancy> last_heir(std::shared_ptr<tenancy> t) {
     while (t->heir) t = t->heir;
     return t;
@@ -47,7 +47,7 @@ void core::ask_whether_held(const std::shared_ptr<tenancy>& t) {
     {
         base::guard lock(mutex_);
         holder = last_heir(t);
-        if (!leases_.contains(holder->id)) return;  // it is given back: the message may be our own release's
+        if (!leases_.contains(holder->id)) return;  // released: the message may be of our own release
         if (!store_->taken_by_force(t->key.of)) return;
         const bool under_way = holder->asked != tenancy::question::none;
         holder->asked = under_way ? tenancy::question::once_more : tenancy::question::once;
@@ -65,7 +65,7 @@ void core::put_question(const std::shared_ptr<tenancy>& t) {
             base::guard lock(mutex_);
             return std::exchange(t->asked, tenancy::question::none) == tenancy::question::once_more;
         }();
-        if (again) ask_whether_held(t);  // or whether its heir does
+        if (again) ask_whether_held(t);  // or whether its heir is
     });
 }
 
@@ -131,7 +131,7 @@ void core::tick() {
             if (t->thread == nullptr || t->thread->alive.load(std::memory_order_acquire)) {
                 due.push_back(std::move(t));
             } else {
-                // Its unlock() can never come. It is not renewed, and so it ends.
+                // Its unlock() can never come. Stop renewing it, so that it expires.
                 timetable_.add(id, t->own_deadline(), t->lease(), false, boot_clock::now());
                 gone.push_back(std::move(t));
             }
@@ -153,8 +153,8 @@ void core::tick() {
 
 // --- what ends leases together ----------------------------------------------------------------------
 
-// A bound moves without notice, and many leases share one: so the timer looks where it stands when it was to
-// be reached.
+// A bound moves without notice, and many leases share it. So a timer checks the bound when it was due to
+// pass.
 void core::watch_bound(const std::shared_ptr<const backend::bound>& b) {
     const auto until = b->until();
     // One that was ended while the grant was on its way has a timer for a later time.
@@ -197,7 +197,7 @@ void core::end_in_time(const std::shared_ptr<tenancy>& t, const std::string& why
         undo(t->key, t->owner, t->lease(), t->stray);
 }
 
-// Leases that are due together, asked for a script's worth at a time: the server's other clients get their
+// Leases that are due together, renewed in batches of one script each: the server's other clients get their
 // turn in between.
 struct core::renewal_round {
     std::vector<std::shared_ptr<tenancy>> due;
@@ -206,7 +206,7 @@ struct core::renewal_round {
 
 void core::renew(std::vector<std::shared_ptr<tenancy>> due) {
     if (!has_store()) return;
-    // What is in one place must not wait for the answers of another, which may be out of reach.
+    // Leases in one place must not wait for the answers of another place, which may be out of reach.
     std::map<std::uint32_t, std::shared_ptr<renewal_round>> rounds;
     for (auto& t : due) {
         auto& round = rounds[store_->shard_of(t->key)];
@@ -231,8 +231,8 @@ void core::renew_some(const std::shared_ptr<renewal_round>& all) {
                   });
 }
 
-// Made when it is sent, from what is wanted then; handed back with its answer. Meanwhile another lease may be
-// wanted, and another thread have the lock.
+// Built when it is sent, from what is wanted then, and passed to the handler of its answer. Meanwhile the
+// client may want another lease, and another thread may hold the lock.
 struct core::sent_renewal {
     std::shared_ptr<tenancy> of;
     engine::lease_request asked;
@@ -283,11 +283,11 @@ void core::on_renewed(const sent_renewal& sent, const backend::renew_answer& ans
         if (not_held) holder->disowned = true;
         return holder;
     }();
-    if (t->state() == lease_state::released) return;  // "not held" is what our own release leaves behind
+    if (t->state() == lease_state::released) return;  // "not held" is the effect of our own release
     if (yes != nullptr) {
         counts.renewals.add();
         {
-            // Together: a tick in between would end by the timetable what has just been renewed.
+            // Under one lock: a tick in between would end, by the timetable, the lease that was just renewed.
             base::guard lock(mutex_);
             if (!t->extend(sent.asked.for_at_most(yes->lease), trust_, boot_clock::now())) return;
             t->refusal.reset();
@@ -304,7 +304,7 @@ void core::on_renewed(const sent_renewal& sent, const backend::renew_answer& ans
         (void)lose(t, "the store says that it is not held any more");
         return;
     }
-    if (sent.asked.deadline(trust_) <= t->own_deadline()) return;  // another has worked: all is well
+    if (sent.asked.deadline(trust_) <= t->own_deadline()) return;  // another renewal worked: all is well
     const auto* const refusal = std::get_if<backend::refused>(&answer);
     endanger(t, refusal != nullptr ? refusal->why() : std::get<backend::unknown>(answer));
     base::guard lock(mutex_);
@@ -312,7 +312,7 @@ void core::on_renewed(const sent_renewal& sent, const backend::renew_answer& ans
     arm();
 }
 
-// Told again when the store begins to refuse what it did not answer before: somebody can mend that.
+// Reports again when the store begins to refuse what it did not answer before: an operator can fix that.
 void core::endanger(const std::shared_ptr<tenancy>& t, const backend::failure& why) {
     const bool new_reason = [&] {
         if (why.server_text.empty()) return false;

@@ -1,5 +1,4 @@
-// The leases that an operator has evicted and whose locks are kept at the store until the work under them has
-// stopped (config::keep_evicted).
+// Evicted leases whose locks the store keeps until the work under them has stopped (config::keep_evicted).
 #pragma once
 
 #include <cstdint>
@@ -13,14 +12,14 @@ namespace holdfast::session {
 
 class tenancy;
 
-// Bookkeeping only: it neither releases nor reports anything. Not thread-safe: the core has one and guards it
-// by its mutex, and so the reports to operators are handed out, to be called without that mutex.
+// Bookkeeping only: it neither releases nor reports anything. Not thread-safe: the core guards it by its
+// mutex. So it returns the reports to operators, to be called without that mutex.
 //
 //   a lease is | by                                                    | then
 //   -----------+-------------------------------------------------------+----------------------------------
 //   kept       | keep(), before it is lost                             | its release frees the lock
 //   kept       | count_holds(), when it is lost                        | the last of its holds does
-//   not kept   | forget(): a lease of the eviction ended in another way| nobody is told
+//   not kept   | forget(): a lease of the eviction ended in another way| nothing is reported
 //   not kept   | end_hold() of the last hold, end_all()                | the caller reports and releases
 class evicted_leases {
   public:
@@ -31,19 +30,20 @@ class evicted_leases {
         report gave_up;  // may be empty
     };
 
-    // What one eviction strikes; a writer that reads as well has two. `gave_up` is handed out with the last
-    // that is freed. False, and none of them is kept for it: a thread holds one by lock(), which is free at
-    // once, or another eviction strikes it just now.
+    // Keeps the leases of one eviction; a writer that reads as well has two. The last of them to be freed
+    // returns `gave_up`. Returns false and keeps none if a thread holds one by lock(), which is free at once,
+    // or if another eviction has one of them.
     [[nodiscard]] bool keep(const std::vector<lease>& struck, report gave_up);
     void forget(const std::vector<lease>& struck);
     [[nodiscard]] bool keeps(const tenancy& t) const { return kept_.contains(&t); }
 
-    // So many holds of it are to be released. One, until this is called; nothing if it is not kept.
+    // Sets how many holds of the lease are to be released; 1 until this is called. Does nothing if the lease
+    // is not kept.
     void count_holds(const tenancy& t, std::uint32_t holds);
-    // A hold of a lease that is over was released. Empty: others of it are still at work. Else the lock may
-    // be freed, also if it was not kept; the report comes first, and may be empty.
+    // A hold of an ended lease was released. Empty: other holds remain. Otherwise the caller may release the
+    // lock, also if it was not kept, after it has called the report, which may be empty.
     [[nodiscard]] std::optional<report> end_hold(const tenancy& t);
-    // The client ends, and all work with it.
+    // The client and all its work end.
     [[nodiscard]] std::vector<freed> end_all();
 
   private:
@@ -52,7 +52,7 @@ class evicted_leases {
         report gave_up;
     };
     struct kept {
-        lease of;  // its address is in use as long as it is a key here
+        lease of;  // keeps the address in use that is the key here
         std::shared_ptr<eviction> by;
         std::uint32_t holds = 1;
     };

@@ -21,7 +21,7 @@ engine::all_settings settings_of(const group& of, const acquisition& how) {
     return made;
 }
 
-// What the lock object says, and above that what the call says.
+// The options of the lock object, overridden by those of the call.
 acquisition together(const acquisition& lock, const acquisition& call, bool has_permits) {
     acquisition made = lock;
     if (call.ttl) {
@@ -69,7 +69,8 @@ std::vector<std::shared_ptr<tenancy>> gathering::leases() const {
     return all;
 }
 
-// A ttl counts from when all are held. Until then the first must not end while we wait for the last.
+// A ttl counts from the moment when all are held. Until then the first lease must not end while we wait for
+// the last.
 void gathering::keep_while_waiting() {
     for (const auto& t : leases()) {
         if (t->renewed()) continue;
@@ -94,7 +95,7 @@ void gathering::give_back_later(callback<void()> done) {
         forget();
         return done();
     }
-    // `done` keeps us alive.
+    // `done` keeps this object alive.
     hold_of_all(given).release_later([this, done = std::move(done)](const release_result&) {
         forget();
         done();
@@ -107,7 +108,7 @@ void gathering::forget() {
     keep_no_more();
 }
 
-// What is not held any more says so itself; a hold around ours still is.
+// A lost lease reports itself; an outer hold may still have a released one.
 void gathering::keep_no_more() {
     const auto kept = std::exchange(kept_, {});
     for (const auto& t : kept) {

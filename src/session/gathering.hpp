@@ -1,5 +1,5 @@
-// One acquisition of a group under way, for a thread that waits or for none: what is held so far, and what
-// the answers mean.
+// One acquisition of a group, with or without a waiting thread: it knows what is held so far, and what the
+// answers mean.
 #pragma once
 
 #include "engine/all_or_nothing.hpp"
@@ -10,29 +10,29 @@
 
 namespace holdfast::session {
 
-// For one thread at a time.
+// Used by one thread at a time.
 class gathering {
   public:
     gathering(std::shared_ptr<const group> of, acquisition how);
 
     [[nodiscard]] engine::all_action begin() { return machine_.begin(); }
     [[nodiscard]] engine::all_action on_given_back() { return machine_.on_given_back(); }
-    // The outcome of the member that was asked.
+    // Takes the outcome of the member that was asked.
     [[nodiscard]] engine::all_action on_outcome(lockable::outcome answer);
 
     struct question {
         cell& of;
         acquisition how;
-        bool in_hand;  // somebody has it and is waited for while we hold others: group::tell_waiting
+        bool in_hand;  // another owner has it, and we wait for it while we hold others: group::tell_waiting
     };
     [[nodiscard]] question question_for(const engine::ask_member& ask);
 
-    // Those that are held, the latest first; forgets them. Blocks.
+    // Releases all held locks, the latest first, and forgets them. Blocks.
     void give_back();
-    // The same without a thread that waits.
+    // The same without a waiting thread.
     void give_back_later(callback<void()> done);
 
-    // In the end.
+    // The result of the acquisition.
     [[nodiscard]] lockable::outcome end(const engine::hold_all&);
     [[nodiscard]] lockable::outcome end(const engine::end_without& how);
 
@@ -46,7 +46,7 @@ class gathering {
     const acquisition wanted_;
     engine::all_or_nothing machine_;
     std::size_t held_ = 0;
-    hold_of_all::holds holds_;                    // empty ones for a thread's own
+    hold_of_all::holds holds_;                    // empty for locks held by lock()
     std::vector<std::shared_ptr<tenancy>> kept_;  // renewed only until all are held
     failed why_;
 };

@@ -20,7 +20,7 @@ auto place(const group::member& m) {
     return std::tie(m.of->key().name, m.of->key().of, m.of->client().settings.url);
 }
 
-// In the order that everybody takes them in.
+// Sorts the members into the order of acquisition that all clients share.
 std::vector<group::member> checked(std::vector<group::member> all) {
     if (all.empty()) throw error(errc::invalid_argument, "a multi_lock needs one lock at least");
     std::ranges::sort(all, {}, place);
@@ -47,7 +47,7 @@ lock_name name_of(const std::vector<group::member>& all) {
     return lock_name{joined.substr(0, lock_name::max_size)};
 }
 
-// Keeps itself alive through the answers that it waits for.
+// The handlers of pending answers keep it alive.
 class background_group final : public under_way, public std::enable_shared_from_this<background_group> {
   public:
     background_group(std::shared_ptr<const group> of, const acquisition& how,
@@ -78,7 +78,7 @@ class background_group final : public under_way, public std::enable_shared_from_
         }
     }
 
-    // The answer may have come, and the next been asked, before the question is out of our hands.
+    // The answer may come, and the next request be sent, before acquire_later returns.
     void ask(const engine::ask_member& whom) {
         base::guard lock(mutex_);
         const auto turn = ++turn_;
@@ -104,7 +104,7 @@ class background_group final : public under_way, public std::enable_shared_from_
     base::mutex mutex_;
     bool cancelled_ GUARDED_BY(mutex_) = false;
     std::uint64_t turn_ GUARDED_BY(mutex_) = 0;
-    std::shared_ptr<under_way> asked_ GUARDED_BY(mutex_);  // in this turn
+    std::shared_ptr<under_way> asked_ GUARDED_BY(mutex_);  // the request of this turn
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Several locks as one: all of them are held, or none. The members may belong to different clients and be of
+// Several locks as one: all are held, or none. The members may belong to different clients and be of
 // different kinds.
 #pragma once
 
@@ -17,13 +17,13 @@ class group final : public lockable, public std::enable_shared_from_this<group> 
   public:
     struct member {
         std::shared_ptr<cell> of;
-        acquisition how;           // what its lock object says: ttl, renew, poll, total
-        std::size_t given_at = 0;  // its place among those that the user gave
+        acquisition how;           // set by its lock object: ttl, renew, poll, total
+        std::size_t given_at = 0;  // its position in the user's list
     };
-    // The user's own, so never on the reactor thread. What it throws has nobody to tell.
+    // The user's function, so never called on the reactor thread. Its exceptions are ignored.
     using waiting = std::function<void(const lock_name& name)>;
 
-    // Throws errc::invalid_argument for none, and for two that are the same lock.
+    // Throws errc::invalid_argument for an empty list, and for two members that are the same lock.
     group(std::vector<member> members, boot_clock::duration patience, waiting tell);
 
     const lock_name& name() const noexcept override { return name_; }
@@ -33,10 +33,10 @@ class group final : public lockable, public std::enable_shared_from_this<group> 
     void unlock() noexcept override;
     [[nodiscard]] std::optional<standing> held_here() const override;
 
-    // In the order in which they are taken, by everybody who names them alike.
+    // In the order of acquisition, which is the same for all clients that use the same names.
     [[nodiscard]] const std::vector<member>& members() const noexcept { return members_; }
     [[nodiscard]] boot_clock::duration patience() const noexcept { return patience_; }
-    // `name` is held by somebody else and is now waited for.
+    // Reports that another owner holds `name` and that this acquisition now waits for it.
     void tell_waiting(const lock_name& name) const noexcept;
 
   private:

@@ -13,7 +13,7 @@ namespace {
 
 const owner_id nobody;
 
-// Puts the answers of several releases together; the last to come calls `done`.
+// Combines the results of several releases; the last one calls `done`.
 struct joint_release {
     explicit joint_release(std::size_t n, callback<void(release_result)> d)
         : missing(n), done(std::move(d)) {}
@@ -33,7 +33,7 @@ struct joint_release {
     callback<void(release_result)> done;
 };
 
-// The worst first.
+// The worst state first.
 int rank(lease_state s) {
     switch (s) {
         case lease_state::lost: return 0;
@@ -68,7 +68,7 @@ void hold_of_one::release_later(callback<void(release_result)> done) {
 // --- of all -----------------------------------------------------------------------------------------
 
 release_result worse_of(const release_result& one, const release_result& other) noexcept {
-    // A loss is for certain, and the others may all have gone well.
+    // A loss is certain, whereas the others may all have gone well.
     for (const auto& r : {one, other}) {
         if (r == release_outcome::already_lost) return r;
     }

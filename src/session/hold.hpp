@@ -1,4 +1,4 @@
-// What a lease points at: one hold of a user, on one lock or on several at once.
+// A lease object points to a hold: one hold of a user, on one lock or on several at once.
 #pragma once
 
 #include "base/annotations.hpp"
@@ -17,7 +17,7 @@ namespace holdfast::session {
 
 class cell;
 
-// Thread safety as that of lease.hpp.
+// As thread-safe as lease.hpp says.
 class hold : public std::enable_shared_from_this<hold> {
   public:
     hold() = default;
@@ -34,15 +34,15 @@ class hold : public std::enable_shared_from_this<hold> {
     [[nodiscard]] virtual const owner_id& owner() const noexcept = 0;
     [[nodiscard]] virtual std::uint32_t acks() const noexcept = 0;
 
-    // Blocks for a round trip. A second call gives the first answer again.
+    // Blocks for a round trip. A second call returns the first result again.
     virtual release_result release() noexcept = 0;
-    // The same without a thread that waits.
+    // The same without a waiting thread.
     virtual void release_later(callback<void(release_result)> done) = 0;
 
-    bool unattended = false;  // acquired without a thread: its lease's destructor does not block
+    bool unattended = false;  // acquired without a thread: the destructor of its lease does not block
 };
 
-// On one lock. Several share a tenancy after re-entry.
+// A hold on one lock. Several share a tenancy after re-entry.
 class hold_of_one final : public hold {
   public:
     hold_of_one(std::shared_ptr<cell> c, std::shared_ptr<tenancy> t) : in(std::move(c)), of(std::move(t)) {}
@@ -63,12 +63,12 @@ class hold_of_one final : public hold {
     std::optional<release_result> result;  // once released; guarded by the user (lease.hpp, thread safety)
 };
 
-// On several locks: it is lost when one of them is.
+// A hold on several locks: it is lost when one of them is.
 class hold_of_all final : public hold {
   public:
     using holds = std::vector<std::shared_ptr<hold>>;
 
-    // In the order in which they were taken; one at least.
+    // In the order of acquisition; at least one.
     explicit hold_of_all(holds parts) : parts_(std::move(parts)) {}
 
     [[nodiscard]] bool valid() const noexcept override;
@@ -92,11 +92,11 @@ class hold_of_all final : public hold {
 
     const holds parts_;
     base::mutex mutex_;
-    std::stop_source lost_ GUARDED_BY(mutex_){std::nostopstate};  // made when somebody asks
+    std::stop_source lost_ GUARDED_BY(mutex_){std::nostopstate};  // made on the first call of lost()
     std::deque<std::stop_callback<stop>> told_ GUARDED_BY(mutex_);
 };
 
-// Of several releases: what is true of all of them together.
+// The result that is true of both releases together.
 [[nodiscard]] release_result worse_of(const release_result& one, const release_result& other) noexcept;
 
 }  // namespace holdfast::session

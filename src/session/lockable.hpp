@@ -1,4 +1,4 @@
-// What a lock object of the user's stands on: the cell of one lock, or a group of several.
+// The implementation of a user's lock object: the cell of one lock, or a group of several.
 #pragma once
 
 #include "session/hold.hpp"
@@ -15,21 +15,21 @@
 
 namespace holdfast::session {
 
-// How an acquisition is wanted.
+// The options of one acquisition.
 struct acquisition {
     std::optional<time_point> give_up_at;  // empty: one try
     std::optional<milliseconds> ttl;       // empty: the client's lease
-    std::optional<bool> renew;             // empty: exactly if there is no ttl
+    std::optional<bool> renew;             // empty: renew only without a ttl
     bool poll = false;                     // do not listen for messages
-    bool by_thread = false;                // owned by this thread: may re-enter, and ends with it
+    bool by_thread = false;                // held by this thread: may re-enter, and ends with it
     std::uint32_t permits = 1;             // of a semaphore
-    std::optional<std::int64_t> total{};   // likewise: so many there are, if nobody has said so
-    replication replicas{};                // who must have it
+    std::optional<std::int64_t> total{};   // initial number of permits of a semaphore whose number is not set
+    replication replicas{};                // replicas that must have the grant
     std::stop_token stop{};
-    owner_id beside{};  // the writer of a shared mutex who wants to read as well; empty: nobody
+    owner_id beside{};  // the writer of a shared mutex that wants to read as well; empty: none
 };
 
-// Why it was not had. errc::timed_out is "somebody else has it".
+// Why the lock was not acquired. errc::timed_out: another owner has it.
 struct failed {
     std::error_code why;
     std::string sentence;
@@ -37,21 +37,22 @@ struct failed {
     std::shared_ptr<const std::vector<member_outcome>> members{};  // of a group; empty for one lock
 };
 
-// An acquisition that no thread waits for.
+// An acquisition without a waiting thread.
 class under_way {
   public:
     under_way() = default;
     under_way(const under_way&) = delete;
     under_way& operator=(const under_way&) = delete;
     virtual ~under_way() = default;
-    // From any thread, at any time. It still ends: with errc::cancelled, or with what was got just before.
+    // From any thread, at any time. The acquisition still ends: with errc::cancelled, or with the lock if
+    // that came first.
     virtual void cancel() = 0;
 };
 
 // Thread-safe.
 class lockable {
   public:
-    // The hold is empty for a thread's own, which is kept for it.
+    // The hold is empty for a lock that the thread holds by lock(); the lock keeps it.
     using outcome = std::variant<std::shared_ptr<hold>, failed>;
     // What this thread holds by lock().
     struct standing {
@@ -67,15 +68,15 @@ class lockable {
     [[nodiscard]] virtual const lock_name& name() const noexcept = 0;
     // Throws errc::forked in a child process and errc::closed after the client's end.
     virtual void check_usable() const = 0;
-    // Blocks as `how` says. Re-enters if this thread holds it by lock() and the kind allows it.
+    // Blocks as `how` says. Re-enters if this thread holds it by lock() and the kind is reentrant.
     [[nodiscard]] virtual outcome acquire(const acquisition& how) = 0;
-    // The same without a thread that waits: `done` is called once, on any thread, perhaps before this
-    // returns. Never re-enters. What is returned cancels it.
+    // The same without a waiting thread: `done` is called once, on any thread, perhaps before this returns.
+    // Never re-enters. The result cancels the acquisition.
     virtual std::shared_ptr<under_way> acquire_later(const acquisition& how,
                                                      callback<void(outcome)> done) = 0;
-    // Of this thread's latest hold by lock().
+    // Ends this thread's latest hold by lock().
     virtual void unlock() noexcept = 0;
-    // Empty: it holds it not.
+    // Empty: this thread does not hold it.
     [[nodiscard]] virtual std::optional<standing> held_here() const = 0;
 };
 

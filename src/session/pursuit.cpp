@@ -35,7 +35,7 @@ pursuit::pursuit(std::shared_ptr<cell> of, acquisition how, callback<void()> pok
 
 pursuit::~pursuit() {
     if (stage_ == stage::outside || stage_ == stage::over) return;
-    // Something was thrown: there was no memory, say.
+    // An exception left it unfinished, for example for lack of memory.
     take_back();
     cell_->leave(me_);
 }
@@ -81,12 +81,12 @@ std::optional<pursuit::outcome> pursuit::go_on(time_point now) {
     return contend(now);
 }
 
-// --- in line ----------------------------------------------------------------------------------------
-// The threads and tasks of one process stand in line; only the first asks the store, or is passed the lock.
+// --- in the queue -----------------------------------------------------------------------------------
+// The threads and tasks of one process queue; only the head asks the store, or gets the lock by a hand-off.
 
 std::optional<pursuit::outcome> pursuit::arrive() {
     base::guard lock(cell_->mutex_);
-    if (!core_.usable()) return closed();  // cell::turn_away() has passed here already
+    if (!core_.usable()) return closed();  // cell::turn_away() has already run
     if (me_->has_event()) return give_up_in_line();
     const bool first = how_.give_up_at ? cell_->gate_.enter(me_) : cell_->gate_.try_enter(me_);
     if (first) {
@@ -106,7 +106,7 @@ std::optional<pursuit::outcome> pursuit::stand_in_line(time_point now) {
         if (t->valid()) {
             return hold_of(t);
         }
-        // We were stopped for so long that we have nothing of the lock; back into the line.
+        // This thread was stopped until nothing was left of the lease; back into the queue.
         lock.unlock();
         core_.lose(t, "its time was over before the thread that it was passed on to ran");
         cell_->on_lost(t);
@@ -121,7 +121,7 @@ std::optional<pursuit::outcome> pursuit::stand_in_line(time_point now) {
     if (cell_->gate_.may_ask(me_)) {
         at_the_head();
     } else if (me_->has_event() || now >= until_) {
-        // At once: outside the mutex the lock might still be passed on to us.
+        // Leave under the mutex: without it the lock might still be handed off to us.
         (void)cell_->gate_.leave(me_);
         stage_ = stage::outside;
         return give_up_in_line();
@@ -130,11 +130,12 @@ std::optional<pursuit::outcome> pursuit::stand_in_line(time_point now) {
 }
 
 pursuit::outcome pursuit::give_up_in_line() {
-    if (me_->has_event()) return cell_->describe({errc::cancelled}, {});  // nothing else is told here
+    if (me_->has_event()) return cell_->describe({errc::cancelled}, {});  // no other event comes here
     return cell_->not_had();
 }
 
-// Where waiters elsewhere were just told that the lock is free: who comes back at once would always win.
+// If waiters of other processes were just notified that the lock is free, this caller pauses: one that comes
+// back at once would always win.
 void pursuit::at_the_head() {
     stage_ = stage::pausing;
     until_ = how_.give_up_at ? std::min(cell_->not_before_, *how_.give_up_at) : time_point{};
@@ -161,7 +162,7 @@ void pursuit::begin_contest() {
     rules.poll_gap = settings.poll_gap;
     rules.silent_poll = std::max(settings.silent_poll, store.has().ask_every);
     if (store.has().votes) {
-        // The store says how long to stay away, so that two who split the votes do not meet again.
+        // The store says how long to wait, so that two clients that split the votes do not collide again.
         const auto far = std::chrono::ceil<std::chrono::milliseconds>(8 * store.statistics().round_trip);
         rules.silent_poll = std::max(rules.silent_poll, far);
     }
@@ -184,16 +185,16 @@ std::optional<pursuit::outcome> pursuit::contend(time_point now) {
     for (;;) {
         if (!event && now >= until_) event = engine::elapsed{};
         if (!event) return std::nullopt;
-        // A late answer to an earlier question leaves the last one open.
+        // A late answer to an earlier attempt leaves the last one open.
         if (const auto* said = std::get_if<engine::answered>(&*event);
             said && said->number == contest_->asked) {
             contest_->asking = false;
-            // If it is taken, nothing is asked any more.
+            // If the grant is accepted, no further attempt follows.
             contest_->may_be_granted = std::holds_alternative<backend::granted>(said->answer) ||
                                        std::holds_alternative<backend::unknown>(said->answer);
         }
         if (auto end = obey(contest_->machine.resume(std::move(*event), now), now)) return end;
-        // What came while we asked may have been there for long: we may have been stopped.
+        // The event may have come long ago: this thread may have been stopped.
         now = boot_clock::now();
         event = me_->take();
     }
@@ -236,7 +237,8 @@ std::optional<pursuit::outcome> pursuit::obey(engine::acquire_action action, tim
         if (no.cleanup == engine::undo::insist) {
             core_.undo(r.key, r.owner, r.lease, true);
         } else if (no.cleanup == engine::undo::once) {
-            // Not before the answer: a script that the server did not know is sent again, behind us.
+            // After the answer: a script that the server did not know is resent, and would arrive after the
+            // undo.
             me_->once_answered([undo = core_.plan_undo(r.key, r.owner, r.lease)](waiter::answers all) {
                 undo(all == waiter::answers::some_unknown);
             });
@@ -269,7 +271,7 @@ std::shared_ptr<hold> pursuit::settle(const engine::hold_it& grant, time_point n
     if (next) next->call();
     core_.began(t, now - me_->called_at);
     if (me_->close_with(t) || grant.in_doubt) core_.ask_whether_held(t);
-    // The timetable sees to those that are renewed.
+    // The watchdog renews the others.
     if (grant.claim && !me_->wants.renewed) core_.renew_now(t, 0);
     return h;
 }

@@ -12,12 +12,12 @@ std::uint64_t next_serial() {
     return ++last;
 }
 
-// The mark of the calling thread. A plain pointer, which may be used at any time: objects with a destructor
-// are gone while the last destructors of thread_local and static objects run, and those may lock too.
+// The mark of the calling thread. A plain pointer is usable at any time: objects with a destructor are gone
+// while the last destructors of thread_local and static objects run, and those may lock too.
 thread_local std::shared_ptr<thread_mark>* mine = nullptr;
 
-// When the thread has run those. If the system calls other such functions of the thread later, and one of
-// them locks, it gets a new mark and this runs again.
+// Runs after the destructors of thread_local objects. If the system calls other such functions of the thread
+// later, and one of them locks, the thread gets a new mark and this runs again.
 void thread_ends(void* mark) noexcept {
     const std::unique_ptr<std::shared_ptr<thread_mark>> ended(
         static_cast<std::shared_ptr<thread_mark>*>(mark));
@@ -25,7 +25,7 @@ void thread_ends(void* mark) noexcept {
     (*ended)->alive.store(false, std::memory_order_release);
 }
 
-// Empty if the process has too many already: then a thread that ends while it holds a lock is not noticed.
+// Empty if the process has too many keys: then a thread that ends while it holds a lock is not noticed.
 std::optional<pthread_key_t> make_key() noexcept {
     pthread_key_t key{};
     return ::pthread_key_create(&key, &thread_ends) == 0 ? std::optional{key} : std::nullopt;

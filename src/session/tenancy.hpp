@@ -1,4 +1,4 @@
-// One lease as the store knows it: from the grant to the release or the loss. Holds of the user point at it.
+// One lease as the store knows it: from the grant to the release or the loss. The user's holds point to it.
 #pragma once
 
 #include "base/annotations.hpp"
@@ -31,10 +31,10 @@ struct thread_mark {
     const std::uint64_t serial;
     std::atomic<bool> alive{true};
 };
-// The mark of the calling thread. Serials are never used twice, unlike the system's thread ids.
+// The mark of the calling thread. Serials are never reused, unlike the system's thread ids.
 [[nodiscard]] const std::shared_ptr<thread_mark>& this_thread();
 
-// valid() and deadline() may be called from any thread at once; the rest says who guards it.
+// valid() and deadline() may be called from any thread at any time; each other member says what guards it.
 class tenancy {
   public:
     tenancy(backend::lock_key k, owner_id o, const engine::lease_terms& terms, fence f, time_point until,
@@ -53,34 +53,33 @@ class tenancy {
     const owner_id owner;
     const fence token;
     const time_point since;
-    const replication replicas;  // who must have its renewals
-    const std::shared_ptr<const backend::bound>
-        bound;                            // it ends with this; empty: only with its own deadline
-    std::uint32_t acks = 0;               // of the grant; set before anybody else sees it
-    std::uint64_t id = 0;                 // in the timetable; set before anybody else sees it
-    engine::shared_grant grant;           // set likewise
-    bool stray = false;                   // an attempt had no answer and may still arrive; set likewise
+    const replication replicas;                         // that must confirm its renewals
+    const std::shared_ptr<const backend::bound> bound;  // the lease ends with it; empty: own deadline only
+    std::uint32_t acks = 0;      // of the grant; set before other threads see the tenancy
+    std::uint64_t id = 0;        // in the watchdog; set before other threads see the tenancy
+    engine::shared_grant grant;  // set likewise
+    bool stray = false;          // an attempt had no answer and may still reach the store; set likewise
     std::shared_ptr<thread_mark> thread;  // held by lock(); empty for leases; set likewise
     std::weak_ptr<cell> home;             // set likewise
-    bool read_beside = false;             // of a writer: it reads as well; guarded by the cell
-    bool disowned = false;                // the store says that it is not held any more; guarded by the core
-    std::shared_ptr<tenancy> heir;        // it was passed on to; guarded by the core
-    // Whether the store is being asked if the lock is still held; guarded by the core.
+    bool read_beside = false;             // a writer that reads as well; guarded by the cell
+    bool disowned = false;                // the store has answered that it is not held; guarded by the core
+    std::shared_ptr<tenancy> heir;        // the tenancy after a hand-off; guarded by the core
+    // Whether a request asks the store if the lock is still held; guarded by the core.
     enum class question { none, once, once_more /* after the one that is under way */ };
     question asked = question::none;
-    // What the store said to the last renewal that it refused, since one worked; guarded by the core.
+    // The store's last refusal to renew it, since the last successful renewal; guarded by the core.
     std::optional<backend::failure> refusal;
-    engine::kept kept;                             // by the store; passes to the heir; guarded by the core
-    std::unique_ptr<backend::watch_handle> watch;  // set likewise; dropped by whoever ends the tenancy
-    std::shared_ptr<waiter> hears;                 // what the watch is told; set likewise, passes to the heir
+    engine::kept kept;  // how long the store keeps it; moves to the heir; guarded by the core
+    std::unique_ptr<backend::watch_handle> watch;  // set before others see it; dropped when the tenancy ends
+    std::shared_ptr<waiter> hears;  // receives the events of the watch; set likewise; moves to the heir
 
-    // What is asked of the store at a time, and whether it is asked again before that is over.
+    // The terms of each request, and whether the lease is renewed.
     [[nodiscard]] engine::lease_terms terms() const noexcept { return {lease(), renewed(), replicas}; }
     [[nodiscard]] milliseconds lease() const noexcept {
         return milliseconds{lease_.load(std::memory_order_acquire)};
     }
     [[nodiscard]] bool renewed() const noexcept { return renewed_.load(std::memory_order_acquire); }
-    // A hold was nested that is to be renewed, and for no less than `l` at a time.
+    // A nested hold wants the lease renewed, for no less than `l` at a time.
     void keep_renewed(milliseconds l) noexcept {
         if (l > lease()) lease_.store(l.count(), std::memory_order_release);
         renewed_.store(true, std::memory_order_release);
@@ -92,13 +91,13 @@ class tenancy {
         const auto own = own_deadline();
         return bound ? std::min(own, bound->until()) : own;
     }
-    // Without the bound.
+    // Ignores the bound.
     [[nodiscard]] time_point own_deadline() const noexcept {
         return time_point{boot_clock::duration{deadline_.load(std::memory_order_acquire)}};
     }
     [[nodiscard]] lease_state state() const noexcept {
         const auto s = state_.load(std::memory_order_acquire);
-        // Nobody has had time to say so yet, but it is over.
+        // The lease is over even if no thread has recorded that yet.
         const bool open = s == lease_state::held || s == lease_state::jeopardy;
         return open && !in_time() ? lease_state::lost : s;
     }
@@ -110,7 +109,7 @@ class tenancy {
     // Ends the lease before any thread has looked at it.
     void expire() noexcept { deadline_.store(count(since), std::memory_order_release); }
 
-    // This renewal has worked. False if the deadline had passed before: then nothing revives the lease.
+    // Applies a renewal that worked. False if the deadline had passed before: then nothing revives the lease.
     bool extend(const engine::lease_request& worked, const engine::validity& trust, time_point now) noexcept {
         if (deadline() <= now) return false;
         const auto until = worked.deadline(trust);
@@ -122,7 +121,7 @@ class tenancy {
         return true;
     }
 
-    // Moves to `next` if the lease is still held or in jeopardy. False if somebody ended it before.
+    // Moves to `next` if the lease is held or in jeopardy. False if another thread ended it before.
     bool move_to(lease_state next) noexcept {
         auto s = state_.load(std::memory_order_acquire);
         do {
@@ -132,7 +131,7 @@ class tenancy {
         return true;
     }
 
-    // The function that ends the tenancy asks it to stop, by end_lost().
+    // The function that ends the tenancy stops this token, with the source from end_lost().
     [[nodiscard]] std::stop_token lost() {
         base::guard lock(mutex_);
         if (!lost_.stop_possible()) {
@@ -141,8 +140,8 @@ class tenancy {
         }
         return lost_.get_token();
     }
-    // What is to be asked to stop, if anybody has asked for such a token: request_stop() runs the user's
-    // callbacks. Tokens that are asked for later are stopped already.
+    // The source to stop, if lost() has been called: request_stop() runs the user's callbacks. Later tokens
+    // are stopped from the start.
     [[nodiscard]] std::stop_source end_lost() {
         base::guard lock(mutex_);
         told_ = true;
@@ -161,7 +160,7 @@ class tenancy {
     std::atomic<boot_clock::rep> deadline_;
     std::atomic<lease_state> state_{lease_state::held};
     base::mutex mutex_;
-    std::stop_source lost_ GUARDED_BY(mutex_){std::nostopstate};  // made when somebody asks: few do
+    std::stop_source lost_ GUARDED_BY(mutex_){std::nostopstate};  // made by the first lost(), which is rare
     bool told_ GUARDED_BY(mutex_) = false;
 };
 

@@ -1,4 +1,4 @@
-// Where events for one acquisition arrive, whoever sends them.
+// Receives the events for one acquisition from all sources.
 #pragma once
 
 #include "base/annotations.hpp"
@@ -19,8 +19,8 @@
 
 namespace holdfast::session {
 
-// Shared by who acquires and by every handler that may still tell it something, so that a late answer finds
-// it although its owner has gone on. Whatever arrives wakes the owner: a thread that waits here, or `poke`.
+// Shared by the acquisition and by every handler that may still report to it, so that a late answer finds it
+// although its owner has gone on. Each event wakes the owner: a thread that waits here, or `poke`.
 class waiter {
   public:
     waiter(const engine::lease_terms& terms, std::shared_ptr<thread_mark> by_thread, time_point since,
@@ -28,9 +28,9 @@ class waiter {
         : wants(terms), thread(std::move(by_thread)), called_at(since), poke_(std::move(poke)) {}
 
     const engine::lease_terms wants;
-    const std::shared_ptr<thread_mark> thread;  // of one that locks; empty for leases
+    const std::shared_ptr<thread_mark> thread;  // of a caller of lock(); empty for leases
     const time_point called_at;
-    std::shared_ptr<tenancy> passed_on;  // the lock, without the store's doing; guarded by the cell
+    std::shared_ptr<tenancy> passed_on;  // the lock, handed off without the store; guarded by the cell
 
     // --- for all --------------------------------------------------------------------------------
     void push(engine::acquire_event e) {
@@ -41,8 +41,8 @@ class waiter {
         }
         wake();
     }
-    // What the watch of the owner tells. While that holds the lock by what it waited for: a message is about
-    // that lease, which is returned.
+    // Takes an event from the owner's watch. Once the owner holds the lock that it waited for, a message
+    // concerns that lease, which is returned.
     [[nodiscard]] std::shared_ptr<tenancy> watched(backend::watch_event e) {
         {
             base::guard lock(mutex_);
@@ -52,9 +52,9 @@ class waiter {
         wake();
         return nullptr;
     }
-    // The answers to all questions so far. After an unknown one the store may still carry the question out.
+    // The answers to all requests so far. After an unknown answer the store may still carry out the request.
     enum class answers { known, some_unknown };
-    // A question is about to be sent; `answered` brings the answer, whatever it is.
+    // A request is about to be sent; `answered` brings its answer in any case.
     void asks() {
         base::guard lock(mutex_);
         ++answers_due_;
@@ -72,7 +72,7 @@ class waiter {
         wake();
         if (then) then(all);
     }
-    // `then` runs when no answer is due any more: now, or on the thread that brings the last one.
+    // `then` runs once no answer is due: now, or on the thread that brings the last answer.
     void once_answered(std::function<void(answers)> then) {
         auto all = answers::known;
         {
@@ -85,7 +85,7 @@ class waiter {
         }
         then(all);
     }
-    // It is this waiter's turn among those of its process.
+    // The waiter is now the head of its process's queue.
     void call() {
         turn_.store(true, std::memory_order_release);
         wake();
@@ -108,12 +108,12 @@ class waiter {
         }
         return e;
     }
-    // The owner reads no more. A watch may stay open for as long as the lock is held: see `watched`.
+    // The owner reads no more events. Its watch may stay open while the lock is held: see `watched`.
     void close() {
         base::guard lock(mutex_);
         end();
     }
-    // The same, with what it waited for. True if a message came that it has not read.
+    // The same, with the lease that the owner got. True if there is a message that it has not read.
     [[nodiscard]] bool close_with(const std::shared_ptr<tenancy>& got) {
         base::guard lock(mutex_);
         const auto message = [](const engine::acquire_event& e) {
@@ -126,14 +126,15 @@ class waiter {
         end();
         return unread;
     }
-    // The lease was passed on to `next`, and the watch with it.
+    // The lease was handed off to `next`, and the watch with it.
     void passed_on_to(const std::shared_ptr<tenancy>& next) {
         base::guard lock(mutex_);
         holder_ = next;
     }
-    // Before the owner looks at what there is: what comes from here on ends the next `wait`.
+    // Call this before reading the events: an event after it ends the next `wait`.
     void look() { parker_.consume(); }
-    // Until something came since `look`, or `until`. With a store, this thread lends itself to its I/O.
+    // Waits for an event since `look`, or until `until`. With a store, this thread runs the store's I/O
+    // meanwhile.
     void wait(time_point until, backend::store* lend_to) {
         if (lend_to != nullptr)
             lend_to->run_io(parker_, until);
@@ -167,11 +168,11 @@ class waiter {
     base::parker parker_;
     std::atomic<bool> turn_{false};
     base::mutex mutex_;
-    // Seldom is there more than one.
+    // Rarely more than one.
     std::optional<engine::acquire_event> first_ GUARDED_BY(mutex_);
     std::vector<engine::acquire_event> others_ GUARDED_BY(mutex_);
     bool closed_ GUARDED_BY(mutex_) = false;
-    std::weak_ptr<tenancy> holder_ GUARDED_BY(mutex_);  // by what it waited for
+    std::weak_ptr<tenancy> holder_ GUARDED_BY(mutex_);  // the lease that the owner got
     unsigned answers_due_ GUARDED_BY(mutex_) = 0;
     answers answers_ GUARDED_BY(mutex_) = answers::known;
     std::function<void(answers)> then_ GUARDED_BY(mutex_);

@@ -1,5 +1,5 @@
-// How long many leases count at most, together: a client's session with its store, or what a store made of
-// stores has been told by its arbiter.
+// An upper bound on the time that many leases are valid, together: for example the client's session with its
+// store, or what the arbiter of a store made of stores has confirmed.
 #pragma once
 
 #include <holdfast/types.hpp>
@@ -8,8 +8,8 @@
 
 namespace holdfast::backend {
 
-// The store moves it, forward only, as it learns that its leases are good for longer. Whoever holds such a
-// lease only reads it. Thread-safe.
+// The store extends the bound, forward only, as it learns that its leases are valid for longer. Holders of
+// such leases only read it. Thread-safe.
 class bound {
   public:
     using time_point = boot_clock::time_point;
@@ -21,7 +21,8 @@ class bound {
     [[nodiscard]] time_point until() const noexcept {
         return time_point{boot_clock::duration{until_.load(std::memory_order_acquire)}};
     }
-    // Nothing if it is over, or ends later than `until`: a bound that was reached does not come back.
+    // Does nothing if the bound has passed or already is later than `until`: a bound that has passed does not
+    // come back.
     void extend(time_point until, time_point now) noexcept {
         auto old = until_.load(std::memory_order_acquire);
         while (old > count(now) && old < count(until) &&

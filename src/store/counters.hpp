@@ -1,5 +1,5 @@
-// The counter of a semaphore or a latch, and the fence of a mutex. A store that has none implements nothing
-// of this.
+// The counter of a semaphore or a latch, and the fence of a mutex. A store without counters does not
+// implement this interface.
 #pragma once
 
 #include "store/requests.hpp"
@@ -9,32 +9,31 @@
 
 namespace holdfast::backend {
 
-// Each with the value that it answers.
+// Each value says what it answers.
 enum class adjustment {
-    set_if_unset,  // to `amount`, if there is no counter: 1; else 0
-    add,           // `amount`, which may be negative: what is left, which may be negative, too
-    drain,         // takes all that is there: how much that was
-    read,          // what is there; 0 if there is no counter
-    count_down,    // a latch, by `amount`: what is left
-    erase,         // the counter: 1, or 0 if there was none
-    give_back,     // the permits of `owner`: 0 or more, or -1 if they had come back before
-    raise_fence,   // of a fenced mutex that `owner` holds, to at least `amount`: 1, or 0 if it does not hold
-                   // it
-    disown,        // the permits of `owner` will not come back by themselves: 1, or 0 if they had come back
+    set_if_unset,  // sets the counter to `amount` if there is none: 1; else 0
+    add,           // adds `amount`, which may be negative: the new count, which may be negative, too
+    drain,         // takes all permits: how many there were
+    read,          // the count; 0 if there is no counter
+    count_down,    // counts a latch down by `amount`: the new count
+    erase,         // erases the counter: 1, or 0 if there was none
+    give_back,     // releases the permits of `owner`: 0 or more, or -1 if they were free before
+    raise_fence,   // raises the fence of a mutex of `owner` to at least `amount`: 1, or 0 if it is not held
+    disown,  // the permits of `owner` will not become free by themselves: 1, or 0 if they were free before
 };
 struct adjust_request {
     lock_key key;
     adjustment what;
     std::int64_t amount = 0;
-    owner_id operation;  // new for each; a repeated request with it changes nothing more
-    owner_id owner;      // with give_back, raise_fence and disown
+    owner_id operation;  // new for each operation; a repeated request with it changes nothing more
+    owner_id owner;      // for give_back, raise_fence and disown
 };
 struct adjusted {
     std::int64_t value = 0;
 };
 using adjust_answer = std::variant<adjusted, refused, unknown>;
 
-// Requests as in store.hpp.
+// Requests work as in store.hpp.
 class counters {
   public:
     counters() = default;

@@ -1,4 +1,4 @@
-// What a redlock asks of the stores that are its members, beside locks.
+// The requests of a redlock to its members, besides locks.
 #pragma once
 
 #include "store/requests.hpp"
@@ -7,7 +7,7 @@
 
 namespace holdfast::backend {
 
-// Requests as in store.hpp.
+// Requests work as in store.hpp.
 class redlock_member {
   public:
     redlock_member() = default;
@@ -18,9 +18,9 @@ class redlock_member {
     // The whole text under the key of a mutex, as its owner wrote it; empty if there is none.
     virtual void read_owner(const lock_name&, time_point deadline, handler<result<std::string>>) = 0;
 
-    // How long the server has at least been the master that `promotion` (see notice) made of it, as its
-    // clients know: the first that asks leaves a note there, and all count from that. Zero where there is
-    // none.
+    // How long, at least, the server has been the master since `promotion` (see notice). The first client
+    // that asks with note::left leaves a note there, and all clients count from that note. Zero if there is
+    // no note.
     enum class note { left, looked_for };
     virtual void age_of_promotion(const std::string& promotion, note, time_point deadline,
                                   handler<result<milliseconds>>) = 0;

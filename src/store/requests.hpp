@@ -1,4 +1,4 @@
-// What a store is asked about a lock, and what it answers.
+// Requests to a store about a lock, and their answers.
 #pragma once
 
 #include "store/bound.hpp"
@@ -23,9 +23,9 @@ using holdfast::kind;
 using time_point = boot_clock::time_point;
 using std::chrono::milliseconds;
 
-inline constexpr auto kinds = static_cast<std::size_t>(kind::latch) + 1;  // how many there are
+inline constexpr auto kinds = static_cast<std::size_t>(kind::latch) + 1;  // number of kinds
 
-// The kind and the name together are the lock; two kinds on one name are a mistake that stores detect.
+// The kind and the name together identify the lock; two kinds with one name are a mistake that stores detect.
 struct lock_key {
     kind of = kind::native;
     lock_name name;
@@ -34,13 +34,14 @@ struct lock_key {
     friend auto operator<=>(const lock_key&, const lock_key&) = default;
 };
 
-// Why a store did not do it. `code` decides; the words are for people, those of others kept apart.
+// Why a store did not carry out a request. Programs use `code`; the texts are for people. The server's text
+// is kept apart from ours.
 struct failure {
     std::error_code code;
-    std::string text{};         // our own; empty where the code says it all
-    std::string server_text{};  // a server's, as it sent them; empty where none spoke
+    std::string text{};         // ours; empty where the code says it all
+    std::string server_text{};  // the server's, as it sent it; empty if no server answered
 
-    // All of it in one line, for where the two cannot be kept apart.
+    // All of it in one line, for callers that cannot keep the two apart.
     [[nodiscard]] std::string in_one() const {
         if (text.empty() && server_text.empty()) return code.message();
         if (text.empty() || server_text.empty()) return text + server_text;
@@ -67,40 +68,40 @@ struct attempt_request {
     milliseconds lease;
     intent want = intent::look;
     std::uint32_t permits = 1;            // of a semaphore; 1 for all other kinds
-    std::optional<std::int64_t> total{};  // a semaphore whose number nobody has set gets this many first
-    // The writer of a shared mutex that wants to read as well; empty: there is none.
+    std::optional<std::int64_t> total{};  // initial number of permits of a semaphore whose number is not set
+    // The writer of a shared mutex that wants to read as well; empty: none.
     owner_id downgrading_from{};
-    // How many replicas are asked whether they have the grant, and for how long the store may wait for them.
+    // How many replicas to ask for a confirmation of the grant, and how long the store may wait for them.
     replication replicas{};
 };
 
 // The four answers. *Unknown never becomes no*: the lock may have been granted.
 struct granted {
-    // What the store gave, from the send on: a store may give less than was asked for. More counts for
-    // nothing.
+    // The lease that the store gave, counted from the send. A store may give less than was asked for; more
+    // counts for nothing.
     milliseconds lease;
     holdfast::fence fence = holdfast::fence::none;
-    // An earlier send of this owner had won. The lease counts from this one all the same.
+    // An earlier send of this owner had been granted. The lease still counts from this send.
     bool repeated = false;
-    // Replicas that have the grant: may be fewer than were asked for, and is granted all the same.
+    // Replicas that have the grant: may be fewer than were asked for, and the lock is still granted.
     std::uint32_t acks = 0;
-    // The store may keep the lock for this long from the answer, where that is more than the lease, because
-    // it was handed over before.
+    // The store may keep the lock for this long from the answer, if that is more than the lease, because the
+    // lock was handed over before.
     milliseconds kept_for{0};
-    // The lease ends with this, whatever its own deadline is. Empty: only its deadline counts.
+    // The lease ends with this bound at the latest. Empty: only its own deadline counts.
     std::shared_ptr<const backend::bound> bound{};
 };
 struct busy {
     std::string holder;                      // as the store writes it; may be empty
-    std::optional<milliseconds> look_again;  // it cannot be free earlier unless a message says so
-    // A message with this ticket grants the lock without another question, for `handed_lease` from the moment
+    std::optional<milliseconds> look_again;  // the lock cannot be free earlier unless a message says so
+    // A message with this ticket grants the lock without another request, for `handed_lease` from the moment
     // this attempt was sent. Empty: a message only means "try again", as always where leases have a bound.
     std::string ticket;
     milliseconds handed_lease{0};
 };
 struct refused : failure {  // nothing was changed
-    // The answer may be different after this time, which is worth waiting for. Empty: a repeated request gets
-    // the same answer.
+    // The answer may change after this time, so it is worth waiting. Empty: a repeated request gets the same
+    // answer.
     std::optional<milliseconds> look_again{};
 
     [[nodiscard]] const failure& why() const noexcept { return *this; }
@@ -115,28 +116,29 @@ struct renew_request {
     lock_key key;
     owner_id owner;
     milliseconds lease;
-    // How often the owner holds the lock, for stores that show it; 0: leave it as it is.
+    // How many holds the owner has on the lock, for stores that show it; 0: leave it as it is.
     std::uint32_t holds = 0;
-    replication replicas{};  // `unknown` if fewer have it
+    replication replicas{};  // `unknown` if fewer replicas have it
 };
 struct renewed {
-    milliseconds lease;  // what the store gave, from the send on; more than was asked for counts for nothing
+    milliseconds lease;  // what the store gave, counted from the send; more than asked for counts for nothing
 };
-struct not_held {};  // the owner did not hold it; nothing of anybody else was touched
-// Of those that were refused together some may have been renewed, but none is renewed later. Of several
-// servers one may refuse and the others be silent, which is `unknown` with the words of that one.
+struct not_held {};  // the owner did not hold it; no lock of another owner changed
+// `refused`: some requests that were refused together may have been renewed, but none is renewed later. If
+// one of several servers refuses and the others do not answer, the answer is `unknown` with the text of that
+// server.
 using renew_answer = std::variant<renewed, not_held, refused, unknown>;
 
 struct release_request {
     lock_key key;
     owner_id owner;
     bool undo = false;    // also leave the queue: the acquisition was given up
-    bool evicts = false;  // an operator evicts the holder: released::left is wanted
+    bool evicts = false;  // an operator evicts the holder and wants released::left
 };
 struct released {
-    std::uint32_t listeners = 0;  // waiters elsewhere that got a message to try
-    bool handed_over = false;     // a waiter elsewhere holds it now; a newcomer will find it busy
-    // With release_request::evicts: what the lease had left at that moment. Empty: it had no end.
+    std::uint32_t listeners = 0;  // waiters in other processes that received a message to try
+    bool handed_over = false;     // a waiter in another process holds it now; a new attempt will find it busy
+    // With release_request::evicts: what was left of the lease at that moment. Empty: it had no end.
     std::optional<milliseconds> left{};
 };
 using release_answer = std::variant<released, not_held, refused, unknown>;
@@ -149,10 +151,10 @@ struct wake {
 // What a watch reports to its owner.
 struct watch_event {
     enum class change {
-        watching,  // messages from now on are received; attempt again before waiting
+        watching,  // messages are received from now on; attempt again before waiting
         woken,     // see `message`
         broken,    // messages may have been lost; attempt again
-        refused,   // no right to listen; poll instead
+        refused,   // no permission to listen; poll instead
     } what;
     wake message;
 };
