@@ -26,7 +26,7 @@ struct config {
     //                         a majority of 3 to 15 independent servers grants the lock; each has a URL of
     //                         a Redis form above. redlock.hpp builds this URL from a list. Options, which
     //                         come first: node_timeout=50ms, longest_lease=60s, restarts=quarantined|trusted
-    //                         and name=..., as in redlock_options. Of the settings below, `connections` is 1
+    //                         and name=..., as in redlock_options. In the settings below, `connections` is 1
     //                         for each member, and `lease` is at most longest_lease
     // Options of all Redis forms: connect_timeout, command_timeout (durations such as 500ms or 2s; a
     // connection that owes an answer and is silent for command_timeout is closed).

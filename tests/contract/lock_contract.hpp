@@ -62,7 +62,7 @@ struct subject {
 [[nodiscard]] std::vector<subject> subjects_of(std::initializer_list<lock_kind> kinds);
 // On the stores that keep a queue.
 [[nodiscard]] std::vector<subject> subjects_with_queue(std::initializer_list<lock_kind> kinds);
-// And of several servers together, which know the mutex, and no line of waiters.
+// Also on a redlock, which has the mutex without a queue.
 [[nodiscard]] std::vector<subject> subjects_anywhere(std::initializer_list<lock_kind> kinds);
 // On the stores that grant fences for several threads at once.
 [[nodiscard]] std::vector<subject> subjects_with_turns(std::initializer_list<lock_kind> kinds);

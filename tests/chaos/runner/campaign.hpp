@@ -23,7 +23,7 @@ struct campaign_settings {
     milliseconds peace{1'500};
     // left_out: there must be a violation, and the run shows that it is found.
     precautions care = precautions::taken;
-    // Of the faults of links, servers and locks, only those whose description contains this.
+    // Only the faults of links, servers and locks whose description contains this.
     std::string only;
     // Only locks whose name contains this.
     std::string locks;
