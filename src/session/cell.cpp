@@ -166,7 +166,7 @@ std::optional<cell::outcome> cell::enter_again(const acquisition& how) {
     const auto wants = terms_of(how);
     if (wants.renewed && (!t->renewed() || wants.lease > t->lease())) core_->keep_renewed(t, wants.lease);
     core_->renew_now(t, now->holds, wants.lease);
-    return std::make_shared<hold_of_one>(shared_from_this(), t);
+    return std::shared_ptr<hold>{};  // only unlock() ends it: it also counts the thread's depth
 }
 
 cell::outcome cell::reenter(const hold& of) {

@@ -184,6 +184,19 @@ TEST_P(recursive_contract, thread_holds_the_lock_until_its_last_unlock) {
     EXPECT_EQ(a().stats().acquired, 1U);
 }
 
+TEST_P(recursive_contract, failed_multi_lock_undoes_its_nested_hold) {
+    const auto of_a = lock_of(a());
+    const auto busy = lock_of(b(), "zz_busy")->acquire();
+    const auto member = lock_of(a(), "zz_busy");
+    multi_lock both{*of_a, *member};
+    of_a->lock();
+    EXPECT_FALSE(both.try_lock());
+    EXPECT_TRUE(of_a->held_by_this_thread());
+    of_a->unlock();
+    EXPECT_FALSE(of_a->held_by_this_thread());
+    EXPECT_TRUE(lock_of(b())->try_acquire());
+}
+
 TEST_P(recursive_contract, another_thread_cannot_reenter) {
     const auto of_a = lock_of(a());
     const std::lock_guard hold{*of_a};

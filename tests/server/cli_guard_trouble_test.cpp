@@ -77,7 +77,7 @@ TEST_F(guarded_command, keeps_its_exit_code_though_its_guard_is_suspended) {
 }
 
 TEST_F(guarded_command, continues_when_its_guard_wakes_after_an_outdated_deadline) {
-    auto command = start({"run", "--ttl", "2s", "a", "--", "sh", "-c", "echo \"pid: $$\"; read x; exit 5"});
+    auto command = start({"run", "--ttl", "4s", "a", "--", "sh", "-c", "echo \"pid: $$\"; read x; exit 5"});
     {
         const suspended guard{parent_of(pid_of(command, "pid"))};
         for (int i = 0; i < 8; ++i) ASSERT_TRUE(is_renewed());
@@ -88,7 +88,7 @@ TEST_F(guarded_command, continues_when_its_guard_wakes_after_an_outdated_deadlin
 }
 
 TEST_F(guarded_command, background_process_survives_a_guard_with_an_outdated_deadline) {
-    auto command = start({"run", "--ttl", "2s", "a", "--", "sh", "-c",
+    auto command = start({"run", "--ttl", "4s", "a", "--", "sh", "-c",
                           "sleep 100 >/dev/null 2>&1 </dev/null & echo \"left: $!\"; echo \"pid: $$\"; "
                           "read x; exit 5"});
     const auto left = pid_of(command, "left");

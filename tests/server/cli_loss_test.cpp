@@ -62,7 +62,7 @@ TEST_F(lost_lock, that_is_evicted_during_a_wait_for_another_is_given_up_at_once)
 
 TEST_F(lost_lock, that_is_removed_during_a_wait_for_another_ends_the_wait) {
     hold_as_another_client("c");
-    auto command = start({"run", "--json-fd", "1", "--ttl", "1s", "a", "b", "c", "--", "echo", "ran"});
+    auto command = start({"run", "--json-fd", "1", "--ttl", "4s", "a", "b", "c", "--", "echo", "ran"});
     ASSERT_TRUE(command.wait_for_output("\"waiting\"", patience));
     free_as_another_client("b");
     const auto ended = outcome_of(command);
@@ -73,7 +73,7 @@ TEST_F(lost_lock, that_is_removed_during_a_wait_for_another_ends_the_wait) {
 }
 
 TEST_F(lost_lock, exits_with_75_whatever_the_command_returns) {
-    auto command = start({"run", "--ttl", "1s", "a", "--", "sh", "-c",
+    auto command = start({"run", "--ttl", "4s", "a", "--", "sh", "-c",
                           "trap 'exit 0' TERM; echo ready; while :; do sleep 0.02; done"});
     ASSERT_TRUE(command.wait_for_output("ready", patience));
     free_as_another_client("a");
@@ -104,7 +104,7 @@ TEST_F(lost_lock, frozen_store_ends_the_command_before_the_lock_is_free) {
 }
 
 TEST_F(lost_lock, descendants_of_the_command_are_ended_with_it) {
-    auto command = start({"run", "--ttl", "1s", "a", "--", "sh", "-c",
+    auto command = start({"run", "--ttl", "4s", "a", "--", "sh", "-c",
                           "(trap '' TERM; while :; do sleep 0.02; done) & echo \"deaf: $!\"; wait"});
     const auto grandchild = printed_pid(command, "deaf");
     ASSERT_NE(grandchild, 0);
@@ -114,7 +114,7 @@ TEST_F(lost_lock, descendants_of_the_command_are_ended_with_it) {
 }
 
 TEST_F(lost_lock, command_of_a_stopped_run_is_ended_before_the_lock_is_free) {
-    auto command = start({"run", "--ttl", "2s", "a", "--", "sh", "-c", deaf});
+    auto command = start({"run", "--ttl", "4s", "a", "--", "sh", "-c", deaf});
     const auto pid = printed_pid(command, "pid");
     ASSERT_NE(pid, 0);
     command.pause();
@@ -125,7 +125,7 @@ TEST_F(lost_lock, command_of_a_stopped_run_is_ended_before_the_lock_is_free) {
 }
 
 TEST_F(lost_lock, policy_kill_sends_no_term) {
-    auto command = start({"run", "--on-loss", "kill", "--ttl", "1s", "a", "--", "sh", "-c", deaf});
+    auto command = start({"run", "--on-loss", "kill", "--ttl", "4s", "a", "--", "sh", "-c", deaf});
     ASSERT_NE(printed_pid(command, "pid"), 0);
     free_as_another_client("a");
     const auto ended = outcome_of(command);
@@ -134,7 +134,7 @@ TEST_F(lost_lock, policy_kill_sends_no_term) {
 }
 
 TEST_F(lost_lock, policy_ignore_notifies_by_the_pipe) {
-    auto command = start({"run", "--on-loss", "ignore", "--ttl", "1s", "a", "--", "sh", "-c",
+    auto command = start({"run", "--on-loss", "ignore", "--ttl", "4s", "a", "--", "sh", "-c",
                           "echo ready; head -c1 <&$HOLDFAST_LOST_FD >/dev/null; echo went on; exit 0"});
     ASSERT_TRUE(command.wait_for_output("ready", patience));
     free_as_another_client("a");

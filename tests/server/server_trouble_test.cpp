@@ -196,11 +196,13 @@ TYPED_TEST(server_trouble, stopped_server_is_soon_an_error_and_works_again_when_
 }
 
 TYPED_TEST(server_trouble, server_that_never_ran_is_soon_an_error) {
-    client nowhere{quick_to_give_up("redis://127.0.0.1:1")};
+    // Refused connections are an answer, long before answer_timeout, after which the outcome would be
+    // unknown.
+    client nowhere{"redis://127.0.0.1:1"};
     auto there = TypeParam::make(nowhere, "job");
     const stopwatch since;
     EXPECT_EQ(code_of([&] { (void)there.try_lock(); }), errc::unavailable);
-    EXPECT_LT(since.took(), 600ms + slack);
+    EXPECT_LT(since.took(), 2s + slack);
     std::error_code why;
     EXPECT_FALSE(there.try_acquire_for(2s, why));
     EXPECT_EQ(why, errc::unavailable) << "and not: another client holds it";
