@@ -146,7 +146,7 @@ TEST_P(lock_contract, another_thread_can_release_a_lease) {
 }
 
 TEST_P(lock_contract, loss_requests_stop_and_is_reported_once) {
-    event_log events{a()};
+    event_recorder events{a()};
     const auto of_a = lock_of(a());
     auto held = briefly(of_a, 100ms);
     std::promise<bool> valid_when_lost;
