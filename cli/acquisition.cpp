@@ -122,8 +122,9 @@ void acquisition::look_for_permits(const std::string& name) {
     }
 }
 
-// A lock that was handed off has a short lease until its first renewal. The command and its guard get the whole
-// one: on a busy machine they need a while to start. No command runs yet, so a lock lost here is acquired again.
+// A lock that was handed off has a short lease until its first renewal. The command and its guard get the
+// whole one: on a busy machine they need a while to start. No command runs yet, so a lock lost here is
+// acquired again.
 lease acquisition::acquire(held_lock& one) {
     const std::chrono::nanoseconds whole = wanted_.ttl.value_or(on_.settings().lease);
     for (;;) {

@@ -103,12 +103,12 @@ class [[nodiscard]] HOLDFAST_API lease {
     // (replication.hpp). For a multi_lock: the smallest number of its members.
     [[nodiscard]] std::uint32_t acks() const noexcept;
 
-    // Renews now, for as long as was asked for when the lock was acquired, also if it is not renewed by itself.
-    // Blocks for a round trip, at most config::answer_timeout. True: the store has confirmed that the lock is
-    // held, and deadline() counts from this request. False: the lock is lost, or the store did not answer, or
-    // refused; state() tells them apart. A multi_lock renews its members one after another. For a step that
-    // must not begin with little time left, and for the whole lease of a lock that was handed off (3 s until
-    // its first renewal). Throws only for want of memory.
+    // Renews now, for as long as was asked for when the lock was acquired, also if it is not renewed by
+    // itself. Blocks for a round trip, at most config::answer_timeout. True: the store has confirmed that the
+    // lock is held, and deadline() counts from this request. False: the lock is lost, or the store did not
+    // answer, or refused; state() tells them apart. A multi_lock renews its members one after another. For a
+    // step that must not begin with little time left, and for the whole lease of a lock that was handed off
+    // (3 s until its first renewal). Throws only for want of memory.
     bool renew();
 
     // Releases the lock. Blocks for a round trip, at most config::answer_timeout. Does not throw for errors

@@ -139,7 +139,7 @@ busy transaction::not_enough() const {
 busy transaction::held(const attempt_request& q) {
     const auto frees = std::max_element(r_.holders.begin(), r_.holders.end(), earlier_end)->expires;
     busy no{r_.holders.front().owner.str(), until_after(frees, c_.now), {}, {}};
-    if (q.want != intent::queue || !rules_of(q.key.of).keeps_line) return no;
+    if (q.want != intent::queue || !rules_of(q.key.of).has_queue) return no;
     auto place =
         std::find_if(r_.line.begin(), r_.line.end(), [&](const auto& w) { return w.owner == q.owner; });
     if (place == r_.line.end()) place = r_.line.insert(place, {q.key.of, q.owner, c_.ticket, c_.now, {}});
@@ -180,7 +180,7 @@ release_answer transaction::give_back(const release_request& q) {
     const bool passed = r_.holders.empty() && hand_over();
     // A writer's release leaves room for readers, even if that writer goes on as a reader.
     const bool room = r_.holders.empty() || r_.count || q.key.of == kind::shared_write;
-    if (mine && room && !rules_of(q.key.of).keeps_line) tell_all(q.owner);
+    if (mine && room && !rules_of(q.key.of).has_queue) tell_all(q.owner);
     if (!mine) return not_held{};
     return released{0, passed};
 }

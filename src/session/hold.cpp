@@ -1,7 +1,7 @@
 #include "session/hold.hpp"
 
-#include "session/cell.hpp"
-#include "session/core.hpp"
+#include "session/client_lock.hpp"
+#include "session/client_state.hpp"
 
 #include <algorithm>
 #include <atomic>

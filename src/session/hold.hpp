@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/annotations.hpp"
-#include "session/tenancy.hpp"
+#include "session/held_lease.hpp"
 
 #include <holdfast/callback.hpp>
 
@@ -15,7 +15,7 @@
 
 namespace holdfast::session {
 
-class cell;
+class client_lock;
 
 // As thread-safe as lease.hpp says.
 class hold : public std::enable_shared_from_this<hold> {
@@ -44,10 +44,11 @@ class hold : public std::enable_shared_from_this<hold> {
     bool unattended = false;  // acquired without a thread: the destructor of its lease does not block
 };
 
-// A hold on one lock. Several share a tenancy after re-entry.
+// A hold on one lock. Several share a held_lease after re-entry.
 class hold_of_one final : public hold {
   public:
-    hold_of_one(std::shared_ptr<cell> c, std::shared_ptr<tenancy> t) : in(std::move(c)), of(std::move(t)) {}
+    hold_of_one(std::shared_ptr<client_lock> c, std::shared_ptr<held_lease> t)
+        : in(std::move(c)), of(std::move(t)) {}
 
     [[nodiscard]] bool valid() const noexcept override { return !result && of->valid(); }
     [[nodiscard]] time_point deadline() const noexcept override { return of->deadline(); }
@@ -61,8 +62,8 @@ class hold_of_one final : public hold {
     release_result release() noexcept override;
     void release_later(callback<void(release_result)> done) override;
 
-    const std::shared_ptr<cell> in;
-    const std::shared_ptr<tenancy> of;
+    const std::shared_ptr<client_lock> in;
+    const std::shared_ptr<held_lease> of;
     std::optional<release_result> result;  // once released; guarded by the user (lease.hpp, thread safety)
 };
 

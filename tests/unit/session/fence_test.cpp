@@ -18,15 +18,15 @@ class fences_of_one_grant : public with_told_store {
     }
     // Releases `from` while another thread waits. Returns the hold of that thread.
     held next_after(held& from) {
-        std::promise<cell::outcome> got;
-        lock_of(kind::native_fenced)->acquire_later({.give_up_at = time_point::max()}, [&](cell::outcome o) {
-            got.set_value(std::move(o));
-        });
+        std::promise<client_lock::outcome> got;
+        lock_of(kind::native_fenced)
+            ->acquire_later({.give_up_at = time_point::max()},
+                            [&](client_lock::outcome o) { got.set_value(std::move(o)); });
         client->reactor().run_and_wait([] {});
         EXPECT_EQ(from->release(), release_outcome::released);
         return hold_in(got.get_future().get());
     }
-    static held hold_in(const cell::outcome& o) {
+    static held hold_in(const client_lock::outcome& o) {
         return std::static_pointer_cast<hold_of_one>(std::get<std::shared_ptr<hold>>(o));
     }
 };

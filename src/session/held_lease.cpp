@@ -1,4 +1,4 @@
-#include "session/tenancy.hpp"
+#include "session/held_lease.hpp"
 
 #include <pthread.h>
 #include <optional>

@@ -1,7 +1,7 @@
-#include "session/gathering.hpp"
+#include "session/group_acquire.hpp"
 
 #include "base/random.hpp"
-#include "session/core.hpp"
+#include "session/client_state.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -37,10 +37,10 @@ acquisition together(const acquisition& lock, const acquisition& call, bool has_
 
 }  // namespace
 
-gathering::gathering(std::shared_ptr<const group> of, acquisition how)
+group_acquire::group_acquire(std::shared_ptr<const group> of, acquisition how)
     : of_(std::move(of)), wanted_(std::move(how)), machine_(settings_of(*of_, wanted_)) {}
 
-gathering::question gathering::question_for(const engine::ask_member& ask) {
+group_acquire::member_request group_acquire::request_for(const engine::ask_member& ask) {
     const auto& member = of_->members()[ask.which];
     auto how = together(member.how, wanted_, engine::rules_of(member.of->key().of).most_permits > 1);
     how.give_up_at = ask.give_up_at;
@@ -49,7 +49,7 @@ gathering::question gathering::question_for(const engine::ask_member& ask) {
     return {*member.of, std::move(how), in_hand};
 }
 
-engine::all_action gathering::on_outcome(outcome answer) {
+engine::all_action group_acquire::on_outcome(outcome answer) {
     if (auto* const got = std::get_if<std::shared_ptr<hold>>(&answer)) {
         holds_.push_back(std::move(*got));
         ++held_;
@@ -59,8 +59,8 @@ engine::all_action gathering::on_outcome(outcome answer) {
     return why_.why == errc::timed_out ? machine_.on_busy(boot_clock::now()) : machine_.on_failed();
 }
 
-std::vector<std::shared_ptr<tenancy>> gathering::leases() const {
-    std::vector<std::shared_ptr<tenancy>> all;
+std::vector<std::shared_ptr<held_lease>> group_acquire::leases() const {
+    std::vector<std::shared_ptr<held_lease>> all;
     for (std::size_t i = 0; i < held_; ++i) {
         if (const auto t = holds_[i] ? static_cast<const hold_of_one&>(*holds_[i]).of
                                      : of_->members()[i].of->own_lease())
@@ -71,7 +71,7 @@ std::vector<std::shared_ptr<tenancy>> gathering::leases() const {
 
 // A ttl counts from the moment when all are held. Until then the first lease must not end while we wait for
 // the last.
-void gathering::keep_while_waiting() {
+void group_acquire::keep_while_waiting() {
     for (const auto& t : leases()) {
         if (t->renewed()) continue;
         t->home.lock()->client().keep_renewed(t, t->lease());
@@ -79,7 +79,7 @@ void gathering::keep_while_waiting() {
     }
 }
 
-void gathering::give_back() {
+void group_acquire::release_all() {
     for (std::size_t i = held_; i-- > 0;) {
         if (holds_[i])
             holds_[i]->release();
@@ -89,7 +89,7 @@ void gathering::give_back() {
     forget();
 }
 
-void gathering::give_back_later(callback<void()> done) {
+void group_acquire::release_all_later(callback<void()> done) {
     const auto given = std::exchange(holds_, {});
     if (given.empty()) {
         forget();
@@ -102,27 +102,27 @@ void gathering::give_back_later(callback<void()> done) {
     });
 }
 
-void gathering::forget() {
+void group_acquire::forget() {
     holds_.clear();
     held_ = 0;
-    keep_no_more();
+    stop_keeping();
 }
 
 // A lost lease reports itself; an outer hold may still have a released one.
-void gathering::keep_no_more() {
+void group_acquire::stop_keeping() {
     const auto kept = std::exchange(kept_, {});
     for (const auto& t : kept) {
         if (t->valid()) t->home.lock()->client().renew_once_more(t);
     }
 }
 
-outcome gathering::end(const engine::hold_all&) {
-    keep_no_more();
+outcome group_acquire::end(const engine::hold_all&) {
+    stop_keeping();
     if (wanted_.by_thread) return std::shared_ptr<hold>{};
     return std::make_shared<hold_of_all>(std::move(holds_));
 }
 
-outcome gathering::end(const engine::end_without& how) {
+outcome group_acquire::end(const engine::end_without& how) {
     using reason = engine::end_without::reason;
     if (how.why == reason::busy) return failed{errc::timed_out, {}, {}, {}};
     const auto& members = of_->members();

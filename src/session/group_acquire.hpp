@@ -11,43 +11,43 @@
 namespace holdfast::session {
 
 // Used by one thread at a time.
-class gathering {
+class group_acquire {
   public:
-    gathering(std::shared_ptr<const group> of, acquisition how);
+    group_acquire(std::shared_ptr<const group> of, acquisition how);
 
     [[nodiscard]] engine::all_action begin() { return machine_.begin(); }
-    [[nodiscard]] engine::all_action on_given_back() { return machine_.on_given_back(); }
+    [[nodiscard]] engine::all_action on_all_released() { return machine_.on_all_released(); }
     // Takes the outcome of the member that was asked.
     [[nodiscard]] engine::all_action on_outcome(lockable::outcome answer);
 
-    struct question {
-        cell& of;
+    struct member_request {
+        client_lock& of;
         acquisition how;
         bool in_hand;  // another owner has it, and we wait for it while we hold others: group::tell_waiting
     };
-    [[nodiscard]] question question_for(const engine::ask_member& ask);
+    [[nodiscard]] member_request request_for(const engine::ask_member& ask);
 
     // Releases all held locks, the latest first, and forgets them. Blocks.
-    void give_back();
+    void release_all();
     // The same without a waiting thread.
-    void give_back_later(callback<void()> done);
+    void release_all_later(callback<void()> done);
 
     // The result of the acquisition.
     [[nodiscard]] lockable::outcome end(const engine::hold_all&);
     [[nodiscard]] lockable::outcome end(const engine::end_without& how);
 
   private:
-    [[nodiscard]] std::vector<std::shared_ptr<tenancy>> leases() const;
+    [[nodiscard]] std::vector<std::shared_ptr<held_lease>> leases() const;
     void keep_while_waiting();
-    void keep_no_more();
+    void stop_keeping();
     void forget();
 
     const std::shared_ptr<const group> of_;
     const acquisition wanted_;
     engine::all_or_nothing machine_;
     std::size_t held_ = 0;
-    hold_of_all::holds holds_;                    // empty for locks held by lock()
-    std::vector<std::shared_ptr<tenancy>> kept_;  // renewed only until all are held
+    hold_of_all::holds holds_;                       // empty for locks held by lock()
+    std::vector<std::shared_ptr<held_lease>> kept_;  // renewed only until all are held
     failed why_;
 };
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/parker.hpp"
-#include "session/core.hpp"
+#include "session/client_state.hpp"
 #include "store/store.hpp"
 
 #include <algorithm>
@@ -18,10 +18,10 @@ namespace holdfast::session {
 inline constexpr std::chrono::milliseconds look_again{100};
 
 // `send` gets a handler to pass to a function of the store. Blocks until the handler is called, or until
-// `until`, or until a closing client has no more time (core::waits_until). Without an answer the result is
-// empty.
+// `until`, or until a closing client has no more time (client_state::waits_until). Without an answer the
+// result is empty.
 template <class Answer, class Send>
-std::optional<Answer> ask(core& of, boot_clock::time_point until, Send&& send) {
+std::optional<Answer> blocking_call(client_state& of, boot_clock::time_point until, Send&& send) {
     // Shared, so that a late answer finds it.
     struct box {
         base::parker parker;
@@ -45,7 +45,7 @@ std::optional<Answer> ask(core& of, boot_clock::time_point until, Send&& send) {
 }
 
 // Blocks until `until`. Returns false, and earlier, if a closing client has no more time.
-[[nodiscard]] inline bool pause(core& of, boot_clock::time_point until) {
+[[nodiscard]] inline bool pause(client_state& of, boot_clock::time_point until) {
     base::parker nobody_ends_it;
     for (;;) {
         const auto now = boot_clock::now();

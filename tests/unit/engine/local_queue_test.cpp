@@ -1,4 +1,4 @@
-#include "engine/local_gate.hpp"
+#include "engine/local_queue.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ class local_gate_test : public ::testing::Test {
     static constexpr int ann = 1;
     static constexpr int ben = 2;
     static constexpr int cid = 3;
-    local_gate<int> gate;
+    local_queue<int> gate;
 };
 
 TEST_F(local_gate_test, lets_the_first_ask_the_store_and_queues_the_rest) {
@@ -57,7 +57,7 @@ TEST_F(local_gate_test, does_not_queue_a_try) {
 }
 
 TEST_F(local_gate_test, lets_a_try_ask_beside_the_queue_if_several_may_hold_the_lock) {
-    local_gate<int> shared{line::one_asks};
+    local_queue<int> shared{queueing::one_asks};
     EXPECT_TRUE(shared.enter(ann));
     EXPECT_FALSE(shared.enter(ben));
     EXPECT_TRUE(shared.try_enter(cid));
@@ -70,7 +70,7 @@ TEST_F(local_gate_test, lets_a_try_ask_beside_the_queue_if_several_may_hold_the_
 }
 
 TEST_F(local_gate_test, lets_all_ask_with_line_all_ask) {
-    local_gate<int> open{line::all_ask};
+    local_queue<int> open{queueing::all_ask};
     EXPECT_TRUE(open.enter(ann));
     EXPECT_TRUE(open.enter(ben));
     EXPECT_TRUE(open.try_enter(cid));

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/resend.hpp"
-#include "session/core.hpp"
+#include "session/client_state.hpp"
 #include "store/counters.hpp"
 
 #include <holdfast/callback.hpp>
@@ -12,11 +12,11 @@
 namespace holdfast::session {
 
 // Blocks for at most config::answer_timeout.
-[[nodiscard]] backend::adjust_answer adjust(core& c, const backend::adjust_request& what);
+[[nodiscard]] backend::adjust_answer adjust(client_state& c, const backend::adjust_request& what);
 
 // The same without a waiting thread. `done` is called once, on any thread; with unknown if the client ends
 // first.
-void adjust_later(const std::shared_ptr<core>& c, backend::adjust_request what,
+void adjust_later(const std::shared_ptr<client_state>& c, backend::adjust_request what,
                   callback<void(backend::adjust_answer)> done);
 
 }  // namespace holdfast::session

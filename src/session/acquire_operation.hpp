@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/acquire.hpp"
-#include "session/cell.hpp"
+#include "session/client_lock.hpp"
 #include "session/waiter.hpp"
 
 #include <holdfast/callback.hpp>
@@ -15,15 +15,15 @@ namespace holdfast::session {
 // Has no thread of its own: `advance` proceeds until it must wait for a time or an event. Then call it again:
 // from the waiting thread, after `wait`, or on the reactor, when `poke` was called or `until` is reached. Not
 // thread-safe, except for cancel(). The destructor leaves the queue if the acquisition has not ended.
-class pursuit {
+class acquire_operation {
   public:
     using outcome = std::variant<std::shared_ptr<hold>, failed>;
 
     // `poke` may be called on any thread, also inside `advance`; empty: a thread calls wait().
-    pursuit(std::shared_ptr<cell> of, acquisition how, callback<void()> poke = {});
-    pursuit(const pursuit&) = delete;
-    pursuit& operator=(const pursuit&) = delete;
-    ~pursuit();
+    acquire_operation(std::shared_ptr<client_lock> of, acquisition how, callback<void()> poke = {});
+    acquire_operation(const acquire_operation&) = delete;
+    acquire_operation& operator=(const acquire_operation&) = delete;
+    ~acquire_operation();
 
     // The outcome, once there is one.
     [[nodiscard]] std::optional<outcome> advance();
@@ -34,10 +34,10 @@ class pursuit {
     void cancel() { me_->push(engine::cancelled{}); }
 
   private:
-    enum class stage { outside /* the line */, in_line, pausing, at_the_store, over };
+    enum class stage { outside /* the queue */, in_queue, pausing, at_the_store, over };
     // The part at the store, from the first request to the last answer.
-    struct contest {
-        contest(const engine::acquire_settings& rules, backend::attempt_request r)
+    struct store_attempt {
+        store_attempt(const engine::acquire_settings& rules, backend::attempt_request r)
             : machine(rules), request(std::move(r)) {}
 
         engine::acquire machine;
@@ -50,25 +50,25 @@ class pursuit {
 
     // `now` was read before the step and is never too late.
     [[nodiscard]] std::optional<outcome> go_on(time_point now);
-    [[nodiscard]] std::optional<outcome> arrive();
-    [[nodiscard]] std::optional<outcome> stand_in_line(time_point now);
-    [[nodiscard]] outcome give_up_in_line() REQUIRES(cell_->mutex_);
-    void at_the_head() REQUIRES(cell_->mutex_);
-    [[nodiscard]] std::optional<outcome> contend(time_point now);
-    void begin_contest();
+    [[nodiscard]] std::optional<outcome> enter_queue();
+    [[nodiscard]] std::optional<outcome> wait_in_queue(time_point now);
+    [[nodiscard]] outcome give_up_in_queue() REQUIRES(lock_->mutex_);
+    void at_the_head() REQUIRES(lock_->mutex_);
+    [[nodiscard]] std::optional<outcome> ask_store(time_point now);
+    void begin_attempt();
     void take_back() noexcept;  // undoes what may have been granted or queued
     [[nodiscard]] std::optional<outcome> obey(engine::acquire_action action, time_point now);
     [[nodiscard]] std::shared_ptr<hold> settle(const engine::hold_it& grant, time_point now);
-    [[nodiscard]] std::shared_ptr<hold> hold_of(const std::shared_ptr<tenancy>& t) REQUIRES(cell_->mutex_);
+    [[nodiscard]] std::shared_ptr<hold> hold_of(const std::shared_ptr<held_lease>& t) REQUIRES(lock_->mutex_);
 
-    const std::shared_ptr<cell> cell_;
-    core& core_;
+    const std::shared_ptr<client_lock> lock_;
+    client_state& client_;
     const acquisition how_;
     const std::shared_ptr<waiter> me_;
     stage stage_ = stage::outside;
     time_point until_ = time_point::max();
     bool expect_queue_ = false;  // waiters of other processes are in the queue
-    std::optional<contest> contest_;
+    std::optional<store_attempt> attempt_;
 };
 
 }  // namespace holdfast::session

@@ -1,4 +1,4 @@
-#include "session/tenancy.hpp"
+#include "session/held_lease.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,29 +10,30 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class held_lease : public ::testing::Test {
+class held_lease_test : public ::testing::Test {
   protected:
     static constexpr engine::validity exactly{0, 0ms};
     const time_point now = boot_clock::now();
 
-    [[nodiscard]] std::unique_ptr<tenancy> until(time_point deadline) const {
-        return std::make_unique<tenancy>(backend::lock_key{backend::kind::native, "stock"}, owner_id{"me|1"},
-                                         engine::lease_terms{30s, true}, fence::none, deadline, now);
+    [[nodiscard]] std::unique_ptr<held_lease> until(time_point deadline) const {
+        return std::make_unique<held_lease>(backend::lock_key{backend::kind::native, "stock"},
+                                            owner_id{"me|1"}, engine::lease_terms{30s, true}, fence::none,
+                                            deadline, now);
     }
 };
 
-TEST_F(held_lease, is_valid_until_its_deadline_and_not_at_it) {
+TEST_F(held_lease_test, is_valid_until_its_deadline_and_not_at_it) {
     EXPECT_TRUE(until(now + 1h)->valid());
     EXPECT_FALSE(until(now)->valid());
 }
 
-TEST_F(held_lease, is_lost_at_its_deadline_without_any_report) {
+TEST_F(held_lease_test, is_lost_at_its_deadline_without_any_report) {
     const auto t = until(now - 1ns);
     EXPECT_FALSE(t->valid());
     EXPECT_EQ(t->state(), lease_state::lost);
 }
 
-TEST_F(held_lease, is_extended_and_never_shortened) {
+TEST_F(held_lease_test, is_extended_and_never_shortened) {
     const auto t = until(now + 1h);
     EXPECT_TRUE(t->extend({now, 2h}, exactly, now));
     EXPECT_EQ(t->deadline(), now + 2h);
@@ -41,13 +42,13 @@ TEST_F(held_lease, is_extended_and_never_shortened) {
 }
 
 // Safety: others may have held the lock in between.
-TEST_F(held_lease, is_not_revived_once_its_deadline_has_passed) {
+TEST_F(held_lease_test, is_not_revived_once_its_deadline_has_passed) {
     const auto t = until(now + 1s);
     EXPECT_FALSE(t->extend({now, 1h}, exactly, now + 1s));
     EXPECT_EQ(t->deadline(), now + 1s);
 }
 
-TEST_F(held_lease, is_valid_in_jeopardy_and_can_leave_it) {
+TEST_F(held_lease_test, is_valid_in_jeopardy_and_can_leave_it) {
     const auto t = until(now + 1h);
     EXPECT_TRUE(t->move_to(lease_state::jeopardy));
     EXPECT_FALSE(t->move_to(lease_state::jeopardy));
@@ -56,7 +57,7 @@ TEST_F(held_lease, is_valid_in_jeopardy_and_can_leave_it) {
     EXPECT_EQ(t->state(), lease_state::held);
 }
 
-TEST_F(held_lease, ends_once) {
+TEST_F(held_lease_test, ends_once) {
     const auto t = until(now + 1h);
     EXPECT_TRUE(t->move_to(lease_state::released));
     EXPECT_FALSE(t->valid());
@@ -65,7 +66,7 @@ TEST_F(held_lease, ends_once) {
     EXPECT_EQ(t->state(), lease_state::released);
 }
 
-TEST_F(held_lease, is_ended_by_one_of_many_threads) {
+TEST_F(held_lease_test, is_ended_by_one_of_many_threads) {
     for (int round = 0; round < 200; ++round) {
         const auto t = until(now + 1h);
         std::atomic<int> ended{0};

@@ -9,7 +9,7 @@
 
 namespace holdfast::engine {
 
-enum class line {
+enum class queueing {
     one_holds,  // the head keeps its place until it has released the lock: the next would ask in vain
     one_asks,   // the head leaves once it holds the lock, since several may hold it; a caller that does not
                 // wait asks outside the queue
@@ -17,56 +17,56 @@ enum class line {
 };
 
 template <class Waiter>
-class local_gate {
+class local_queue {
   public:
-    explicit local_gate(line how = line::one_holds) : how_(how) {}
+    explicit local_queue(queueing how = queueing::one_holds) : how_(how) {}
 
     // True: the caller may ask the store. False: it is in the queue, and may ask when `leave` returns it.
     bool enter(Waiter w) {
-        if (how_ == line::all_ask) return enter_beside(w);
-        line_.push_back(w);
-        return line_.size() == 1;
+        if (how_ == queueing::all_ask) return enter_unqueued(w);
+        queue_.push_back(w);
+        return queue_.size() == 1;
     }
     // Enters without queueing. False: it did not enter.
     bool try_enter(Waiter w) {
-        if (how_ != line::one_holds) return enter_beside(w);
-        return line_.empty() && enter(w);
+        if (how_ != queueing::one_holds) return enter_unqueued(w);
+        return queue_.empty() && enter(w);
     }
 
     // Removes a waiter that has asked or gives up. Returns the new head if that changed.
     Waiter leave(Waiter w) {
-        if (std::erase(beside_, w) > 0) return Waiter{};
-        const auto it = std::find(line_.begin(), line_.end(), w);
-        if (it == line_.end()) return Waiter{};
-        const bool was_head = it == line_.begin();
-        line_.erase(it);
-        return was_head && !line_.empty() ? line_.front() : Waiter{};
+        if (std::erase(unqueued_, w) > 0) return Waiter{};
+        const auto it = std::find(queue_.begin(), queue_.end(), w);
+        if (it == queue_.end()) return Waiter{};
+        const bool was_head = it == queue_.begin();
+        queue_.erase(it);
+        return was_head && !queue_.empty() ? queue_.front() : Waiter{};
     }
 
     template <class F>
     void each(F f) const {
-        std::for_each(line_.begin(), line_.end(), f);
-        std::for_each(beside_.begin(), beside_.end(), f);
+        std::for_each(queue_.begin(), queue_.end(), f);
+        std::for_each(unqueued_.begin(), unqueued_.end(), f);
     }
     // The holder after the present one; an empty Waiter if there is none.
     [[nodiscard]] Waiter next() const {
-        return how_ == line::one_holds && line_.size() > 1 ? line_[1] : Waiter{};
+        return how_ == queueing::one_holds && queue_.size() > 1 ? queue_[1] : Waiter{};
     }
     [[nodiscard]] bool may_ask(Waiter w) const {
-        return (!line_.empty() && line_.front() == w) ||
-               std::find(beside_.begin(), beside_.end(), w) != beside_.end();
+        return (!queue_.empty() && queue_.front() == w) ||
+               std::find(unqueued_.begin(), unqueued_.end(), w) != unqueued_.end();
     }
-    [[nodiscard]] std::size_t size() const { return line_.size() + beside_.size(); }
+    [[nodiscard]] std::size_t size() const { return queue_.size() + unqueued_.size(); }
 
   private:
-    bool enter_beside(Waiter w) {
-        beside_.push_back(w);
+    bool enter_unqueued(Waiter w) {
+        unqueued_.push_back(w);
         return true;
     }
 
-    const line how_;
-    std::deque<Waiter> line_;
-    std::deque<Waiter> beside_;
+    const queueing how_;
+    std::deque<Waiter> queue_;
+    std::deque<Waiter> unqueued_;
 };
 
 }  // namespace holdfast::engine

@@ -1,11 +1,11 @@
-#include "session/cell.hpp"
+#include "session/client_lock.hpp"
 
 #include "base/misuse.hpp"
 #include "base/text.hpp"
-#include "session/ask.hpp"
-#include "session/background.hpp"
-#include "session/core.hpp"
-#include "session/pursuit.hpp"
+#include "session/acquire_operation.hpp"
+#include "session/async_operations.hpp"
+#include "session/blocking_call.hpp"
+#include "session/client_state.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -19,14 +19,14 @@ constexpr milliseconds longest_lease = std::chrono::hours{24} * 365;
 
 }  // namespace
 
-cell::~cell() {
-    if (!core_->usable()) return;
+client_lock::~client_lock() {
+    if (!client_->usable()) return;
     for (const auto& left : threads_) {
         const auto& t = left.lease;
         // If the holding thread has ended, holder_gone reports it.
         if (!t->valid() || !t->thread->alive.load(std::memory_order_acquire)) continue;
-        core_->let_expire(t);
-        core_->tell(
+        client_->let_expire(t);
+        client_->tell(
             event_kind::release_failed, &name(),
             "the lock object was destroyed while a thread held it by lock(); it is not renewed any more",
             errc::not_owner, t->token);
@@ -34,18 +34,18 @@ cell::~cell() {
     }
 }
 
-cell::outcome cell::acquire(const acquisition& how) {
-    const core::call here(*core_);
+client_lock::outcome client_lock::acquire(const acquisition& how) {
+    const client_state::call here(*client_);
     if (auto no = refuse(how)) return std::move(*no);
-    if (auto again = enter_again(how)) return std::move(*again);
+    if (auto again = reenter_by_thread(how)) return std::move(*again);
     if (const auto other = how.by_thread ? other_side() : nullptr) {
-        if (const auto held = other->own_lease()) return enter_beside(held, how);
+        if (const auto held = other->own_lease()) return acquire_other_side(held, how);
     }
     return pursue(how);
 }
 
-cell::outcome cell::pursue(const acquisition& how) {
-    pursuit way(shared_from_this(), how);
+client_lock::outcome client_lock::pursue(const acquisition& how) {
+    acquire_operation way(shared_from_this(), how);
     const std::stop_callback on_stop(how.stop, [&way] { way.cancel(); });
     for (;;) {
         if (auto end = way.advance()) return std::move(*end);
@@ -54,8 +54,9 @@ cell::outcome cell::pursue(const acquisition& how) {
 }
 
 // This thread has the lease `held` of the other side.
-cell::outcome cell::enter_beside(const std::shared_ptr<tenancy>& held, acquisition how) {
-    if (key_.of == backend::kind::shared_read) return read_as(held, std::move(how));
+client_lock::outcome client_lock::acquire_other_side(const std::shared_ptr<held_lease>& held,
+                                                     acquisition how) {
+    if (key_.of == backend::kind::shared_read) return downgrade(held, std::move(how));
     if (!how.give_up_at) return failed{errc::timed_out, {}, {}};
     return failed{errc::would_deadlock,
                   "this thread reads under the lock \"" + name().printable() +
@@ -63,8 +64,8 @@ cell::outcome cell::enter_beside(const std::shared_ptr<tenancy>& held, acquisiti
                   {}};
 }
 
-cell::outcome cell::acquire_beside(const hold& of, acquisition how) {
-    const core::call here(*core_);
+client_lock::outcome client_lock::acquire_downgraded(const hold& of, acquisition how) {
+    const client_state::call here(*client_);
     if (auto no = refuse(how)) return std::move(*no);
     const auto* const other = dynamic_cast<const hold_of_one*>(&of);
     if (other == nullptr || other->in != other_side() || other->result) {
@@ -72,41 +73,41 @@ cell::outcome cell::acquire_beside(const hold& of, acquisition how) {
                       "the lease given is not one of the writer of the lock \"" + name().printable() + "\"",
                       {}};
     }
-    return read_as(other->of, std::move(how));
+    return downgrade(other->of, std::move(how));
 }
 
-cell::outcome cell::read_as(const std::shared_ptr<tenancy>& writer, acquisition how) {
+client_lock::outcome client_lock::downgrade(const std::shared_ptr<held_lease>& writer, acquisition how) {
     {
         const auto writers = other_side();
         base::guard lock(writers->mutex_);
         if (!writer->valid()) return failed{errc::lost, "the lease of " + called() + " has ended", {}};
-        writer->read_beside = true;
+        writer->read_by_writer = true;
     }
-    how.beside = writer->owner;
+    how.downgrading_from = writer->owner;
     return pursue(how);
 }
 
-std::shared_ptr<cell> cell::other_side() const {
+std::shared_ptr<client_lock> client_lock::other_side() const {
     using backend::kind;
-    if (key_.of == kind::shared_read) return core_->cell_of({kind::shared_write, key_.name});
-    if (key_.of == kind::shared_write) return core_->cell_of({kind::shared_read, key_.name});
+    if (key_.of == kind::shared_read) return client_->lock_of({kind::shared_write, key_.name});
+    if (key_.of == kind::shared_write) return client_->lock_of({kind::shared_read, key_.name});
     return nullptr;
 }
 
-std::shared_ptr<under_way> cell::acquire_later(const acquisition& how, callback<void(outcome)> done) {
-    const core::call here(*core_);
+std::shared_ptr<under_way> client_lock::acquire_later(const acquisition& how, callback<void(outcome)> done) {
+    const client_state::call here(*client_);
     if (auto no = refuse(how)) {
         done(std::move(*no));
         return nullptr;
     }
-    return background_acquire::begin(shared_from_this(), how, std::move(done));
+    return async_acquire::begin(shared_from_this(), how, std::move(done));
 }
 
-std::optional<failed> cell::refuse(const acquisition& how) const {
-    if (core_->forked())
+std::optional<failed> client_lock::refuse(const acquisition& how) const {
+    if (client_->forked())
         return failed{
             errc::forked, "this client was made before fork(); make a new one in the child process", {}};
-    if (!core_->usable()) return failed{errc::closed, "the client was destroyed", {}};
+    if (!client_->usable()) return failed{errc::closed, "the client was destroyed", {}};
     if (how.ttl && *how.ttl <= milliseconds::zero()) {
         return failed{errc::invalid_argument,
                       "a ttl must be 1 ms or more, and " + base::to_text(*how.ttl) + " was given",
@@ -119,7 +120,7 @@ std::optional<failed> cell::refuse(const acquisition& how) const {
                       {}};
     }
     if (how.replicas.at_least > 0) {
-        if (!core_->store().has().replicas)
+        if (!client_->store().has().replicas)
             return failed{errc::invalid_argument,
                           "this store has no replicas that could confirm a grant of " + called(),
                           {}};
@@ -130,17 +131,17 @@ std::optional<failed> cell::refuse(const acquisition& how) const {
                               base::to_text(terms_of(how).lease),
                           {}};
     }
-    if (const auto no = core_->objection_to(key_)) return describe(*no, {});
+    if (const auto no = client_->objection_to(key_)) return describe(*no, {});
     return std::nullopt;
 }
 
-engine::lease_terms cell::terms_of(const acquisition& how) const {
-    return {std::min(how.ttl.value_or(core_->settings.lease), longest_lease), how.renew.value_or(!how.ttl),
+engine::lease_terms client_lock::terms_of(const acquisition& how) const {
+    return {std::min(how.ttl.value_or(client_->settings.lease), longest_lease), how.renew.value_or(!how.ttl),
             how.replicas};
 }
 
 // For a thread that holds the lock by lock() and asks again.
-std::optional<cell::outcome> cell::enter_again(const acquisition& how) {
+std::optional<client_lock::outcome> client_lock::reenter_by_thread(const acquisition& how) {
     if (!how.by_thread) return std::nullopt;
     base::guard lock(mutex_);
     const auto mine = std::find_if(threads_.begin(), threads_.end(),
@@ -154,7 +155,7 @@ std::optional<cell::outcome> cell::enter_again(const acquisition& how) {
             {}};
     }
     const auto& t = mine->lease;
-    auto* const now = occupied_by(t);
+    auto* const now = holding_of(t);
     if (now == nullptr || !t->valid()) {
         return failed{
             errc::lost,
@@ -163,45 +164,45 @@ std::optional<cell::outcome> cell::enter_again(const acquisition& how) {
     }
     ++mine->depth;
     ++now->holds;
-    core_->counts.reentered.add();
+    client_->counts.reentered.add();
     const auto wants = terms_of(how);
-    if (wants.renewed && (!t->renewed() || wants.lease > t->lease())) core_->keep_renewed(t, wants.lease);
-    core_->renew_now(t, now->holds, wants.lease);
+    if (wants.renewed && (!t->renewed() || wants.lease > t->lease())) client_->keep_renewed(t, wants.lease);
+    client_->renew_now(t, now->holds, wants.lease);
     return std::shared_ptr<hold>{};  // only unlock() ends it: it also counts the thread's depth
 }
 
-cell::outcome cell::reenter(const hold& of) {
+client_lock::outcome client_lock::reenter(const hold& of) {
     const auto* const outer = dynamic_cast<const hold_of_one*>(&of);
     if (outer == nullptr || outer->in.get() != this || outer->result) {
         return failed{errc::not_owner, "the lease given is not one of " + called(), {}};
     }
     const auto& t = outer->of;
     base::guard lock(mutex_);
-    auto* const now = occupied_by(t);
+    auto* const now = holding_of(t);
     if (now == nullptr || !t->valid()) {
         return failed{errc::lost, "the lease of " + called() + " has ended", {}};
     }
     ++now->holds;
-    core_->counts.reentered.add();
-    core_->renew_now(t, now->holds);
+    client_->counts.reentered.add();
+    client_->renew_now(t, now->holds);
     return std::make_shared<hold_of_one>(shared_from_this(), t);
 }
 
-bool cell::renew(const hold_of_one& h) {
-    const core::call here(*core_);
-    if (h.result || !core_->usable() || !h.of->valid()) return false;
-    const auto until = boot_clock::now() + core_->settings.answer_timeout;
-    const auto held =
-        ask<bool>(*core_, until, [&](auto handler) { core_->confirm(h.of, until, std::move(handler)); });
+bool client_lock::renew(const hold_of_one& h) {
+    const client_state::call here(*client_);
+    if (h.result || !client_->usable() || !h.of->valid()) return false;
+    const auto until = boot_clock::now() + client_->settings.answer_timeout;
+    const auto held = blocking_call<bool>(
+        *client_, until, [&](auto handler) { client_->confirm(h.of, until, std::move(handler)); });
     return held == true && h.of->valid();
 }
 
-void cell::turn_away() {
+void client_lock::cancel_waiters() {
     base::guard lock(mutex_);
-    gate_.each([](const std::shared_ptr<waiter>& w) { w->push(engine::cancelled{}); });
+    queue_.each([](const std::shared_ptr<waiter>& w) { w->push(engine::cancelled{}); });
 }
 
-void cell::heard(const backend::attempt_answer& answer) {
+void client_lock::record_trouble(const backend::attempt_answer& answer) {
     const auto* unknown = std::get_if<backend::unknown>(&answer);
     const auto* refused = std::get_if<backend::refused>(&answer);
     const bool trouble = unknown != nullptr || (refused != nullptr && refused->code == condition::try_later);
@@ -213,44 +214,44 @@ void cell::heard(const backend::attempt_answer& answer) {
                                     : refused->why();
 }
 
-failed cell::not_had() const {
+failed client_lock::not_had() const {
     if (trouble_.code) return describe(trouble_, {});
     return {errc::timed_out, {}, {}};
 }
 
-cell::occupancy* cell::occupied_by(const std::shared_ptr<tenancy>& t) {
+client_lock::holding* client_lock::holding_of(const std::shared_ptr<held_lease>& t) {
     const auto it =
-        std::find_if(tenants_.begin(), tenants_.end(), [&](const auto& o) { return o.lease == t; });
-    return it == tenants_.end() ? nullptr : &*it;
+        std::find_if(holdings_.begin(), holdings_.end(), [&](const auto& o) { return o.lease == t; });
+    return it == holdings_.end() ? nullptr : &*it;
 }
 
-std::shared_ptr<waiter> cell::vacate(const std::shared_ptr<tenancy>& t) {
-    auto* const it = occupied_by(t);
+std::shared_ptr<waiter> client_lock::remove_holding(const std::shared_ptr<held_lease>& t) {
+    auto* const it = holding_of(t);
     if (it == nullptr) return nullptr;
     const auto place = std::move(it->place);
-    tenants_.erase(tenants_.begin() + (it - tenants_.data()));
-    return gate_.leave(place);
+    holdings_.erase(holdings_.begin() + (it - holdings_.data()));
+    return queue_.leave(place);
 }
 
-void cell::leave(const std::shared_ptr<waiter>& me) {
+void client_lock::leave(const std::shared_ptr<waiter>& me) {
     std::shared_ptr<waiter> next;
     {
         base::guard lock(mutex_);
-        next = gate_.leave(me);
+        next = queue_.leave(me);
     }
     if (next) next->call();
 }
 
-void cell::check_usable() const { core_->check_usable(); }
+void client_lock::check_usable() const { client_->check_usable(); }
 
-std::optional<cell::standing> cell::held_here() const {
+std::optional<lockable::thread_status> client_lock::held_here() const {
     const auto t = own_lease();
     if (t == nullptr) return std::nullopt;
-    return standing{t->valid(), t->token};
+    return thread_status{t->valid(), t->token};
 }
 
-std::shared_ptr<tenancy> cell::own_lease() const {
-    if (core_->forked()) return nullptr;
+std::shared_ptr<held_lease> client_lock::own_lease() const {
+    if (client_->forked()) return nullptr;
     base::guard lock(mutex_);
     for (const auto& t : threads_) {
         if (t.thread == this_thread()->serial) return t.lease;
@@ -258,13 +259,13 @@ std::shared_ptr<tenancy> cell::own_lease() const {
     return nullptr;
 }
 
-std::string cell::called() const {
+std::string client_lock::called() const {
     const auto quoted = " \"" + name().printable() + "\"";
     if (key_.of == backend::kind::latch) return "the latch" + quoted;
     return (engine::rules_of(key_.of).most_permits > 1 ? "the semaphore" : "the lock") + quoted;
 }
 
-failed cell::describe(const backend::failure& why, const std::string& holder) const {
+failed client_lock::describe(const backend::failure& why, const std::string& holder) const {
     const bool waits_only = key_.of == backend::kind::latch;
     std::string sentence = called() + (waits_only ? " could not be waited for" : " could not be acquired");
     if (why.code == errc::timed_out) sentence = called() + " is held by somebody else";

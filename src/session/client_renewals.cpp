@@ -1,6 +1,6 @@
 // The renewals of a client: when they are due, what they ask of the store, and what the answers mean.
-#include "session/ask.hpp"
-#include "session/core.hpp"
+#include "session/blocking_call.hpp"
+#include "session/client_state.hpp"
 
 #include <algorithm>
 #include <map>
@@ -19,15 +19,16 @@ constexpr int renewals_in_flight = 4;  // calls of store::renew
 constexpr milliseconds lengthens_nothing{1};
 
 // After hand-offs, all threads of a lease share one owner in the store, whose answer concerns the last of
-// them. Call this under the core's mutex.
-std::shared_ptr<tenancy> last_heir(std::shared_ptr<tenancy> t) {
-    while (t->heir) t = t->heir;
+// them. Call this under the client's mutex.
+std::shared_ptr<held_lease> last_successor(std::shared_ptr<held_lease> t) {
+    while (t->successor) t = t->successor;
     return t;
 }
 
 }  // namespace
 
-void core::renew_now(const std::shared_ptr<tenancy>& t, std::uint32_t holds, milliseconds at_least) {
+void client_state::renew_now(const std::shared_ptr<held_lease>& t, std::uint32_t holds,
+                             milliseconds at_least) {
     reactor_->post([this, t, holds, at_least] {
         if (!has_store()) return;
         send_renewals({&t, 1}, {std::max(t->lease(), at_least), holds},
@@ -35,43 +36,43 @@ void core::renew_now(const std::shared_ptr<tenancy>& t, std::uint32_t holds, mil
     });
 }
 
-void core::confirm(const std::shared_ptr<tenancy>& t, time_point until,
-                   std::function<void(bool)> still_held) {
+void client_state::confirm(const std::shared_ptr<held_lease>& t, time_point until,
+                           std::function<void(bool)> still_held) {
     send_renewals({&t, 1}, {}, until, [done = std::move(still_held)](const renew_answers& answers) {
         done(answers.size() == 1 && std::holds_alternative<backend::renewed>(answers[0]));
     });
 }
 
-void core::ask_whether_held(const std::shared_ptr<tenancy>& t) {
-    std::shared_ptr<tenancy> holder;
+void client_state::ask_whether_held(const std::shared_ptr<held_lease>& t) {
+    std::shared_ptr<held_lease> holder;
     {
         base::guard lock(mutex_);
-        holder = last_heir(t);
+        holder = last_successor(t);
         if (!leases_.contains(holder->id)) return;  // released: the message may be of our own release
         if (!store_->taken_by_force(t->key.of)) return;
-        const bool under_way = holder->asked != tenancy::question::none;
-        holder->asked = under_way ? tenancy::question::once_more : tenancy::question::once;
+        const bool under_way = holder->asked != held_lease::question::none;
+        holder->asked = under_way ? held_lease::question::once_more : held_lease::question::once;
         if (under_way) return;
     }
-    reactor_->post([this, holder] { put_question(holder); });
+    reactor_->post([this, holder] { send_question(holder); });
 }
 
-void core::put_question(const std::shared_ptr<tenancy>& t) {
+void client_state::send_question(const std::shared_ptr<held_lease>& t) {
     if (!has_store()) return;
     renewal_terms how;
     if (!t->renewed()) how.lease = lengthens_nothing;
     send_renewals({&t, 1}, how, boot_clock::now() + settings.answer_timeout, [this, t](const renew_answers&) {
         const bool again = [&] {
             base::guard lock(mutex_);
-            return std::exchange(t->asked, tenancy::question::none) == tenancy::question::once_more;
+            return std::exchange(t->asked, held_lease::question::none) == held_lease::question::once_more;
         }();
-        if (again) ask_whether_held(t);  // or whether its heir is
+        if (again) ask_whether_held(t);  // or whether its successor is
     });
 }
 
-void core::look_for_losses(const lock_name& name) {
+void client_state::look_for_losses(const lock_name& name) {
     const call here(*this);
-    std::vector<std::shared_ptr<tenancy>> ours;
+    std::vector<std::shared_ptr<held_lease>> ours;
     {
         base::guard lock(mutex_);
         for (const auto& [id, t] : leases_) {
@@ -80,13 +81,13 @@ void core::look_for_losses(const lock_name& name) {
     }
     if (ours.empty() || !usable()) return;
     const auto until = boot_clock::now() + settings.answer_timeout;
-    (void)ask<bool>(*this, until, [&](auto handler) {
+    (void)blocking_call<bool>(*this, until, [&](auto handler) {
         send_renewals(ours, {.lease = lengthens_nothing}, until,
                       [handler](const renew_answers&) { handler(true); });
     });
 }
 
-void core::keep_renewed(const std::shared_ptr<tenancy>& t, milliseconds lease) {
+void client_state::keep_renewed(const std::shared_ptr<held_lease>& t, milliseconds lease) {
     t->keep_renewed(lease);
     base::guard lock(mutex_);
     if (!leases_.contains(t->id)) return;  // lost meanwhile
@@ -94,7 +95,7 @@ void core::keep_renewed(const std::shared_ptr<tenancy>& t, milliseconds lease) {
     arm();
 }
 
-void core::let_expire(const std::shared_ptr<tenancy>& t) {
+void client_state::let_expire(const std::shared_ptr<held_lease>& t) {
     t->renew_no_more();
     base::guard lock(mutex_);
     if (!leases_.contains(t->id)) return;
@@ -102,12 +103,12 @@ void core::let_expire(const std::shared_ptr<tenancy>& t) {
     arm();
 }
 
-void core::renew_once_more(const std::shared_ptr<tenancy>& t) {
+void client_state::renew_once_more(const std::shared_ptr<held_lease>& t) {
     let_expire(t);
     renew_now(t, 0);
 }
 
-void core::arm() {
+void client_state::arm() {
     const auto next = timetable_.next();
     if (next >= armed_for_) return;
     reactor_->cancel(timer_);
@@ -115,11 +116,11 @@ void core::arm() {
     timer_ = reactor_->at(next, [this] { tick(); });
 }
 
-void core::tick() {
-    std::vector<std::shared_ptr<tenancy>> due;
-    std::vector<std::shared_ptr<tenancy>> late;
-    std::vector<std::shared_ptr<tenancy>> over;
-    std::vector<std::shared_ptr<tenancy>> gone;
+void client_state::tick() {
+    std::vector<std::shared_ptr<held_lease>> due;
+    std::vector<std::shared_ptr<held_lease>> late;
+    std::vector<std::shared_ptr<held_lease>> over;
+    std::vector<std::shared_ptr<held_lease>> gone;
     {
         base::guard lock(mutex_);
         const auto work = timetable_.due(boot_clock::now());
@@ -155,7 +156,7 @@ void core::tick() {
 
 // A bound moves without notice, and many leases share it. So a timer checks the bound when it was due to
 // pass.
-void core::watch_bound(const std::shared_ptr<const backend::bound>& b) {
+void client_state::watch_bound(const std::shared_ptr<const backend::bound>& b) {
     const auto until = b->until();
     // One that was ended while the grant was on its way has a timer for a later time.
     if (bounds_.contains(b) && until > boot_clock::now()) return;
@@ -163,9 +164,9 @@ void core::watch_bound(const std::shared_ptr<const backend::bound>& b) {
     bounds_.insert(b);
 }
 
-void core::look_at_bound(const std::shared_ptr<const backend::bound>& b) {
+void client_state::look_at_bound(const std::shared_ptr<const backend::bound>& b) {
     if (!has_store()) return;
-    std::vector<std::shared_ptr<tenancy>> over;
+    std::vector<std::shared_ptr<held_lease>> over;
     {
         base::guard lock(mutex_);
         bounds_.erase(b);
@@ -182,8 +183,8 @@ void core::look_at_bound(const std::shared_ptr<const backend::bound>& b) {
         end_in_time(t, "the store could not be asked in time whether it is still held");
 }
 
-void core::lose_all(const std::string& why) {
-    std::vector<std::shared_ptr<tenancy>> all;
+void client_state::lose_all(const std::string& why) {
+    std::vector<std::shared_ptr<held_lease>> all;
     {
         base::guard lock(mutex_);
         for (const auto& [id, t] : leases_) all.push_back(t);
@@ -192,19 +193,19 @@ void core::lose_all(const std::string& why) {
     for (const auto& t : all) (void)lose(t, why);
 }
 
-void core::end_in_time(const std::shared_ptr<tenancy>& t, const std::string& why) {
+void client_state::end_in_time(const std::shared_ptr<held_lease>& t, const std::string& why) {
     if (lose(t, why) && store_->has().ends == backend::lease_end::by_session)
         undo(t->key, t->owner, t->lease(), t->stray);
 }
 
 // Leases that are due together, renewed in batches of one script each: the server's other clients get their
 // turn in between.
-struct core::renewal_round {
-    std::vector<std::shared_ptr<tenancy>> due;
+struct client_state::renewal_round {
+    std::vector<std::shared_ptr<held_lease>> due;
     std::size_t sent = 0;
 };
 
-void core::renew(std::vector<std::shared_ptr<tenancy>> due) {
+void client_state::renew(std::vector<std::shared_ptr<held_lease>> due) {
     if (!has_store()) return;
     // Leases in one place must not wait for the answers of another place, which may be out of reach.
     std::map<std::uint32_t, std::shared_ptr<renewal_round>> rounds;
@@ -218,7 +219,7 @@ void core::renew(std::vector<std::shared_ptr<tenancy>> due) {
     }
 }
 
-void core::renew_some(const std::shared_ptr<renewal_round>& all) {
+void client_state::renew_some(const std::shared_ptr<renewal_round>& all) {
     if (!has_store() || all->sent == all->due.size()) return;
     const std::size_t at_a_time = std::max(1U, store_->has().renewals_at_a_time);
     const auto from = all->sent;
@@ -233,8 +234,8 @@ void core::renew_some(const std::shared_ptr<renewal_round>& all) {
 
 // Built when it is sent, from what is wanted then, and passed to the handler of its answer. Meanwhile the
 // client may want another lease, and another thread may hold the lock.
-struct core::sent_renewal {
-    std::shared_ptr<tenancy> of;
+struct client_state::sent_renewal {
+    std::shared_ptr<held_lease> of;
     engine::lease_request asked;
     std::uint32_t holds;
 
@@ -243,8 +244,8 @@ struct core::sent_renewal {
     }
 };
 
-void core::send_renewals(std::span<const std::shared_ptr<tenancy>> of, renewal_terms how, time_point until,
-                         std::function<void(const renew_answers&)> answered) {
+void client_state::send_renewals(std::span<const std::shared_ptr<held_lease>> of, renewal_terms how,
+                                 time_point until, std::function<void(const renew_answers&)> answered) {
     const auto now = boot_clock::now();
     std::vector<sent_renewal> sent;
     std::vector<backend::renew_request> requests;
@@ -253,7 +254,7 @@ void core::send_renewals(std::span<const std::shared_ptr<tenancy>> of, renewal_t
     {
         base::guard lock(mutex_);
         for (const auto& t : of) {
-            const auto holder = last_heir(t);
+            const auto holder = last_successor(t);
             if (!holder->valid()) continue;
             sent.push_back({holder, {now, how.lease.value_or(holder->lease())}, how.holds});
             requests.push_back(sent.back().to_store());
@@ -269,13 +270,13 @@ void core::send_renewals(std::span<const std::shared_ptr<tenancy>> of, renewal_t
     store_->renew(requests, until, std::move(take));
 }
 
-void core::on_renewed(const sent_renewal& sent, const backend::renew_answer& answer) {
+void client_state::on_renewed(const sent_renewal& sent, const backend::renew_answer& answer) {
     const auto now = boot_clock::now();
     const auto* const yes = std::get_if<backend::renewed>(&answer);
     const bool not_held = std::holds_alternative<backend::not_held>(answer);
     const auto t = [&] {
         base::guard lock(mutex_);
-        auto holder = last_heir(sent.of);
+        auto holder = last_successor(sent.of);
         if (std::holds_alternative<backend::unknown>(answer))
             holder->kept.not_answered(sent.asked, trust_, settings.answer_timeout);
         else
@@ -313,7 +314,7 @@ void core::on_renewed(const sent_renewal& sent, const backend::renew_answer& ans
 }
 
 // Reports again when the store begins to refuse what it did not answer before: an operator can fix that.
-void core::endanger(const std::shared_ptr<tenancy>& t, const backend::failure& why) {
+void client_state::endanger(const std::shared_ptr<held_lease>& t, const backend::failure& why) {
     const bool new_reason = [&] {
         if (why.server_text.empty()) return false;
         base::guard lock(mutex_);
@@ -331,7 +332,7 @@ void core::endanger(const std::shared_ptr<tenancy>& t, const backend::failure& w
              errc::unavailable, t->token);
 }
 
-std::string core::why_over(const tenancy& t) {
+std::string client_state::why_over(const held_lease& t) {
     base::guard lock(mutex_);
     if (t.refusal)
         return "it was not renewed in time: the last answer was a refusal (" + t.refusal->in_one() + ")";

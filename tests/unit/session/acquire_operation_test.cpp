@@ -1,6 +1,6 @@
 // An acquire operation, fed by several threads, with a store that the test controls.
-#include "session/cell.hpp"
-#include "session/core.hpp"
+#include "session/client_lock.hpp"
+#include "session/client_state.hpp"
 #include "session/waiter.hpp"
 #include "unit/session/told_store.hpp"
 
@@ -71,12 +71,12 @@ class stalling_store final : public store {
 
 TEST(acquire_operation, ignores_a_grant_that_was_over_before_it_looked) {
     stalling_store* at = nullptr;
-    const auto client = core::open({}, [&](core&) {
+    const auto client = client_state::open({}, [&](client_state&) {
         auto made = std::make_unique<stalling_store>();
         at = made.get();
         return made;
     });
-    const auto lock = std::make_shared<cell>(client, lock_key{kind::native, lock_name{"stock"}});
+    const auto lock = std::make_shared<client_lock>(client, lock_key{kind::native, lock_name{"stock"}});
     auto got = lock->acquire({.give_up_at = boot_clock::now() + 1min});
     auto* const held = std::get_if<std::shared_ptr<hold>>(&got);
     ASSERT_NE(held, nullptr);
@@ -133,12 +133,12 @@ class scripted_store final : public store {
 class acquire_attempt : public ::testing::Test {
   protected:
     void open(config settings = {}) {
-        client = core::open(std::move(settings), [this](core&) {
+        client = client_state::open(std::move(settings), [this](client_state&) {
             auto made = std::make_unique<scripted_store>();
             store = made.get();
             return made;
         });
-        lock = client->cell_of({kind::native, lock_name{"stock"}});
+        lock = client->lock_of({kind::native, lock_name{"stock"}});
     }
     void TearDown() override { client->close(); }
     // Returns whether the lock was granted. Immediate undos are done by then.
@@ -150,8 +150,8 @@ class acquire_attempt : public ::testing::Test {
     }
 
     scripted_store* store = nullptr;
-    std::shared_ptr<core> client;
-    std::shared_ptr<cell> lock;
+    std::shared_ptr<client_state> client;
+    std::shared_ptr<client_lock> lock;
 };
 
 // A dead connection may have left it with the server, which may run it after the release.
@@ -274,7 +274,7 @@ TEST_F(watch_test, of_a_holder_uses_no_memory_for_messages_to_others) {
     for (const auto kind : {kind::semaphore, kind::recursive}) {
         store->will_answer(busy{"other", std::nullopt, {}, {}});
         const auto got =
-            client->cell_of({kind, lock_name{"stock"}})->acquire({.give_up_at = time_point::max()});
+            client->lock_of({kind, lock_name{"stock"}})->acquire({.give_up_at = time_point::max()});
         ASSERT_TRUE(std::holds_alternative<std::shared_ptr<hold>>(got));
         const auto before = ::mallinfo2().uordblks;
         for (int i = 0; i < 10'000; ++i) store->wake(std::string(1'000, 'x'));

@@ -1,6 +1,6 @@
-#include "session/adjusting.hpp"
+#include "session/counter_operation.hpp"
 
-#include "session/ask.hpp"
+#include "session/blocking_call.hpp"
 
 #include <optional>
 #include <utility>
@@ -45,12 +45,12 @@ class attempts {
 // Keeps itself alive until it has called `done`.
 class adjusting : public std::enable_shared_from_this<adjusting> {
   public:
-    adjusting(std::shared_ptr<core> c, adjust_request what, callback<void(adjust_answer)> done)
-        : core_(std::move(c)),
+    adjusting(std::shared_ptr<client_state> c, adjust_request what, callback<void(adjust_answer)> done)
+        : client_(std::move(c)),
           what_(std::move(what)),
           done_(std::move(done)),
-          attempts_(core_->settings.answer_timeout) {
-        core_->begin_errand();
+          attempts_(client_->settings.answer_timeout) {
+        client_->begin_pending();
     }
     adjusting(const adjusting&) = delete;
     adjusting& operator=(const adjusting&) = delete;
@@ -59,33 +59,33 @@ class adjusting : public std::enable_shared_from_this<adjusting> {
     }
 
     void send() {
-        if (!core_->has_store()) return;
+        if (!client_->has_store()) return;
         const auto now = boot_clock::now();
-        core_->store().as_counters()->adjust(
-            what_, core_->send_by(now, attempts_.sent(now)),
-            [me = shared_from_this()](adjust_answer a) { me->heard(std::move(a)); });
+        client_->store().as_counters()->adjust(
+            what_, client_->send_by(now, attempts_.sent(now)),
+            [me = shared_from_this()](adjust_answer a) { me->record_trouble(std::move(a)); });
     }
 
   private:
-    void heard(adjust_answer a) {
+    void record_trouble(adjust_answer a) {
         if (const auto at = attempts_.judge(a, boot_clock::now())) {
-            if (core_->has_store()) core_->reactor().at(*at, [me = shared_from_this()] { me->send(); });
+            if (client_->has_store()) client_->reactor().at(*at, [me = shared_from_this()] { me->send(); });
             return;
         }
         finish(std::move(a));
     }
     void finish(adjust_answer a) {
-        core_->end_errand();
+        client_->end_pending();
         std::exchange(done_, nullptr)(std::move(a));
     }
 
-    const std::shared_ptr<core> core_;
+    const std::shared_ptr<client_state> client_;
     const adjust_request what_;
     callback<void(adjust_answer)> done_;
     attempts attempts_;
 };
 
-std::optional<failure> objection_to(const core& c, const lock_key& key) {
+std::optional<failure> objection_to(const client_state& c, const lock_key& key) {
     if (auto no = c.objection_to(key)) return no;
     if (c.store().as_counters() != nullptr) return std::nullopt;
     return failure{errc::invalid_argument, "this store has no counters"};
@@ -93,14 +93,14 @@ std::optional<failure> objection_to(const core& c, const lock_key& key) {
 
 }  // namespace
 
-adjust_answer adjust(core& c, const adjust_request& what) {
-    const core::call here(c);
+adjust_answer adjust(client_state& c, const adjust_request& what) {
+    const client_state::call here(c);
     if (auto no = objection_to(c, what.key)) return refused{*std::move(no)};
     attempts tries(c.settings.answer_timeout);
     for (;;) {
         const auto now = boot_clock::now();
         const auto until = tries.sent(now);
-        auto answer = ask<adjust_answer>(c, until, [&](auto handler) {
+        auto answer = blocking_call<adjust_answer>(c, until, [&](auto handler) {
                           c.store().as_counters()->adjust(what, c.send_by(now, until), std::move(handler));
                       }).value_or(silence());
         const auto at = tries.judge(answer, boot_clock::now());
@@ -108,8 +108,9 @@ adjust_answer adjust(core& c, const adjust_request& what) {
     }
 }
 
-void adjust_later(const std::shared_ptr<core>& c, adjust_request what, callback<void(adjust_answer)> done) {
-    const core::call here(*c);
+void adjust_later(const std::shared_ptr<client_state>& c, adjust_request what,
+                  callback<void(adjust_answer)> done) {
+    const client_state::call here(*c);
     if (!c->usable()) return done(refused{{make_error_code(c->forked() ? errc::forked : errc::closed), {}}});
     if (auto no = objection_to(*c, what.key)) return done(refused{*std::move(no)});
     auto a = std::make_shared<adjusting>(c, std::move(what), std::move(done));

@@ -4,7 +4,7 @@
 #include "base/annotations.hpp"
 #include "base/fork.hpp"
 #include "engine/kept.hpp"
-#include "engine/local_turns.hpp"
+#include "engine/local_handoff.hpp"
 #include "engine/validity.hpp"
 #include "store/store.hpp"
 
@@ -18,7 +18,7 @@
 
 namespace holdfast::session {
 
-class cell;
+class client_lock;
 class waiter;
 
 using backend::time_point;
@@ -35,10 +35,10 @@ struct thread_mark {
 [[nodiscard]] const std::shared_ptr<thread_mark>& this_thread();
 
 // valid() and deadline() may be called from any thread at any time; each other member says what guards it.
-class tenancy {
+class held_lease {
   public:
-    tenancy(backend::lock_key k, owner_id o, const engine::lease_terms& terms, fence f, time_point until,
-            time_point now, std::shared_ptr<const backend::bound> with = nullptr)
+    held_lease(backend::lock_key k, owner_id o, const engine::lease_terms& terms, fence f, time_point until,
+               time_point now, std::shared_ptr<const backend::bound> with = nullptr)
         : key(std::move(k)),
           owner(std::move(o)),
           token(f),
@@ -55,23 +55,24 @@ class tenancy {
     const time_point since;
     const replication replicas;                         // that must confirm its renewals
     const std::shared_ptr<const backend::bound> bound;  // the lease ends with it; empty: own deadline only
-    std::uint32_t acks = 0;      // of the grant; set before other threads see the tenancy
-    std::uint64_t id = 0;        // in the watchdog; set before other threads see the tenancy
+    std::uint32_t acks = 0;      // of the grant; set before other threads see the held_lease
+    std::uint64_t id = 0;        // in the watchdog; set before other threads see the held_lease
     engine::shared_grant grant;  // set likewise
     bool stray = false;          // an attempt had no answer and may still reach the store; set likewise
     std::shared_ptr<thread_mark> thread;  // held by lock(); empty for leases; set likewise
-    std::weak_ptr<cell> home;             // set likewise
-    bool read_beside = false;             // a writer that reads as well; guarded by the cell
-    bool disowned = false;                // the store has answered that it is not held; guarded by the core
-    std::shared_ptr<tenancy> heir;        // the tenancy after a hand-off; guarded by the core
-    // Whether a request asks the store if the lock is still held; guarded by the core.
+    std::weak_ptr<client_lock> home;      // set likewise
+    bool read_by_writer = false;          // a writer that reads as well; guarded by the client lock
+    bool disowned = false;                // the store has answered that it is not held; guarded by the client
+    std::shared_ptr<held_lease> successor;  // the held_lease after a hand-off; guarded by the client
+    // Whether a request asks the store if the lock is still held; guarded by the client.
     enum class question { none, once, once_more /* after the one that is under way */ };
     question asked = question::none;
-    // The store's last refusal to renew it, since the last successful renewal; guarded by the core.
+    // The store's last refusal to renew it, since the last successful renewal; guarded by the client.
     std::optional<backend::failure> refusal;
-    engine::kept kept;  // how long the store keeps it; moves to the heir; guarded by the core
-    std::unique_ptr<backend::watch_handle> watch;  // set before others see it; dropped when the tenancy ends
-    std::shared_ptr<waiter> hears;  // receives the events of the watch; set likewise; moves to the heir
+    engine::kept kept;  // how long the store keeps it; moves to the successor; guarded by the client
+    std::unique_ptr<backend::watch_handle>
+        watch;                      // set before others see it; dropped when the held_lease ends
+    std::shared_ptr<waiter> hears;  // receives the events of the watch; set likewise; moves to the successor
 
     // The terms of each request, and whether the lease is renewed.
     [[nodiscard]] engine::lease_terms terms() const noexcept { return {lease(), renewed(), replicas}; }
@@ -131,7 +132,7 @@ class tenancy {
         return true;
     }
 
-    // The function that ends the tenancy stops this token, with the source from end_lost().
+    // The function that ends the held_lease stops this token, with the source from end_lost().
     [[nodiscard]] std::stop_token lost() {
         base::guard lock(mutex_);
         if (!lost_.stop_possible()) {

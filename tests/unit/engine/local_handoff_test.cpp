@@ -1,4 +1,4 @@
-#include "engine/local_turns.hpp"
+#include "engine/local_handoff.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ class local_turns : public ::testing::Test {
     time_point deadline = start + 30s;
 
     [[nodiscard]] bool pass(boot_clock::duration later, lease_terms wanted = usual) const {
-        return may_pass_on(grant, usual, wanted, deadline, 16, start + later);
+        return may_hand_off(grant, usual, wanted, deadline, 16, start + later);
     }
 };
 

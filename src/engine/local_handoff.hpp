@@ -28,9 +28,9 @@ struct lease_terms {
 
 constexpr milliseconds longest_shared_grant{10};
 
-[[nodiscard]] inline bool may_pass_on(const shared_grant& grant, const lease_terms& had,
-                                      const lease_terms& wanted, time_point deadline, unsigned most_turns,
-                                      time_point now) noexcept {
+[[nodiscard]] inline bool may_hand_off(const shared_grant& grant, const lease_terms& had,
+                                       const lease_terms& wanted, time_point deadline, unsigned most_turns,
+                                       time_point now) noexcept {
     const auto whole = grant.deadline_then - grant.since;
     return had == wanted && grant.turns < most_turns && now - grant.since < longest_shared_grant &&
            deadline - now >= whole - whole / 3;

@@ -1,9 +1,9 @@
-#include "session/core.hpp"
+#include "session/client_state.hpp"
 
 #include "base/parker.hpp"
 #include "base/text.hpp"
 #include "engine/resend.hpp"
-#include "session/cell.hpp"
+#include "session/client_lock.hpp"
 #include "store/inspection.hpp"
 
 #include <algorithm>
@@ -25,15 +25,15 @@ constexpr io::notifier::limits for_other_calls{1, observe::bus::most_queued};
 
 }  // namespace
 
-std::shared_ptr<core> core::open(config settings, const store_opener& opener) {
-    std::shared_ptr<core> c(new core(std::move(settings)));
+std::shared_ptr<client_state> client_state::open(config settings, const store_opener& opener) {
+    std::shared_ptr<client_state> c(new client_state(std::move(settings)));
     c->store_ = opener(*c);
     c->gives_ = c->store_->has().gives;
     if (c->store_->has().counted_by == backend::lease_clock::of_this_host) c->trust_.drift = 0;
     return c;
 }
 
-core::core(config s)
+client_state::client_state(config s)
     : settings(std::move(s)),
       trust_{settings.drift, settings.margin},
       reactor_(std::make_unique<io::reactor>()),
@@ -42,11 +42,11 @@ core::core(config s)
       events_(*reactor_, settings.slow_callback, [this] { tell_slow(); }),
       timetable_(settings.renew_after) {}
 
-core::~core() {
+client_state::~client_state() {
     if (!closed_.load()) close();
 }
 
-void core::close() {
+void client_state::close() {
     if (closed_.exchange(true)) return;
     const auto enough = engine::later(boot_clock::now(), settings.close_timeout);
     waits_until_.store(enough);
@@ -54,11 +54,11 @@ void core::close() {
         // Mutexes of the parent's other threads may stay locked for ever here: leave everything as it is.
         store_->abandon();
         reactor_->abandon();
-        new std::shared_ptr<core>(shared_from_this());
+        new std::shared_ptr<client_state>(shared_from_this());
         return;
     }
-    turn_callers_away();
-    std::vector<std::shared_ptr<tenancy>> open;
+    cancel_callers();
+    std::vector<std::shared_ptr<held_lease>> open;
     {
         base::guard lock(mutex_);
         for (const auto& [id, t] : leases_) open.push_back(t);
@@ -71,7 +71,7 @@ void core::close() {
     for (;;) {
         {
             base::guard lock(mutex_);
-            if (errands_ == 0 && !(store_ && store_->has_pending())) break;  // no store: open() failed
+            if (pending_ == 0 && !(store_ && store_->has_pending())) break;  // no store: open() failed
         }
         const auto now = boot_clock::now();
         if (now >= enough) break;
@@ -85,7 +85,7 @@ void core::close() {
     reactor_.reset();
 }
 
-void core::finish_callbacks(time_point until) {
+void client_state::finish_callbacks(time_point until) {
     losses_.finish(until);
     std::shared_ptr<io::notifier> others;
     {
@@ -96,54 +96,54 @@ void core::finish_callbacks(time_point until) {
     events_.finish(until);
 }
 
-void core::turn_callers_away() {
-    std::vector<std::shared_ptr<cell>> open;
+void client_state::cancel_callers() {
+    std::vector<std::shared_ptr<client_lock>> open;
     {
         base::guard lock(mutex_);
-        for (const auto& [key, known] : cells_) {
+        for (const auto& [key, known] : locks_) {
             if (auto c = known.lock()) open.push_back(std::move(c));
         }
     }
-    for (const auto& c : open) c->turn_away();
+    for (const auto& c : open) c->cancel_waiters();
     base::parker me;
     while (calls_.load() > 0) me.park_until(boot_clock::now() + milliseconds{1});
 }
 
-bool core::usable() const noexcept { return !closed_.load() && !forked(); }
+bool client_state::usable() const noexcept { return !closed_.load() && !forked(); }
 
-void core::check_usable() const {
+void client_state::check_usable() const {
     if (forked()) {
         throw error(errc::forked, "this client was made before fork(); make a new one in the child process");
     }
     if (closed_.load(std::memory_order_relaxed)) throw error(errc::closed, "the client was destroyed");
 }
 
-std::optional<backend::failure> core::objection_to(const lock_name& name) const {
+std::optional<backend::failure> client_state::objection_to(const lock_name& name) const {
     const auto kept = store_->reserved_for(name);
     if (kept.empty()) return std::nullopt;
     return backend::failure{errc::invalid_argument,
                             "no lock may be called \"" + name.printable() + "\", it is " + std::string{kept}};
 }
 
-std::optional<backend::failure> core::objection_to(const backend::lock_key& key) const {
+std::optional<backend::failure> client_state::objection_to(const backend::lock_key& key) const {
     if (const auto why = store_->unsupported(key.of); !why.empty())
         return backend::failure{errc::invalid_argument, std::string{why}};
     return objection_to(key.name);
 }
 
-std::shared_ptr<cell> core::cell_of(const backend::lock_key& key) {
+std::shared_ptr<client_lock> client_state::lock_of(const backend::lock_key& key) {
     base::guard lock(mutex_);
-    auto& known = cells_[key];
+    auto& known = locks_[key];
     auto c = known.lock();
-    if (!c) known = c = std::make_shared<cell>(shared_from_this(), key);
-    if (++cell_lookups_ % 1024 == 0)
-        std::erase_if(cells_, [](const auto& entry) { return entry.second.expired(); });
+    if (!c) known = c = std::make_shared<client_lock>(shared_from_this(), key);
+    if (++lock_lookups_ % 1024 == 0)
+        std::erase_if(locks_, [](const auto& entry) { return entry.second.expired(); });
     return c;
 }
 
 // --- leases ---------------------------------------------------------------------------------------
 
-void core::began(const std::shared_ptr<tenancy>& t, boot_clock::duration waited) {
+void client_state::began(const std::shared_ptr<held_lease>& t, boot_clock::duration waited) {
     counts.acquired.add();
     counts.held.add();
     counts.wait.add(waited);
@@ -151,11 +151,11 @@ void core::began(const std::shared_ptr<tenancy>& t, boot_clock::duration waited)
         base::guard lock(mutex_);
         begin_renewal(t);
     }
-    hear_requests_soon();
+    listen_for_evictions_soon();
     if (events_.anybody()) tell(event_kind::acquired, &t->key.name, {}, {}, t->token);
 }
 
-void core::begin_renewal(const std::shared_ptr<tenancy>& t) {
+void client_state::begin_renewal(const std::shared_ptr<held_lease>& t) {
     t->id = next_id_++;
     leases_.emplace(t->id, t);
     timetable_.add(t->id, t->own_deadline(), t->lease(), t->renewed(), t->since);
@@ -163,7 +163,8 @@ void core::begin_renewal(const std::shared_ptr<tenancy>& t) {
     if (t->bound) watch_bound(t->bound);
 }
 
-void core::passed_on(tenancy& t, const std::shared_ptr<tenancy>& next, boot_clock::duration waited) {
+void client_state::handed_off(held_lease& t, const std::shared_ptr<held_lease>& next,
+                              boot_clock::duration waited) {
     counts.released.add();
     counts.hold.add(next->since - t.since);
     counts.acquired.add();
@@ -172,19 +173,20 @@ void core::passed_on(tenancy& t, const std::shared_ptr<tenancy>& next, boot_cloc
         base::guard lock(mutex_);
         timetable_.remove(t.id);
         leases_.erase(t.id);
-        t.heir = next;
-        // The store answered "lost" before the heir was linked: the next thread goes back into the queue.
+        t.successor = next;
+        // The store answered "lost" before the successor was linked: the next thread goes back into the
+        // queue.
         if (t.disowned) next->expire();
         next->kept = std::move(t.kept);
         begin_renewal(next);
     }
-    hear_requests_soon();
+    listen_for_evictions_soon();
     if (!events_.anybody()) return;
     tell(event_kind::released, &t.key.name, {}, {}, t.token);
     tell(event_kind::acquired, &next->key.name, {}, {}, next->token);
 }
 
-void core::ended(const tenancy& t, time_point now) {
+void client_state::ended(const held_lease& t, time_point now) {
     counts.held.subtract();
     counts.hold.add(now - t.since);
     base::guard lock(mutex_);
@@ -192,7 +194,7 @@ void core::ended(const tenancy& t, time_point now) {
     leases_.erase(t.id);
 }
 
-bool core::lose(const std::shared_ptr<tenancy>& t, const std::string& why) {
+bool client_state::lose(const std::shared_ptr<held_lease>& t, const std::string& why) {
     if (!t->move_to(lease_state::lost)) return false;
     counts.lost.add();
     ended(*t, boot_clock::now());
@@ -205,8 +207,8 @@ bool core::lose(const std::shared_ptr<tenancy>& t, const std::string& why) {
     return true;
 }
 
-bool core::give_up(const owner_id& owner, const std::function<void()>& say_so) {
-    std::vector<std::shared_ptr<tenancy>> held;  // a writer that reads as well has two
+bool client_state::give_up(const owner_id& owner, const std::function<void()>& say_so) {
+    std::vector<std::shared_ptr<held_lease>> held;  // a writer that reads as well has two
     bool kept = settings.keep_evicted && say_so != nullptr;
     {
         base::guard lock(mutex_);
@@ -230,7 +232,7 @@ bool core::give_up(const owner_id& owner, const std::function<void()>& say_so) {
     return all;
 }
 
-void core::free_what_is_over(const std::shared_ptr<tenancy>& t) {
+void client_state::free_what_is_over(const std::shared_ptr<held_lease>& t) {
     const auto gave_up = [&] {
         base::guard lock(mutex_);
         return evicted_.end_hold(*t);
@@ -240,17 +242,17 @@ void core::free_what_is_over(const std::shared_ptr<tenancy>& t) {
     undo(t->key, t->owner, t->lease(), t->stray);
 }
 
-bool core::keeps(const tenancy& t) {
+bool client_state::keeps(const held_lease& t) {
     base::guard lock(mutex_);
     return evicted_.keeps(t);
 }
 
-void core::count_holds_if_kept(const tenancy& t, std::uint32_t holds) {
+void client_state::count_holds_if_kept(const held_lease& t, std::uint32_t holds) {
     base::guard lock(mutex_);
     evicted_.count_holds(t, holds);
 }
 
-void core::free_what_was_evicted() {
+void client_state::free_what_was_evicted() {
     const auto all = [&] {
         base::guard lock(mutex_);
         return evicted_.end_all();
@@ -262,11 +264,11 @@ void core::free_what_was_evicted() {
 }
 
 // Only leases that are held for a while: not every short lease is worth a connection that listens.
-void core::hear_requests() {
+void client_state::listen_for_evictions() {
     if (!has_store()) return;
     // Before it reads the leases: a lease that begins from here on, which it may miss, sets the timer again.
-    hears_requests_.store(false);
-    std::vector<std::shared_ptr<tenancy>> held;
+    listens_for_evictions_.store(false);
+    std::vector<std::shared_ptr<held_lease>> held;
     {
         base::guard lock(mutex_);
         for (const auto& [id, t] : leases_) held.push_back(t);
@@ -283,56 +285,60 @@ void core::hear_requests() {
             all = asked->hear_requests_for(t->key.name);
     }
     if (all)
-        hears_requests_.store(true);
+        listens_for_evictions_.store(true);
     else if (too_young)
-        hear_requests_soon();
+        listen_for_evictions_soon();
 }
 
-void core::hear_requests_soon() {
-    if (hears_requests_.load(std::memory_order_relaxed) || hears_requests_.exchange(true)) return;
-    reactor_->at(boot_clock::now() + heard_after, [this] { hear_requests(); });
+void client_state::listen_for_evictions_soon() {
+    if (listens_for_evictions_.load(std::memory_order_relaxed) || listens_for_evictions_.exchange(true))
+        return;
+    reactor_->at(boot_clock::now() + heard_after, [this] { listen_for_evictions(); });
 }
 
-time_point core::store_frees(const tenancy& t, time_point now) {
+time_point client_state::store_frees(const held_lease& t, time_point now) {
     base::guard lock(mutex_);
     const auto by_requests = std::max(now, t.kept.until(trust_, settings.answer_timeout));
     // A closed client ends its session.
     if (!has_store() || store_->has().ends != backend::lease_end::by_session) return by_requests;
     // The release is repeated until the store has carried it out, or has ended the session of a client whose
-    // messages do not arrive.
+    // messages do not enter_queue.
     const engine::lease_request session{now, store_->session_timeout()};
     return std::max(by_requests,
                     session.kept_until(trust_, engine::carried_out_within(settings.answer_timeout)));
 }
 
-time_point core::send_by(time_point now, time_point until) const {
+time_point client_state::send_by(time_point now, time_point until) const {
     const auto left = std::max<boot_clock::duration>(until - now, milliseconds{0});
     return until - std::min<boot_clock::duration>(left, settings.answer_timeout) / 8;
 }
 
-void core::begin_errand() {
+void client_state::begin_pending() {
     base::guard lock(mutex_);
-    ++errands_;
+    ++pending_;
 }
 
-void core::end_errand() {
+void client_state::end_pending() {
     base::guard lock(mutex_);
-    --errands_;
+    --pending_;
 }
 
-void core::undo(const backend::lock_key& key, const owner_id& owner, milliseconds lease, bool insist) {
+void client_state::undo(const backend::lock_key& key, const owner_id& owner, milliseconds lease,
+                        bool insist) {
     plan_undo(key, owner, lease)(insist);
 }
 
-std::function<void(bool)> core::plan_undo(const backend::lock_key& key, const owner_id& owner,
-                                          milliseconds lease) {
-    begin_errand();
+std::function<void(bool)> client_state::plan_undo(const backend::lock_key& key, const owner_id& owner,
+                                                  milliseconds lease) {
+    begin_pending();
     return [self = shared_from_this(), r = backend::release_request{key, owner, true}, lease](bool insist) {
-        self->reactor_->post([core = self.get(), r, lease, insist] { core->send_undo(r, lease, insist, 0); });
+        self->reactor_->post(
+            [state = self.get(), r, lease, insist] { state->send_undo(r, lease, insist, 0); });
     };
 }
 
-void core::send_undo(const backend::release_request& r, milliseconds lease, bool insist, unsigned round) {
+void client_state::send_undo(const backend::release_request& r, milliseconds lease, bool insist,
+                             unsigned round) {
     if (!has_store()) return;
     const bool by_session = store_->has().ends == backend::lease_end::by_session;
     const auto session = sessions_lost_.load();
@@ -340,7 +346,7 @@ void core::send_undo(const backend::release_request& r, milliseconds lease, bool
         r, boot_clock::now() + settings.answer_timeout, [=, this](const backend::release_answer& a) {
             const bool answered =
                 std::holds_alternative<backend::released>(a) || std::holds_alternative<backend::not_held>(a);
-            if (round == 0) end_errand();
+            if (round == 0) end_pending();
             if (closed_.load()) return;
             // No time frees it while the session lives: the last of the planned releases waits for the latest
             // arrival of an attempt, and one without an answer is repeated, ever less often.
@@ -360,8 +366,8 @@ void core::send_undo(const backend::release_request& r, milliseconds lease, bool
 
 // --- events ---------------------------------------------------------------------------------------
 
-void core::tell(event_kind kind, const lock_name* lock, const std::string& detail, std::error_code reason,
-                fence token) noexcept try {
+void client_state::tell(event_kind kind, const lock_name* lock, const std::string& detail,
+                        std::error_code reason, fence token) noexcept try {
     if (!events_.anybody()) return;
     event e{kind,
             lock != nullptr ? lock->printable() : std::string{},
@@ -374,12 +380,12 @@ void core::tell(event_kind kind, const lock_name* lock, const std::string& detai
     counts.events_dropped.add();
 }
 
-void core::tell_slow() {
+void client_state::tell_slow() {
     tell(event_kind::slow_callback, nullptr,
          "a callback runs longer than config::slow_callback; others go on beside it");
 }
 
-void core::call_user(callback<void()> f) noexcept try {
+void client_state::call_user(callback<void()> f) noexcept try {
     std::shared_ptr<io::notifier> by;
     {
         base::guard lock(mutex_);
@@ -393,61 +399,63 @@ void core::call_user(callback<void()> f) noexcept try {
 } catch (const std::exception&) {  // no thread or no memory for it
 }
 
-void core::stands(event_kind kind, const std::string& detail, std::error_code reason, event_kind no_more) {
+void client_state::report_state(event_kind kind, const std::string& detail, std::error_code reason,
+                                event_kind no_more) {
     // Held during tell(): a listener that subscribes meanwhile would receive this event neither as old nor as
     // new.
     base::guard lock(mutex_);
-    standing_.erase(no_more);
-    standing_.insert_or_assign(
+    current_events_.erase(no_more);
+    current_events_.insert_or_assign(
         kind, event{kind, {}, base::without_controls(detail), reason, fence::none, boot_clock::now()});
     tell(kind, nullptr, detail, reason);
 }
 
-void core::forget(event_kind kind) {
+void client_state::forget(event_kind kind) {
     base::guard lock(mutex_);
-    standing_.erase(kind);
+    current_events_.erase(kind);
 }
 
-event_subscription core::listen(std::function<void(const event&)> tell) {
+event_subscription client_state::listen(std::function<void(const event&)> tell) {
     base::guard lock(mutex_);
     std::vector<event> so_far;
-    for (const auto& [kind, e] : standing_) so_far.push_back(e);
+    for (const auto& [kind, e] : current_events_) so_far.push_back(e);
     return events_.listen(std::move(tell), so_far);
 }
 
-void core::on_notice(const backend::notice& n) {
+void client_state::on_notice(const backend::notice& n) {
     using change = backend::notice::change;
     switch (n.what) {
         case change::link_up: {
-            stands(event_kind::store_up, n.detail, {}, event_kind::store_down);
+            report_state(event_kind::store_up, n.detail, {}, event_kind::store_down);
             base::guard lock(mutex_);
             timetable_.hurry(boot_clock::now());
             arm();
             break;
         }
         case change::link_down:
-            stands(event_kind::store_down, n.detail, errc::unavailable, event_kind::store_up);
+            report_state(event_kind::store_down, n.detail, errc::unavailable, event_kind::store_up);
             break;
         case change::restarted: tell(event_kind::store_restarted, nullptr, n.detail); break;
         case change::failed_over: tell(event_kind::failed_over, nullptr, n.detail); break;
         case change::eviction_risk:
-            stands(event_kind::eviction_risk, n.detail, {}, event_kind::eviction_risk);
+            report_state(event_kind::eviction_risk, n.detail, {}, event_kind::eviction_risk);
             break;
         case change::no_channel_right:
-            stands(event_kind::no_channel_right, n.detail, errc::no_permission, event_kind::no_channel_right);
+            report_state(event_kind::no_channel_right, n.detail, errc::no_permission,
+                         event_kind::no_channel_right);
             break;
         case change::quorum_weak:
-            stands(event_kind::quorum_weak, n.detail, {}, event_kind::quorum_whole);
+            report_state(event_kind::quorum_weak, n.detail, {}, event_kind::quorum_whole);
             break;
         case change::quorum_whole:
             forget(event_kind::quorum_double);
-            stands(event_kind::quorum_whole, n.detail, {}, event_kind::quorum_weak);
+            report_state(event_kind::quorum_whole, n.detail, {}, event_kind::quorum_weak);
             break;
         case change::quorum_double:
-            stands(event_kind::quorum_double, n.detail, {}, event_kind::quorum_double);
+            report_state(event_kind::quorum_double, n.detail, {}, event_kind::quorum_double);
             break;
         case change::quorum_even:
-            stands(event_kind::quorum_even, n.detail, {}, event_kind::quorum_even);
+            report_state(event_kind::quorum_even, n.detail, {}, event_kind::quorum_even);
             break;
         case change::session_lost:
             lose_all("the session with the store has ended" + (n.detail.empty() ? "" : ": " + n.detail));
