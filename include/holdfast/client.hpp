@@ -42,7 +42,7 @@ class HOLDFAST_API client {
     // for it; later ones are dropped, and the event events_dropped reports that. Exceptions from `tell` are
     // ignored. Events arrive as long as the result is kept. Throws std::system_error if the system has no
     // thread left.
-    [[nodiscard]] event_subscription on_event(std::function<void(const event&)> tell);
+    [[nodiscard]] event_subscription on_event(std::function<void(const event&)> listener);
 
     [[nodiscard]] client_stats stats() const;
     [[nodiscard]] const config& settings() const noexcept;

@@ -64,9 +64,9 @@ client::client(config settings)
 
 client::~client() { state_->close(); }
 
-event_subscription client::on_event(std::function<void(const event&)> tell) {
+event_subscription client::on_event(std::function<void(const event&)> listener) {
     state_->check_usable();
-    return state_->listen(std::move(tell));
+    return state_->listen(std::move(listener));
 }
 
 client_stats client::stats() const { return state_->counts.snapshot(state_->store().statistics().requests); }

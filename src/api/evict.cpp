@@ -64,14 +64,14 @@ class evicting {
   private:
     struct open_holder {
         holder_info who;
-        bool told = false;     // its client has received the request
-        bool gave_up = false;  // its client has confirmed that its lease has ended
+        bool notified = false;  // its client has received the request
+        bool gave_up = false;   // its client has confirmed that its lease has ended
         bool holds = true;
 
         // Its answer or its release may still enter_queue.
         [[nodiscard]] bool may_end() const {
-            if (!holds) return told && !gave_up;
-            return told || gave_up || (!who.ask_at.empty() && who.client != backend::presence::gone);
+            if (!holds) return notified && !gave_up;
+            return notified || gave_up || (!who.ask_at.empty() && who.client != backend::presence::gone);
         }
     };
 
@@ -149,7 +149,7 @@ class evicting {
             const auto said = look<backend::asked>([&](auto& there, auto until, auto done) {
                 there.ask_to_give_up(name_, h.who, until, std::move(done));
             });
-            h.told = h.told || said.listeners > 0;
+            h.notified = h.notified || said.listeners > 0;
             h.gave_up = h.gave_up || said.gave_up;
             h.holds = said.holds;
         } catch (const error& e) {
@@ -179,7 +179,7 @@ class evicting {
         }
         const auto taken = remove(open);
         for (auto& h : open) {
-            if (h.told && !h.gave_up) ask(h);  // its answer may have arrived meanwhile
+            if (h.notified && !h.gave_up) ask(h);  // its answer may have arrived meanwhile
             end(h, taken);
         }
     }
@@ -205,11 +205,12 @@ class evicting {
             // The longest over several servers; empty means a lease without an end, which is longest.
             left = left && t.left ? std::max(left, t.left) : std::nullopt;
         }
-        if (removed) return result_.from.push_back({h.who, h.told ? way::silent : way::unreachable, left});
+        if (removed)
+            return result_.from.push_back({h.who, h.notified ? way::silent : way::unreachable, left});
         if (std::none_of(result_.gone.begin(), result_.gone.end(),
                          [&](const auto& g) { return g.owner == h.who.owner; }))
             result_.gone.push_back(h.who);
-        asked_one_that_ended_ = asked_one_that_ended_ || h.told;
+        asked_one_that_ended_ = asked_one_that_ended_ || h.notified;
     }
 
     session::client_state& client_;

@@ -61,7 +61,7 @@ const session::group& multi_lock::group() const noexcept { return static_cast<co
 std::size_t multi_lock::size() const noexcept { return group().members().size(); }
 
 std::vector<fence> multi_lock::fences(const lease& held) const {
-    return of_each<fence>(group(), held.hold().get(), &session::hold::token);
+    return of_each<fence>(group(), held.hold().get(), &session::hold::fence);
 }
 
 std::vector<lease_state> multi_lock::states(const lease& held) const {

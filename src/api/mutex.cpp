@@ -46,7 +46,7 @@ bool exclusive::valid() const noexcept {
 
 fence exclusive::held_fence() const noexcept {
     const auto held = on().held_here();
-    return held ? held->token : fence::none;
+    return held ? held->fence : fence::none;
 }
 
 }  // namespace detail

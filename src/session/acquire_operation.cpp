@@ -253,14 +253,14 @@ std::optional<acquire_operation::outcome> acquire_operation::obey(engine::acquir
 
 std::shared_ptr<hold> acquire_operation::settle(const engine::hold_it& grant, time_point now) {
     const auto t = std::make_shared<held_lease>(lock_->key_, std::move(attempt_->request.owner), me_->wants,
-                                                grant.token, grant.deadline, now, grant.bound);
+                                                grant.fence, grant.deadline, now, grant.bound);
     t->acks = grant.acks;
     t->kept.at_least_until(grant.kept_until);
     t->grant = {now, t->deadline()};
     t->stray = grant.stray;
     t->home = lock_;
     t->watch = std::move(attempt_->watch);
-    if (t->watch) t->hears = me_;
+    if (t->watch) t->listener = me_;
     t->thread = me_->thread;
     std::shared_ptr<hold> h;
     std::shared_ptr<waiter> next;

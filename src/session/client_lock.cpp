@@ -26,10 +26,10 @@ client_lock::~client_lock() {
         // If the holding thread has ended, holder_gone reports it.
         if (!t->valid() || !t->thread->alive.load(std::memory_order_acquire)) continue;
         client_->let_expire(t);
-        client_->tell(
+        client_->report(
             event_kind::release_failed, &name(),
             "the lock object was destroyed while a thread held it by lock(); it is not renewed any more",
-            errc::not_owner, t->token);
+            errc::not_owner, t->fence);
         base::misuse("a lock object was destroyed while a thread held it by lock()");
     }
 }
@@ -247,7 +247,7 @@ void client_lock::check_usable() const { client_->check_usable(); }
 std::optional<lockable::thread_status> client_lock::held_here() const {
     const auto t = own_lease();
     if (t == nullptr) return std::nullopt;
-    return thread_status{t->valid(), t->token};
+    return thread_status{t->valid(), t->fence};
 }
 
 std::shared_ptr<held_lease> client_lock::own_lease() const {

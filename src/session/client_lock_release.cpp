@@ -38,8 +38,8 @@ void client_lock::unlock() noexcept {
     if (mine) {
         end_hold(mine);
     } else {
-        client_->tell(event_kind::release_failed, &name(), "unlock() by a thread that does not hold it",
-                      errc::not_owner);
+        client_->report(event_kind::release_failed, &name(), "unlock() by a thread that does not hold it",
+                        errc::not_owner);
         base::misuse("unlock() by a thread that does not hold the lock");
     }
 }
@@ -151,7 +151,7 @@ std::optional<release_result> client_lock::end_locally(const std::shared_ptr<hel
 std::shared_ptr<waiter> client_lock::next_holder(const holding& from, time_point now) {
     auto next = queue_.next();
     const held_lease& t = *from.lease;
-    const auto turns = t.token == fence::none ? client_->settings.local_turns
+    const auto turns = t.fence == fence::none ? client_->settings.local_turns
                                               : std::min<unsigned>(client_->settings.local_turns,
                                                                    client_->store().has().fences_per_grant);
     // After a writer that reads as well, its reader must be the only holder, or one of the readers.
@@ -169,9 +169,10 @@ std::shared_ptr<waiter> client_lock::hand_off(holding& from, confirmation of_sto
     held_lease& t = *from.lease;
     if (!next || !t.move_to(lease_state::released)) return nullptr;
     // The store gives fences in steps that leave room for these.
-    const auto token = t.token == fence::none ? t.token : static_cast<fence>(to_number(t.token) + 1);
+    const auto fence =
+        t.fence == fence::none ? t.fence : static_cast<holdfast::fence>(to_number(t.fence) + 1);
     const auto successor =
-        std::make_shared<held_lease>(key_, t.owner, t.terms(), token, t.own_deadline(), now, t.bound);
+        std::make_shared<held_lease>(key_, t.owner, t.terms(), fence, t.own_deadline(), now, t.bound);
     successor->acks = t.acks;
     successor->grant = t.grant;
     ++successor->grant.turns;
@@ -179,11 +180,11 @@ std::shared_ptr<waiter> client_lock::hand_off(holding& from, confirmation of_sto
     successor->home = weak_from_this();
     successor->watch = std::move(t.watch);
     successor->thread = next->thread;
-    successor->hears = t.hears;
+    successor->listener = t.listener;
     client_->handed_off(t, successor, now - next->called_at);
     // The first held_lease may be gone soon. A message that comes before this call finds the successor
     // through it.
-    if (successor->hears) successor->hears->handed_off_to(successor);
+    if (successor->listener) successor->listener->handed_off_to(successor);
     (void)queue_.leave(from.place);
     from = {successor, 1, next};
     next->handed_off = successor;
@@ -231,26 +232,26 @@ release_result client_lock::released(const std::shared_ptr<held_lease>& t, engin
     if (end == release_outcome::unknown_until || t->stray) client_->undo(key_, t->owner, t->lease(), true);
     if (end == release_outcome::released) {
         client_->counts.released.add();
-        client_->tell(event_kind::released, &name(), {}, {}, t->token);
+        client_->report(event_kind::released, &name(), {}, {}, t->fence);
     } else if (end == release_outcome::already_lost) {
         client_->counts.lost.add();
-        client_->tell(event_kind::lost, &name(),
-                      "the store says that it was not held any more when it was released", errc::lost,
-                      t->token);
+        client_->report(event_kind::lost, &name(),
+                        "the store says that it was not held any more when it was released", errc::lost,
+                        t->fence);
     } else {
         done.result.refusal = refusal_of(done.reason);
-        client_->tell(event_kind::release_failed, &name(),
-                      done.result.refusal
-                          ? "the server refused (" + done.reason.in_one() + "); it frees the lock by itself"
-                          : "the store did not answer; it frees the lock by itself",
-                      done.reason.code, t->token);
+        client_->report(event_kind::release_failed, &name(),
+                        done.result.refusal
+                            ? "the server refused (" + done.reason.in_one() + "); it frees the lock by itself"
+                            : "the store did not answer; it frees the lock by itself",
+                        done.reason.code, t->fence);
     }
 
     std::shared_ptr<waiter> next;
     {
         base::guard lock(mutex_);
-        expect_queue_ = done.told.handed_over;
-        if (done.told.listeners > 0) {
+        expect_queue_ = done.answer.handed_over;
+        if (done.answer.listeners > 0) {
             // About a round trip for the message and one for the answer to it, randomized.
             const auto trip = std::max<boot_clock::duration>(client_->store().statistics().round_trip,
                                                              std::chrono::microseconds{50});

@@ -142,8 +142,8 @@ void client_state::tick() {
     }
     for (const auto& t : over) end_in_time(t, why_over(*t));
     for (const auto& t : gone) {
-        tell(event_kind::holder_gone, &t->key.name,
-             "the thread that locked it has ended; it is not renewed any more");
+        report(event_kind::holder_gone, &t->key.name,
+               "the thread that locked it has ended; it is not renewed any more");
     }
     for (const auto& t : late) {
         counts.renewals_failed.add();
@@ -297,7 +297,7 @@ void client_state::on_renewed(const sent_renewal& sent, const backend::renew_ans
             arm();
         }
         if (t->move_to(lease_state::held))
-            tell(event_kind::renewed, &t->key.name, "renewal works again", {}, t->token);
+            report(event_kind::renewed, &t->key.name, "renewal works again", {}, t->fence);
         return;
     }
     counts.renewals_failed.add();
@@ -325,11 +325,11 @@ void client_state::endanger(const std::shared_ptr<held_lease>& t, const backend:
     const bool begins = t->move_to(lease_state::jeopardy);
     if (!begins && !(new_reason && t->state() == lease_state::jeopardy)) return;
     if (!why.server_text.empty())
-        tell(event_kind::jeopardy, &t->key.name,
-             "the server refuses to renew it (" + why.in_one() + "); time is left", why.code, t->token);
+        report(event_kind::jeopardy, &t->key.name,
+               "the server refuses to renew it (" + why.in_one() + "); time is left", why.code, t->fence);
     else
-        tell(event_kind::jeopardy, &t->key.name, "it cannot be renewed just now; time is left",
-             errc::unavailable, t->token);
+        report(event_kind::jeopardy, &t->key.name, "it cannot be renewed just now; time is left",
+               errc::unavailable, t->fence);
 }
 
 std::string client_state::why_over(const held_lease& t) {

@@ -38,8 +38,8 @@ client_state::client_state(config s)
       trust_{settings.drift, settings.margin},
       reactor_(std::make_unique<io::reactor>()),
       losses_(
-          *reactor_, settings.slow_callback, [this] { tell_slow(); }, for_losses),
-      events_(*reactor_, settings.slow_callback, [this] { tell_slow(); }),
+          *reactor_, settings.slow_callback, [this] { report_slow_callback(); }, for_losses),
+      events_(*reactor_, settings.slow_callback, [this] { report_slow_callback(); }),
       timetable_(settings.renew_after) {}
 
 client_state::~client_state() {
@@ -152,7 +152,7 @@ void client_state::began(const std::shared_ptr<held_lease>& t, boot_clock::durat
         begin_renewal(t);
     }
     listen_for_evictions_soon();
-    if (events_.anybody()) tell(event_kind::acquired, &t->key.name, {}, {}, t->token);
+    if (events_.anybody()) report(event_kind::acquired, &t->key.name, {}, {}, t->fence);
 }
 
 void client_state::begin_renewal(const std::shared_ptr<held_lease>& t) {
@@ -182,8 +182,8 @@ void client_state::handed_off(held_lease& t, const std::shared_ptr<held_lease>& 
     }
     listen_for_evictions_soon();
     if (!events_.anybody()) return;
-    tell(event_kind::released, &t.key.name, {}, {}, t.token);
-    tell(event_kind::acquired, &next->key.name, {}, {}, next->token);
+    report(event_kind::released, &t.key.name, {}, {}, t.fence);
+    report(event_kind::acquired, &next->key.name, {}, {}, next->fence);
 }
 
 void client_state::ended(const held_lease& t, time_point now) {
@@ -203,7 +203,7 @@ bool client_state::lose(const std::shared_ptr<held_lease>& t, const std::string&
     if (const auto c = t->home.lock()) c->on_lost(t);
     if (auto asked = t->end_lost(); asked.stop_possible())
         losses_.post([asked = std::move(asked)]() mutable { asked.request_stop(); });
-    tell(event_kind::lost, &t->key.name, why, errc::lost, t->token);
+    report(event_kind::lost, &t->key.name, why, errc::lost, t->fence);
     return true;
 }
 
@@ -366,23 +366,23 @@ void client_state::send_undo(const backend::release_request& r, milliseconds lea
 
 // --- events ---------------------------------------------------------------------------------------
 
-void client_state::tell(event_kind kind, const lock_name* lock, const std::string& detail,
-                        std::error_code reason, fence token) noexcept try {
+void client_state::report(event_kind kind, const lock_name* lock, const std::string& detail,
+                          std::error_code reason, holdfast::fence fence) noexcept try {
     if (!events_.anybody()) return;
     event e{kind,
             lock != nullptr ? lock->printable() : std::string{},
             base::without_controls(detail),
             reason,
-            token,
+            fence,
             boot_clock::now()};
     if (const auto dropped = events_.emit(std::move(e)); dropped > 0) counts.events_dropped.add(dropped);
 } catch (const std::exception&) {  // no memory for it
     counts.events_dropped.add();
 }
 
-void client_state::tell_slow() {
-    tell(event_kind::slow_callback, nullptr,
-         "a callback runs longer than config::slow_callback; others go on beside it");
+void client_state::report_slow_callback() {
+    report(event_kind::slow_callback, nullptr,
+           "a callback runs longer than config::slow_callback; others go on beside it");
 }
 
 void client_state::call_user(callback<void()> f) noexcept try {
@@ -392,7 +392,7 @@ void client_state::call_user(callback<void()> f) noexcept try {
         if (closed_.load()) return;
         if (!other_calls_)
             other_calls_ = std::make_shared<io::notifier>(
-                *reactor_, settings.slow_callback, [this] { tell_slow(); }, for_other_calls);
+                *reactor_, settings.slow_callback, [this] { report_slow_callback(); }, for_other_calls);
         by = other_calls_;
     }
     by->post(std::move(f));
@@ -401,13 +401,13 @@ void client_state::call_user(callback<void()> f) noexcept try {
 
 void client_state::report_state(event_kind kind, const std::string& detail, std::error_code reason,
                                 event_kind no_more) {
-    // Held during tell(): a listener that subscribes meanwhile would receive this event neither as old nor as
-    // new.
+    // Held during report(): a listener that subscribes meanwhile would receive this event neither as old nor
+    // as new.
     base::guard lock(mutex_);
     current_events_.erase(no_more);
     current_events_.insert_or_assign(
         kind, event{kind, {}, base::without_controls(detail), reason, fence::none, boot_clock::now()});
-    tell(kind, nullptr, detail, reason);
+    report(kind, nullptr, detail, reason);
 }
 
 void client_state::forget(event_kind kind) {
@@ -415,11 +415,11 @@ void client_state::forget(event_kind kind) {
     current_events_.erase(kind);
 }
 
-event_subscription client_state::listen(std::function<void(const event&)> tell) {
+event_subscription client_state::listen(std::function<void(const event&)> listener) {
     base::guard lock(mutex_);
     std::vector<event> so_far;
     for (const auto& [kind, e] : current_events_) so_far.push_back(e);
-    return events_.listen(std::move(tell), so_far);
+    return events_.listen(std::move(listener), so_far);
 }
 
 void client_state::on_notice(const backend::notice& n) {
@@ -435,8 +435,8 @@ void client_state::on_notice(const backend::notice& n) {
         case change::link_down:
             report_state(event_kind::store_down, n.detail, errc::unavailable, event_kind::store_up);
             break;
-        case change::restarted: tell(event_kind::store_restarted, nullptr, n.detail); break;
-        case change::failed_over: tell(event_kind::failed_over, nullptr, n.detail); break;
+        case change::restarted: report(event_kind::store_restarted, nullptr, n.detail); break;
+        case change::failed_over: report(event_kind::failed_over, nullptr, n.detail); break;
         case change::eviction_risk:
             report_state(event_kind::eviction_risk, n.detail, {}, event_kind::eviction_risk);
             break;

@@ -139,15 +139,15 @@ class client_state : public std::enable_shared_from_this<client_state> {
                                                              const owner_id& owner, milliseconds lease);
 
     // --- events -------------------------------------------------------------------------------
-    void tell(event_kind kind, const lock_name* lock, const std::string& detail, std::error_code reason = {},
-              fence token = fence::none) noexcept;
+    void report(event_kind kind, const lock_name* lock, const std::string& detail,
+                std::error_code reason = {}, holdfast::fence fence = holdfast::fence::none) noexcept;
     // Handles a change that the store reports.
     void on_notice(const backend::notice& n);
     // Runs `f` on a thread for user callbacks and ignores what it throws. Drops it if too many wait, or if
     // there is no thread for it.
     void call_user(callback<void()> f) noexcept;
     // The new listener first receives the events that describe the present state of the store.
-    [[nodiscard]] event_subscription listen(std::function<void(const event&)> tell);
+    [[nodiscard]] event_subscription listen(std::function<void(const event&)> listener);
 
   private:
     explicit client_state(config s);
@@ -155,7 +155,7 @@ class client_state : public std::enable_shared_from_this<client_state> {
     void cancel_callers();
     void free_what_was_evicted();
     void finish_callbacks(time_point until);
-    void tell_slow();
+    void report_slow_callback();
     void begin_renewal(const std::shared_ptr<held_lease>&) REQUIRES(mutex_);
     // When the bound is reached, the leases under it are lost.
     void watch_bound(const std::shared_ptr<const backend::bound>&) REQUIRES(mutex_);

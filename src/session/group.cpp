@@ -85,7 +85,8 @@ class async_group_acquire final : public under_way, public std::enable_shared_fr
         lock.unlock();
         const auto question = all_.request_for(whom);
         if (question.in_hand) {
-            question.of.client().call_user([of = of_, name = question.of.name()] { of->tell_waiting(name); });
+            question.of.client().call_user(
+                [of = of_, name = question.of.name()] { of->report_waiting(name); });
         }
         const auto asked = question.of.acquire_later(
             question.how,
@@ -109,13 +110,13 @@ class async_group_acquire final : public under_way, public std::enable_shared_fr
 
 }  // namespace
 
-group::group(std::vector<member> members, boot_clock::duration patience, waiting tell)
+group::group(std::vector<member> members, boot_clock::duration patience, waiting on_wait)
     : members_(checked(std::move(members))),
       name_(name_of(members_)),
       patience_(patience),
-      waiting_(std::move(tell)) {}
+      waiting_(std::move(on_wait)) {}
 
-void group::tell_waiting(const lock_name& name) const noexcept try {
+void group::report_waiting(const lock_name& name) const noexcept try {
     if (waiting_) waiting_(name);
 } catch (...) {
 }
@@ -135,7 +136,7 @@ lockable::outcome group::acquire(const acquisition& how) {
     for (;;) {
         if (const auto* const ask = std::get_if<engine::ask_member>(&action)) {
             const auto question = all.request_for(*ask);
-            if (question.in_hand) tell_waiting(question.of.name());
+            if (question.in_hand) report_waiting(question.of.name());
             action = all.on_outcome(question.of.acquire(question.how));
         } else if (std::holds_alternative<engine::release_all_held>(action)) {
             all.release_all();

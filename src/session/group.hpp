@@ -24,7 +24,7 @@ class group final : public lockable, public std::enable_shared_from_this<group> 
     using waiting = std::function<void(const lock_name& name)>;
 
     // Throws errc::invalid_argument for an empty list, and for two members that are the same lock.
-    group(std::vector<member> members, boot_clock::duration patience, waiting tell);
+    group(std::vector<member> members, boot_clock::duration patience, waiting on_wait);
 
     const lock_name& name() const noexcept override { return name_; }
     void check_usable() const override;
@@ -37,7 +37,7 @@ class group final : public lockable, public std::enable_shared_from_this<group> 
     [[nodiscard]] const std::vector<member>& members() const noexcept { return members_; }
     [[nodiscard]] boot_clock::duration patience() const noexcept { return patience_; }
     // Reports that another owner holds `name` and that this acquisition now waits for it.
-    void tell_waiting(const lock_name& name) const noexcept;
+    void report_waiting(const lock_name& name) const noexcept;
 
   private:
     const std::vector<member> members_;

@@ -23,7 +23,7 @@ class group_acquire {
     struct member_request {
         client_lock& of;
         acquisition how;
-        bool in_hand;  // another owner has it, and we wait for it while we hold others: group::tell_waiting
+        bool in_hand;  // another owner has it, and we wait for it while we hold others: group::report_waiting
     };
     [[nodiscard]] member_request request_for(const engine::ask_member& ask);
 

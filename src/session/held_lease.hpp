@@ -41,7 +41,7 @@ class held_lease {
                time_point now, std::shared_ptr<const backend::bound> with = nullptr)
         : key(std::move(k)),
           owner(std::move(o)),
-          token(f),
+          fence(f),
           since(now),
           replicas(terms.replicas),
           bound(std::move(with)),
@@ -51,7 +51,7 @@ class held_lease {
 
     const backend::lock_key key;
     const owner_id owner;
-    const fence token;
+    const holdfast::fence fence;
     const time_point since;
     const replication replicas;                         // that must confirm its renewals
     const std::shared_ptr<const backend::bound> bound;  // the lease ends with it; empty: own deadline only
@@ -71,8 +71,9 @@ class held_lease {
     std::optional<backend::failure> refusal;
     engine::kept kept;  // how long the store keeps it; moves to the successor; guarded by the client
     std::unique_ptr<backend::watch_handle>
-        watch;                      // set before others see it; dropped when the held_lease ends
-    std::shared_ptr<waiter> hears;  // receives the events of the watch; set likewise; moves to the successor
+        watch;  // set before others see it; dropped when the held_lease ends
+    std::shared_ptr<waiter>
+        listener;  // receives the events of the watch; set likewise; moves to the successor
 
     // The terms of each request, and whether the lease is renewed.
     [[nodiscard]] engine::lease_terms terms() const noexcept { return {lease(), renewed(), replicas}; }
@@ -137,7 +138,7 @@ class held_lease {
         base::guard lock(mutex_);
         if (!lost_.stop_possible()) {
             lost_ = std::stop_source{};
-            if (told_) lost_.request_stop();
+            if (callbacks_) lost_.request_stop();
         }
         return lost_.get_token();
     }
@@ -145,7 +146,7 @@ class held_lease {
     // are stopped from the start.
     [[nodiscard]] std::stop_source end_lost() {
         base::guard lock(mutex_);
-        told_ = true;
+        callbacks_ = true;
         return lost_;
     }
 
@@ -162,7 +163,7 @@ class held_lease {
     std::atomic<lease_state> state_{lease_state::held};
     base::mutex mutex_;
     std::stop_source lost_ GUARDED_BY(mutex_){std::nostopstate};  // made by the first lost(), which is rare
-    bool told_ GUARDED_BY(mutex_) = false;
+    bool callbacks_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace holdfast::session

@@ -56,7 +56,7 @@ lease_state hold_of_one::state() const noexcept {
 
 strength hold_of_one::gives() const noexcept {
     const auto least = in->client().gives();
-    return least == strength::quorum && of->token != fence::none ? strength::fenced_quorum : least;
+    return least == strength::quorum && of->fence != fence::none ? strength::fenced_quorum : least;
 }
 
 bool hold_of_one::renew() { return in->renew(*this); }
@@ -100,7 +100,7 @@ std::stop_token hold_of_all::lost() {
     base::guard lock(mutex_);
     if (!lost_.stop_possible()) {
         lost_ = std::stop_source{};
-        for (const auto& part : parts_) told_.emplace_back(part->lost(), stop{lost_});
+        for (const auto& part : parts_) callbacks_.emplace_back(part->lost(), stop{lost_});
     }
     return lost_.get_token();
 }

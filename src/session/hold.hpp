@@ -29,7 +29,7 @@ class hold : public std::enable_shared_from_this<hold> {
     [[nodiscard]] virtual time_point deadline() const noexcept = 0;
     [[nodiscard]] virtual lease_state state() const noexcept = 0;
     [[nodiscard]] virtual std::stop_token lost() = 0;
-    [[nodiscard]] virtual fence token() const noexcept = 0;
+    [[nodiscard]] virtual holdfast::fence fence() const noexcept = 0;
     [[nodiscard]] virtual strength gives() const noexcept = 0;
     [[nodiscard]] virtual const owner_id& owner() const noexcept = 0;
     [[nodiscard]] virtual std::uint32_t acks() const noexcept = 0;
@@ -54,7 +54,7 @@ class hold_of_one final : public hold {
     [[nodiscard]] time_point deadline() const noexcept override { return of->deadline(); }
     [[nodiscard]] lease_state state() const noexcept override;
     [[nodiscard]] std::stop_token lost() override { return of->lost(); }
-    [[nodiscard]] fence token() const noexcept override { return of->token; }
+    [[nodiscard]] holdfast::fence fence() const noexcept override { return of->fence; }
     [[nodiscard]] strength gives() const noexcept override;
     [[nodiscard]] const owner_id& owner() const noexcept override { return of->owner; }
     [[nodiscard]] std::uint32_t acks() const noexcept override { return of->acks; }
@@ -79,7 +79,7 @@ class hold_of_all final : public hold {
     [[nodiscard]] time_point deadline() const noexcept override;
     [[nodiscard]] lease_state state() const noexcept override;
     [[nodiscard]] std::stop_token lost() override;
-    [[nodiscard]] fence token() const noexcept override { return fence::none; }
+    [[nodiscard]] holdfast::fence fence() const noexcept override { return holdfast::fence::none; }
     [[nodiscard]] strength gives() const noexcept override;
     [[nodiscard]] const owner_id& owner() const noexcept override;
     [[nodiscard]] std::uint32_t acks() const noexcept override;
@@ -98,7 +98,7 @@ class hold_of_all final : public hold {
     const holds parts_;
     base::mutex mutex_;
     std::stop_source lost_ GUARDED_BY(mutex_){std::nostopstate};  // made on the first call of lost()
-    std::deque<std::stop_callback<stop>> told_ GUARDED_BY(mutex_);
+    std::deque<std::stop_callback<stop>> callbacks_ GUARDED_BY(mutex_);
 };
 
 // The result that is true of both releases together.

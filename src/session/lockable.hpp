@@ -57,7 +57,7 @@ class lockable {
     // What this thread holds by lock().
     struct thread_status {
         bool valid = false;
-        fence token = fence::none;
+        holdfast::fence fence = holdfast::fence::none;
     };
 
     lockable() = default;

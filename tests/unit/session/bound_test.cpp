@@ -114,7 +114,7 @@ TEST_F(bounded_leases, are_refused_when_the_bound_was_over_before_the_answer) {
 
 TEST_F(bounded_leases, keep_their_bound_when_another_thread_takes_them_over) {
     const auto t = acquire(*one);
-    const auto next = std::make_shared<held_lease>(t->key, t->owner, t->terms(), t->token, t->own_deadline(),
+    const auto next = std::make_shared<held_lease>(t->key, t->owner, t->terms(), t->fence, t->own_deadline(),
                                                    t->since, t->bound);
     limit->end();
     EXPECT_FALSE(next->valid());

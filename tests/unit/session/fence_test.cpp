@@ -44,11 +44,11 @@ TEST_F(fences_of_one_grant, go_to_no_more_threads_than_there_are_fences) {
             second->release();
             continue;
         }
-        EXPECT_EQ(to_number(second->token()), 33U);
+        EXPECT_EQ(to_number(second->fence()), 33U);
         store->will_answer(granted{30s, holdfast::fence{64}});
         auto third = next_after(second);
         EXPECT_NE(third->owner(), owner);
-        EXPECT_EQ(to_number(third->token()), 64U);
+        EXPECT_EQ(to_number(third->fence()), 64U);
         third->release();
         return;
     }
@@ -60,7 +60,7 @@ TEST_F(fences_of_one_grant, are_not_invented_if_a_grant_has_only_one) {
         store->will_answer(granted{30s, static_cast<holdfast::fence>(2 * round + 1)});
         auto second = next_after(first);
         EXPECT_NE(second->owner(), first->owner());
-        EXPECT_EQ(to_number(second->token()), 2 * round + 1);
+        EXPECT_EQ(to_number(second->fence()), 2 * round + 1);
         second->release();
     }
 }

@@ -210,7 +210,7 @@ TEST_F(renewal_test, ends_the_lease_of_the_next_thread_if_it_finds_it_lost) {
     (void)store->renewal(0);
     ASSERT_TRUE(first->move_to(lease_state::released));  // the next thread is chosen, and not linked yet
     store->answer(0, not_held{});
-    const auto next = std::make_shared<held_lease>(first->key, first->owner, first->terms(), first->token,
+    const auto next = std::make_shared<held_lease>(first->key, first->owner, first->terms(), first->fence,
                                                    first->deadline(), boot_clock::now());
     client->handed_off(*first, next, {});
     EXPECT_FALSE(next->valid());
