@@ -3,7 +3,7 @@
 
 #include "cli/demo/plan.hpp"
 #include "cli/demo/round.hpp"
-#include "cli/stage/page.hpp"
+#include "cli/output/page.hpp"
 
 #include <cstdio>
 #include <string>
@@ -11,7 +11,6 @@
 
 namespace holdfast::cli::demo {
 
-using stage::colour;
 
 class screen {
   public:
@@ -36,7 +35,7 @@ class screen {
     [[nodiscard]] std::string wrapped(const std::string& text, std::size_t indent) const;
     void put(const std::string& text);
 
-    stage::page page_;
+    page page_;
     const plan& what_;
 
     bool line_open_ = false;       // on a terminal

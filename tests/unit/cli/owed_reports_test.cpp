@@ -1,4 +1,4 @@
-#include "cli/owed_reports.hpp"
+#include "cli/run/owed_reports.hpp"
 
 #include <gtest/gtest.h>
 
