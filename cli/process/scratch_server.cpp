@@ -102,6 +102,44 @@ scratch_server::scratch_server(const scratch_folder& in, const server_options& h
     }
 }
 
+std::filesystem::path scratch_server::written_settings() const {
+    // The password is in a file, because all users of the machine can read a command line.
+    const auto settings = folder_ / (how_.name + ".conf");
+    std::ofstream secret{settings};
+    if (!how_.password.empty())
+        secret << "requirepass " << how_.password << "\nmasterauth " << how_.password << '\n';
+    if (how_.master_port != 0) secret << "replicaof 127.0.0.1 " << how_.master_port << '\n';
+    return settings;
+}
+
+std::vector<std::string> scratch_server::command_line(const std::string& program,
+                                                      const std::string& settings) const {
+    return {program,
+            settings,
+            "--port",
+            std::to_string(port_),
+            "--bind",
+            "127.0.0.1",
+            "--unixsocket",
+            socket_.string(),
+            "--unixsocketperm",
+            "700",
+            "--dir",
+            folder_.string(),
+            "--dbfilename",
+            how_.name + ".rdb",
+            "--logfile",
+            log_.string(),
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+            "--daemonize",
+            "no",
+            "--repl-diskless-sync-delay",
+            "0"};
+}
+
 void scratch_server::start() {
     const auto program = on_path("redis-server");
     if (!program) {
@@ -110,37 +148,7 @@ void scratch_server::start() {
             "install redis-server");
     }
     port_ = how_.listens ? free_port() : 0;
-    // The password is in a file, because all users of the machine can read a command line.
-    const auto settings = folder_ / (how_.name + ".conf");
-    std::ofstream secret{settings};
-    if (!how_.password.empty())
-        secret << "requirepass " << how_.password << "\nmasterauth " << how_.password << '\n';
-    if (how_.master_port != 0) secret << "replicaof 127.0.0.1 " << how_.master_port << '\n';
-    secret.close();
-    std::vector<std::string> words{program->string(),
-                                   settings.string(),
-                                   "--port",
-                                   std::to_string(port_),
-                                   "--bind",
-                                   "127.0.0.1",
-                                   "--unixsocket",
-                                   socket_.string(),
-                                   "--unixsocketperm",
-                                   "700",
-                                   "--dir",
-                                   folder_.string(),
-                                   "--dbfilename",
-                                   how_.name + ".rdb",
-                                   "--logfile",
-                                   log_.string(),
-                                   "--save",
-                                   "",
-                                   "--appendonly",
-                                   "no",
-                                   "--daemonize",
-                                   "no",
-                                   "--repl-diskless-sync-delay",
-                                   "0"};
+    auto words = command_line(program->string(), written_settings().string());
     auto runs = *program;
     if (!how_.environment.empty()) {
         runs = "/usr/bin/env";
@@ -148,13 +156,17 @@ void scratch_server::start() {
         words.insert(words.begin(), "env");
     }
     process_.emplace(runs, words, scoped_process::talk::none);
+    wait_for_answer(program->string());
+}
+
+void scratch_server::wait_for_answer(const std::string& program) {
     const auto limit = boot_clock::now() + start_limit;
     while (!answers()) {
         if (process_->status())
-            throw no_server(fmt::format("{} ended at its start: {}", program->string(), last_words()));
+            throw no_server(fmt::format("{} ended at its start: {}", program, last_words()));
         if (boot_clock::now() > limit) {
-            throw no_server(fmt::format("{} does not answer after {} s: {}", program->string(),
-                                        start_limit.count(), last_words()));
+            throw no_server(
+                fmt::format("{} does not answer after {} s: {}", program, start_limit.count(), last_words()));
         }
         if (how_.signals != nullptr) throw_if_interrupted(*how_.signals);
         std::this_thread::sleep_for(5ms);

@@ -62,6 +62,10 @@ class scratch_server {
 
   private:
     void start();
+    [[nodiscard]] std::filesystem::path written_settings() const;
+    [[nodiscard]] std::vector<std::string> command_line(const std::string& program,
+                                                        const std::string& settings) const;
+    void wait_for_answer(const std::string& program);
     [[nodiscard]] bool answers() const;
     [[nodiscard]] std::string last_words() const;
 

@@ -78,6 +78,21 @@ std::vector<char*> pointers_to(const std::vector<std::string>& words) {
     return all;
 }
 
+// All but the descriptors. Points into `what`.
+prepared prepared_for(const launch& what, const signal_inbox& signals) {
+    prepared p{};
+    p.paths = places_to_look(what.words.front());
+    p.variables = environment_of(what);
+    p.argv = pointers_to(what.words);
+    p.envp = pointers_to(p.variables);
+    p.shell_argv = p.argv;
+    p.shell_argv.insert(p.shell_argv.begin(), const_cast<char*>("/bin/sh"));
+    p.guard_argv = {const_cast<char*>(what.guard_title.c_str()), nullptr, nullptr};
+    p.what = &what;
+    p.signals = &signals;
+    return p;
+}
+
 // As execvp: executes the first path that can be run, and a script without #! by the shell.
 int execute_first(prepared& p) noexcept {
     int error = ENOENT;
@@ -158,6 +173,7 @@ bool arrange_descriptors(prepared& p) noexcept {
     ::setpgid(command, command);  // both processes do it, so that the group exists before any signal to it
     const guard_report born{.what = guard_report::news::started, .count = command};
     [[maybe_unused]] const auto n = ::write(p.link, &born, sizeof born);
+    p.guard_argv[1] = p.pid_text.data();
     *std::to_chars(p.pid_text.begin(), p.pid_text.end() - 1, command).ptr = '\0';
     if (arrange_descriptors(p)) {
         ::execve("/proc/self/exe", p.guard_argv.data(), environ);
@@ -182,16 +198,7 @@ std::variant<child, start_failure> child::start(const launch& what, const signal
     unique_fd link{ends[0]};
     unique_fd guards_link{ends[1]};
 
-    prepared p{};
-    p.paths = places_to_look(what.words.front());
-    p.variables = environment_of(what);
-    p.argv = pointers_to(what.words);
-    p.envp = pointers_to(p.variables);
-    p.shell_argv = p.argv;
-    p.shell_argv.insert(p.shell_argv.begin(), const_cast<char*>("/bin/sh"));
-    p.guard_argv = {const_cast<char*>(what.guard_title.c_str()), p.pid_text.data(), nullptr};
-    p.what = &what;
-    p.signals = &signals;
+    auto p = prepared_for(what, signals);
     p.report = report_out.get();
     p.ready_in = ready_in.get();
     p.ready_out = ready_out.get();

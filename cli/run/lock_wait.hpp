@@ -33,6 +33,10 @@ class lock_wait {
     std::optional<int> acquire_all(std::optional<acquire_locks>& into);
 
   private:
+    void read_signals(acquire_locks& locks);
+    void report_wait(const acquire_locks::state& now);
+    // Once it is not pending.
+    [[nodiscard]] std::optional<int> end_with(acquire_locks::outcome how, acquire_locks& locks);
     void start_holder_report(const std::string& name);
     void report_holder(const std::string& name);
 
@@ -43,6 +47,10 @@ class lock_wait {
     run_log& log_;
     run_report& report_;
     wake_timer alarm_;
+    std::string reported_name_;
+    std::string reported_reason_;
+    int cancelled_by_ = 0;  // a signal
+    boot_clock::time_point second_counts_from_{};
     std::atomic<bool> waiting_{true};
     std::jthread reporter_;  // last: it uses all of the above
 };
