@@ -171,7 +171,7 @@ bool arrange_descriptors(prepared& p) noexcept {
     if (command == 0) become_the_command(p, guard);
 
     ::setpgid(command, command);  // both processes do it, so that the group exists before any signal to it
-    const guard_report born{.what = guard_report::news::started, .count = command};
+    const guard_report born{.what = guard_report::kind::started, .count = command};
     [[maybe_unused]] const auto n = ::write(p.link, &born, sizeof born);
     p.guard_argv[1] = p.pid_text.data();
     *std::to_chars(p.pid_text.begin(), p.pid_text.end() - 1, command).ptr = '\0';
@@ -242,7 +242,7 @@ bool child::order(const guard_order& what) const noexcept {
 }
 
 std::optional<child_change> child::next_change() noexcept {
-    using news = guard_report::news;
+    using kind = guard_report::kind;
     guard_report about;
     while (!without_guard_) {
         switch (receive(link_.get(), about)) {
@@ -254,14 +254,14 @@ std::optional<child_change> child::next_change() noexcept {
                 return guard_died{};
         }
         switch (about.what) {
-            case news::stopped: return child_stopped{about.by_signal};
-            case news::ended: ended_ = true; return child_ended{about.status, about.by_signal, about.at};
-            case news::began_to_end: return guard_began{};
-            case news::kills: return guard_kills{};
-            case news::cannot_end: return cannot_end{about.count, about.status};
-            case news::nothing_left: return nothing_left{about.count, about.seen};
-            case news::started:
-            case news::left_alone: break;
+            case kind::stopped: return child_stopped{about.by_signal};
+            case kind::ended: ended_ = true; return child_ended{about.status, about.by_signal, about.at};
+            case kind::began_to_end: return guard_began{};
+            case kind::kills: return guard_kills{};
+            case kind::cannot_end: return cannot_end{about.count, about.status};
+            case kind::nothing_left: return nothing_left{about.count, about.seen};
+            case kind::started:
+            case kind::left_alone: break;
         }
     }
     return kill_without_guard();
@@ -343,7 +343,7 @@ int child::leave() noexcept {
         const auto got = receive(link_.get(), about);
         if (got == received::closed) break;
         if (got == received::nothing_yet) continue;
-        if (about.what == guard_report::news::left_alone) left = about.count;
+        if (about.what == guard_report::kind::left_alone) left = about.count;
     }
     ::kill(guard_, SIGKILL);
     ::waitpid(guard_, nullptr, 0);

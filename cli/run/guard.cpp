@@ -5,8 +5,8 @@
 #include "cli/process/unique_fd.hpp"
 #include "cli/process/wake_fds.hpp"
 #include "cli/run/guard_plan.hpp"
-#include "cli/run/owed_reports.hpp"
 #include "cli/run/sweeps.hpp"
+#include "cli/run/unsent_reports.hpp"
 
 #include <poll.h>
 #include <sched.h>
@@ -59,7 +59,7 @@ class guard_process {
         [[maybe_unused]] const auto n = ::write(guard_ready_fd, "!", 1);
         ::close(guard_ready_fd);
         // run may be suspended, or slow to read: it gets the reports as soon as it reads.
-        while (!over_ || !owed_.empty()) {
+        while (!over_ || !unsent_.empty()) {
             all[0].events = static_cast<short>(POLLIN | (link_is_full_ ? POLLOUT : 0));
             ::poll(all.data(), all.size(), longest_wait_ms());
             alarm_.clear();
@@ -73,7 +73,7 @@ class guard_process {
             feed(noticed{}, now);
             reap_now_and_then();
             if (ended_ && !over_ && plan_.ends_the_command() && nothing_is_left()) feed(nobody_left{}, now);
-            send_owed();
+            send_unsent();
         }
         reap_all();
         return exit_code::ok;
@@ -99,7 +99,7 @@ class guard_process {
     [[nodiscard]] int longest_wait_ms() const noexcept {
         constexpr int until_there_is_memory_ms = 100;
         if (more_children_) return 0;
-        return owed_.empty() || link_is_full_ ? -1 : until_there_is_memory_ms;
+        return unsent_.empty() || link_is_full_ ? -1 : until_there_is_memory_ms;
     }
 
     // The command stays a zombie until the guard exits, so that its pid cannot become another process's while
@@ -117,7 +117,7 @@ class guard_process {
             about = {};
             if (::waitid(P_PID, static_cast<id_t>(command_), &about, WSTOPPED | WNOHANG) == 0 &&
                 about.si_pid == command_) {
-                report({.what = guard_report::news::stopped, .by_signal = about.si_status});
+                report({.what = guard_report::kind::stopped, .by_signal = about.si_status});
                 continue;
             }
             about = {};
@@ -126,7 +126,7 @@ class guard_process {
                 ended_ = true;
                 reap_at_ = boot_clock::now() + between_reaps;  // wait for run's next order
                 const bool exited = about.si_code == CLD_EXITED;
-                report({.what = guard_report::news::ended,
+                report({.what = guard_report::kind::ended,
                         .status = exited ? about.si_status : 0,
                         .by_signal = exited ? 0 : about.si_status,
                         .at = boot_clock::now()});
@@ -147,12 +147,12 @@ class guard_process {
         for (; got == received::message; got = receive(link.fd, order)) last = order;
         if (last) {
             if (last->what == guard_order::task::kill && !std::exchange(reported_kills_, true))
-                report({.what = guard_report::news::kills});
+                report({.what = guard_report::kind::kills});
             feed(ordered{*last}, now);
         }
         if (got != received::closed) return;
         link.fd = -1;
-        owed_.drop_all();
+        unsent_.drop_all();
         feed(link_broken{}, now);
     }
 
@@ -173,13 +173,13 @@ class guard_process {
                 break;
         }
         if (todo.report_that_it_ends)
-            report({.what = guard_report::news::began_to_end, .at = boot_clock::now()});
+            report({.what = guard_report::kind::began_to_end, .at = boot_clock::now()});
         if (todo.report_that_none_is_left)
-            report({.what = guard_report::news::nothing_left,
+            report({.what = guard_report::kind::nothing_left,
                     .count = sweeps_.refused(),
                     .seen = found_.seen()});
         if (todo.exit) {
-            report({.what = guard_report::news::left_alone, .count = found_.count()});
+            report({.what = guard_report::kind::left_alone, .count = found_.count()});
             over_ = true;
         }
         look_again_ = todo.look_again;
@@ -189,7 +189,7 @@ class guard_process {
     void sweep() noexcept {
         sweeps_.add(found_.kill(command_));
         if (!sweeps_.get_nowhere() || std::exchange(reported_cannot_end_, true)) return;
-        report({.what = guard_report::news::cannot_end,
+        report({.what = guard_report::kind::cannot_end,
                 .status = sweeps_.signalled(),
                 .count = sweeps_.refused()});
     }
@@ -200,17 +200,17 @@ class guard_process {
     }
 
     void report(const guard_report& what) noexcept {
-        owed_.add(what);
-        send_owed();
+        unsent_.add(what);
+        send_unsent();
     }
-    void send_owed() noexcept {
+    void send_unsent() noexcept {
         link_is_full_ = false;
-        while (!owed_.empty()) {
-            const auto& next = owed_.first();
+        while (!unsent_.empty()) {
+            const auto& next = unsent_.first();
             if (::send(guard_link_fd, &next, sizeof next, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
-                owed_.drop_first();
+                unsent_.drop_first();
             } else if (errno == EPIPE || errno == ECONNRESET) {
-                owed_.drop_all();  // nobody will read them
+                unsent_.drop_all();  // nobody will read them
             } else if (errno != EINTR) {
                 link_is_full_ = errno == EAGAIN;
                 return;
@@ -228,7 +228,7 @@ class guard_process {
     descendants found_;
     guard_plan plan_;
     sweeps sweeps_;
-    owed_reports owed_;
+    unsent_reports unsent_;
     boot_clock::time_point look_again_ = boot_clock::time_point::max();
     boot_clock::time_point reap_at_{};
     bool some_ended_ = false;  // children that may not be reaped yet

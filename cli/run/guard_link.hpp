@@ -28,7 +28,7 @@ struct guard_order {
 
 // From the guard to run.
 struct guard_report {
-    enum class news : int {
+    enum class kind : int {
         started,       // count: the pid of the command
         stopped,       // by_signal
         ended,         // by_signal, or status; at
@@ -38,7 +38,7 @@ struct guard_report {
         nothing_left,  // count: processes of other users that could not be killed
         left_alone,    // count: descendants that are still alive
     };
-    news what = news::started;
+    kind what = kind::started;
     int status = 0;
     int by_signal = 0;
     int count = 0;

@@ -290,12 +290,12 @@ void guarded_run::read_signals(supervisor& watch) {
 
 void guarded_run::read_reports(supervisor& watch) {
     // Read all reports first, so that what we say of the command is true when we say it.
-    std::vector<child_change> news;
+    std::vector<child_change> changes;
     while (const auto change = child_->next_change()) {
-        news.push_back(*change);
+        changes.push_back(*change);
         if (const auto* end = std::get_if<child_ended>(&*change)) end_ = *end;
     }
-    for (const auto& change : news) {
+    for (const auto& change : changes) {
         if (over_) return;
         std::visit(overloaded{
                        [&](const child_stopped& e) { command_stopped(watch, e.signal); },

@@ -11,19 +11,19 @@ namespace holdfast::cli {
 
 // First in, first out, and never full: each kind of report but `stopped` is sent once in a command's life,
 // and only the last of successive stops counts. Does not allocate.
-class owed_reports {
+class unsent_reports {
   public:
     [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
-    [[nodiscard]] const guard_report& first() const noexcept { return owed_.front(); }
+    [[nodiscard]] const guard_report& first() const noexcept { return unsent_.front(); }
 
     void add(const guard_report& what) noexcept {
-        using news = guard_report::news;
-        if (count_ > 0 && what.what == news::stopped && owed_[count_ - 1].what == news::stopped) --count_;
-        if (count_ < owed_.size()) owed_[count_++] = what;
+        using kind = guard_report::kind;
+        if (count_ > 0 && what.what == kind::stopped && unsent_[count_ - 1].what == kind::stopped) --count_;
+        if (count_ < unsent_.size()) unsent_[count_++] = what;
     }
     void drop_first() noexcept {
-        std::ranges::copy(owed_.begin() + 1, owed_.begin() + static_cast<std::ptrdiff_t>(count_),
-                          owed_.begin());
+        std::ranges::copy(unsent_.begin() + 1, unsent_.begin() + static_cast<std::ptrdiff_t>(count_),
+                          unsent_.begin());
         --count_;
     }
     void drop_all() noexcept { count_ = 0; }
@@ -31,7 +31,7 @@ class owed_reports {
   private:
     // began_to_end, kills, cannot_end, ended, nothing_left, left_alone, and a stop before each that the
     // command can outlive.
-    std::array<guard_report, 12> owed_{};
+    std::array<guard_report, 12> unsent_{};
     std::size_t count_ = 0;
 };
 
