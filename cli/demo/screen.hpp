@@ -11,7 +11,6 @@
 
 namespace holdfast::cli::demo {
 
-
 class screen {
   public:
     // `to` is the output for people: stdout, or stderr when stdout gets JSON. A `quiet` screen writes
