@@ -122,7 +122,18 @@ void acquire_locks::look_for_permits(const std::string& name) {
     }
 }
 
+// A lock that was handed off has a short lease until its first renewal. The command and its guard get the
+// whole one: on a busy machine they need a while to start. No command runs yet, so a lock lost here is
+// acquired again.
 lease acquire_locks::acquire(held_lock& one) {
+    const std::chrono::nanoseconds whole = wanted_.ttl.value_or(on_.settings().lease);
+    for (;;) {
+        auto hold = try_or_wait(one);
+        if (!hold || hold.remaining() > whole / 2 || hold.renew() || hold.valid()) return hold;
+    }
+}
+
+lease acquire_locks::try_or_wait(held_lock& one) {
     const acquire_options how{
         .ttl = wanted_.ttl, .renew = true, .stop = stop_.get_token(), .permits = wanted_.permits};
     state while_waiting{outcome::pending, one.name};

@@ -115,6 +115,7 @@ class acquire_locks {
     void look_for_permits(const std::string& name);
     // Empty if another client held it for the whole wait.
     [[nodiscard]] lease acquire(held_lock& one);
+    [[nodiscard]] lease try_or_wait(held_lock& one);
     [[nodiscard]] std::optional<std::chrono::nanoseconds> time_left() const;
     void publish(state now);
 

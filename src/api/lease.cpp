@@ -56,6 +56,8 @@ const owner_id& lease::owner() const noexcept { return hold_ ? hold_->owner() : 
 
 std::uint32_t lease::acks() const noexcept { return hold_ ? hold_->acks() : 0; }
 
+bool lease::renew() { return hold_ && hold_->renew(); }
+
 release_result lease::release() noexcept { return hold_ ? hold_->release() : release_result{}; }
 
 }  // namespace holdfast

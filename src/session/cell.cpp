@@ -2,6 +2,7 @@
 
 #include "base/misuse.hpp"
 #include "base/text.hpp"
+#include "session/ask.hpp"
 #include "session/background.hpp"
 #include "session/core.hpp"
 #include "session/pursuit.hpp"
@@ -184,6 +185,15 @@ cell::outcome cell::reenter(const hold& of) {
     core_->counts.reentered.add();
     core_->renew_now(t, now->holds);
     return std::make_shared<hold_of_one>(shared_from_this(), t);
+}
+
+bool cell::renew(const hold_of_one& h) {
+    const core::call here(*core_);
+    if (h.result || !core_->usable() || !h.of->valid()) return false;
+    const auto until = boot_clock::now() + core_->settings.answer_timeout;
+    const auto held =
+        ask<bool>(*core_, until, [&](auto handler) { core_->confirm(h.of, until, std::move(handler)); });
+    return held == true && h.of->valid();
 }
 
 void cell::turn_away() {

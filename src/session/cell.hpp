@@ -47,6 +47,8 @@ class cell final : public lockable, public std::enable_shared_from_this<cell> {
     [[nodiscard]] outcome acquire_beside(const hold& other, acquisition how);
 
     // Ends one hold; the last hold of a lease releases the lock. Blocks for a round trip.
+    // Blocks for a round trip. True: the store has renewed it.
+    bool renew(const hold_of_one& h);
     release_result release(hold_of_one& h) noexcept;
 
     std::shared_ptr<under_way> acquire_later(const acquisition& how, callback<void(outcome)> done) override;

@@ -59,6 +59,8 @@ strength hold_of_one::gives() const noexcept {
     return least == strength::quorum && of->token != fence::none ? strength::fenced_quorum : least;
 }
 
+bool hold_of_one::renew() { return in->renew(*this); }
+
 release_result hold_of_one::release() noexcept { return in->release(*this); }
 
 void hold_of_one::release_later(callback<void(release_result)> done) {
@@ -115,6 +117,10 @@ std::uint32_t hold_of_all::acks() const noexcept {
     auto fewest = parts_.front()->acks();
     for (const auto& part : parts_) fewest = std::min(fewest, part->acks());
     return fewest;
+}
+
+bool hold_of_all::renew() {
+    return std::ranges::all_of(parts_, [](const auto& part) { return part->renew(); });
 }
 
 release_result hold_of_all::release() noexcept {

@@ -34,6 +34,8 @@ class hold : public std::enable_shared_from_this<hold> {
     [[nodiscard]] virtual const owner_id& owner() const noexcept = 0;
     [[nodiscard]] virtual std::uint32_t acks() const noexcept = 0;
 
+    // Blocks for a round trip. True: the store says that it is held, and has renewed it.
+    virtual bool renew() = 0;
     // Blocks for a round trip. A second call returns the first result again.
     virtual release_result release() noexcept = 0;
     // The same without a waiting thread.
@@ -55,6 +57,7 @@ class hold_of_one final : public hold {
     [[nodiscard]] strength gives() const noexcept override;
     [[nodiscard]] const owner_id& owner() const noexcept override { return of->owner; }
     [[nodiscard]] std::uint32_t acks() const noexcept override { return of->acks; }
+    bool renew() override;
     release_result release() noexcept override;
     void release_later(callback<void(release_result)> done) override;
 
@@ -79,6 +82,7 @@ class hold_of_all final : public hold {
     [[nodiscard]] strength gives() const noexcept override;
     [[nodiscard]] const owner_id& owner() const noexcept override;
     [[nodiscard]] std::uint32_t acks() const noexcept override;
+    bool renew() override;
     release_result release() noexcept override;
     void release_later(callback<void(release_result)> done) override;
 

@@ -142,8 +142,12 @@ TEST_F(doctor_of_a_redlock, quarantined_members_are_a_danger_if_the_others_are_n
         servers[i].stop();
         servers[i].start();
     }
-    const auto two = examined(url(options));
-    EXPECT_EQ(worst_of(two, "quarantine"), severity::warning) << all_of(two);
+    // On a busy machine a server that has been trusted may report a second less once more.
+    auto two = examined(url(options));
+    EXPECT_TRUE(eventually(longest / 2, [&] {
+        two = examined(url(options));
+        return worst_of(two, "quarantine") == severity::warning;
+    })) << all_of(two);
     EXPECT_TRUE(mentions(two, "quarantine", "the others are a majority")) << all_of(two);
     servers[2].stop();
     servers[2].start();
