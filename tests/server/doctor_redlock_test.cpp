@@ -1,5 +1,5 @@
 // What `examine` finds on a redlock: about each member, all together, and whether they agree on the members.
-#include "lab/false_clock.hpp"
+#include "lab/base/false_clock.hpp"
 #include "server/doctor_scene.hpp"
 #include "server/redlock_scene.hpp"
 
