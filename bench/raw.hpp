@@ -3,7 +3,7 @@
 #pragma once
 
 #include "backends/redis/scripts.hpp"
-#include "redis/command.hpp"
+#include "redis/protocol/command.hpp"
 #include "support/unique_fd.hpp"
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "backends/redis/missing.hpp"
-#include "redis/errors.hpp"
-#include "redis/outcome.hpp"
+#include "redis/protocol/errors.hpp"
+#include "redis/protocol/outcome.hpp"
 #include "store/counters.hpp"
 
 #include <optional>

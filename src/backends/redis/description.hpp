@@ -1,7 +1,7 @@
 // Derives a lock from the content of its key, and the clients that hold it from their owner texts.
 #pragma once
 
-#include "redis/reply.hpp"
+#include "redis/protocol/reply.hpp"
 #include "store/inspection.hpp"
 
 #include <array>

@@ -5,8 +5,8 @@
 
 #include "base/annotations.hpp"
 #include "engine/standing.hpp"
-#include "redis/config.hpp"
-#include "redis/node.hpp"
+#include "redis/config/node_config.hpp"
+#include "redis/node/node.hpp"
 #include "store/requests.hpp"
 
 #include <chrono>

@@ -2,7 +2,7 @@
 // name has, so that a script may use them together in a cluster.
 #pragma once
 
-#include "redis/slots.hpp"
+#include "redis/cluster/slots.hpp"
 
 #include <cstdint>
 #include <string>

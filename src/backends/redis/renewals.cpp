@@ -1,7 +1,7 @@
 #include "backends/redis/renewals.hpp"
 
 #include "backends/redis/answers.hpp"
-#include "redis/errors.hpp"
+#include "redis/protocol/errors.hpp"
 
 #include <map>
 #include <memory>

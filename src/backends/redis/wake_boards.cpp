@@ -1,6 +1,6 @@
 #include "backends/redis/wake_boards.hpp"
 
-#include "redis/slots.hpp"
+#include "redis/cluster/slots.hpp"
 
 #include <utility>
 #include <vector>

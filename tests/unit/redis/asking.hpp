@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/parker.hpp"
-#include "redis/node.hpp"
+#include "redis/node/node.hpp"
 
 #include "support/eventually.hpp"
 #include "support/redis_server.hpp"

@@ -1,4 +1,4 @@
-#include "redis/cluster_config.hpp"
+#include "redis/cluster/cluster_config.hpp"
 
 #include "io/tls.hpp"
 

@@ -2,7 +2,7 @@
 #include "asking.hpp"
 
 #include "io/tls.hpp"
-#include "redis/url.hpp"
+#include "redis/config/url.hpp"
 
 #include "support/certificates.hpp"
 #include "support/wire.hpp"

@@ -1,4 +1,4 @@
-#include "redis/url.hpp"
+#include "redis/config/url.hpp"
 
 #include "io/tls.hpp"
 #include "support/certificates.hpp"

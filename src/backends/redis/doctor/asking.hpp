@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backends/redis/doctor/survey.hpp"
-#include "redis/node.hpp"
+#include "redis/node/node.hpp"
 
 #include <functional>
 #include <variant>

@@ -1,7 +1,7 @@
 #include "backends/redis/doctor/checks.hpp"
 #include "backends/redis/doctor/cluster_nodes.hpp"
 
-#include "redis/handshake.hpp"
+#include "redis/protocol/info_text.hpp"
 
 #include <set>
 

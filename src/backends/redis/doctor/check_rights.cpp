@@ -2,7 +2,7 @@
 #include "backends/redis/doctor/checks.hpp"
 
 #include "base/text.hpp"
-#include "redis/errors.hpp"
+#include "redis/protocol/errors.hpp"
 
 #include <algorithm>
 #include <functional>

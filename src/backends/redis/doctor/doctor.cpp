@@ -1,7 +1,7 @@
 #include "backends/redis/doctor/doctor.hpp"
 
 #include "backends/redis/doctor/rounds.hpp"
-#include "redis/url.hpp"
+#include "redis/config/url.hpp"
 
 #include <holdfast/error.hpp>
 

@@ -1,7 +1,7 @@
 // A master behind Sentinel: the master, its replicas and its sentinels.
 #include "backends/redis/doctor/rounds.hpp"
 #include "backends/redis/doctor/watch.hpp"
-#include "redis/sentinels.hpp"
+#include "redis/sentinel/sentinels.hpp"
 
 #include <algorithm>
 #include <atomic>

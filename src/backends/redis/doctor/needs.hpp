@@ -1,7 +1,7 @@
 // The rights (ACL) that locks need, and those that the client itself needs.
 #pragma once
 
-#include "redis/config.hpp"
+#include "redis/config/node_config.hpp"
 #include "store/inspection.hpp"
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 
 #include "backends/redis/doctor/asking.hpp"
 #include "backends/redis/doctor/visits.hpp"
-#include "redis/cluster_config.hpp"
-#include "redis/node.hpp"
+#include "redis/cluster/cluster_config.hpp"
+#include "redis/node/node.hpp"
 
 #include <functional>
 

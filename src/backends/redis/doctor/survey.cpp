@@ -1,6 +1,6 @@
 #include "backends/redis/doctor/survey.hpp"
 
-#include "redis/handshake.hpp"
+#include "redis/protocol/info_text.hpp"
 
 #include <holdfast/error.hpp>
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "backends/redis/doctor/rights.hpp"
-#include "redis/outcome.hpp"
-#include "redis/server_info.hpp"
+#include "redis/connection/server_info.hpp"
+#include "redis/protocol/outcome.hpp"
 #include "store/inspection.hpp"
 
 #include <array>

@@ -4,7 +4,7 @@
 
 #include "backends/redis/doctor/asking.hpp"
 #include "io/reactor.hpp"
-#include "redis/config.hpp"
+#include "redis/config/node_config.hpp"
 
 #include <functional>
 #include <memory>
