@@ -1,5 +1,5 @@
 // A node whose address comes from a source: its commands and subscriptions follow the address.
-#include "asking.hpp"
+#include "asking_node.hpp"
 
 #include "redis/connection/endpoint_source.hpp"
 #include "support/fault_proxy.hpp"

@@ -16,7 +16,7 @@ namespace {
 using backend::kind;
 using named_need = missing_right::need;
 
-named_need need_for(const needs& n, importance how) { return {n.of, n.shown, n.without, how}; }
+named_need need_for(const required_acls& n, importance how) { return {n.of, n.shown, n.without, how}; }
 
 std::string lower(std::string_view text) {
     std::string out{text};
@@ -103,12 +103,13 @@ std::vector<std::string> example_of(std::string_view command, const std::string&
     return call;
 }
 
-rights_question::rights_question(const std::optional<lock_name>& name, const std::vector<needs>& own,
+rights_question::rights_question(const std::optional<lock_name>& name, const std::vector<required_acls>& own,
                                  const std::optional<backend::membership>& part)
     : named_(name.has_value()),
-      needs_(needs_of(name ? name->str() : "holdfast:doctor:" + base::client_id::make().base64url(), part)),
+      required_(required_acls_of(
+          name ? name->str() : "holdfast:doctor:" + base::client_id::make().base64url(), part)),
       words_{"EVAL", std::string{redis_scripts::rights.text}, "0"} {
-    needs_.insert(needs_.end(), own.begin(), own.end());
+    required_.insert(required_.end(), own.begin(), own.end());
     add_commands();
     add_keys();
     add_channels();
@@ -122,7 +123,7 @@ void rights_question::add(probe p, const std::vector<std::string>& call) {
 
 void rights_question::add_commands() {
     std::map<std::string, std::vector<named_need>> by_command;
-    for (const auto& n : needs_)
+    for (const auto& n : required_)
         for (const auto& [command, how] : n.commands) by_command[command].push_back(need_for(n, how));
     // No key and no channel has this name: a command that the server runs after all does nothing.
     const auto absent = "holdfast:doctor:" + base::client_id::make().base64url();
@@ -137,9 +138,10 @@ void rights_question::add_commands() {
 void rights_question::add_keys() {
     // Scripts name their keys, and the user has the right to EVAL: this question runs by it.
     if (!named_)
-        add({probe::what::any_key, "", "", {}}, {"EVAL", "return 0", "1", needs_.front().keys.front().name});
+        add({probe::what::any_key, "", "", {}},
+            {"EVAL", "return 0", "1", required_.front().keys.front().name});
     std::map<std::string, std::pair<resource, std::vector<named_need>>> by_key;
-    for (const auto& n : needs_) {
+    for (const auto& n : required_) {
         if (!named_ && n.of) continue;
         for (const auto& key : n.keys) {
             auto& place = by_key[key.name];
@@ -150,7 +152,7 @@ void rights_question::add_keys() {
     for (auto& [name, key] : by_key)
         add({probe::what::key, name, "~" + key.first.pattern, std::move(key.second)},
             {"EVAL", "return 0", "1", name});
-    for (const auto& n : needs_) {
+    for (const auto& n : required_) {
         if (!named_ || !n.of) continue;  // the client uses its own keys one by one
         std::vector<std::string> call{"EVAL", "return 0", std::to_string(n.keys.size())};
         for (const auto& key : n.keys) call.push_back(key.name);
@@ -161,8 +163,8 @@ void rights_question::add_keys() {
 
 void rights_question::add_channels() {
     std::map<std::string, std::pair<resource, std::vector<named_need>>> by_channel;
-    for (const auto& n : needs_) {
-        if (!n.channel || (!named_ && n.channel->name != needs_.front().channel->name)) continue;
+    for (const auto& n : required_) {
+        if (!n.channel || (!named_ && n.channel->name != required_.front().channel->name)) continue;
         auto& place = by_channel[n.channel->name];
         place.first = *n.channel;
         place.second.push_back(need_for(n, importance::helps));
@@ -178,7 +180,7 @@ rights_question::answer rights_question::read(const std::vector<std::string>& ve
     using lack = missing_right::what;
     answer a;
     std::map<std::pair<lack, std::string>, missing_right> missing;
-    std::set<std::string> keys_missing;  // by needs::shown
+    std::set<std::string> keys_missing;  // by required_acls::shown
     bool channel_refused = false;        // for PUBLISH, the probe just before SUBSCRIBE
     const auto lacks = [&](lack w, const std::string& name, const std::string& rule, const auto& by) {
         auto& place = missing[{w, name}];
@@ -243,7 +245,7 @@ rights_question::answer rights_question::read(const std::vector<std::string>& ve
 
 std::string rights_question::all_rules(kind of) const {
     std::string commands, keys, channels;
-    for (const auto& n : needs_) {
+    for (const auto& n : required_) {
         if (n.of && *n.of != of) continue;
         for (const auto& [command, how] : n.commands) {
             const auto rule = "+" + right_of(command) + " ";

@@ -4,7 +4,7 @@
 // questions and reads the answers; it sends nothing.
 #pragma once
 
-#include "backends/redis/doctor/needs.hpp"
+#include "backends/redis/doctor/required_acls.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -41,7 +41,7 @@ class rights_question {
   public:
     // Without a name, the question covers only commands, the wake channel and the client's own keys: the keys
     // and channels of locks differ from lock to lock.
-    explicit rights_question(const std::optional<lock_name>& name, const std::vector<needs>& own = {},
+    explicit rights_question(const std::optional<lock_name>& name, const std::vector<required_acls>& own = {},
                              const std::optional<backend::membership>& part = {});
 
     // EVAL, the script, its arguments.
@@ -70,7 +70,7 @@ class rights_question {
     void add_channels();
 
     bool named_;
-    std::vector<needs> needs_;
+    std::vector<required_acls> required_;
     std::vector<probe> probes_;
     std::vector<std::string> words_;
 };
