@@ -9,6 +9,7 @@
 #include "backends/redis/inspection/key_decoder.hpp"
 #include "backends/redis/kinds/lock_protocol.hpp"
 #include "backends/redis/renewals.hpp"
+#include "backends/redis/url/lock_url.hpp"
 #include "backends/redis/wake_ups/wake_channels.hpp"
 #include "backends/redis/wire/fences_per_grant.hpp"
 #include "backends/redis/wire/keys.hpp"
@@ -20,7 +21,6 @@
 #include "io/drivable.hpp"
 #include "io/reactor.hpp"
 #include "redis/cluster/cluster.hpp"
-#include "redis/config/url.hpp"
 #include "redis/node/node.hpp"
 #include "store/counters.hpp"
 #include "store/inspection.hpp"
@@ -43,33 +43,23 @@ constexpr capabilities what_we_have{
 // How long an unused note survives: 30 days. After that, clients sit out one more quarantine.
 constexpr std::string_view promotion_mark_ttl = "2592000000";
 
-// The parsed URL. It is parsed once, because it may name files.
-using location = std::variant<redis::node_config, redis::cluster_config>;
-
-location location_of(const config& settings) {
-    if (redis::is_cluster_url(settings.url)) return redis::parse_cluster_url(settings.url);
-    return redis::parse_url(settings.url);
-}
-
-std::unique_ptr<redis::database> database_at(location where, const backends::services& given,
+std::unique_ptr<redis::database> database_at(lock_url where, const backends::services& given,
                                              std::function<void(const redis::node_event&)> on_event) {
     const auto complete = [&](redis::node_config& c) {
         c.connections = given.settings.connections;
         c.client_name = connection_name(given.id.base64url(), given.settings.program);
     };
-    if (auto* all = std::get_if<redis::cluster_config>(&where)) {
+    if (auto* all = std::get_if<redis::cluster_config>(&where.server)) {
         complete(all->each);
         return std::make_unique<redis::cluster>(std::move(*all), given.reactor, std::move(on_event));
     }
-    auto& one = std::get<redis::node_config>(where);
+    auto& one = std::get<redis::node_config>(where.server);
     complete(one);
     return std::make_unique<redis::node>(one, given.reactor, std::move(on_event));
 }
 
-std::unique_ptr<quarantine_filter> quarantine_at(const location& where) {
-    const auto* const one = std::get_if<redis::node_config>(&where);
-    if (one == nullptr || !one->quarantine.wanted()) return nullptr;
-    return std::make_unique<quarantine_filter>(one->quarantine);
+std::unique_ptr<quarantine_filter> filter_for(const quarantine_rules& rules) {
+    return rules.wanted() ? std::make_unique<quarantine_filter>(rules) : nullptr;
 }
 
 constexpr std::string_view server_too_old =
@@ -84,10 +74,10 @@ class redis_store final : public store,
                           public redlock_member,
                           public io::driven_store {
   public:
-    redis_store(const backends::services& given, location where)
+    redis_store(const backends::services& given, lock_url where)
         : reactor_(given.reactor),
           tell_(given.tell),
-          quarantine_(quarantine_at(where)),
+          quarantine_(filter_for(where.quarantine)),
           db_(database_at(std::move(where), given, [this](const redis::node_event& e) { on_event(e); })),
           context_{*db_,
                    given.id.base64url(),
@@ -484,7 +474,8 @@ class redis_store final : public store,
 }  // namespace
 
 std::unique_ptr<store> open(const backends::services& given) {
-    return std::make_unique<redis_store>(given, location_of(given.settings));
+    // Parsed once, because a URL may name files.
+    return std::make_unique<redis_store>(given, parse_lock_url(given.settings.url));
 }
 
 }  // namespace holdfast::redis_backend

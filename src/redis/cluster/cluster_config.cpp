@@ -1,8 +1,8 @@
 #include "redis/cluster/cluster_config.hpp"
 
-#include "base/text.hpp"
 #include "io/tls.hpp"
 #include "redis/config/url.hpp"
+#include "redis/config/url_text.hpp"
 
 #include <holdfast/error.hpp>
 
@@ -14,10 +14,6 @@ namespace {
 
 constexpr std::string_view plain_scheme = "redis+cluster://";
 constexpr std::string_view tls_scheme = "rediss+cluster://";
-
-[[noreturn]] void cannot(const std::string& sentence) {
-    throw error(errc::invalid_argument, "Redis URL: " + sentence);
-}
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
     std::vector<std::string_view> parts;
@@ -33,7 +29,7 @@ sharded_channels sharded_of(std::string_view value) {
     if (value == "auto") return sharded_channels::automatic;
     if (value == "on") return sharded_channels::on;
     if (value == "off") return sharded_channels::off;
-    cannot("sharded=\"" + base::printable(value) + "\" is none of auto, on and off.");
+    reject_url("sharded=" + quoted(value) + " is none of auto, on and off.");
 }
 
 }  // namespace
@@ -44,8 +40,8 @@ bool is_cluster_url(std::string_view url) noexcept {
 
 // All but the list of hosts and the option `sharded` is as for one server, so each host is parsed as if it
 // were the only one.
-cluster_config parse_cluster_url(std::string_view url) {
-    if (!is_cluster_url(url)) cannot("it must begin with redis+cluster:// or rediss+cluster://.");
+cluster_config parse_cluster_url(std::string_view url, other_options* others) {
+    if (!is_cluster_url(url)) reject_url("it must begin with redis+cluster:// or rediss+cluster://.");
     const bool tls = url.starts_with(tls_scheme);
     auto rest = url.substr(tls ? tls_scheme.size() : plain_scheme.size());
 
@@ -57,14 +53,7 @@ cluster_config parse_cluster_url(std::string_view url) {
             to.sharded = sharded_of(option.substr(option.find('=') + 1));
             continue;
         }
-        if (option.starts_with("db=") && option != "db=0") cannot("a cluster has no database but 0.");
-        if (option.starts_with("restarts=") || option.starts_with("failover=") ||
-            option.starts_with("longest_lease="))
-            cannot(
-                "restarts, failover and longest_lease are for one server or one behind sentinels; in a "
-                "cluster "
-                "any server may be promoted for another's slots. Where a failover must lose no lock take a "
-                "redlock of independent servers, or a lock with replicas and a fence.");
+        if (option.starts_with("db=") && option != "db=0") reject_url("a cluster has no database but 0.");
         to.one_server_name |= option.starts_with("server_name=");
         options.append(options.empty() ? "?" : "&").append(option);
     }
@@ -77,13 +66,17 @@ cluster_config parse_cluster_url(std::string_view url) {
     const auto path = rest.substr(slash, mark - slash);
     if (path.size() > 1 && path != "/0") {
         if (path.find('@') != std::string_view::npos)
-            cannot("there is an \"@\" after a \"/\"; in a password \"/\" must be written as %2F.");
-        cannot("behind the hosts of a cluster there is no path; it has no database but 0.");
+            reject_url("there is an \"@\" after a \"/\"; in a password \"/\" must be written as %2F.");
+        reject_url("behind the hosts of a cluster there is no path; it has no database but 0.");
     }
     const std::string scheme = tls ? "rediss://" : "redis://";
     for (const auto host : split(hosts, ',')) {
-        if (host.empty()) cannot("the list of hosts has an empty place; write redis+cluster://host1,host2.");
-        const auto one = parse_url(scheme + std::string{credentials} + std::string{host} + options);
+        if (host.empty())
+            reject_url("the list of hosts has an empty place; write redis+cluster://host1,host2.");
+        // Each host has the same options: those of the first are passed on.
+        other_options of_host{others != nullptr ? others->names : std::span<const std::string_view>{}};
+        const auto one = parse_url(scheme + std::string{credentials} + std::string{host} + options, &of_host);
+        if (others != nullptr && to.seeds.empty()) others->found = std::move(of_host.found);
         const endpoint seed{one.host, one.port};
         if (to.seeds.empty()) to.each = one;
         if (std::find(to.seeds.begin(), to.seeds.end(), seed) == to.seeds.end()) to.seeds.push_back(seed);

@@ -3,6 +3,7 @@
 
 #include "redis/cluster/cluster_map.hpp"
 #include "redis/config/node_config.hpp"
+#include "redis/config/url.hpp"
 
 #include <string_view>
 #include <vector>
@@ -30,7 +31,7 @@ struct cluster_config {
 //   rediss+cluster://...                                            the same, always with TLS
 // Options: those of redis and rediss except db, since a cluster has only one, and sharded=auto|on|off.
 // Throws like parse_url.
-[[nodiscard]] cluster_config parse_cluster_url(std::string_view url);
+[[nodiscard]] cluster_config parse_cluster_url(std::string_view url, other_options* others = nullptr);
 
 // The configuration for one server of the cluster.
 [[nodiscard]] node_config node_config_of(const cluster_config&, const endpoint&);

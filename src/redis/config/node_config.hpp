@@ -44,15 +44,6 @@ struct sentinel_config {
     std::string password;
 };
 
-// A server that may have lost locks grants none until the longest lease is over.
-struct quarantine_config {
-    bool after_restart = false;   // treat each restart as one without data
-    bool after_failover = false;  // a promoted replica may lack locks
-    milliseconds longest_lease{60'000};
-
-    [[nodiscard]] bool wanted() const noexcept { return after_restart || after_failover; }
-};
-
 // An aggregate: set what differs from the defaults. parse_url checks it; a node does not.
 struct node_config {
     std::string host = "127.0.0.1";  // the usual place for a first try; names resolve to IPv6 and IPv4
@@ -86,8 +77,6 @@ struct node_config {
 
     backoff_config backoff;
     size_caps caps;
-
-    quarantine_config quarantine;  // not used by a node: its owner applies it
 };
 
 // For people: "127.0.0.1:6379", "[::1]:6379", "unix:/run/redis.sock" or, with sentinels, the master "its

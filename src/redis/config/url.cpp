@@ -2,8 +2,7 @@
 
 #include "base/text.hpp"
 #include "io/tls.hpp"
-
-#include <holdfast/error.hpp>
+#include "redis/config/url_text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -15,12 +14,6 @@
 namespace holdfast::redis {
 
 namespace {
-
-[[noreturn]] void bad(const std::string& sentence) {
-    throw error(errc::invalid_argument, "Redis URL: " + sentence);
-}
-
-std::string quoted(std::string_view text) { return "\"" + base::printable(text) + "\""; }
 
 int hex(char c) {
     if (c >= '0' && c <= '9') return c - '0';
@@ -41,13 +34,13 @@ std::string decoded(std::string_view text, std::string_view part) {
         const int high = i + 2 < text.size() ? hex(text[i + 1]) : -1;
         const int low = i + 2 < text.size() ? hex(text[i + 2]) : -1;
         if (high < 0 || low < 0)
-            bad("the " + std::string{part} +
-                " has a \"%\" that is not followed by two hex digits; write %25 for a percent sign.");
+            reject_url("the " + std::string{part} +
+                       " has a \"%\" that is not followed by two hex digits; write %25 for a percent sign.");
         out.push_back(static_cast<char>(high * 16 + low));
         i += 2;
     }
     if (out.find('\0') != std::string::npos)
-        bad("the " + std::string{part} + " contains a zero byte, which is not allowed.");
+        reject_url("the " + std::string{part} + " contains a zero byte, which is not allowed.");
     return out;
 }
 
@@ -62,23 +55,16 @@ std::optional<T> number(std::string_view text) {
 int database(std::string_view text) {
     const auto n = number<int>(text);
     if (!n || *n < 0 || *n > 999'999)
-        bad("the database " + quoted(text) + " is not a number from 0 to 999999.");
+        reject_url("the database " + quoted(text) + " is not a number from 0 to 999999.");
     return *n;
-}
-
-milliseconds timeout(std::string_view option, std::string_view text) {
-    const auto d = base::parse_duration(text);
-    if (!d) bad(std::string{option} + "=" + quoted(text) + ' ' + base::why_no_duration(text) + '.');
-    if (d->count() <= 0) bad(std::string{option} + "=" + quoted(text) + " is not above zero.");
-    if (*d > std::chrono::hours{24}) bad(std::string{option} + "=" + quoted(text) + " is longer than a day.");
-    return *d;
 }
 
 std::string connection_name(std::string text) {
     // CLIENT SETNAME takes printable ASCII without spaces.
     for (const char c : text)
         if (c < '!' || c > '~')
-            bad("the name " + quoted(text) +
+            reject_url(
+                "the name " + quoted(text) +
                 " has a byte that a connection's name may not have; use printable ASCII without spaces.");
     return text;
 }
@@ -109,10 +95,10 @@ bool apply_tls_option(io::tls_settings& to, std::string_view option, const std::
         return false;
     if (!s.tls) {
         const std::string meant = s.sentinels ? "rediss+sentinel://" : "rediss://";
-        bad("the option " + quoted(option) + " is for TLS, which only " + meant + " has; is " + meant +
-            " meant?");
+        reject_url("the option " + quoted(option) + " is for TLS, which only " + meant + " has; is " + meant +
+                   " meant?");
     }
-    if (value.empty()) bad("the option " + quoted(option) + " is empty.");
+    if (value.empty()) reject_url("the option " + quoted(option) + " is empty.");
     if (option == "ca") {
         to.ca = value;
     } else if (option == "cert") {
@@ -124,60 +110,37 @@ bool apply_tls_option(io::tls_settings& to, std::string_view option, const std::
     } else if (value == "1.2" || value == "1.3") {
         to.tls_min = value == "1.3" ? io::tls_version::v1_3 : io::tls_version::v1_2;
     } else {
-        bad("tls_min=" + quoted(value) + " is neither 1.2 nor 1.3.");
+        reject_url("tls_min=" + quoted(value) + " is neither 1.2 nor 1.3.");
     }
     return true;
 }
 
-// The part of the URL that is parsed. TLS files are read after all of it, and the quarantine options depend
-// on each other.
+// What is parsed so far. TLS files are read after all of it.
 struct parsed {
     node_config node;
     io::tls_settings tls;
-    std::optional<bool> restarts_trusted;
-    bool failover = false;  // the option is given
-    bool longest_lease = false;
+    other_options* others;  // may be null
 };
 
-// False if it is no quarantine option.
-bool apply_quarantine_option(parsed& all, std::string_view option, std::string_view value) {
-    auto& to = all.node.quarantine;
-    if (option == "longest_lease") {
-        if (std::exchange(all.longest_lease, true)) bad("longest_lease is given twice.");
-        to.longest_lease = timeout(option, value);
-    } else if (option == "restarts") {
-        if (value != "trusted" && value != "quarantined")
-            bad("restarts=" + quoted(value) + " is neither trusted nor quarantined.");
-        if (all.restarts_trusted) bad("restarts is given twice.");
-        all.restarts_trusted = value == "trusted";
-    } else if (option == "failover") {
-        if (value != "best_effort" && value != "grace")
-            bad("failover=" + quoted(value) + " is neither best_effort nor grace.");
-        if (std::exchange(all.failover, true)) bad("failover is given twice.");
-        to.after_failover = value == "grace";
-    } else {
-        return false;
-    }
+// False if the owner of the connection does not know it either.
+bool pass_on(parsed& all, std::string_view option, const std::string& value) {
+    if (all.others == nullptr) return false;
+    const auto names = all.others->names;
+    if (std::find(names.begin(), names.end(), option) == names.end()) return false;
+    all.others->found.push_back({std::string{option}, value});
     return true;
 }
 
-// If promoted servers are distrusted, restarted ones are too, unless the URL says otherwise.
-void settle_quarantine(parsed& all) {
-    auto& to = all.node.quarantine;
-    to.after_restart = !all.restarts_trusted.value_or(!to.after_failover);
-    if (to.after_failover && to.longest_lease > std::chrono::hours{1})
-        bad("with failover=grace longest_lease is at most 1h: a server without replicas forgets after its "
-            "repl-backlog-ttl, usually 1h, that it was promoted.");
-    if (all.longest_lease && !to.wanted())
-        bad("longest_lease belongs to restarts=quarantined or failover=grace, and neither is given.");
-}
-
-std::string allowed_options(const scheme& s) {
-    std::string all = "connect_timeout, command_timeout, name, db, restarts, failover and longest_lease";
-    if (s.unix_socket) all += ", user and password";
-    if (s.sentinels) all += ", sentinel_user and sentinel_password";
-    if (s.tls) all += ", ca, cert, key, server_name and tls_min";
-    return all;
+std::string allowed_options(const parsed& to, const scheme& s) {
+    std::vector<std::string_view> of_all{"connect_timeout", "command_timeout", "name", "db"};
+    if (to.others != nullptr) of_all.insert(of_all.end(), to.others->names.begin(), to.others->names.end());
+    std::string list;
+    for (const auto& one : of_all)
+        list.append(list.empty() ? "" : &one == &of_all.back() ? " and " : ", ").append(one);
+    if (s.unix_socket) list += ", user and password";
+    if (s.sentinels) list += ", sentinel_user and sentinel_password";
+    if (s.tls) list += ", ca, cert, key, server_name and tls_min";
+    return list;
 }
 
 void apply_option(parsed& all, std::string_view option, std::string_view raw, const scheme& s) {
@@ -192,9 +155,9 @@ void apply_option(parsed& all, std::string_view option, std::string_view raw, co
     }
     const std::string value = decoded(raw, "value of an option");
     if (option == "connect_timeout") {
-        to.connect_timeout = timeout(option, value);
+        to.connect_timeout = duration_of(option, value);
     } else if (option == "command_timeout") {
-        to.command_timeout = timeout(option, value);
+        to.command_timeout = duration_of(option, value);
     } else if (option == "name") {
         to.client_name = connection_name(value);
     } else if (option == "db") {
@@ -203,11 +166,12 @@ void apply_option(parsed& all, std::string_view option, std::string_view raw, co
         to.user = value;
     } else if (option == "sentinel_user" && s.sentinels) {
         to.sentinels->user = value;
-    } else if (!apply_quarantine_option(all, option, value) && !apply_tls_option(all.tls, option, value, s)) {
+    } else if (!pass_on(all, option, value) && !apply_tls_option(all.tls, option, value, s)) {
         // After a password the text may be its rest, if it contains an "&".
         const bool after_password = !to.password.empty() || (to.sentinels && !to.sentinels->password.empty());
-        bad((after_password ? std::string{"an option after the password"} : "the option " + quoted(option)) +
-            " is unknown; allowed are " + allowed_options(s) + ".");
+        reject_url(
+            (after_password ? std::string{"an option after the password"} : "the option " + quoted(option)) +
+            " is unknown; allowed are " + allowed_options(all, s) + ".");
     }
 }
 
@@ -217,7 +181,7 @@ void apply_options(parsed& to, std::string_view query, const scheme& s) {
         query.remove_prefix(std::min(query.size(), one.size() + 1));
         if (one.empty()) continue;
         const auto equals = one.find('=');
-        if (equals == std::string_view::npos) bad("an option has no \"=\"; write option=value.");
+        if (equals == std::string_view::npos) reject_url("an option has no \"=\"; write option=value.");
         apply_option(to, one.substr(0, equals), one.substr(equals + 1), s);
     }
 }
@@ -227,7 +191,8 @@ void apply_credentials(node_config& to, std::string_view text) {
     to.user = decoded(text.substr(0, colon), "user");
     if (colon != std::string_view::npos) to.password = decoded(text.substr(colon + 1), "password");
     if (!to.user.empty() && to.password.empty())
-        bad("a user is given without a password; write redis://user:password@host, or "
+        reject_url(
+            "a user is given without a password; write redis://user:password@host, or "
             "redis://:password@host.");
 }
 
@@ -237,11 +202,11 @@ host_port parse_host(std::string_view text, std::uint16_t usual_port) {
     bool has_port = false;
     if (text.starts_with('[')) {
         const auto close = text.find(']');
-        if (close == std::string_view::npos) bad("the host begins with \"[\" and has no \"]\".");
+        if (close == std::string_view::npos) reject_url("the host begins with \"[\" and has no \"]\".");
         to.host = decoded(text.substr(1, close - 1), "host");
         const auto rest = text.substr(close + 1);
         has_port = rest.starts_with(':');
-        if (!rest.empty() && !has_port) bad("after the host's \"]\" only \":port\" may follow.");
+        if (!rest.empty() && !has_port) reject_url("after the host's \"]\" only \":port\" may follow.");
         if (has_port) port = rest.substr(1);
     } else {
         const auto colon = text.find(':');
@@ -249,14 +214,15 @@ host_port parse_host(std::string_view text, std::uint16_t usual_port) {
         if (has_port) port = text.substr(colon + 1);
         // The text is not shown: it may be a password whose "@host" was forgotten.
         if (port.find(':') != std::string_view::npos)
-            bad("the host has more than one \":\"; an IPv6 address stands in brackets, as "
+            reject_url(
+                "the host has more than one \":\"; an IPv6 address stands in brackets, as "
                 "redis://[::1]:6379.");
         to.host = decoded(text.substr(0, colon), "host");
     }
-    if (to.host.empty()) bad("the host is missing; write redis://host or redis://host:port.");
+    if (to.host.empty()) reject_url("the host is missing; write redis://host or redis://host:port.");
     if (has_port) {
         const auto n = number<unsigned>(port);
-        if (!n || *n == 0 || *n > 65535) bad("the port is not a number from 1 to 65535.");
+        if (!n || *n == 0 || *n > 65535) reject_url("the port is not a number from 1 to 65535.");
         to.port = static_cast<std::uint16_t>(*n);
     }
     return to;
@@ -268,7 +234,7 @@ void apply_sentinels(sentinel_config& to, std::string_view hosts) {
         auto one = parse_host(hosts.substr(0, comma), sentinel_port);
         // It would be counted twice and could be a majority by itself.
         if (std::find(to.at.begin(), to.at.end(), one) != to.at.end())
-            bad("the sentinel " + quoted(address_text(one)) + " is listed twice.");
+            reject_url("the sentinel " + quoted(address_text(one)) + " is listed twice.");
         to.at.push_back(std::move(one));
         more = comma != std::string_view::npos;
         if (more) hosts.remove_prefix(comma + 1);
@@ -282,7 +248,7 @@ void apply_path(node_config& to, std::string_view path) {
         const auto slash = path.find('/');
         to.sentinels->master = decoded(path.substr(0, slash), "name of the master");
         if (to.sentinels->master.empty())
-            bad("the name of the master is missing; write redis+sentinel://host1,host2,host3/name.");
+            reject_url("the name of the master is missing; write redis+sentinel://host1,host2,host3/name.");
         path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
     }
     if (!path.empty()) to.db = database(path);
@@ -290,8 +256,8 @@ void apply_path(node_config& to, std::string_view path) {
 
 std::shared_ptr<const io::tls_context> context_of(io::tls_settings s, const std::string& host) {
     if (s.cert.empty() != s.key.empty())
-        bad("cert and key belong together, and " + std::string{s.cert.empty() ? "cert" : "key"} +
-            " is missing.");
+        reject_url("cert and key belong together, and " + std::string{s.cert.empty() ? "cert" : "key"} +
+                   " is missing.");
     if (s.server_name.empty()) s.server_name = host;
     // "db.example." is the same host, but certificates and TLS greetings do not have the dot.
     if (s.server_name.ends_with('.')) s.server_name.pop_back();
@@ -300,14 +266,14 @@ std::shared_ptr<const io::tls_context> context_of(io::tls_settings s, const std:
 
 }  // namespace
 
-node_config parse_url(std::string_view url) {
-    parsed all;
+node_config parse_url(std::string_view url, other_options* others) {
+    parsed all{{}, {}, others};
     node_config& to = all.node;
     const auto colon = url.find("://");
     const auto name = url.substr(0, colon == std::string_view::npos ? 0 : colon);
     const auto* const found =
         std::find_if(schemes.begin(), schemes.end(), [&](const scheme& one) { return one.name == name; });
-    if (found == schemes.end()) bad("it must begin with " + std::string{allowed_schemes} + ".");
+    if (found == schemes.end()) reject_url("it must begin with " + std::string{allowed_schemes} + ".");
     const scheme& s = *found;
     if (s.sentinels) to.sentinels.emplace();
     auto rest = url.substr(colon + 3);
@@ -316,7 +282,8 @@ node_config parse_url(std::string_view url) {
         // Such a byte has cut a password in two if an "@" follows; no part of it may be shown.
         const auto end = rest.find_first_of("/?");
         if (end != std::string_view::npos && rest.find('@', end) != std::string_view::npos)
-            bad("there is an \"@\" after a \"/\" or \"?\"; in a password these must be written as %2F and "
+            reject_url(
+                "there is an \"@\" after a \"/\" or \"?\"; in a password these must be written as %2F and "
                 "%3F, and \"@\" elsewhere as %40.");
     }
     std::string_view query;
@@ -326,7 +293,7 @@ node_config parse_url(std::string_view url) {
     }
     if (s.unix_socket) {
         if (!rest.starts_with('/'))
-            bad("the path of the socket must be absolute, as unix:///run/redis.sock.");
+            reject_url("the path of the socket must be absolute, as unix:///run/redis.sock.");
         to.unix_path = decoded(rest, "path");
     } else {
         const auto slash = rest.find('/');
@@ -344,10 +311,9 @@ node_config parse_url(std::string_view url) {
         apply_path(to, slash == std::string_view::npos ? std::string_view{} : rest.substr(slash + 1));
     }
     apply_options(all, query, s);
-    if (!to.user.empty() && to.password.empty()) bad("a user is given without a password.");
-    settle_quarantine(all);
+    if (!to.user.empty() && to.password.empty()) reject_url("a user is given without a password.");
     if (s.sentinels && !to.sentinels->user.empty() && to.sentinels->password.empty())
-        bad("a sentinel_user is given without a sentinel_password.");
+        reject_url("a sentinel_user is given without a sentinel_password.");
     if (s.tls) {
         to.tls_checks_host = s.sentinels && all.tls.server_name.empty();
         to.tls = context_of(std::move(all.tls), s.sentinels ? to.sentinels->at.front().host : to.host);

@@ -3,7 +3,10 @@
 
 #include "redis/config/node_config.hpp"
 
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace holdfast::redis {
 
@@ -19,6 +22,20 @@ namespace holdfast::redis {
 //
 // Throws holdfast::error (errc::invalid_argument) with one sentence that names the bad part and what is
 // allowed. No sentence contains the password or the whole URL.
-[[nodiscard]] node_config parse_url(std::string_view url);
+//
+// Options that only the owner of the connection knows are passed on to it: see other_options.
+struct other_options;
+[[nodiscard]] node_config parse_url(std::string_view url, other_options* others = nullptr);
+
+struct url_option {
+    std::string name;
+    std::string value;  // decoded, otherwise not looked at
+};
+// The names that any URL may have besides those above, and the options of these names that it has, in its
+// order.
+struct other_options {
+    std::span<const std::string_view> names;
+    std::vector<url_option> found{};
+};
 
 }  // namespace holdfast::redis

@@ -3,10 +3,10 @@
 // over. Renewals and releases need no filter: they find the lock or they do not.
 #pragma once
 
+#include "backends/redis/url/lock_url.hpp"
 #include "base/annotations.hpp"
 #include "engine/standing.hpp"
-#include "redis/config/node_config.hpp"
-#include "redis/node/node.hpp"
+#include "redis/node_event.hpp"
 #include "store/requests.hpp"
 
 #include <chrono>
@@ -22,7 +22,7 @@ namespace holdfast::redis_backend {
 // Thread-safe.
 class quarantine_filter {
   public:
-    explicit quarantine_filter(const redis::quarantine_config& rules) : rules_(rules) {}
+    explicit quarantine_filter(const quarantine_rules& rules) : rules_(rules) {}
 
     void on_up(const redis::node_event&, backend::time_point now) EXCLUDES(mutex_);
     void on_down(backend::time_point now) EXCLUDES(mutex_);
@@ -59,7 +59,7 @@ class quarantine_filter {
                                                           backend::time_point now) const REQUIRES(mutex_);
     [[nodiscard]] bool promotion_is_unknown(backend::time_point now) const REQUIRES(mutex_);
 
-    const redis::quarantine_config rules_;
+    const quarantine_rules rules_;
     mutable base::mutex mutex_;
     std::optional<engine::standing> server_ GUARDED_BY(mutex_);  // empty: the server is trusted
     bool up_ GUARDED_BY(mutex_) = false;

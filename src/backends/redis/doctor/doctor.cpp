@@ -1,7 +1,7 @@
 #include "backends/redis/doctor/doctor.hpp"
 
 #include "backends/redis/doctor/examine.hpp"
-#include "redis/config/url.hpp"
+#include "backends/redis/url/lock_url.hpp"
 
 #include <holdfast/error.hpp>
 
@@ -21,11 +21,12 @@ void doctor::examine(redis::database& db, const backend::examine_request& wanted
     // Parses the URL again, because this is seldom needed. That reads the certificates, too, which may be
     // gone by now.
     try {
-        if (db.is_cluster())
-            return examine_cluster(db, redis::parse_cluster_url(url_), connections_, i, tell);
+        const auto url = parse_lock_url(url_);
+        if (const auto* const all = std::get_if<redis::cluster_config>(&url.server))
+            return examine_cluster(db, *all, connections_, i, tell);
         auto& node = static_cast<redis::node&>(db);
-        const auto config = redis::parse_url(url_);
-        i.own = own_required_acls(wanted, config.quarantine);
+        const auto& config = std::get<redis::node_config>(url.server);
+        i.own = own_required_acls(wanted, url.quarantine);
         if (config.sentinels) return examine_behind_sentinel(node, config, connections_, i, tell);
         examine_server(node, i, tell);
     } catch (const error& e) {

@@ -184,7 +184,7 @@ required_acls for_note(std::string used_by, milliseconds grace) {
 }  // namespace
 
 std::vector<required_acls> own_required_acls(const backend::examine_request& wanted,
-                                             const redis::quarantine_config& quarantine) {
+                                             const quarantine_rules& quarantine) {
     std::vector<required_acls> all;
     if (const auto& part = wanted.part) {
         all.push_back(for_run_id(part->of,

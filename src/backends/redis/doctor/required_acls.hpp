@@ -1,7 +1,7 @@
 // The rights (ACL) that locks need, and those that the client itself needs.
 #pragma once
 
-#include "redis/config/node_config.hpp"
+#include "backends/redis/url/lock_url.hpp"
 #include "store/inspection.hpp"
 
 #include <cstdint>
@@ -42,7 +42,7 @@ struct required_acls {
     const std::string& name, const std::optional<backend::membership>& part = {});
 // The needs of the client itself, by the options of its URL.
 [[nodiscard]] std::vector<required_acls> own_required_acls(const backend::examine_request&,
-                                                           const redis::quarantine_config&);
+                                                           const quarantine_rules&);
 
 // The bytes of a name as an ACL pattern that matches it: glob characters escaped; what a rule cannot hold
 // (spaces, control characters) becomes '?', which matches any one byte.
