@@ -133,7 +133,7 @@ TEST(rights, unknown_command_is_not_reported_as_a_missing_right) {
     const auto a = read(rights_question{lock_name{"job"}}, "ZPOPMIN", "unknown");
     ASSERT_EQ(a.missing.size(), 1U);
     EXPECT_EQ(a.missing[0].kind, missing_right::what::unknown_command);
-    EXPECT_TRUE(read(rights_question{lock_name{"job"}}, "", "unknown").untold);
+    EXPECT_TRUE(read(rights_question{lock_name{"job"}}, "", "unknown").cannot_tell);
 }
 
 TEST(rights, a_refused_key_is_named) {

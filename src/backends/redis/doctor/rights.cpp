@@ -176,71 +176,91 @@ void rights_question::add_channels() {
     }
 }
 
-rights_question::answer rights_question::read(const std::vector<std::string>& verdicts) const {
-    using lack = missing_right::what;
-    answer a;
-    std::map<std::pair<lack, std::string>, missing_right> missing;
-    std::set<std::string> keys_missing;  // by required_acls::shown
-    bool channel_refused = false;        // for PUBLISH, the probe just before SUBSCRIBE
-    const auto lacks = [&](lack w, const std::string& name, const std::string& rule, const auto& by) {
-        auto& place = missing[{w, name}];
-        place.kind = w;
-        place.name = name;
-        place.rule = rule;
-        for (const auto& need : by) {
-            const auto has = [&](const auto& other) {
-                return other.of == need.of && other.shown == need.shown && other.without == need.without;
-            };
-            if (std::none_of(place.needed_by.begin(), place.needed_by.end(), has))
-                place.needed_by.push_back(need);
+// Reads the verdicts on the probes one after another.
+class rights_question::reader {
+  public:
+    void read(const probe& p, const std::string& verdict) {
+        if (p.kind == probe::what::publish) channel_refused_ = says(verdict, "channel");
+        if (verdict.empty()) return;
+        const bool unknown = verdict == "unknown";
+        switch (p.kind) {
+            case probe::what::command: return read_command(p, unknown, verdict);
+            case probe::what::any_key: keys_differ_ = true; return;
+            case probe::what::key: return read_key(p);
+            case probe::what::all_keys: return read_all_keys(p);
+            case probe::what::publish: return read_publish(p, unknown);
+            case probe::what::subscribe: return read_subscribe(p, unknown);
         }
-    };
-    if (!verdicts.empty() &&
-        std::all_of(verdicts.begin(), verdicts.end(), [](const auto& v) { return v == "unknown"; })) {
-        a.untold = true;
+    }
+    [[nodiscard]] answer result() && {
+        answer a;
+        a.keys_differ = keys_differ_;
+        for (auto& [_, right] : missing_) a.missing.push_back(std::move(right));
         return a;
     }
-    for (std::size_t i = 0; i < std::min(verdicts.size(), probes_.size()); ++i) {
-        const auto& p = probes_[i];
-        const auto& verdict = verdicts[i];
-        if (p.kind == probe::what::publish) channel_refused = says(verdict, "channel");
-        if (verdict.empty()) continue;
-        switch (p.kind) {
-            case probe::what::command:
-                if (verdict == "unknown")
-                    lacks(lack::unknown_command, p.name, "", p.needed_by);
-                else if (refuses_command(verdict))
-                    lacks(lack::command, p.name, p.rule, p.needed_by);
-                break;
-            case probe::what::any_key: a.keys_differ = true; break;
-            case probe::what::key:
-                lacks(lack::key, p.name, p.rule, p.needed_by);
-                for (const auto& need : p.needed_by) keys_missing.insert(need.shown);
-                break;
-            case probe::what::all_keys:
-                if (!keys_missing.contains(p.needed_by.front().shown))
-                    lacks(lack::selector, p.name, p.rule, p.needed_by);
-                break;
-            case probe::what::publish:
-                if (verdict == "unknown")
-                    lacks(lack::unknown_command, "publish", "", p.needed_by);
-                else if (channel_refused)
-                    lacks(lack::channel, p.name, p.rule, p.needed_by);
-                else
-                    lacks(lack::command, "publish", "+publish", p.needed_by);
-                break;
-            case probe::what::subscribe:
-                // Scripts cannot subscribe, so the verdict does not show what is refused. A channel that is
-                // refused for PUBLISH is refused here, too.
-                if (verdict == "unknown")
-                    lacks(lack::unknown_command, "subscribe", "", p.needed_by);
-                else if (!channel_refused)
-                    lacks(lack::command, "subscribe", "+subscribe", p.needed_by);
-                break;
+
+  private:
+    using lack = missing_right::what;
+
+    void read_command(const probe& p, bool unknown, const std::string& verdict) {
+        if (unknown)
+            add(lack::unknown_command, p.name, "", p.needed_by);
+        else if (refuses_command(verdict))
+            add(lack::command, p.name, p.rule, p.needed_by);
+    }
+    void read_key(const probe& p) {
+        add(lack::key, p.name, p.rule, p.needed_by);
+        for (const auto& need : p.needed_by) keys_missing_.insert(need.shown);
+    }
+    void read_all_keys(const probe& p) {
+        if (!keys_missing_.contains(p.needed_by.front().shown))
+            add(lack::selector, p.name, p.rule, p.needed_by);
+    }
+    void read_publish(const probe& p, bool unknown) {
+        if (unknown)
+            add(lack::unknown_command, "publish", "", p.needed_by);
+        else if (channel_refused_)
+            add(lack::channel, p.name, p.rule, p.needed_by);
+        else
+            add(lack::command, "publish", "+publish", p.needed_by);
+    }
+    // Scripts cannot subscribe, so the verdict does not show what is refused. A channel that is refused for
+    // PUBLISH is refused here, too.
+    void read_subscribe(const probe& p, bool unknown) {
+        if (unknown)
+            add(lack::unknown_command, "subscribe", "", p.needed_by);
+        else if (!channel_refused_)
+            add(lack::command, "subscribe", "+subscribe", p.needed_by);
+    }
+
+    void add(lack what, const std::string& name, const std::string& rule, const std::vector<named_need>& by) {
+        auto& right = missing_[{what, name}];
+        right.kind = what;
+        right.name = name;
+        right.rule = rule;
+        for (const auto& need : by) {
+            const auto same = [&](const auto& other) {
+                return other.of == need.of && other.shown == need.shown && other.without == need.without;
+            };
+            if (std::none_of(right.needed_by.begin(), right.needed_by.end(), same))
+                right.needed_by.push_back(need);
         }
     }
-    for (auto& [_, right] : missing) a.missing.push_back(std::move(right));
-    return a;
+
+    std::map<std::pair<lack, std::string>, missing_right> missing_;
+    std::set<std::string> keys_missing_;  // by required_acls::shown
+    bool channel_refused_ = false;        // for PUBLISH, the probe just before SUBSCRIBE
+    bool keys_differ_ = false;
+};
+
+rights_question::answer rights_question::read(const std::vector<std::string>& verdicts) const {
+    const bool none_told = !verdicts.empty() && std::all_of(verdicts.begin(), verdicts.end(),
+                                                            [](const auto& v) { return v == "unknown"; });
+    if (none_told) return {.missing = {}, .cannot_tell = true};
+    reader all;
+    for (std::size_t i = 0; i < std::min(verdicts.size(), probes_.size()); ++i)
+        all.read(probes_[i], verdicts[i]);
+    return std::move(all).result();
 }
 
 std::string rights_question::all_rules(kind of) const {

@@ -25,7 +25,7 @@ struct missing_right {
     std::string name;  // "zpopmin", "holdfast:q1:{job}"
     std::string rule;  // of ACL SETUSER: "+zpopmin", "~holdfast:q1:{job}"
     struct need {
-        std::optional<backend::kind> of;  // these three as in `needs`
+        std::optional<backend::kind> of;  // these three as in `required_acls`
         std::string shown;
         std::string without;
         importance how;
@@ -49,7 +49,7 @@ class rights_question {
 
     struct answer {
         std::vector<missing_right> missing;
-        bool untold = false;       // the server cannot answer: it is older than Redis 7
+        bool cannot_tell = false;  // the server cannot answer: it is older than Redis 7
         bool keys_differ = false;  // the user may not use all keys, and no name was given
     };
     [[nodiscard]] answer read(const std::vector<std::string>& verdicts) const;
@@ -64,6 +64,8 @@ class rights_question {
         std::string rule;
         std::vector<missing_right::need> needed_by;
     };
+    class reader;
+
     void add(probe, const std::vector<std::string>& call);
     void add_commands();
     void add_keys();

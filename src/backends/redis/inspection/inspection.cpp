@@ -91,7 +91,7 @@ struct inspection : std::enable_shared_from_this<inspection> {
         peek_at(context, name, most, soon(), [self = shared_from_this()](const redis::outcome& o) {
             if (auto no = failed(o)) return self->done(*std::move(no));
             const auto items = std::get<redis::reply>(o).items();
-            if (items.size() == 1) self->info = describe(self->name, items[0], self->connected);
+            if (items.size() == 1) self->info = decode_key(self->name, items[0], self->connected);
             self->queue();
         });
     }
@@ -281,7 +281,7 @@ struct listing : std::enable_shared_from_this<listing> {
             const auto seen = std::get<redis::reply>(answers[l]).items();
             const auto& names = looks[l].names;
             for (std::size_t i = 0; i < std::min(seen.size(), names.size()); ++i) {
-                auto info = describe(lock_name{names[i]}, seen[i], connected);
+                auto info = decode_key(lock_name{names[i]}, seen[i], connected);
                 const bool foreign = which == listed::foreign_texts && may_be_foreign_lock(info);
                 if (is_lock(info) || foreign) found.push_back(std::move(info));
             }
@@ -335,7 +335,7 @@ void look(store_context& context, const lock_name& name, time_point deadline,
                 if (auto no = failed(o)) return done(*std::move(no));
                 const auto items = std::get<redis::reply>(o).items();
                 if (items.size() != 1) return done(failure{nonsense()});
-                done(describe(name, items[0], {}));
+                done(decode_key(name, items[0], {}));
             });
 }
 

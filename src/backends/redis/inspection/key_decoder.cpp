@@ -108,7 +108,7 @@ namespace {
 
 // The key holds a number. It is a semaphore if permits are held; otherwise it may be anything. False: the key
 // expires, so it is no semaphore but may be a lock with a number as its token.
-bool describe_permits(lock_info& info, std::span<const redis::reply> content, const clients& connected) {
+bool decode_permits(lock_info& info, std::span<const redis::reply> content, const clients& connected) {
     const permits_out counted{content[1]};
     const permits_out with_ids{content[2]};
     for (const auto& member : counted.shown) {
@@ -136,9 +136,62 @@ bool describe_permits(lock_info& info, std::span<const redis::reply> content, co
     return true;
 }
 
+void decode_string(lock_info& info, const redis::reply& token_text, const redis::reply& size,
+                   const clients& connected) {
+    const auto& token = token_text.text();
+    const auto by = maker_of_token(token);
+    info.ours = by.has_value();
+    info.layout = by ? "mutex" : "foreign string";
+    if (!by) info.bytes = static_cast<std::uint64_t>(size.integer());
+    info.holders.push_back(holder_of(token, by, connected));
+}
+
+// A field of the hash that is not `mode`. False: it is no owner.
+bool decode_owner(lock_info& info, std::string owner, const redis::reply& holds, const clients& connected) {
+    // "<owner>:write" is the writer of a shared mutex.
+    const bool writes = owner.ends_with(":write");
+    if (writes) owner.resize(owner.size() - 6);
+    const auto by = maker_of_redisson_owner(owner);
+    auto h = holder_of(std::move(owner), by, connected);
+    h.writes = writes;
+    h.holds = number<std::uint32_t>(holds.text()).value_or(1);
+    info.ours = info.ours || h.since.has_value();
+    info.holders.push_back(std::move(h));
+    return by.has_value();
+}
+
+// `companion` says which other key of a lock there is.
+void decode_hash(lock_info& info, std::span<const redis::reply> content, std::string_view companion,
+                 const redis::reply& more_holders, const clients& connected) {
+    bool all_owners = !content.empty();
+    bool read_write = false;
+    info.more_holders = static_cast<std::uint64_t>(more_holders.integer());
+    for (std::size_t i = 0; i + 1 < content.size(); i += 2) {
+        const auto& field = content[i].text();
+        if (field != "mode") {
+            all_owners = decode_owner(info, field, content[i + 1], connected) && all_owners;
+            continue;
+        }
+        read_write = true;
+        const auto& mode = content[i + 1].text();
+        all_owners = all_owners && (mode == "read" || mode == "write");
+    }
+    // A fair mutex without waiters, and a fenced mutex that was never held, look like a recursive mutex.
+    info.layout = !all_owners            ? "foreign hash"
+                  : read_write           ? "shared_mutex"
+                  : companion == "line"  ? "fair_mutex"
+                  : companion == "token" ? "fenced_mutex"
+                                         : "recursive_mutex";
+    if (!all_owners) {
+        info.holders.clear();
+        info.more_holders = 0;
+        info.ours = false;
+    }
+}
+
 }  // namespace
 
-lock_info describe(lock_name name, const redis::reply& seen, const clients& connected) {
+lock_info decode_key(lock_name name, const redis::reply& seen, const clients& connected) {
     lock_info info{std::move(name), "free", false, {}, {}, {}, {}, {}};
     const auto parts = seen.items();
     if (parts.size() != 5) return info;
@@ -149,56 +202,14 @@ lock_info describe(lock_name name, const redis::reply& seen, const clients& conn
     if (const auto purpose = purpose_of_own_key(info.name.str()); !purpose.empty()) {
         info.layout = "no lock: " + std::string{purpose};
         info.ours = true;
-        return info;
-    }
-    if (type == "string" && content.size() == 3 && describe_permits(info, content, connected)) return info;
-    if (type == "string" && !content.empty()) {
-        const auto& token = content[0].text();
-        const auto by = maker_of_token(token);
-        info.ours = by.has_value();
-        info.layout = by ? "mutex" : "foreign string";
-        if (!by) info.bytes = static_cast<std::uint64_t>(parts[4].integer());
-        info.holders.push_back(holder_of(token, by, connected));
-        return info;
-    }
-    if (type != "hash") {
+    } else if (type == "string" && content.size() == 3 && decode_permits(info, content, connected)) {
+        // It holds a number.
+    } else if (type == "string" && !content.empty()) {
+        decode_string(info, content[0], parts[4], connected);
+    } else if (type == "hash") {
+        decode_hash(info, content, parts[3].text(), parts[4], connected);
+    } else {
         info.layout = "foreign " + type;
-        return info;
-    }
-    bool all_owners = !content.empty();
-    bool read_write = false;
-    info.more_holders = static_cast<std::uint64_t>(parts[4].integer());
-    for (std::size_t i = 0; i + 1 < content.size(); i += 2) {
-        const auto& field = content[i].text();
-        if (field == "mode") {
-            read_write = true;
-            const auto& mode = content[i + 1].text();
-            all_owners = all_owners && (mode == "read" || mode == "write");
-            continue;
-        }
-        // "<owner>:write" is the writer of a shared mutex.
-        auto owner = field;
-        const bool writes = owner.ends_with(":write");
-        if (writes) owner.resize(owner.size() - 6);
-        const auto by = maker_of_redisson_owner(owner);
-        all_owners = all_owners && by.has_value();
-        auto h = holder_of(std::move(owner), by, connected);
-        h.writes = writes;
-        h.holds = number<std::uint32_t>(content[i + 1].text()).value_or(1);
-        info.ours = info.ours || h.since.has_value();
-        info.holders.push_back(std::move(h));
-    }
-    // A fair mutex without waiters, and a fenced mutex that was never held, look like a recursive mutex.
-    const auto& beside = parts[3].text();
-    info.layout = !all_owners         ? "foreign hash"
-                  : read_write        ? "shared_mutex"
-                  : beside == "line"  ? "fair_mutex"
-                  : beside == "token" ? "fenced_mutex"
-                                      : "recursive_mutex";
-    if (!all_owners) {
-        info.holders.clear();
-        info.more_holders = 0;
-        info.ours = false;
     }
     return info;
 }

@@ -48,8 +48,9 @@ struct maker {
 [[nodiscard]] backend::holder_info holder_of(std::string owner, const std::optional<maker>& by,
                                              const clients& connected);
 
-// Describes one key from the answer of peek.lua.
-[[nodiscard]] backend::lock_info describe(lock_name name, const redis::reply& seen, const clients& connected);
+// Decodes one key from the answer of peek.lua.
+[[nodiscard]] backend::lock_info decode_key(lock_name name, const redis::reply& seen,
+                                            const clients& connected);
 
 // Whether the key is a helper key of a lock. A lock may have such a name, too; `inspect` finds it.
 [[nodiscard]] bool is_helper(std::string_view key);
