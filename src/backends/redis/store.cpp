@@ -90,7 +90,9 @@ class redis_store final : public store,
           wake_channels_(std::make_shared<wake_channels>(
               *db_, context_.short_id,
               wake_channel::callbacks{
-                  [this](std::string_view token, std::string_view name) { give_back(token, name); },
+                  [this](std::string_view token, std::string_view name) {
+                      release_unwanted_grant(token, name);
+                  },
                   [this](std::string_view owner, std::string_view asker, std::string_view name) {
                       tell_({.what = notice::change::evicted,
                              .owner = owner_id{std::string{owner}},
@@ -407,7 +409,7 @@ class redis_store final : public store,
     }
 
     // Releases a grant whose waiter gave up while the message was on its way.
-    void give_back(std::string_view token, std::string_view name) {
+    void release_unwanted_grant(std::string_view token, std::string_view name) {
         if (name.empty() || name.size() > lock_name::max_size) return;
         protocol_of(kind::native)
             .release({{kind::native, lock_name{name}}, owner_id{std::string{token}}, true},
@@ -439,7 +441,7 @@ class redis_store final : public store,
                                 ? std::string{}
                                 : ", a replica of " + e.server.follows +
                                       ", which grants no locks: the URL of the master is meant, or "
-                                      "redis+sentinel:// to follow whoever that is"),
+                                      "redis+sentinel:// to follow the master"),
                        {},
                        e.server.run_id,
                        e.server.uptime,

@@ -102,10 +102,10 @@ void check_messages(const snapshot& s, report& r) {
                              std::to_string(*receivers) +
                                  (*receivers == 1 ? " client listens" : " clients listen") +
                                  " to a pattern that covers our channels");
-        return r.ok("pattern-subscribers", "nobody listens to all channels");
+        return r.ok("pattern-subscribers", "no client listens to all channels");
     }
     // The user may not publish, but perhaps may ask for the number of patterns.
-    if (s.patterns.integer() == 0) return r.ok("pattern-subscribers", "nobody listens to a pattern");
+    if (s.patterns.integer() == 0) return r.ok("pattern-subscribers", "no client listens to a pattern");
     r.unknown("pattern-subscribers", "PUBLISH: " + s.receivers.why_not());
 }
 

@@ -27,7 +27,7 @@ void check_lag(const snapshot& s, std::int64_t replicas, report& r) {
         } else if (lag && *lag > lag_of_a_healthy_replica) {
             well = false;
             r.warning("replica-lag",
-                      "the replica " + who + " was last heard of " + std::to_string(*lag) + " s ago");
+                      "the replica " + who + " last reported " + std::to_string(*lag) + " s ago");
         }
     }
     if (well) r.ok("replica-lag", "all replicas follow");

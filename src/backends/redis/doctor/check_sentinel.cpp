@@ -19,7 +19,7 @@ void check_quorum(const snapshot& s, const redis::reply& master, report& r) {
         return r.danger("sentinel-quorum", found + ": " + s.quorum.why_not());
     if (sentinels < 3)
         return r.warning("sentinel-quorum",
-                         found + ": when one of them ends with the master, nobody replaces it");
+                         found + ": when one of them ends with the master, no replica replaces it");
     if (*quorum * 2 <= sentinels)
         return r.warning(
             "sentinel-quorum",

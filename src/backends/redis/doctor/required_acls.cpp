@@ -188,7 +188,7 @@ std::vector<required_acls> own_required_acls(const backend::examine_request& wan
     std::vector<required_acls> all;
     if (const auto& part = wanted.part) {
         all.push_back(for_run_id(part->of,
-                                 "nobody could tell whether this member was restarted, or is another one "
+                                 "no client can tell whether this member was restarted, or is another one "
                                  "again, so it has no vote"));
         all.push_back(for_mark(*part));
         if (part->grace) all.push_back(for_note(part->of, *part->grace));

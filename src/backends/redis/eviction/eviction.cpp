@@ -125,11 +125,11 @@ void ask_to_give_up(store_context& context, wake_channels& channels, acknowledge
     // The client gives up all permits of a lease together and confirms that once.
     const auto& lease = of.lease.empty() ? of.owner : of.lease;
     if (hears) said_so.expect(lease);
-    const auto beside = companion_keys(name.str());
+    const auto companions = companion_keys(name.str());
     const auto permit = base::from_hex(of.owner);
     context.db.eval(ref(redis_scripts::evict_ask), std::array<std::string_view, 1>{name.str()},
-                    std::array<std::string_view, 8>{of.owner, channel, to.publish, beside[0], beside[1],
-                                                    permit, context.short_id, lease},
+                    std::array<std::string_view, 8>{of.owner, channel, to.publish, companions[0],
+                                                    companions[1], permit, context.short_id, lease},
                     deadline, [&said_so, lease, done = std::move(done)](const redis::outcome& o) {
                         if (auto no = failed(o)) return done(*std::move(no));
                         const auto said = std::get<redis::reply>(o).items();
@@ -151,13 +151,13 @@ void evict(store_context& context, release_verb release, const lock_name& name,
 
 void clear_line(store_context& context, const lock_name& name, const std::vector<std::string>& absent,
                 time_point deadline, handler<result<std::vector<std::string>>> done) {
-    auto question =
-        absent.empty() ? line_question{context, name.str()} : line_question{context, name.str(), absent};
+    auto question = absent.empty() ? fair_queue_query{context, name.str()}
+                                   : fair_queue_query{context, name.str(), absent};
     const auto call = question.call();
     context.db.eval(call.script, call.keys, call.args, deadline,
                     [done = std::move(done)](const redis::outcome& o) {
                         if (auto no = failed(o)) return done(*std::move(no));
-                        done(line_question::owners(o));
+                        done(fair_queue_query::owners(o));
                     });
 }
 

@@ -6,34 +6,34 @@
 
 namespace holdfast::redis_backend {
 
-line_question::line_question(const store_context& context, const std::string& name)
+fair_queue_query::fair_queue_query(const store_context& context, const std::string& name)
     : keys_{name, redisson_prefixed("redisson_lock_queue", name),
             redisson_prefixed("redisson_lock_timeout", name)},
       args_{redisson_channel(name) + ':',
             context.db.channels() == redis::pubsub::sharded ? "SHARDNUMSUB" : "NUMSUB", std::string{}} {}
 
-line_question::line_question(const store_context& context, const std::string& name,
-                             const std::vector<std::string>& absent)
-    : line_question(context, name) {
+fair_queue_query::fair_queue_query(const store_context& context, const std::string& name,
+                                   const std::vector<std::string>& absent)
+    : fair_queue_query(context, name) {
     args_[2] = context.publish();
     args_.insert(args_.end(), absent.begin(), absent.end());
 }
 
-redis::database::eval_call line_question::call() {
+redis::database::eval_call fair_queue_query::call() {
     key_views_.assign(keys_.begin(), keys_.end());
     arg_views_.assign(args_.begin(), args_.end());
     return {ref(redis_scripts::fair_queue), key_views_, arg_views_};
 }
 
 // A queue that cannot be read counts as one without dead waiters.
-void line_question::read(const redis::outcome& o, backend::lock_info& info) {
+void fair_queue_query::read(const redis::outcome& o, backend::lock_info& info) {
     info.dead_waiters = owners(o).size();
     if (info.dead_waiters == 0) return;
     const auto left = std::get<redis::reply>(o).items()[0].integer();
     if (left >= 0) info.blocked_for = std::chrono::milliseconds{left};
 }
 
-std::vector<std::string> line_question::owners(const redis::outcome& o) {
+std::vector<std::string> fair_queue_query::owners(const redis::outcome& o) {
     const auto* const said = std::get_if<redis::reply>(&o);
     if (said == nullptr || !said->is_array() || said->items().empty()) return {};
     std::vector<std::string> found;
@@ -41,7 +41,7 @@ std::vector<std::string> line_question::owners(const redis::outcome& o) {
     return found;
 }
 
-std::string lock_of_line(std::string_view key) {
+std::string lock_of_fair_queue(std::string_view key) {
     constexpr std::string_view prefix = "redisson_lock_queue:";
     if (!key.starts_with(prefix)) return {};
     auto name = key.substr(prefix.size());

@@ -11,12 +11,12 @@
 namespace holdfast::redis_backend {
 
 // The arguments of fair_queue.lua for one lock. Outlives the call.
-class line_question {
+class fair_queue_query {
   public:
     // Only reads the queue.
-    line_question(const store_context&, const std::string& name);
+    fair_queue_query(const store_context&, const std::string& name);
     // Removes the owners of `absent` that are at the head and still absent.
-    line_question(const store_context&, const std::string& name, const std::vector<std::string>& absent);
+    fair_queue_query(const store_context&, const std::string& name, const std::vector<std::string>& absent);
     [[nodiscard]] redis::database::eval_call call();
     [[nodiscard]] const std::string& name() const { return keys_[0]; }
     // Sets lock_info::dead_waiters and blocked_for from the answer of the script.
@@ -30,6 +30,6 @@ class line_question {
 };
 
 // The name of the lock whose queue this key is; empty if the key is no such queue.
-[[nodiscard]] std::string lock_of_line(std::string_view key);
+[[nodiscard]] std::string lock_of_fair_queue(std::string_view key);
 
 }  // namespace holdfast::redis_backend

@@ -51,8 +51,8 @@ void ask_for_clients(store_context& context, time_point until, std::function<voi
 
 void peek_at(store_context& context, const lock_name& name, holders_shown most, time_point until,
              redis::reply_handler done) {
-    const auto beside = companion_keys(name.str());
-    std::vector<std::string_view> args(beside.begin(), beside.end());
+    const auto companions = companion_keys(name.str());
+    std::vector<std::string_view> args(companions.begin(), companions.end());
     if (most == holders_shown::all) args.emplace_back("10000");
     context.db.eval(ref(redis_scripts::peek), std::array<std::string_view, 1>{name.str()}, args, until,
                     std::move(done));
@@ -102,15 +102,16 @@ struct inspection : std::enable_shared_from_this<inspection> {
                            [self = shared_from_this(), key](const redis::outcome& o) {
                                if (const auto* r = std::get_if<redis::reply>(&o))
                                    self->read_queue(r->items());
-                               self->count_waiters("ZCARD", key, [self] { self->fair_line(); });
+                               self->count_waiters("ZCARD", key, [self] { self->fair_queue(); });
                            });
     }
 
-    void fair_line() {
+    void fair_queue() {
         const auto key = redisson_prefixed("redisson_lock_queue", name.str());
         context.db.command({"LRANGE", key, "0", last_shown}, soon(),
                            [self = shared_from_this(), key](const redis::outcome& o) {
-                               if (const auto* r = std::get_if<redis::reply>(&o)) self->read_line(r->items());
+                               if (const auto* r = std::get_if<redis::reply>(&o))
+                                   self->read_fair_queue(r->items());
                                self->count_waiters("LLEN", key, [self] { self->dead_head(); });
                            });
     }
@@ -118,11 +119,11 @@ struct inspection : std::enable_shared_from_this<inspection> {
     // Finds the dead waiters at the head of the queue if the lock is free.
     void dead_head() {
         if (info.layout != "free" || info.queue.empty()) return token();
-        const auto question = std::make_shared<line_question>(context, name.str());
+        const auto question = std::make_shared<fair_queue_query>(context, name.str());
         const auto call = question->call();
         context.db.eval(call.script, call.keys, call.args, soon(),
                         [self = shared_from_this(), question](const redis::outcome& o) {
-                            line_question::read(o, self->info);
+                            fair_queue_query::read(o, self->info);
                             self->token();
                         });
     }
@@ -140,7 +141,7 @@ struct inspection : std::enable_shared_from_this<inspection> {
             });
     }
 
-    void read_line(std::span<const redis::reply> items) {
+    void read_fair_queue(std::span<const redis::reply> items) {
         const auto now = base::wall_microseconds();
         for (const auto& item : items) {
             const auto by = maker_of_redisson_owner(item.text());
@@ -199,7 +200,7 @@ struct listing : std::enable_shared_from_this<listing> {
     std::vector<std::string> servers;  // not yet scanned to the end; the last is in progress
     std::string cursor = "0";
     std::vector<lock_info> found;
-    std::vector<std::shared_ptr<line_question>> lines;
+    std::vector<std::shared_ptr<fair_queue_query>> queues;
 
     listing(store_context& s, const std::string& glob, listed w, time_point d,
             handler<result<std::vector<lock_info>>> h)
@@ -244,12 +245,12 @@ struct listing : std::enable_shared_from_this<listing> {
         std::map<std::uint16_t, looked_at> by_slot;
         for (const auto& key : items[1].items()) {
             const auto& text = key.text();
-            if (auto of = lock_of_line(text); !of.empty())
-                lines.push_back(std::make_shared<line_question>(context, std::move(of)));
+            if (auto of = lock_of_fair_queue(text); !of.empty())
+                queues.push_back(std::make_shared<fair_queue_query>(context, std::move(of)));
             if (!is_helper(text) && !text.empty() && text.size() <= lock_name::max_size)
                 by_slot[context.db.slot_of(text)].names.push_back(text);
         }
-        if (by_slot.empty()) return look_at_lines();
+        if (by_slot.empty()) return look_at_fair_queues();
         std::vector<looked_at> looks;
         for (auto& [slot, names] : by_slot) looks.push_back(std::move(names));
         std::vector<redis::database::eval_call> calls;
@@ -263,14 +264,14 @@ struct listing : std::enable_shared_from_this<listing> {
     // Keys of one slot, for one script.
     struct looked_at {
         std::vector<std::string> names;
-        std::vector<std::string> beside;
+        std::vector<std::string> companions;
         std::vector<std::string_view> keys, args;
 
         redis::database::eval_call call() {
             for (const auto& name : names)
-                for (auto& key : companion_keys(name)) beside.push_back(std::move(key));
+                for (auto& key : companion_keys(name)) companions.push_back(std::move(key));
             keys.assign(names.begin(), names.end());
-            args.assign(beside.begin(), beside.end());
+            args.assign(companions.begin(), companions.end());
             return {ref(redis_scripts::peek), keys, args};
         }
     };
@@ -286,22 +287,22 @@ struct listing : std::enable_shared_from_this<listing> {
                 if (is_lock(info) || foreign) found.push_back(std::move(info));
             }
         }
-        look_at_lines();
+        look_at_fair_queues();
     }
 
     // Reads the queues on this page. A queue adds nothing to a held lock.
-    void look_at_lines() {
-        if (lines.empty()) return next();
+    void look_at_fair_queues() {
+        if (queues.empty()) return next();
         std::vector<redis::database::eval_call> calls;
-        for (const auto& line : lines) calls.push_back(line->call());
+        for (const auto& one : queues) calls.push_back(one->call());
         context.db.evals(calls, soon(),
                          [self = shared_from_this()](const std::vector<redis::outcome>& answers) {
-                             for (std::size_t i = 0; i < std::min(answers.size(), self->lines.size()); ++i) {
-                                 lock_info info{lock_name{self->lines[i]->name()}, "free"};
-                                 line_question::read(answers[i], info);
+                             for (std::size_t i = 0; i < std::min(answers.size(), self->queues.size()); ++i) {
+                                 lock_info info{lock_name{self->queues[i]->name()}, "free"};
+                                 fair_queue_query::read(answers[i], info);
                                  if (info.dead_waiters > 0) self->found.push_back(std::move(info));
                              }
-                             self->lines.clear();
+                             self->queues.clear();
                              self->next();
                          });
     }

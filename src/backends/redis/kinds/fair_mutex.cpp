@@ -45,15 +45,15 @@ class fair final : public redisson_protocol {
     struct names {
         explicit names(const std::string& name)
             : lock(name),
-              line(redisson_prefixed("redisson_lock_queue", name)),
+              queue(redisson_prefixed("redisson_lock_queue", name)),
               limits(redisson_prefixed("redisson_lock_timeout", name)),
               absent(helper_key('d', name)),
               channel(redisson_channel(name) + ':') {}
 
-        [[nodiscard]] std::array<std::string_view, 3> keys() const { return {lock, line, limits}; }
+        [[nodiscard]] std::array<std::string_view, 3> keys() const { return {lock, queue, limits}; }
 
         const std::string& lock;
-        const std::string line, limits;
+        const std::string queue, limits;
         const std::string absent;   // key: since when a waiter is absent
         const std::string channel;  // an owner's channel, without the owner
     };

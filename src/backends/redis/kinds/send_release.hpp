@@ -32,9 +32,9 @@ void send_release(store_context& context, const release_scripts& scripts, const 
                                [answer = std::move(answer), done = std::move(done)](
                                    redis::outcome&& o) mutable { answer(o, std::move(done)); });
     }
-    const auto beside = companion_keys(r.key.name.str());
+    const auto companions = companion_keys(r.key.name.str());
     const auto permit = base::from_hex(r.owner.str());
-    std::vector<std::string_view> all{r.owner.str(), beside[0], beside[1], permit};
+    std::vector<std::string_view> all{r.owner.str(), companions[0], companions[1], permit};
     all.insert(all.end(), args.begin(), args.end());
     context.db.eval(ref(scripts.evicting), keys, all, deadline,
                     [answer = std::move(answer), done = std::move(done)](redis::outcome&& o) mutable {

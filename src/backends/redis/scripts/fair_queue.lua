@@ -1,11 +1,11 @@
--- Looks at the line of a Redisson RFairLock that is free: are the owners at its head absent, and how long do they block it?
--- KEYS: N the lock, Q its line, T their time limits (ms since 1970)
--- ARGV: the channel of an owner without the owner, NUMSUB or SHARDNUMSUB, '' to look only, else PUBLISH or SPUBLISH: remove
--- those at the head that are absent and that stand behind this, and tell the next one that it is its turn
--- Returns {for how many ms Redisson's clients wait for them yet (-1: for ever), the absent owners; or those that were removed}.
--- Nobody waits for an owner whose limit has passed: the next client passes over it.
--- Absent is: an owner for whom no client of the server listens. One of ours (':' and 16 digits) may have no right to listen and
--- ask again and again instead, which keeps its limit ahead of the server's clock.
+-- Reads the queue of a free Redisson RFairLock: which owners at its head are absent, and how long do they block it?
+-- KEYS: N the lock, Q its queue, T their time limits (ms since 1970)
+-- ARGV: the channel of an owner without the owner, NUMSUB or SHARDNUMSUB, '' to read only, else PUBLISH or SPUBLISH: remove
+-- the owners at the head that are absent and listed after this, and notify the next one
+-- Returns {ms that Redisson's clients still wait for them (-1: for ever), the absent owners, or those that were removed}.
+-- No client waits for an owner whose limit has passed: the next one passes over it.
+-- An owner is absent if no client of the server listens for it. One of ours (':' and 16 digits) may have no right to listen and
+-- poll instead, which keeps its limit ahead of the server's clock.
 local N, Q, T, call = KEYS[1], KEYS[2], KEYS[3], redis.call
 if call('EXISTS', N) == 1 or call('TYPE', Q).ok ~= 'list' then return {0} end
 local time = call('TIME')
@@ -33,7 +33,7 @@ if was_absent and #dead > 0 then
     call('LPOP', Q)
     call('ZREM', T, owner)
   end
-  -- What was left of a dead owner's time is in the limits behind it: fair_acquire.lua.
+  -- The rest of a dead owner's time is in the limits behind it: fair_acquire.lua.
   for _, owner in ipairs(behind) do call('ZADD', T, 'XX', 'INCR', last and -math.max(last - now, 0) or 0, owner) end
   if behind[1] then redis.pcall(ARGV[3], ARGV[1] .. behind[1], '0') end
 end

@@ -1,8 +1,8 @@
--- Asks for a mutex and stands in line: poll and enqueue in one step that may be repeated.
+-- Takes a mutex or enters its queue, in one step that may be repeated.
 -- KEYS: N the lock, Q its queue (zset, member = token, score = arrival in server microseconds)
--- ARGV: token, lease in ms, handed-over lease in ms, wake channel prefix, queue TTL in ms, PUBLISH or SPUBLISH
+-- ARGV: token, lease in ms, hand-off lease in ms, wake channel prefix, queue TTL in ms, PUBLISH or SPUBLISH
 -- Returns 1 when the lock is the token's; else {score, PTTL of N, holder, place}, where place counts from 1
--- when the holder is a foreign client (which sends no wake, so the first in line must poll), and is 0 otherwise.
+-- if the holder is a foreign client (which wakes no waiter, so the first must poll), and is 0 otherwise.
 local N, Q, me, call = KEYS[1], KEYS[2], ARGV[1], redis.call
 local v = call('GET', N)
 if v == me then
@@ -10,13 +10,13 @@ if v == me then
   return 1
 end
 while not v do
-  -- Free: it belongs to the head of the line, unless nobody hears the head's channel any more.
+  -- Free: it goes to the head of the queue, unless no client listens to the head's channel.
   local head = call('ZPOPMIN', Q)
   local w = head[1]
   local heard = w and w ~= me and
     redis.pcall(ARGV[6], ARGV[4] .. string.sub(w, 1, 22), w .. ' ' .. head[2] .. ' ' .. N)
   if type(heard) ~= 'number' then
-    -- Nobody waits, or it is our turn, or we may not publish: then the head keeps its place and polls.
+    -- No waiter, or our turn, or no right to publish: then the head keeps its place and polls.
     if heard then call('ZADD', Q, head[2], w) end
     call('SET', N, me, 'PX', ARGV[2])
     return 1

@@ -1,6 +1,6 @@
--- Lifts the last fence of a mutex that is held: another server of the same lock has given a higher one.
+-- Raises the last fence of a held mutex: another server of the same lock has given a higher one.
 -- KEYS: N the lock, F its last fence       ARGV: token, fence in units, fence TTL in s
--- Returns 1 when F is at least that, 0 when N is not the token's; 'fence' when F holds no whole number below 2^53.
+-- Returns 1: F is at least that, 0: N is not the token's, 'fence': F holds no whole number below 2^53.
 local call, pcall = redis.call, redis.pcall
 if call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 local text = pcall('GET', KEYS[2]) or '0'

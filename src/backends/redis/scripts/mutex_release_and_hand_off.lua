@@ -1,8 +1,8 @@
--- Gives a mutex back, or up, and passes it to the first in line who is still there.
+-- Releases a mutex, or leaves its queue, and hands it off to the first live waiter.
 -- KEYS: N the lock, Q its queue
--- ARGV: token, handed-over lease in ms, wake channel prefix, '1' to leave the line too,
+-- ARGV: token, hand-off lease in ms, wake channel prefix, '1' to leave the queue too,
 -- PUBLISH or SPUBLISH
--- Returns 0 not held by the token, 1 freed, 2 handed over, 3 freed because we may not publish.
+-- Returns 0: not held by the token, 1: freed, 2: handed off, 3: freed, no right to publish.
 -- The first write is one that Redis allows without memory (ZREM, ZPOPMIN, DEL), and then so are the others.
 -- Also made: mutex_release_and_hand_off_evicting, by evicting.lua.in.
 local N, Q, me, call = KEYS[1], KEYS[2], ARGV[1], redis.call

@@ -1,4 +1,4 @@
--- Lengthens the leases of mutexes that are still held; never takes, queues or shortens.
+-- Renews the leases of mutexes that are still held; never takes, queues or shortens.
 -- KEYS: the locks       ARGV: lease in ms, then the token of each
 -- Returns the places of those that are not held by their token.
 local call, pcall = redis.call, redis.pcall

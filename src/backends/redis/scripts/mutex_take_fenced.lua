@@ -1,8 +1,8 @@
--- Takes a free fenced mutex, or finds it taken already by an earlier send of the same token.
+-- Takes a free fenced mutex; an earlier send of the same token may have taken it.
 -- (Without a fence no script is needed: SET N token NX GET PX lease.)
 -- KEYS: N the lock, F its last fence       ARGV: token, lease in ms, fence TTL in s, '1' if it may take a free one
--- Returns {1, fence in units} when the lock is the token's, {0, holder} when it is somebody else's or ('') nobody's;
--- 'fence' when F holds no whole number below 2^53: Lua could not count on from there.
+-- Returns {1, fence in units}: the token holds the lock, {0, holder}: another does, or ('') none;
+-- 'fence': F holds no whole number below 2^53, so Lua cannot increase it.
 local N, F, me, call, pcall = KEYS[1], KEYS[2], ARGV[1], redis.call, redis.pcall
 local v = call('GET', N)
 if v ~= me and (v or ARGV[4] ~= '1') then return {0, v or ''} end
@@ -24,7 +24,7 @@ else
 end
 local written = pcall('SET', F, unit, 'EX', ARGV[3])
 if written.err then
-  -- No right to write F: nobody would own what was taken.
+  -- No right to write F: the taken lock would have no owner.
   if not v then call('DEL', N) end
   return written
 end

@@ -29,7 +29,7 @@ namespace holdfast::redis_backend {
     if (word == "READONLY")
         ours =
             "the server is a replica, which grants no locks; if no failover is under way, the URL of its "
-            "master is meant, or redis+sentinel:// to follow whoever that is";
+            "master is meant, or redis+sentinel:// to follow the master";
     backend::refused no{{redis::classify(error_text), std::move(ours), std::string{error_text}}};
     // The error passes when the slot has moved.
     if (redis::is_tryagain(error_text)) no.look_again = std::chrono::milliseconds{50};
