@@ -347,7 +347,7 @@ class redis_store final : public store,
                          [done = std::move(done)](const redis::outcome& o) {
                              if (auto no = failed(o)) return done(*std::move(no));
                              const auto& age = std::get<redis::reply>(o);
-                             if (!age.is_integer()) return done(nonsense());
+                             if (!age.is_integer()) return done(unexpected_reply());
                              done(milliseconds{age.integer()});
                          });
     }

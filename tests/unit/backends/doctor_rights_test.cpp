@@ -175,7 +175,7 @@ TEST(rights, too_few_answers_report_no_missing_right) {
 // --- in the errors of lock clients --------------------------------------------------------------------
 
 TEST(refusals, name_the_missing_right_and_holdfast_doctor) {
-    const auto bid = std::string{redis_scripts::mutex_enqueue.sha1};
+    const auto enqueue = std::string{redis_scripts::mutex_enqueue.sha1};
     const std::pair<std::string, std::string> table[] = {
         {"NOPERM this user has no permissions to run the 'evalsha' command", "the right to run evalsha;"},
         {"NOPERM User alice has no permissions to run the 'get' command", "the right to run get;"},
@@ -184,19 +184,19 @@ TEST(refusals, name_the_missing_right_and_holdfast_doctor) {
         {"NOPERM No permissions to access a key", "the right to a key;"},
         {"NOPERM this user has no permissions to access one of the channels used as arguments",
          "the right to a channel;"},
-        {"ERR The user executing the script can't run this command or subcommand script: " + bid +
+        {"ERR The user executing the script can't run this command or subcommand script: " + enqueue +
              ", on @user_script:2.",
          "the right to run GET;"},
         {"ERR The user executing the script can't run this command or subcommand script: " +
              std::string(40, '0') + ", on @user_script:2.",
          "the right to run a command;"},
-        {"ERR The user executing the script can't run this command or subcommand script: " + bid +
+        {"ERR The user executing the script can't run this command or subcommand script: " + enqueue +
              ", on @user_script:900.",
          "the right to run a command;"},
         {"ERR The user executing the script can't access at least one of the keys mentioned in the command "
          "arguments "
          "script: " +
-             bid + ", on @user_script:2.",
+             enqueue + ", on @user_script:2.",
          "the right to a key;"},
     };
     for (const auto& [text, says] : table) {

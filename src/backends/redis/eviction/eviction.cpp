@@ -133,7 +133,7 @@ void ask_to_give_up(store_context& context, wake_channels& channels, acknowledge
                     deadline, [&said_so, lease, done = std::move(done)](const redis::outcome& o) {
                         if (auto no = failed(o)) return done(*std::move(no));
                         const auto said = std::get<redis::reply>(o).items();
-                        if (said.size() != 3) return done(failure{nonsense()});
+                        if (said.size() != 3) return done(failure{unexpected_reply()});
                         asked answer{said[0].integer() == 1,
                                      static_cast<std::uint32_t>(said[1].integer()),
                                      {},

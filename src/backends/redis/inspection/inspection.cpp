@@ -335,7 +335,7 @@ void look(store_context& context, const lock_name& name, time_point deadline,
             [name, done = std::move(done)](const redis::outcome& o) {
                 if (auto no = failed(o)) return done(*std::move(no));
                 const auto items = std::get<redis::reply>(o).items();
-                if (items.size() != 1) return done(failure{nonsense()});
+                if (items.size() != 1) return done(failure{unexpected_reply()});
                 done(decode_key(name, items[0], {}));
             });
 }

@@ -54,7 +54,7 @@ class redisson_protocol : public lock_protocol {
         if (reply.is_integer()) return done(granted{lease, static_cast<fence>(reply.integer())});
         if (reply.is_text()) return done(refused{{errc::wrong_kind}});
         const auto items = reply.items();
-        if (items.size() != 2) return done(nonsense());
+        if (items.size() != 2) return done(unexpected_reply());
         busy answer{items[1].text(), std::nullopt, {}, {}};
         if (items[0].integer() >= 0) answer.look_again = milliseconds{items[0].integer() + 1};
         done(std::move(answer));
@@ -65,7 +65,7 @@ class redisson_protocol : public lock_protocol {
         using namespace backend;
         if (auto no = without_reply<release_answer>(o)) return done(*std::move(no));
         const auto& reply = std::get<redis::reply>(o);
-        if (!reply.is_integer()) return done(nonsense());
+        if (!reply.is_integer()) return done(unexpected_reply());
         if (reply.integer() < 0) return done(not_held{});
         done(released{static_cast<std::uint32_t>(reply.integer()), false});
     }

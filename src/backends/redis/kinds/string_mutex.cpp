@@ -25,7 +25,7 @@ using namespace backend;
 // trips; a stopped waiter delays those behind it by this time.
 constexpr std::string_view handed_lease_text = "3000";
 constexpr milliseconds handed_lease{3000};
-// Longer than any poll gap: a queue expires only when no waiter bids.
+// Longer than any poll gap: a queue expires only when no waiter asks.
 constexpr std::string_view queue_ttl = "120000";
 // Fences grow with time even if the counter is gone, so the counter may expire.
 constexpr std::string_view fence_ttl = "604800";
@@ -92,14 +92,14 @@ class string_mutex final : public lock_protocol {
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
         // Without the right to the queue key the client cannot queue: it polls often instead.
         const bool queues = r.want == intent::queue;
-        if (queues && !without_queue(r.key)) return bid(r, deadline, std::move(done));
+        if (queues && !without_queue(r.key)) return enqueue(r, deadline, std::move(done));
         const auto then = queues ? then_look::often : then_look::at_leisure;
-        if (fenced_) return fenced_try(r, may_take::yes, deadline, std::move(done), then);
-        plain_try(r, deadline, std::move(done), then);
+        if (fenced_) return take_fenced(r, may_take::yes, deadline, std::move(done), then);
+        take(r, deadline, std::move(done), then);
     }
 
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
-        if (without_queue(r.key)) return drop(r, deadline, std::move(done));
+        if (without_queue(r.key)) return delete_if_owner(r, deadline, std::move(done));
         const auto& name = r.key.name.str();
         const auto queue = helper_key('q', name);
         const auto wakes = wake_channels_->names_for(name);
@@ -112,10 +112,10 @@ class string_mutex final : public lock_protocol {
             deadline, std::move(done),
             [this, r = r, deadline](const redis::outcome& o, handler<release_answer> then) {
                 if (no_right(o)) no_queue_.add(r.key.name.str(), boot_clock::now());
-                if (no_right(o) || half_moved(o)) return drop(r, deadline, std::move(then));
+                if (no_right(o) || half_moved(o)) return delete_if_owner(r, deadline, std::move(then));
                 if (auto no = without_reply<release_answer>(o)) return then(*std::move(no));
                 const auto& reply = std::get<redis::reply>(o);
-                if (!reply.is_integer()) return then(nonsense());
+                if (!reply.is_integer()) return then(unexpected_reply());
                 if (reply.integer() == 0) return then(not_held{});
                 then(released{0, reply.integer() == 2});
             });
@@ -153,8 +153,7 @@ class string_mutex final : public lock_protocol {
     }
 
   private:
-    void plain_try(const attempt_request& r, time_point deadline, handler<attempt_answer> done,
-                   then_look then) {
+    void take(const attempt_request& r, time_point deadline, handler<attempt_answer> done, then_look then) {
         const decimal lease(r.lease.count());
         const auto& name = r.key.name.str();
         const bool by_script = takes_by_script_.load(std::memory_order_relaxed);
@@ -162,12 +161,12 @@ class string_mutex final : public lock_protocol {
                          done = std::move(done)](redis::outcome&& o) mutable {
             if (!by_script && refuses_set_with_get(o)) {
                 takes_by_script_.store(true, std::memory_order_relaxed);
-                return plain_try(r, deadline, std::move(done), then);
+                return take(r, deadline, std::move(done), then);
             }
             if (auto no = no_grant(o, r.want)) return done(*std::move(no));
             auto& reply = std::get<redis::reply>(o);
             if (reply.is_nil()) return done(granted{r.lease});
-            if (!reply.is_text()) return done(nonsense());
+            if (!reply.is_text()) return done(unexpected_reply());
             if (reply.text() == r.owner.str()) return lengthen(r, deadline, std::move(done));
             done(held_by(std::move(reply).text(), then));
         };
@@ -203,8 +202,8 @@ class string_mutex final : public lock_protocol {
 
     enum class may_take { no, yes };
 
-    void fenced_try(const attempt_request& r, may_take take, time_point deadline,
-                    handler<attempt_answer> done, then_look then) {
+    void take_fenced(const attempt_request& r, may_take take, time_point deadline,
+                     handler<attempt_answer> done, then_look then) {
         const auto& name = r.key.name.str();
         const auto fences = helper_key('f', name);
         const decimal lease(r.lease.count());
@@ -217,7 +216,7 @@ class string_mutex final : public lock_protocol {
                 if (auto no = no_grant(o, want)) return done(*std::move(no));
                 if (says_fence(o)) return done(bad_fence_counter(fences));
                 const auto items = std::get<redis::reply>(o).items();
-                if (items.size() != 2) return done(nonsense());
+                if (items.size() != 2) return done(unexpected_reply());
                 if (items[0].integer() == 0) return done(held_by(items[1].text(), then));
                 granted yes{given, static_cast<fence>(to_number(items[1].text()) * fences_per_unit)};
                 if (want == intent::queue) yes.kept_for = handed_lease;
@@ -225,45 +224,46 @@ class string_mutex final : public lock_protocol {
             });
     }
 
-    void bid(const attempt_request& r, time_point deadline, handler<attempt_answer> done) {
+    void enqueue(const attempt_request& r, time_point deadline, handler<attempt_answer> done) {
         const auto& name = r.key.name.str();
         const auto queue = helper_key('q', name);
         const auto wakes = wake_channels_->names_for(name);
         const decimal lease(r.lease.count());
-        context_.db.eval(
-            ref(redis_scripts::mutex_enqueue), std::array<std::string_view, 2>{name, queue},
-            std::array<std::string_view, 6>{r.owner.str(), lease.text(), handed_lease_text, wakes.prefix,
-                                            queue_ttl, wakes.publish},
-            deadline, [this, r = r, deadline, done = std::move(done)](const redis::outcome& o) mutable {
-                if (no_right(o)) {
-                    no_queue_.add(r.key.name.str(), boot_clock::now());
-                    return attempt(r, deadline, std::move(done));
-                }
-                // Try without the queue and poll often, because no message will come. A fence is a second
-                // key, so a fenced attempt has to wait.
-                if (!fenced_ && half_moved(o))
-                    return plain_try(r, deadline, std::move(done), then_look::often);
-                if (auto no = no_grant(o, r.want)) return done(*std::move(no));
-                const auto& reply = std::get<redis::reply>(o);
-                // The waiter may have given up and left the queue meanwhile: do not take a free lock for it.
-                if (reply.is_integer())
-                    return fenced_
-                               ? fenced_try(r, may_take::no, deadline, std::move(done), then_look::at_leisure)
-                               : done(granted{.lease = r.lease, .kept_for = handed_lease});
-                const auto items = reply.items();
-                if (items.size() != 4) return done(nonsense());
-                busy answer{items[2].text(), std::nullopt, fenced_ ? std::string{} : items[0].text(),
-                            handed_lease};
-                auto look_again = std::max(r.lease / 3, milliseconds{1});
-                if (items[1].integer() >= 0)
-                    look_again = std::min(look_again, milliseconds{items[1].integer() + 1});
-                if (items[3].integer() == 1) look_again = std::min(look_again, often());
-                answer.look_again = look_again;
-                done(std::move(answer));
-            });
+        context_.db.eval(ref(redis_scripts::mutex_enqueue), std::array<std::string_view, 2>{name, queue},
+                         std::array<std::string_view, 6>{r.owner.str(), lease.text(), handed_lease_text,
+                                                         wakes.prefix, queue_ttl, wakes.publish},
+                         deadline,
+                         [this, r = r, deadline, done = std::move(done)](const redis::outcome& o) mutable {
+                             if (no_right(o)) {
+                                 no_queue_.add(r.key.name.str(), boot_clock::now());
+                                 return attempt(r, deadline, std::move(done));
+                             }
+                             // Try without the queue and poll often, because no message will come. A fence is
+                             // a second key, so a fenced attempt has to wait.
+                             if (!fenced_ && half_moved(o))
+                                 return take(r, deadline, std::move(done), then_look::often);
+                             if (auto no = no_grant(o, r.want)) return done(*std::move(no));
+                             const auto& reply = std::get<redis::reply>(o);
+                             // The waiter may have given up and left the queue meanwhile: do not take a free
+                             // lock for it.
+                             if (reply.is_integer())
+                                 return fenced_ ? take_fenced(r, may_take::no, deadline, std::move(done),
+                                                              then_look::at_leisure)
+                                                : done(granted{.lease = r.lease, .kept_for = handed_lease});
+                             const auto items = reply.items();
+                             if (items.size() != 4) return done(unexpected_reply());
+                             busy answer{items[2].text(), std::nullopt,
+                                         fenced_ ? std::string{} : items[0].text(), handed_lease};
+                             auto look_again = std::max(r.lease / 3, milliseconds{1});
+                             if (items[1].integer() >= 0)
+                                 look_again = std::min(look_again, milliseconds{items[1].integer() + 1});
+                             if (items[3].integer() == 1) look_again = std::min(look_again, often());
+                             answer.look_again = look_again;
+                             done(std::move(answer));
+                         });
     }
 
-    void drop(const release_request& r, time_point deadline, handler<release_answer> done) {
+    void delete_if_owner(const release_request& r, time_point deadline, handler<release_answer> done) {
         send_release(context_,
                      {redis_scripts::mutex_delete_if_owner, redis_scripts::mutex_delete_if_owner_evicting}, r,
                      std::array<std::string_view, 1>{r.key.name.str()},

@@ -70,7 +70,7 @@ template <class Answer>
 }
 
 // For a reply that the script cannot give: the sender is a proxy, or another program at that address.
-[[nodiscard]] inline backend::unknown nonsense() {
+[[nodiscard]] inline backend::unknown unexpected_reply() {
     return {{make_error_code(errc::bad_reply), "a reply of an unexpected shape"}};
 }
 
@@ -90,7 +90,7 @@ inline void answer_adjust(const redis::outcome& o, const backend::handler<backen
     if (reply.is_text() && reply.text() == "much")
         return done(refused{{errc::invalid_argument, "counts go from -2^53 to 2^53"}});
     if (reply.is_text()) return done(refused{{errc::wrong_kind}});
-    done(nonsense());
+    done(unexpected_reply());
 }
 
 }  // namespace holdfast::redis_backend
