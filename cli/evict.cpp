@@ -1,8 +1,8 @@
 // holdfast evict: takes a lock away from its holder.
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/exit_codes.hpp"
-#include "cli/output.hpp"
+#include "cli/output/exit_codes.hpp"
+#include "cli/output/format.hpp"
 
 #include <holdfast/admin.hpp>
 
@@ -51,7 +51,7 @@ struct evict_command {
 bool confirmed(const lock_info& lock) {
     if (lock.dead_waiters > 0) {
         fmt::print(stderr, "The lock \"{}\" is free, but {}. Remove dead waiters? [y/N] ",
-                   lock.name.printable(), dead_line_text(lock));
+                   lock.name.printable(), dead_waiters_text(lock));
     } else {
         const auto data =
             lock.may_be_data() ? fmt::format(" (a string of {} bytes)", lock.bytes) : std::string{};
@@ -108,8 +108,9 @@ int print_result(const evict_command& given, const lock_name& name, const evicti
     for (const auto& one : end.from)
         fmt::print("evicted \"{}\": {} {}\n", name.printable(), holder_text(one.who), end_of(one));
     for (const auto& one : end.gone)
-        fmt::print("{} no longer holds \"{}\": released, expired, or taken away by somebody else meanwhile\n",
-                   holder_text(one), name.printable());
+        fmt::print(
+            "{} no longer holds \"{}\": released, expired, or taken away by another client meanwhile\n",
+            holder_text(one), name.printable());
     const auto waiters = [](std::uint64_t n) { return fmt::format("{} waiter{}", n, n == 1 ? "" : "s"); };
     if (end.dead_waiters > 0)
         fmt::print("removed {} from the queue of \"{}\": nobody listened for a second\n",

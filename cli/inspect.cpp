@@ -1,8 +1,8 @@
 // holdfast inspect: who holds a lock and who waits for it.
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/exit_codes.hpp"
-#include "cli/output.hpp"
+#include "cli/output/exit_codes.hpp"
+#include "cli/output/format.hpp"
 
 #include <holdfast/admin.hpp>
 

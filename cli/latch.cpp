@@ -1,8 +1,8 @@
 // holdfast latch: sets a latch, counts it down and waits for it.
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/exit_codes.hpp"
-#include "cli/output.hpp"
+#include "cli/output/exit_codes.hpp"
+#include "cli/output/format.hpp"
 
 #include <holdfast/client.hpp>
 #include <holdfast/latch.hpp>

@@ -1,8 +1,8 @@
 // holdfast ls: which locks are held.
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/exit_codes.hpp"
-#include "cli/output.hpp"
+#include "cli/output/exit_codes.hpp"
+#include "cli/output/format.hpp"
 
 #include "base/text.hpp"
 

@@ -1,6 +1,6 @@
 // holdfast: locks between processes and machines, for the shell.
-#include "cli/guard.hpp"
 #include "cli/program.hpp"
+#include "cli/run/guard.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

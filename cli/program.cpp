@@ -2,11 +2,11 @@
 
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/complaint.hpp"
 #include "cli/completion.hpp"
-#include "cli/exit_codes.hpp"
 #include "cli/manual.hpp"
-#include "cli/wrap.hpp"
+#include "cli/output/error_output.hpp"
+#include "cli/output/exit_codes.hpp"
+#include "cli/output/wrap.hpp"
 
 #include <holdfast/version.hpp>
 
@@ -52,7 +52,8 @@ Examples:
 More of them: holdfast COMMAND --help)";
 
 int not_written() {
-    return complain(exit_code::output, "the output cannot be written; is stdout closed, or its disk full?");
+    return report_error(exit_code::output,
+                        "the output cannot be written; is stdout closed, or its disk full?");
 }
 
 // A table that a full disk cut short must not look complete, even if an earlier flush failed.
@@ -108,24 +109,24 @@ int run_program(std::vector<std::string> words) {
         std::cout << (help ? wrapped(text.str(), terminal_width()) : text.str());
         return written_out(code);
     } catch (const CLI::ParseError& refused) {
-        return complain(exit_code::usage, sentence_about(refused, app));
+        return report_error(exit_code::usage, sentence_about(refused, app));
     }
 
     try {
         return written_out(shared.chosen());
     } catch (const usage_error& e) {
-        return complain(exit_code::usage, e.what());
+        return report_error(exit_code::usage, e.what());
     } catch (const error& e) {
-        return complain(e);
+        return report_error(e);
     } catch (const std::system_error& e) {
         // Output larger than the buffer of stdio can fail in the middle, and fmt throws then.
         if (std::ferror(stdout) != 0) return not_written();
-        return complain(e);
+        return report_error(e);
     } catch (const std::bad_alloc&) {
-        return complain(exit_code::system,
-                        std::string{what_is_lacking(make_error_code(std::errc::not_enough_memory))});
+        return report_error(exit_code::system,
+                            std::string{missing_resource(make_error_code(std::errc::not_enough_memory))});
     } catch (const std::exception& e) {
-        return complain(exit_code::internal, e.what());
+        return report_error(exit_code::internal, e.what());
     }
 }
 

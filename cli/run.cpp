@@ -1,10 +1,10 @@
 // holdfast run: the options, and the check that they fit together.
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/exit_codes.hpp"
-#include "cli/output.hpp"
-#include "cli/under_lock.hpp"
-#include "cli/unique_fd.hpp"
+#include "cli/output/exit_codes.hpp"
+#include "cli/output/format.hpp"
+#include "cli/process/unique_fd.hpp"
+#include "cli/run/under_lock.hpp"
 
 #include <holdfast/types.hpp>
 

@@ -1,10 +1,10 @@
-# holdfast_embed_clock_shim(<target>): builds lab/clock_shim.cpp as a separate library, which needs only the C library, and
-# embeds its bytes as the constant holdfast::lab::clock_shim in the header lab/clock_shim.hpp for <target>. So the command
-# has it wherever it is installed.
+# holdfast_embed_clock_shim(<target>): builds lab/base/clock_shim.cpp as a separate library, which needs only the C library,
+# and embeds its bytes as the constant holdfast::lab::clock_shim in the header lab/base/clock_shim.hpp for <target>. So the
+# command has it wherever it is installed.
 function(holdfast_embed_clock_shim target)
-    set(source "${PROJECT_SOURCE_DIR}/lab/clock_shim.cpp")
+    set(source "${PROJECT_SOURCE_DIR}/lab/base/clock_shim.cpp")
     set(library "${PROJECT_BINARY_DIR}/generated/clock_shim.so")
-    set(header "${PROJECT_BINARY_DIR}/generated/include/lab/clock_shim.hpp")
+    set(header "${PROJECT_BINARY_DIR}/generated/include/lab/base/clock_shim.hpp")
     set(generator "${PROJECT_SOURCE_DIR}/cmake/embed_bytes.cmake")
     # A custom command, because it must not get what all other targets get: sanitizers, the C++ library.
     add_custom_command(
@@ -19,7 +19,7 @@ function(holdfast_embed_clock_shim target)
         COMMAND "${CMAKE_COMMAND}" "-DINPUT=${library}" "-DOUTPUT=${header}" -DNAMESPACE=holdfast::lab -DNAME=clock_shim
             -P "${generator}"
         DEPENDS "${library}" "${generator}"
-        COMMENT "Embedding lab/clock_shim.hpp"
+        COMMENT "Embedding lab/base/clock_shim.hpp"
         VERBATIM)
     add_custom_target(${target}_clock_shim DEPENDS "${header}")
     add_dependencies(${target} ${target}_clock_shim)

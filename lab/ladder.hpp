@@ -1,7 +1,7 @@
 // All rungs, from the bottom to the top.
 #pragma once
 
-#include "lab/rung.hpp"
+#include "lab/rungs/rung.hpp"
 
 namespace holdfast::lab {
 

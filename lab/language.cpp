@@ -54,7 +54,7 @@ std::string filled(std::string_view pattern, const std::vector<std::string_view>
 
 std::optional<std::string> translated(language to, std::string_view english) {
     if (to == language::english) return std::string{english};
-    for (const auto& one : chinese()) {
+    for (const auto& one : translations_zh()) {
         if (const auto parts = matched(english, one.english)) return filled(one.other, *parts);
     }
     return {};

@@ -16,8 +16,8 @@ struct translation {
     std::string_view other;
 };
 
-// lab/chinese.cpp, lab/chinese_rungs.cpp.
-[[nodiscard]] std::span<const translation> chinese();
+// lab/translations_zh.cpp, lab/translations_zh_rungs.cpp.
+[[nodiscard]] std::span<const translation> translations_zh();
 
 // The English text if it has no translation.
 [[nodiscard]] std::string in(language to, std::string_view english);

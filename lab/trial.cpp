@@ -1,6 +1,6 @@
 #include "lab/trial.hpp"
 
-#include "cli/stage/interrupted.hpp"
+#include "cli/process/interrupted.hpp"
 
 #include <fmt/format.h>
 
@@ -41,9 +41,9 @@ outcome play(const schedule& what, const std::string& scheme, role as, const sur
             return result;
         } catch (const too_slow& why) {  // the next TTL is longer
             result.broken = fmt::format("too slow with every TTL: {}", why.what());
-        } catch (const cli::stage::interrupted&) {
+        } catch (const cli::interrupted&) {
             throw;
-        } catch (const cli::stage::no_server&) {
+        } catch (const cli::no_server&) {
             throw;
         } catch (const std::exception& why) {
             result.broken = why.what();

@@ -1,9 +1,9 @@
 // A schedule played on one scheme, and whether it went as predicted.
 #pragma once
 
-#include "lab/director.hpp"
-#include "lab/record.hpp"
-#include "lab/rung.hpp"
+#include "lab/play/director.hpp"
+#include "lab/play/record.hpp"
+#include "lab/rungs/rung.hpp"
 
 #include <string>
 #include <vector>
@@ -31,7 +31,7 @@ struct outcome {
 };
 
 // Plays it once; a machine that is too slow for the TTL plays it again with longer ones. Throws
-// stage::interrupted and stage::no_server; any other failure is reported in `broken`.
+// interrupted and no_server; any other failure is reported in `broken`.
 [[nodiscard]] outcome play(const schedule& what, const std::string& scheme, role as,
                            const surroundings& around);
 

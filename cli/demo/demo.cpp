@@ -4,13 +4,13 @@
 #include "cli/demo/screen.hpp"
 #include "cli/demo/service.hpp"
 #include "cli/demo/verdict.hpp"
-#include "cli/stage/interrupted.hpp"
-#include "cli/stage/workshop.hpp"
+#include "cli/process/interrupted.hpp"
+#include "cli/process/scratch_server.hpp"
 
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/exit_codes.hpp"
-#include "cli/signals.hpp"
+#include "cli/output/exit_codes.hpp"
+#include "cli/process/signals.hpp"
 
 #include "base/text.hpp"
 
@@ -82,8 +82,8 @@ nlohmann::ordered_json as_json(const std::vector<round_result>& rounds, const pl
 }
 
 std::vector<round_result> all_results(const plan& what, signal_inbox& signals, screen& view) {
-    const stage::private_folder folder{"holdfast-demo"};
-    const stage::private_server server{folder, {.signals = &signals}};
+    const scratch_folder folder{"holdfast-demo"};
+    const scratch_server server{folder, {.signals = &signals}};
     view.introduce();
     std::vector<round_result> rounds;
     for (const auto guard : all_rounds) {
@@ -105,12 +105,12 @@ int show(const wishes& wanted) {
     std::vector<round_result> rounds;
     try {
         rounds = all_results(wanted.what, signals, view);
-    } catch (const stage::interrupted& by) {
+    } catch (const interrupted& by) {
         view.clear_line();
         fmt::print(stderr,
                    "holdfast: interrupted; the processes of the demo are ended and its files removed\n");
         return exit_code::by_signal(by.signal);
-    } catch (const stage::no_server& why) {
+    } catch (const no_server& why) {
         fmt::print(stderr, "holdfast: {}\n", why.what());
         return exit_code::unavailable;
     } catch (...) {

@@ -1,8 +1,8 @@
 #include "cli/demo/round.hpp"
 
 #include "cli/demo/service.hpp"
-#include "cli/stage/helper.hpp"
-#include "cli/stage/interrupted.hpp"
+#include "cli/process/interrupted.hpp"
+#include "cli/process/scoped_process.hpp"
 
 #include <holdfast/types.hpp>
 
@@ -36,7 +36,7 @@ class all_services {
         for (int i = 0; i < what.processes; ++i) {
             auto& one = services_.emplace_back();
             one.process.emplace("/proc/self/exe", std::vector<std::string>{"holdfast", "demo", "--serve"},
-                                stage::helper::talk::lines);
+                                scoped_process::talk::lines);
             one.process->say(to_line({.guard = guard,
                                       .kind = what.kind,
                                       .process = i,
@@ -66,7 +66,7 @@ class all_services {
 
   private:
     struct service {
-        std::optional<stage::helper> process;
+        std::optional<scoped_process> process;
         bool ready = false;
         bool ended = false;
         std::int64_t answered = 0;
@@ -78,7 +78,7 @@ class all_services {
         std::vector<pollfd> sources{{signals_.fd(), POLLIN, 0}};
         for (const auto& one : services_) sources.push_back({one.ended ? -1 : one.process->fd(), POLLIN, 0});
         ::poll(sources.data(), sources.size(), timeout_ms);
-        stage::obey(signals_);
+        throw_if_interrupted(signals_);
         for (auto& one : services_) {
             if (!one.ended) read_lines(one);
         }

@@ -4,7 +4,7 @@
 #include "cli/demo/ledger.hpp"
 #include "cli/demo/plan.hpp"
 
-#include "cli/signals.hpp"
+#include "cli/process/signals.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -40,7 +40,7 @@ struct surroundings {
     std::function<void(const progress&)> on_progress;  // called a few times per second
 };
 
-// Throws stage::interrupted, and std::runtime_error if a service fails.
+// Throws interrupted, and std::runtime_error if a service fails.
 [[nodiscard]] round_result run_round(protection guard, const plan& what, const surroundings& around);
 
 }  // namespace holdfast::cli::demo

@@ -3,15 +3,13 @@
 
 #include "cli/demo/plan.hpp"
 #include "cli/demo/round.hpp"
-#include "cli/stage/page.hpp"
+#include "cli/output/page.hpp"
 
 #include <cstdio>
 #include <string>
 #include <vector>
 
 namespace holdfast::cli::demo {
-
-using stage::colour;
 
 class screen {
   public:
@@ -36,7 +34,7 @@ class screen {
     [[nodiscard]] std::string wrapped(const std::string& text, std::size_t indent) const;
     void put(const std::string& text);
 
-    stage::page page_;
+    page page_;
     const plan& what_;
 
     bool line_open_ = false;       // on a terminal

@@ -1,11 +1,11 @@
 // holdfast doctor: what endangers locks on the servers, and how to mend it.
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/complaint.hpp"
-#include "cli/doctor/words.hpp"
-#include "cli/exit_codes.hpp"
-#include "cli/output.hpp"
-#include "cli/wrap.hpp"
+#include "cli/doctor/examination_text.hpp"
+#include "cli/output/error_output.hpp"
+#include "cli/output/exit_codes.hpp"
+#include "cli/output/format.hpp"
+#include "cli/output/wrap.hpp"
 
 #include "base/text.hpp"
 
@@ -81,7 +81,7 @@ finding not_examined(const std::string& url, const error& why) {
         "unreachable",
         severity::danger,
         place_of(url),
-        whole_sentence_of(why),
+        full_message(why),
         "A server that does not answer, or refuses the login, grants no locks.",
         "Is the server running, and are address, user, password and certificates (ca, server_name) right?",
         promise::live};
@@ -114,8 +114,8 @@ int examine_all(const doctor_options& given, const context& shared) {
             if (why.code() == errc::invalid_argument) throw usage_error(why.what());
             unreachable = true;
             all.push_back({{}, {not_examined(one.url, why)}});
-            complain(exit_code::unavailable,
-                     fmt::format("{}: {}", place_of(one.url), all.back().findings[0].found));
+            report_error(exit_code::unavailable,
+                         fmt::format("{}: {}", place_of(one.url), all.back().findings[0].found));
         }
     }
     const auto found = together(std::move(all));

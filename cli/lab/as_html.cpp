@@ -1,10 +1,10 @@
 #include "cli/lab/as_html.hpp"
 
 #include "cli/lab/as_svg.hpp"
-#include "cli/lab/words.hpp"
+#include "cli/lab/texts.hpp"
+#include "lab/play/timeline.hpp"
 #include "lab/schemes/schemes.hpp"
-#include "lab/texts.hpp"
-#include "lab/timeline.hpp"
+#include "lab/schemes/texts.hpp"
 
 #include <holdfast/version.hpp>
 
@@ -66,7 +66,7 @@ class page {
         put("<ul class=\"legend\">\n");
         for (const auto& [mark, meaning] :
              {std::pair{"alone", "believes it holds the lock, alone"},
-              std::pair{"beside", "believes it while another does too"},
+              std::pair{"contested", "believes it while another does too"},
               std::pair{"waits", "waits for the lock"}, std::pair{"still", "stands still"},
               std::pair{"owner of-A", "owns the key on the server"}})
             put("<li><i class=\"{}\"></i> {}</li>\n", mark, said(meaning));

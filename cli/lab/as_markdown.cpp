@@ -1,9 +1,9 @@
 #include "cli/lab/as_markdown.hpp"
 
 #include "cli/lab/lanes.hpp"
-#include "cli/lab/words.hpp"
+#include "cli/lab/texts.hpp"
+#include "lab/play/timeline.hpp"
 #include "lab/schemes/schemes.hpp"
-#include "lab/timeline.hpp"
 
 #include <fmt/format.h>
 

@@ -63,8 +63,8 @@ class picture {
     void belief(const lane& of, double top) {
         name(of.name, top);
         for (const auto& one : of.stretches) {
-            box(one.beside ? "beside" : "alone", one, top, bar);
-            if (one.beside) box("hatch", one, top, bar);  // for readers who cannot distinguish the colours
+            box(one.contested ? "contested" : "alone", one, top, bar);
+            if (one.contested) box("hatch", one, top, bar);  // for readers who cannot distinguish the colours
         }
         for (const auto at : of.deaths) {
             out_ +=

@@ -1,7 +1,7 @@
 // Draws a timeline as a picture within a page. page.css has the colours and shapes.
 #pragma once
 
-#include "lab/timeline.hpp"
+#include "lab/play/timeline.hpp"
 
 #include <functional>
 #include <string>

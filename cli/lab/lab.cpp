@@ -6,15 +6,15 @@
 
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/exit_codes.hpp"
-#include "cli/output.hpp"
-#include "cli/signals.hpp"
-#include "cli/stage/interrupted.hpp"
-#include "cli/stage/workshop.hpp"
+#include "cli/output/exit_codes.hpp"
+#include "cli/output/format.hpp"
+#include "cli/process/interrupted.hpp"
+#include "cli/process/scratch_server.hpp"
+#include "cli/process/signals.hpp"
 
-#include "lab/carrier.hpp"
 #include "lab/ladder.hpp"
-#include "lab/performance.hpp"
+#include "lab/play/performance.hpp"
+#include "lab/play/reply_dropper.hpp"
 #include "lab/schemes/schemes.hpp"
 
 #include "base/text.hpp"
@@ -65,7 +65,7 @@ struct lab_wishes {
     std::string markdown;
     std::string language = "en";
     bool perform = false;
-    bool carry = false;
+    bool drop_replies = false;
 
     [[nodiscard]] lab::language spoken() const {
         return language == "zh" ? lab::language::chinese : lab::language::english;
@@ -114,8 +114,8 @@ lab::tally play_often(const lab::schedule& what, const lab::casting& cast, int r
 
 lab::results play_all(const std::vector<const lab::rung*>& rungs, const lab_wishes& wanted,
                       signal_inbox& signals, const lab::story& view) {
-    const stage::private_folder folder{"holdfast-lab"};
-    const stage::private_server server{folder, {.signals = &signals}};
+    const scratch_folder folder{"holdfast-lab"};
+    const scratch_server server{folder, {.signals = &signals}};
     const lab::surroundings around{server.socket().string(), folder, signals};
     lab::results all;
     for (const auto* const rung : rungs) {
@@ -161,7 +161,7 @@ class result_file {
     [[nodiscard]] bool wanted() const { return !name_.empty(); }
     [[nodiscard]] bool to_stdout() const { return name_ == "-"; }
 
-    void write(const std::string& text, const stage::page& page, const lab::story& view) {
+    void write(const std::string& text, const page& page, const lab::story& view) {
         if (to_stdout()) return fmt::print("{}", text);
         std::ofstream file{name_, std::ios::binary | std::ios::trunc};
         file << text;
@@ -186,7 +186,7 @@ int list_rungs(const lab_wishes& wanted) {
             out.push_back({{"rung", one.name}, {"line", one.line}, {"article", one.article}});
         fmt::print("{}\n", one_line({{"rungs", out}}));
     } else {
-        const stage::page list{stdout, false};
+        const page list{stdout, false};
         lab::story{list, wanted.spoken()}.list();
     }
     return exit_code::ok;
@@ -202,7 +202,7 @@ int show_lab(const lab_wishes& wanted) {
     const bool writes_to_stdout = wanted.json || html.to_stdout() || markdown.to_stdout();
     if (wanted.json + html.to_stdout() + markdown.to_stdout() > 1)
         throw usage_error("only one of --json, --html - and --markdown - can write to standard output");
-    const stage::page page{writes_to_stdout ? stderr : stdout, writes_to_stdout};
+    const page page{writes_to_stdout ? stderr : stdout, writes_to_stdout};
     const lab::story view{page, wanted.spoken()};
     // The main thread starts the lab's processes, and there is no other thread.
     signal_inbox signals;
@@ -210,11 +210,11 @@ int show_lab(const lab_wishes& wanted) {
     try {
         if (wanted.all) view.head();
         all = play_all(rungs, wanted, signals, view);
-    } catch (const stage::interrupted& by) {
+    } catch (const interrupted& by) {
         fmt::print(stderr, "holdfast: {}\n",
                    view.said("interrupted; the processes of the lab are ended and its files removed"));
         return exit_code::by_signal(by.signal);
-    } catch (const stage::no_server& why) {
+    } catch (const no_server& why) {
         fmt::print(stderr, "holdfast: {}\n", base::without_controls(why.what()));
         return exit_code::unavailable;
     }
@@ -268,12 +268,12 @@ void add_lab(CLI::App& app, context& shared) {
         ->type_name("LANG");
     // The lab starts its processes with these.
     command->add_flag("--perform", wanted->perform)->group("");
-    command->add_flag("--carry", wanted->carry)->group("");
+    command->add_flag("--drop-replies", wanted->drop_replies)->group("");
     command->callback([=, &shared] {
         shared.chosen = [=] {
             wanted->rung = plain(wanted->rung);
             if (wanted->perform) return lab::perform();
-            if (wanted->carry) return lab::carry();
+            if (wanted->drop_replies) return lab::drop_replies();
             return show_lab(*wanted);
         };
     });

@@ -1,6 +1,6 @@
 #include "cli/lab/lanes.hpp"
 
-#include "cli/lab/words.hpp"
+#include "cli/lab/texts.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@ namespace holdfast::lab {
 
 namespace {
 
-using cli::stage::colour;
+using cli::colour;
 
 constexpr std::size_t margin = 9;  // for the names of the lanes
 constexpr std::size_t widest_unit = 6;
@@ -47,7 +47,7 @@ std::string cells(const lane& of, std::size_t units, std::size_t width, const st
 
 }  // namespace
 
-std::string as_text(const timeline& lanes, const cli::stage::page* on, show_times times) {
+std::string as_text(const timeline& lanes, const cli::page* on, show_times times) {
     const auto painted = [&](const std::string& text, colour in) {
         return on != nullptr ? on->painted(text, in) : text;
     };
@@ -65,7 +65,7 @@ std::string as_text(const timeline& lanes, const cli::stage::page* on, show_time
          colour::faint);
     for (const auto& one : lanes.beliefs) {
         line(one.name, cells(one, lanes.units, unit, " ", [&](const stretch& part) {
-                 if (!part.beside) return painted(bar, colour::good);
+                 if (!part.contested) return painted(bar, colour::good);
                  return painted(coloured ? bar : "X", colour::bad);
              }));
     }

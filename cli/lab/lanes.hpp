@@ -1,8 +1,8 @@
 // Writes a timeline as lines of text.
 #pragma once
 
-#include "cli/stage/page.hpp"
-#include "lab/timeline.hpp"
+#include "cli/output/page.hpp"
+#include "lab/play/timeline.hpp"
 
 #include <cstddef>
 #include <string>
@@ -13,6 +13,6 @@ enum class show_times { no, yes };
 
 // `=` while one process believes that it holds the lock, `X` while two do, `-` while one waits. In the
 // colours and the width of the page `on`; nullptr: without colours, 80 columns wide, as in a file.
-[[nodiscard]] std::string as_text(const timeline& lanes, const cli::stage::page* on, show_times times);
+[[nodiscard]] std::string as_text(const timeline& lanes, const cli::page* on, show_times times);
 
 }  // namespace holdfast::lab

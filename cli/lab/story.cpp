@@ -1,7 +1,7 @@
 #include "cli/lab/story.hpp"
 
 #include "cli/lab/lanes.hpp"
-#include "cli/lab/words.hpp"
+#include "cli/lab/texts.hpp"
 
 #include "base/text.hpp"
 #include "lab/ladder.hpp"
@@ -15,7 +15,7 @@ namespace holdfast::lab {
 
 namespace {
 
-using cli::stage::colour;
+using cli::colour;
 
 // Chinese sentences follow each other without a space.
 std::string sentence(const std::string& head, const std::string& rest) {
@@ -27,7 +27,7 @@ std::string sentence(const std::string& head, const std::string& rest) {
 std::string row(const std::array<std::string, 4>& cells) {
     static constexpr std::array<std::size_t, 4> widths{13, 19, 20, 10};
     std::string out;
-    for (std::size_t i = 0; i < cells.size(); ++i) out += cli::stage::page::padded(cells[i], widths[i]);
+    for (std::size_t i = 0; i < cells.size(); ++i) out += cli::page::padded(cells[i], widths[i]);
     return out;
 }
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "cli/lab/results.hpp"
-#include "cli/stage/page.hpp"
+#include "cli/output/page.hpp"
 #include "lab/language.hpp"
-#include "lab/rung.hpp"
+#include "lab/rungs/rung.hpp"
 #include "lab/trial.hpp"
 
 #include <string>
@@ -14,7 +14,7 @@ namespace holdfast::lab {
 
 class story {
   public:
-    story(const cli::stage::page& on, language spoken) : page_(on), spoken_(spoken) {}
+    story(const cli::page& on, language spoken) : page_(on), spoken_(spoken) {}
 
     void list() const;
     void open(const rung& rung) const;
@@ -32,12 +32,12 @@ class story {
 
   private:
     void events(const record& seen) const;
-    void say(const std::string& head, cli::stage::colour in, const std::string& rest) const;
+    void say(const std::string& head, cli::colour in, const std::string& rest) const;
     void verdict(const schedule& schedule, const outcome& what) const;
 
     [[nodiscard]] std::string line_of(const event& seen) const;
 
-    const cli::stage::page& page_;
+    const cli::page& page_;
     language spoken_;
 };
 

@@ -13,7 +13,7 @@
 namespace holdfast {
 
 namespace session {
-class core;
+class client_state;
 }
 
 // Make one per process and store, and keep it longer than the locks made from it. It has a thread for I/O and
@@ -42,7 +42,7 @@ class HOLDFAST_API client {
     // for it; later ones are dropped, and the event events_dropped reports that. Exceptions from `tell` are
     // ignored. Events arrive as long as the result is kept. Throws std::system_error if the system has no
     // thread left.
-    [[nodiscard]] event_subscription on_event(std::function<void(const event&)> tell);
+    [[nodiscard]] event_subscription on_event(std::function<void(const event&)> listener);
 
     [[nodiscard]] client_stats stats() const;
     [[nodiscard]] const config& settings() const noexcept;
@@ -50,10 +50,10 @@ class HOLDFAST_API client {
     [[nodiscard]] strength gives() const noexcept;
 
     // For the library's own parts.
-    [[nodiscard]] const std::shared_ptr<session::core>& session() const noexcept { return core_; }
+    [[nodiscard]] const std::shared_ptr<session::client_state>& session() const noexcept { return state_; }
 
   private:
-    std::shared_ptr<session::core> core_;
+    std::shared_ptr<session::client_state> state_;
 };
 
 }  // namespace holdfast

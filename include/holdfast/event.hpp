@@ -42,7 +42,7 @@ struct event {
     std::string lock;        // printable; empty for events of a store
     std::string detail;      // a sentence for people
     std::error_code reason;  // if there is one
-    fence token = fence::none;
+    holdfast::fence fence = holdfast::fence::none;
     boot_clock::time_point at;
 };
 

@@ -17,7 +17,7 @@ class client;
 class multi_lock;
 
 namespace session {
-class cell;
+class client_lock;
 class lockable;
 struct acquisition;
 }  // namespace session
@@ -89,7 +89,7 @@ class HOLDFAST_API leasable {
 
     [[nodiscard]] session::lockable& on() const noexcept { return *on_; }
     // Not for a multi_lock.
-    [[nodiscard]] session::cell& cell() const noexcept;
+    [[nodiscard]] session::client_lock& client_lock() const noexcept;
 
   private:
     friend class async_access;          // async.hpp

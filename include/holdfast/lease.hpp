@@ -67,7 +67,7 @@ struct release_result {
 // that of a lease of async.hpp: it does not wait for the release.
 //
 // Thread safety: valid(), remaining(), state(), fence() and lost() may be called from any threads at once;
-// only one thread at a time, not always the same, may move, assign, release and destroy.
+// only one thread at a time, not always the same, may move, assign, renew, release and destroy.
 class [[nodiscard]] HOLDFAST_API lease {
   public:
     lease() noexcept = default;
@@ -102,6 +102,14 @@ class [[nodiscard]] HOLDFAST_API lease {
     // Replicas that had confirmed the grant when it was made: 0 unless the lock requires some
     // (replication.hpp). For a multi_lock: the smallest number of its members.
     [[nodiscard]] std::uint32_t acks() const noexcept;
+
+    // Renews now, for as long as was asked for when the lock was acquired, also if it is not renewed by
+    // itself. Blocks for a round trip, at most config::answer_timeout. True: the store has confirmed that the
+    // lock is held, and deadline() counts from this request. False: the lock is lost, or the store did not
+    // answer, or refused; state() tells them apart. A multi_lock renews its members one after another. For a
+    // step that must not begin with little time left, and for the whole lease of a lock that was handed off
+    // (3 s until its first renewal). Throws only for want of memory.
+    bool renew();
 
     // Releases the lock. Blocks for a round trip, at most config::answer_timeout. Does not throw for errors
     // of the store; a second call returns the first result again.

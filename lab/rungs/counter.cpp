@@ -24,7 +24,7 @@ bool stale_count(director& d) {
     d.step("A goes on where it stopped, and unlocks twice");
     a.resume();
     a.run(point::done);
-    return c_gets_in_beside(d, b, end);
+    return c_gets_in_too(d, b, end);
 }
 
 bool same_id(director& d) {
@@ -35,13 +35,13 @@ bool same_id(director& d) {
     const auto asked = boot_clock::now();
     a.enters();
     d.step("B, another process, wants it on its own thread number 1");
-    return gets_in_beside(d, b, a, asked);
+    return gets_in_too(d, b, a, asked);
 }
 
 constexpr std::array counter_schedules{
     schedule{
         .name = "stale_count",
-        .flaw = "a count is written over somebody else's lock",
+        .flaw = "a count is written over another client's lock",
         .play = stale_count,
         .flawed = "counter",
         .why =

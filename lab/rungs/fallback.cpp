@@ -17,7 +17,7 @@ bool both_cut_off(director& d) {
         return b.run(point::in_cs) != point::failed;
     }
     d.step("B, another process, wants it too");
-    return gets_in_beside(d, b, a, asked);
+    return gets_in_too(d, b, a, asked);
 }
 
 bool one_cut_off(director& d) {

@@ -21,13 +21,13 @@ bool late_delete(director& d) {
     d.step("A goes on, finishes its work and unlocks");
     a.resume();
     a.run(point::done);
-    return c_gets_in_beside(d, b, end);
+    return c_gets_in_too(d, b, end);
 }
 
 constexpr std::array gold_schedules{
     schedule{
         .name = "late_delete",
-        .flaw = "a late DEL deletes somebody else's lock",
+        .flaw = "a late DEL deletes another client's lock",
         .play = late_delete,
         .flawed = "gold",
         .why = "A's key had expired, and A deletes B's: the value is the same for all. C gets the lock while "

@@ -9,7 +9,7 @@ constexpr int patience = 20;
 
 }  // namespace
 
-bool gets_in_beside(director& d, process& b, const process& a, boot_clock::time_point a_asked) {
+bool gets_in_too(director& d, process& b, const process& a, boot_clock::time_point a_asked) {
     const bool both = b.gets_in() && d.believes(a);
     if (both) d.must_be_before(a_asked + d.ttl());
     return both;
@@ -32,7 +32,7 @@ bool b_starves(director& d) {
     return false;
 }
 
-bool c_gets_in_beside(director& d, process& b, boot_clock::time_point b_holds_until) {
+bool c_gets_in_too(director& d, process& b, boot_clock::time_point b_holds_until) {
     auto& c = d.start("C");
     d.step("C wants the lock, while B works");
     const bool in = c.gets_in();

@@ -24,7 +24,7 @@ bool stale_check(director& d) {
     d.step("A goes on where it stopped");
     a.resume();
     a.run(point::done);
-    return c_gets_in_beside(d, b, end);
+    return c_gets_in_too(d, b, end);
 }
 
 constexpr std::array platinum_schedules{

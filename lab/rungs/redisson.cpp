@@ -28,7 +28,7 @@ bool long_pause(director& d) {
 }
 
 bool lost_reply(director& d) {
-    auto& a = d.start("A", {.carried = true});
+    auto& a = d.start("A", {.may_lose_reply = true});
     d.step("A takes the lock; the server grants it, and its reply gets lost on the way");
     d.lose_next_answer();
     a.enters();

@@ -19,7 +19,7 @@ bool restart(director& d) {
     d.step("Node 3 dies, and comes back without its data");
     d.restart(3);
     d.step("B wants the lock");
-    return gets_in_beside(d, b, a, asked);
+    return gets_in_too(d, b, a, asked);
 }
 
 bool clock_jump(director& d) {

@@ -25,7 +25,7 @@ bool granted_twice(director& d) {
     const auto asked = lose_by_failover(d, a);
     auto& b = d.start("B");
     d.step("B wants the lock");
-    return gets_in_beside(d, b, a, asked);
+    return gets_in_too(d, b, a, asked);
 }
 
 bool written_late(director& d) {

@@ -1,7 +1,7 @@
 // Each rung is a file of this folder.
 #pragma once
 
-#include "lab/rung.hpp"
+#include "lab/rungs/rung.hpp"
 
 namespace holdfast::lab {
 

@@ -16,7 +16,7 @@ bool rows_that_changed_nothing(director& d) {
     const auto asked = boot_clock::now();
     a.enters();
     d.step("B wants it, while A works");
-    return gets_in_beside(d, b, a, asked);
+    return gets_in_too(d, b, a, asked);
 }
 
 bool clock_of_a_client(director& d) {
@@ -26,7 +26,7 @@ bool clock_of_a_client(director& d) {
     const auto asked = boot_clock::now();
     a.enters();
     d.step("B wants it, while A works");
-    return gets_in_beside(d, b, a, asked);
+    return gets_in_too(d, b, a, asked);
 }
 
 constexpr std::array table_schedules{

@@ -30,7 +30,7 @@ struct counter final : scheme {
         if (value.nil()) return send("SET", key, owner + ":1", "NX", "PX", ttl) == "OK";
         const auto parts = split(value.text());
         if (parts.size() != 2 || parts[0] != owner) return false;
-        return send("SET", key, owner + ":" + word(std::stoi(parts[1]) + 1), "XX", "PX", ttl) == "OK";
+        return send("SET", key, owner + ":" + argument(std::stoi(parts[1]) + 1), "XX", "PX", ttl) == "OK";
     }
 
     void lock() override {
@@ -42,7 +42,7 @@ struct counter final : scheme {
         if (parts.size() != 2 || parts[0] != owner) return;
         const int count = std::stoi(parts[1]);
         if (count > 1) {
-            send("SET", key, owner + ":" + word(count - 1), "XX", "PX", ttl);
+            send("SET", key, owner + ":" + argument(count - 1), "XX", "PX", ttl);
         } else {
             send("DEL", key);
         }

@@ -1,7 +1,7 @@
 // Redisson's way: a hash of owner and count, an owner that is unique everywhere, and a watchdog that renews
 // the key while its holder lives. A refused caller sleeps until a message comes, or until the key would
 // expire.
-#include "lab/every.hpp"
+#include "lab/base/periodic_thread.hpp"
 #include "lab/schemes/schemes.hpp"
 
 #include "base/random.hpp"
@@ -75,7 +75,7 @@ struct redisson final : scheme {
         base::client_id::make().uuid().substr(0, 8) + ":" + owner;  // a UUID, cut for the reader
     const std::string channel = "redisson_lock__channel:{" + key + "}";
     int holds = 0;
-    std::optional<every> watchdog;
+    std::optional<periodic_thread> watchdog;
 };
 
 }  // namespace

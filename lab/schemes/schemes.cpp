@@ -1,6 +1,6 @@
 #include "lab/schemes/schemes.hpp"
 
-#include "lab/texts.hpp"
+#include "lab/schemes/texts.hpp"
 
 #include <algorithm>
 #include <array>

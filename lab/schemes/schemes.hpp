@@ -1,7 +1,7 @@
 // All schemes, by name.
 #pragma once
 
-#include "lab/scheme.hpp"
+#include "lab/base/scheme.hpp"
 
 #include <span>
 #include <string_view>

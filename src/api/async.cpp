@@ -1,7 +1,7 @@
 #include <holdfast/async_access.hpp>
 
 #include "api/counter.hpp"
-#include "session/background.hpp"
+#include "session/async_operations.hpp"
 
 namespace holdfast::detail {
 
@@ -40,14 +40,14 @@ async_access::request async_access::wait_for(const latch& of) {
 }
 
 void async_access::count_down(const request& of, std::int64_t by, counted done) {
-    const auto& cell = static_cast<const session::cell&>(*of.of_);  // a latch has one cell
-    auto& core = cell.client();
-    const session::core::call here(core);
+    const auto& lock = static_cast<const session::client_lock&>(*of.of_);  // a latch has one client_lock
+    auto& state = lock.client();
+    const session::client_state::call here(state);
     if (by < 1 || by > largest_count) return done(errc::invalid_argument, 0);
-    if (!core.usable()) return done(core.forked() ? errc::forked : errc::closed, 0);
+    if (!state.usable()) return done(state.forked() ? errc::forked : errc::closed, 0);
     backend::adjust_request what{
-        cell.key(), backend::adjustment::count_down, by, core.store().new_owner(cell.key().of, 1), {}};
-    session::adjust_later(core.shared_from_this(), std::move(what),
+        lock.key(), backend::adjustment::count_down, by, state.store().new_owner(lock.key().of, 1), {}};
+    session::adjust_later(state.shared_from_this(), std::move(what),
                           [done = std::move(done)](const backend::adjust_answer& a) {
                               if (const auto* no = std::get_if<backend::refused>(&a))
                                   return done(no->code, 0);

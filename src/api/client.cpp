@@ -2,7 +2,7 @@
 
 #include "backends/registry.hpp"
 #include "base/text.hpp"
-#include "session/core.hpp"
+#include "session/client_state.hpp"
 
 #include <errno.h>
 
@@ -57,22 +57,22 @@ config with_url(std::string_view url) {
 client::client(std::string_view url) : client(with_url(url)) {}
 
 client::client(config settings)
-    : core_(session::core::open(checked(std::move(settings)), [](session::core& c) {
+    : state_(session::client_state::open(checked(std::move(settings)), [](session::client_state& c) {
           return backends::open({c.reactor(), c.settings, base::client_id::make(),
                                  [&c](const backend::notice& n) { c.on_notice(n); }});
       })) {}
 
-client::~client() { core_->close(); }
+client::~client() { state_->close(); }
 
-event_subscription client::on_event(std::function<void(const event&)> tell) {
-    core_->check_usable();
-    return core_->listen(std::move(tell));
+event_subscription client::on_event(std::function<void(const event&)> listener) {
+    state_->check_usable();
+    return state_->listen(std::move(listener));
 }
 
-client_stats client::stats() const { return core_->counts.snapshot(core_->store().statistics().requests); }
+client_stats client::stats() const { return state_->counts.snapshot(state_->store().statistics().requests); }
 
-const config& client::settings() const noexcept { return core_->settings; }
+const config& client::settings() const noexcept { return state_->settings; }
 
-strength client::gives() const noexcept { return core_->gives(); }
+strength client::gives() const noexcept { return state_->gives(); }
 
 }  // namespace holdfast

@@ -4,7 +4,7 @@
 
 namespace holdfast::detail {
 
-void raise(const session::cell& of, const backend::failure& why) {
+void raise(const session::client_lock& of, const backend::failure& why) {
     const auto name = "\"" + of.name().printable() + "\"";
     auto sentence = "the store did not change or tell the count of " + name;
     if (why.code == errc::unknown_outcome)

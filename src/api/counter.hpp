@@ -1,8 +1,8 @@
 // The counter of a semaphore or a latch, for the public interface: a number, or an exception.
 #pragma once
 
-#include "session/adjusting.hpp"
-#include "session/cell.hpp"
+#include "session/client_lock.hpp"
+#include "session/counter_operation.hpp"
 
 #include <holdfast/error.hpp>
 
@@ -10,9 +10,9 @@
 
 namespace holdfast::detail {
 
-[[noreturn]] void raise(const session::cell& of, const backend::failure& why);
+[[noreturn]] void raise(const session::client_lock& of, const backend::failure& why);
 
-inline std::int64_t number_or_raise(const session::cell& of, const backend::adjust_answer& answer) {
+inline std::int64_t number_or_raise(const session::client_lock& of, const backend::adjust_answer& answer) {
     if (const auto* no = std::get_if<backend::refused>(&answer)) raise(of, *no);
     if (const auto* no = std::get_if<backend::unknown>(&answer)) raise(of, *no);
     return std::get<backend::adjusted>(answer).value;
@@ -25,15 +25,15 @@ inline void check_size(std::int64_t count) {
         throw error(errc::invalid_argument, "counts go from -2^53 to 2^53");
 }
 
-inline std::int64_t adjust(session::cell& of, backend::adjustment what, std::int64_t amount = 0,
+inline std::int64_t adjust(session::client_lock& of, backend::adjustment what, std::int64_t amount = 0,
                            owner_id owner = {}) {
-    auto& core = of.client();
-    const session::core::call here(core);  // from here on close() waits for this call
-    core.check_usable();
+    auto& state = of.client();
+    const session::client_state::call here(state);  // from here on close() waits for this call
+    state.check_usable();
     const auto& key = of.key();
-    auto operation = core.store().new_owner(key.of, 1);
+    auto operation = state.store().new_owner(key.of, 1);
     return number_or_raise(
-        of, session::adjust(core, {key, what, amount, std::move(operation), std::move(owner)}));
+        of, session::adjust(state, {key, what, amount, std::move(operation), std::move(owner)}));
 }
 
 }  // namespace holdfast::detail

@@ -31,11 +31,11 @@ constexpr int rounds = 100;
 
 class evicting {
   public:
-    evicting(session::core& core, const lock_name& name, const evict_options& options)
-        : core_(core), name_(name), options_(options) {}
+    evicting(session::client_state& state, const lock_name& name, const evict_options& options)
+        : client_(state), name_(name), options_(options) {}
 
     eviction run() {
-        if (const auto no = core_.objection_to(name_)) throw error(no->code, failed() + ": " + no->text);
+        if (const auto no = client_.objection_to(name_)) throw error(no->code, failed() + ": " + no->text);
         for (int round = 0; round < rounds && result_.from.empty(); ++round) {
             const auto seen = inspect();
             if (seen.layout == "free") {
@@ -57,21 +57,21 @@ class evicting {
                                [&](const auto& f) { return f.who.owner == g.owner; });
         });
         // A lease of this client must not look valid when this returns.
-        if (!result_.from.empty()) core_.look_for_losses(name_);
+        if (!result_.from.empty()) client_.look_for_losses(name_);
         return std::move(result_);
     }
 
   private:
     struct open_holder {
         holder_info who;
-        bool told = false;     // its client has received the request
-        bool gave_up = false;  // its client has confirmed that its lease has ended
+        bool notified = false;  // its client has received the request
+        bool gave_up = false;   // its client has confirmed that its lease has ended
         bool holds = true;
 
-        // Its answer or its release may still arrive.
+        // Its answer or its release may still enter_queue.
         [[nodiscard]] bool may_end() const {
-            if (!holds) return told && !gave_up;
-            return told || gave_up || (!who.ask_at.empty() && who.client != backend::presence::gone);
+            if (!holds) return notified && !gave_up;
+            return notified || gave_up || (!who.ask_at.empty() && who.client != backend::presence::gone);
         }
     };
 
@@ -79,7 +79,7 @@ class evicting {
 
     template <class T, class Send>
     T look(Send send) {
-        return detail::look<T>(core_, detail::answers_to_inspect, failed(), std::move(send));
+        return detail::look<T>(client_, detail::answers_to_inspect, failed(), std::move(send));
     }
 
     lock_info inspect() {
@@ -149,7 +149,7 @@ class evicting {
             const auto said = look<backend::asked>([&](auto& there, auto until, auto done) {
                 there.ask_to_give_up(name_, h.who, until, std::move(done));
             });
-            h.told = h.told || said.listeners > 0;
+            h.notified = h.notified || said.listeners > 0;
             h.gave_up = h.gave_up || said.gave_up;
             h.holds = said.holds;
         } catch (const error& e) {
@@ -163,7 +163,7 @@ class evicting {
         std::set<std::string> ended;
         for (auto& h : open) {
             const auto& lease = h.who.lease.empty() ? h.who.owner : h.who.lease;
-            h.gave_up = ended.contains(lease) || core_.give_up(owner_id{lease});
+            h.gave_up = ended.contains(lease) || client_.give_up(owner_id{lease});
             if (h.gave_up) ended.insert(lease);
         }
         base::parker pause;
@@ -179,7 +179,7 @@ class evicting {
         }
         const auto taken = remove(open);
         for (auto& h : open) {
-            if (h.told && !h.gave_up) ask(h);  // its answer may have arrived meanwhile
+            if (h.notified && !h.gave_up) ask(h);  // its answer may have arrived meanwhile
             end(h, taken);
         }
     }
@@ -205,14 +205,15 @@ class evicting {
             // The longest over several servers; empty means a lease without an end, which is longest.
             left = left && t.left ? std::max(left, t.left) : std::nullopt;
         }
-        if (removed) return result_.from.push_back({h.who, h.told ? way::silent : way::unreachable, left});
+        if (removed)
+            return result_.from.push_back({h.who, h.notified ? way::silent : way::unreachable, left});
         if (std::none_of(result_.gone.begin(), result_.gone.end(),
                          [&](const auto& g) { return g.owner == h.who.owner; }))
             result_.gone.push_back(h.who);
-        asked_one_that_ended_ = asked_one_that_ended_ || h.told;
+        asked_one_that_ended_ = asked_one_that_ended_ || h.notified;
     }
 
-    session::core& core_;
+    session::client_state& client_;
     const lock_name& name_;
     const evict_options& options_;
     eviction result_;
@@ -226,9 +227,9 @@ class evicting {
 }  // namespace
 
 eviction evict(client& on, const lock_name& name, const evict_options& options) {
-    auto& core = *on.session();
-    core.check_usable();
-    return evicting{core, name, options}.run();
+    auto& state = *on.session();
+    state.check_usable();
+    return evicting{state, name, options}.run();
 }
 
 }  // namespace holdfast

@@ -13,18 +13,18 @@ latch::latch(client& on, lock_name name) : leasable(on, std::move(name), kind::l
 bool latch::try_set_count(std::int64_t count) {
     if (count < 1) throw error(errc::invalid_argument, "the count of a latch must be 1 or more");
     detail::check_size(count);
-    return adjust(cell(), adjustment::set_if_unset, count) == 1;
+    return adjust(client_lock(), adjustment::set_if_unset, count) == 1;
 }
 
 std::int64_t latch::count_down(std::int64_t by) {
     if (by < 1) throw error(errc::invalid_argument, "a latch is counted down by 1 or more");
     detail::check_size(by);
-    return adjust(cell(), adjustment::count_down, by);
+    return adjust(client_lock(), adjustment::count_down, by);
 }
 
-std::int64_t latch::count() { return adjust(cell(), adjustment::read); }
+std::int64_t latch::count() { return adjust(client_lock(), adjustment::read); }
 
-bool latch::erase() { return adjust(cell(), adjustment::erase) == 1; }
+bool latch::erase() { return adjust(client_lock(), adjustment::erase) == 1; }
 
 void latch::wait(const std::stop_token& stop) { (void)wait_until_(time_point::max(), stop); }
 

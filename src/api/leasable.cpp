@@ -1,7 +1,7 @@
 #include <holdfast/leasable.hpp>
 
 #include "api/outcome.hpp"
-#include "session/core.hpp"
+#include "session/client_state.hpp"
 
 #include <holdfast/client.hpp>
 
@@ -17,7 +17,7 @@ void leasable::check(const choices& chosen) {
 leasable::leasable(client& on, lock_name name, kind of, choices chosen) : chosen_(chosen) {
     on.session()->check_usable();
     check(chosen_);
-    on_ = on.session()->cell_of({of, std::move(name)});
+    on_ = on.session()->lock_of({of, std::move(name)});
 }
 
 leasable::leasable(std::shared_ptr<session::lockable> on, choices chosen)
@@ -27,8 +27,10 @@ leasable::leasable(std::shared_ptr<session::lockable> on, choices chosen)
 
 leasable::~leasable() = default;
 
-// Called only for objects that were made with a cell.
-session::cell& leasable::cell() const noexcept { return static_cast<session::cell&>(*on_); }
+// Called only for objects that were made with a client_lock.
+session::client_lock& leasable::client_lock() const noexcept {
+    return static_cast<session::client_lock&>(*on_);
+}
 
 const lock_name& leasable::name() const noexcept { return on_->name(); }
 

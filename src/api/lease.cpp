@@ -46,7 +46,7 @@ lease_state lease::state() const noexcept { return hold_ ? hold_->state() : leas
 
 std::stop_token lease::lost() const noexcept { return hold_ ? hold_->lost() : std::stop_token{}; }
 
-holdfast::fence lease::fence() const noexcept { return hold_ ? hold_->token() : holdfast::fence::none; }
+holdfast::fence lease::fence() const noexcept { return hold_ ? hold_->fence() : holdfast::fence::none; }
 
 holdfast::strength lease::strength() const noexcept {
     return hold_ ? hold_->gives() : holdfast::strength::process_local;
@@ -55,6 +55,8 @@ holdfast::strength lease::strength() const noexcept {
 const owner_id& lease::owner() const noexcept { return hold_ ? hold_->owner() : nobody; }
 
 std::uint32_t lease::acks() const noexcept { return hold_ ? hold_->acks() : 0; }
+
+bool lease::renew() { return hold_ && hold_->renew(); }
 
 release_result lease::release() noexcept { return hold_ ? hold_->release() : release_result{}; }
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/text.hpp"
-#include "session/ask.hpp"
-#include "session/core.hpp"
+#include "session/blocking_call.hpp"
+#include "session/client_state.hpp"
 #include "store/inspection.hpp"
 
 #include <holdfast/error.hpp>
@@ -21,13 +21,13 @@ inline constexpr int answers_to_inspect = 4;
 // `send` receives the store's inspection, the time until which to wait, and a handler. The message of an
 // error begins with `failed`.
 template <class T, class Send>
-T look(session::core& core, int answers, const std::string& failed, Send send) {
-    core.check_usable();
-    auto* const there = core.store().as_inspection();
+T look(session::client_state& state, int answers, const std::string& failed, Send send) {
+    state.check_usable();
+    auto* const there = state.store().as_inspection();
     if (there == nullptr) throw error(errc::invalid_argument, failed + ": this store cannot show its locks");
-    const auto until = boot_clock::now() + core.settings.answer_timeout * answers;
-    auto got = session::ask<backend::result<T>>(
-        core, until, [&](auto handler) { send(*there, until, std::move(handler)); });
+    const auto until = boot_clock::now() + state.settings.answer_timeout * answers;
+    auto got = session::blocking_call<backend::result<T>>(
+        state, until, [&](auto handler) { send(*there, until, std::move(handler)); });
     if (!got) throw error(errc::unavailable, failed + ": no answer came");
     if (const auto* no = std::get_if<backend::failure>(&*got)) {
         const auto why = no->text.empty() ? no->code.message() : base::printable(no->text);

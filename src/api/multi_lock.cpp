@@ -1,6 +1,6 @@
 #include <holdfast/multi_lock.hpp>
 
-#include "session/core.hpp"
+#include "session/client_state.hpp"
 #include "session/group.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ void add_flat(std::vector<session::group::member>& to, const std::shared_ptr<ses
               const session::acquisition& how) {
     const auto* const several = dynamic_cast<const session::group*>(one.get());
     if (several == nullptr) {
-        to.push_back({std::static_pointer_cast<session::cell>(one), how, to.size()});
+        to.push_back({std::static_pointer_cast<session::client_lock>(one), how, to.size()});
         return;
     }
     for (const auto& inner : several->members()) to.push_back({inner.of, inner.how, to.size()});
@@ -61,7 +61,7 @@ const session::group& multi_lock::group() const noexcept { return static_cast<co
 std::size_t multi_lock::size() const noexcept { return group().members().size(); }
 
 std::vector<fence> multi_lock::fences(const lease& held) const {
-    return of_each<fence>(group(), held.hold().get(), &session::hold::token);
+    return of_each<fence>(group(), held.hold().get(), &session::hold::fence);
 }
 
 std::vector<lease_state> multi_lock::states(const lease& held) const {

@@ -1,7 +1,7 @@
 #include <holdfast/shared_mutex.hpp>
 
 #include "api/outcome.hpp"
-#include "session/core.hpp"
+#include "session/client_state.hpp"
 
 namespace holdfast {
 
@@ -27,14 +27,14 @@ lease exclusive::nested_(const lease& outer) {
     on().check_usable();
     if (!outer)
         throw error(errc::not_owner, "an empty lease was given for the lock \"" + name().printable() + "\"");
-    return lease_or_no(cell().reenter(*outer.hold()));
+    return lease_or_no(client_lock().reenter(*outer.hold()));
 }
 
 lease exclusive::beside_(const lease& other, const acquire_options& options) {
     on().check_usable();
     if (!other)
         throw error(errc::not_owner, "an empty lease was given for the lock \"" + name().printable() + "\"");
-    return lease_or_no(cell().acquire_beside(*other.hold(), how_(forever, &options)));
+    return lease_or_no(client_lock().acquire_downgraded(*other.hold(), how_(forever, &options)));
 }
 
 bool exclusive::held_by_this_thread() const noexcept { return on().held_here().has_value(); }
@@ -46,7 +46,7 @@ bool exclusive::valid() const noexcept {
 
 fence exclusive::held_fence() const noexcept {
     const auto held = on().held_here();
-    return held ? held->token : fence::none;
+    return held ? held->fence : fence::none;
 }
 
 }  // namespace detail

@@ -1,7 +1,7 @@
 // Maps outcomes of the session to the public interface.
 #pragma once
 
-#include "session/cell.hpp"
+#include "session/client_lock.hpp"
 
 #include <holdfast/error.hpp>
 #include <holdfast/multi_lock.hpp>

@@ -30,15 +30,15 @@ any_semaphore::any_semaphore(client& on, lock_name name, kind of, const semaphor
 
 bool any_semaphore::try_set_permits(std::int64_t permits) {
     check_total(permits);
-    return adjust(cell(), adjustment::set_if_unset, permits) == 1;
+    return adjust(client_lock(), adjustment::set_if_unset, permits) == 1;
 }
 
 std::int64_t any_semaphore::add_permits(std::int64_t permits) {
     check_size(permits);
-    return adjust(cell(), adjustment::add, permits);
+    return adjust(client_lock(), adjustment::add, permits);
 }
 
-std::int64_t any_semaphore::available_permits() { return adjust(cell(), adjustment::read); }
+std::int64_t any_semaphore::available_permits() { return adjust(client_lock(), adjustment::read); }
 
 }  // namespace detail
 
@@ -63,7 +63,7 @@ bool is_owner(std::string_view text) {
 counting_semaphore::counting_semaphore(client& on, lock_name name, semaphore_options options)
     : any_semaphore(on, std::move(name), kind::semaphore, options) {}
 
-std::int64_t counting_semaphore::drain_permits() { return detail::adjust(cell(), adjustment::drain); }
+std::int64_t counting_semaphore::drain_permits() { return detail::adjust(client_lock(), adjustment::drain); }
 
 void counting_semaphore::take(std::uint32_t permits, const std::stop_token& stop) {
     (void)take_until_(time_point::max(), permits, stop);
@@ -77,14 +77,15 @@ bool counting_semaphore::try_take(std::uint32_t permits) {
 bool counting_semaphore::take_until_(time_point until, std::uint32_t permits, const std::stop_token& stop) {
     const lease mine = try_acquire_until_(until, {.stop = stop, .permits = permits});
     if (!mine) return false;
-    if (detail::number_or_raise(cell(), cell().disown(static_cast<session::hold_of_one&>(*mine.hold()))) == 1)
+    if (detail::number_or_raise(client_lock(),
+                                client_lock().disown(static_cast<session::hold_of_one&>(*mine.hold()))) == 1)
         return true;
     throw error(errc::lost, "permits of \"" + name().printable() + "\" were got too late to be kept");
 }
 
 void counting_semaphore::give(std::uint32_t permits) {
     if (permits == 0) throw error(errc::invalid_argument, "the number of permits must be 1 or more");
-    detail::adjust(cell(), adjustment::add, permits);
+    detail::adjust(client_lock(), adjustment::add, permits);
 }
 
 permit_semaphore::permit_semaphore(client& on, lock_name name, semaphore_options options)
@@ -96,7 +97,7 @@ bool permit_semaphore::give_back(std::string_view id) {
                     "the id of a permit is 32 hexadecimal digits in lower case, and \"" +
                         base::printable(id) + "\" was given");
     }
-    return detail::adjust(cell(), adjustment::give_back, 0, owner_id{std::string{id}}) >= 0;
+    return detail::adjust(client_lock(), adjustment::give_back, 0, owner_id{std::string{id}}) >= 0;
 }
 
 }  // namespace holdfast

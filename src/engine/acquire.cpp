@@ -89,7 +89,7 @@ acquire_action acquire::on_answer(const backend::granted& a, time_point now) {
                     undo::once);
     }
     return grant({.deadline = last_sent_.for_at_most(a.lease).deadline(how_.trust),
-                  .token = a.fence,
+                  .fence = a.fence,
                   .stray = uncertain_.has_value(),
                   .acks = a.acks,
                   .bound = a.bound},

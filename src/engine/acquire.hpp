@@ -68,7 +68,7 @@ struct wait {  // events of the watch, or elapsed at `until`
 };
 struct hold_it {  // granted: valid until `deadline`, and no longer than `bound`
     time_point deadline;
-    fence token = fence::none;
+    holdfast::fence fence = holdfast::fence::none;
     bool claim = false;  // granted by a wake for a short time: renew at once to get the whole lease
     bool stray = false;  // an unanswered attempt may still reach the store: repeat the undo after the release
     std::uint32_t acks = 0;  // replicas that have the grant

@@ -38,15 +38,15 @@ all_action all_or_nothing::on_failed() { return end(end_without::reason::failed)
 
 all_action all_or_nothing::begin_again() {
     end_.reset();
-    return give_all_back{};
+    return release_all_held{};
 }
 
 all_action all_or_nothing::end(end_without::reason why) {
     end_ = end_without{why, at_};
-    return give_all_back{};
+    return release_all_held{};
 }
 
-all_action all_or_nothing::on_given_back() {
+all_action all_or_nothing::on_all_released() {
     if (end_) return *end_;
     return begin();
 }

@@ -27,8 +27,8 @@ struct ask_member {
     std::size_t which;
     std::optional<time_point> give_up_at;  // empty: one try
 };
-// Release all held locks, the latest first; then call on_given_back().
-struct give_all_back {};
+// Release all held locks, the latest first; then call on_all_released().
+struct release_all_held {};
 struct hold_all {};
 struct end_without {
     enum class reason {
@@ -38,7 +38,7 @@ struct end_without {
     } why;
     std::size_t which;
 };
-using all_action = std::variant<ask_member, give_all_back, hold_all, end_without>;
+using all_action = std::variant<ask_member, release_all_held, hold_all, end_without>;
 
 class all_or_nothing {
   public:
@@ -50,7 +50,7 @@ class all_or_nothing {
     // Another owner has it.
     [[nodiscard]] all_action on_busy(time_point now);
     [[nodiscard]] all_action on_failed();
-    [[nodiscard]] all_action on_given_back();
+    [[nodiscard]] all_action on_all_released();
 
   private:
     [[nodiscard]] all_action ask();

@@ -2,7 +2,7 @@
 // decides it. Each store decides how to store a kind.
 #pragma once
 
-#include "engine/local_gate.hpp"
+#include "engine/local_queue.hpp"
 
 #include <holdfast/kind.hpp>
 
@@ -21,11 +21,11 @@ struct kind_rules {
     kind of;
     std::string_view name;  // of its class in include/holdfast
     family belongs_to;
-    line threads = line::one_holds;
+    queueing threads = queueing::one_holds;
     // A thread that holds it by lock() may lock it again.
     bool reentrant = false;
-    bool fenced = false;      // each grant gives a fence
-    bool keeps_line = false;  // the store hands it to the first waiter of its queue
+    bool fenced = false;     // each grant gives a fence
+    bool has_queue = false;  // the store hands it to the first waiter of its queue
     // Most permits per acquisition. More than one: it is a semaphore.
     std::uint32_t most_permits = 1;
 };
@@ -33,12 +33,12 @@ struct kind_rules {
 // In the order of kind. Readers and fair_mutex have no queue in the process: many readers hold at once, and
 // the store keeps the queue of all processes for a fair_mutex.
 inline constexpr std::array kind_table{
-    kind_rules{.of = kind::native, .name = "mutex", .belongs_to = family::string, .keeps_line = true},
+    kind_rules{.of = kind::native, .name = "mutex", .belongs_to = family::string, .has_queue = true},
     kind_rules{.of = kind::native_fenced,
                .name = "mutex",
                .belongs_to = family::string,
                .fenced = true,
-               .keeps_line = true},
+               .has_queue = true},
     kind_rules{
         .of = kind::recursive, .name = "recursive_mutex", .belongs_to = family::hash, .reentrant = true},
     kind_rules{.of = kind::recursive_fenced,
@@ -49,28 +49,28 @@ inline constexpr std::array kind_table{
     kind_rules{.of = kind::fair,
                .name = "fair_mutex",
                .belongs_to = family::hash,
-               .threads = line::all_ask,
+               .threads = queueing::all_ask,
                .reentrant = true,
-               .keeps_line = true},
+               .has_queue = true},
     kind_rules{.of = kind::shared_read,
                .name = "shared_mutex",
                .belongs_to = family::shared,
-               .threads = line::all_ask,
+               .threads = queueing::all_ask,
                .reentrant = true},
     kind_rules{
         .of = kind::shared_write, .name = "shared_mutex", .belongs_to = family::shared, .reentrant = true},
     kind_rules{.of = kind::semaphore,
                .name = "counting_semaphore",
                .belongs_to = family::semaphore,
-               .threads = line::one_asks,
+               .threads = queueing::one_asks,
                .most_permits = 1'000'000'000},
     // The store writes down an id for each permit.
     kind_rules{.of = kind::permit_semaphore,
                .name = "permit_semaphore",
                .belongs_to = family::semaphore,
-               .threads = line::one_asks,
+               .threads = queueing::one_asks,
                .most_permits = 1'000},
-    kind_rules{.of = kind::latch, .name = "latch", .belongs_to = family::latch, .threads = line::all_ask},
+    kind_rules{.of = kind::latch, .name = "latch", .belongs_to = family::latch, .threads = queueing::all_ask},
 };
 static_assert(kind_table.back().of == kind::latch);  // the last kind
 static_assert([] {

@@ -38,7 +38,7 @@ class transaction {
     release_answer give_back(const release_request& q);
     adjust_answer adjust(const adjust_request& q);
 
-    messages tell;
+    messages notify;
 
   private:
     // Removes holders and frees their permits. Returns the number of holders removed.
@@ -71,11 +71,11 @@ class transaction {
     [[nodiscard]] busy not_enough() const;
     [[nodiscard]] busy held(const attempt_request& q);
     void leave_line(const owner_id& owner) {
-        std::erase_if(r_.line, [&](const auto& w) { return w.owner == owner; });
+        std::erase_if(r_.queue, [&](const auto& w) { return w.owner == owner; });
     }
     void tell_all(owner_id but) {
-        tell.all = true;
-        tell.but = std::move(but);
+        notify.all = true;
+        notify.but = std::move(but);
     }
     bool hand_over();
     std::int64_t count(const adjust_request& q);
@@ -93,10 +93,10 @@ attempt_answer transaction::take(const attempt_request& q) {
         if (left <= 0) return granted{q.lease};
         return busy{std::to_string(left), std::nullopt, {}, {}};
     }
-    if (r_.holders.empty() && !r_.line.empty()) {
+    if (r_.holders.empty() && !r_.queue.empty()) {
         // The head of the queue goes first; it may be the one that asks.
-        if (r_.line.front().owner == q.owner)
-            r_.line.pop_front();
+        if (r_.queue.front().owner == q.owner)
+            r_.queue.pop_front();
         else
             (void)hand_over();
     }
@@ -139,10 +139,10 @@ busy transaction::not_enough() const {
 busy transaction::held(const attempt_request& q) {
     const auto frees = std::max_element(r_.holders.begin(), r_.holders.end(), earlier_end)->expires;
     busy no{r_.holders.front().owner.str(), until_after(frees, c_.now), {}, {}};
-    if (q.want != intent::queue || !rules_of(q.key.of).keeps_line) return no;
+    if (q.want != intent::queue || !rules_of(q.key.of).has_queue) return no;
     auto place =
-        std::find_if(r_.line.begin(), r_.line.end(), [&](const auto& w) { return w.owner == q.owner; });
-    if (place == r_.line.end()) place = r_.line.insert(place, {q.key.of, q.owner, c_.ticket, c_.now, {}});
+        std::find_if(r_.queue.begin(), r_.queue.end(), [&](const auto& w) { return w.owner == q.owner; });
+    if (place == r_.queue.end()) place = r_.queue.insert(place, {q.key.of, q.owner, c_.ticket, c_.now, {}});
     place->forgotten_at = later(c_.now, line_patience);
     if (q.key.of == kind::native) no.ticket = std::to_string(place->ticket);
     no.handed_lease = handed_lease;
@@ -152,13 +152,13 @@ busy transaction::held(const attempt_request& q) {
 
 // Hands a free lock to the first waiter that messages reach. False if there is none.
 bool transaction::hand_over() {
-    while (!r_.line.empty()) {
-        const auto head = std::move(r_.line.front());
-        r_.line.pop_front();
+    while (!r_.queue.empty()) {
+        const auto head = std::move(r_.queue.front());
+        r_.queue.pop_front();
         if (head.forgotten_at <= c_.now || (c_.reaches && !c_.reaches(head.of, head.owner))) continue;
         r_.holders.push_back({head.of, head.owner, later(c_.now, handed_lease)});
         // Without a ticket the waiter asks for the lock, so its fence is newer than every other.
-        tell.handed.push_back(
+        notify.handed.push_back(
             {head.of, head.owner, head.of == kind::native ? std::to_string(head.ticket) : std::string{}});
         return true;
     }
@@ -180,7 +180,7 @@ release_answer transaction::give_back(const release_request& q) {
     const bool passed = r_.holders.empty() && hand_over();
     // A writer's release leaves room for readers, even if that writer goes on as a reader.
     const bool room = r_.holders.empty() || r_.count || q.key.of == kind::shared_write;
-    if (mine && room && !rules_of(q.key.of).keeps_line) tell_all(q.owner);
+    if (mine && room && !rules_of(q.key.of).has_queue) tell_all(q.owner);
     if (!mine) return not_held{};
     return released{0, passed};
 }
@@ -235,25 +235,25 @@ std::int64_t transaction::count(const adjust_request& q) {
 applied<attempt_answer> apply(lock_record& r, const attempt_request& q, const circumstances& c) {
     transaction t(r, c);
     auto answer = t.take(q);
-    return {std::move(answer), std::move(t.tell)};
+    return {std::move(answer), std::move(t.notify)};
 }
 
 applied<renew_answer> apply(lock_record& r, const renew_request& q, const circumstances& c) {
     transaction t(r, c);
     auto answer = t.renew(q);
-    return {std::move(answer), std::move(t.tell)};
+    return {std::move(answer), std::move(t.notify)};
 }
 
 applied<release_answer> apply(lock_record& r, const release_request& q, const circumstances& c) {
     transaction t(r, c);
     auto answer = t.give_back(q);
-    return {std::move(answer), std::move(t.tell)};
+    return {std::move(answer), std::move(t.notify)};
 }
 
 applied<adjust_answer> apply(lock_record& r, const adjust_request& q, const circumstances& c) {
     transaction t(r, c);
     auto answer = t.adjust(q);
-    return {std::move(answer), std::move(t.tell)};
+    return {std::move(answer), std::move(t.notify)};
 }
 
 }  // namespace holdfast::engine

@@ -63,14 +63,14 @@ struct lock_record {
     };
 
     std::vector<holder> holders;  // more than one only of a shared mutex or a semaphore
-    std::deque<waiter> line;      // the queue, for kinds that have one
+    std::deque<waiter> queue;     // the queue, for kinds that have one
     std::uint64_t last_fence = 0;
     std::optional<counter> count;
     std::vector<operation> operations;
 
     // Deleting the record would lose nothing but the last fence.
     [[nodiscard]] bool idle() const noexcept {
-        return holders.empty() && line.empty() && !count && operations.empty();
+        return holders.empty() && queue.empty() && !count && operations.empty();
     }
 
     friend bool operator==(const lock_record&, const lock_record&) = default;
@@ -103,7 +103,7 @@ struct messages {
 template <class Answer>
 struct applied {
     Answer answer;
-    messages tell;
+    messages notify;
 };
 
 // The largest count of a semaphore or latch, as on Redis, whose scripts count exactly only up to this.

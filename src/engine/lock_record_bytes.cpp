@@ -106,7 +106,7 @@ void fields(Archive& a, Record& r) {
         a(h.expires);
         a(h.holds);
     });
-    a.list(r.line, [&](auto& w) {
+    a.list(r.queue, [&](auto& w) {
         a(w.of);
         a(w.owner);
         a(w.ticket);

@@ -22,9 +22,9 @@ struct retry_release {  // wait until `at`
     time_point at;
 };
 struct release_done {
-    release_result result;    // for unknown_until, the session fills in the time
-    backend::released told;   // with released
-    backend::failure reason;  // with unknown_until
+    release_result result;     // for unknown_until, the session fills in the time
+    backend::released answer;  // with released
+    backend::failure reason;   // with unknown_until
 };
 using release_action = std::variant<send_release, retry_release, release_done>;
 

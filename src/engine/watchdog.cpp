@@ -44,7 +44,7 @@ void watchdog::place(lease_id id, entry& e) {
     if (++ids_ > 2 * entries_.size() + 1024) sweep();
 }
 
-bool watchdog::stands(lease_id id, time_point at) const {
+bool watchdog::is_current(lease_id id, time_point at) const {
     const auto it = entries_.find(id);
     return it != entries_.end() && it->second.key == at;
 }
@@ -63,7 +63,7 @@ void watchdog::sweep() {
 time_point watchdog::next() {
     while (!by_time_.empty()) {
         auto& [at, ids] = *by_time_.begin();
-        for (; !ids.empty() && !stands(ids.back(), at); --ids_) ids.pop_back();
+        for (; !ids.empty() && !is_current(ids.back(), at); --ids_) ids.pop_back();
         if (!ids.empty()) return at;
         by_time_.erase(by_time_.begin());
     }
@@ -127,7 +127,7 @@ watchdog::work watchdog::due(time_point now) {
         const auto bucket = by_time_.extract(by_time_.begin());
         ids_ -= bucket.mapped().size();
         for (const auto id : bucket.mapped()) {
-            if (!stands(id, bucket.key())) continue;
+            if (!is_current(id, bucket.key())) continue;
             auto& e = entries_.at(id);
             if (e.deadline <= now) {
                 w.lost.push_back(id);

@@ -58,7 +58,7 @@ class watchdog {
     // The pause between retries while renewal fails.
     [[nodiscard]] static boot_clock::duration retry_gap(const entry& e, time_point now) noexcept;
     void place(lease_id id, entry& e);
-    [[nodiscard]] bool stands(lease_id id, time_point at) const;
+    [[nodiscard]] bool is_current(lease_id id, time_point at) const;
     void sweep();
 
     const double renew_after_;

@@ -1,6 +1,6 @@
 #include "session/evicted_leases.hpp"
 
-#include "session/tenancy.hpp"
+#include "session/held_lease.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -19,11 +19,11 @@ void evicted_leases::forget(const std::vector<lease>& struck) {
     for (const auto& t : struck) kept_.erase(t.get());
 }
 
-void evicted_leases::count_holds(const tenancy& t, std::uint32_t holds) {
+void evicted_leases::count_holds(const held_lease& t, std::uint32_t holds) {
     if (const auto it = kept_.find(&t); it != kept_.end()) it->second.holds = holds;
 }
 
-std::optional<evicted_leases::report> evicted_leases::end_hold(const tenancy& t) {
+std::optional<evicted_leases::report> evicted_leases::end_hold(const held_lease& t) {
     const auto it = kept_.find(&t);
     if (it == kept_.end()) return report{};
     if (it->second.holds > 1) {

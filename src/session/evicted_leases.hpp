@@ -10,9 +10,9 @@
 
 namespace holdfast::session {
 
-class tenancy;
+class held_lease;
 
-// Bookkeeping only: it neither releases nor reports anything. Not thread-safe: the core guards it by its
+// Bookkeeping only: it neither releases nor reports anything. Not thread-safe: the client guards it by its
 // mutex. So it returns the reports to operators, to be called without that mutex.
 //
 //   a lease is | by                                                    | then
@@ -23,7 +23,7 @@ class tenancy;
 //   not kept   | end_hold() of the last hold, end_all()                | the caller reports and releases
 class evicted_leases {
   public:
-    using lease = std::shared_ptr<tenancy>;
+    using lease = std::shared_ptr<held_lease>;
     using report = std::function<void()>;
     struct freed {
         lease of;
@@ -35,14 +35,14 @@ class evicted_leases {
     // or if another eviction has one of them.
     [[nodiscard]] bool keep(const std::vector<lease>& struck, report gave_up);
     void forget(const std::vector<lease>& struck);
-    [[nodiscard]] bool keeps(const tenancy& t) const { return kept_.contains(&t); }
+    [[nodiscard]] bool keeps(const held_lease& t) const { return kept_.contains(&t); }
 
     // Sets how many holds of the lease are to be released; 1 until this is called. Does nothing if the lease
     // is not kept.
-    void count_holds(const tenancy& t, std::uint32_t holds);
+    void count_holds(const held_lease& t, std::uint32_t holds);
     // A hold of an ended lease was released. Empty: other holds remain. Otherwise the caller may release the
     // lock, also if it was not kept, after it has called the report, which may be empty.
-    [[nodiscard]] std::optional<report> end_hold(const tenancy& t);
+    [[nodiscard]] std::optional<report> end_hold(const held_lease& t);
     // The client and all its work end.
     [[nodiscard]] std::vector<freed> end_all();
 
@@ -56,7 +56,7 @@ class evicted_leases {
         std::shared_ptr<eviction> by;
         std::uint32_t holds = 1;
     };
-    using entries = std::unordered_map<const tenancy*, kept>;
+    using entries = std::unordered_map<const held_lease*, kept>;
 
     [[nodiscard]] freed take_out(entries::iterator it);
 

@@ -1,7 +1,7 @@
 #include "session/group.hpp"
 
-#include "session/core.hpp"
-#include "session/gathering.hpp"
+#include "session/client_state.hpp"
+#include "session/group_acquire.hpp"
 
 #include <algorithm>
 #include <string>
@@ -48,10 +48,10 @@ lock_name name_of(const std::vector<group::member>& all) {
 }
 
 // The handlers of pending answers keep it alive.
-class background_group final : public under_way, public std::enable_shared_from_this<background_group> {
+class async_group_acquire final : public under_way, public std::enable_shared_from_this<async_group_acquire> {
   public:
-    background_group(std::shared_ptr<const group> of, const acquisition& how,
-                     callback<void(lockable::outcome)> done)
+    async_group_acquire(std::shared_ptr<const group> of, const acquisition& how,
+                        callback<void(lockable::outcome)> done)
         : of_(of), all_(std::move(of), how), done_(std::move(done)) {}
 
     void begin() { go_on(all_.begin()); }
@@ -69,8 +69,8 @@ class background_group final : public under_way, public std::enable_shared_from_
         const auto me = shared_from_this();
         if (const auto* const ask = std::get_if<engine::ask_member>(&action)) {
             this->ask(*ask);
-        } else if (std::holds_alternative<engine::give_all_back>(action)) {
-            all_.give_back_later([me] { me->go_on(me->all_.on_given_back()); });
+        } else if (std::holds_alternative<engine::release_all_held>(action)) {
+            all_.release_all_later([me] { me->go_on(me->all_.on_all_released()); });
         } else if (const auto* const got = std::get_if<engine::hold_all>(&action)) {
             done_(all_.end(*got));
         } else {
@@ -83,9 +83,10 @@ class background_group final : public under_way, public std::enable_shared_from_
         base::guard lock(mutex_);
         const auto turn = ++turn_;
         lock.unlock();
-        const auto question = all_.question_for(whom);
+        const auto question = all_.request_for(whom);
         if (question.in_hand) {
-            question.of.client().call_user([of = of_, name = question.of.name()] { of->tell_waiting(name); });
+            question.of.client().call_user(
+                [of = of_, name = question.of.name()] { of->report_waiting(name); });
         }
         const auto asked = question.of.acquire_later(
             question.how,
@@ -99,7 +100,7 @@ class background_group final : public under_way, public std::enable_shared_from_
     }
 
     const std::shared_ptr<const group> of_;
-    gathering all_;
+    group_acquire all_;
     callback<void(lockable::outcome)> done_;
     base::mutex mutex_;
     bool cancelled_ GUARDED_BY(mutex_) = false;
@@ -109,13 +110,13 @@ class background_group final : public under_way, public std::enable_shared_from_
 
 }  // namespace
 
-group::group(std::vector<member> members, boot_clock::duration patience, waiting tell)
+group::group(std::vector<member> members, boot_clock::duration patience, waiting on_wait)
     : members_(checked(std::move(members))),
       name_(name_of(members_)),
       patience_(patience),
-      waiting_(std::move(tell)) {}
+      waiting_(std::move(on_wait)) {}
 
-void group::tell_waiting(const lock_name& name) const noexcept try {
+void group::report_waiting(const lock_name& name) const noexcept try {
     if (waiting_) waiting_(name);
 } catch (...) {
 }
@@ -130,16 +131,16 @@ lockable::outcome group::acquire(const acquisition& how) {
                       "a semaphore is held by a lease only: acquire() \"" + name_.printable() + "\"",
                       {},
                       {}};
-    gathering all(shared_from_this(), how);
+    group_acquire all(shared_from_this(), how);
     auto action = all.begin();
     for (;;) {
         if (const auto* const ask = std::get_if<engine::ask_member>(&action)) {
-            const auto question = all.question_for(*ask);
-            if (question.in_hand) tell_waiting(question.of.name());
+            const auto question = all.request_for(*ask);
+            if (question.in_hand) report_waiting(question.of.name());
             action = all.on_outcome(question.of.acquire(question.how));
-        } else if (std::holds_alternative<engine::give_all_back>(action)) {
-            all.give_back();
-            action = all.on_given_back();
+        } else if (std::holds_alternative<engine::release_all_held>(action)) {
+            all.release_all();
+            action = all.on_all_released();
         } else if (const auto* const got = std::get_if<engine::hold_all>(&action)) {
             return all.end(*got);
         } else {
@@ -149,7 +150,7 @@ lockable::outcome group::acquire(const acquisition& how) {
 }
 
 std::shared_ptr<under_way> group::acquire_later(const acquisition& how, callback<void(outcome)> done) {
-    const auto b = std::make_shared<background_group>(shared_from_this(), how, std::move(done));
+    const auto b = std::make_shared<async_group_acquire>(shared_from_this(), how, std::move(done));
     b->begin();
     return b;
 }
@@ -158,8 +159,8 @@ void group::unlock() noexcept {
     for (auto one = members_.rbegin(); one != members_.rend(); ++one) one->of->unlock();
 }
 
-std::optional<lockable::standing> group::held_here() const {
-    standing all{true, fence::none};
+std::optional<lockable::thread_status> group::held_here() const {
+    thread_status all{true, fence::none};
     for (const auto& one : members_) {
         const auto here = one.of->held_here();
         if (!here) return std::nullopt;

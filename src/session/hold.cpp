@@ -1,7 +1,7 @@
 #include "session/hold.hpp"
 
-#include "session/cell.hpp"
-#include "session/core.hpp"
+#include "session/client_lock.hpp"
+#include "session/client_state.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -56,8 +56,10 @@ lease_state hold_of_one::state() const noexcept {
 
 strength hold_of_one::gives() const noexcept {
     const auto least = in->client().gives();
-    return least == strength::quorum && of->token != fence::none ? strength::fenced_quorum : least;
+    return least == strength::quorum && of->fence != fence::none ? strength::fenced_quorum : least;
 }
+
+bool hold_of_one::renew() { return in->renew(*this); }
 
 release_result hold_of_one::release() noexcept { return in->release(*this); }
 
@@ -98,7 +100,7 @@ std::stop_token hold_of_all::lost() {
     base::guard lock(mutex_);
     if (!lost_.stop_possible()) {
         lost_ = std::stop_source{};
-        for (const auto& part : parts_) told_.emplace_back(part->lost(), stop{lost_});
+        for (const auto& part : parts_) callbacks_.emplace_back(part->lost(), stop{lost_});
     }
     return lost_.get_token();
 }
@@ -115,6 +117,10 @@ std::uint32_t hold_of_all::acks() const noexcept {
     auto fewest = parts_.front()->acks();
     for (const auto& part : parts_) fewest = std::min(fewest, part->acks());
     return fewest;
+}
+
+bool hold_of_all::renew() {
+    return std::ranges::all_of(parts_, [](const auto& part) { return part->renew(); });
 }
 
 release_result hold_of_all::release() noexcept {

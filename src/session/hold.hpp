@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/annotations.hpp"
-#include "session/tenancy.hpp"
+#include "session/held_lease.hpp"
 
 #include <holdfast/callback.hpp>
 
@@ -15,7 +15,7 @@
 
 namespace holdfast::session {
 
-class cell;
+class client_lock;
 
 // As thread-safe as lease.hpp says.
 class hold : public std::enable_shared_from_this<hold> {
@@ -29,11 +29,13 @@ class hold : public std::enable_shared_from_this<hold> {
     [[nodiscard]] virtual time_point deadline() const noexcept = 0;
     [[nodiscard]] virtual lease_state state() const noexcept = 0;
     [[nodiscard]] virtual std::stop_token lost() = 0;
-    [[nodiscard]] virtual fence token() const noexcept = 0;
+    [[nodiscard]] virtual holdfast::fence fence() const noexcept = 0;
     [[nodiscard]] virtual strength gives() const noexcept = 0;
     [[nodiscard]] virtual const owner_id& owner() const noexcept = 0;
     [[nodiscard]] virtual std::uint32_t acks() const noexcept = 0;
 
+    // Blocks for a round trip. True: the store says that it is held, and has renewed it.
+    virtual bool renew() = 0;
     // Blocks for a round trip. A second call returns the first result again.
     virtual release_result release() noexcept = 0;
     // The same without a waiting thread.
@@ -42,24 +44,26 @@ class hold : public std::enable_shared_from_this<hold> {
     bool unattended = false;  // acquired without a thread: the destructor of its lease does not block
 };
 
-// A hold on one lock. Several share a tenancy after re-entry.
+// A hold on one lock. Several share a held_lease after re-entry.
 class hold_of_one final : public hold {
   public:
-    hold_of_one(std::shared_ptr<cell> c, std::shared_ptr<tenancy> t) : in(std::move(c)), of(std::move(t)) {}
+    hold_of_one(std::shared_ptr<client_lock> c, std::shared_ptr<held_lease> t)
+        : in(std::move(c)), of(std::move(t)) {}
 
     [[nodiscard]] bool valid() const noexcept override { return !result && of->valid(); }
     [[nodiscard]] time_point deadline() const noexcept override { return of->deadline(); }
     [[nodiscard]] lease_state state() const noexcept override;
     [[nodiscard]] std::stop_token lost() override { return of->lost(); }
-    [[nodiscard]] fence token() const noexcept override { return of->token; }
+    [[nodiscard]] holdfast::fence fence() const noexcept override { return of->fence; }
     [[nodiscard]] strength gives() const noexcept override;
     [[nodiscard]] const owner_id& owner() const noexcept override { return of->owner; }
     [[nodiscard]] std::uint32_t acks() const noexcept override { return of->acks; }
+    bool renew() override;
     release_result release() noexcept override;
     void release_later(callback<void(release_result)> done) override;
 
-    const std::shared_ptr<cell> in;
-    const std::shared_ptr<tenancy> of;
+    const std::shared_ptr<client_lock> in;
+    const std::shared_ptr<held_lease> of;
     std::optional<release_result> result;  // once released; guarded by the user (lease.hpp, thread safety)
 };
 
@@ -75,10 +79,11 @@ class hold_of_all final : public hold {
     [[nodiscard]] time_point deadline() const noexcept override;
     [[nodiscard]] lease_state state() const noexcept override;
     [[nodiscard]] std::stop_token lost() override;
-    [[nodiscard]] fence token() const noexcept override { return fence::none; }
+    [[nodiscard]] holdfast::fence fence() const noexcept override { return holdfast::fence::none; }
     [[nodiscard]] strength gives() const noexcept override;
     [[nodiscard]] const owner_id& owner() const noexcept override;
     [[nodiscard]] std::uint32_t acks() const noexcept override;
+    bool renew() override;
     release_result release() noexcept override;
     void release_later(callback<void(release_result)> done) override;
 
@@ -93,7 +98,7 @@ class hold_of_all final : public hold {
     const holds parts_;
     base::mutex mutex_;
     std::stop_source lost_ GUARDED_BY(mutex_){std::nostopstate};  // made on the first call of lost()
-    std::deque<std::stop_callback<stop>> told_ GUARDED_BY(mutex_);
+    std::deque<std::stop_callback<stop>> callbacks_ GUARDED_BY(mutex_);
 };
 
 // The result that is true of both releases together.

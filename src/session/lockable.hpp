@@ -1,4 +1,4 @@
-// The implementation of a user's lock object: the cell of one lock, or a group of several.
+// The implementation of a user's lock object: the client lock of one lock, or a group of several.
 #pragma once
 
 #include "session/hold.hpp"
@@ -26,7 +26,7 @@ struct acquisition {
     std::optional<std::int64_t> total{};   // initial number of permits of a semaphore whose number is not set
     replication replicas{};                // replicas that must have the grant
     std::stop_token stop{};
-    owner_id beside{};  // the writer of a shared mutex that wants to read as well; empty: none
+    owner_id downgrading_from{};  // the writer of a shared mutex that wants to read as well; empty: none
 };
 
 // Why the lock was not acquired. errc::timed_out: another owner has it.
@@ -55,9 +55,9 @@ class lockable {
     // The hold is empty for a lock that the thread holds by lock(); the lock keeps it.
     using outcome = std::variant<std::shared_ptr<hold>, failed>;
     // What this thread holds by lock().
-    struct standing {
+    struct thread_status {
         bool valid = false;
-        fence token = fence::none;
+        holdfast::fence fence = holdfast::fence::none;
     };
 
     lockable() = default;
@@ -77,7 +77,7 @@ class lockable {
     // Ends this thread's latest hold by lock().
     virtual void unlock() noexcept = 0;
     // Empty: this thread does not hold it.
-    [[nodiscard]] virtual std::optional<standing> held_here() const = 0;
+    [[nodiscard]] virtual std::optional<thread_status> held_here() const = 0;
 };
 
 }  // namespace holdfast::session

@@ -4,8 +4,8 @@
 #include "base/annotations.hpp"
 #include "base/parker.hpp"
 #include "engine/acquire.hpp"
-#include "engine/local_turns.hpp"
-#include "session/tenancy.hpp"
+#include "engine/local_handoff.hpp"
+#include "session/held_lease.hpp"
 #include "store/store.hpp"
 
 #include <holdfast/callback.hpp>
@@ -30,7 +30,8 @@ class waiter {
     const engine::lease_terms wants;
     const std::shared_ptr<thread_mark> thread;  // of a caller of lock(); empty for leases
     const time_point called_at;
-    std::shared_ptr<tenancy> passed_on;  // the lock, handed off without the store; guarded by the cell
+    std::shared_ptr<held_lease>
+        handed_off;  // the lock, handed off without the store; guarded by the client lock
 
     // --- for all --------------------------------------------------------------------------------
     void push(engine::acquire_event e) {
@@ -43,7 +44,7 @@ class waiter {
     }
     // Takes an event from the owner's watch. Once the owner holds the lock that it waited for, a message
     // concerns that lease, which is returned.
-    [[nodiscard]] std::shared_ptr<tenancy> watched(backend::watch_event e) {
+    [[nodiscard]] std::shared_ptr<held_lease> watched(backend::watch_event e) {
         {
             base::guard lock(mutex_);
             if (closed_) return is_message(e) ? holder_.lock() : nullptr;
@@ -114,7 +115,7 @@ class waiter {
         end();
     }
     // The same, with the lease that the owner got. True if there is a message that it has not read.
-    [[nodiscard]] bool close_with(const std::shared_ptr<tenancy>& got) {
+    [[nodiscard]] bool close_with(const std::shared_ptr<held_lease>& got) {
         base::guard lock(mutex_);
         const auto message = [](const engine::acquire_event& e) {
             const auto* const w = std::get_if<engine::watched>(&e);
@@ -127,7 +128,7 @@ class waiter {
         return unread;
     }
     // The lease was handed off to `next`, and the watch with it.
-    void passed_on_to(const std::shared_ptr<tenancy>& next) {
+    void handed_off_to(const std::shared_ptr<held_lease>& next) {
         base::guard lock(mutex_);
         holder_ = next;
     }
@@ -172,7 +173,7 @@ class waiter {
     std::optional<engine::acquire_event> first_ GUARDED_BY(mutex_);
     std::vector<engine::acquire_event> others_ GUARDED_BY(mutex_);
     bool closed_ GUARDED_BY(mutex_) = false;
-    std::weak_ptr<tenancy> holder_ GUARDED_BY(mutex_);  // the lease that the owner got
+    std::weak_ptr<held_lease> holder_ GUARDED_BY(mutex_);  // the lease that the owner got
     unsigned answers_due_ GUARDED_BY(mutex_) = 0;
     answers answers_ GUARDED_BY(mutex_) = answers::known;
     std::function<void(answers)> then_ GUARDED_BY(mutex_);

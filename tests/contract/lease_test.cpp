@@ -56,6 +56,29 @@ TEST_P(lock_contract, renew_option_overrides_the_default) {
     EXPECT_EQ(b().stats().renewals, 0U);
 }
 
+TEST_P(lock_contract, renew_makes_a_lease_whole_again) {
+    const auto of_a = lock_of(a());
+    auto held = of_a->acquire({.ttl = 20s});
+    const auto first = held.deadline();
+    EXPECT_TRUE(held.renew());
+    EXPECT_GT(held.deadline(), first);
+    EXPECT_LE(held.deadline(), boot_clock::now() + 20s);
+    EXPECT_FALSE(lock_of(b())->try_acquire());
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_FALSE(held.renew());
+}
+
+TEST_P(lock_contract, renew_reports_that_the_lock_is_lost) {
+    if (!can().inspection) GTEST_SKIP() << "this store does not show its locks";
+    const auto of_a = lock_of(a());
+    auto held = of_a->acquire();
+    ASSERT_TRUE(evict(b(), stock));
+    EXPECT_FALSE(held.renew());
+    EXPECT_EQ(held.state(), lease_state::lost);
+    lease none;
+    EXPECT_FALSE(none.renew());
+}
+
 TEST_P(lock_contract, ttl_of_the_lock_is_the_default_of_its_leases) {
     const auto of_a = lock_of(a(), stock, {.ttl = 1s});
     const auto by_default = of_a->acquire();

@@ -1,4 +1,4 @@
-// One grant of the store that passes from thread to thread of one client (engine/local_turns.hpp).
+// One grant of the store that passes from thread to thread of one client (engine/local_handoff.hpp).
 #include "contract/lock_contract.hpp"
 
 #include <random>

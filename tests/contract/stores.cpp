@@ -178,7 +178,7 @@ bool a_lock(const subject& s) {
 }
 
 bool a_queue(const subject& s) {
-    return s.rules().keeps_line && s.can().keeps_queue() && s.can().inspection;  // the tests look at it
+    return s.rules().has_queue && s.can().keeps_queue() && s.can().inspection;  // the tests look at it
 }
 
 bool a_mutex_with_queue(const subject& s) {
@@ -186,7 +186,7 @@ bool a_mutex_with_queue(const subject& s) {
 }
 
 bool local_turns(const subject& s) {
-    return a_lock(s) && s.rules().threads == engine::line::one_holds &&
+    return a_lock(s) && s.rules().threads == engine::queueing::one_holds &&
            (!s.rules().fenced || s.can().has.fences_per_grant > 1);
 }
 

@@ -12,7 +12,7 @@ TEST_P(lock_contract, each_acquire_and_each_release_is_reported) {
     const auto acquired = events.next(event_kind::acquired);
     ASSERT_TRUE(acquired);
     EXPECT_EQ(acquired->lock, stock);
-    EXPECT_EQ(acquired->token, held.fence());
+    EXPECT_EQ(acquired->fence, held.fence());
     EXPECT_FALSE(events.next(event_kind::released, 0ms));
     held.release();
     ASSERT_TRUE(events.next(event_kind::released));

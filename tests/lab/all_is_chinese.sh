@@ -4,6 +4,6 @@ set -euo pipefail
 
 grep -q '<html lang="zh-CN">' "$1"
 if grep -o '<span lang="en">[^<]*</span>' "$1" | sort -u >&2; then
-    echo "these texts need a translation in lab/chinese.cpp or lab/chinese_rungs.cpp" >&2
+    echo "these texts need a translation in lab/translations_zh.cpp or lab/translations_zh_rungs.cpp" >&2
     exit 1
 fi

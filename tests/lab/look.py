@@ -110,7 +110,7 @@ CHECKS = r"""{
   return shown(t) && list.slice(0, i).some(other => shown(other) && meets(box(other)));
 }).map(quoted)),
 'an overlap is red': () => all('[data-overlap="yes"] figure.play[data-role="flawed"]').filter(f =>
-  !all('rect.beside', f).filter(painted).map(fill).some(c => c && c[0] > c[1] && c[0] > c[2])).map(name),
+  !all('rect.contested', f).filter(painted).map(fill).some(c => c && c[0] > c[1] && c[0] > c[2])).map(name),
 // Not compared with innerWidth: a phone zooms out from a page that is too wide, and innerWidth grows with it.
 'nothing is wider than the page': () => {
   const scrolled = e => e && (/auto|scroll/.test(style(e).overflowX) || scrolled(e.parentElement));

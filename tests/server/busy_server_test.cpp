@@ -69,7 +69,8 @@ TEST_F(busy_server, does_not_delay_the_end_of_a_client_that_retries_add_permits)
     const stopwatch watch;
     c.reset();
     EXPECT_LT(watch.took(), 20ms + slack);
-    EXPECT_EQ(adding.get(), errc::busy_server);
+    const auto why = adding.get();  // the answer to the last attempt, or none if the client ended before it
+    EXPECT_TRUE(why == errc::busy_server || why == errc::unknown_outcome) << why.message();
     kill_script();
 }
 

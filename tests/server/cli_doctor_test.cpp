@@ -1,5 +1,5 @@
 // `holdfast doctor`: what it prints, and its exit codes.
-#include "lab/false_clock.hpp"
+#include "lab/base/false_clock.hpp"
 #include "server/cli_scene.hpp"
 #include "server/scene.hpp"
 #include "support/certificates.hpp"

@@ -73,10 +73,11 @@ TEST_F(evict_command, reports_no_eviction_if_the_lock_was_removed_meanwhile) {
     };
     const auto printed = late({"evict", "--yes", "a"});
     EXPECT_EQ(printed.code, 1);
-    EXPECT_NE(printed.output.find(":" + std::to_string(one.pid()) +
-                                  " no longer holds \"a\": released, expired, or taken away by somebody else "
-                                  "meanwhile\n\"a\" is free now; nothing was evicted\n"),
-              std::string::npos)
+    EXPECT_NE(
+        printed.output.find(":" + std::to_string(one.pid()) +
+                            " no longer holds \"a\": released, expired, or taken away by another client "
+                            "meanwhile\n\"a\" is free now; nothing was evicted\n"),
+        std::string::npos)
         << printed.output;
     server.command({"SET", "a", token, "PX", "60000"});
     const auto json = late({"evict", "--yes", "--json", "a"});

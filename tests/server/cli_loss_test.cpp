@@ -11,7 +11,7 @@ class lost_lock : public command_test {};
 constexpr auto deaf = "trap 'echo got_term' TERM; echo \"pid: $$\"; while :; do sleep 0.02; done";
 
 TEST_F(lost_lock, eviction_ends_the_command) {
-    auto command = start({"run", "--ttl", "3s", "a", "--", "sh", "-c", deaf});
+    auto command = start({"run", "--ttl", "6s", "a", "--", "sh", "-c", deaf});
     const auto pid = printed_pid(command, "pid");
     ASSERT_NE(pid, 0);
     EXPECT_EQ(run({"evict", "--yes", "a"}).code, 0);

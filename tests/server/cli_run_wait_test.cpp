@@ -82,6 +82,18 @@ TEST_F(run_command, short_wait_is_reported_if_answer_timeout_is_shorter) {
               std::string::npos);
 }
 
+TEST_F(run_command, handed_off_lock_has_its_whole_lease_when_the_command_starts) {
+    auto holder = start({"run", "a", "--", "sh", "-c", "echo held; read x; true"});
+    ASSERT_TRUE(holder.wait_for_output("held", patience));
+    auto waiter =
+        start({"run", "-v", "a", "--", "redis-cli", "-p", std::to_string(server.port()), "PTTL", "a"});
+    ASSERT_TRUE(waiter.wait_for_output("waiting for", patience)) << waiter.errors();
+    EXPECT_EQ(outcome_of(holder).code, 0);
+    const auto ended = outcome_of(waiter);
+    EXPECT_EQ(ended.code, 0) << ended.errors;
+    EXPECT_GT(std::stoi(ended.output), 15'000) << "half of 30 s";
+}
+
 // --- several locks ------------------------------------------------------------------------------
 
 TEST_F(run_command, several_locks_are_acquired_together) {
@@ -102,13 +114,11 @@ TEST_F(run_command, several_locks_are_acquired_all_or_none) {
     EXPECT_EQ(server.keys(), words{"b"});
 }
 
-// A mutex that is handed off has 3 s for its first renewal, which eight processes of a sanitizer on a busy
-// machine may need. A recursive one is granted with its whole lease.
 TEST_F(run_command, locks_in_opposite_order_do_not_deadlock) {
     std::vector<child_process> all;
     for (int i = 0; i < 4; ++i) {
-        all.push_back(start({"run", "--kind", "recursive", "a", "b", "--", "sleep", "0.01"}));
-        all.push_back(start({"run", "--kind", "recursive", "b", "a", "--", "sleep", "0.01"}));
+        all.push_back(start({"run", "a", "b", "--", "sleep", "0.01"}));
+        all.push_back(start({"run", "b", "a", "--", "sleep", "0.01"}));
     }
     for (auto& command : all) {
         const auto ended = outcome_of(command);

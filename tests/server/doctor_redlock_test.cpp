@@ -1,5 +1,5 @@
 // What `examine` finds on a redlock: about each member, all together, and whether they agree on the members.
-#include "lab/false_clock.hpp"
+#include "lab/base/false_clock.hpp"
 #include "server/doctor_scene.hpp"
 #include "server/redlock_scene.hpp"
 
@@ -142,8 +142,12 @@ TEST_F(doctor_of_a_redlock, quarantined_members_are_a_danger_if_the_others_are_n
         servers[i].stop();
         servers[i].start();
     }
-    const auto two = examined(url(options));
-    EXPECT_EQ(worst_of(two, "quarantine"), severity::warning) << all_of(two);
+    // On a busy machine a server that has been trusted may report a second less once more.
+    auto two = examined(url(options));
+    EXPECT_TRUE(eventually(longest / 2, [&] {
+        two = examined(url(options));
+        return worst_of(two, "quarantine") == severity::warning;
+    })) << all_of(two);
     EXPECT_TRUE(mentions(two, "quarantine", "the others are a majority")) << all_of(two);
     servers[2].stop();
     servers[2].start();

@@ -1,5 +1,5 @@
 // What `examine` finds on real servers, each with a real fault.
-#include "lab/false_clock.hpp"
+#include "lab/base/false_clock.hpp"
 #include "server/doctor_scene.hpp"
 #include "support/certificates.hpp"
 #include "support/loopback.hpp"

@@ -17,7 +17,7 @@ class bare_performer final : public lab::performer {
     explicit bare_performer(lab::part p) : part_(std::move(p)) {}
 
     [[nodiscard]] const lab::part& own_part() const override { return part_; }
-    lab::reply send(std::size_t, const lab::words& command) override {
+    lab::reply send(std::size_t, const lab::arguments& command) override {
         try {
             if (!to_) to_ = std::make_unique<lab::connection>(part_.sockets.at(0));
             return to_->send(command);
@@ -26,8 +26,8 @@ class bare_performer final : public lab::performer {
             throw;
         }
     }
-    lab::reply send_aside(const lab::words& command) override { return send(0, command); }
-    lab::reply send_to_resource(const lab::words& command) override { return send(0, command); }
+    lab::reply send_aside(const lab::arguments& command) override { return send(0, command); }
+    lab::reply send_to_resource(const lab::arguments& command) override { return send(0, command); }
     lab::sql_answer ask_table(const std::string&, const std::vector<std::string>&) override {
         throw lab::command_failed{"there is no table here"};
     }

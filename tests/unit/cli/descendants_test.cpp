@@ -1,5 +1,5 @@
 // Each test looks for descendants of a process that it forks itself.
-#include "cli/descendants.hpp"
+#include "cli/process/descendants.hpp"
 
 #include "support/child_process.hpp"
 #include "support/eventually.hpp"

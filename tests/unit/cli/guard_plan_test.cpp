@@ -1,4 +1,4 @@
-#include "cli/guard_plan.hpp"
+#include "cli/run/guard_plan.hpp"
 
 #include <gtest/gtest.h>
 
@@ -42,12 +42,12 @@ TEST_F(GuardPlanTest, sends_term_and_kill_in_time_if_the_deadline_does_not_move)
     EXPECT_EQ(after(7999ms).send, signal::none);
     const auto todo = after(1ms);
     EXPECT_EQ(todo.send, signal::term);
-    EXPECT_TRUE(todo.tell_that_it_ends);
+    EXPECT_TRUE(todo.report_that_it_ends);
     EXPECT_EQ(after(999ms).send, signal::none);
     EXPECT_EQ(after(1ms).send, signal::kill) << "the lease ends before the grace does";
     EXPECT_EQ(after(10ms).send, signal::kill) << "until nobody is left";
     const auto last = on_event(nobody_left{});
-    EXPECT_TRUE(last.tell_that_none_is_left);
+    EXPECT_TRUE(last.report_that_none_is_left);
     EXPECT_FALSE(last.exit) << "run waits for the report";
     EXPECT_TRUE(on_event(link_broken{}).exit);
 }
@@ -73,13 +73,13 @@ TEST_F(GuardPlanTest, waits_for_newer_orders_when_the_command_ends) {
     EXPECT_EQ(after(7999ms).send, signal::none);
     const auto todo = after(1ms);
     EXPECT_EQ(todo.send, signal::kill) << "there is no command that could do anything about it";
-    EXPECT_TRUE(todo.tell_that_it_ends);
+    EXPECT_TRUE(todo.report_that_it_ends);
 }
 
 TEST_F(GuardPlanTest, kills_at_once_when_it_wakes_after_the_lease) {
     const auto todo = after(1h);
     EXPECT_EQ(todo.send, signal::kill);
-    EXPECT_TRUE(todo.tell_that_it_ends);
+    EXPECT_TRUE(todo.report_that_it_ends);
 }
 
 TEST_F(GuardPlanTest, kills_at_once_when_run_dies_before_its_first_order) {
@@ -90,7 +90,7 @@ TEST_F(GuardPlanTest, kills_at_once_when_run_dies_before_its_first_order) {
 TEST_F(GuardPlanTest, sends_term_only_to_processes_that_run_did_not_signal) {
     const auto todo = order(task::term);
     EXPECT_EQ(todo.send, signal::term_others);
-    EXPECT_FALSE(todo.tell_that_it_ends);
+    EXPECT_FALSE(todo.report_that_it_ends);
 }
 
 TEST_F(GuardPlanTest, keeps_the_grace_when_the_deadline_moves_after_term) {
@@ -115,7 +115,7 @@ TEST_F(GuardPlanTest, limits_the_time_for_sending_term) {
 
 TEST_F(GuardPlanTest, kills_on_order_and_reports_when_nobody_is_left) {
     EXPECT_EQ(order(task::kill).send, signal::kill);
-    EXPECT_TRUE(on_event(nobody_left{}).tell_that_none_is_left);
+    EXPECT_TRUE(on_event(nobody_left{}).report_that_none_is_left);
     EXPECT_EQ(order(task::kill).send, signal::none) << "nobody is left";
 }
 

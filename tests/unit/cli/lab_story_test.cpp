@@ -36,7 +36,7 @@ class lab_table : public testing::Test {
     // The table and the reasons.
     [[nodiscard]] std::string printed(language spoken) const {
         const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file{std::tmpfile(), &std::fclose};
-        const cli::stage::page page{file.get(), false};
+        const cli::page page{file.get(), false};
         const story view{page, spoken};
         view.head();
         for_each_play(all, [&](const rung& of, const schedule& what, const tally& one) {

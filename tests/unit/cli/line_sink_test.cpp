@@ -1,4 +1,4 @@
-#include "cli/line_sink.hpp"
+#include "cli/process/line_sink.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-#include "cli/supervisor.hpp"
-#include "cli/exit_codes.hpp"
+#include "cli/run/supervisor.hpp"
+#include "cli/output/exit_codes.hpp"
 
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ class SupervisorTest : public testing::Test {
         auto rules = usual;
         rules.at_least = 20s;
         under(rules);
-        ASSERT_FALSE(on_event(ended{code, now_}).give_back);
+        ASSERT_FALSE(on_event(ended{code, now_}).release);
     }
     void renewal_fails() { lease_.jeopardy = true; }
     void lose() { lease_.valid = false; }
@@ -122,9 +122,9 @@ TEST_F(SupervisorTest, lets_a_renewed_command_run_and_returns_its_exit_code) {
         renew();
     }
     const auto todo = on_event(ended{3, now_});
-    EXPECT_TRUE(todo.give_back);
+    EXPECT_TRUE(todo.release);
     EXPECT_EQ(todo.signal, 0) << "what the command left behind is not our business";
-    watch_.gave_back(false);
+    watch_.released(false);
     EXPECT_EQ(watch_.exit_code(), 3);
 }
 
@@ -140,8 +140,8 @@ TEST_F(SupervisorTest, ends_a_command_in_jeopardy_by_term_and_kill_before_the_le
     EXPECT_EQ(todo.signal, SIGKILL);
     EXPECT_FALSE(todo.warn) << "warned already";
     EXPECT_EQ(after(1s).signal, 0) << "sent only once";
-    EXPECT_FALSE(on_event(ended{exit_code::by_signal(SIGKILL), now_}).give_back);
-    EXPECT_TRUE(on_event(all_ended{}).give_back);
+    EXPECT_FALSE(on_event(ended{exit_code::by_signal(SIGKILL), now_}).release);
+    EXPECT_TRUE(on_event(all_ended{}).release);
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
 }
 
@@ -149,11 +149,11 @@ TEST_F(SupervisorTest, exit_code_is_never_0_if_the_command_was_ended_for_its_loc
     renewal_fails();
     ASSERT_EQ(after(8s).signal, SIGTERM);
     const auto todo = on_event(ended{0, now_});
-    EXPECT_FALSE(todo.give_back);
+    EXPECT_FALSE(todo.release);
     EXPECT_EQ(todo.signal, SIGKILL) << "its children may ignore TERM";
-    EXPECT_FALSE(after(1ms).give_back);
-    EXPECT_TRUE(on_event(all_ended{}).give_back);
-    watch_.gave_back(false);
+    EXPECT_FALSE(after(1ms).release);
+    EXPECT_TRUE(on_event(all_ended{}).release);
+    watch_.released(false);
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
 }
 
@@ -210,7 +210,7 @@ TEST_F(SupervisorTest, kills_at_once_after_a_stop_that_was_longer_than_the_lease
 TEST_F(SupervisorTest, sigcont_to_run_does_not_continue_a_command_without_a_lock) {
     now_ += 60s;
     lose();
-    const auto todo = on_event(told{SIGCONT});
+    const auto todo = on_event(signal_received{SIGCONT});
     EXPECT_EQ(todo.signal, SIGKILL);
     EXPECT_EQ(todo.forward, 0);
 }
@@ -251,10 +251,10 @@ TEST_F(SupervisorTest, policy_ignore_warns_while_there_is_time_and_lets_the_comm
     todo = after(2500ms);
     EXPECT_TRUE(todo.warn) << "now it is certain";
     EXPECT_EQ(todo.signal, 0);
-    EXPECT_EQ(on_event(told{SIGUSR1}).forward, SIGUSR1);
+    EXPECT_EQ(on_event(signal_received{SIGUSR1}).forward, SIGUSR1);
     todo = on_event(ended{0, now_});
     EXPECT_EQ(todo.signal, 0);
-    EXPECT_TRUE(todo.give_back);
+    EXPECT_TRUE(todo.release);
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
 }
 
@@ -265,7 +265,7 @@ TEST_F(SupervisorTest, policy_ignore_forgets_a_jeopardy_that_passed) {
     renew();
     ASSERT_FALSE(after(1s).warn);
     (void)on_event(ended{0, now_});
-    watch_.gave_back(false);
+    watch_.released(false);
     EXPECT_EQ(watch_.exit_code(), 0);
 }
 
@@ -291,45 +291,45 @@ TEST_F(SupervisorTest, at_least_keeps_the_lock_after_a_short_command) {
     under(rules);
     now_ += 1s;
     const auto todo = on_event(ended{7, now_});
-    EXPECT_FALSE(todo.give_back);
+    EXPECT_FALSE(todo.release);
     EXPECT_EQ(todo.look_again, start_ + 20s);
     renew();
-    EXPECT_FALSE(after(9s).give_back);
+    EXPECT_FALSE(after(9s).release);
     renew();
     EXPECT_TRUE(after(10s - 1ms).look_again == start_ + 20s);
     renew();
-    EXPECT_TRUE(after(1ms).give_back);
+    EXPECT_TRUE(after(1ms).release);
     EXPECT_EQ(watch_.exit_code(), 7);
 }
 
 TEST_F(SupervisorTest, signal_ends_the_resting_phase) {
     rest_after(0);
-    EXPECT_FALSE(on_event(told{SIGUSR1}).give_back);
-    EXPECT_TRUE(on_event(told{SIGTERM}).give_back);
+    EXPECT_FALSE(on_event(signal_received{SIGUSR1}).release);
+    EXPECT_TRUE(on_event(signal_received{SIGTERM}).release);
     EXPECT_EQ(watch_.exit_code(), exit_code::by_signal(SIGTERM));
 }
 
 TEST_F(SupervisorTest, lock_lost_in_the_resting_phase_is_released_at_once) {
     rest_after(0);
     lose();
-    EXPECT_TRUE(after(1s).give_back);
-    watch_.gave_back(true);
+    EXPECT_TRUE(after(1s).release);
+    watch_.released(true);
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
 }
 
 TEST_F(SupervisorTest, loss_in_the_resting_phase_does_not_hide_the_commands_failure) {
     rest_after(7);
     lose();
-    EXPECT_TRUE(after(1s).give_back);
-    watch_.gave_back(true);
+    EXPECT_TRUE(after(1s).release);
+    watch_.released(true);
     EXPECT_EQ(watch_.exit_code(), 7);
 }
 
 TEST_F(SupervisorTest, forwards_signals_while_the_command_runs) {
-    EXPECT_EQ(on_event(told{SIGHUP}).forward, SIGHUP);
+    EXPECT_EQ(on_event(signal_received{SIGHUP}).forward, SIGHUP);
     renewal_fails();
     ASSERT_EQ(after(8s).signal, SIGTERM);
-    EXPECT_EQ(on_event(told{SIGINT}).forward, SIGINT);
+    EXPECT_EQ(on_event(signal_received{SIGINT}).forward, SIGINT);
 }
 
 TEST_F(SupervisorTest, stops_with_the_command_but_not_while_it_is_being_ended) {
@@ -342,8 +342,8 @@ TEST_F(SupervisorTest, stops_with_the_command_but_not_while_it_is_being_ended) {
 }
 
 TEST_F(SupervisorTest, loss_that_only_the_release_finds_counts) {
-    ASSERT_TRUE(on_event(ended{0, now_}).give_back);
-    watch_.gave_back(true);
+    ASSERT_TRUE(on_event(ended{0, now_}).release);
+    watch_.released(true);
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
 }
 
@@ -354,7 +354,7 @@ TEST_F(SupervisorTest, a_lease_that_ended_before_the_command_is_a_loss) {
     const auto todo = on_event(ended{7, now_});
     EXPECT_EQ(todo.signal, SIGKILL);
     EXPECT_TRUE(todo.warn);
-    EXPECT_TRUE(on_event(all_ended{}).give_back);
+    EXPECT_TRUE(on_event(all_ended{}).release);
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
 }
 
@@ -365,11 +365,11 @@ TEST_F(SupervisorTest, failure_of_a_command_is_returned_if_the_lease_expired_aft
     now_ += 10s;
     lose();
     const auto todo = on_event(ended{7, end});
-    EXPECT_TRUE(todo.give_back);
+    EXPECT_TRUE(todo.release);
     EXPECT_FALSE(todo.warn);
     EXPECT_EQ(todo.signal, 0);
     EXPECT_TRUE(watch_.lost_later());
-    watch_.gave_back(true);
+    watch_.released(true);
     EXPECT_EQ(watch_.exit_code(), 7);
 }
 
@@ -377,8 +377,8 @@ TEST_F(SupervisorTest, success_needs_the_stores_confirmation_if_the_lease_expire
     (void)on_event(looked{});
     now_ += 11s;
     lose();
-    EXPECT_TRUE(on_event(ended{0, start_ + 9s}).give_back);
-    watch_.gave_back(true);
+    EXPECT_TRUE(on_event(ended{0, start_ + 9s}).release);
+    watch_.released(true);
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
 }
 
@@ -397,7 +397,7 @@ TEST_F(SupervisorTest, sends_no_second_term_after_the_guards_term) {
     EXPECT_EQ(watch_.why(), why_ended::late);
     EXPECT_EQ(after(2s).signal, SIGKILL);
     (void)on_event(ended{0, now_});
-    EXPECT_TRUE(on_event(all_ended{}).give_back);
+    EXPECT_TRUE(on_event(all_ended{}).release);
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
 }
 
@@ -424,8 +424,8 @@ TEST_F(SupervisorTest, command_that_never_ran_lost_nothing) {
     auto rules = usual;
     rules.at_least = 20s;
     under(rules);
-    EXPECT_TRUE(on_event(not_started{exit_code::not_found}).give_back);
-    watch_.gave_back(true);
+    EXPECT_TRUE(on_event(not_started{exit_code::not_found}).release);
+    watch_.released(true);
     EXPECT_EQ(watch_.exit_code(), exit_code::not_found);
 }
 

@@ -1,4 +1,4 @@
-#include "cli/sweeps.hpp"
+#include "cli/run/sweeps.hpp"
 
 #include <gtest/gtest.h>
 

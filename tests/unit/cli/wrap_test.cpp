@@ -1,4 +1,4 @@
-#include "cli/wrap.hpp"
+#include "cli/output/wrap.hpp"
 #include "cli/commands.hpp"
 #include "cli/program.hpp"
 

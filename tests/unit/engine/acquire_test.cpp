@@ -11,7 +11,7 @@ TEST_F(acquiring, a_free_lock_is_granted_at_once) {
     later_by(1ms);
     store_grants(fence{7});
     EXPECT_EQ(granted().deadline, start + 29'700ms - 2ms);  // from the send, less drift and margin
-    EXPECT_EQ(granted().token, fence{7});
+    EXPECT_EQ(granted().fence, fence{7});
     EXPECT_FALSE(granted().claim);
     EXPECT_FALSE(granted().stray);
 }

@@ -29,8 +29,8 @@ class acquiring_three : public ::testing::Test {
         busy();
     }
     void all_released() {
-        ASSERT_TRUE(std::holds_alternative<give_all_back>(last));
-        last = machine->on_given_back();
+        ASSERT_TRUE(std::holds_alternative<release_all_held>(last));
+        last = machine->on_all_released();
     }
     [[nodiscard]] bool holds_all() const { return std::holds_alternative<hold_all>(last); }
     [[nodiscard]] end_without end() const { return std::get<end_without>(last); }

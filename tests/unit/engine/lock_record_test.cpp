@@ -82,12 +82,12 @@ TEST_F(lock_record_test, is_handed_off_to_the_first_waiter_that_messages_reach) 
     where.reaches = [](kind, const owner_id& o) { return o.str() != "deaf"; };
     const auto done = apply(record, release_request{key(kind::native), owner_id{"a"}}, where);
     EXPECT_TRUE(std::get<released>(done.answer).handed_over);
-    ASSERT_EQ(done.tell.handed.size(), 1U);
-    EXPECT_EQ(done.tell.handed[0].owner.str(), "b");
-    EXPECT_EQ(done.tell.handed[0].ticket, std::get<busy>(no).ticket);
+    ASSERT_EQ(done.notify.handed.size(), 1U);
+    EXPECT_EQ(done.notify.handed[0].owner.str(), "b");
+    EXPECT_EQ(done.notify.handed[0].ticket, std::get<busy>(no).ticket);
     ASSERT_EQ(record.holders.size(), 1U);
     EXPECT_EQ(record.holders[0].expires, now + handed_lease);
-    EXPECT_EQ(record.line.size(), 1U);
+    EXPECT_EQ(record.queue.size(), 1U);
 }
 
 TEST_F(lock_record_test, skips_a_waiter_that_has_stopped_asking) {
@@ -98,8 +98,8 @@ TEST_F(lock_record_test, skips_a_waiter_that_has_stopped_asking) {
     now += line_patience;
     (void)attempt(kind::native, "c");
     const auto done = release(kind::native, "a");
-    ASSERT_EQ(done.tell.handed.size(), 1U);
-    EXPECT_EQ(done.tell.handed[0].owner.str(), "c");
+    ASSERT_EQ(done.notify.handed.size(), 1U);
+    EXPECT_EQ(done.notify.handed[0].owner.str(), "c");
 }
 
 TEST_F(lock_record_test, gives_a_larger_fence_with_each_grant) {
@@ -122,7 +122,7 @@ TEST_F(lock_record_test, admits_readers_together_and_lets_its_writer_read) {
     beside.downgrading_from = owner_id{"w"};
     EXPECT_TRUE(is<granted>(apply(record, beside, here())));
     const auto done = release(kind::shared_write, "w");
-    EXPECT_TRUE(done.tell.all);
+    EXPECT_TRUE(done.notify.all);
     EXPECT_TRUE(is<granted>(attempt(kind::shared_read, "r")));
     EXPECT_TRUE(is<busy>(attempt(kind::shared_write, "w2")));
 }
@@ -166,7 +166,7 @@ TEST_F(lock_record_test, opens_a_latch_for_all_at_zero) {
     EXPECT_EQ(adjust(kind::latch, adjustment::count_down, 1, "2"), 1);
     const auto last =
         apply(record, adjust_request{key(kind::latch), adjustment::count_down, 5, owner_id{"3"}, {}}, here());
-    EXPECT_TRUE(last.tell.all);
+    EXPECT_TRUE(last.notify.all);
     EXPECT_TRUE(is<granted>(attempt(kind::latch, "a")));
     EXPECT_TRUE(record.idle());
 }
@@ -250,9 +250,9 @@ TEST_F(lock_record_test, keeps_its_promises_under_random_requests) {
                 ASSERT_LE(writers, 1U) << "seed " << seed;
                 ASSERT_TRUE(writers == 0 || record.holders.size() == 1) << "seed " << seed;
             }
-            std::set<std::string> line;
-            for (const auto& w : record.line) {
-                ASSERT_TRUE(line.insert(w.owner.str()).second) << "seed " << seed;
+            std::set<std::string> queue;
+            for (const auto& w : record.queue) {
+                ASSERT_TRUE(queue.insert(w.owner.str()).second) << "seed " << seed;
                 ASSERT_FALSE(granted_now == w.owner.str()) << "seed " << seed;
             }
             // A promised lease never gets shorter.

@@ -53,8 +53,8 @@ TEST_F(releasing, takes_one_request_and_one_answer) {
     EXPECT_TRUE(is_sending());
     store_releases(true);
     EXPECT_TRUE(end().result);
-    EXPECT_TRUE(end().told.handed_over);
-    EXPECT_EQ(end().told.listeners, 3U);
+    EXPECT_TRUE(end().answer.handed_over);
+    EXPECT_EQ(end().answer.listeners, 3U);
 }
 
 TEST_F(releasing, not_held_means_lost_before) {

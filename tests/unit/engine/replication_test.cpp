@@ -1,5 +1,5 @@
 // Grants that count only when replicas have them.
-#include "engine/local_turns.hpp"
+#include "engine/local_handoff.hpp"
 #include "unit/engine/acquiring.hpp"
 
 namespace holdfast::engine {
@@ -63,8 +63,8 @@ TEST(lease_terms, with_other_replicas_allow_no_local_hand_off) {
     const shared_grant fresh{now, now + 30s};
     const lease_terms plain{30s, true};
     const lease_terms copied{30s, true, {.at_least = 1}};
-    EXPECT_TRUE(may_pass_on(fresh, copied, copied, now + 30s, 16, now));
-    EXPECT_FALSE(may_pass_on(fresh, plain, copied, now + 30s, 16, now));
+    EXPECT_TRUE(may_hand_off(fresh, copied, copied, now + 30s, 16, now));
+    EXPECT_FALSE(may_hand_off(fresh, plain, copied, now + 30s, 16, now));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // The ladder is complete and consistent, and a verdict can be "no".
 #include "lab/ladder.hpp"
-#include "lab/protocol.hpp"
+#include "lab/play/protocol.hpp"
 #include "lab/schemes/schemes.hpp"
 #include "lab/trial.hpp"
 

@@ -34,10 +34,11 @@ TEST(lab_language, all_rungs_and_schemes_are_translated) {
 }
 
 TEST(lab_language, translation_has_the_placeholders_of_its_original) {
-    for (const auto& one : chinese()) {
+    for (const auto& one : translations_zh()) {
         EXPECT_EQ(placeholders_in(one.english), placeholders_in(one.other)) << one.english;
         EXPECT_FALSE(one.other.empty()) << one.english;
-        EXPECT_EQ(std::ranges::count(chinese(), one.english, &translation::english), 1) << one.english;
+        EXPECT_EQ(std::ranges::count(translations_zh(), one.english, &translation::english), 1)
+            << one.english;
     }
 }
 

@@ -1,5 +1,5 @@
 // How reports of processes become a record, in virtual time.
-#include "lab/record.hpp"
+#include "lab/play/record.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Records drawn as lanes, in virtual time.
-#include "lab/timeline.hpp"
+#include "lab/play/timeline.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,13 +11,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// '=': alone, 'X': beside another, a letter: the owner.
+// '=': alone, 'X': contested, a letter: the owner.
 std::string shown(const lane& of, std::size_t units) {
     std::string out(units, '.');
     for (const auto& one : of.stretches) {
         for (auto i = one.from; i < one.to; ++i) {
             EXPECT_EQ(out[i], '.') << "two stretches in one unit";
-            out[i] = one.beside ? 'X' : '=';
+            out[i] = one.contested ? 'X' : '=';
         }
     }
     return out;
@@ -108,7 +108,7 @@ TEST_F(lab_timeline, losses_of_places_are_drawn_apart_if_a_belief_begins_between
     EXPECT_EQ(owners(lanes.places[1], lanes.units), "AA....");
 }
 
-TEST_F(lab_timeline, stall_is_drawn_beside_the_belief) {
+TEST_F(lab_timeline, stall_is_drawn_with_the_belief) {
     seen.beliefs = {{"A", 5ms, 1010ms}};
     seen.stills = {{"A", 20ms, 500ms}};
     const auto lanes = drawn(seen);

@@ -12,15 +12,15 @@ using test::patience;
 class bounded_leases : public with_told_store {
   protected:
     // A lease of 30 s that ends with `limit`.
-    std::shared_ptr<tenancy> acquire(cell& on) {
+    std::shared_ptr<held_lease> acquire(client_lock& on) {
         store->will_answer(granted{.lease = 30s, .bound = limit});
         lock(on, 30s);
         return on.own_lease();
     }
 
     const std::shared_ptr<bound> limit = std::make_shared<bound>(boot_clock::now() + 1h);
-    const std::shared_ptr<cell> one = lock_of(kind::native, "one");
-    const std::shared_ptr<cell> two = lock_of(kind::native, "two");
+    const std::shared_ptr<client_lock> one = lock_of(kind::native, "one");
+    const std::shared_ptr<client_lock> two = lock_of(kind::native, "two");
 };
 
 TEST_F(bounded_leases, are_valid_until_the_earlier_of_deadline_and_bound) {
@@ -65,7 +65,7 @@ TEST_F(bounded_leases, are_reported_as_lost_once_the_bound_is_reached) {
 TEST_F(bounded_leases, are_reported_as_lost_if_the_bound_ended_while_another_lease_had_it) {
     (void)acquire(*one);
     limit->end();
-    const auto late = std::make_shared<tenancy>(
+    const auto late = std::make_shared<held_lease>(
         backend::lock_key{kind::native, lock_name{"two"}}, owner_id{"me|9"}, engine::lease_terms{30s, false},
         fence::none, boot_clock::now() + 30s, boot_clock::now(), limit);
     const auto lost = late->lost();
@@ -114,8 +114,8 @@ TEST_F(bounded_leases, are_refused_when_the_bound_was_over_before_the_answer) {
 
 TEST_F(bounded_leases, keep_their_bound_when_another_thread_takes_them_over) {
     const auto t = acquire(*one);
-    const auto next = std::make_shared<tenancy>(t->key, t->owner, t->terms(), t->token, t->own_deadline(),
-                                                t->since, t->bound);
+    const auto next = std::make_shared<held_lease>(t->key, t->owner, t->terms(), t->fence, t->own_deadline(),
+                                                   t->since, t->bound);
     limit->end();
     EXPECT_FALSE(next->valid());
 }
@@ -131,8 +131,8 @@ class leases_of_a_session : public with_told_store {
     }
 
     static constexpr milliseconds session_timeout = 10s;
-    const std::shared_ptr<cell> mine = lock_of(kind::native);
-    const std::shared_ptr<cell> other = lock_of(kind::native, "other");
+    const std::shared_ptr<client_lock> mine = lock_of(kind::native);
+    const std::shared_ptr<client_lock> other = lock_of(kind::native, "other");
     std::atomic<int> released{0};
 };
 
@@ -189,8 +189,8 @@ TEST_F(leases_of_a_session, are_not_released_again_once_the_session_has_ended) {
 }
 
 TEST(closed_client, refuses_an_acquisition_on_replicas_without_asking_its_store) {
-    const auto client = core::open({}, [](core&) { return std::make_unique<told_store>(); });
-    const auto lock = client->cell_of({kind::native, lock_name{"stock"}});
+    const auto client = client_state::open({}, [](client_state&) { return std::make_unique<told_store>(); });
+    const auto lock = client->lock_of({kind::native, lock_name{"stock"}});
     client->close();
     const auto got = lock->acquire({.replicas = {.at_least = 1, .within = 1ms}});
     ASSERT_TRUE(std::holds_alternative<failed>(got));
@@ -203,7 +203,7 @@ class store_without_messages : public with_told_store {
   protected:
     store_without_messages() { store->can.ask_every = 5ms; }
 
-    const std::shared_ptr<cell> mine = lock_of(kind::native);
+    const std::shared_ptr<client_lock> mine = lock_of(kind::native);
 };
 
 TEST_F(store_without_messages, is_asked_again_and_never_watched) {
@@ -226,7 +226,7 @@ using renewals_at_a_time = with_told_store;
 TEST_F(renewals_at_a_time, are_as_many_as_the_store_wants) {
     store->can.renewals_at_a_time = 2;
     store->renews_at_once(true);
-    std::vector<std::shared_ptr<cell>> all;
+    std::vector<std::shared_ptr<client_lock>> all;
     for (int i = 0; i < 7; ++i) {
         all.push_back(lock_of(kind::native, std::to_string(i)));
         lock(*all.back());

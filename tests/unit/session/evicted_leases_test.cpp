@@ -1,6 +1,6 @@
 #include "session/evicted_leases.hpp"
 
-#include "session/tenancy.hpp"
+#include "session/held_lease.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,13 +15,14 @@ class evicted_leases_test : public ::testing::Test {
   protected:
     [[nodiscard]] static evicted_leases::lease one() {
         const auto now = boot_clock::now();
-        return std::make_shared<tenancy>(backend::lock_key{backend::kind::native, "stock"}, owner_id{"me|1"},
-                                         engine::lease_terms{30s, true}, fence::none, now + 1h, now);
+        return std::make_shared<held_lease>(backend::lock_key{backend::kind::native, "stock"},
+                                            owner_id{"me|1"}, engine::lease_terms{30s, true}, fence::none,
+                                            now + 1h, now);
     }
     [[nodiscard]] evicted_leases::report to_operator() {
         return [this] { ++reports; };
     }
-    // Returns whether the lock may be freed; reports as the core does.
+    // Returns whether the lock may be freed; reports as the client does.
     bool end_hold(const evicted_leases::lease& t) {
         const auto gave_up = evicted.end_hold(*t);
         if (gave_up && *gave_up) (*gave_up)();

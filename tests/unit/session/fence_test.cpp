@@ -18,15 +18,15 @@ class fences_of_one_grant : public with_told_store {
     }
     // Releases `from` while another thread waits. Returns the hold of that thread.
     held next_after(held& from) {
-        std::promise<cell::outcome> got;
-        lock_of(kind::native_fenced)->acquire_later({.give_up_at = time_point::max()}, [&](cell::outcome o) {
-            got.set_value(std::move(o));
-        });
+        std::promise<client_lock::outcome> got;
+        lock_of(kind::native_fenced)
+            ->acquire_later({.give_up_at = time_point::max()},
+                            [&](client_lock::outcome o) { got.set_value(std::move(o)); });
         client->reactor().run_and_wait([] {});
         EXPECT_EQ(from->release(), release_outcome::released);
         return hold_in(got.get_future().get());
     }
-    static held hold_in(const cell::outcome& o) {
+    static held hold_in(const client_lock::outcome& o) {
         return std::static_pointer_cast<hold_of_one>(std::get<std::shared_ptr<hold>>(o));
     }
 };
@@ -44,11 +44,11 @@ TEST_F(fences_of_one_grant, go_to_no_more_threads_than_there_are_fences) {
             second->release();
             continue;
         }
-        EXPECT_EQ(to_number(second->token()), 33U);
+        EXPECT_EQ(to_number(second->fence()), 33U);
         store->will_answer(granted{30s, holdfast::fence{64}});
         auto third = next_after(second);
         EXPECT_NE(third->owner(), owner);
-        EXPECT_EQ(to_number(third->token()), 64U);
+        EXPECT_EQ(to_number(third->fence()), 64U);
         third->release();
         return;
     }
@@ -60,7 +60,7 @@ TEST_F(fences_of_one_grant, are_not_invented_if_a_grant_has_only_one) {
         store->will_answer(granted{30s, static_cast<holdfast::fence>(2 * round + 1)});
         auto second = next_after(first);
         EXPECT_NE(second->owner(), first->owner());
-        EXPECT_EQ(to_number(second->token()), 2 * round + 1);
+        EXPECT_EQ(to_number(second->fence()), 2 * round + 1);
         second->release();
     }
 }

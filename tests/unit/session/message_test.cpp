@@ -18,8 +18,8 @@ class listening_holder : public with_told_store {
         store->will_answer(busy{"other", {}, {}, {}});
         store->will_answer(busy{"other", {}, {}, {}});
         how.give_up_at = time_point::max();
-        std::promise<cell::outcome> got;
-        mine->acquire_later(how, [&](cell::outcome o) { got.set_value(std::move(o)); });
+        std::promise<client_lock::outcome> got;
+        mine->acquire_later(how, [&](client_lock::outcome o) { got.set_value(std::move(o)); });
         auto there = got.get_future();
         while (there.wait_for(1ms) != std::future_status::ready)
             if (store->watches() > 0) store->wake();
@@ -56,7 +56,7 @@ class listening_holder : public with_told_store {
             auto first = waited_for(k);
             const auto owner = first->owner();
             std::promise<std::shared_ptr<hold>> next;
-            lock_of(k)->acquire_later({.give_up_at = time_point::max()}, [&](const cell::outcome& o) {
+            lock_of(k)->acquire_later({.give_up_at = time_point::max()}, [&](const client_lock::outcome& o) {
                 next.set_value(std::get<std::shared_ptr<hold>>(o));
             });
             settle();

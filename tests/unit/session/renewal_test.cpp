@@ -22,9 +22,9 @@ class renewal_test : public with_told_store {
         held = mine->own_lease();
     }
 
-    const std::shared_ptr<cell> mine = lock_of(backend::kind::recursive);
+    const std::shared_ptr<client_lock> mine = lock_of(backend::kind::recursive);
     time_point sent;  // when the first was sent
-    std::shared_ptr<tenancy> held;
+    std::shared_ptr<held_lease> held;
 };
 
 using renewed_lease = renewal_test;
@@ -101,8 +101,8 @@ class nested_hold : public with_told_store {
         lock(*mine, inner);
     }
 
-    const std::shared_ptr<cell> mine = lock_of(backend::kind::recursive);
-    std::shared_ptr<tenancy> held;
+    const std::shared_ptr<client_lock> mine = lock_of(backend::kind::recursive);
+    std::shared_ptr<held_lease> held;
     time_point before;  // the deadline
     time_point nested;
 };
@@ -167,7 +167,7 @@ class handed_off_lease : public with_told_store {
             client->renew_now(first->of, 0);
             (void)store->renewal(under_way = sent++);
             std::promise<std::shared_ptr<hold>> next;
-            mine->acquire_later({.give_up_at = time_point::max()}, [&](const cell::outcome& o) {
+            mine->acquire_later({.give_up_at = time_point::max()}, [&](const client_lock::outcome& o) {
                 next.set_value(std::get<std::shared_ptr<hold>>(o));
             });
             client->reactor().run_and_wait([] {});
@@ -176,7 +176,7 @@ class handed_off_lease : public with_told_store {
         } while (successor->of->owner != owner);
     }
 
-    const std::shared_ptr<cell> mine = lock_of(backend::kind::native);
+    const std::shared_ptr<client_lock> mine = lock_of(backend::kind::native);
     owner_id owner;
     std::size_t sent = 0;
     std::size_t under_way = 0;
@@ -210,9 +210,9 @@ TEST_F(renewal_test, ends_the_lease_of_the_next_thread_if_it_finds_it_lost) {
     (void)store->renewal(0);
     ASSERT_TRUE(first->move_to(lease_state::released));  // the next thread is chosen, and not linked yet
     store->answer(0, not_held{});
-    const auto next = std::make_shared<tenancy>(first->key, first->owner, first->terms(), first->token,
-                                                first->deadline(), boot_clock::now());
-    client->passed_on(*first, next, {});
+    const auto next = std::make_shared<held_lease>(first->key, first->owner, first->terms(), first->fence,
+                                                   first->deadline(), boot_clock::now());
+    client->handed_off(*first, next, {});
     EXPECT_FALSE(next->valid());
 }
 

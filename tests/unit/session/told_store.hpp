@@ -3,8 +3,8 @@
 
 #include "base/parker.hpp"
 #include "engine/kinds.hpp"
-#include "session/cell.hpp"
-#include "session/core.hpp"
+#include "session/client_lock.hpp"
+#include "session/client_state.hpp"
 #include "store/counters.hpp"
 #include "store/inspection.hpp"
 #include "store/store.hpp"
@@ -232,7 +232,7 @@ class told_store final : public backend::store, public backend::counters, public
 class with_told_store : public ::testing::Test {
   protected:
     explicit with_told_store(config settings = {})
-        : client(core::open(std::move(settings), [this](core&) {
+        : client(client_state::open(std::move(settings), [this](client_state&) {
               auto made = std::make_unique<told_store>();
               store = made.get();
               return made;
@@ -240,17 +240,17 @@ class with_told_store : public ::testing::Test {
     // Closes the client before the locks of the test are destroyed.
     void TearDown() override { client->close(); }
 
-    [[nodiscard]] std::shared_ptr<cell> lock_of(backend::kind k, const std::string& name = "stock") {
-        return client->cell_of({k, lock_name{name}});
+    [[nodiscard]] std::shared_ptr<client_lock> lock_of(backend::kind k, const std::string& name = "stock") {
+        return client->lock_of({k, lock_name{name}});
     }
     // By the calling thread, as lock() does it.
-    static void lock(cell& on, std::optional<milliseconds> ttl = {}) {
+    static void lock(client_lock& on, std::optional<milliseconds> ttl = {}) {
         const auto got = on.acquire({.give_up_at = time_point::max(), .ttl = ttl, .by_thread = true});
         EXPECT_TRUE(std::holds_alternative<std::shared_ptr<hold>>(got));
     }
 
     told_store* store = nullptr;
-    const std::shared_ptr<core> client;
+    const std::shared_ptr<client_state> client;
 };
 
 }  // namespace holdfast::session

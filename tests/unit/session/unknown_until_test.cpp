@@ -10,7 +10,7 @@ using namespace backend;
 
 class unanswered_release : public with_told_store {
   protected:
-    using outcome = cell::outcome;
+    using outcome = client_lock::outcome;
 
     unanswered_release() : with_told_store({.answer_timeout = answer_timeout}) {
         store->is_silent_to_releases();
@@ -21,7 +21,7 @@ class unanswered_release : public with_told_store {
         EXPECT_EQ(end, release_outcome::unknown_until);
         return end.until;
     }
-    static std::shared_ptr<tenancy> of(const outcome& got) {
+    static std::shared_ptr<held_lease> of(const outcome& got) {
         return std::static_pointer_cast<hold_of_one>(std::get<std::shared_ptr<hold>>(got))->of;
     }
     // The renewal is under way when this returns. Returns a time before it was sent.
@@ -49,7 +49,7 @@ class unanswered_release : public with_told_store {
     // A request may wait for a connection before it is on its way.
     static constexpr milliseconds latest_arrival = answer_timeout + engine::longest_on_its_way;
 
-    const std::shared_ptr<cell> mine = lock_of(kind::native);
+    const std::shared_ptr<client_lock> mine = lock_of(kind::native);
     time_point woken;
 };
 
@@ -102,10 +102,10 @@ TEST_F(unanswered_release, of_a_handed_off_lease_counts_renewals_of_its_first_ho
     const auto got = mine->acquire({});
     const auto first = of(got);
     const auto sent = renew_for(40s, got);
-    const auto next = std::make_shared<tenancy>(first->key, first->owner, first->terms(), first->token,
-                                                first->deadline(), boot_clock::now());
+    const auto next = std::make_shared<held_lease>(first->key, first->owner, first->terms(), first->fence,
+                                                   first->deadline(), boot_clock::now());
     ASSERT_TRUE(first->move_to(lease_state::released));
-    client->passed_on(*first, next, {});
+    client->handed_off(*first, next, {});
     EXPECT_GE(client->store_frees(*next, boot_clock::now()), sent + latest_arrival + 40s);
     store->renews(0);
     EXPECT_LE(client->store_frees(*next, boot_clock::now()), boot_clock::now() + 41s);

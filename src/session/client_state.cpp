@@ -1,0 +1,467 @@
+#include "session/client_state.hpp"
+
+#include "base/parker.hpp"
+#include "base/text.hpp"
+#include "engine/resend.hpp"
+#include "session/client_lock.hpp"
+#include "store/inspection.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace holdfast::session {
+
+namespace {
+
+// A client listens for requests to give up a lease once the lease is this old.
+constexpr milliseconds heard_after{50};
+
+// Each lease is lost once, so the number of held leases bounds the queue; a loss is never dropped.
+constexpr io::notifier::limits for_losses{16, std::numeric_limits<std::size_t>::max()};
+constexpr io::notifier::limits for_other_calls{1, observe::bus::most_queued};
+
+}  // namespace
+
+std::shared_ptr<client_state> client_state::open(config settings, const store_opener& opener) {
+    std::shared_ptr<client_state> c(new client_state(std::move(settings)));
+    c->store_ = opener(*c);
+    c->gives_ = c->store_->has().gives;
+    if (c->store_->has().counted_by == backend::lease_clock::of_this_host) c->trust_.drift = 0;
+    return c;
+}
+
+client_state::client_state(config s)
+    : settings(std::move(s)),
+      trust_{settings.drift, settings.margin},
+      reactor_(std::make_unique<io::reactor>()),
+      losses_(
+          *reactor_, settings.slow_callback, [this] { report_slow_callback(); }, for_losses),
+      events_(*reactor_, settings.slow_callback, [this] { report_slow_callback(); }),
+      timetable_(settings.renew_after) {}
+
+client_state::~client_state() {
+    if (!closed_.load()) close();
+}
+
+void client_state::close() {
+    if (closed_.exchange(true)) return;
+    const auto enough = engine::later(boot_clock::now(), settings.close_timeout);
+    waits_until_.store(enough);
+    if (forked()) {
+        // Mutexes of the parent's other threads may stay locked for ever here: leave everything as it is.
+        store_->abandon();
+        reactor_->abandon();
+        new std::shared_ptr<client_state>(shared_from_this());
+        return;
+    }
+    cancel_callers();
+    std::vector<std::shared_ptr<held_lease>> open;
+    {
+        base::guard lock(mutex_);
+        for (const auto& [id, t] : leases_) open.push_back(t);
+    }
+    // No lease may look valid when its release reaches the store: another owner may be granted the lock then.
+    for (const auto& t : open) lose(t, "the client was closed");
+    for (const auto& t : open) undo(t->key, t->owner, t->lease(), false);
+    free_what_was_evicted();
+    base::parker me;
+    for (;;) {
+        {
+            base::guard lock(mutex_);
+            if (pending_ == 0 && !(store_ && store_->has_pending())) break;  // no store: open() failed
+        }
+        const auto now = boot_clock::now();
+        if (now >= enough) break;
+        me.park_until(std::min(enough, now + milliseconds{1}));
+    }
+    finish_callbacks(enough);
+    // Posted tasks and timers that run later leave the store alone; wait for the one that runs now.
+    store_gone_.store(true);
+    reactor_->run_and_wait([] {});
+    store_.reset();
+    reactor_.reset();
+}
+
+void client_state::finish_callbacks(time_point until) {
+    losses_.finish(until);
+    std::shared_ptr<io::notifier> others;
+    {
+        base::guard lock(mutex_);
+        others = other_calls_;
+    }
+    if (others) others->finish(until);
+    events_.finish(until);
+}
+
+void client_state::cancel_callers() {
+    std::vector<std::shared_ptr<client_lock>> open;
+    {
+        base::guard lock(mutex_);
+        for (const auto& [key, known] : locks_) {
+            if (auto c = known.lock()) open.push_back(std::move(c));
+        }
+    }
+    for (const auto& c : open) c->cancel_waiters();
+    base::parker me;
+    while (calls_.load() > 0) me.park_until(boot_clock::now() + milliseconds{1});
+}
+
+bool client_state::usable() const noexcept { return !closed_.load() && !forked(); }
+
+void client_state::check_usable() const {
+    if (forked()) {
+        throw error(errc::forked, "this client was made before fork(); make a new one in the child process");
+    }
+    if (closed_.load(std::memory_order_relaxed)) throw error(errc::closed, "the client was destroyed");
+}
+
+std::optional<backend::failure> client_state::objection_to(const lock_name& name) const {
+    const auto kept = store_->reserved_for(name);
+    if (kept.empty()) return std::nullopt;
+    return backend::failure{errc::invalid_argument,
+                            "no lock may be called \"" + name.printable() + "\", it is " + std::string{kept}};
+}
+
+std::optional<backend::failure> client_state::objection_to(const backend::lock_key& key) const {
+    if (const auto why = store_->unsupported(key.of); !why.empty())
+        return backend::failure{errc::invalid_argument, std::string{why}};
+    return objection_to(key.name);
+}
+
+std::shared_ptr<client_lock> client_state::lock_of(const backend::lock_key& key) {
+    base::guard lock(mutex_);
+    auto& known = locks_[key];
+    auto c = known.lock();
+    if (!c) known = c = std::make_shared<client_lock>(shared_from_this(), key);
+    if (++lock_lookups_ % 1024 == 0)
+        std::erase_if(locks_, [](const auto& entry) { return entry.second.expired(); });
+    return c;
+}
+
+// --- leases ---------------------------------------------------------------------------------------
+
+void client_state::began(const std::shared_ptr<held_lease>& t, boot_clock::duration waited) {
+    counts.acquired.add();
+    counts.held.add();
+    counts.wait.add(waited);
+    {
+        base::guard lock(mutex_);
+        begin_renewal(t);
+    }
+    listen_for_evictions_soon();
+    if (events_.anybody()) report(event_kind::acquired, &t->key.name, {}, {}, t->fence);
+}
+
+void client_state::begin_renewal(const std::shared_ptr<held_lease>& t) {
+    t->id = next_id_++;
+    leases_.emplace(t->id, t);
+    timetable_.add(t->id, t->own_deadline(), t->lease(), t->renewed(), t->since);
+    arm();
+    if (t->bound) watch_bound(t->bound);
+}
+
+void client_state::handed_off(held_lease& t, const std::shared_ptr<held_lease>& next,
+                              boot_clock::duration waited) {
+    counts.released.add();
+    counts.hold.add(next->since - t.since);
+    counts.acquired.add();
+    counts.wait.add(waited);
+    {
+        base::guard lock(mutex_);
+        timetable_.remove(t.id);
+        leases_.erase(t.id);
+        t.successor = next;
+        // The store answered "lost" before the successor was linked: the next thread goes back into the
+        // queue.
+        if (t.disowned) next->expire();
+        next->kept = std::move(t.kept);
+        begin_renewal(next);
+    }
+    listen_for_evictions_soon();
+    if (!events_.anybody()) return;
+    report(event_kind::released, &t.key.name, {}, {}, t.fence);
+    report(event_kind::acquired, &next->key.name, {}, {}, next->fence);
+}
+
+void client_state::ended(const held_lease& t, time_point now) {
+    counts.held.subtract();
+    counts.hold.add(now - t.since);
+    base::guard lock(mutex_);
+    timetable_.remove(t.id);
+    leases_.erase(t.id);
+}
+
+bool client_state::lose(const std::shared_ptr<held_lease>& t, const std::string& why) {
+    if (!t->move_to(lease_state::lost)) return false;
+    counts.lost.add();
+    ended(*t, boot_clock::now());
+    t->watch.reset();
+    // Let other waiters try before the loss is reported: a thread that learns of it may try at once.
+    if (const auto c = t->home.lock()) c->on_lost(t);
+    if (auto asked = t->end_lost(); asked.stop_possible())
+        losses_.post([asked = std::move(asked)]() mutable { asked.request_stop(); });
+    report(event_kind::lost, &t->key.name, why, errc::lost, t->fence);
+    return true;
+}
+
+bool client_state::give_up(const owner_id& owner, const std::function<void()>& say_so) {
+    std::vector<std::shared_ptr<held_lease>> held;  // a writer that reads as well has two
+    bool kept = settings.keep_evicted && say_so != nullptr;
+    {
+        base::guard lock(mutex_);
+        for (const auto& [id, t] : leases_) {
+            if (t->owner == owner || t->owner.str().starts_with(owner.str() + '*')) held.push_back(t);
+        }
+        // Before the loss is reported: a thread that learns of it may release the lease at once.
+        kept = kept && evicted_.keep(held, say_so);
+    }
+    const auto struck = held;
+    std::erase_if(held, [&](const auto& t) { return !lose(t, "it was evicted by an operator"); });
+    // A lease that was just handed off belongs to another thread of ours now, with the same owner.
+    const bool all = !struck.empty() && held.size() == struck.size();
+    if (kept && all) return true;
+    if (kept) {
+        base::guard lock(mutex_);
+        evicted_.forget(struck);
+    }
+    if (all && say_so) say_so();
+    for (const auto& t : held) undo(t->key, t->owner, t->lease(), t->stray);
+    return all;
+}
+
+void client_state::free_what_is_over(const std::shared_ptr<held_lease>& t) {
+    const auto gave_up = [&] {
+        base::guard lock(mutex_);
+        return evicted_.end_hold(*t);
+    }();
+    if (!gave_up) return;
+    if (*gave_up) (*gave_up)();
+    undo(t->key, t->owner, t->lease(), t->stray);
+}
+
+bool client_state::keeps(const held_lease& t) {
+    base::guard lock(mutex_);
+    return evicted_.keeps(t);
+}
+
+void client_state::count_holds_if_kept(const held_lease& t, std::uint32_t holds) {
+    base::guard lock(mutex_);
+    evicted_.count_holds(t, holds);
+}
+
+void client_state::free_what_was_evicted() {
+    const auto all = [&] {
+        base::guard lock(mutex_);
+        return evicted_.end_all();
+    }();
+    for (const auto& [t, gave_up] : all) {
+        if (gave_up) gave_up();
+        undo(t->key, t->owner, t->lease(), t->stray);
+    }
+}
+
+// Only leases that are held for a while: not every short lease is worth a connection that listens.
+void client_state::listen_for_evictions() {
+    if (!has_store()) return;
+    // Before it reads the leases: a lease that begins from here on, which it may miss, sets the timer again.
+    listens_for_evictions_.store(false);
+    std::vector<std::shared_ptr<held_lease>> held;
+    {
+        base::guard lock(mutex_);
+        for (const auto& [id, t] : leases_) held.push_back(t);
+    }
+    auto* const asked = store_->as_inspection();
+    if (asked == nullptr) return;
+    const auto now = boot_clock::now();
+    bool all = false, too_young = false;
+    for (const auto& t : held) {
+        if (all) break;
+        if (now - t->since < heard_after)
+            too_young = true;
+        else
+            all = asked->hear_requests_for(t->key.name);
+    }
+    if (all)
+        listens_for_evictions_.store(true);
+    else if (too_young)
+        listen_for_evictions_soon();
+}
+
+void client_state::listen_for_evictions_soon() {
+    if (listens_for_evictions_.load(std::memory_order_relaxed) || listens_for_evictions_.exchange(true))
+        return;
+    reactor_->at(boot_clock::now() + heard_after, [this] { listen_for_evictions(); });
+}
+
+time_point client_state::store_frees(const held_lease& t, time_point now) {
+    base::guard lock(mutex_);
+    const auto by_requests = std::max(now, t.kept.until(trust_, settings.answer_timeout));
+    // A closed client ends its session.
+    if (!has_store() || store_->has().ends != backend::lease_end::by_session) return by_requests;
+    // The release is repeated until the store has carried it out, or has ended the session of a client whose
+    // messages do not enter_queue.
+    const engine::lease_request session{now, store_->session_timeout()};
+    return std::max(by_requests,
+                    session.kept_until(trust_, engine::carried_out_within(settings.answer_timeout)));
+}
+
+time_point client_state::send_by(time_point now, time_point until) const {
+    const auto left = std::max<boot_clock::duration>(until - now, milliseconds{0});
+    return until - std::min<boot_clock::duration>(left, settings.answer_timeout) / 8;
+}
+
+void client_state::begin_pending() {
+    base::guard lock(mutex_);
+    ++pending_;
+}
+
+void client_state::end_pending() {
+    base::guard lock(mutex_);
+    --pending_;
+}
+
+void client_state::undo(const backend::lock_key& key, const owner_id& owner, milliseconds lease,
+                        bool insist) {
+    plan_undo(key, owner, lease)(insist);
+}
+
+std::function<void(bool)> client_state::plan_undo(const backend::lock_key& key, const owner_id& owner,
+                                                  milliseconds lease) {
+    begin_pending();
+    return [self = shared_from_this(), r = backend::release_request{key, owner, true}, lease](bool insist) {
+        self->reactor_->post(
+            [state = self.get(), r, lease, insist] { state->send_undo(r, lease, insist, 0); });
+    };
+}
+
+void client_state::send_undo(const backend::release_request& r, milliseconds lease, bool insist,
+                             unsigned round) {
+    if (!has_store()) return;
+    const bool by_session = store_->has().ends == backend::lease_end::by_session;
+    const auto session = sessions_lost_.load();
+    store_->release(
+        r, boot_clock::now() + settings.answer_timeout, [=, this](const backend::release_answer& a) {
+            const bool answered =
+                std::holds_alternative<backend::released>(a) || std::holds_alternative<backend::not_held>(a);
+            if (round == 0) end_pending();
+            if (closed_.load()) return;
+            // No time frees it while the session lives: the last of the planned releases waits for the latest
+            // arrival of an attempt, and one without an answer is repeated, ever less often.
+            if (by_session && session != sessions_lost_.load()) return;
+            auto pause = engine::pause_before_undo(
+                round + 1, by_session ? std::max(lease, engine::longest_on_its_way) : lease);
+            if (by_session && round + 1 == 3) *pause += settings.answer_timeout;
+            const auto* const refused = std::get_if<backend::refused>(&a);
+            const bool in_vain = refused != nullptr && refused->code == condition::misuse;
+            if (!pause && !answered && !in_vain && by_session)
+                pause = settings.poll_gap * (1U << std::min(round - 3, 5U));
+            if ((answered && !insist) || !pause) return;
+            reactor_->at(engine::later(boot_clock::now(), *pause),
+                         [=, this] { send_undo(r, lease, insist, round + 1); });
+        });
+}
+
+// --- events ---------------------------------------------------------------------------------------
+
+void client_state::report(event_kind kind, const lock_name* lock, const std::string& detail,
+                          std::error_code reason, holdfast::fence fence) noexcept try {
+    if (!events_.anybody()) return;
+    event e{kind,
+            lock != nullptr ? lock->printable() : std::string{},
+            base::without_controls(detail),
+            reason,
+            fence,
+            boot_clock::now()};
+    if (const auto dropped = events_.emit(std::move(e)); dropped > 0) counts.events_dropped.add(dropped);
+} catch (const std::exception&) {  // no memory for it
+    counts.events_dropped.add();
+}
+
+void client_state::report_slow_callback() {
+    report(event_kind::slow_callback, nullptr,
+           "a callback runs longer than config::slow_callback; others go on beside it");
+}
+
+void client_state::call_user(callback<void()> f) noexcept try {
+    std::shared_ptr<io::notifier> by;
+    {
+        base::guard lock(mutex_);
+        if (closed_.load()) return;
+        if (!other_calls_)
+            other_calls_ = std::make_shared<io::notifier>(
+                *reactor_, settings.slow_callback, [this] { report_slow_callback(); }, for_other_calls);
+        by = other_calls_;
+    }
+    by->post(std::move(f));
+} catch (const std::exception&) {  // no thread or no memory for it
+}
+
+void client_state::report_state(event_kind kind, const std::string& detail, std::error_code reason,
+                                event_kind no_more) {
+    // Held during report(): a listener that subscribes meanwhile would receive this event neither as old nor
+    // as new.
+    base::guard lock(mutex_);
+    current_events_.erase(no_more);
+    current_events_.insert_or_assign(
+        kind, event{kind, {}, base::without_controls(detail), reason, fence::none, boot_clock::now()});
+    report(kind, nullptr, detail, reason);
+}
+
+void client_state::forget(event_kind kind) {
+    base::guard lock(mutex_);
+    current_events_.erase(kind);
+}
+
+event_subscription client_state::listen(std::function<void(const event&)> listener) {
+    base::guard lock(mutex_);
+    std::vector<event> so_far;
+    for (const auto& [kind, e] : current_events_) so_far.push_back(e);
+    return events_.listen(std::move(listener), so_far);
+}
+
+void client_state::on_notice(const backend::notice& n) {
+    using change = backend::notice::change;
+    switch (n.what) {
+        case change::link_up: {
+            report_state(event_kind::store_up, n.detail, {}, event_kind::store_down);
+            base::guard lock(mutex_);
+            timetable_.hurry(boot_clock::now());
+            arm();
+            break;
+        }
+        case change::link_down:
+            report_state(event_kind::store_down, n.detail, errc::unavailable, event_kind::store_up);
+            break;
+        case change::restarted: report(event_kind::store_restarted, nullptr, n.detail); break;
+        case change::failed_over: report(event_kind::failed_over, nullptr, n.detail); break;
+        case change::eviction_risk:
+            report_state(event_kind::eviction_risk, n.detail, {}, event_kind::eviction_risk);
+            break;
+        case change::no_channel_right:
+            report_state(event_kind::no_channel_right, n.detail, errc::no_permission,
+                         event_kind::no_channel_right);
+            break;
+        case change::quorum_weak:
+            report_state(event_kind::quorum_weak, n.detail, {}, event_kind::quorum_whole);
+            break;
+        case change::quorum_whole:
+            forget(event_kind::quorum_double);
+            report_state(event_kind::quorum_whole, n.detail, {}, event_kind::quorum_weak);
+            break;
+        case change::quorum_double:
+            report_state(event_kind::quorum_double, n.detail, {}, event_kind::quorum_double);
+            break;
+        case change::quorum_even:
+            report_state(event_kind::quorum_even, n.detail, {}, event_kind::quorum_even);
+            break;
+        case change::session_lost:
+            lose_all("the session with the store has ended" + (n.detail.empty() ? "" : ": " + n.detail));
+            break;
+        case change::evicted: give_up(n.owner, n.say_so); break;
+    }
+}
+
+}  // namespace holdfast::session

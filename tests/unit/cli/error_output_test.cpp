@@ -1,0 +1,54 @@
+#include "cli/output/error_output.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <new>
+#include <stdexcept>
+#include <system_error>
+
+namespace holdfast::cli {
+namespace {
+
+std::string message_for(std::errc what, int code) {
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(report_error(std::system_error{make_error_code(what), "eventfd"}), code);
+    return testing::internal::GetCapturedStderr();
+}
+
+TEST(ErrorOutput, about_an_exhausted_resource_is_71_and_says_how_to_get_more) {
+    EXPECT_EQ(
+        message_for(std::errc::too_many_files_open, 71),
+        "holdfast: eventfd: Too many open files; no more files and sockets may be opened here: raise the "
+        "limit (ulimit -n)\n");
+    EXPECT_NE(message_for(std::errc::too_many_files_open_in_system, 71).find("fs.file-max"),
+              std::string::npos);
+    EXPECT_NE(message_for(std::errc::resource_unavailable_try_again, 71).find("ulimit -u"),
+              std::string::npos);
+    EXPECT_NE(message_for(std::errc::not_enough_memory, 71).find("no memory left"), std::string::npos);
+}
+
+// std::thread has the code of the system in the generic category.
+TEST(ErrorOutput, about_a_thread_that_cannot_be_started_is_71) {
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(report_error(std::system_error{EAGAIN, std::system_category()}), 71);
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("ulimit -u"), std::string::npos);
+}
+
+TEST(ErrorOutput, about_any_other_system_error_is_70) {
+    EXPECT_EQ(message_for(std::errc::bad_file_descriptor, 70), "holdfast: eventfd: Bad file descriptor\n");
+}
+
+TEST(ErrorOutput, exit_code_for_an_exception_is_71_if_a_resource_is_exhausted) {
+    for (const auto what : {EMFILE, ENFILE, ENOMEM, EAGAIN}) {
+        EXPECT_EQ(exit_code_for(std::system_error{what, std::generic_category()}), 71) << what;
+        EXPECT_EQ(exit_code_for(std::system_error{what, std::system_category()}), 71) << what;
+        EXPECT_EQ(exit_code_for(error{{what, category()}, "of another category"}), 70) << what;
+    }
+    EXPECT_EQ(exit_code_for(std::bad_alloc{}), 71);
+    EXPECT_EQ(exit_code_for(std::system_error{EBADF, std::generic_category()}), 70);
+    EXPECT_EQ(exit_code_for(std::runtime_error{"a bug"}), 70);
+}
+
+}  // namespace
+}  // namespace holdfast::cli
