@@ -1,5 +1,9 @@
-// The kinds of lock.
+// The kinds of lock and their names.
 #pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
 
 namespace holdfast {
 
@@ -15,5 +19,38 @@ enum class kind {
     permit_semaphore,  // permit_semaphore: the same in Redisson's form, where each permit has an id
     latch,             // latch: it has no owner; it is granted to all when its count is zero
 };
+
+// What a kind is called.
+struct kind_name {
+    kind of;
+    std::string_view type;    // its class, as lock_info::layout shows it
+    std::string_view option;  // in the options of the command
+};
+
+// In the order of kind.
+inline constexpr std::array kind_names{
+    kind_name{kind::native, "mutex", "mutex"},
+    kind_name{kind::native_fenced, "mutex", "mutex"},
+    kind_name{kind::recursive, "recursive_mutex", "recursive"},
+    kind_name{kind::recursive_fenced, "fenced_mutex", "fenced"},
+    kind_name{kind::fair, "fair_mutex", "fair"},
+    kind_name{kind::shared_read, "shared_mutex", "shared"},
+    kind_name{kind::shared_write, "shared_mutex", "shared"},
+    kind_name{kind::semaphore, "counting_semaphore", "semaphore"},
+    kind_name{kind::permit_semaphore, "permit_semaphore", "permits"},
+    kind_name{kind::latch, "latch", "latch"},
+};
+static_assert([] {
+    for (std::size_t i = 0; i < kind_names.size(); ++i)
+        if (static_cast<std::size_t>(kind_names[i].of) != i) return false;
+    return kind_names.back().of == kind::latch;  // the last kind
+}());
+
+[[nodiscard]] constexpr std::string_view type_name(kind k) noexcept {
+    return kind_names[static_cast<std::size_t>(k)].type;
+}
+[[nodiscard]] constexpr std::string_view option_name(kind k) noexcept {
+    return kind_names[static_cast<std::size_t>(k)].option;
+}
 
 }  // namespace holdfast

@@ -9,7 +9,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 namespace holdfast::engine {
 
@@ -19,7 +18,6 @@ enum class family { string, hash, shared, semaphore, latch };
 
 struct kind_rules {
     kind of;
-    std::string_view name;  // of its class in include/holdfast
     family belongs_to;
     queueing threads = queueing::one_holds;
     // A thread that holds it by lock() may lock it again.
@@ -33,44 +31,30 @@ struct kind_rules {
 // In the order of kind. Readers and fair_mutex have no queue in the process: many readers hold at once, and
 // the store keeps the queue of all processes for a fair_mutex.
 inline constexpr std::array kind_table{
-    kind_rules{.of = kind::native, .name = "mutex", .belongs_to = family::string, .has_queue = true},
-    kind_rules{.of = kind::native_fenced,
-               .name = "mutex",
-               .belongs_to = family::string,
-               .fenced = true,
-               .has_queue = true},
-    kind_rules{
-        .of = kind::recursive, .name = "recursive_mutex", .belongs_to = family::hash, .reentrant = true},
-    kind_rules{.of = kind::recursive_fenced,
-               .name = "fenced_mutex",
-               .belongs_to = family::hash,
-               .reentrant = true,
-               .fenced = true},
+    kind_rules{.of = kind::native, .belongs_to = family::string, .has_queue = true},
+    kind_rules{.of = kind::native_fenced, .belongs_to = family::string, .fenced = true, .has_queue = true},
+    kind_rules{.of = kind::recursive, .belongs_to = family::hash, .reentrant = true},
+    kind_rules{.of = kind::recursive_fenced, .belongs_to = family::hash, .reentrant = true, .fenced = true},
     kind_rules{.of = kind::fair,
-               .name = "fair_mutex",
                .belongs_to = family::hash,
                .threads = queueing::all_ask,
                .reentrant = true,
                .has_queue = true},
     kind_rules{.of = kind::shared_read,
-               .name = "shared_mutex",
                .belongs_to = family::shared,
                .threads = queueing::all_ask,
                .reentrant = true},
-    kind_rules{
-        .of = kind::shared_write, .name = "shared_mutex", .belongs_to = family::shared, .reentrant = true},
+    kind_rules{.of = kind::shared_write, .belongs_to = family::shared, .reentrant = true},
     kind_rules{.of = kind::semaphore,
-               .name = "counting_semaphore",
                .belongs_to = family::semaphore,
                .threads = queueing::one_asks,
                .most_permits = 1'000'000'000},
     // The store writes down an id for each permit.
     kind_rules{.of = kind::permit_semaphore,
-               .name = "permit_semaphore",
                .belongs_to = family::semaphore,
                .threads = queueing::one_asks,
                .most_permits = 1'000},
-    kind_rules{.of = kind::latch, .name = "latch", .belongs_to = family::latch, .threads = queueing::all_ask},
+    kind_rules{.of = kind::latch, .belongs_to = family::latch, .threads = queueing::all_ask},
 };
 static_assert(kind_table.back().of == kind::latch);  // the last kind
 static_assert([] {

@@ -84,8 +84,8 @@ bool lock_contract::queue_has(std::size_t waiters) {
 }
 
 bool lock_contract::names_this_kind(const std::string& layout) {
-    return layout == GetParam().rules().name ||
-           (GetParam().of == kind::fair && layout == engine::rules_of(kind::recursive).name);
+    return layout == type_name(GetParam().of) ||
+           (GetParam().of == kind::fair && layout == type_name(kind::recursive));
 }
 
 bool lock_contract::nothing_is_left(const lock_name& name) {

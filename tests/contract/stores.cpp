@@ -153,7 +153,7 @@ std::string name_of(const subject& s) {
     const bool fenced_mutex = s.of == kind::native_fenced;
     return std::string{s.store->name}
         .append("_")
-        .append(s.rules().name)
+        .append(type_name(s.of))
         .append(fenced_mutex ? "_fenced" : "");
 }
 

@@ -96,7 +96,7 @@ lock_info space::describe(const lock_name& name, const engine::lock_record& r, e
     if (r.last_fence != 0) info.last_fence = r.last_fence;
     if (r.count) {
         info.count = r.count->value;
-        info.layout = engine::rules_of(r.count->of).name;
+        info.layout = type_name(r.count->of);
     }
     for (const auto& w : r.queue) {
         info.queue.push_back(
@@ -107,7 +107,7 @@ lock_info space::describe(const lock_name& name, const engine::lock_record& r, e
             if (info.count) *info.count += h.holds;
             continue;
         }
-        info.layout = engine::rules_of(h.of).name;
+        info.layout = type_name(h.of);
         if (!r.count)
             info.ttl = std::max(info.ttl.value_or(milliseconds{0}),
                                 std::chrono::floor<milliseconds>(h.expires - now));

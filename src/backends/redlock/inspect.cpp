@@ -112,7 +112,7 @@ std::size_t held_by_different_owners(const std::vector<member_view>& seen, std::
     engine::member_set held;
     for (const auto& [info, server] : seen) {
         if (info.layout == "free") continue;
-        if (info.layout != "recursive_mutex" || info.ours || info.holders.size() != 1) return 0;
+        if (info.layout != type_name(kind::recursive) || info.ours || info.holders.size() != 1) return 0;
         held.set(server);
     }
     return held.count() < needed ? 0 : held.count();
@@ -147,7 +147,8 @@ lock_info join_views(const lock_name& name, std::vector<member_view> seen, std::
             if (together > 0)
                 all.layout += ", an owner each on " + std::to_string(together) + " of " +
                               std::to_string(members) + " members";
-            else if (!most && (all.layout == "mutex" || all.layout == "recursive_mutex"))
+            else if (!most &&
+                     (all.layout == type_name(kind::native) || all.layout == type_name(kind::recursive)))
                 all.layout += without;
             settled = most;
         } else {

@@ -93,7 +93,7 @@ std::vector<required_acls> required_acls_of_all_kinds(const std::string& name) {
     const auto operation = beginning(operation_key(name, ""), "");
     const auto freed = announced(redisson_prefixed("redisson_sc", name));
     std::vector<required_acls> all;
-    all.push_back(made(kind::native, "mutex",
+    all.push_back(made(kind::native, type_name(kind::native),
                        {{s::mutex_take},
                         {s::mutex_enqueue, helps},
                         {s::mutex_release_and_hand_off, helps},
@@ -107,26 +107,27 @@ std::vector<required_acls> required_acls_of_all_kinds(const std::string& name) {
                         {s::mutex_delete_if_owner},
                         {s::mutex_renew}},
                        {}, {lock, exactly(helper_key('f', name)), queue}, wake));
-    all.push_back(made(kind::recursive, "recursive_mutex",
+    all.push_back(made(kind::recursive, type_name(kind::recursive),
                        {{s::recursive_acquire}, {s::recursive_release}, {s::recursive_renew}}, {}, {lock},
                        redisson));
-    all.push_back(made(kind::recursive_fenced, "fenced_mutex",
+    all.push_back(made(kind::recursive_fenced, type_name(kind::recursive_fenced),
                        {{s::recursive_acquire}, {s::recursive_release}, {s::recursive_renew}}, {},
                        {lock, exactly(redisson_prefixed("redisson_lock_token", name))}, redisson));
     all.push_back(made(
-        kind::fair, "fair_mutex", {{s::fair_acquire}, {s::fair_release}, {s::recursive_renew}}, {},
+        kind::fair, type_name(kind::fair), {{s::fair_acquire}, {s::fair_release}, {s::recursive_renew}}, {},
         {lock, exactly(redisson_prefixed("redisson_lock_queue", name)),
          exactly(redisson_prefixed("redisson_lock_timeout", name)), exactly(helper_key('d', name), helps)},
         beginning(redisson_channel(name) + ":", "", helps)));
     all.push_back(
-        made(kind::shared_read, "shared_mutex",
+        made(kind::shared_read, type_name(kind::shared_read),
              {{s::shared_acquire}, {s::shared_release}, {s::shared_read_renew}, {s::recursive_renew}}, {},
              {lock, mark}, shared_channel));
-    all.push_back(made(kind::semaphore, "counting_semaphore", {{s::semaphore}, {s::semaphore_renew}}, {},
-                       {lock, exactly(helper_key('p', name)), operation}, freed));
-    all.push_back(made(kind::permit_semaphore, "permit_semaphore", {{s::semaphore}, {s::semaphore_renew}}, {},
+    all.push_back(made(kind::semaphore, type_name(kind::semaphore), {{s::semaphore}, {s::semaphore_renew}},
+                       {}, {lock, exactly(helper_key('p', name)), operation}, freed));
+    all.push_back(made(kind::permit_semaphore, type_name(kind::permit_semaphore),
+                       {{s::semaphore}, {s::semaphore_renew}}, {},
                        {lock, exactly(redisson_suffixed(name, "timeout")), operation}, freed));
-    all.push_back(made(kind::latch, "latch", {{s::latch}}, {"GET"}, {lock, operation},
+    all.push_back(made(kind::latch, type_name(kind::latch), {{s::latch}}, {"GET"}, {lock, operation},
                        announced("redisson_countdownlatch__channel__{" + name + "}")));
     return all;
 }

@@ -116,14 +116,14 @@ bool decode_permits(lock_info& info, std::span<const redis::reply> content, cons
         auto h = holder_of(member.text(), maker_of_token(token), connected);
         h.holds = permits;
         info.holders.push_back(std::move(h));
-        info.layout = "counting_semaphore";
+        info.layout = type_name(kind::semaphore);
         info.ours = true;
     }
     for (const auto& id : with_ids.shown) {
         const auto by = maker_of_permit(id.text());
         auto& holder = info.holders.emplace_back(holder_of(base::to_hex(id.text()), by, connected));
         if (by) holder.lease = base::to_hex(permit_id::read(id.text())->bytes());
-        info.layout = "permit_semaphore";
+        info.layout = type_name(kind::permit_semaphore);
         info.ours = info.ours || by;
     }
     if (info.holders.empty() && info.ttl) return false;
@@ -141,7 +141,7 @@ void decode_string(lock_info& info, const redis::reply& token_text, const redis:
     const auto& token = token_text.text();
     const auto by = maker_of_token(token);
     info.ours = by.has_value();
-    info.layout = by ? "mutex" : "foreign string";
+    info.layout = by ? type_name(kind::native) : "foreign string";
     if (!by) info.bytes = static_cast<std::uint64_t>(size.integer());
     info.holders.push_back(holder_of(token, by, connected));
 }
@@ -178,10 +178,10 @@ void decode_hash(lock_info& info, std::span<const redis::reply> content, std::st
     }
     // A fair mutex without waiters, and a fenced mutex that was never held, look like a recursive mutex.
     info.layout = !all_owners            ? "foreign hash"
-                  : read_write           ? "shared_mutex"
-                  : companion == "line"  ? "fair_mutex"
-                  : companion == "token" ? "fenced_mutex"
-                                         : "recursive_mutex";
+                  : read_write           ? type_name(kind::shared_write)
+                  : companion == "line"  ? type_name(kind::fair)
+                  : companion == "token" ? type_name(kind::recursive_fenced)
+                                         : type_name(kind::recursive);
     if (!all_owners) {
         info.holders.clear();
         info.more_holders = 0;
@@ -238,12 +238,13 @@ bool may_be_foreign_lock(const lock_info& info) {
 bool is_lock(const lock_info& info) { return kind_shown_as(info.layout) && info.layout != "foreign string"; }
 
 std::optional<kind> kind_shown_as(std::string_view layout) {
-    if (layout == "mutex" || layout == "foreign string") return kind::native;
-    if (layout == "recursive_mutex" || layout == "fenced_mutex") return kind::recursive;
-    if (layout == "fair_mutex") return kind::fair;
-    if (layout == "shared_mutex") return kind::shared_write;
-    if (layout == "counting_semaphore") return kind::semaphore;
-    if (layout == "permit_semaphore") return kind::permit_semaphore;
+    if (layout == type_name(kind::native) || layout == "foreign string") return kind::native;
+    if (layout == type_name(kind::recursive) || layout == type_name(kind::recursive_fenced))
+        return kind::recursive;
+    if (layout == type_name(kind::fair)) return kind::fair;
+    if (layout == type_name(kind::shared_write)) return kind::shared_write;
+    if (layout == type_name(kind::semaphore)) return kind::semaphore;
+    if (layout == type_name(kind::permit_semaphore)) return kind::permit_semaphore;
     return std::nullopt;
 }
 
