@@ -8,13 +8,13 @@ namespace holdfast::contract {
 
 TEST_P(lock_contract, held_leases_are_lost_when_their_client_ends) {
     auto held = lock_of(a())->acquire();
-    const auto told = held.lost();
+    const auto lost = held.lost();
     const auto promised = held.strength();
     a_leaves();
     EXPECT_FALSE(held.valid());
     EXPECT_EQ(held.strength(), promised);
     EXPECT_EQ(held.state(), lease_state::lost);
-    EXPECT_TRUE(told.stop_requested()) << "its destructor runs the callbacks that are due";
+    EXPECT_TRUE(lost.stop_requested()) << "its destructor runs the callbacks that are due";
     EXPECT_EQ(held.remaining(), 0ns);
     EXPECT_TRUE(lock_of(b())->try_acquire_for(patience)) << "what was held is released";
     EXPECT_EQ(held.release(), release_outcome::already_lost);

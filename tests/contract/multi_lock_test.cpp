@@ -187,13 +187,13 @@ TEST_P(multi_lock_contract, slow_on_wait_blocks_no_async_acquire) {
     auto waiting = async_acquire(both, boost::asio::use_future);
     EXPECT_EQ(first_call.wait_for(patience), std::future_status::ready);
     auto another = lock_of(a(), "account:9");
-    auto beside = async_acquire(*another, boost::asio::use_future);
-    EXPECT_EQ(beside.wait_for(patience), std::future_status::ready);
+    auto meanwhile = async_acquire(*another, boost::asio::use_future);
+    EXPECT_EQ(meanwhile.wait_for(patience), std::future_status::ready);
     EXPECT_TRUE(last.release());
     EXPECT_EQ(waiting.wait_for(patience), std::future_status::ready) << "it waits for the callback";
     go_on.set_value();
     EXPECT_TRUE(waiting.get().release());
-    EXPECT_TRUE(beside.get().release());
+    EXPECT_TRUE(meanwhile.get().release());
     EXPECT_TRUE(neither_is_left());
 }
 

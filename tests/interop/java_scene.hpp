@@ -6,7 +6,7 @@
 namespace holdfast::test {
 
 // "4.7.0" as a part of a test's name.
-inline std::string as_word(std::string version) {
+inline std::string as_identifier(std::string version) {
     std::replace(version.begin(), version.end(), '.', '_');
     return version;
 }
@@ -36,6 +36,8 @@ class java_scene : public ::testing::TestWithParam<const char*> {
 };
 
 inline auto both_redissons() { return ::testing::Values(late_redisson_3, newest_redisson); }
-inline std::string version_name(const ::testing::TestParamInfo<const char*>& p) { return as_word(p.param); }
+inline std::string version_name(const ::testing::TestParamInfo<const char*>& p) {
+    return as_identifier(p.param);
+}
 
 }  // namespace holdfast::test

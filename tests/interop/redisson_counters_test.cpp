@@ -8,7 +8,7 @@ constexpr milliseconds soon = 100ms * slower;
 
 class counters_with_redisson : public java_scene {
   protected:
-    // An id is not a number; it goes into the request as a word.
+    // An id is not a number; it goes into the request as text.
     std::string tell_about(std::string_view verb, const std::string& id) {
         return java.tell("a", verb, "permits", name + " " + id);
     }
@@ -17,9 +17,9 @@ class counters_with_redisson : public java_scene {
         return eventually(patience, [&, before = busy_] { return c.stats().attempts.busy >= before + 2; });
     }
     void begin_waiting() { busy_ = c.stats().attempts.busy; }
-    [[nodiscard]] bool java_listens(const std::string& channel, int beside_ours = 0) {
+    [[nodiscard]] bool java_listens(const std::string& channel, int listeners_of_ours = 0) {
         return eventually(patience, [&] {
-            return server.command({"PUBSUB", "NUMSUB", channel}).items.at(1).number == 1 + beside_ours;
+            return server.command({"PUBSUB", "NUMSUB", channel}).items.at(1).number == 1 + listeners_of_ours;
         });
     }
 

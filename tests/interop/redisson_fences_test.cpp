@@ -1,4 +1,5 @@
-// The tokens of an RFencedLock are the fences of a fenced_mutex: they grow across the holders of both.
+// The fences of an RFencedLock, which Redisson calls tokens, are those of a fenced_mutex: they grow across
+// the holders of both.
 #include "interop/java_scene.hpp"
 
 namespace holdfast::test {
@@ -12,21 +13,21 @@ class fences_with_redisson : public java_scene {
 TEST_P(fences_with_redisson, fences_grow_from_each_holder_to_the_next) {
     std::uint64_t last = 0;
     for (int i = 0; i < 10; ++i) {
-        const auto token = std::stoull(tell_java("a", "lock_token", "fenced"));
-        EXPECT_GT(token, last);
+        const auto javas_fence = std::stoull(tell_java("a", "lock_fence", "fenced"));
+        EXPECT_GT(javas_fence, last);
         tell_java("a", "unlock", "fenced");
         lease held = lock.acquire();
-        EXPECT_GT(to_number(held.fence()), token);
+        EXPECT_GT(to_number(held.fence()), javas_fence);
         last = to_number(held.fence());
         EXPECT_TRUE(held.release());
     }
 }
 
-// Redisson takes a new token with each lock(); our nested holds keep the outer fence. The next holder's fence
+// Redisson takes a new fence with each lock(); our nested holds keep the outer fence. The next holder's fence
 // is greater in any case.
 TEST_P(fences_with_redisson, fences_grow_past_nested_holds) {
-    const auto outer = std::stoull(tell_java("a", "lock_token", "fenced"));
-    const auto inner = std::stoull(tell_java("a", "lock_token", "fenced"));
+    const auto outer = std::stoull(tell_java("a", "lock_fence", "fenced"));
+    const auto inner = std::stoull(tell_java("a", "lock_fence", "fenced"));
     EXPECT_GT(inner, outer);
     tell_java("a", "unlock", "fenced");
     tell_java("a", "unlock", "fenced");
@@ -36,7 +37,7 @@ TEST_P(fences_with_redisson, fences_grow_past_nested_holds) {
     EXPECT_EQ(nested.fence(), held.fence());
     nested.release();
     held.release();
-    EXPECT_GT(std::stoull(tell_java("a", "lock_token", "fenced")), to_number(nested.fence()));
+    EXPECT_GT(std::stoull(tell_java("a", "lock_fence", "fenced")), to_number(nested.fence()));
     tell_java("a", "unlock", "fenced");
 }
 
@@ -44,14 +45,14 @@ TEST_P(fences_with_redisson, fences_grow_past_forced_unlocks_and_waits) {
     lease held = lock.acquire();
     const auto ours = to_number(held.fence());
     EXPECT_EQ(tell_java("a", "force", "fenced"), "true");
-    const auto token = std::stoull(tell_java("a", "try_token", "fenced", {1'000, 60'000}));
-    EXPECT_GT(token, ours);
+    const auto javas_fence = std::stoull(tell_java("a", "try_fence", "fenced", {1'000, 60'000}));
+    EXPECT_GT(javas_fence, ours);
     client d{without_polls()};  // c believes that it holds the lock until it renews
     fenced_mutex elsewhere{d, name};
     auto waiter = waiter_for(elsewhere);
     ASSERT_TRUE(fenced_shared.waits(name));
     EXPECT_TRUE(evict(c, name));
-    EXPECT_GT(to_number(waiter.get().fence()), token);
+    EXPECT_GT(to_number(waiter.get().fence()), javas_fence);
 }
 
 // Threads of two Redissons and of two holdfast clients take turns in any order. In a holdfast client the lock
@@ -68,15 +69,15 @@ TEST_P(fences_with_redisson, fences_grow_under_contention) {
             for (long i = 0; i < turns; ++i) {
                 lease held = with.acquire();
                 const std::lock_guard alone{noting};
-                server.command({"RPUSH", name + ":tokens", std::to_string(to_number(held.fence()))});
+                server.command({"RPUSH", name + ":fences", std::to_string(to_number(held.fence()))});
                 held.release();
             }
         });
     };
     std::vector<peer::request> javas;
     for (const auto* thread : {"a", "b"}) {
-        javas.push_back(java.ask(thread, "note_tokens", "fenced", name, {turns}));
-        javas.push_back(other_java.ask(thread, "note_tokens", "fenced", name, {turns}));
+        javas.push_back(java.ask(thread, "note_fences", "fenced", name, {turns}));
+        javas.push_back(other_java.ask(thread, "note_fences", "fenced", name, {turns}));
     }
     std::vector<std::future<void>> ours;
     for (auto* with : {&lock, &elsewhere}) {
@@ -85,12 +86,12 @@ TEST_P(fences_with_redisson, fences_grow_under_contention) {
     }
     for (auto& one : ours) one.get();
     for (auto& one : javas) one.get();
-    const auto tokens = server.command({"LRANGE", name + ":tokens", "0", "-1"}).items;
-    EXPECT_EQ(tokens.size(), 8U * turns);
+    const auto fences = server.command({"LRANGE", name + ":fences", "0", "-1"}).items;
+    EXPECT_EQ(fences.size(), 8U * turns);
     std::uint64_t last = 0;
-    for (const auto& token : tokens) {
-        EXPECT_GT(std::stoull(token.text), last);
-        last = std::stoull(token.text);
+    for (const auto& fence : fences) {
+        EXPECT_GT(std::stoull(fence.text), last);
+        last = std::stoull(fence.text);
     }
 }
 

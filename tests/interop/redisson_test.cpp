@@ -275,7 +275,7 @@ INSTANTIATE_TEST_SUITE_P(, redisson_lock,
                                                               writing_shared)),
                          [](const ::testing::TestParamInfo<version_and_kind>& p) {
                              return std::string{std::get<1>(p.param).name} + "_" +
-                                    as_word(std::get<0>(p.param));
+                                    as_identifier(std::get<0>(p.param));
                          });
 
 }  // namespace

@@ -131,9 +131,9 @@ TEST_F(multi_lock_on_two_servers, clients_with_different_lock_orders_both_procee
             inside.fetch_sub(1);
         }
     };
-    auto beside = in_background([&] { take_turns(two); });
+    auto other_turns = in_background([&] { take_turns(two); });
     take_turns(one);
-    beside.get();
+    other_turns.get();
     EXPECT_GT(waits_while_holding, 0);
 }
 

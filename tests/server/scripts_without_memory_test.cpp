@@ -53,8 +53,8 @@ std::vector<row> rows() {
     const after free{{"EXISTS", "job"}, "(integer) 0"}, empty_queue{{"EXISTS", queue}, "(integer) 0"};
     const after handed{{"GET", "job"}, '"' + waiting + '"'};
     const std::string ttl = "60000";
-    const std::vector<words> fair_line{{"RPUSH", fair_queue, owner, other, behind},
-                                       {"ZADD", limits, far, owner, far, other, far, behind}};
+    const std::vector<words> queue_of_three{{"RPUSH", fair_queue, owner, other, behind},
+                                            {"ZADD", limits, far, owner, far, other, far, behind}};
     const auto with = [](std::vector<words> all, const words& more) {
         all.push_back(more);
         return all;
@@ -179,21 +179,21 @@ std::vector<row> rows() {
          {free}},
         {"leave the queue of a fair mutex",
          &s::fair_release,
-         with(fair_line, {"HSET", "job", behind, "1"}),
+         with(queue_of_three, {"HSET", "job", behind, "1"}),
          fair_keys,
          {other, "1", fair_channel, "2000", "PUBLISH"},
          "(integer) -1",
          {{{"LLEN", fair_queue}, "(integer) 2"}, {{"ZSCORE", limits, other}, "(nil)"}}},
         {"evict from a fair mutex",
          &s::fair_release,
-         with(fair_line, {"HSET", "job", behind, "1"}),
+         with(queue_of_three, {"HSET", "job", behind, "1"}),
          fair_keys,
          {"", "0", fair_channel, "2000", "PUBLISH"},
          "(integer) 0",
          {free, {{"LLEN", fair_queue}, "(integer) 3"}}},
         {"take a free fair mutex by its turn in the queue",
          &s::fair_acquire,
-         fair_line,
+         queue_of_three,
          fair_keys,
          {owner, ttl, "1", fair_channel, "2000", "holdfast:d1:{job}", "PUBLISH"},
          "(integer) 0",

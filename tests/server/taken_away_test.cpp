@@ -159,9 +159,9 @@ TYPED_TEST(removed_lock, release_messages_cost_contending_clients_no_renewals) {
     const auto turns = [](auto& of) {
         for (std::uint64_t i = 0; i < rounds; ++i) (void)of.acquire();
     };
-    auto beside = in_background([&] { turns(others); });
+    auto other_turns = in_background([&] { turns(others); });
     turns(this->lock);
-    beside.get();
+    other_turns.get();
     EXPECT_LE(this->c.stats().renewals + d.stats().renewals, rounds / 10);
 }
 

@@ -11,7 +11,7 @@
 // ends, as in a crash.
 //
 // Locks: lock [lease], try [wait [lease]], unlock; for Redisson also try_async, force, locked, held, holds,
-// owner, lock_token, try_token, token. Times are milliseconds; a lease of 0 is none, and then Redisson
+// owner, lock_fence, try_fence, fence. Times are milliseconds; a lease of 0 is none, and then Redisson
 // renews. Redisson has verbs for its semaphores and its latch too: see interop/redisson/Peer.java.
 //
 // Several servers: the peers of redsync and node-redlock lock on all servers that they are started with.

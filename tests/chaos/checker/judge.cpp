@@ -80,7 +80,7 @@ violations judge(const history& h, const judgement_settings& how) {
             append(found, check_holders(all, lock));
             if (!lock.by_votes) append(found, check_losses(all));
         }
-        append(found, check_told(all));
+        append(found, check_loss_reports(all));
         std::vector<attempt> outer;
         std::copy_if(all.begin(), all.end(), std::back_inserter(outer), outermost);
         if (!lock.dead_stay_in_queue) {

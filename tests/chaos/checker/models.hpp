@@ -33,7 +33,7 @@ using violations = std::vector<violation>;
 // Finds a lease that ended before its promised time.
 [[nodiscard]] violations check_losses(std::span<const attempt> attempts);
 // Finds a lease that ended without a report by lost() in time.
-[[nodiscard]] violations check_told(std::span<const attempt> attempts);
+[[nodiscard]] violations check_loss_reports(std::span<const attempt> attempts);
 
 // A holder that gave its lease up believes in it no longer than until the operator receives the report; a
 // removed holder, no longer than was reported. Evicted holders are promised nothing more.

@@ -15,7 +15,7 @@ struct owner {
 
 // The number of other holds when this one was granted: the least and the most, since events of the same
 // time may have been in any order.
-std::pair<std::size_t, std::size_t> held_beside(const attempt& one,
+std::pair<std::size_t, std::size_t> other_holds(const attempt& one,
                                                 const std::vector<const attempt*>& holds) {
     const auto when = one.answered;
     std::size_t least = 0, most = 0;
@@ -33,7 +33,7 @@ void check_owner(const owner& o, violations& found) {
         const auto wrong = [&](std::string_view rule, const std::string& text) {
             found.push_back({rule, text, a->lock, {root.id, a->id}, a->answered});
         };
-        const auto [least, most] = held_beside(*a, o.holds);
+        const auto [least, most] = other_holds(*a, o.holds);
         if (a->depth < least + 1 || a->depth > most + 1)
             wrong("depth", "a hold reports depth " + std::to_string(a->depth) + ", and its owner has " +
                                std::to_string(most + 1) + " holds");

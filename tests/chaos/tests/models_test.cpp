@@ -84,14 +84,14 @@ TEST(loss, before_the_deadline_is_a_violation) {
 
 TEST(loss, that_lost_does_not_report_is_a_violation) {
     auto events = events_of({holding(1, 10, 50)});
-    EXPECT_TRUE(check_told(attempts_of(events)).empty());
+    EXPECT_TRUE(check_loss_reports(attempts_of(events)).empty());
     event unreported = events.front();
     unreported.action = action::loss;
     unreported.phase = phase::fail;
     unreported.t = 60;
     events.push_back(unreported);
-    EXPECT_EQ(rules(check_told(attempts_of(events))), names{"untold"});
-    EXPECT_EQ(judge({{{"lock"}}, events, {}, {}}).back().rule, "untold");
+    EXPECT_EQ(rules(check_loss_reports(attempts_of(events))), names{"unreported"});
+    EXPECT_EQ(judge({{{"lock"}}, events, {}, {}}).back().rule, "unreported");
 }
 
 // The published history of etcd's locks has no two holders that overlap; its holds ended without notice.

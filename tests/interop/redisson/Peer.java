@@ -160,17 +160,17 @@ public final class Peer {
             case "owner":
                 if (!here) return elsewhere.owner(kind, (int) number(args, 0));
                 return redisson.getId() + ":" + Thread.currentThread().getId();
-            case "lock_token": return ((RFencedLock) lock).lockAndGetToken();
-            case "try_token":
+            case "lock_fence": return ((RFencedLock) lock).lockAndGetToken();
+            case "try_fence":
                 return ((RFencedLock) lock).tryLockAndGetToken(number(args, 0), number(args, 1), MS);
-            case "note_tokens":
+            case "note_fences":
                 for (long i = number(args, 0); i > 0; --i) {
-                    long token = ((RFencedLock) lock).lockAndGetToken();
-                    list("note", name + ":tokens", new String[] {String.valueOf(token)});
+                    long fence = ((RFencedLock) lock).lockAndGetToken();
+                    list("note", name + ":fences", new String[] {String.valueOf(fence)});
                     lock.unlock();
                 }
                 return null;
-            case "token": return ((RFencedLock) lock).getToken();
+            case "fence": return ((RFencedLock) lock).getToken();
             default: throw new IllegalArgumentException("no verb " + verb);
         }
     }

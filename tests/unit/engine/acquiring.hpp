@@ -27,7 +27,7 @@ class acquiring : public ::testing::Test {
     }
     void later_by(milliseconds d) { now += d; }
 
-    void store_grants(fence token = fence::none) { answer(backend::granted{how.lease, token}); }
+    void store_grants(fence with = fence::none) { answer(backend::granted{how.lease, with}); }
     void store_grants_only(milliseconds lease) { answer(backend::granted{lease}); }
     void store_grants_with_acks(std::uint32_t acks) {
         answer(backend::granted{how.lease, fence::none, false, acks});

@@ -5,7 +5,7 @@
 namespace holdfast::engine {
 namespace {
 
-class local_gate_test : public ::testing::Test {
+class local_queue_test : public ::testing::Test {
   protected:
     static constexpr int nobody = 0;
     static constexpr int ann = 1;
@@ -14,7 +14,7 @@ class local_gate_test : public ::testing::Test {
     local_queue<int> gate;
 };
 
-TEST_F(local_gate_test, lets_the_first_ask_the_store_and_queues_the_rest) {
+TEST_F(local_queue_test, lets_the_first_ask_the_store_and_queues_the_rest) {
     EXPECT_TRUE(gate.enter(ann));
     EXPECT_FALSE(gate.enter(ben));
     EXPECT_FALSE(gate.enter(cid));
@@ -22,7 +22,7 @@ TEST_F(local_gate_test, lets_the_first_ask_the_store_and_queues_the_rest) {
     EXPECT_EQ(gate.size(), 3U);
 }
 
-TEST_F(local_gate_test, hands_off_in_the_order_of_arrival) {
+TEST_F(local_queue_test, hands_off_in_the_order_of_arrival) {
     (void)gate.enter(ann);
     (void)gate.enter(ben);
     (void)gate.enter(cid);
@@ -32,7 +32,7 @@ TEST_F(local_gate_test, hands_off_in_the_order_of_arrival) {
     EXPECT_EQ(gate.size(), 0U);
 }
 
-TEST_F(local_gate_test, calls_nobody_when_a_queued_thread_gives_up) {
+TEST_F(local_queue_test, calls_nobody_when_a_queued_thread_gives_up) {
     (void)gate.enter(ann);
     (void)gate.enter(ben);
     (void)gate.enter(cid);
@@ -41,14 +41,14 @@ TEST_F(local_gate_test, calls_nobody_when_a_queued_thread_gives_up) {
     EXPECT_EQ(gate.leave(ann), cid);
 }
 
-TEST_F(local_gate_test, calls_the_next_when_the_head_gives_up) {
+TEST_F(local_queue_test, calls_the_next_when_the_head_gives_up) {
     (void)gate.enter(ann);
     (void)gate.enter(ben);
     EXPECT_EQ(gate.leave(ann), ben);
     EXPECT_TRUE(gate.may_ask(ben));
 }
 
-TEST_F(local_gate_test, does_not_queue_a_try) {
+TEST_F(local_queue_test, does_not_queue_a_try) {
     EXPECT_TRUE(gate.try_enter(ann));
     EXPECT_FALSE(gate.try_enter(ben));
     EXPECT_EQ(gate.size(), 1U);
@@ -56,7 +56,7 @@ TEST_F(local_gate_test, does_not_queue_a_try) {
     EXPECT_TRUE(gate.try_enter(ben));
 }
 
-TEST_F(local_gate_test, lets_a_try_ask_beside_the_queue_if_several_may_hold_the_lock) {
+TEST_F(local_queue_test, lets_a_try_ask_beside_the_queue_if_several_may_hold_the_lock) {
     local_queue<int> shared{queueing::one_asks};
     EXPECT_TRUE(shared.enter(ann));
     EXPECT_FALSE(shared.enter(ben));
@@ -69,7 +69,7 @@ TEST_F(local_gate_test, lets_a_try_ask_beside_the_queue_if_several_may_hold_the_
     EXPECT_EQ(shared.leave(ann), ben);
 }
 
-TEST_F(local_gate_test, lets_all_ask_with_line_all_ask) {
+TEST_F(local_queue_test, lets_all_ask_where_there_is_no_queue) {
     local_queue<int> open{queueing::all_ask};
     EXPECT_TRUE(open.enter(ann));
     EXPECT_TRUE(open.enter(ben));
@@ -82,7 +82,7 @@ TEST_F(local_gate_test, lets_all_ask_with_line_all_ask) {
     EXPECT_EQ(open.size(), 2U);
 }
 
-TEST_F(local_gate_test, ignores_a_second_leave) {
+TEST_F(local_queue_test, ignores_a_second_leave) {
     (void)gate.enter(ann);
     (void)gate.enter(ben);
     (void)gate.leave(ann);

@@ -118,9 +118,9 @@ TEST_F(lock_record_test, gives_a_larger_fence_with_each_grant) {
 TEST_F(lock_record_test, admits_readers_together_and_lets_its_writer_read) {
     EXPECT_TRUE(is<granted>(attempt(kind::shared_write, "w")));
     EXPECT_TRUE(is<busy>(attempt(kind::shared_read, "r")));
-    attempt_request beside{key(kind::shared_read), owner_id{"w"}, 10s};
-    beside.downgrading_from = owner_id{"w"};
-    EXPECT_TRUE(is<granted>(apply(record, beside, here())));
+    attempt_request read_too{key(kind::shared_read), owner_id{"w"}, 10s};
+    read_too.downgrading_from = owner_id{"w"};
+    EXPECT_TRUE(is<granted>(apply(record, read_too, here())));
     const auto done = release(kind::shared_write, "w");
     EXPECT_TRUE(done.notify.all);
     EXPECT_TRUE(is<granted>(attempt(kind::shared_read, "r")));
@@ -233,7 +233,7 @@ TEST_F(lock_record_test, keeps_its_promises_under_random_requests) {
                     }
                 }
             }
-            // No owner is in the record twice, and none is beside an exclusive holder.
+            // No owner is in the record twice, and none shares the lock with an exclusive holder.
             std::set<std::pair<kind, std::string>> holders;
             std::size_t writers = 0;
             std::int64_t out = 0;

@@ -2,7 +2,7 @@
 #include "session/client_lock.hpp"
 #include "session/client_state.hpp"
 #include "session/waiter.hpp"
-#include "unit/session/told_store.hpp"
+#include "unit/session/scripted_store.hpp"
 
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -268,7 +268,7 @@ TEST(waiter, runs_the_callback_of_the_last_answer_although_nobody_reads_it) {
     EXPECT_TRUE(done);
 }
 
-class watch_test : public with_told_store {};
+class watch_test : public with_scripted_store {};
 
 TEST_F(watch_test, of_a_holder_uses_no_memory_for_messages_to_others) {
     for (const auto kind : {kind::semaphore, kind::recursive}) {

@@ -1,6 +1,6 @@
 // Leases that end with something that they share, and leases that end with the client's session.
 #include "support/eventually.hpp"
-#include "unit/session/told_store.hpp"
+#include "unit/session/scripted_store.hpp"
 
 namespace holdfast::session {
 namespace {
@@ -9,7 +9,7 @@ using namespace backend;
 using test::eventually;
 using test::patience;
 
-class bounded_leases : public with_told_store {
+class bounded_leases : public with_scripted_store {
   protected:
     // A lease of 30 s that ends with `limit`.
     std::shared_ptr<held_lease> acquire(client_lock& on) {
@@ -122,9 +122,9 @@ TEST_F(bounded_leases, keep_their_bound_when_another_thread_takes_them_over) {
 
 // --- sessions -----------------------------------------------------------------------------------------
 
-class leases_of_a_session : public with_told_store {
+class leases_of_a_session : public with_scripted_store {
   protected:
-    leases_of_a_session() : with_told_store({.poll_gap = 20ms, .answer_timeout = 100ms}) {
+    leases_of_a_session() : with_scripted_store({.poll_gap = 20ms, .answer_timeout = 100ms}) {
         store->can.ends = lease_end::by_session;
         store->session = session_timeout;
         store->on_release([this] { ++released; });
@@ -189,7 +189,8 @@ TEST_F(leases_of_a_session, are_not_released_again_once_the_session_has_ended) {
 }
 
 TEST(closed_client, refuses_an_acquisition_on_replicas_without_asking_its_store) {
-    const auto client = client_state::open({}, [](client_state&) { return std::make_unique<told_store>(); });
+    const auto client =
+        client_state::open({}, [](client_state&) { return std::make_unique<scripted_store>(); });
     const auto lock = client->lock_of({kind::native, lock_name{"stock"}});
     client->close();
     const auto got = lock->acquire({.replicas = {.at_least = 1, .within = 1ms}});
@@ -199,7 +200,7 @@ TEST(closed_client, refuses_an_acquisition_on_replicas_without_asking_its_store)
 
 // --- what else a store may say of itself ----------------------------------------------------------------
 
-class store_without_messages : public with_told_store {
+class store_without_messages : public with_scripted_store {
   protected:
     store_without_messages() { store->can.ask_every = 5ms; }
 
@@ -221,7 +222,7 @@ TEST_F(store_without_messages, is_asked_no_more_often_than_it_wants) {
     EXPECT_GE(boot_clock::now() - before, 360ms);
 }
 
-using renewals_at_a_time = with_told_store;
+using renewals_at_a_time = with_scripted_store;
 
 TEST_F(renewals_at_a_time, are_as_many_as_the_store_wants) {
     store->can.renewals_at_a_time = 2;

@@ -1,12 +1,12 @@
 // What a client does with its leases when it closes.
-#include "unit/session/told_store.hpp"
+#include "unit/session/scripted_store.hpp"
 
 #include <algorithm>
 
 namespace holdfast::session {
 namespace {
 
-class closing_client : public with_told_store {};
+class closing_client : public with_scripted_store {};
 
 TEST_F(closing_client, releases_no_lock_while_a_lease_looks_valid) {
     constexpr int leases = 2'000;

@@ -1,5 +1,5 @@
 // The fences of a lock that threads hand off: a store says how many one grant has.
-#include "unit/session/told_store.hpp"
+#include "unit/session/scripted_store.hpp"
 
 #include <future>
 
@@ -8,7 +8,7 @@ namespace {
 
 using namespace backend;
 
-class fences_of_one_grant : public with_told_store {
+class fences_of_one_grant : public with_scripted_store {
   protected:
     using held = std::shared_ptr<hold_of_one>;
 

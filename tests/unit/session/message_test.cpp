@@ -1,5 +1,5 @@
 // What a message means to a holder: another client may have taken the lock away.
-#include "unit/session/told_store.hpp"
+#include "unit/session/scripted_store.hpp"
 
 #include <functional>
 #include <future>
@@ -10,7 +10,7 @@ namespace {
 
 using namespace backend;
 
-class listening_holder : public with_told_store {
+class listening_holder : public with_scripted_store {
   protected:
     // It has waited for the lock, so it receives the messages for waiters.
     std::shared_ptr<hold_of_one> waited_for(kind k, acquisition how = {}) {

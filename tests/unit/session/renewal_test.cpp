@@ -1,6 +1,6 @@
 // How far the answer to a renewal extends a lease when several are under way.
 #include "support/eventually.hpp"
-#include "unit/session/told_store.hpp"
+#include "unit/session/scripted_store.hpp"
 
 #include <future>
 
@@ -9,7 +9,7 @@ namespace {
 
 using namespace backend;
 
-class renewal_test : public with_told_store {
+class renewal_test : public with_scripted_store {
   protected:
     // Leaves two renewals under way; the shorter one was sent first.
     void nest_a_hold_without_ttl_in_one_of(milliseconds ttl) {
@@ -91,7 +91,7 @@ TEST_F(renewal_test, changes_nothing_if_it_fails_after_a_longer_one_worked) {
 }
 
 // A thread that holds the lock locks it again, for a different time.
-class nested_hold : public with_told_store {
+class nested_hold : public with_scripted_store {
   protected:
     void nest(std::optional<milliseconds> outer, milliseconds inner) {
         lock(*mine, outer);
@@ -153,7 +153,7 @@ TEST_F(nested_hold, with_a_longer_renewal_renews_the_whole_lease_for_longer) {
 }
 
 // Such a lease keeps its owner in the store.
-class handed_off_lease : public with_told_store {
+class handed_off_lease : public with_scripted_store {
   protected:
     // Hands off while a renewal for the first holder is under way. A busy machine may be too late for it.
     void SetUp() override {

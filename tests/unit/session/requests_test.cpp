@@ -1,12 +1,12 @@
 // When a client starts to listen for messages that ask for its locks.
-#include "unit/session/told_store.hpp"
+#include "unit/session/scripted_store.hpp"
 
 #include <future>
 
 namespace holdfast::session {
 namespace {
 
-class client_with_requests : public with_told_store {};
+class client_with_requests : public with_scripted_store {};
 
 TEST_F(client_with_requests, listens_for_a_lease_that_begins_while_it_looks_at_others) {
     std::promise<void> looks, begins, listens;

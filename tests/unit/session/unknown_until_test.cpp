@@ -1,5 +1,5 @@
 // Until when the store may keep a lock whose release has no answer.
-#include "unit/session/told_store.hpp"
+#include "unit/session/scripted_store.hpp"
 
 #include <future>
 
@@ -8,11 +8,11 @@ namespace {
 
 using namespace backend;
 
-class unanswered_release : public with_told_store {
+class unanswered_release : public with_scripted_store {
   protected:
     using outcome = client_lock::outcome;
 
-    unanswered_release() : with_told_store({.answer_timeout = answer_timeout}) {
+    unanswered_release() : with_scripted_store({.answer_timeout = answer_timeout}) {
         store->is_silent_to_releases();
     }
 

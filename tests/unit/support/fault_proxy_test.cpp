@@ -175,7 +175,7 @@ TEST_F(fault_proxy_test, swallows_published_messages_and_nothing_else) {
     EXPECT_TRUE(eventually(patience, [&] { return proxy.count().messages_swallowed == 1; }));
     EXPECT_EQ(subscriber.ask("SUBSCRIBE c"), "subscribe");
     proxy.swallow_messages(false);
-    server.command({"PUBLISH", "c", "heard"});
+    server.command({"PUBLISH", "c", "payload"});
     EXPECT_EQ(subscriber.receive(), "message");
     EXPECT_EQ(proxy.count().messages, 1u);
 }

@@ -27,7 +27,7 @@ namespace holdfast::session {
 
 using namespace std::chrono_literals;
 
-class told_store final : public backend::store, public backend::counters, public backend::inspection {
+class scripted_store final : public backend::store, public backend::counters, public backend::inspection {
   public:
     backend::capabilities can{};  // to be set before there is a lease
 
@@ -229,11 +229,11 @@ class told_store final : public backend::store, public backend::counters, public
 };
 
 // A client of such a store.
-class with_told_store : public ::testing::Test {
+class with_scripted_store : public ::testing::Test {
   protected:
-    explicit with_told_store(config settings = {})
+    explicit with_scripted_store(config settings = {})
         : client(client_state::open(std::move(settings), [this](client_state&) {
-              auto made = std::make_unique<told_store>();
+              auto made = std::make_unique<scripted_store>();
               store = made.get();
               return made;
           })) {}
@@ -249,7 +249,7 @@ class with_told_store : public ::testing::Test {
         EXPECT_TRUE(std::holds_alternative<std::shared_ptr<hold>>(got));
     }
 
-    told_store* store = nullptr;
+    scripted_store* store = nullptr;
     const std::shared_ptr<client_state> client;
 };
 
