@@ -4,20 +4,6 @@
 
 namespace holdfast::contract {
 
-namespace {
-
-template <class Fn>
-std::error_code code_of(Fn&& fn) {
-    try {
-        fn();
-        return {};
-    } catch (const error& e) {
-        return e.code();
-    }
-}
-
-}  // namespace
-
 TEST_P(lock_contract, any_bytes_are_a_valid_name) {
     if (!takes_any_name()) GTEST_SKIP() << "this store refuses names with lone braces for this kind";
     for (const auto& name :

@@ -4,6 +4,7 @@
 
 #include "contract/stores.hpp"
 #include "support/background.hpp"
+#include "support/errors.hpp"
 #include "support/event_recorder.hpp"
 #include "support/eventually.hpp"
 
@@ -27,6 +28,7 @@ namespace holdfast::contract {
 using namespace std::chrono_literals;
 using namespace std::string_literals;
 using std::chrono::milliseconds;
+using test::code_of;
 using test::event_recorder;
 using test::eventually;
 using test::in_background;

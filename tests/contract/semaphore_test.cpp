@@ -283,14 +283,6 @@ TEST_P(counting_contract, give_wakes_a_waiting_take) {
 
 TEST_P(counting_contract, stop_token_ends_a_waiting_take) {
     std::stop_source enough;
-    const auto code_of = [](const std::function<void()>& taking) {
-        try {
-            taking();
-        } catch (const error& e) {
-            return e.code();
-        }
-        return std::error_code{};
-    };
     auto taker = in_background([&] { return code_of([&] { on(a()).take(2, enough.get_token()); }); });
     auto timed = in_background(
         [&] { return code_of([&] { (void)on(b()).try_take_for(patience, 1, enough.get_token()); }); });

@@ -4,6 +4,7 @@
 #include "network/machines.hpp"
 #include "support/eventually.hpp"
 #include "support/redis_server.hpp"
+#include "support/sanitizers.hpp"
 
 #include <holdfast/holdfast.hpp>
 
@@ -21,11 +22,6 @@ using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 using moment = boot_clock::time_point;  // the same on all machines
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr int slower = 5;
-#else
-inline constexpr int slower = 1;
-#endif
 inline constexpr milliseconds slack = 900ms * slower;
 inline constexpr milliseconds lease_length = 2s * slower;
 inline constexpr milliseconds poll_gap = 500ms;

@@ -86,23 +86,13 @@ TEST(misuse, ends_the_process_in_a_build_without_NDEBUG) {
 
 // --- texts of errors ---------------------------------------------------------------------------------
 
-template <class Fn>
-std::string complaint_of(Fn&& fn) {
-    try {
-        fn();
-    } catch (const error& e) {
-        return e.what();
-    }
-    return {};
-}
-
 TEST(error_text, states_the_problem_once) {
     client c{in_this_process()};
     mutex lock{c, "job"};
     const std::lock_guard hold{lock};
-    EXPECT_EQ(complaint_of([&] { lock.lock(); }),
+    EXPECT_EQ(message_of([&] { lock.lock(); }),
               "this thread already holds the mutex \"job\", which is not recursive");
-    EXPECT_EQ(complaint_of([&] { (void)lock.acquire({.ttl = 0ms}); }),
+    EXPECT_EQ(message_of([&] { (void)lock.acquire({.ttl = 0ms}); }),
               "a ttl must be 1 ms or more, and 0s was given");
 }
 
@@ -112,7 +102,7 @@ TEST(error_text, names_the_reason_where_the_store_gave_none) {
     const auto held = lock.acquire();
     std::stop_source stop;
     stop.request_stop();
-    EXPECT_EQ(complaint_of([&] { (void)lock.acquire({.stop = stop.get_token()}); }),
+    EXPECT_EQ(message_of([&] { (void)lock.acquire({.stop = stop.get_token()}); }),
               "the lock \"job\" could not be acquired: the wait was cancelled");
 }
 

@@ -1,6 +1,6 @@
 // `holdfast doctor`: what it prints, and its exit codes.
-#include "lab/base/false_clock.hpp"
 #include "server/cli_scene.hpp"
+#include "server/moved_clock.hpp"
 #include "server/scene.hpp"
 #include "support/certificates.hpp"
 
@@ -216,15 +216,11 @@ TEST_F(doctor_command, run_on_a_replica_says_that_it_is_one) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they must be preloaded first
 // The command's clock is set while a reply is on its way.
 TEST_F(doctor_command, reports_that_its_own_clock_was_set) {
-    const temp_dir folder;
-    lab::false_clock clock{folder.path(), "command"};
-    child_process::environment environment;
-    for (const auto& line : clock.environment())
-        environment.emplace_back(line.substr(0, line.find('=')), line.substr(line.find('=') + 1));
+    moved_clock clock{"command"};
     fault_proxy net{server};
     const auto look = [&](std::chrono::seconds by) {
         net.hold_reply_of(named("TIME"));
-        auto doctor = start({"doctor", "--json", "--url", net.url()}, environment);
+        auto doctor = start({"doctor", "--json", "--url", net.url()}, clock.environment());
         EXPECT_TRUE(eventually(patience, [&] { return net.count().replies_held == 1; }));
         clock.step(by);
         net.release_replies();

@@ -1,6 +1,6 @@
 // What `examine` finds on a redlock: about each member, all together, and whether they agree on the members.
-#include "lab/base/false_clock.hpp"
 #include "server/doctor_scene.hpp"
+#include "server/moved_clock.hpp"
 #include "server/redlock_scene.hpp"
 
 namespace holdfast::test {
@@ -105,12 +105,8 @@ TEST_F(doctor_of_a_redlock, reports_a_server_that_is_given_twice_without_a_redlo
 }
 
 TEST_F(doctor_of_a_redlock, compares_the_clocks_of_the_members) {
-    const temp_dir folder;
-    lab::false_clock clock{folder.path(), "member"};
-    child_process::environment environment;
-    for (const auto& line : clock.environment())
-        environment.emplace_back(line.substr(0, line.find('=')), line.substr(line.find('=') + 1));
-    redis_server ahead{{.environment = environment}};
+    moved_clock clock{"member"};
+    redis_server ahead{{.environment = clock.environment()}};
     clock.step(61s);
     const auto all =
         examined("redlock:" + relaxed + servers[0].url() + "," + servers[1].url() + "," + ahead.url());

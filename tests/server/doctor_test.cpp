@@ -1,6 +1,6 @@
 // What `examine` finds on real servers, each with a real fault.
-#include "lab/base/false_clock.hpp"
 #include "server/doctor_scene.hpp"
+#include "server/moved_clock.hpp"
 #include "support/certificates.hpp"
 #include "support/loopback.hpp"
 
@@ -119,12 +119,8 @@ TEST(doctor, examines_a_master_and_its_replica) {
 
 // LD_PRELOAD moves the wall clock of the server and of nothing else.
 TEST(doctor, measures_the_clock_of_a_server_that_is_a_minute_ahead) {
-    const temp_dir folder;
-    lab::false_clock clock{folder.path(), "server"};
-    child_process::environment environment;
-    for (const auto& line : clock.environment())
-        environment.emplace_back(line.substr(0, line.find('=')), line.substr(line.find('=') + 1));
-    redis_server ahead{{.environment = environment}};
+    moved_clock clock{"server"};
+    redis_server ahead{{.environment = clock.environment()}};
     EXPECT_EQ(worst_on(ahead, "clock-offset"), severity::ok);
     clock.step(61s);
     const auto all = examined(ahead.url());

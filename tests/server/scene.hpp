@@ -5,10 +5,12 @@
 #include "server/task_mutex.hpp"
 #include "support/background.hpp"
 #include "support/child_process.hpp"
+#include "support/errors.hpp"
 #include "support/event_recorder.hpp"
 #include "support/eventually.hpp"
 #include "support/fault_proxy.hpp"
 #include "support/redis_server.hpp"
+#include "support/sanitizers.hpp"
 #include "support/stalls.hpp"
 
 #include <holdfast/holdfast.hpp>
@@ -28,12 +30,6 @@ namespace holdfast::test {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-// Scales loops and limits under a sanitizer.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr int slower = 5;
-#else
-inline constexpr int slower = 1;
-#endif
 // A delay below this is the fault of a busy machine, not of the lock; all delays under test are longer.
 inline constexpr limit_of_a_busy_machine slack{900ms * slower};
 
@@ -217,17 +213,6 @@ template <class Lock>
         lease held = lock.try_acquire_for(patience, ec);
         return held && held.release() == release_outcome::released;
     });
-}
-
-// The code of the error that `fn` throws; none if it does not.
-template <class Fn>
-std::error_code code_of(Fn&& fn) {
-    try {
-        fn();
-    } catch (const error& e) {
-        return e.code();
-    }
-    return {};
 }
 
 // The error of a first attempt to lock that cannot work.
