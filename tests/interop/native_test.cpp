@@ -7,14 +7,6 @@
 namespace holdfast::test {
 namespace {
 
-struct poller {
-    const char* name;
-    peer& (*start)();
-    milliseconds poll;  // its longest interval between polls, by its defaults
-
-    friend std::ostream& operator<<(std::ostream& out, const poller& p) { return out << p.name; }
-};
-
 using poller_and_kind = std::tuple<poller, shared_kind>;
 
 class polling_client : public ::testing::TestWithParam<poller_and_kind> {

@@ -3,6 +3,8 @@
 
 #include "support/peer.hpp"
 
+#include <chrono>
+#include <ostream>
 #include <span>
 
 namespace holdfast::test {
@@ -21,5 +23,14 @@ inline constexpr std::size_t several = 3;
 [[nodiscard]] peer& redisson_on_several();
 [[nodiscard]] peer& redsync_on_several();
 [[nodiscard]] peer& node_redlock_on_several();
+
+// A client of another library, which polls while it waits.
+struct poller {
+    const char* name;
+    peer& (*start)();
+    std::chrono::milliseconds poll;  // its longest interval between polls, by its defaults
+
+    friend std::ostream& operator<<(std::ostream& out, const poller& p) { return out << p.name; }
+};
 
 }  // namespace holdfast::test

@@ -7,15 +7,7 @@
 namespace holdfast::test {
 namespace {
 
-struct voter {
-    const char* name;
-    peer& (*start)();
-    milliseconds poll;  // its longest interval between polls, by its defaults
-
-    friend std::ostream& operator<<(std::ostream& out, const voter& v) { return out << v.name; }
-};
-
-class redlock_with_other_clients : public several_scene, public ::testing::WithParamInterface<voter> {
+class redlock_with_other_clients : public several_scene, public ::testing::WithParamInterface<poller> {
   protected:
     peer::request ask_them(std::string_view verb, const std::vector<long>& arguments = {}) {
         return they.ask("a", verb, "mutex", name, arguments);
@@ -158,9 +150,9 @@ TEST_P(redlock_with_other_clients, both_clients_make_progress_under_contention) 
 }
 
 INSTANTIATE_TEST_SUITE_P(, redlock_with_other_clients,
-                         ::testing::Values(voter{"redsync", &redsync_on_several, 250ms},
-                                           voter{"node_redlock", &node_redlock_on_several, 300ms}),
-                         [](const ::testing::TestParamInfo<voter>& p) { return std::string{p.param.name}; });
+                         ::testing::Values(poller{"redsync", &redsync_on_several, 250ms},
+                                           poller{"node_redlock", &node_redlock_on_several, 300ms}),
+                         [](const ::testing::TestParamInfo<poller>& p) { return std::string{p.param.name}; });
 
 }  // namespace
 }  // namespace holdfast::test

@@ -12,9 +12,7 @@ class one_way_cut : public one_server {};
 TEST_F(one_way_cut, mute_holder_learns_of_the_loss_before_a_waiter_gets_the_lock) {
     auto holder = client_on_a_machine();
     auto waiter = client_on_a_machine();
-    acquire(holder);
-    send_line(waiter, "acquire");
-    await_waiters(1);
+    acquire_and_queue(holder, {&waiter});
     send_line(holder, "lose");
     holder.mute();
     const auto muted = boot_clock::now();
@@ -38,9 +36,7 @@ TEST_F(one_way_cut, mute_holder_learns_of_the_loss_before_a_waiter_gets_the_lock
 TEST_F(one_way_cut, deaf_holder_counts_no_renewal_without_a_reply) {
     auto holder = client_on_a_machine();
     auto waiter = client_on_a_machine();
-    acquire(holder);
-    send_line(waiter, "acquire");
-    await_waiters(1);
+    acquire_and_queue(holder, {&waiter});
     await_renewals(holder, 1);  // so the server knows the script, and the next one is not due for a while
     const auto until = key_expiry();
     holder.deafen();
@@ -74,11 +70,7 @@ TEST_F(one_way_cut, mute_waiter_holds_a_handed_over_lock_for_the_grant_only) {
     auto holder = client_on_a_machine();
     auto handed = client_on_a_machine(own_lease);
     auto behind = client_on_a_machine();
-    acquire(holder);
-    send_line(handed, "acquire");
-    await_waiters(1);
-    send_line(behind, "acquire");
-    await_waiters(2);
+    acquire_and_queue(holder, {&handed, &behind});
     // It has just received a reply, and asks nothing for a while.
     handed.mute();
     release(holder);
@@ -105,11 +97,7 @@ TEST_F(one_way_cut, deaf_waiter_never_holds_the_lock_that_it_was_handed) {
     auto holder = client_on_a_machine();
     auto deaf = client_on_a_machine();
     auto behind = client_on_a_machine();
-    acquire(holder);
-    send_line(deaf, "acquire");
-    await_waiters(1);
-    send_line(behind, "acquire");
-    await_waiters(2);
+    acquire_and_queue(holder, {&deaf, &behind});
     deaf.deafen();
     release(holder);
     const auto released = boot_clock::now();

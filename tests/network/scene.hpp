@@ -91,6 +91,15 @@ class one_server : public machines_with_clients {
     [[nodiscard]] machine client_on_a_machine(milliseconds lease = lease_length) const;
     // Waits until this many clients are in the queue.
     void await_waiters(std::int64_t n);
+    // `holder` acquires the lock, and the others queue behind it in this order.
+    void acquire_and_queue(machine& holder, const std::vector<machine*>& waiters) {
+        acquire(holder);
+        std::int64_t queued = 0;
+        for (auto* const w : waiters) {
+            send_line(*w, "acquire");
+            await_waiters(++queued);
+        }
+    }
     // When the server lets the lock expire, without another renewal.
     [[nodiscard]] moment key_expiry();
     redis_server& server() { return *server_; }

@@ -10,9 +10,7 @@ class severed : public one_server {};
 TEST_F(severed, holder_learns_of_the_loss_before_a_waiter_gets_the_lock) {
     auto holder = client_on_a_machine();
     auto waiter = client_on_a_machine();
-    acquire(holder);
-    send_line(waiter, "acquire");
-    await_waiters(1);
+    acquire_and_queue(holder, {&waiter});
     send_line(holder, "lose");
     holder.pull();
     const auto pulled = boot_clock::now();
@@ -34,11 +32,7 @@ TEST_F(severed, waiter_delays_those_behind_it_by_its_grant_only) {
     auto holder = client_on_a_machine();
     auto cut_off = client_on_a_machine();
     auto behind = client_on_a_machine();
-    acquire(holder);
-    send_line(cut_off, "acquire");
-    await_waiters(1);
-    send_line(behind, "acquire");
-    await_waiters(2);
+    acquire_and_queue(holder, {&cut_off, &behind});
     cut_off.pull();
     release(holder);
     const auto released = boot_clock::now();
@@ -56,9 +50,7 @@ TEST_F(severed, waiter_delays_those_behind_it_by_its_grant_only) {
 TEST_F(severed, server_serves_its_waiter_once_it_can_be_reached_again) {
     auto holder = client_on_a_machine();
     auto waiter = client_on_a_machine();
-    acquire(holder);
-    send_line(waiter, "acquire");
-    await_waiters(1);
+    acquire_and_queue(holder, {&waiter});
     send_line(holder, "lose");
     holder.pull();
     waiter.pull();

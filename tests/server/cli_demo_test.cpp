@@ -14,9 +14,7 @@ namespace holdfast::test::cli {
 namespace {
 
 std::vector<std::string> demo(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> words{HOLDFAST_COMMAND, "demo"};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    return command_line("demo", more);
 }
 
 // 4,000 requests of 64 threads: without a lock about every second sale is lost (thousands), so a run that

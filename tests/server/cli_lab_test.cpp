@@ -13,11 +13,7 @@
 namespace holdfast::test::cli {
 namespace {
 
-std::vector<std::string> lab(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> words{HOLDFAST_COMMAND, "lab"};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
-}
+std::vector<std::string> lab(const std::vector<std::string>& more = {}) { return command_line("lab", more); }
 
 void expect_as_predicted(const std::string& rung) {
     const own_temp_folder place;

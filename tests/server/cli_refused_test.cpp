@@ -7,6 +7,16 @@
 namespace holdfast::test::cli {
 namespace {
 
+// holdfast ended its command after the server had refused a renewal with this error.
+void expect_ended_after_a_refusal(const outcome& ended, const std::string& error) {
+    EXPECT_EQ(ended.code, 75);
+    const auto why = ended.errors.find("\"job\": the server refuses to renew it");
+    const auto loss = ended.errors.find("the lock \"job\" cannot be renewed and is about to be lost");
+    ASSERT_NE(why, std::string::npos) << ended.errors;
+    EXPECT_NE(ended.errors.find(error, why), std::string::npos) << ended.errors;
+    EXPECT_LT(why, loss) << ended.errors;
+}
+
 class run_whose_user_loses_a_right : public command_test {
   protected:
     run_whose_user_loses_a_right() { let("+@all"); }
@@ -47,13 +57,7 @@ TEST_F(run_whose_user_loses_a_right, reports_a_refused_renewal_before_it_ends_th
                                    "echo ready; trap 'exit 0' TERM; while :; do sleep 0.02; done"});
     ASSERT_TRUE(command.wait_for_output("ready", patience));
     forbid_scripts();
-    const auto ended = outcome_of(command);
-    EXPECT_EQ(ended.code, 75);
-    const auto why = ended.errors.find("\"job\": the server refuses to renew it");
-    const auto loss = ended.errors.find("the lock \"job\" cannot be renewed and is about to be lost");
-    ASSERT_NE(why, std::string::npos) << ended.errors;
-    EXPECT_NE(ended.errors.find("NOPERM", why), std::string::npos) << ended.errors;
-    EXPECT_LT(why, loss) << ended.errors;
+    expect_ended_after_a_refusal(outcome_of(command), "NOPERM");
 }
 
 TEST_F(run_whose_user_loses_a_right, reports_a_refused_renewal_and_its_recovery) {
@@ -128,13 +132,7 @@ TEST_F(run_whose_server_fails_over, reports_the_refusal_when_it_ends_the_command
                           "echo ready; trap 'exit 0' TERM; while :; do sleep 0.02; done"});
     ASSERT_TRUE(command.wait_for_output("ready", patience));
     become_a_replica();
-    const auto ended = outcome_of(command);
-    EXPECT_EQ(ended.code, 75);
-    const auto why = ended.errors.find("\"job\": the server refuses to renew it");
-    const auto loss = ended.errors.find("the lock \"job\" cannot be renewed and is about to be lost");
-    ASSERT_NE(why, std::string::npos) << ended.errors;
-    EXPECT_NE(ended.errors.find("READONLY", why), std::string::npos) << ended.errors;
-    EXPECT_LT(why, loss) << ended.errors;
+    expect_ended_after_a_refusal(outcome_of(command), "READONLY");
 }
 
 }  // namespace

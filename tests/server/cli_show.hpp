@@ -20,6 +20,14 @@ namespace holdfast::test::cli {
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
+// holdfast COMMAND MORE...
+inline std::vector<std::string> command_line(const std::string& command,
+                                             const std::vector<std::string>& more) {
+    std::vector<std::string> all{HOLDFAST_COMMAND, command};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+}
+
 // The command lines that mention `text`, as that of a demo's server mentions its folder. Zombies have none.
 inline std::vector<std::string> processes_that_mention(const std::string& text) {
     std::vector<std::string> found;

@@ -167,6 +167,20 @@ request worker::draw_request(const run_lock& lock) {
     return how;
 }
 
+void worker::record(held& h, answer got) {
+    auto& e = h.last;
+    e.phase = got.what;
+    e.error = got.error;
+    if (got.held) {
+        e.deadline = got.held->deadline();
+        e.fence = got.held->fence();
+        e.token = got.held->token();
+    }
+    e.t = boot_time();
+    state_.write(e);
+    h.by = std::move(got.held);
+}
+
 worker::held worker::acquire(std::size_t lock, const request& how) {
     held h;
     auto& e = h.last;
@@ -181,17 +195,7 @@ worker::held worker::acquire(std::size_t lock, const request& how) {
     e.phase = phase::invoke;
     e.t = boot_time();
     state_.write(e);
-    auto got = state_.subjects.at(lock).acquire(how);
-    e.phase = got.what;
-    e.error = got.error;
-    if (got.held) {
-        e.deadline = got.held->deadline();
-        e.fence = got.held->fence();
-        e.token = got.held->token();
-    }
-    e.t = boot_time();
-    state_.write(e);
-    h.by = std::move(got.held);
+    record(h, state_.subjects.at(lock).acquire(how));
     return h;
 }
 
@@ -207,17 +211,7 @@ void worker::nest(std::size_t lock, std::vector<held>& all) {
     e.depth = static_cast<std::uint16_t>(all.size() + 1);
     e.t = boot_time();
     state_.write(e);
-    auto got = state_.subjects.at(lock).nest(*all.back().by);
-    e.phase = got.what;
-    e.error = got.error;
-    if (got.held) {
-        e.deadline = got.held->deadline();
-        e.fence = got.held->fence();
-        e.token = got.held->token();
-    }
-    e.t = boot_time();
-    state_.write(e);
-    h.by = std::move(got.held);
+    record(h, state_.subjects.at(lock).nest(*all.back().by));
     if (!h.by) return;
     if (state_.locks[lock].kind != lock_kind::changing) work(lock, h);
     all.push_back(std::move(h));

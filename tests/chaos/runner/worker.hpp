@@ -74,6 +74,8 @@ class worker {
     // Without this, waiters without a limit would wait for ever once the other threads stop.
     void open_latches();
     [[nodiscard]] request draw_request(const run_lock& lock);
+    // Writes down the answer to a request for a hold.
+    void record(held& h, answer got);
     [[nodiscard]] held acquire(std::size_t lock, const request& how);
     void nest(std::size_t lock, std::vector<held>& all);
     void change_the_lease(std::size_t lock, std::vector<held>& all);
