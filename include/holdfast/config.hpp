@@ -102,12 +102,12 @@ struct config {
     milliseconds close_timeout{200};
 
     // A user callback that runs longer is reported. Callbacks of other lost leases wait at most this long
-    // behind it (lease::lost()); other listeners do not wait at all.
+    // behind it (lease::lost_token()); other listeners do not wait at all.
     milliseconds slow_callback{1'000};
 
     // Evicting a holder ends its lease at once: valid() is false from then on. false: the lock is free at
-    // once, too, so the holder must check valid() or lost() before each step. true: the lock stays taken
-    // until the lease is released or expires, for work that needs a moment to stop; only then does the
+    // once, too, so the holder must check valid() or lost_token() before each step. true: the lock stays
+    // taken until the lease is released or expires, for work that needs a moment to stop; only then does the
     // operator see "gave it up", and the operator may remove the lock before. Applies to leases only: a lock
     // held by lock() is free at once, and so is one that this very client evicts.
     bool keep_evicted = false;

@@ -8,7 +8,7 @@
 //   redlock.hpp       redlock_url: locks that a majority of several independent servers grants
 //   semaphore.hpp     counting_semaphore, permit_semaphore: a number of holders
 //   latch.hpp         latch: wait until a count reaches zero
-//   lease.hpp         lease: the proof of holding; valid(), remaining(), lost(), fence(), release()
+//   lease.hpp         lease: the proof of holding; valid(), remaining(), lost_token(), fence(), release()
 //   error.hpp         error, errc, condition: what can go wrong and what to do about it
 // Less often:
 //   replication.hpp   how many replicas must have a grant before it counts

@@ -73,6 +73,6 @@ client_stats client::stats() const { return state_->counts.snapshot(state_->stor
 
 const config& client::settings() const noexcept { return state_->settings; }
 
-strength client::gives() const noexcept { return state_->gives(); }
+strength client::strength() const noexcept { return state_->strength(); }
 
 }  // namespace holdfast

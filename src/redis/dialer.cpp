@@ -42,7 +42,7 @@ void dialer::dial_later(std::chrono::nanoseconds pause) {
     });
 }
 
-void dialer::lost() {
+void dialer::lost_token() {
     // A connection that did not last is no reason to shorten the pauses.
     if (boot_clock::now() - up_since_ >= config_.backoff.most) backoff_.reset();
     dial_later(backoff_.next());

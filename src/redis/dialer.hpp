@@ -29,7 +29,7 @@ class dialer {
     // Call once. Handlers run while the owner lives, until `close`.
     void begin(std::weak_ptr<void> owner, handlers);
     // The owner has lost the connection.
-    void lost();
+    void lost_token();
     // While there is no connection: it should lead to `to`. Cancels a try to another address; makes a try
     // that waits now.
     void go_to(const host_port& to);

@@ -55,7 +55,7 @@ void link::on_connected(connected made) {
         on_connect_failed({connect_failure::what::unreachable,
                            {errc::unavailable, "cannot use the connection to " + made.info.address + ": " +
                                                    no_descriptor.message()}});
-        dialer_.lost();
+        dialer_.lost_token();
         return;
     }
     told_down_ = told_refused_ = false;
@@ -156,7 +156,7 @@ void link::bury(const connection_ptr& c, operation_queue& lost, const fault& why
     reactor_.unwatch(c->stream->fd());
     while (!lost.empty()) lost.pop_front()->finish(no_answer{{errc::unknown_outcome, why.text}});
     if (!std::exchange(told_down_, true)) tell({link_event::what::down, {}, why});
-    dialer_.lost();
+    dialer_.lost_token();
 }
 
 void link::arm_expiry(time_point deadline) {

@@ -335,7 +335,7 @@ void subscriber::core::lose(const std::string& why) {
             ++it;
         }
     }
-    dialer_.lost();
+    dialer_.lost_token();
     tell(all, {sub_event::what::broken, why});
 }
 

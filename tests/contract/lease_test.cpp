@@ -39,7 +39,7 @@ TEST_P(lock_contract, lease_with_a_ttl_is_not_renewed) {
     const auto of_a = lock_of(a());
     auto held = briefly(of_a, 150ms);
     EXPECT_LE(held.remaining(), 150ms);
-    EXPECT_TRUE(eventually(patience, [&] { return held.lost().stop_requested(); }));
+    EXPECT_TRUE(eventually(patience, [&] { return held.lost_token().stop_requested(); }));
     EXPECT_FALSE(held.valid());
     EXPECT_EQ(a().stats().renewals, 0U);
     EXPECT_EQ(a().stats().lost, 1U);
@@ -133,7 +133,7 @@ TEST_P(lock_contract, moved_from_lease_is_empty) {
     EXPECT_FALSE(first.valid());
     EXPECT_EQ(first.fence(), fence::none);
     EXPECT_TRUE(first.owner().empty());
-    EXPECT_FALSE(first.lost().stop_requested());
+    EXPECT_FALSE(first.lost_token().stop_requested());
     EXPECT_TRUE(second.valid());
     lease& same = second;
     second = std::move(same);
@@ -172,7 +172,7 @@ TEST_P(lock_contract, loss_requests_stop_and_is_reported_once) {
     const auto of_a = lock_of(a());
     auto held = briefly(of_a, 100ms);
     std::promise<bool> valid_when_lost;
-    const std::stop_callback on_loss{held.lost(), [&] { valid_when_lost.set_value(held.valid()); }};
+    const std::stop_callback on_loss{held.lost_token(), [&] { valid_when_lost.set_value(held.valid()); }};
     auto lost_so = valid_when_lost.get_future();
     ASSERT_EQ(lost_so.wait_for(patience), std::future_status::ready);
     EXPECT_FALSE(lost_so.get());
@@ -192,7 +192,7 @@ TEST_P(lock_contract, released_lease_is_never_reported_as_lost) {
     const auto end = held.deadline();
     held.release();
     EXPECT_TRUE(eventually(patience, [&] { return boot_clock::now() > end + 20ms; }));
-    EXPECT_FALSE(held.lost().stop_requested());
+    EXPECT_FALSE(held.lost_token().stop_requested());
     EXPECT_EQ(a().stats().lost, 0U);
 }
 

@@ -206,15 +206,15 @@ any_lock lock_contract::lock_of(client& on, const lock_name& name, lock_options 
             return std::make_shared<recursive_mutex>(
                 on, name, recursive_options{options.ttl, options.renew, wake::message});
         case lock_kind::fenced_mutex:
-            return std::make_shared<fenced_mutex>(on, name, fenced_options{options.ttl, options.renew});
+            return std::make_shared<fenced_mutex>(on, name, lock_options{options.ttl, options.renew});
         case lock_kind::fair_mutex:
-            return std::make_shared<fair_mutex>(on, name, fair_options{options.ttl, options.renew});
+            return std::make_shared<fair_mutex>(on, name, lock_options{options.ttl, options.renew});
         case lock_kind::shared_mutex: break;
         case lock_kind::counting_semaphore:
         case lock_kind::permit_semaphore:
         case lock_kind::latch: throw std::logic_error("not a lock");
     }
-    return std::make_shared<shared_mutex>(on, name, shared_options{options.ttl, options.renew});
+    return std::make_shared<shared_mutex>(on, name, lock_options{options.ttl, options.renew});
 }
 
 std::string lock_contract::layout_shown() const {
@@ -241,7 +241,7 @@ lease lock_contract::nested(const any_lock& lock, const lease& outer) const {
 lease lock_contract::briefly(const any_lock& lock, milliseconds ttl) {
     for (;;) {
         std::error_code ec;
-        auto held = lock->acquire(ec, {.ttl = ttl});
+        auto held = lock->acquire({.ttl = ttl}, ec);
         if (held || ec != errc::lease_too_short) return held;
     }
 }

@@ -73,7 +73,7 @@ struct lock_options {
     std::optional<milliseconds> ttl{};
     std::optional<bool> renew{};
 };
-using any_lock = std::shared_ptr<detail::exclusive>;
+using any_lock = std::shared_ptr<exclusive_lock>;
 
 // Records the events of a client, so that a test can wait for one.
 class event_log {

@@ -133,7 +133,7 @@ TEST_P(mixed_queue, dead_redisson_waiter_costs_redisson_no_more_than_without_hol
     std::stop_source stop;
     auto ours = in_background([&] {
         std::error_code ec;
-        return lock.acquire(ec, {.stop = stop.get_token()}).valid();
+        return lock.acquire({.stop = stop.get_token()}, ec).valid();
     });
     ASSERT_TRUE(has(2));
     (void)doomed->ask("b", "try", "fair", name, {5'000});

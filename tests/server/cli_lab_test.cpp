@@ -92,7 +92,7 @@ TEST(cli_lab, writes_a_self_contained_page) {
     const auto page = content_of(file);
     EXPECT_TRUE(page.starts_with("<!doctype html>"));
     EXPECT_NE(page.find("id=\"rung-gold\""), std::string::npos);
-    EXPECT_NE(page.find("class=\"beside\""), std::string::npos);
+    EXPECT_NE(page.find("class=\"contested\""), std::string::npos);
     for (const auto* const other : {"<script", "http:", "https:", "src=", "@import"})
         EXPECT_EQ(page.find(other), std::string::npos) << other;
     EXPECT_TRUE(place.empty());

@@ -28,7 +28,7 @@ TYPED_TEST(evict_kinds, listening_holder_ends_its_lease_before_the_lock_is_free)
     EXPECT_FALSE(exists(this->server, "job"));
     EXPECT_TRUE(events.has(event_kind::lost));
     EXPECT_NE(events.last(event_kind::lost).detail.find("evicted"), std::string::npos);
-    EXPECT_TRUE(eventually(patience, [&] { return held.lost().stop_requested(); }));
+    EXPECT_TRUE(eventually(patience, [&] { return held.lost_token().stop_requested(); }));
     EXPECT_EQ(held.release(), release_outcome::already_lost);
     EXPECT_TRUE(TypeParam::make(this->operators, "job").try_acquire());
 }

@@ -36,7 +36,7 @@ TEST(fenced_mutex, is_released_for_a_waiter_that_left_while_its_bid_was_answered
     std::stop_source stop;
     auto waiting = test::in_background([&] {
         std::error_code ec;
-        (void)wanted.acquire(ec, {.stop = stop.get_token()});
+        (void)wanted.acquire({.stop = stop.get_token()}, ec);
         return ec;
     });
     ASSERT_TRUE(

@@ -6,8 +6,11 @@ violations check_told(std::span<const attempt> attempts) {
     violations found;
     for (const auto& a : attempts) {
         if (a.unreported != never)
-            found.push_back(
-                {"untold", "a lease was over, and lost() did not report it", a.lock, {a.id}, a.unreported});
+            found.push_back({"untold",
+                             "a lease was over, and lost_token() did not report it",
+                             a.lock,
+                             {a.id},
+                             a.unreported});
     }
     return found;
 }
