@@ -2,8 +2,8 @@
 // length.
 #pragma once
 
-#include "backends/redis/scripts.hpp"
-#include "redis/command.hpp"
+#include "backends/redis/scripts/scripts.hpp"
+#include "redis/protocol/command.hpp"
 #include "support/unique_fd.hpp"
 
 #include <cstdint>

@@ -56,7 +56,7 @@ struct many_in_flight : row {
             queues.push_back(fmt::format("holdfast:q1:{{{}}}", names.back()));
         }
         for (int i = 0; i < in_flight; ++i) chains.push_back(std::make_unique<chain>(c, loop, i));
-        raw.load(redis_scripts::native_leave);
+        raw.load(redis_scripts::mutex_release_and_hand_off);
         sides = {{"raw pipeline, depth 64", [this](milliseconds span) { return pipelined(span); }},
                  {"async, 128 in flight", [this](milliseconds span) { return chained(span); }}};
         targets = {{"async, 128 in flight", target::kind::ratio_at_least, 0.9}};
@@ -70,7 +70,7 @@ struct many_in_flight : row {
             raw.add("SET", names[i], token, "NX", "GET", "PX", "30000");
         };
         const auto leave = [this](std::size_t i) {
-            raw.add_script(redis_scripts::native_leave, 2, names[i], queues[i], token, "3000",
+            raw.add_script(redis_scripts::mutex_release_and_hand_off, 2, names[i], queues[i], token, "3000",
                            "holdfast:wake:", "0", "PUBLISH");
         };
         for (std::size_t i = 0; i < pipeline; ++i) take(i);

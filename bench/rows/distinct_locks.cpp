@@ -23,7 +23,7 @@ struct distinct : row {
             names.push_back(fmt::format("bench:raw:{}", i));
             queues.push_back(fmt::format("holdfast:q1:{{{}}}", names.back()));
         }
-        raw.front()->load(redis_scripts::native_leave);
+        raw.front()->load(redis_scripts::mutex_release_and_hand_off);
         sides = {
             {"connection per thread",
              [this](milliseconds span) {
@@ -48,7 +48,7 @@ struct distinct : row {
         auto& r = *raw[i];
         r.add("SET", names[i], token, "NX", "GET", "PX", "30000");
         (void)r.ask();
-        r.add_script(redis_scripts::native_leave, 2, names[i], queues[i], token, "3000",
+        r.add_script(redis_scripts::mutex_release_and_hand_off, 2, names[i], queues[i], token, "3000",
                      "holdfast:wake:", "0", "PUBLISH");
         if (r.ask() != ":1\r\n") throw std::runtime_error("the raw lock was not held");
     }

@@ -25,7 +25,7 @@ struct confirmed : row {
                 return server.command({"WAIT", "1", "100"}).number == 1;
             }))
             throw std::runtime_error("the replica did not come up");
-        raw.load(redis_scripts::native_leave);
+        raw.load(redis_scripts::mutex_release_and_hand_off);
         sides = {
             {"SET, WAIT and leave, blocking socket",
              [this](milliseconds span) {
@@ -34,7 +34,7 @@ struct confirmed : row {
                      raw.add("WAIT", "1", "1000");
                      (void)raw.ask();
                      if (raw.read() != ":1\r\n") throw std::runtime_error("the replica is gone");
-                     raw.add_script(redis_scripts::native_leave, 2, "bench:raw", "holdfast:q1:{bench:raw}",
+                     raw.add_script(redis_scripts::mutex_release_and_hand_off, 2, "bench:raw", "holdfast:q1:{bench:raw}",
                                     token, "3000", "holdfast:wake:", "0", "PUBLISH");
                      if (raw.ask() != ":1\r\n") throw std::runtime_error("the raw lock was not held");
                  });

@@ -19,7 +19,7 @@ struct alone : row {
           recursive(c, "bench:recursive"),
           pings(server.port()),
           raw(server.port()) {
-        raw.load(redis_scripts::native_leave);
+        raw.load(redis_scripts::mutex_release_and_hand_off);
         sides = {
             pings.floor(),
             {"same commands, blocking socket",
@@ -27,7 +27,7 @@ struct alone : row {
                  return timed(span, [this] {
                      raw.add("SET", "bench:raw", token, "NX", "GET", "PX", "30000");
                      (void)raw.ask();
-                     raw.add_script(redis_scripts::native_leave, 2, "bench:raw", "holdfast:q1:{bench:raw}",
+                     raw.add_script(redis_scripts::mutex_release_and_hand_off, 2, "bench:raw", "holdfast:q1:{bench:raw}",
                                     token, "3000", "holdfast:wake:", "0", "PUBLISH");
                      if (raw.ask() != ":1\r\n") throw std::runtime_error("the raw lock was not held");
                  });

@@ -1,9 +1,9 @@
 // The interface through which the lock store reaches its keys: one server (node) or a cluster (cluster).
 #pragma once
 
-#include "redis/outcome.hpp"
-#include "redis/script.hpp"
-#include "redis/subscriber.hpp"
+#include "redis/protocol/outcome.hpp"
+#include "redis/protocol/script.hpp"
+#include "redis/pubsub/subscriber.hpp"
 
 #include <holdfast/replication.hpp>
 

@@ -1,6 +1,6 @@
 // For any bytes, split in any way, the parser returns got, need_more or error, and nothing else happens.
 // The first byte is the size of the fragments.
-#include "redis/reply.hpp"
+#include "redis/protocol/reply.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Shared by the tests against real servers: the kinds of lock, clients, and ways to wait for events.
 #pragma once
 
-#include "backends/redis/scripts.hpp"
+#include "backends/redis/scripts/scripts.hpp"
 #include "server/task_mutex.hpp"
 #include "support/background.hpp"
 #include "support/child_process.hpp"
@@ -85,16 +85,16 @@ struct native_kind {
     static std::int64_t waiters(redis_server& server, const std::string& name) {
         return queued(server, name);
     }
-    static command_predicate bid() { return runs(redis_scripts::native_bid); }
-    static command_predicate leave() { return runs(redis_scripts::native_leave); }
-    static command_predicate renewal() { return runs(redis_scripts::native_renew); }
+    static command_predicate bid() { return runs(redis_scripts::mutex_enqueue); }
+    static command_predicate leave() { return runs(redis_scripts::mutex_release_and_hand_off); }
+    static command_predicate renewal() { return runs(redis_scripts::mutex_renew); }
 };
 
 struct plain : native_kind {
     static mutex make(client& c, const std::string& name) { return {c, name}; }
     // Servers before Redis 7 are asked by a script.
     static command_predicate look() {
-        return [set = named("SET"), take = runs(redis_scripts::native_take)](const auto& words) {
+        return [set = named("SET"), take = runs(redis_scripts::mutex_take)](const auto& words) {
             return set(words) || take(words);
         };
     }
@@ -102,7 +102,7 @@ struct plain : native_kind {
 
 struct fenced : native_kind {
     static mutex make(client& c, const std::string& name) { return {c, name, {.fenced = true}}; }
-    static command_predicate look() { return runs(redis_scripts::native_try); }
+    static command_predicate look() { return runs(redis_scripts::mutex_take_fenced); }
 };
 
 struct recursive {

@@ -1,5 +1,5 @@
 // Slots as a real server counts them.
-#include "backends/redis/keys.hpp"
+#include "backends/redis/wire/keys.hpp"
 #include "support/redis_server.hpp"
 
 #include <gtest/gtest.h>

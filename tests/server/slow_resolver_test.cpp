@@ -1,4 +1,4 @@
-// A host name that does not resolve must not hold up anything else (redis/connector.hpp).
+// A host name that does not resolve must not hold up anything else (redis/connection/connector.hpp).
 #include "server/scene.hpp"
 
 #include <atomic>

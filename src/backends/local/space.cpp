@@ -44,9 +44,9 @@ auto space::apply(const lock_name& name, const Request& request, calls& after) {
                                    return watchers_.count({of, owner}) != 0;
                                }});
     if (record.last_fence != fenced_before) next_fence_ += fences_per_grant;
-    const auto told = tell(name, done.notify, after);
+    const auto notified = tell(name, done.notify, after);
     if constexpr (std::is_same_v<decltype(done.answer), release_answer>) {
-        if (auto* const yes = std::get_if<released>(&done.answer)) yes->listeners = told;
+        if (auto* const yes = std::get_if<released>(&done.answer)) yes->listeners = notified;
     }
     if (record.idle()) records_.erase(name);
     return std::move(done.answer);
@@ -61,13 +61,13 @@ std::uint32_t space::tell(const lock_name& name, const engine::messages& what, c
         });
     }
     if (!what.all) return 0;
-    std::uint32_t told = 0;
+    std::uint32_t notified = 0;
     for (const auto& [id, w] : watchers_) {
         if (w.name != name || id.second == what.but) continue;
         after.emplace_back([tell = w.tell] { (*tell)({watch_event::change::woken, {}}); });
-        ++told;
+        ++notified;
     }
-    return told;
+    return notified;
 }
 
 template <class Request>

@@ -1,7 +1,7 @@
 #include "backends/redis/renewals.hpp"
 
-#include "backends/redis/answers.hpp"
-#include "redis/errors.hpp"
+#include "backends/redis/wire/reply_mapping.hpp"
+#include "redis/protocol/errors.hpp"
 
 #include <map>
 #include <memory>
@@ -27,16 +27,16 @@ bool may_be_for_one(const refused& why) {
 // False: each lock must be renewed alone.
 bool take_in(std::vector<renew_answer>& answers, const std::vector<std::size_t>& asked, redis::outcome&& o,
              milliseconds lease, std::uint32_t replicas) {
-    const auto heard = replicas > 0 ? redis::take_apart(std::move(o)) : redis::acked{std::move(o), 0};
-    if (const auto no = without_reply<renew_answer>(heard.of_script)) {
+    const auto received = replicas > 0 ? redis::take_apart(std::move(o)) : redis::acked{std::move(o), 0};
+    if (const auto no = without_reply<renew_answer>(received.of_script)) {
         const auto* const refusal = std::get_if<refused>(&*no);
         if (refusal != nullptr && asked.size() > 1 && may_be_for_one(*refusal)) return false;
         for (const auto i : asked) answers[i] = *no;
         return true;
     }
-    const auto& reply = std::get<redis::reply>(heard.of_script);
+    const auto& reply = std::get<redis::reply>(received.of_script);
     if (!reply.is_array()) return true;
-    if (heard.replicas >= replicas)
+    if (received.replicas >= replicas)
         for (const auto i : asked) answers[i] = renewed{lease};
     for (const auto& lost : reply.items()) {
         const auto place = static_cast<std::size_t>(lost.integer() - 1);
@@ -54,7 +54,7 @@ struct renewals::together {
     handler<std::vector<renew_answer>> done;
 };
 
-// Each script is for one layout, lease and slot. With several connections a script uses that of its first
+// Each script is for one protocol, lease and slot. With several connections a script uses that of its first
 // lock: for the others the order of renewal and release does not matter. A hold count, whose order matters,
 // is sent alone.
 void renewals::send(std::span<const renew_request> all, time_point deadline,
@@ -93,7 +93,7 @@ void renewals::send_batches(const std::shared_ptr<together>& all, std::span<cons
     std::vector<std::pair<milliseconds, std::uint32_t>> wanted;  // lease and replicas
     for (std::size_t b = 0; b < batches.size(); ++b) {
         const auto& first = requests[batches[b].front()];
-        const auto& of = layout_of_(first.key.of);
+        const auto& of = protocol_of_(first.key.of);
         said[b].made.push_back(std::to_string(first.lease.count()));
         for (const auto i : batches[b]) {
             said[b].keys.push_back(requests[i].key.name.str());

@@ -1,7 +1,7 @@
 // Renews leases that are due together, with few scripts and one write.
 #pragma once
 
-#include "backends/redis/layout.hpp"
+#include "backends/redis/kinds/lock_protocol.hpp"
 
 #include <functional>
 #include <memory>
@@ -14,9 +14,9 @@ namespace holdfast::redis_backend {
 class renewals {
   public:
     // A request whose lease is not `allowed` is not sent; its answer is unknown.
-    renewals(redis::database& db, std::function<layout&(backend::kind)> layout_of,
+    renewals(redis::database& db, std::function<lock_protocol&(backend::kind)> protocol_of,
              std::function<bool(std::chrono::milliseconds)> allowed)
-        : db_(db), layout_of_(std::move(layout_of)), allowed_(std::move(allowed)) {}
+        : db_(db), protocol_of_(std::move(protocol_of)), allowed_(std::move(allowed)) {}
 
     // The answers have the order of the requests.
     void send(std::span<const backend::renew_request>, time_point deadline,
@@ -30,7 +30,7 @@ class renewals {
                       std::vector<places> batches) const;
 
     redis::database& db_;
-    const std::function<layout&(backend::kind)> layout_of_;
+    const std::function<lock_protocol&(backend::kind)> protocol_of_;
     const std::function<bool(std::chrono::milliseconds)> allowed_;
 };
 

@@ -1,27 +1,27 @@
 #include "backends/redis/store.hpp"
 
-#include "backends/redis/answers.hpp"
-#include "backends/redis/description.hpp"
+#include "backends/redis/data_loss/quarantine_filter.hpp"
+#include "backends/redis/data_loss/replicated_grant.hpp"
 #include "backends/redis/doctor/catalogue.hpp"
 #include "backends/redis/doctor/doctor.hpp"
-#include "backends/redis/eviction.hpp"
-#include "backends/redis/fences.hpp"
-#include "backends/redis/gate.hpp"
-#include "backends/redis/inspection.hpp"
-#include "backends/redis/keys.hpp"
-#include "backends/redis/layout.hpp"
+#include "backends/redis/eviction/eviction.hpp"
+#include "backends/redis/inspection/inspection.hpp"
+#include "backends/redis/inspection/key_decoder.hpp"
+#include "backends/redis/kinds/lock_protocol.hpp"
 #include "backends/redis/renewals.hpp"
-#include "backends/redis/replicated.hpp"
-#include "backends/redis/wake_boards.hpp"
+#include "backends/redis/url/lock_url.hpp"
+#include "backends/redis/wake_ups/wake_channels.hpp"
+#include "backends/redis/wire/fences_per_grant.hpp"
+#include "backends/redis/wire/keys.hpp"
+#include "backends/redis/wire/reply_mapping.hpp"
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "engine/kinds.hpp"
 #include "engine/resend.hpp"
 #include "io/drivable.hpp"
 #include "io/reactor.hpp"
-#include "redis/cluster.hpp"
-#include "redis/node.hpp"
-#include "redis/url.hpp"
+#include "redis/cluster/cluster.hpp"
+#include "redis/node/node.hpp"
 #include "store/counters.hpp"
 #include "store/inspection.hpp"
 #include "store/redlock_member.hpp"
@@ -43,33 +43,23 @@ constexpr capabilities what_we_have{
 // How long an unused note survives: 30 days. After that, clients sit out one more quarantine.
 constexpr std::string_view promotion_mark_ttl = "2592000000";
 
-// The parsed URL. It is parsed once, because it may name files.
-using location = std::variant<redis::node_config, redis::cluster_config>;
-
-location location_of(const config& settings) {
-    if (redis::is_cluster_url(settings.url)) return redis::parse_cluster_url(settings.url);
-    return redis::parse_url(settings.url);
-}
-
-std::unique_ptr<redis::database> database_at(location where, const backends::services& given,
+std::unique_ptr<redis::database> database_at(lock_url where, const backends::services& given,
                                              std::function<void(const redis::node_event&)> on_event) {
     const auto complete = [&](redis::node_config& c) {
         c.connections = given.settings.connections;
         c.client_name = connection_name(given.id.base64url(), given.settings.program);
     };
-    if (auto* all = std::get_if<redis::cluster_config>(&where)) {
+    if (auto* all = std::get_if<redis::cluster_config>(&where.server)) {
         complete(all->each);
         return std::make_unique<redis::cluster>(std::move(*all), given.reactor, std::move(on_event));
     }
-    auto& one = std::get<redis::node_config>(where);
+    auto& one = std::get<redis::node_config>(where.server);
     complete(one);
     return std::make_unique<redis::node>(one, given.reactor, std::move(on_event));
 }
 
-std::unique_ptr<gate> gate_at(const location& where) {
-    const auto* const one = std::get_if<redis::node_config>(&where);
-    if (one == nullptr || !one->quarantine.wanted()) return nullptr;
-    return std::make_unique<gate>(one->quarantine);
+std::unique_ptr<quarantine_filter> filter_for(const quarantine_rules& rules) {
+    return rules.wanted() ? std::make_unique<quarantine_filter>(rules) : nullptr;
 }
 
 constexpr std::string_view server_too_old =
@@ -84,23 +74,25 @@ class redis_store final : public store,
                           public redlock_member,
                           public io::driven_store {
   public:
-    redis_store(const backends::services& given, location where)
+    redis_store(const backends::services& given, lock_url where)
         : reactor_(given.reactor),
           tell_(given.tell),
-          gate_(gate_at(where)),
+          quarantine_(filter_for(where.quarantine)),
           db_(database_at(std::move(where), given, [this](const redis::node_event& e) { on_event(e); })),
-          around_{*db_,
-                  given.id.base64url(),
-                  given.id.uuid(),
-                  given.settings.answer_timeout,
-                  std::to_string(engine::resend::remembered_for(given.settings.answer_timeout).count()),
-                  std::max(given.settings.fair_liveness, 2 * given.settings.poll_gap),
-                  given.tell,
-                  [this] { return next_serial(); }},
-          boards_(std::make_shared<wake_boards>(
-              *db_, around_.short_id,
-              wake_board::told{
-                  [this](std::string_view token, std::string_view name) { give_back(token, name); },
+          context_{*db_,
+                   given.id.base64url(),
+                   given.id.uuid(),
+                   given.settings.answer_timeout,
+                   std::to_string(engine::resend::remembered_for(given.settings.answer_timeout).count()),
+                   std::max(given.settings.fair_liveness, 2 * given.settings.poll_gap),
+                   given.tell,
+                   [this] { return next_serial(); }},
+          wake_channels_(std::make_shared<wake_channels>(
+              *db_, context_.short_id,
+              wake_channel::callbacks{
+                  [this](std::string_view token, std::string_view name) {
+                      release_unwanted_grant(token, name);
+                  },
                   [this](std::string_view owner, std::string_view asker, std::string_view name) {
                       tell_({.what = notice::change::evicted,
                              .owner = owner_id{std::string{owner}},
@@ -113,22 +105,22 @@ class redis_store final : public store,
                              "waiters have to poll, messages are refused: " + refusal(why).in_one(),
                              {}});
                   }})),
-          layouts_(make_layouts()),
+          protocols_(make_protocols()),
           renewals_(
-              *db_, [this](kind k) -> layout& { return layout_of(k); },
-              [this](milliseconds lease) { return !gate_ || !gate_->too_long(lease); }),
+              *db_, [this](kind k) -> lock_protocol& { return protocol_of(k); },
+              [this](milliseconds lease) { return !quarantine_ || !quarantine_->too_long(lease); }),
           doctor_(given.reactor, given.settings.url) {}
 
-    // Destroys the database first: it answers all open requests, whose handlers use the layouts.
+    // Destroys the database first: it answers all open requests, whose handlers use the protocols.
     ~redis_store() override {
         doctor_.close();
-        boards_->close();
+        wake_channels_->close();
         db_.reset();
     }
 
     const capabilities& has() const noexcept override { return what_we_have; }
     traffic statistics() const noexcept override { return {db_->commands_sent(), db_->smoothed_rtt()}; }
-    owner_id new_owner(kind k, std::uint32_t permits) override { return layout_of(k).new_owner(permits); }
+    owner_id new_owner(kind k, std::uint32_t permits) override { return protocol_of(k).new_owner(permits); }
 
     std::string_view reserved_for(const lock_name& name) const override {
         return purpose_of_own_key(name.str());
@@ -148,14 +140,15 @@ class redis_store final : public store,
             return done(refused{{make_error_code(errc::invalid_argument), std::string{server_too_old}}});
         }
         if (auto no = misfit(r.key)) return done(*std::move(no));
-        if (gate_) {
-            if (auto no = gate_->before(r.lease, boot_clock::now())) return done(*std::move(no));
-            done = through_the_gate(r, deadline, std::move(done));
+        if (quarantine_) {
+            if (auto no = quarantine_->refuse_request(r.lease, boot_clock::now()))
+                return done(*std::move(no));
+            done = through_quarantine(r, deadline, std::move(done));
         }
         const driven_here here(reactor_);
         if (r.replicas.at_least > 0)
-            done = once_replicated(*db_, layout_of(r.key.of), r, deadline, std::move(done));
-        layout_of(r.key.of).attempt(r, deadline, std::move(done));
+            done = once_replicated(*db_, protocol_of(r.key.of), r, deadline, std::move(done));
+        protocol_of(r.key.of).attempt(r, deadline, std::move(done));
     }
 
     void renew(std::span<const renew_request> all, time_point deadline,
@@ -167,20 +160,20 @@ class redis_store final : public store,
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
         if (auto no = misfit(r.key)) return done(*std::move(no));
         const driven_here here(reactor_);
-        layout_of(r.key.of).release(r, deadline, std::move(done));
+        protocol_of(r.key.of).release(r, deadline, std::move(done));
     }
 
     void adjust(const adjust_request& r, time_point deadline, handler<adjust_answer> done) override {
         if (auto no = misfit(r.key)) return done(*std::move(no));
         const driven_here here(reactor_);
-        layout_of(r.key.of).adjust(r, deadline, std::move(done));
+        protocol_of(r.key.of).adjust(r, deadline, std::move(done));
     }
 
     std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& owner,
                                         handler<watch_event> tell) override {
-        if (!gate_) return layout_of(key.of).watch(key, owner, std::move(tell));
+        if (!quarantine_) return protocol_of(key.of).watch(key, owner, std::move(tell));
         // A message that grants does not show which server it comes from, so it only means "try again".
-        return layout_of(key.of).watch(key, owner, [tell = std::move(tell)](watch_event e) {
+        return protocol_of(key.of).watch(key, owner, [tell = std::move(tell)](watch_event e) {
             e.message.ticket.clear();
             tell(std::move(e));
         });
@@ -189,13 +182,13 @@ class redis_store final : public store,
     void inspect(const lock_name& name, holders_shown which, time_point deadline,
                  handler<result<lock_info>> done) override {
         const driven_here here(reactor_);
-        redis_backend::inspect(around_, name, which, deadline, std::move(done));
+        redis_backend::inspect(context_, name, which, deadline, std::move(done));
     }
 
     void list(const std::string& glob, listed which, time_point deadline,
               handler<result<std::vector<lock_info>>> done) override {
         const driven_here here(reactor_);
-        redis_backend::list(around_, glob, which, deadline, std::move(done));
+        redis_backend::list(context_, glob, which, deadline, std::move(done));
     }
 
     void read_owner(const lock_name& name, time_point deadline, handler<result<std::string>> done) override {
@@ -210,7 +203,8 @@ class redis_store final : public store,
     void ask_to_give_up(const lock_name& name, const holder_info& of, time_point deadline,
                         handler<result<asked>> done) override {
         const driven_here here(reactor_);
-        redis_backend::ask_to_give_up(around_, *boards_, gave_up_, name, of, deadline, std::move(done));
+        redis_backend::ask_to_give_up(context_, *wake_channels_, gave_up_, name, of, deadline,
+                                      std::move(done));
     }
 
     void evict(const lock_name& name, const std::vector<std::string>& owners, time_point deadline,
@@ -219,19 +213,19 @@ class redis_store final : public store,
         const auto release = [this](const lock_key& key, const std::string& owner, time_point until,
                                     handler<release_answer> then) {
             if (auto no = misfit(key)) return then(*std::move(no));
-            layout_of(key.of).release({key, owner_id{owner}, false, true}, until, std::move(then));
+            protocol_of(key.of).release({key, owner_id{owner}, false, true}, until, std::move(then));
         };
-        redis_backend::evict(around_, release, name, owners, deadline, std::move(done));
+        redis_backend::evict(context_, release, name, owners, deadline, std::move(done));
     }
 
     void clear_line(const lock_name& name, const std::vector<std::string>& absent, time_point deadline,
                     handler<result<std::vector<std::string>>> done) override {
         const driven_here here(reactor_);
-        redis_backend::clear_line(around_, name, absent, deadline, std::move(done));
+        redis_backend::clear_line(context_, name, absent, deadline, std::move(done));
     }
 
     bool hear_requests_for(const lock_name& name) override {
-        boards_->listen(name.str());
+        wake_channels_->listen(name.str());
         return !db_->is_cluster();
     }
 
@@ -240,7 +234,7 @@ class redis_store final : public store,
         // A thread can drive only one of a cluster's connections.
         std::optional<driven_here> here;
         if (!db_->is_cluster()) here.emplace(reactor_);
-        doctor_.examine(*db_, wanted, deadline, around_.answer_timeout,
+        doctor_.examine(*db_, wanted, deadline, context_.answer_timeout,
                         with_what_we_know(wanted, deadline, std::move(done)));
     }
 
@@ -276,25 +270,25 @@ class redis_store final : public store,
     };
 
     // In the order of `kind`.
-    std::array<std::unique_ptr<layout>, kinds> make_layouts() {
-        return {make_native(around_, false, boards_),
-                make_native(around_, true, boards_),
-                make_recursive(around_, false),
-                make_recursive(around_, true),
-                make_fair(around_),
-                make_shared_read(around_),
-                make_shared_write(around_),
-                make_semaphore(around_),
-                make_permit_semaphore(around_),
-                make_latch(around_)};
+    std::array<std::unique_ptr<lock_protocol>, kinds> make_protocols() {
+        return {make_string_mutex(context_, false, wake_channels_),
+                make_string_mutex(context_, true, wake_channels_),
+                make_recursive(context_, false),
+                make_recursive(context_, true),
+                make_fair(context_),
+                make_shared_read(context_),
+                make_shared_write(context_),
+                make_semaphore(context_),
+                make_permit_semaphore(context_),
+                make_latch(context_)};
     }
     // Refuses before anything is sent: a lock that can be taken but not released is of no use.
     std::optional<refused> misfit(const lock_key& key) const {
-        if (!around_.db.is_cluster() || layout_of(key.of).fits_a_cluster(key.name)) return std::nullopt;
+        if (!context_.db.is_cluster() || protocol_of(key.of).fits_a_cluster(key.name)) return std::nullopt;
         return refused{{make_error_code(errc::invalid_argument), std::string{does_not_fit}}};
     }
 
-    layout& layout_of(kind k) const { return *layouts_[static_cast<std::size_t>(k)]; }
+    lock_protocol& protocol_of(kind k) const { return *protocols_[static_cast<std::size_t>(k)]; }
 
     std::int64_t next_serial() {
         auto last = last_serial_.load(std::memory_order_relaxed);
@@ -307,17 +301,17 @@ class redis_store final : public store,
 
     // Accepts an answer only if the server cannot have forgotten a lock. Otherwise releases a grant, and
     // leaves the queue, before it reports the refusal.
-    handler<attempt_answer> through_the_gate(const attempt_request& r, time_point deadline,
-                                             handler<attempt_answer> done) {
+    handler<attempt_answer> through_quarantine(const attempt_request& r, time_point deadline,
+                                               handler<attempt_answer> done) {
         return [this, r, deadline,
                 done = std::make_shared<handler<attempt_answer>>(std::move(done))](attempt_answer answer) {
-            if (std::holds_alternative<granted>(answer)) gate_->took_a_write(boot_clock::now());
+            if (std::holds_alternative<granted>(answer)) quarantine_->on_write_accepted(boot_clock::now());
             const auto judge = [this, r, deadline, done, answer = std::move(answer)] {
-                auto no = gate_->behind(boot_clock::now());
+                auto no = quarantine_->refuse_answer(boot_clock::now());
                 const bool may_be_ours =
                     std::holds_alternative<granted>(answer) || std::holds_alternative<busy>(answer);
                 if (!no || !may_be_ours) return (*done)(answer);
-                layout_of(r.key.of).release(
+                protocol_of(r.key.of).release(
                     {r.key, r.owner, true}, deadline, [no = *std::move(no), done](const release_answer& a) {
                         const bool clean =
                             std::holds_alternative<released>(a) || std::holds_alternative<not_held>(a);
@@ -325,7 +319,7 @@ class redis_store final : public store,
                         (*done)(unknown{no.why()});
                     });
             };
-            if (const auto which = gate_->question(boot_clock::now()))
+            if (const auto which = quarantine_->unknown_promotion(boot_clock::now()))
                 look_at_note(*which, deadline, judge);
             else
                 judge();
@@ -336,10 +330,10 @@ class redis_store final : public store,
         age_of_promotion(server, note::left, deadline,
                          [this, server, then = std::move(then)](const result<milliseconds>& age) {
                              if (const auto* const ago = std::get_if<milliseconds>(&age))
-                                 gate_->noted(server, *ago, boot_clock::now());
+                                 quarantine_->promotion_noted(server, *ago, boot_clock::now());
                              // Otherwise the next request may get an answer.
                              else if (const auto& no = std::get<failure>(age); no.code != errc::unavailable)
-                                 gate_->cannot_be_noted(server, no.in_one());
+                                 quarantine_->promotion_cannot_be_noted(server, no.in_one());
                              then();
                          });
     }
@@ -348,22 +342,22 @@ class redis_store final : public store,
     void ask_note(const std::string& which, std::string_view kept, time_point deadline,
                   handler<result<milliseconds>> done) {
         const driven_here here(reactor_);
-        around_.db.eval(ref(redis_scripts::promoted), std::array{promotion_mark},
-                        std::array<std::string_view, 2>{which, kept}, deadline,
-                        [done = std::move(done)](const redis::outcome& o) {
-                            if (auto no = failed(o)) return done(*std::move(no));
-                            const auto& age = std::get<redis::reply>(o);
-                            if (!age.is_integer()) return done(nonsense());
-                            done(milliseconds{age.integer()});
-                        });
+        context_.db.eval(ref(redis_scripts::promoted), std::array{promotion_mark},
+                         std::array<std::string_view, 2>{which, kept}, deadline,
+                         [done = std::move(done)](const redis::outcome& o) {
+                             if (auto no = failed(o)) return done(*std::move(no));
+                             const auto& age = std::get<redis::reply>(o);
+                             if (!age.is_integer()) return done(unexpected_reply());
+                             done(milliseconds{age.integer()});
+                         });
     }
 
     // Adds to an examination what no server reports: whether the requested lock can have that name, and
-    // whether the gate is open.
+    // whether it is in quarantine.
     handler<result<examination>> with_what_we_know(const examine_request& wanted, time_point deadline,
                                                    handler<result<examination>> done) {
         const auto no = wanted.name ? misfit({wanted.of.value_or(kind::native), *wanted.name}) : std::nullopt;
-        if (!gate_ && !no) return done;
+        if (!quarantine_ && !no) return done;
         return [this, deadline, no, done = std::make_shared<handler<result<examination>>>(std::move(done))](
                    result<examination> found) {
             auto* const all = std::get_if<examination>(&found);
@@ -373,16 +367,16 @@ class redis_store final : public store,
                 r.danger("cluster-name", no->text);
                 all->findings.push_back(r.findings().front());
             }
-            if (!gate_) return (*done)(std::move(found));
+            if (!quarantine_) return (*done)(std::move(found));
             const auto tell = [this, done, all = *all](std::optional<milliseconds> noted) {
                 auto with_it = all;
                 add_quarantine(noted, with_it);
                 (*done)(std::move(with_it));
             };
             const auto now = boot_clock::now();
-            const auto which = gate_->question(now);
+            const auto which = quarantine_->unknown_promotion(now);
             if (!which) return tell({});
-            age_of_promotion(*which, note::looked_for, std::min(deadline, now + around_.answer_timeout),
+            age_of_promotion(*which, note::looked_for, std::min(deadline, now + context_.answer_timeout),
                              [tell](const result<milliseconds>& age) {
                                  const auto* const ago = std::get_if<milliseconds>(&age);
                                  tell(ago != nullptr ? std::optional{*ago} : std::nullopt);
@@ -395,7 +389,7 @@ class redis_store final : public store,
         const auto granting = std::find_if(to.servers.begin(), to.servers.end(),
                                            [](const auto& s) { return s.role != "sentinel"; });
         if (granting == to.servers.end()) return;
-        const auto no = gate_->seen(noted, boot_clock::now());
+        const auto no = quarantine_->refusal_shown(noted, boot_clock::now());
         if (no && no->code != errc::quarantined) return;
         doctor::report r{granting->address};
         if (no)
@@ -407,17 +401,17 @@ class redis_store final : public store,
 
     // Reports to the client that asked for the lock that the lease has ended.
     void acknowledge(const std::string& owner, const std::string& asker, const std::string& name) {
-        const auto to = boards_->channels_of(name);
+        const auto to = wake_channels_->names_for(name);
         const auto channel = to.prefix + asker;
         const auto text = owner + " gave_up " + name;
-        db_->command({to.publish, channel, text}, boot_clock::now() + around_.answer_timeout,
+        db_->command({to.publish, channel, text}, boot_clock::now() + context_.answer_timeout,
                      [](const redis::outcome&) {});
     }
 
     // Releases a grant whose waiter gave up while the message was on its way.
-    void give_back(std::string_view token, std::string_view name) {
+    void release_unwanted_grant(std::string_view token, std::string_view name) {
         if (name.empty() || name.size() > lock_name::max_size) return;
-        layout_of(kind::native)
+        protocol_of(kind::native)
             .release({{kind::native, lock_name{name}}, owner_id{std::string{token}}, true},
                      boot_clock::now() + milliseconds{2000}, [](const release_answer&) {});
     }
@@ -427,7 +421,7 @@ class redis_store final : public store,
         using what = redis::node_event::what;
         switch (e.kind) {
             case what::up: {
-                if (gate_) gate_->up(e, boot_clock::now());
+                if (quarantine_) quarantine_->on_up(e, boot_clock::now());
                 const auto major = e.server.version.substr(0, e.server.version.find('.'));
                 too_old_.store(!major.empty() && major.size() == 1 && major < "5", std::memory_order_relaxed);
                 if (e.restarted) tell_({change::restarted, "the server was started anew", {}});
@@ -447,7 +441,7 @@ class redis_store final : public store,
                                 ? std::string{}
                                 : ", a replica of " + e.server.follows +
                                       ", which grants no locks: the URL of the master is meant, or "
-                                      "redis+sentinel:// to follow whoever that is"),
+                                      "redis+sentinel:// to follow the master"),
                        {},
                        e.server.run_id,
                        e.server.uptime,
@@ -457,7 +451,7 @@ class redis_store final : public store,
             }
             case what::down:
             case what::refused:
-                if (gate_) gate_->down(boot_clock::now());
+                if (quarantine_) quarantine_->on_down(boot_clock::now());
                 tell_({.what = change::link_down,
                        .detail = e.why.text,
                        .reason = e.kind == what::refused ? e.why.code : std::error_code{}});
@@ -469,12 +463,12 @@ class redis_store final : public store,
     const std::function<void(const notice&)> tell_;
     std::atomic<bool> too_old_{false};
     std::atomic<std::int64_t> last_serial_{0};
-    const std::unique_ptr<gate> gate_;  // null: every answer counts
+    const std::unique_ptr<quarantine_filter> quarantine_;  // null: every answer counts
     std::unique_ptr<redis::database> db_;
-    surroundings around_;
+    store_context context_;
     acknowledgements gave_up_;
-    std::shared_ptr<wake_boards> boards_;
-    const std::array<std::unique_ptr<layout>, kinds> layouts_;
+    std::shared_ptr<wake_channels> wake_channels_;
+    const std::array<std::unique_ptr<lock_protocol>, kinds> protocols_;
     const renewals renewals_;
     doctor::doctor doctor_;
 };
@@ -482,7 +476,8 @@ class redis_store final : public store,
 }  // namespace
 
 std::unique_ptr<store> open(const backends::services& given) {
-    return std::make_unique<redis_store>(given, location_of(given.settings));
+    // Parsed once, because a URL may name files.
+    return std::make_unique<redis_store>(given, parse_lock_url(given.settings.url));
 }
 
 }  // namespace holdfast::redis_backend

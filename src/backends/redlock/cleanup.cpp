@@ -17,8 +17,8 @@ bool members::begin_cleanup(std::size_t i) {
     return true;
 }
 
-void members::give_back(std::size_t i, const lock_key& key, const owner_id& token, milliseconds lease,
-                        bool insist, unsigned attempt) {
+void members::undo_grant(std::size_t i, const lock_key& key, const owner_id& token, milliseconds lease,
+                         bool insist, unsigned attempt) {
     if (closed()) return;
     // The destructor waits only for the first try; a request on a dead connection may arrive at any time.
     const bool counted = attempt == 0 && begin_cleanup(i);
@@ -33,7 +33,7 @@ void members::give_back(std::size_t i, const lock_key& key, const owner_id& toke
             if (self->closed() || !pause || (sure && !insist)) return;
             self->reactor.at(boot_clock::now() + *pause, [weak, i, key, token, lease, insist, attempt] {
                 if (const auto again = weak.lock())
-                    again->give_back(i, key, token, lease, insist, attempt + 1);
+                    again->undo_grant(i, key, token, lease, insist, attempt + 1);
             });
         });
 }
@@ -49,7 +49,7 @@ void members::release_at(std::size_t i, const release_request& r, time_point dea
             // answer may also carry out earlier requests later.
             const bool may_arrive = self->late.forget(r.owner, i);
             if (may_arrive || std::holds_alternative<unknown>(said))
-                self->give_back(i, r.key, r.owner, self->wanted.longest_lease, true);
+                self->undo_grant(i, r.key, r.owner, self->wanted.longest_lease, true);
             if (counted) self->pending_.fetch_sub(1, std::memory_order_acq_rel);
             done(said);
         });

@@ -13,7 +13,7 @@ class member_errors {
     // `who` is the address of the member, in printable form.
     void add(const std::string& who, const backend::failure& why);
 
-    // An error that somebody must fix, if there is one; else any.
+    // An error that a person must fix, if there is one; else any.
     [[nodiscard]] const std::error_code& worst() const noexcept { return worst_; }
     // "a:1: ...; b:2: ..."
     [[nodiscard]] const std::string& text() const noexcept { return text_; }

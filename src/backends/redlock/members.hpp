@@ -88,7 +88,7 @@ class members : public std::enable_shared_from_this<members> {
         enough,         // a majority may vote
         undecided,      // members that are not known yet may make a majority
         too_few,        // no majority, until something changes
-        misconfigured,  // no majority until somebody corrects the configuration
+        misconfigured,  // no majority until a person corrects the configuration
     };
     struct quorum_status {
         quorum_state what;
@@ -112,7 +112,7 @@ class members : public std::enable_shared_from_this<members> {
     };
     // By member: how long at least it has been the master, if that is known.
     using promotion_ages = std::vector<std::optional<milliseconds>>;
-    [[nodiscard]] prediction predict(const promotion_ages& told, time_point now) EXCLUDES(mutex_);
+    [[nodiscard]] prediction predict(const promotion_ages& ages, time_point now) EXCLUDES(mutex_);
     // Asks for this age if it matters, and leaves no note. Empty: unknown.
     void look_at_promotion(std::size_t i, time_point deadline,
                            backend::handler<std::optional<milliseconds>> done) EXCLUDES(mutex_);
@@ -128,8 +128,8 @@ class members : public std::enable_shared_from_this<members> {
     [[nodiscard]] std::string server_of(std::size_t i) EXCLUDES(mutex_);
 
     // Releases the owner token on one member without waiting; with `insist` again later, whatever the answer.
-    void give_back(std::size_t i, const backend::lock_key&, const owner_id& token, milliseconds lease,
-                   bool insist, unsigned attempt = 0);
+    void undo_grant(std::size_t i, const backend::lock_key&, const owner_id& token, milliseconds lease,
+                    bool insist, unsigned attempt = 0);
     // Releases on one member. Requests that may arrive later are undone after `done`, too.
     void release_at(std::size_t i, const backend::release_request&, time_point deadline,
                     backend::handler<backend::release_answer> done);
@@ -149,7 +149,7 @@ class members : public std::enable_shared_from_this<members> {
         bool up = false;
         bool replica = false;
         std::string why_down;
-        std::error_code error_to_fix;  // the reason why it is down, if somebody must fix it
+        std::error_code error_to_fix;  // the reason why it is down, if a person must fix it
         key_state key = key_state::unasked;
         bool key_is_new = false;  // we made it, and not all have agreed yet
         std::string key_text;
@@ -222,8 +222,8 @@ class members : public std::enable_shared_from_this<members> {
     std::optional<time_point> wanted_since_ GUARDED_BY(mutex_);
 
     // Reactor thread only.
-    health told_ = health::unknown;
-    engine::member_set told_missing_;
+    health reported_ = health::unknown;
+    engine::member_set reported_missing_;
     engine::member_set reported_same_servers_;
     time_point review_at_{};
 };

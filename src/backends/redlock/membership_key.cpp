@@ -22,7 +22,7 @@ using namespace backend;
 
 // After this time without a client, the servers may be used with other members.
 constexpr milliseconds key_lease = std::chrono::hours{24};
-// The pause before the next try: somebody must fix something, or the server is loading.
+// The pause before the next try: a person must fix something, or the server is loading.
 constexpr milliseconds key_retry_pause{1'000};
 
 std::set<std::string> addresses_in(std::string_view agreement) {
@@ -70,7 +70,7 @@ std::string members::how_it_differs(std::string_view written) const {
            only_here + ", only there " + only_there +
            "; write the same addresses everywhere, or give this redlock a name= of its own, or delete the "
            "key " +
-           key_.printable() + " there once nobody uses the old ones";
+           key_.printable() + " there once no client uses the old ones";
 }
 
 void members::begin_locking() {

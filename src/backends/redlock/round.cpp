@@ -201,7 +201,7 @@ void round::obey(const quorum_attempt::action& a, time_point now) {
     }
     const auto self = shared_from_this();
     for (std::size_t i = 0; i < members_->size(); ++i) {
-        if (a.undo.test(i)) members_->give_back(i, what_.key, what_.owner, what_.lease, uncertain.test(i));
+        if (a.undo.test(i)) members_->undo_grant(i, what_.key, what_.owner, what_.lease, uncertain.test(i));
         if (a.raise.test(i) && !members_->closed()) {
             members_->counters_of(i).adjust(
                 {what_.key, adjustment::raise_fence, static_cast<std::int64_t>(to_number(highest)),

@@ -14,7 +14,7 @@
 
 namespace holdfast::redlock_backend {
 
-// Thread-safe: answers arrive on any thread. It sends nothing and calls nobody while it holds its mutex,
+// Thread-safe: answers arrive on any thread. It sends nothing and calls no callback while it holds its mutex,
 // because a store may answer before it returns.
 class round final : public timed_round, public std::enable_shared_from_this<round> {
   public:

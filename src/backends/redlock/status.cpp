@@ -120,10 +120,11 @@ void members::review() {
     if (now_is == health::whole) reported_same_servers_.reset();
     report_same_servers();
     if (on_change) on_change();
-    if (now_is == health::unknown || (now_is == told_ && (now_is != health::weak || who == told_missing_)))
+    if (now_is == health::unknown ||
+        (now_is == reported_ && (now_is != health::weak || who == reported_missing_)))
         return;
-    const auto before = std::exchange(told_, now_is);
-    told_missing_ = who;
+    const auto before = std::exchange(reported_, now_is);
+    reported_missing_ = who;
     using change = notice::change;
     if (now_is == health::gone) return tell_({change::link_down, "too few members can vote: " + why, {}});
     if (before == health::unknown || before == health::gone)

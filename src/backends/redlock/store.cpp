@@ -68,8 +68,8 @@ class release_votes {
             listeners_ = std::max(listeners_, yes->listeners);
         }
         if (std::holds_alternative<not_held>(of_member)) said = tally::answer::no;
-        if (const auto* no = std::get_if<refused>(&of_member)) heard(no->why());
-        if (const auto* no = std::get_if<unknown>(&of_member)) heard(*no);
+        if (const auto* no = std::get_if<refused>(&of_member)) received(no->why());
+        if (const auto* no = std::get_if<unknown>(&of_member)) received(*no);
         return votes_.add(server, said) != tally::verdict::open;
     }
     void finish() {
@@ -80,7 +80,7 @@ class release_votes {
 
   private:
     // The error of one server explains more than the silence of another.
-    void heard(const failure& why) {
+    void received(const failure& why) {
         if (reason_.server_text.empty()) reason_ = why;
     }
 

@@ -127,13 +127,13 @@ members::quorum_status members::status(time_point now) {
     });
 }
 
-members::prediction members::predict(const promotion_ages& told, time_point now) {
+members::prediction members::predict(const promotion_ages& ages, time_point now) {
     base::guard lock(mutex_);
     if (!wrong_.empty()) return {quorum_state::misconfigured, make_error_code(errc::invalid_argument)};
     prediction all{quorum_state::enough};
     const auto it_is = weigh(now, [&](std::size_t i) REQUIRES(mutex_) {
         auto stands = members_[i]->stands;
-        if (told[i]) stands.began_before(stands.run_id(), *told[i], now);
+        if (ages[i]) stands.began_before(stands.run_id(), *ages[i], now);
         const auto s = vote_status_of(*members_[i], stands, key_view::assumed_agreed, now);
         if (s.is == vote_status::what::quarantined) all.waiting.emplace_back(i, s.until);
         return s;
@@ -144,7 +144,7 @@ members::prediction members::predict(const promotion_ages& told, time_point now)
     return all;
 }
 
-// The error that somebody must fix before this member can vote; empty if it may vote by itself later.
+// The error that a person must fix before this member can vote; empty if it may vote by itself later.
 std::error_code members::error_to_fix(const member& m) const {
     if (!m.up) return m.error_to_fix == condition::misuse ? m.error_to_fix : std::error_code{};
     if (m.key == key_state::unreadable)

@@ -1,7 +1,8 @@
 // Which rights locks need, how the doctor asks for them, and how it reads the answers.
 #include "backends/redis/doctor/rights.hpp"
-#include "backends/redis/missing.hpp"
-#include "backends/redis/scripts.hpp"
+#include "backends/redis/scripts/scripts.hpp"
+#include "backends/redis/wire/acl_errors.hpp"
+#include "backends/redis/wire/script_commands.hpp"
 #include "backends/redlock/kinds.hpp"
 
 #include <gtest/gtest.h>
@@ -23,11 +24,11 @@ TEST(rights, every_script_command_has_an_example_call) {
 
 TEST(rights, every_command_of_a_lock_script_is_checked) {
     std::vector<std::string> asked;
-    for (const auto& n : needs_of("job"))
+    for (const auto& n : required_acls_of("job"))
         for (const auto& [command, how] : n.commands) asked.push_back(command);
     for (const auto& script : redis_scripts::all) {
         if (script.name == "peek" || script.name == "evict_ask" || script.name == "rights" ||
-            script.name == "fair_line" || script.name.ends_with("_evicting"))
+            script.name == "fair_queue" || script.name.ends_with("_evicting"))
             continue;  // for operators only
         for (const auto& [command, how] : commands_of(script.text))
             EXPECT_NE(std::find(asked.begin(), asked.end(), command), asked.end())
@@ -38,7 +39,7 @@ TEST(rights, every_command_of_a_lock_script_is_checked) {
 TEST(rights, redlock_member_needs_fewer_kinds_and_no_queue_or_channel) {
     const backend::membership part{"the redlock", lock_name{"mark"}, redlock_backend::supported_kinds()};
     std::vector<std::string> kinds;
-    for (const auto& n : needs_of("job", part)) {
+    for (const auto& n : required_acls_of("job", part)) {
         kinds.push_back(n.shown);
         EXPECT_FALSE(n.channel);
         for (const auto& key : n.keys) EXPECT_EQ(key.name.find("holdfast:q1"), std::string::npos) << n.shown;
@@ -54,13 +55,13 @@ TEST(rights, redlock_member_needs_fewer_kinds_and_no_queue_or_channel) {
 }
 
 TEST(rights, client_needs_depend_on_its_options) {
-    EXPECT_TRUE(own_needs({}, {}).empty());
-    const auto restarts = own_needs({}, {.after_restart = true});
+    EXPECT_TRUE(own_required_acls({}, {}).empty());
+    const auto restarts = own_required_acls({}, {.after_restart = true});
     ASSERT_EQ(restarts.size(), 1U);
     EXPECT_EQ(restarts[0].commands,
               (std::vector<std::pair<std::string, importance>>{{"INFO", importance::needed}}));
     EXPECT_TRUE(restarts[0].keys.empty());
-    const auto grace = own_needs({}, {.after_failover = true});
+    const auto grace = own_required_acls({}, {.after_failover = true});
     ASSERT_EQ(grace.size(), 2U);
     ASSERT_EQ(grace[1].keys.size(), 1U);
     EXPECT_EQ(grace[1].keys[0].pattern, "holdfast:promoted");
@@ -75,12 +76,12 @@ TEST(rights, client_needs_depend_on_its_options) {
     EXPECT_EQ(grace[0].commands[0].second, importance::needed);
 }
 
-TEST(rights, pcall_in_a_script_is_not_needed_but_helps) {
+TEST(rights, script_goes_on_after_a_refused_pcall) {
     const auto found = commands_of("local a = call('GET', N)\nredis.pcall('PUBLISH', c)\npcall('GET', Q)");
     ASSERT_EQ(found.size(), 2U);
-    EXPECT_EQ(found[0].first, "GET");
-    EXPECT_EQ(found[0].second, importance::needed);
-    EXPECT_EQ(found[1].second, importance::helps);
+    EXPECT_EQ(found[0].name, "GET");
+    EXPECT_EQ(found[0].then, script_command::on_refusal::fails);
+    EXPECT_EQ(found[1].then, script_command::on_refusal::goes_on);
 }
 
 TEST(rights, patterns_match_the_name_and_nothing_else) {
@@ -132,7 +133,7 @@ TEST(rights, unknown_command_is_not_reported_as_a_missing_right) {
     const auto a = read(rights_question{lock_name{"job"}}, "ZPOPMIN", "unknown");
     ASSERT_EQ(a.missing.size(), 1U);
     EXPECT_EQ(a.missing[0].kind, missing_right::what::unknown_command);
-    EXPECT_TRUE(read(rights_question{lock_name{"job"}}, "", "unknown").untold);
+    EXPECT_TRUE(read(rights_question{lock_name{"job"}}, "", "unknown").cannot_tell);
 }
 
 TEST(rights, a_refused_key_is_named) {
@@ -174,7 +175,7 @@ TEST(rights, too_few_answers_report_no_missing_right) {
 // --- in the errors of lock clients --------------------------------------------------------------------
 
 TEST(refusals, name_the_missing_right_and_holdfast_doctor) {
-    const auto bid = std::string{redis_scripts::native_bid.sha1};
+    const auto enqueue = std::string{redis_scripts::mutex_enqueue.sha1};
     const std::pair<std::string, std::string> table[] = {
         {"NOPERM this user has no permissions to run the 'evalsha' command", "the right to run evalsha;"},
         {"NOPERM User alice has no permissions to run the 'get' command", "the right to run get;"},
@@ -183,19 +184,19 @@ TEST(refusals, name_the_missing_right_and_holdfast_doctor) {
         {"NOPERM No permissions to access a key", "the right to a key;"},
         {"NOPERM this user has no permissions to access one of the channels used as arguments",
          "the right to a channel;"},
-        {"ERR The user executing the script can't run this command or subcommand script: " + bid +
+        {"ERR The user executing the script can't run this command or subcommand script: " + enqueue +
              ", on @user_script:2.",
          "the right to run GET;"},
         {"ERR The user executing the script can't run this command or subcommand script: " +
              std::string(40, '0') + ", on @user_script:2.",
          "the right to run a command;"},
-        {"ERR The user executing the script can't run this command or subcommand script: " + bid +
+        {"ERR The user executing the script can't run this command or subcommand script: " + enqueue +
              ", on @user_script:900.",
          "the right to run a command;"},
         {"ERR The user executing the script can't access at least one of the keys mentioned in the command "
          "arguments "
          "script: " +
-             bid + ", on @user_script:2.",
+             enqueue + ", on @user_script:2.",
          "the right to a key;"},
     };
     for (const auto& [text, says] : table) {

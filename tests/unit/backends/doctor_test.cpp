@@ -135,7 +135,7 @@ TEST(doctor, refused_question_is_unknown_and_never_ok) {
     auto s = healthy();
     s.info = refused();
     for (auto& [name, answer] : s.settings) answer = refused("NOPERM this user may not run 'config|get'");
-    s.heard = refused();
+    s.receivers = refused();
     s.patterns = refused();
     s.whoami = refused();
     s.verdicts = refused("LOADING");
@@ -154,7 +154,7 @@ TEST(doctor, refused_question_is_unknown_and_never_ok) {
 }
 
 TEST(doctor, missing_answer_is_unknown_too) {
-    survey s;
+    snapshot s;
     s.connection.address = "unix:/run/redis.sock";
     const auto all = judge(s);
     for (const auto& f : all) EXPECT_TRUE(f.how_bad == severity::unknown || f.id == "plaintext") << f.id;
@@ -228,9 +228,9 @@ TEST(doctor, pattern_subscribers_are_counted_by_a_message_or_by_numpat) {
     auto s = healthy();
     s.patterns = answer(3);
     EXPECT_EQ(severity_of(s, "pattern-subscribers"), severity::ok);  // none of them receives our messages
-    s.heard = answer(1);
+    s.receivers = answer(1);
     EXPECT_EQ(severity_of(s, "pattern-subscribers"), severity::warning);
-    s.heard = refused();
+    s.receivers = refused();
     EXPECT_EQ(severity_of(s, "pattern-subscribers"), severity::unknown);
     s.patterns = answer(0);
     EXPECT_EQ(severity_of(s, "pattern-subscribers"), severity::ok);
@@ -258,10 +258,10 @@ TEST(doctor, every_finding_is_in_the_manual) {
 }
 
 TEST(doctor, every_entry_has_a_unique_well_formed_id_and_a_meaning) {
-    std::vector<std::string_view> seen;
+    std::vector<std::string_view> ids;
     for (const auto& e : catalogue()) {
-        EXPECT_EQ(std::count(seen.begin(), seen.end(), e.id), 0) << e.id;
-        seen.push_back(e.id);
+        EXPECT_EQ(std::count(ids.begin(), ids.end(), e.id), 0) << e.id;
+        ids.push_back(e.id);
         EXPECT_EQ(e.id.find_first_not_of("abcdefghijklmnopqrstuvwxyz-"), std::string_view::npos) << e.id;
         EXPECT_FALSE(e.meaning.empty()) << e.id;
     }

@@ -13,16 +13,19 @@ namespace holdfast::redis_backend::doctor {
 
 using namespace std::chrono_literals;
 
-inline told answer(std::string text) { return told{redis::outcome{redis::reply::of(std::move(text))}}; }
-inline told answer(std::int64_t n) { return told{redis::outcome{redis::reply::of(n)}}; }
-inline told answer(std::vector<redis::reply> items) {
-    return told{redis::outcome{redis::reply::of(std::move(items))}};
+inline server_answer answer(std::string text) {
+    return server_answer{redis::outcome{redis::reply::of(std::move(text))}};
 }
-inline told refused(std::string text = "NOPERM this user has no permissions to run the 'info' command") {
-    return told{redis::outcome{redis::reply::of_error(std::move(text))}};
+inline server_answer answer(std::int64_t n) { return server_answer{redis::outcome{redis::reply::of(n)}}; }
+inline server_answer answer(std::vector<redis::reply> items) {
+    return server_answer{redis::outcome{redis::reply::of(std::move(items))}};
+}
+inline server_answer refused(
+    std::string text = "NOPERM this user has no permissions to run the 'info' command") {
+    return server_answer{redis::outcome{redis::reply::of_error(std::move(text))}};
 }
 inline redis::reply text(std::string t) { return redis::reply::of(std::move(t)); }
-inline told setting(std::string name, std::string value) {
+inline server_answer setting(std::string name, std::string value) {
     return answer(std::vector<redis::reply>{text(std::move(name)), text(std::move(value))});
 }
 
@@ -38,8 +41,8 @@ inline constexpr auto healthy_info =
     "slave0:ip=10.0.0.2,port=6379,state=online,offset=140,lag=1\r\nmin_slaves_good_slaves:1\r\n";
 
 // The replies of a server without a fault.
-inline survey healthy() {
-    survey s;
+inline snapshot healthy() {
+    snapshot s;
     s.wanted.lease = 30s;
     s.wanted.drift = 302ms;
     s.connection.address = "10.0.0.1:6379";
@@ -61,7 +64,7 @@ inline survey healthy() {
         s.settings[name] = setting(std::string{name}, value);
     s.whoami = answer("alice");
     s.patterns = answer(0);
-    s.heard = answer(0);
+    s.receivers = answer(0);
     s.clock = {{1'000'000, 1'000'400, 1'000'200}};
     s.rights.emplace(std::nullopt);
     s.verdicts = answer({text(""), text("")});
@@ -69,7 +72,7 @@ inline survey healthy() {
 }
 
 // The same with one line of INFO changed, or removed if `value` is empty.
-inline survey with(const std::string& field, const std::optional<std::string>& value) {
+inline snapshot with(const std::string& field, const std::optional<std::string>& value) {
     auto s = healthy();
     std::istringstream lines{healthy_info};
     std::string changed;
@@ -85,14 +88,14 @@ inline survey with(const std::string& field, const std::optional<std::string>& v
     return s;
 }
 
-inline survey with_setting(std::string_view name, const std::string& value) {
+inline snapshot with_setting(std::string_view name, const std::string& value) {
     auto s = healthy();
     s.settings[name] = setting(std::string{name}, value);
     return s;
 }
 
 // The worst severity found under this id; empty if there is none.
-inline std::optional<severity> severity_of(const survey& s, std::string_view id) {
+inline std::optional<severity> severity_of(const snapshot& s, std::string_view id) {
     std::optional<severity> worst;
     const auto all = judge(s);
     for (const auto& f : all)
@@ -100,7 +103,7 @@ inline std::optional<severity> severity_of(const survey& s, std::string_view id)
     return worst;
 }
 
-inline finding finding_of(const survey& s, std::string_view id) {
+inline finding finding_of(const snapshot& s, std::string_view id) {
     const auto all = judge(s);
     const auto f = std::find_if(all.begin(), all.end(), [&](const auto& x) { return x.id == id; });
     return f == all.end() ? finding{} : *f;

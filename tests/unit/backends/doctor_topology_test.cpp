@@ -1,6 +1,6 @@
 // How the doctor judges several servers: a cluster, sentinels, and servers that are compared.
 #include "backends/redis/doctor/cluster_nodes.hpp"
-#include "backends/redis/doctor/watch.hpp"
+#include "backends/redis/doctor/sentinel_group.hpp"
 #include "unit/backends/doctor_texts.hpp"
 
 #include <holdfast/error.hpp>
@@ -10,7 +10,7 @@ namespace {
 
 // --- cluster ----------------------------------------------------------------------------------------
 
-survey cluster_survey(const std::string& state, const std::string& nodes) {
+snapshot cluster_snapshot(const std::string& state, const std::string& nodes) {
     auto s = with("redis_mode", "cluster");
     s.cluster_info = answer(state);
     s.cluster_nodes = answer(nodes);
@@ -27,17 +27,17 @@ constexpr auto two_masters =
     "b2 10.0.0.4:6379@16379 slave b1 0 1 2 connected\n";
 
 TEST(doctor_topology, judges_a_cluster) {
-    const auto well = cluster_survey(cluster_well, two_masters);
+    const auto well = cluster_snapshot(cluster_well, two_masters);
     for (const auto* id : {"cluster-state", "cluster-nodes", "cluster-replicas"})
         EXPECT_EQ(severity_of(well, id), severity::ok) << id;
     EXPECT_EQ(severity_of(well, "cluster-client"), severity::warning);
     EXPECT_EQ(severity_of(well, "cluster-coverage"), severity::note);
 
-    const auto nobody = cluster_survey("cluster_state:fail\r\ncluster_slots_assigned:0\r\n",
-                                       "a1 :6379@16379 myself,master - 0 0 0 connected\n");
+    const auto nobody = cluster_snapshot("cluster_state:fail\r\ncluster_slots_assigned:0\r\n",
+                                         "a1 :6379@16379 myself,master - 0 0 0 connected\n");
     EXPECT_EQ(severity_of(nobody, "cluster-state"), severity::danger);
 
-    const auto doubted = cluster_survey(
+    const auto doubted = cluster_snapshot(
         "cluster_state:ok\r\ncluster_slots_assigned:16384\r\ncluster_slots_pfail:8192\r\ncluster_slots_fail:"
         "0\r\n",
         two_masters);
@@ -45,21 +45,21 @@ TEST(doctor_topology, judges_a_cluster) {
 
     std::string nodes = two_masters;
     nodes.replace(nodes.find("slave b1"), 8, "slave,fail b1");
-    const auto failing = cluster_survey(cluster_well, nodes);
+    const auto failing = cluster_snapshot(cluster_well, nodes);
     EXPECT_EQ(severity_of(failing, "cluster-nodes"), severity::warning);
     EXPECT_EQ(severity_of(failing, "cluster-replicas"), severity::warning);
     EXPECT_NE(finding_of(failing, "cluster-replicas").found.find("10.0.0.2:6379"), std::string::npos);
 
-    auto silent = cluster_survey("", "");
+    auto silent = cluster_snapshot("", "");
     silent.cluster_info = refused();
     silent.cluster_nodes = refused();
     for (const auto* id : {"cluster-state", "cluster-nodes", "cluster-replicas"})
         EXPECT_EQ(severity_of(silent, id), severity::unknown) << id;
-    EXPECT_EQ(severity_of(cluster_survey(cluster_well, "short line\n\n"), "cluster-nodes"), severity::ok);
+    EXPECT_EQ(severity_of(cluster_snapshot(cluster_well, "short line\n\n"), "cluster-nodes"), severity::ok);
 }
 
 TEST(doctor_topology, cluster_client_is_not_advised_to_use_redis_cluster) {
-    auto s = cluster_survey(cluster_well, two_masters);
+    auto s = cluster_snapshot(cluster_well, two_masters);
     s.as = part::master;
     EXPECT_EQ(severity_of(s, "cluster-client"), std::nullopt);
     EXPECT_EQ(severity_of(s, "cluster-state"), severity::ok);
@@ -86,7 +86,7 @@ TEST(doctor_topology, reads_lists_of_nodes) {
 
 TEST(doctor_topology, one_node_with_all_slots_needs_no_cluster_client) {
     const auto s =
-        cluster_survey(cluster_well, "a1 10.0.0.1:6379@16379 myself,master - 0 1 1 connected 0-16383\n");
+        cluster_snapshot(cluster_well, "a1 10.0.0.1:6379@16379 myself,master - 0 1 1 connected 0-16383\n");
     EXPECT_EQ(severity_of(s, "cluster-client"), std::nullopt);
     EXPECT_EQ(severity_of(s, "cluster-replicas"), severity::warning);
 }
@@ -104,20 +104,20 @@ redis::reply pairs(std::initializer_list<std::pair<const char*, std::string>> al
 
 const auto agreed = "OK 3 usable Sentinels. Quorum and failover authorization can be reached";
 
-survey sentinel_survey(const std::string& flags, const std::string& others, const std::string& quorum,
-                       const told& asked = answer(agreed), const std::string& replicas = "2",
-                       const std::string& master_ip = "10.0.0.1") {
+snapshot sentinel_snapshot(const std::string& flags, const std::string& others, const std::string& quorum,
+                           const server_answer& asked = answer(agreed), const std::string& replicas = "2",
+                           const std::string& master_ip = "10.0.0.1") {
     auto s = healthy();
     s.as = part::sentinel;
     s.watched = "orders";
     s.info = answer("redis_version:7.0.15\r\nredis_mode:sentinel\r\n");
-    s.watched_master = told{redis::outcome{pairs({{"name", "orders"},
-                                                  {"ip", master_ip},
-                                                  {"port", "6379"},
-                                                  {"flags", flags},
-                                                  {"num-slaves", replicas},
-                                                  {"num-other-sentinels", others},
-                                                  {"quorum", quorum}})}};
+    s.watched_master = server_answer{redis::outcome{pairs({{"name", "orders"},
+                                                           {"ip", master_ip},
+                                                           {"port", "6379"},
+                                                           {"flags", flags},
+                                                           {"num-slaves", replicas},
+                                                           {"num-other-sentinels", others},
+                                                           {"quorum", quorum}})}};
     s.watched_replicas =
         answer(std::vector<redis::reply>{pairs({{"flags", "slave"}, {"slave-priority", "100"}})});
     s.quorum = asked;
@@ -125,25 +125,25 @@ survey sentinel_survey(const std::string& flags, const std::string& others, cons
 }
 
 TEST(doctor_topology, judges_a_sentinel) {
-    const auto well = sentinel_survey("master", "2", "2");
+    const auto well = sentinel_snapshot("master", "2", "2");
     for (const auto* id : {"sentinel-quorum", "sentinel-master", "sentinel-replicas"})
         EXPECT_EQ(severity_of(well, id), severity::ok) << id;
     for (const auto* id : {"role", "persistence", "clock-offset", "rights"})
         EXPECT_EQ(severity_of(well, id), std::nullopt) << id;
 
-    EXPECT_EQ(severity_of(sentinel_survey("master", "0", "1"), "sentinel-quorum"), severity::warning);
-    EXPECT_EQ(severity_of(sentinel_survey("master", "4", "2"), "sentinel-quorum"), severity::warning);
-    EXPECT_EQ(severity_of(sentinel_survey("master", "2", "4"), "sentinel-quorum"), severity::danger);
-    EXPECT_EQ(severity_of(sentinel_survey("master", "2", "2", refused("NOQUORUM 1 usable Sentinels.")),
+    EXPECT_EQ(severity_of(sentinel_snapshot("master", "0", "1"), "sentinel-quorum"), severity::warning);
+    EXPECT_EQ(severity_of(sentinel_snapshot("master", "4", "2"), "sentinel-quorum"), severity::warning);
+    EXPECT_EQ(severity_of(sentinel_snapshot("master", "2", "4"), "sentinel-quorum"), severity::danger);
+    EXPECT_EQ(severity_of(sentinel_snapshot("master", "2", "2", refused("NOQUORUM 1 usable Sentinels.")),
                           "sentinel-quorum"),
               severity::danger);
-    EXPECT_EQ(severity_of(sentinel_survey("master", "2", "2", refused()), "sentinel-quorum"),
+    EXPECT_EQ(severity_of(sentinel_snapshot("master", "2", "2", refused()), "sentinel-quorum"),
               severity::unknown);
-    EXPECT_EQ(severity_of(sentinel_survey("master", "x", "2"), "sentinel-quorum"), severity::unknown);
-    EXPECT_EQ(severity_of(sentinel_survey("s_down,master", "2", "2"), "sentinel-master"), severity::danger);
-    EXPECT_EQ(severity_of(sentinel_survey("master,failover_in_progress", "2", "2"), "sentinel-master"),
+    EXPECT_EQ(severity_of(sentinel_snapshot("master", "x", "2"), "sentinel-quorum"), severity::unknown);
+    EXPECT_EQ(severity_of(sentinel_snapshot("s_down,master", "2", "2"), "sentinel-master"), severity::danger);
+    EXPECT_EQ(severity_of(sentinel_snapshot("master,failover_in_progress", "2", "2"), "sentinel-master"),
               severity::warning);
-    EXPECT_EQ(severity_of(sentinel_survey("master", "2", "2", answer(agreed), "0"), "sentinel-replicas"),
+    EXPECT_EQ(severity_of(sentinel_snapshot("master", "2", "2", answer(agreed), "0"), "sentinel-replicas"),
               severity::warning);
 
     auto other = well;
@@ -159,18 +159,20 @@ TEST(doctor_topology, judges_a_sentinel) {
     EXPECT_EQ(severity_of(other, "sentinel-master"), severity::unknown);
 }
 
-visited at(const std::string& address, seen what) { return {address, part::sentinel, std::move(what)}; }
+server_result at(const std::string& address, snapshot_result what) {
+    return {address, part::sentinel, std::move(what)};
+}
 const backend::failure gone{make_error_code(errc::unavailable), "connection refused"};
 
-severity watch_says(const watch& w, std::string_view id) {
+severity sentinels_say(const sentinel_group& w, std::string_view id) {
     const auto all = judge(w);
     const auto f = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.id == id; });
     return f == all.end() ? severity::ok : f->how_bad;
 }
 
 TEST(doctor_topology, judges_the_sentinels_together) {
-    const auto fine = sentinel_survey("master", "2", "2");
-    const auto elsewhere = sentinel_survey("master", "2", "2", answer(agreed), "2", "10.0.0.9");
+    const auto fine = sentinel_snapshot("master", "2", "2");
+    const auto elsewhere = sentinel_snapshot("master", "2", "2", answer(agreed), "2", "10.0.0.9");
     const auto mute = [&] {
         auto s = fine;
         s.watched_master = refused();
@@ -178,7 +180,7 @@ TEST(doctor_topology, judges_the_sentinels_together) {
     }();
     const std::string here = "10.0.0.1:6379";
     const struct {
-        watch what;
+        sentinel_group what;
         std::string_view id;
         severity wanted;
     } table[] = {
@@ -209,7 +211,7 @@ TEST(doctor_topology, judges_the_sentinels_together) {
         {{"orders", here, {at("a", mute)}}, "sentinel-list", severity::unknown},
     };
     for (std::size_t row = 0; row < std::size(table); ++row)
-        EXPECT_EQ(watch_says(table[row].what, table[row].id), table[row].wanted)
+        EXPECT_EQ(sentinels_say(table[row].what, table[row].id), table[row].wanted)
             << table[row].id << " in row " << row;
 }
 

@@ -1,4 +1,4 @@
-#include "backends/redis/keys.hpp"
+#include "backends/redis/wire/keys.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "backends/redis/permit_id.hpp"
+#include "backends/redis/wire/permit_id.hpp"
 
 #include <gtest/gtest.h>
 

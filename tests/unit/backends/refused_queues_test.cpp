@@ -1,4 +1,4 @@
-#include "backends/redis/refused_queues.hpp"
+#include "backends/redis/kinds/refused_queues.hpp"
 
 #include <gtest/gtest.h>
 

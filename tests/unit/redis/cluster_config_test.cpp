@@ -1,10 +1,12 @@
-#include "redis/cluster_config.hpp"
+#include "redis/cluster/cluster_config.hpp"
 
 #include "io/tls.hpp"
 
 #include <holdfast/error.hpp>
 
 #include <gtest/gtest.h>
+
+#include <array>
 
 namespace holdfast::redis {
 namespace {
@@ -54,6 +56,14 @@ TEST(cluster_url, checks_the_certificate_of_each_server_for_its_own_name) {
     EXPECT_EQ(node_config_of(c, {"h2", 1}).tls->settings().server_name, "redis.example");
 }
 
+TEST(cluster_url, passes_options_on_once) {
+    const std::array<std::string_view, 1> names{"colour"};
+    other_options others{names};
+    EXPECT_EQ(parse_cluster_url("redis+cluster://h1,h2?colour=red", &others).seeds.size(), 2U);
+    ASSERT_EQ(others.found.size(), 1U);
+    EXPECT_EQ(others.found[0].value, "red");
+}
+
 TEST(cluster_url, is_rejected_with_the_reason) {
     EXPECT_NE(error_message("redis+cluster://h/3").find("no database but 0"), std::string::npos);
     EXPECT_NE(error_message("redis+cluster://h?db=3").find("no database but 0"), std::string::npos);
@@ -62,7 +72,6 @@ TEST(cluster_url, is_rejected_with_the_reason) {
     EXPECT_NE(error_message("redis+cluster://h,,i").find("empty place"), std::string::npos);
     EXPECT_NE(error_message("redis+cluster://h:0").find("port"), std::string::npos);
     EXPECT_NE(error_message("redis+cluster://h?color=red").find("unknown"), std::string::npos);
-    EXPECT_NE(error_message("redis+cluster://h?failover=grace").find("take a redlock"), std::string::npos);
     EXPECT_NE(error_message("redis://h").find("redis+cluster://"), std::string::npos);
     // Passwords that were not escaped are never shown.
     EXPECT_NE(error_message("redis+cluster://:sec/secret@h"), "(no error)");

@@ -1,4 +1,4 @@
-#include "redis/cluster_map.hpp"
+#include "redis/cluster/cluster_map.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-#include "redis/command.hpp"
-#include "redis/script.hpp"
+#include "redis/protocol/command.hpp"
+#include "redis/protocol/script.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // A node whose address comes from a source: its commands and subscriptions follow the address.
-#include "asking.hpp"
+#include "asking_node.hpp"
 
-#include "redis/endpoint_source.hpp"
+#include "redis/connection/endpoint_source.hpp"
 #include "support/fault_proxy.hpp"
 #include "support/wire.hpp"
 

@@ -1,4 +1,4 @@
-#include "redis/errors.hpp"
+#include "redis/protocol/errors.hpp"
 
 #include <holdfast/error.hpp>
 

@@ -1,5 +1,5 @@
 // Which thread reads the replies of a node: callers that come and go, or the reactor if they cannot.
-#include "asking.hpp"
+#include "asking_node.hpp"
 
 #include "support/fault_proxy.hpp"
 

@@ -1,5 +1,5 @@
 // A node against a real server: commands, scripts, and its end.
-#include "asking.hpp"
+#include "asking_node.hpp"
 
 #include "support/fault_proxy.hpp"
 #include "support/forked.hpp"

@@ -1,5 +1,5 @@
 // A node whose connection ends, or whose server does not answer or refuses it.
-#include "asking.hpp"
+#include "asking_node.hpp"
 
 #include "support/fault_proxy.hpp"
 #include "support/loopback.hpp"

@@ -1,4 +1,4 @@
-#include "redis/reply.hpp"
+#include "redis/protocol/reply.hpp"
 
 #include <gtest/gtest.h>
 

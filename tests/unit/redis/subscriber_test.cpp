@@ -1,5 +1,5 @@
 // Subscriptions against a real server.
-#include "asking.hpp"
+#include "asking_node.hpp"
 
 #include "support/fault_proxy.hpp"
 

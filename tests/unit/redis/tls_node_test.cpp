@@ -1,8 +1,8 @@
 // A node over TLS: large values, full sockets, and which bytes count as sent when a connection ends.
-#include "asking.hpp"
+#include "asking_node.hpp"
 
 #include "io/tls.hpp"
-#include "redis/url.hpp"
+#include "redis/config/url.hpp"
 
 #include "support/certificates.hpp"
 #include "support/wire.hpp"

@@ -1,4 +1,4 @@
-#include "redis/url.hpp"
+#include "redis/config/url.hpp"
 
 #include "io/tls.hpp"
 #include "support/certificates.hpp"
@@ -7,6 +7,8 @@
 #include <holdfast/error.hpp>
 
 #include <gtest/gtest.h>
+
+#include <array>
 
 namespace holdfast::redis {
 namespace {
@@ -124,20 +126,24 @@ TEST(url, checks_the_certificate_of_each_host_for_its_own_name) {
     EXPECT_FALSE(parse_url("rediss://h").tls_checks_host);
 }
 
-TEST(url, says_when_servers_are_quarantined) {
-    const auto usual = parse_url("redis://h").quarantine;
-    EXPECT_FALSE(usual.wanted());
-    const auto restarts = parse_url("redis://h?restarts=quarantined&longest_lease=5s").quarantine;
-    EXPECT_TRUE(restarts.after_restart);
-    EXPECT_FALSE(restarts.after_failover);
-    EXPECT_EQ(restarts.longest_lease, 5s);
-    const auto both = parse_url("redis+sentinel://s1,s2/m?failover=grace").quarantine;
-    EXPECT_TRUE(both.after_restart && both.after_failover);
-    EXPECT_EQ(both.longest_lease, 60s);
-    for (const auto* url :
-         {"redis://h?failover=grace&restarts=trusted", "redis://h?restarts=trusted&failover=grace"})
-        EXPECT_FALSE(parse_url(url).quarantine.after_restart) << url;
-    EXPECT_FALSE(parse_url("redis://h?failover=best_effort&restarts=trusted").quarantine.wanted());
+TEST(url, passes_options_on_that_its_owner_knows) {
+    const std::array<std::string_view, 2> names{"colour", "size"};
+    other_options others{names};
+    const auto c = parse_url("redis://h?size=1%20m&name=worker-1&colour=red&size=2m", &others);
+    EXPECT_EQ(c.client_name, "worker-1");
+    ASSERT_EQ(others.found.size(), 3U);
+    EXPECT_EQ(others.found[0].name, "size");
+    EXPECT_EQ(others.found[0].value, "1 m");
+    EXPECT_EQ(others.found[1].name, "colour");
+    EXPECT_EQ(others.found[2].value, "2m");
+    try {
+        (void)parse_url("redis://h?shape=round", &others);
+        ADD_FAILURE() << "an unknown option was accepted";
+    } catch (const error& e) {
+        EXPECT_EQ(std::string_view{e.what()},
+                  "Redis URL: the option \"shape\" is unknown; allowed are connect_timeout, command_timeout, "
+                  "name, db, colour and size.");
+    }
 }
 
 TEST(url, error_names_the_mistake) {
@@ -160,12 +166,6 @@ TEST(url, error_names_the_mistake) {
         {"redis://h/x", "\"x\""},
         {"redis://h/-1", "0 to 999999"},
         {"redis://h?colour=red", "\"colour\" is unknown; allowed are connect_timeout"},
-        {"redis://h?restarts=no", "restarts=\"no\" is neither trusted nor quarantined"},
-        {"redis://h?failover=no", "failover=\"no\" is neither best_effort nor grace"},
-        {"redis://h?failover=grace&failover=best_effort", "failover is given twice"},
-        {"redis://h?failover=grace&longest_lease=2h", "at most 1h"},
-        {"redis://h?longest_lease=5s", "restarts=quarantined or failover=grace"},
-        {"redis://h?failover=grace&longest_lease=0s", "above zero"},
         {"redis://h?user=bob", "\"user\" is unknown"},
         {"redis://h?name", "no \"=\""},
         {"redis://h?name=a%20b", "printable ASCII"},

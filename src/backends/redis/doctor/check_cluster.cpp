@@ -1,7 +1,7 @@
 #include "backends/redis/doctor/checks.hpp"
 #include "backends/redis/doctor/cluster_nodes.hpp"
 
-#include "redis/handshake.hpp"
+#include "redis/protocol/info_text.hpp"
 
 #include <set>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t all_slots = 16384;
 
-void check_state(const survey& s, report& r) {
+void check_state(const snapshot& s, report& r) {
     const auto text = s.cluster_info.text();
     if (text.empty()) return r.unknown("cluster-state", "CLUSTER INFO: " + s.cluster_info.why_not());
     const auto state = redis::info_field(text, "cluster_state");
@@ -30,7 +30,7 @@ void check_state(const survey& s, report& r) {
     r.ok("cluster-state", found);
 }
 
-void check_nodes(const survey& s, report& r) {
+void check_nodes(const snapshot& s, report& r) {
     const auto text = s.cluster_nodes.text();
     if (text.empty()) {
         r.unknown("cluster-nodes", "CLUSTER NODES: " + s.cluster_nodes.why_not());
@@ -67,7 +67,7 @@ void check_nodes(const survey& s, report& r) {
                   std::to_string(serving) + " masters have slots, and this URL names one node");
 }
 
-void check_coverage(const survey& s, report& r) {
+void check_coverage(const snapshot& s, report& r) {
     const auto value = s.setting("cluster-require-full-coverage");
     if (!value) return r.unknown("cluster-coverage", s.why_no_setting("cluster-require-full-coverage"));
     const auto found = "cluster-require-full-coverage is " + *value;
@@ -77,7 +77,7 @@ void check_coverage(const survey& s, report& r) {
 
 }  // namespace
 
-void check_cluster(const survey& s, report& r) {
+void check_cluster(const snapshot& s, report& r) {
     check_state(s, r);
     check_nodes(s, r);
     check_coverage(s, r);

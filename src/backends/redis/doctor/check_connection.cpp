@@ -41,7 +41,7 @@ void check_certificate(std::string_view id, const std::optional<io::tls_state::t
     r.ok(id, found);
 }
 
-void check_tls(const survey& s, report& r) {
+void check_tls(const snapshot& s, report& r) {
     const auto& tls = s.connection.tls;
     if (!tls) {
         if (!stays_here(s.connection.address))
@@ -58,14 +58,14 @@ void check_tls(const survey& s, report& r) {
 
 }  // namespace
 
-void check_connection(const survey& s, report& r) {
+void check_connection(const snapshot& s, report& r) {
     check_tls(s, r);
     const bool unix_socket = s.connection.address.starts_with("unix:");
     if (!s.connection.authenticated && !s.connection.tls && !unix_socket)
         r.note("no-password", "it lets us in without a password");
 }
 
-void check_clock(const survey& s, report& r) {
+void check_clock(const snapshot& s, report& r) {
     const auto best = s.best_clock();
     if (!best) {
         const auto why =
@@ -95,17 +95,18 @@ void check_clock(const survey& s, report& r) {
         r.ok("round-trip", took);
 }
 
-void check_messages(const survey& s, report& r) {
-    if (const auto heard = s.heard.integer()) {
-        if (*heard > 0)
+void check_messages(const snapshot& s, report& r) {
+    if (const auto receivers = s.receivers.integer()) {
+        if (*receivers > 0)
             return r.warning("pattern-subscribers",
-                             std::to_string(*heard) + (*heard == 1 ? " client listens" : " clients listen") +
+                             std::to_string(*receivers) +
+                                 (*receivers == 1 ? " client listens" : " clients listen") +
                                  " to a pattern that covers our channels");
-        return r.ok("pattern-subscribers", "nobody listens to all channels");
+        return r.ok("pattern-subscribers", "no client listens to all channels");
     }
     // The user may not publish, but perhaps may ask for the number of patterns.
-    if (s.patterns.integer() == 0) return r.ok("pattern-subscribers", "nobody listens to a pattern");
-    r.unknown("pattern-subscribers", "PUBLISH: " + s.heard.why_not());
+    if (s.patterns.integer() == 0) return r.ok("pattern-subscribers", "no client listens to a pattern");
+    r.unknown("pattern-subscribers", "PUBLISH: " + s.receivers.why_not());
 }
 
 }  // namespace holdfast::redis_backend::doctor

@@ -5,7 +5,7 @@ namespace holdfast::redis_backend::doctor {
 
 namespace {
 
-void check_eviction(const survey& s, report& r) {
+void check_eviction(const snapshot& s, report& r) {
     const auto policy = s.field("maxmemory_policy");
     if (!policy) return r.unknown("eviction-policy", s.why_no_field("maxmemory_policy"));
     const auto found = "maxmemory-policy is " + std::string{*policy};
@@ -15,7 +15,7 @@ void check_eviction(const survey& s, report& r) {
     r.danger("eviction-policy", found);
 }
 
-void check_room(const survey& s, report& r) {
+void check_room(const snapshot& s, report& r) {
     const auto most = s.number("maxmemory");
     const auto used = s.number("used_memory");
     if (!most || !used)
@@ -32,7 +32,7 @@ void check_room(const survey& s, report& r) {
     r.ok("memory-headroom", found);
 }
 
-void check_failing(const survey& s, report& r) {
+void check_failing(const snapshot& s, report& r) {
     for (const auto* const what :
          {"rdb_last_bgsave_status", "aof_last_write_status", "aof_last_bgrewrite_status"}) {
         const auto status = s.field(what);
@@ -43,12 +43,12 @@ void check_failing(const survey& s, report& r) {
 
 }  // namespace
 
-void check_memory(const survey& s, report& r) {
+void check_memory(const snapshot& s, report& r) {
     check_eviction(s, r);
     check_room(s, r);
 }
 
-void check_persistence(const survey& s, report& r) {
+void check_persistence(const snapshot& s, report& r) {
     check_failing(s, r);
     const auto appends = s.field("aof_enabled");
     if (!appends) return r.unknown("persistence", s.why_no_field("aof_enabled"));

@@ -7,13 +7,13 @@ namespace {
 
 constexpr std::int64_t lag_of_a_healthy_replica = 10;  // seconds; a replica reports every second
 
-void check_replica(const survey& s, report& r) {
+void check_replica(const snapshot& s, report& r) {
     const auto link = s.field("master_link_status");
     if (link && *link != "up")
         r.warning("replica-lag", "this replica's link to its master is " + std::string{*link});
 }
 
-void check_lag(const survey& s, std::int64_t replicas, report& r) {
+void check_lag(const snapshot& s, std::int64_t replicas, report& r) {
     bool well = true;
     for (std::int64_t i = 0; i < replicas; ++i) {
         const auto line = s.field("slave" + std::to_string(i));
@@ -27,13 +27,13 @@ void check_lag(const survey& s, std::int64_t replicas, report& r) {
         } else if (lag && *lag > lag_of_a_healthy_replica) {
             well = false;
             r.warning("replica-lag",
-                      "the replica " + who + " was last heard of " + std::to_string(*lag) + " s ago");
+                      "the replica " + who + " last reported " + std::to_string(*lag) + " s ago");
         }
     }
     if (well) r.ok("replica-lag", "all replicas follow");
 }
 
-void check_least(const survey& s, std::int64_t replicas, report& r) {
+void check_least(const snapshot& s, std::int64_t replicas, report& r) {
     const auto value = s.setting("min-replicas-to-write");
     const auto least = value ? whole(*value) : std::nullopt;
     if (!least) {
@@ -52,7 +52,7 @@ void check_least(const survey& s, std::int64_t replicas, report& r) {
 
 }  // namespace
 
-void check_replication(const survey& s, report& r) {
+void check_replication(const snapshot& s, report& r) {
     if (s.is_replica()) return check_replica(s, r);
     const auto replicas = s.number("connected_slaves");
     if (!replicas) return r.unknown("replicas", s.why_no_field("connected_slaves"));

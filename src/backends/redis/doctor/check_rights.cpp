@@ -2,7 +2,7 @@
 #include "backends/redis/doctor/checks.hpp"
 
 #include "base/text.hpp"
-#include "redis/errors.hpp"
+#include "redis/protocol/errors.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -20,18 +20,18 @@ using backend::kind;
 using what = missing_right::what;
 
 // Both sides of a shared mutex are one lock.
-kind asked_for(const survey& s) {
+kind asked_for(const snapshot& s) {
     const auto of = s.wanted.of.value_or(kind::native);
     return of == kind::shared_write ? kind::shared_read : of;
 }
 
-std::string user_of(const survey& s) {
+std::string user_of(const snapshot& s) {
     const auto name = s.whoami.text();
     return base::printable(name.empty() ? std::string_view{s.connection.user} : name);
 }
 
 // A user's rights may also be in selectors, and a rule that is added outside has no effect on those.
-bool has_selectors(const survey& s) {
+bool has_selectors(const snapshot& s) {
     const auto* const r = s.user.reply();
     if (r == nullptr) return false;
     const auto fields = r->items();
@@ -77,7 +77,7 @@ struct lacked {
     }
 };
 
-std::string described(const survey& s, const lacked& group) {
+std::string described(const snapshot& s, const lacked& group) {
     const auto& first = *group.rights.front();
     const auto user = "user " + user_of(s);
     const auto use = group.uses();
@@ -125,7 +125,7 @@ severity weight_of(importance how) {
 }
 
 // Reports the rights that other kinds lack, one line for each kind.
-void mention_others(const survey& s, const std::vector<missing_right>& missing, report& r) {
+void mention_others(const snapshot& s, const std::vector<missing_right>& missing, report& r) {
     std::map<kind, std::pair<std::string, std::string>> rules;
     for (const auto& right : missing) {
         if (need_of(right, asked_for(s)) || right.kind == what::unknown_command) continue;
@@ -146,7 +146,7 @@ void mention_others(const survey& s, const std::vector<missing_right>& missing, 
 
 // Reports similar rights together, each time with the one line that grants all that the lock lacks. False: it
 // lacks nothing.
-bool tell_lacked(const survey& s, const std::vector<missing_right>& missing, report& r) {
+bool tell_lacked(const snapshot& s, const std::vector<missing_right>& missing, report& r) {
     lacked all;  // except those that only an option needs
     std::map<std::tuple<severity, what, std::string>, lacked, std::greater<>> groups;
     for (const auto& right : missing) {
@@ -172,7 +172,7 @@ bool tell_lacked(const survey& s, const std::vector<missing_right>& missing, rep
 }
 
 // EVAL itself was refused, and all other questions need it.
-void check_refusal(const survey& s, report& r) {
+void check_refusal(const snapshot& s, report& r) {
     const auto why = s.verdicts.why_not();
     if (why.find("unknown command") != std::string::npos)
         return r.danger("renamed-command",
@@ -186,13 +186,13 @@ void check_refusal(const survey& s, report& r) {
 
 }  // namespace
 
-void check_rights(const survey& s, report& r) {
+void check_rights(const snapshot& s, report& r) {
     const auto* const said = s.verdicts.reply();
     if (said == nullptr || !s.rights) return check_refusal(s, r);
     std::vector<std::string> verdicts;
     for (const auto& item : said->items()) verdicts.push_back(item.text());
     const auto answer = s.rights->read(verdicts);
-    if (answer.untold || verdicts.empty())
+    if (answer.cannot_tell || verdicts.empty())
         return r.unknown("rights", "the server cannot tell; it takes Redis 7 (redis.acl_check_cmd)");
     const bool fit = !tell_lacked(s, answer.missing, r) && !answer.keys_differ;
     mention_others(s, answer.missing, r);

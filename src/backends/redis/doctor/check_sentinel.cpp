@@ -5,7 +5,7 @@ namespace holdfast::redis_backend::doctor {
 
 namespace {
 
-void check_quorum(const survey& s, const redis::reply& master, report& r) {
+void check_quorum(const snapshot& s, const redis::reply& master, report& r) {
     const auto others = whole(named_value(master, "num-other-sentinels"));
     const auto quorum = whole(named_value(master, "quorum"));
     if (!others || !quorum) return r.unknown("sentinel-quorum", "SENTINEL MASTER does not tell it");
@@ -19,7 +19,7 @@ void check_quorum(const survey& s, const redis::reply& master, report& r) {
         return r.danger("sentinel-quorum", found + ": " + s.quorum.why_not());
     if (sentinels < 3)
         return r.warning("sentinel-quorum",
-                         found + ": when one of them ends with the master, nobody replaces it");
+                         found + ": when one of them ends with the master, no replica replaces it");
     if (*quorum * 2 <= sentinels)
         return r.warning(
             "sentinel-quorum",
@@ -28,7 +28,7 @@ void check_quorum(const survey& s, const redis::reply& master, report& r) {
     r.ok("sentinel-quorum", found);
 }
 
-void check_master(const survey& s, const redis::reply& master, report& r) {
+void check_master(const snapshot& s, const redis::reply& master, report& r) {
     const auto flags = named_value(master, "flags");
     const auto found = s.watched + " (" + std::string{named_value(master, "ip")} + ":" +
                        std::string{named_value(master, "port")} + ") has the flags " + std::string{flags};
@@ -41,7 +41,7 @@ void check_master(const survey& s, const redis::reply& master, report& r) {
 }
 
 // The replicas that may replace the master when it fails.
-void check_candidates(const survey& s, const redis::reply& master, report& r) {
+void check_candidates(const snapshot& s, const redis::reply& master, report& r) {
     const auto known = whole(named_value(master, "num-slaves"));
     if (!known) return;
     if (*known == 0) return r.warning("sentinel-replicas", s.watched + " has no replica");
@@ -62,7 +62,7 @@ void check_candidates(const survey& s, const redis::reply& master, report& r) {
 
 }  // namespace
 
-void check_sentinel(const survey& s, report& r) {
+void check_sentinel(const snapshot& s, report& r) {
     const auto* const master = s.watched_master.reply();
     if (master == nullptr) {
         const auto why = s.watched_master.why_not();

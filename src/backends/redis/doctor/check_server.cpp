@@ -10,7 +10,7 @@ namespace {
 
 std::string text_of(std::chrono::milliseconds d) { return base::to_text(d); }
 
-void check_version(const survey& s, report& r) {
+void check_version(const snapshot& s, report& r) {
     const auto version = s.field("redis_version");
     if (!version) return r.unknown("version", s.why_no_field("redis_version"));
     const auto major = whole(version->substr(0, version->find('.')));
@@ -24,7 +24,7 @@ void check_version(const survey& s, report& r) {
     r.ok("version", found);
 }
 
-void check_role(const survey& s, report& r) {
+void check_role(const snapshot& s, report& r) {
     const auto role = s.field("role");
     if (!role) return r.unknown("role", s.why_no_field("role"));
     if (*role == "master") {
@@ -43,7 +43,7 @@ void check_role(const survey& s, report& r) {
     r.danger("role", found);
 }
 
-void check_clients(const survey& s, report& r) {
+void check_clients(const snapshot& s, report& r) {
     const auto now = s.number("connected_clients");
     auto most = s.number("maxclients");  // since Redis 7; before, it is only a setting
     if (!most) {
@@ -59,7 +59,7 @@ void check_clients(const survey& s, report& r) {
     r.ok("client-limit", found);
 }
 
-void check_idle(const survey& s, report& r) {
+void check_idle(const snapshot& s, report& r) {
     const auto value = s.setting("timeout");
     const auto seconds = value ? whole(*value) : std::nullopt;
     if (!seconds) return r.unknown("idle-timeout", s.why_no_setting("timeout"));
@@ -67,7 +67,7 @@ void check_idle(const survey& s, report& r) {
     r.note("idle-timeout", "timeout is " + *value + " s");
 }
 
-void check_keepalive(const survey& s, report& r) {
+void check_keepalive(const snapshot& s, report& r) {
     const auto value = s.setting("tcp-keepalive");
     const auto seconds = value ? whole(*value) : std::nullopt;
     if (!seconds) return r.unknown("keepalive", s.why_no_setting("tcp-keepalive"));
@@ -75,7 +75,7 @@ void check_keepalive(const survey& s, report& r) {
     r.ok("keepalive", "tcp-keepalive is " + *value + " s");
 }
 
-void check_scripts(const survey& s, report& r) {
+void check_scripts(const snapshot& s, report& r) {
     const auto value = s.setting("busy-reply-threshold");
     const auto threshold = value ? whole(*value) : std::nullopt;
     if (!threshold) return r.unknown("slow-scripts", s.why_no_setting("busy-reply-threshold"));
@@ -91,7 +91,7 @@ void check_scripts(const survey& s, report& r) {
     r.ok("slow-scripts", "busy-reply-threshold is " + text_of(limit));
 }
 
-void check_debug(const survey& s, report& r) {
+void check_debug(const snapshot& s, report& r) {
     const auto value = s.setting("enable-debug-command");
     if (!value) return;  // before Redis 7 the command is always enabled
     if (*value != "no") return r.note("debug-command", "enable-debug-command is " + *value);
@@ -100,7 +100,7 @@ void check_debug(const survey& s, report& r) {
 
 }  // namespace
 
-void check_server(const survey& s, report& r) {
+void check_server(const snapshot& s, report& r) {
     check_version(s, r);
     check_role(s, r);
     if (s.field("loading") == "1") {
@@ -116,7 +116,7 @@ void check_server(const survey& s, report& r) {
     check_debug(s, r);
 }
 
-std::vector<finding> judge(const survey& s) {
+std::vector<finding> judge(const snapshot& s) {
     report r{s.address()};
     if (s.as == part::sentinel) {
         check_version(s, r);

@@ -1,7 +1,7 @@
 #include "backends/redis/doctor/doctor.hpp"
 
-#include "backends/redis/doctor/rounds.hpp"
-#include "redis/url.hpp"
+#include "backends/redis/doctor/examine.hpp"
+#include "backends/redis/url/lock_url.hpp"
 
 #include <holdfast/error.hpp>
 
@@ -10,22 +10,24 @@
 
 namespace holdfast::redis_backend::doctor {
 
-doctor::doctor(io::reactor& reactor, const std::string& url) : url_(url), visits_(reactor) {}
+doctor::doctor(io::reactor& reactor, const std::string& url) : url_(url), connections_(reactor) {}
 
 void doctor::examine(redis::database& db, const backend::examine_request& wanted,
                      backend::time_point deadline, std::chrono::milliseconds patience,
                      backend::handler<backend::result<examination>> done) {
     const auto kept = std::make_shared<backend::handler<backend::result<examination>>>(std::move(done));
-    const examined tell = [kept](backend::result<examination> r) { (*kept)(std::move(r)); };
-    inquiry i{wanted, deadline, patience};
+    const examination_handler tell = [kept](backend::result<examination> r) { (*kept)(std::move(r)); };
+    query i{wanted, deadline, patience};
     // Parses the URL again, because this is seldom needed. That reads the certificates, too, which may be
     // gone by now.
     try {
-        if (db.is_cluster()) return examine_cluster(db, redis::parse_cluster_url(url_), visits_, i, tell);
+        const auto url = parse_lock_url(url_);
+        if (const auto* const all = std::get_if<redis::cluster_config>(&url.server))
+            return examine_cluster(db, *all, connections_, i, tell);
         auto& node = static_cast<redis::node&>(db);
-        const auto config = redis::parse_url(url_);
-        i.own = own_needs(wanted, config.quarantine);
-        if (config.sentinels) return examine_watched(node, config, visits_, i, tell);
+        const auto& config = std::get<redis::node_config>(url.server);
+        i.own = own_required_acls(wanted, url.quarantine);
+        if (config.sentinels) return examine_behind_sentinel(node, config, connections_, i, tell);
         examine_server(node, i, tell);
     } catch (const error& e) {
         tell(backend::failure{e.code(), e.what()});

@@ -1,7 +1,7 @@
 // Examines all servers of a store for dangers to locks.
 #pragma once
 
-#include "backends/redis/doctor/visits.hpp"
+#include "backends/redis/doctor/temporary_connections.hpp"
 #include "redis/database.hpp"
 #include "store/inspection.hpp"
 
@@ -20,13 +20,13 @@ class doctor {
     void examine(redis::database& db, const backend::examine_request&, backend::time_point deadline,
                  std::chrono::milliseconds patience, backend::handler<backend::result<examination>> done);
 
-    // Call it before `db` is destroyed. See visits.
-    void close() { visits_.close(); }
-    void abandon() noexcept { visits_.abandon(); }
+    // Call it before `db` is destroyed. See temporary_connections.
+    void close() { connections_.close(); }
+    void abandon() noexcept { connections_.abandon(); }
 
   private:
     const std::string& url_;
-    visits visits_;
+    temporary_connections connections_;
 };
 
 }  // namespace holdfast::redis_backend::doctor

@@ -1,7 +1,7 @@
 // All servers of a cluster.
 #include "backends/redis/doctor/checks.hpp"
 #include "backends/redis/doctor/cluster_nodes.hpp"
-#include "backends/redis/doctor/rounds.hpp"
+#include "backends/redis/doctor/examine.hpp"
 
 #include "base/clock.hpp"
 
@@ -66,10 +66,10 @@ std::string owners_in(std::string_view list) {
     return text;
 }
 
-void compare_views(const std::vector<visited>& all, examination& to) {
+void compare_views(const std::vector<server_result>& all, examination& to) {
     std::map<std::string, std::string> seen_by;
     for (const auto& one : all) {
-        const auto* const s = std::get_if<survey>(&one.found);
+        const auto* const s = std::get_if<snapshot>(&one.found);
         if (s == nullptr || s->cluster_nodes.text().empty()) continue;
         auto& who = seen_by[owners_in(s->cluster_nodes.text())];
         who.append(who.empty() ? "" : ", ").append(one.address);
@@ -90,24 +90,25 @@ void compare_views(const std::vector<visited>& all, examination& to) {
 
 }  // namespace
 
-void examine_cluster(redis::database& cluster, const redis::cluster_config& config, visits& v,
-                     const inquiry& i, examined done) {
+void examine_cluster(redis::database& cluster, const redis::cluster_config& config,
+                     temporary_connections& connections, const query& i, examination_handler done) {
     const auto until = std::min(i.deadline, boot_clock::now() + i.patience);
     cluster.command_everywhere(
         std::array<std::string_view, 2>{"CLUSTER", "NODES"}, until,
-        [config, &v, i, done = std::move(done)](const std::vector<redis::database::server_outcome>& lists) {
+        [config, &connections, i,
+         done = std::move(done)](const std::vector<redis::database::server_outcome>& lists) {
             std::vector<node_place> places;
-            told nobody;
+            server_answer no_list;
             for (const auto& [server, what] : lists) {
-                const told list{redis::outcome{what}};
+                const server_answer list{redis::outcome{what}};
                 const auto at = endpoint_in(server);
                 if (at)
                     add_nodes(places, list.text(), *at, config.each.tls != nullptr);
                 else
-                    nobody = list;
+                    no_list = list;
             }
-            if (places.empty()) return done(nobody.why());
-            std::vector<visit> all;
+            if (places.empty()) return done(no_list.why());
+            std::vector<connection_to> all;
             for (const auto& p : places) {
                 auto of_one = i;
                 of_one.as = p.as;
@@ -115,7 +116,7 @@ void examine_cluster(redis::database& cluster, const redis::cluster_config& conf
                 to.connections = 1;
                 all.push_back({std::move(to), std::move(of_one)});
             }
-            v.make(std::move(all), [done](const std::vector<visited>& found) {
+            connections.ask_all(std::move(all), [done](const std::vector<server_result>& found) {
                 examination of_all;
                 for (const auto& one : found) add_to(of_all, one);
                 compare_views(found, of_all);

@@ -1,6 +1,6 @@
 #include "backends/redis/doctor/rights.hpp"
 
-#include "backends/redis/scripts.hpp"
+#include "backends/redis/scripts/scripts.hpp"
 #include "base/random.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 using backend::kind;
 using named_need = missing_right::need;
 
-named_need need_for(const needs& n, importance how) { return {n.of, n.shown, n.without, how}; }
+named_need need_for(const required_acls& n, importance how) { return {n.of, n.shown, n.without, how}; }
 
 std::string lower(std::string_view text) {
     std::string out{text};
@@ -103,12 +103,13 @@ std::vector<std::string> example_of(std::string_view command, const std::string&
     return call;
 }
 
-rights_question::rights_question(const std::optional<lock_name>& name, const std::vector<needs>& own,
+rights_question::rights_question(const std::optional<lock_name>& name, const std::vector<required_acls>& own,
                                  const std::optional<backend::membership>& part)
     : named_(name.has_value()),
-      needs_(needs_of(name ? name->str() : "holdfast:doctor:" + base::client_id::make().base64url(), part)),
+      required_(required_acls_of(
+          name ? name->str() : "holdfast:doctor:" + base::client_id::make().base64url(), part)),
       words_{"EVAL", std::string{redis_scripts::rights.text}, "0"} {
-    needs_.insert(needs_.end(), own.begin(), own.end());
+    required_.insert(required_.end(), own.begin(), own.end());
     add_commands();
     add_keys();
     add_channels();
@@ -122,7 +123,7 @@ void rights_question::add(probe p, const std::vector<std::string>& call) {
 
 void rights_question::add_commands() {
     std::map<std::string, std::vector<named_need>> by_command;
-    for (const auto& n : needs_)
+    for (const auto& n : required_)
         for (const auto& [command, how] : n.commands) by_command[command].push_back(need_for(n, how));
     // No key and no channel has this name: a command that the server runs after all does nothing.
     const auto absent = "holdfast:doctor:" + base::client_id::make().base64url();
@@ -137,9 +138,10 @@ void rights_question::add_commands() {
 void rights_question::add_keys() {
     // Scripts name their keys, and the user has the right to EVAL: this question runs by it.
     if (!named_)
-        add({probe::what::any_key, "", "", {}}, {"EVAL", "return 0", "1", needs_.front().keys.front().name});
+        add({probe::what::any_key, "", "", {}},
+            {"EVAL", "return 0", "1", required_.front().keys.front().name});
     std::map<std::string, std::pair<resource, std::vector<named_need>>> by_key;
-    for (const auto& n : needs_) {
+    for (const auto& n : required_) {
         if (!named_ && n.of) continue;
         for (const auto& key : n.keys) {
             auto& place = by_key[key.name];
@@ -150,7 +152,7 @@ void rights_question::add_keys() {
     for (auto& [name, key] : by_key)
         add({probe::what::key, name, "~" + key.first.pattern, std::move(key.second)},
             {"EVAL", "return 0", "1", name});
-    for (const auto& n : needs_) {
+    for (const auto& n : required_) {
         if (!named_ || !n.of) continue;  // the client uses its own keys one by one
         std::vector<std::string> call{"EVAL", "return 0", std::to_string(n.keys.size())};
         for (const auto& key : n.keys) call.push_back(key.name);
@@ -161,8 +163,8 @@ void rights_question::add_keys() {
 
 void rights_question::add_channels() {
     std::map<std::string, std::pair<resource, std::vector<named_need>>> by_channel;
-    for (const auto& n : needs_) {
-        if (!n.channel || (!named_ && n.channel->name != needs_.front().channel->name)) continue;
+    for (const auto& n : required_) {
+        if (!n.channel || (!named_ && n.channel->name != required_.front().channel->name)) continue;
         auto& place = by_channel[n.channel->name];
         place.first = *n.channel;
         place.second.push_back(need_for(n, importance::helps));
@@ -174,76 +176,96 @@ void rights_question::add_channels() {
     }
 }
 
-rights_question::answer rights_question::read(const std::vector<std::string>& verdicts) const {
-    using lack = missing_right::what;
-    answer a;
-    std::map<std::pair<lack, std::string>, missing_right> missing;
-    std::set<std::string> keys_missing;  // by needs::shown
-    bool channel_refused = false;        // for PUBLISH, the probe just before SUBSCRIBE
-    const auto lacks = [&](lack w, const std::string& name, const std::string& rule, const auto& by) {
-        auto& place = missing[{w, name}];
-        place.kind = w;
-        place.name = name;
-        place.rule = rule;
-        for (const auto& need : by) {
-            const auto has = [&](const auto& other) {
-                return other.of == need.of && other.shown == need.shown && other.without == need.without;
-            };
-            if (std::none_of(place.needed_by.begin(), place.needed_by.end(), has))
-                place.needed_by.push_back(need);
+// Reads the verdicts on the probes one after another.
+class rights_question::reader {
+  public:
+    void read(const probe& p, const std::string& verdict) {
+        if (p.kind == probe::what::publish) channel_refused_ = says(verdict, "channel");
+        if (verdict.empty()) return;
+        const bool unknown = verdict == "unknown";
+        switch (p.kind) {
+            case probe::what::command: return read_command(p, unknown, verdict);
+            case probe::what::any_key: keys_differ_ = true; return;
+            case probe::what::key: return read_key(p);
+            case probe::what::all_keys: return read_all_keys(p);
+            case probe::what::publish: return read_publish(p, unknown);
+            case probe::what::subscribe: return read_subscribe(p, unknown);
         }
-    };
-    if (!verdicts.empty() &&
-        std::all_of(verdicts.begin(), verdicts.end(), [](const auto& v) { return v == "unknown"; })) {
-        a.untold = true;
+    }
+    [[nodiscard]] answer result() && {
+        answer a;
+        a.keys_differ = keys_differ_;
+        for (auto& [_, right] : missing_) a.missing.push_back(std::move(right));
         return a;
     }
-    for (std::size_t i = 0; i < std::min(verdicts.size(), probes_.size()); ++i) {
-        const auto& p = probes_[i];
-        const auto& verdict = verdicts[i];
-        if (p.kind == probe::what::publish) channel_refused = says(verdict, "channel");
-        if (verdict.empty()) continue;
-        switch (p.kind) {
-            case probe::what::command:
-                if (verdict == "unknown")
-                    lacks(lack::unknown_command, p.name, "", p.needed_by);
-                else if (refuses_command(verdict))
-                    lacks(lack::command, p.name, p.rule, p.needed_by);
-                break;
-            case probe::what::any_key: a.keys_differ = true; break;
-            case probe::what::key:
-                lacks(lack::key, p.name, p.rule, p.needed_by);
-                for (const auto& need : p.needed_by) keys_missing.insert(need.shown);
-                break;
-            case probe::what::all_keys:
-                if (!keys_missing.contains(p.needed_by.front().shown))
-                    lacks(lack::selector, p.name, p.rule, p.needed_by);
-                break;
-            case probe::what::publish:
-                if (verdict == "unknown")
-                    lacks(lack::unknown_command, "publish", "", p.needed_by);
-                else if (channel_refused)
-                    lacks(lack::channel, p.name, p.rule, p.needed_by);
-                else
-                    lacks(lack::command, "publish", "+publish", p.needed_by);
-                break;
-            case probe::what::subscribe:
-                // Scripts cannot subscribe, so the verdict does not show what is refused. A channel that is
-                // refused for PUBLISH is refused here, too.
-                if (verdict == "unknown")
-                    lacks(lack::unknown_command, "subscribe", "", p.needed_by);
-                else if (!channel_refused)
-                    lacks(lack::command, "subscribe", "+subscribe", p.needed_by);
-                break;
+
+  private:
+    using lack = missing_right::what;
+
+    void read_command(const probe& p, bool unknown, const std::string& verdict) {
+        if (unknown)
+            add(lack::unknown_command, p.name, "", p.needed_by);
+        else if (refuses_command(verdict))
+            add(lack::command, p.name, p.rule, p.needed_by);
+    }
+    void read_key(const probe& p) {
+        add(lack::key, p.name, p.rule, p.needed_by);
+        for (const auto& need : p.needed_by) keys_missing_.insert(need.shown);
+    }
+    void read_all_keys(const probe& p) {
+        if (!keys_missing_.contains(p.needed_by.front().shown))
+            add(lack::selector, p.name, p.rule, p.needed_by);
+    }
+    void read_publish(const probe& p, bool unknown) {
+        if (unknown)
+            add(lack::unknown_command, "publish", "", p.needed_by);
+        else if (channel_refused_)
+            add(lack::channel, p.name, p.rule, p.needed_by);
+        else
+            add(lack::command, "publish", "+publish", p.needed_by);
+    }
+    // Scripts cannot subscribe, so the verdict does not show what is refused. A channel that is refused for
+    // PUBLISH is refused here, too.
+    void read_subscribe(const probe& p, bool unknown) {
+        if (unknown)
+            add(lack::unknown_command, "subscribe", "", p.needed_by);
+        else if (!channel_refused_)
+            add(lack::command, "subscribe", "+subscribe", p.needed_by);
+    }
+
+    void add(lack what, const std::string& name, const std::string& rule, const std::vector<named_need>& by) {
+        auto& right = missing_[{what, name}];
+        right.kind = what;
+        right.name = name;
+        right.rule = rule;
+        for (const auto& need : by) {
+            const auto same = [&](const auto& other) {
+                return other.of == need.of && other.shown == need.shown && other.without == need.without;
+            };
+            if (std::none_of(right.needed_by.begin(), right.needed_by.end(), same))
+                right.needed_by.push_back(need);
         }
     }
-    for (auto& [_, right] : missing) a.missing.push_back(std::move(right));
-    return a;
+
+    std::map<std::pair<lack, std::string>, missing_right> missing_;
+    std::set<std::string> keys_missing_;  // by required_acls::shown
+    bool channel_refused_ = false;        // for PUBLISH, the probe just before SUBSCRIBE
+    bool keys_differ_ = false;
+};
+
+rights_question::answer rights_question::read(const std::vector<std::string>& verdicts) const {
+    const bool none_told = !verdicts.empty() && std::all_of(verdicts.begin(), verdicts.end(),
+                                                            [](const auto& v) { return v == "unknown"; });
+    if (none_told) return {.missing = {}, .cannot_tell = true};
+    reader all;
+    for (std::size_t i = 0; i < std::min(verdicts.size(), probes_.size()); ++i)
+        all.read(probes_[i], verdicts[i]);
+    return std::move(all).result();
 }
 
 std::string rights_question::all_rules(kind of) const {
     std::string commands, keys, channels;
-    for (const auto& n : needs_) {
+    for (const auto& n : required_) {
         if (n.of && *n.of != of) continue;
         for (const auto& [command, how] : n.commands) {
             const auto rule = "+" + right_of(command) + " ";

@@ -4,7 +4,7 @@
 // questions and reads the answers; it sends nothing.
 #pragma once
 
-#include "backends/redis/doctor/needs.hpp"
+#include "backends/redis/doctor/required_acls.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -25,7 +25,7 @@ struct missing_right {
     std::string name;  // "zpopmin", "holdfast:q1:{job}"
     std::string rule;  // of ACL SETUSER: "+zpopmin", "~holdfast:q1:{job}"
     struct need {
-        std::optional<backend::kind> of;  // these three as in `needs`
+        std::optional<backend::kind> of;  // these three as in `required_acls`
         std::string shown;
         std::string without;
         importance how;
@@ -41,7 +41,7 @@ class rights_question {
   public:
     // Without a name, the question covers only commands, the wake channel and the client's own keys: the keys
     // and channels of locks differ from lock to lock.
-    explicit rights_question(const std::optional<lock_name>& name, const std::vector<needs>& own = {},
+    explicit rights_question(const std::optional<lock_name>& name, const std::vector<required_acls>& own = {},
                              const std::optional<backend::membership>& part = {});
 
     // EVAL, the script, its arguments.
@@ -49,7 +49,7 @@ class rights_question {
 
     struct answer {
         std::vector<missing_right> missing;
-        bool untold = false;       // the server cannot answer: it is older than Redis 7
+        bool cannot_tell = false;  // the server cannot answer: it is older than Redis 7
         bool keys_differ = false;  // the user may not use all keys, and no name was given
     };
     [[nodiscard]] answer read(const std::vector<std::string>& verdicts) const;
@@ -64,13 +64,15 @@ class rights_question {
         std::string rule;
         std::vector<missing_right::need> needed_by;
     };
+    class reader;
+
     void add(probe, const std::vector<std::string>& call);
     void add_commands();
     void add_keys();
     void add_channels();
 
     bool named_;
-    std::vector<needs> needs_;
+    std::vector<required_acls> required_;
     std::vector<probe> probes_;
     std::vector<std::string> words_;
 };

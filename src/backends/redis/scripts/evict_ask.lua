@@ -1,9 +1,9 @@
--- Asks the client of a lock's holder to give the lock up, if the holder holds it still. Changes nothing.
+-- Asks a holder's client to give up the lock, if the holder still holds it. Changes nothing.
 -- KEYS: N the lock
--- ARGV: owner, the wake channel of its client ('' unknown), PUBLISH or SPUBLISH, where the owners of permits are (a zset of a
--- counting_semaphore, one of a permit_semaphore), the id of a permit ('' the owner is none), the client that asks,
--- by what the holder's client knows the lease: the owner, or the first permit of those that were acquired together
--- Returns {1 if the owner holds the lock, how many clients got the message, ms that the lease has left (-1: no expiry)}.
+-- ARGV: owner, wake channel of its client ('': unknown), PUBLISH or SPUBLISH, zsets of the permits of a counting_semaphore
+-- and of a permit_semaphore, permit id ('': the owner is none), the client that asks, the lease as the holder's client
+-- names it: the owner, or the first of the permits that were acquired together
+-- Returns {1 if the owner holds the lock, number of receivers, ms that the lease has left (-1: no expiry)}.
 local N, owner, channel, pcall = KEYS[1], ARGV[1], ARGV[2], redis.pcall
 local kind = redis.call('TYPE', N).ok
 local holds, left = false, redis.call('PTTL', N)

@@ -1,17 +1,17 @@
--- Takes a Redisson RFairLock if it is free and the owner's turn; else may put the owner into its line.
--- KEYS: N the lock (hash), Q its line (list of owners), T their time limits (zset, ms since 1970)
--- ARGV: owner, lease in ms, '1' to stand in line, the channel of an owner without the owner, liveness in ms, D: since when
--- someone in line is absent (hash, only ours; no key of the call, since there may be no right to it), PUBLISH or SPUBLISH
--- Returns 0 taken, 'kind' when N is some other hash, else {ms until it is worth asking again (-1: unknown), holder or head}.
+-- Takes a free Redisson RFairLock if it is the owner's turn; otherwise may add the owner to its queue.
+-- KEYS: N the lock (hash), Q its queue (list of owners), T their time limits (zset, ms since 1970)
+-- ARGV: owner, lease in ms, '1' to queue, the channel of an owner without the owner, liveness in ms, D: since when an owner
+-- in the queue is absent (hash of ours; no key of the call: there may be no right to it), PUBLISH or SPUBLISH
+-- Returns 0: taken, 'kind': N is another hash, else {ms until the next attempt makes sense (-1: unknown), holder or head}.
 --
--- Absent is: an owner for whom no client of the server listens; and one of ours whose turn it is and who does not ask. An
--- owner that is absent for `liveness` is dead, whatever its limit. A limit is an upper bound: an owner that does not listen
--- behind it is dead.
+-- An owner is absent if no client of the server listens for it, or if it is one of ours, has its turn and does not ask. An
+-- owner that is absent for `liveness` is dead, whatever its limit. A limit is an upper bound: after it an owner without a
+-- listener is dead.
 --
--- Redisson's clients set their limit once: the limit of the owner before them, plus a wait of their own. They take that
--- wait off all limits behind them when they enter or leave. So the difference to the limit before is what an owner adds, and
--- must not change: whenever a script of ours moves or removes a limit, it moves all limits behind it by as much. Otherwise
--- something is left over in the limits behind for good, and a dead owner of Java's keeps Java out for hours.
+-- Redisson's clients set their limit once: the limit of the owner before them, plus a wait of their own. They subtract that
+-- wait from all later limits when they enter or leave. So an owner adds the difference to the limit before it, and this must
+-- not change: a script of ours that moves or removes a limit moves all later limits by as much. Otherwise a rest stays in
+-- the later limits for good, and a dead owner of Java's keeps Java out for hours.
 local N, Q, T, D = KEYS[1], KEYS[2], KEYS[3], ARGV[6]
 local me, lease, channel, liveness, publish = ARGV[1], ARGV[2], ARGV[4], tonumber(ARGV[5]), ARGV[7]
 local call, pcall = redis.call, redis.pcall
@@ -48,7 +48,7 @@ local function will_not_come(head)
   local limit = limit_of(head)
   return limit and limit - too_long <= now and (not listened_for(head) or pcall('HEXISTS', D, prolonged(head)) == 1)
 end
--- It is somebody's turn who has not come yet. All who are absent are given their time at once.
+-- The head has its turn and has not come yet. The time of all absent owners starts at once.
 local function look_along_the_line()
   local looked = pcall('HGET', D, 'looked')
   if type(looked) == 'table' or (tonumber(looked or nil) or 0) + look_gap > now then return end
@@ -65,7 +65,7 @@ local function look_along_the_line()
       more = 0
     else
       local limit = limit_of(owner)
-      -- It listens, so it may go on for longer than its limit: once.
+      -- It listens, so it may exceed its limit: once.
       if listens and limit and limit + more <= now and pcall('HSETNX', D, prolonged(owner), 1) == 1 then
         more = now + foreign_wait - limit
       end
@@ -84,11 +84,11 @@ if #holders == 0 then
     call('LPOP', Q)
     call('ZREM', T, head)
     head = follower
-    -- The release told one who was dead; a client of Java's would sleep until the TTL that it saw is over.
+    -- The release notified a dead owner; a client of Java's would sleep until the TTL that it saw is over.
     if head and head ~= me then pcall(publish, channel .. head, '0') end
   end
   if not head or head == me then
-    -- Written first, these let the rest pass where memory is short: it was promised. A newcomer needs some.
+    -- Written first, so that the rest passes without memory: it was promised. A newcomer needs some.
     if head then
       local limit, behind = limit_of(me), call('LRANGE', Q, 1, -1)
       call('LPOP', Q)
@@ -105,8 +105,8 @@ if #holders == 0 then
   look_along_the_line()
 end
 
--- The limit that an owner of ours needs at a place of the line, lest a client of Java's take it for dead when all before it
--- have entered (what the head takes off then is not known); and the first place from which limits of ours are too low.
+-- The limit that an owner of ours needs at a place, so that a client of Java's does not take it for dead when all before it
+-- have entered (what the head subtracts then is unknown); and the first place from which limits of ours are too low.
 local function needed(place)
   local from = math.max(0, place - 30)
   local before = place > 0 and call('LRANGE', Q, from, place - 1) or {}
@@ -140,5 +140,5 @@ if ARGV[3] == '1' then
   end
 end
 if #holders > 0 then return {ttl, holders[1]} end
--- The next few watch the head, and whoever is next is told. Those behind them would only keep the server busy.
+-- The next few watch the head, and the next one is notified. Others would only keep the server busy.
 return {(place or 0) <= 3 and look_gap or -1, head}

@@ -1,10 +1,10 @@
--- Gives a Redisson RFairLock back, however often its owner held it, and tells whose turn it is.
--- KEYS: N the lock, Q its line, T their time limits
--- ARGV: owner ('' evicts whoever holds it), '1' to leave the line too, the channel of an owner without the owner, liveness,
+-- Releases a Redisson RFairLock, with all holds of its owner, and notifies the next owner.
+-- KEYS: N the lock, Q its queue, T their time limits
+-- ARGV: owner ('': evict any holder), '1' to leave the queue too, the channel of an owner without the owner, liveness,
 -- PUBLISH or SPUBLISH
--- Returns -1 not held by the owner, else how many listeners were told.
+-- Returns -1: not held by the owner, else the number of receivers.
 -- The first write is one that Redis allows without memory (DEL, LREM), and then so are the others.
--- In a cluster whose slot moves, a key that was removed must not be spoken of again: it is taken to be elsewhere.
+-- While a cluster moves the slot, a script must not name a key that it has removed: the server would look elsewhere.
 -- Also made: fair_release_evicting, by evicting.lua.in.
 local N, Q, T = KEYS[1], KEYS[2], KEYS[3]
 local me, leaves, call = ARGV[1], ARGV[2] == '1', redis.call
@@ -25,7 +25,7 @@ if place then
   call('LREM', Q, 0, me)
   call('ZREM', T, me)
   for _, owner in ipairs(behind) do
-    -- An owner of ours keeps what guards it from clients of Java's that enter before it asks again.
+    -- An owner of ours keeps its reserve against clients of Java's that enter before it asks again.
     if place > 0 and string.find(owner, ':%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d$') then by = math.max(by, -tonumber(ARGV[4])) end
     call('ZADD', T, 'XX', 'INCR', by, owner)
   end

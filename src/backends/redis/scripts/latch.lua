@@ -1,11 +1,11 @@
--- All that is done to a Redisson RCountDownLatch, but for waiting.
--- KEYS: N the count, O where the result is kept: nothing is to be done twice
+-- All operations on a Redisson RCountDownLatch, except waiting.
+-- KEYS: N the count, O keeps the result, so that a resend does nothing
 -- ARGV: verb, channel, amount, PUBLISH or SPUBLISH, how long the result is kept in ms
 --   set: count     1, or 0 if there is a count already
---   down: by       what is left
---   read           what is left
+--   down: by       the rest
+--   read           the count
 --   erase          1, or 0 if there was none
--- Returns what stands behind the verb; 'kind' when N holds no count: a whole number, at most 2^53.
+-- Returns what follows the verb; 'kind': N holds no count, a whole number of at most 2^53.
 local N, O, channel, call = KEYS[1], KEYS[2], ARGV[2], redis.call
 -- Lua counts in doubles, which are exact up to here.
 local function is_count(text)
@@ -21,8 +21,8 @@ if verb == 'read' then return left end
 -- A count of 0, which Java may set, is none.
 local nothing_to_do = (verb == 'set') == (left > 0)
 
--- What is to be done, and what it returns. Redisson's clients go on at '0' and at nothing else, so that is said of an erased
--- latch too.
+-- The write, the message and the result. Redisson's clients continue at '0' only, so an erased latch sends it,
+-- too.
 local result, message, write = 1, '0', {'DEL', N}
 if nothing_to_do then
   result, message, write = 0, nil, nil
@@ -35,8 +35,8 @@ elseif verb == 'down' then
 end
 -- Changes nothing: after a write that needs no memory Redis refuses none that does. To set a count needs some.
 if verb ~= 'set' or nothing_to_do then call('DEL', O) end
--- The result is kept first: where that is refused (ACL), nothing has been counted. And also where there is nothing to do: an
--- earlier send that arrives later must not find something.
+-- The result is kept first: if that is refused (ACL), nothing has been counted. Also if there is nothing to do: an earlier
+-- send that arrives later must do nothing.
 call('SET', O, result, 'PX', ARGV[5])
 local said = write and redis.pcall(unpack(write))
 if type(said) == 'table' and said.err then

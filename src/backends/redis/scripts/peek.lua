@@ -1,10 +1,10 @@
--- Looks at keys without changing them, to tell what kind of lock each is.
--- KEYS: the keys       ARGV: of each the keys that would stand beside it: permits of a counting_semaphore, of a
--- permit_semaphore, the line of a fair_mutex, the token of a fenced_mutex; then, if it is not 32, how many owners are told
+-- Reads what shows the kind of lock that each key is. Changes nothing.
+-- KEYS: the keys       ARGV: the companion keys of each: permits of a counting_semaphore, of a permit_semaphore,
+-- queue of a fair_mutex, fence counter of a fenced_mutex; then, if not 32, the most owners to return
 -- Returns for each {type, PTTL, content, beside, more}. Content: a string's first 512 bytes and, if that is a number,
--- of both kinds {how many permits are out, up to 32 of them, those that have run out}; of a hash whose fields are owners
--- up to 32 of them with their values, and `mode`; else nothing. Beside: 'line', 'token' or nothing. More: how many owners
--- of the hash were left out; of a string, its size.
+-- of both kinds {number of held permits, up to 32 of them, the expired ones}; of a hash whose fields are owners up to 32
+-- of them with their values, and `mode`; else nothing. Beside: 'line' (queue), 'token' (fence counter) or nothing. More:
+-- how many owners of the hash were left out; of a string, its size.
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local from = '(' .. now
@@ -15,7 +15,7 @@ local function permits(Z)
   return {out, redis.call('ZRANGEBYSCORE', Z, from, '+inf', 'LIMIT', 0, most),
     redis.call('ZRANGEBYSCORE', Z, 0, now, 'LIMIT', 0, 1000)}
 end
--- Of a hash that is no lock nothing is read but names of fields: it may be large.
+-- Reads only names of fields of a hash that is no lock: it may be large.
 local function owners(N)
   local fields, content = redis.call('HRANDFIELD', N, most + 1), {}
   local mode = redis.call('HGET', N, 'mode')

@@ -1,6 +1,6 @@
--- Gives a Redisson RLock back, however often its owner held it, and tells those who wait.
+-- Releases a Redisson RLock, with all holds of its owner, and notifies the waiters.
 -- KEYS: N the lock       ARGV: owner, the lock's channel, PUBLISH or SPUBLISH
--- Returns -1 not held by the owner, else how many listeners were told.
+-- Returns -1: not held by the owner, else the number of receivers.
 -- Also made: recursive_release_evicting, by evicting.lua.in.
 local N, call = KEYS[1], redis.call
 if call('HEXISTS', N, ARGV[1]) == 0 then return -1 end

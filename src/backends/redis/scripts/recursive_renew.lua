@@ -1,4 +1,4 @@
--- Lengthens the leases of Redisson RLocks that are still held; never takes or shortens.
+-- Renews the leases of Redisson RLocks that are still held; never takes or shortens.
 -- KEYS: the locks       ARGV: lease in ms, hold count to be written ('0': leave it), then the owner of each
 -- Returns the places of those that are not held by their owner.
 local call, pcall = redis.call, redis.pcall

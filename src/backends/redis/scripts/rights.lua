@@ -1,6 +1,6 @@
--- Tells which commands the user may run. Runs none: only what is refused is tried, for the words of the refusal.
--- ARGV: of each command how many words it has, and these
--- Returns of each '' if it may be run, 'unknown' if the server does not know it or cannot tell, else the refusal.
+-- Returns which commands the user may run. Runs none: it tries only refused ones, for the text of the refusal.
+-- ARGV: for each command its number of words, and these
+-- Returns for each '' if it may be run, 'unknown' if the server does not know it or cannot tell, else the refusal.
 local said, at = {}, 1
 while ARGV[at] do
   local size = tonumber(ARGV[at])

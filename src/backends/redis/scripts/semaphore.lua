@@ -1,18 +1,18 @@
--- All that is done to a Redisson semaphore, after what has come back by itself.
--- KEYS: N how many permits are free, Z whose the others are and until when (zset, ms since 1970), for what must not be
--- done twice also O where its result is kept for a while
--- ARGV: verb, the semaphore's channel, '1' if a member of Z ends in '|' and how many permits it stands for (else one),
+-- All operations on a Redisson semaphore, after the return of expired permits.
+-- KEYS: N the number of free permits, Z the owners of the others and their expiry (zset, ms since 1970), for what must
+-- not be done twice also O, which keeps its result
+-- ARGV: verb, the semaphore's channel, '1' if a member of Z ends in '|' and its number of permits (else one),
 -- PUBLISH or SPUBLISH, how long the result is kept in ms, then
 --   take: lease in ms, permits if there is no number yet (or ''), members
---                                    0 taken, now or by an earlier send; else {ms until some come back (-1: nobody knows), ''}
---   give: members                    -1 none was there, else how many listeners were told
---   disown: members                  1, or 0 none was there; they come back no more
---   set: permits                     1, or 0 if there is a number already
+--                                    0: taken, now or by an earlier send; else {ms until some expire (-1: unknown), ''}
+--   give: members                    -1: none was there, else the number of receivers
+--   disown: members                  1, or 0: none was there; they never expire
+--   set: permits                     1, or 0: there is a number already
 --   add: permits                     how many are free now
 --   drain                            how many were free
 --   read                             how many are free
--- Returns what stands behind the verb; 'kind' when N holds no count (a whole number, at most 2^53), 'much' when it would hold
--- none after an add.
+-- Returns what follows the verb; 'kind': N holds no count (a whole number, at most 2^53), 'much': it would hold none after
+-- an add.
 -- Also made: semaphore_evicting, by evicting.lua.in.
 local N, Z, O = KEYS[1], KEYS[2], KEYS[3]
 local verb, channel, weighted, call = ARGV[1], ARGV[2], ARGV[3] == '1', redis.call
@@ -33,8 +33,8 @@ local time = call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local grew = false
 
--- A command that is refused (ACL) behind another that was not: what that has done is undone, and the refusal is the result.
--- (Servers before Redis 7 cannot tell a client of an error that is raised as a table.)
+-- If a command is refused (ACL) after another was not, the other is undone and the refusal is the result.
+-- (Servers before Redis 7 cannot report an error that is raised as a table.)
 local refused
 local function or_undo(undo, ...)
   local said = redis.pcall(...)
@@ -43,7 +43,7 @@ local function or_undo(undo, ...)
   refused = refused or said
 end
 local function weight(member) return weighted and tonumber(string.match(member, '|(%d+)$')) or 1 end
--- Of these those that are there, until when each, and how many permits they have.
+-- The members that exist, the expiry of each, and their number of permits.
 local function find(members)
   local there, permits = {}, 0
   for _, member in ipairs(members) do
@@ -52,8 +52,8 @@ local function find(members)
   end
   return there, permits
 end
--- First looked at, then removed: with the last of them Z is gone, and in a cluster whose slot moves a script that speaks of a
--- key that is gone ends there and then.
+-- First read, then removed: Z ends with the last of them, and while a cluster moves the slot a script that names a missing key
+-- ends there.
 local function remove(there, undo)
   for member in pairs(there) do or_undo(undo, 'ZREM', Z, member) end
 end
@@ -70,7 +70,7 @@ local function come_back(there, permits, undo)
     for member, score in pairs(there) do redis.pcall('ZADD', Z, score, member) end
   end)
 end
--- Permits that are out of one that was there before are none of this one's.
+-- Held permits of an earlier semaphore of this name do not count.
 local function begin(undo) if not free then or_undo(undo, 'DEL', Z) end end
 local function set(permits, undo)
   begin(undo)
@@ -78,8 +78,8 @@ local function set(permits, undo)
   or_undo(undo, 'SET', N, permits)
   free, grew = permits, true
 end
--- The result of what must not be done twice is kept first: where that is refused (ACL), nothing has been done. DEL changes
--- nothing: after a write that needs no memory Redis refuses none that does, and permits must come back.
+-- Keeps the result of what must not be done twice, first: if that is refused (ACL), nothing has been done. DEL changes
+-- nothing: after a write that needs no memory Redis refuses none that does, and a release must pass.
 local function keep(result)
   if not O then return end
   call('DEL', O)
@@ -130,7 +130,7 @@ elseif verb == 'add' then
   begin(forget)
   if not refused then add(tonumber(ARGV[6]), forget) end
 else
-  -- Kept also where there is nothing to do: an earlier send that arrives later must not find something.
+  -- Kept even if there is nothing to do: an earlier send that arrives later must do nothing.
   result = tonumber(free or 0)
   if verb == 'set' then result = free and 0 or 1 end
   if verb ~= 'read' then keep(result) end

@@ -1,7 +1,7 @@
--- Lengthens the time that permits of semaphores are out; never takes or shortens.
+-- Renews the leases of permits of semaphores; never takes or shortens.
 -- KEYS: the semaphores
 -- ARGV: lease in ms, then of each its owners (zset), size of a member, all members in one string
--- Returns the places of those of which not all permits were there.
+-- Returns the places of semaphores with a missing permit.
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local lease, lost, written = ARGV[1], {}, false
@@ -11,7 +11,7 @@ for i = 1, #KEYS do
   for at = 1, #all, size do members[#members + 1] = string.sub(all, at, at + size - 1) end
   for _, member in ipairs(members) do
     local score = redis.pcall('ZSCORE', Z, member)
-    -- On another server, as the slot moves: nobody knows.
+    -- On another server, while the slot moves: unknown.
     if type(score) == 'table' and not string.find(score.err, 'WRONGTYPE') then return score end
     if type(score) ~= 'string' then there = false end
   end

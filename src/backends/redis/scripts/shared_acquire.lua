@@ -1,12 +1,12 @@
--- Becomes a reader or the writer of a Redisson RReadWriteLock, or finds that an earlier send of the same owner did.
+-- Becomes a reader or the writer of a Redisson RReadWriteLock; an earlier send of the same owner may have done so.
 -- KEYS: N the lock (hash: mode, readers, writer), of a reader also R, the mark of its hold
--- ARGV: the reader's or writer's field, lease in ms, of a reader the field of the writer who wants to read as well (''
--- nobody)
--- Returns 0 taken, 'kind' when N is some other hash, else {PTTL, a holder}.
+-- ARGV: the reader's or writer's field, lease in ms, of a reader the field of the writer that wants to read, too ('':
+-- none)
+-- Returns 0: taken, 'kind': N is another hash, else {PTTL, a holder}.
 local N, R, me, lease, call, pcall = KEYS[1], KEYS[2], ARGV[1], ARGV[2], redis.call, redis.pcall
 local mode = call('HGET', N, 'mode')
 local holder = ''
--- Somebody's data may have a field of that name too.
+-- Other data may have a field of that name, too.
 for _, field in ipairs(call('HRANDFIELD', N, 8)) do
   if field ~= 'mode' then
     holder = field
@@ -28,8 +28,8 @@ if R and mode and call('HEXISTS', N, me) == 1 then
   return 0
 end
 
--- A write that is refused behind one that was not (ACL): what is new of it is taken back. A key without its TTL would stay
--- for ever, and a reader that is written down and does not know it would keep writers out.
+-- If a write is refused after one that was not (ACL), the new part is undone. A key without its TTL would stay for ever,
+-- and a recorded reader that does not know of its hold would keep writers out.
 if R then call('SET', R, 1, 'PX', lease) end
 local new
 if mode then

@@ -1,4 +1,4 @@
--- Lengthens the leases of readers that still are; never takes, and never shortens what others have.
+-- Renews the leases of readers that still hold; never takes or shortens.
 -- KEYS: the locks       ARGV: lease in ms, then the owner of each and the mark of its hold, one after another
 -- Returns the places of those that are not held by their owner.
 local lease, lost, call, pcall = ARGV[1], {}, redis.call, redis.pcall

@@ -1,22 +1,22 @@
--- A reader or the writer of a Redisson RReadWriteLock leaves. Readers that are still there stay; with the last the lock is
+-- Releases a Redisson RReadWriteLock for a reader or the writer. Other readers keep it; after the last one it is
 -- free.
 -- KEYS: N the lock, of a reader also the mark of its hold
--- ARGV: the reader's or writer's field, the lock's channel, marks of any owner: what stands before the owner,
--- and what behind it, PUBLISH or SPUBLISH
--- Returns -1 not held by it, else how many listeners were told.
+-- ARGV: the reader's or writer's field, the lock's channel, the text of a mark before the owner and
+-- after it, PUBLISH or SPUBLISH
+-- Returns -1: not held by it, else the number of receivers.
 -- Also made: shared_release_evicting, by evicting.lua.in.
 local N, me, channel, call = KEYS[1], ARGV[1], ARGV[2], redis.call
 local reads = KEYS[2]
 
--- For how long readers have the lock yet. The marks of those that crashed end by themselves.
+-- How long readers still hold the lock. The marks of crashed readers expire.
 local function read_for()
   local left = -2
   local fields = call('HGETALL', N)
   for i = 1, #fields, 2 do
-    -- Nobody holds it a thousand times; a number that is wrong must not keep the server busy.
+    -- No reader holds it a thousand times; a wrong number must not keep the server busy.
     for hold = math.min(tonumber(fields[i + 1]) or 0, 1000), 1, -1 do
       local mark = redis.pcall('PTTL', ARGV[3] .. fields[i] .. ARGV[4] .. hold)
-      -- A mark that is on another server, as the slot moves, is taken to be there.
+      -- A mark on another server, while the slot moves, counts as present.
       left = math.max(left, type(mark) == 'number' and mark or call('PTTL', N))
     end
   end
@@ -35,9 +35,9 @@ else
   call('DEL', N)
 end
 
--- Where a writer leaves all may come in, though readers are there. Redisson says nothing to those who wait when a writer
--- becomes a reader. Its '1' wakes only threads that have gone to sleep already: one that has just asked would sleep through
--- its whole TTL. The '0' is kept for it.
+-- After a writer all may enter, even beside readers. Redisson sends no message when a writer becomes a reader. Its '1'
+-- wakes only threads that sleep already: one that has just asked would sleep for its whole TTL. The '0' is kept for
+-- it.
 if not reads then redis.pcall(ARGV[5], channel, '1') end
 local told = redis.pcall(ARGV[5], channel, '0')
 return type(told) == 'number' and told or 0

@@ -1,6 +1,0 @@
--- Gives a mutex back where the user has no right to the queue: compare and delete.
--- KEYS: N the lock       ARGV: token
--- Returns 0 not held by the token, 1 freed.
--- Also made: native_drop_evicting, by evicting.lua.in.
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-return redis.call('DEL', KEYS[1])
