@@ -34,8 +34,9 @@ struct confirmed : row {
                      raw.add("WAIT", "1", "1000");
                      (void)raw.ask();
                      if (raw.read() != ":1\r\n") throw std::runtime_error("the replica is gone");
-                     raw.add_script(redis_scripts::mutex_release_and_hand_off, 2, "bench:raw", "holdfast:q1:{bench:raw}",
-                                    token, "3000", "holdfast:wake:", "0", "PUBLISH");
+                     raw.add_script(redis_scripts::mutex_release_and_hand_off, 2, "bench:raw",
+                                    "holdfast:q1:{bench:raw}", token, "3000", "holdfast:wake:", "0",
+                                    "PUBLISH");
                      if (raw.ask() != ":1\r\n") throw std::runtime_error("the raw lock was not held");
                  });
              }},

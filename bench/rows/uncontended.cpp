@@ -27,8 +27,9 @@ struct alone : row {
                  return timed(span, [this] {
                      raw.add("SET", "bench:raw", token, "NX", "GET", "PX", "30000");
                      (void)raw.ask();
-                     raw.add_script(redis_scripts::mutex_release_and_hand_off, 2, "bench:raw", "holdfast:q1:{bench:raw}",
-                                    token, "3000", "holdfast:wake:", "0", "PUBLISH");
+                     raw.add_script(redis_scripts::mutex_release_and_hand_off, 2, "bench:raw",
+                                    "holdfast:q1:{bench:raw}", token, "3000", "holdfast:wake:", "0",
+                                    "PUBLISH");
                      if (raw.ask() != ":1\r\n") throw std::runtime_error("the raw lock was not held");
                  });
              }},
