@@ -116,7 +116,7 @@ acquire_locks::outcome acquire_locks::acquire_all() {
 void acquire_locks::look_for_permits(const std::string& name) {
     if (!has_permits(wanted_.kind) || wanted_.of || stop_.stop_requested()) return;
     try {
-        if (lacks_permits(inspect(on_, name), wanted_)) without_permits_ = name;
+        if (lacks_permits(admin::inspect(on_, name), wanted_)) without_permits_ = name;
     } catch (const error&) {
         // It is not known why no permit was granted.
     }

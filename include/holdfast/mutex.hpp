@@ -139,14 +139,14 @@ class HOLDFAST_API fair_mutex : public exclusive_lock {
 namespace detail {
 
 template <class Fn>
-decltype(auto) call_with(Fn&& fn, const lease& held) {
+decltype(auto) call_with(Fn&& fn, lease& held) {
     if constexpr (requires { std::forward<Fn>(fn)(held); })
         return std::forward<Fn>(fn)(held);
     else
         return std::forward<Fn>(fn)();
 }
 template <class Fn>
-using result_with = decltype(call_with(std::declval<Fn>(), std::declval<const lease&>()));
+using result_with = decltype(call_with(std::declval<Fn>(), std::declval<lease&>()));
 
 // Throws errc::lost if the lease had ended.
 HOLDFAST_API void release_after_work(lease& held, const lock_name& name);

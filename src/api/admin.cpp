@@ -35,7 +35,7 @@ finding of_this_machine(std::chrono::microseconds stepped) {
 
 }  // namespace
 
-lock_info inspect(client& on, const lock_name& name) {
+lock_info admin::inspect(client& on, const lock_name& name) {
     return detail::look<lock_info>(
         *detail::access::state_of(on), detail::answers_to_inspect,
         "inspecting \"" + name.printable() + "\" failed", [&](auto& there, auto until, auto done) {
@@ -43,13 +43,13 @@ lock_info inspect(client& on, const lock_name& name) {
         });
 }
 
-std::vector<lock_info> list(client& on, const std::string& glob, listed which) {
+std::vector<lock_info> admin::list(client& on, const std::string& glob, listed which) {
     return detail::look<std::vector<lock_info>>(
         *detail::access::state_of(on), answers_to_list, "listing \"" + base::printable(glob) + "\" failed",
         [&](auto& there, auto until, auto done) { there.list(glob, which, until, std::move(done)); });
 }
 
-examination examine(client& on, const examine_options& options) {
+examination admin::examine(client& on, const examine_options& options) {
     const auto& settings = detail::access::state_of(on)->settings;
     const auto drift = std::chrono::duration_cast<std::chrono::milliseconds>(settings.lease * settings.drift);
     const backend::examine_request wanted{options.name, options.kind, settings.lease,

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-namespace holdfast {
+namespace holdfast::admin {
 
 namespace {
 
@@ -233,4 +233,4 @@ eviction evict(client& on, const lock_name& name, const evict_options& options) 
     return evicting{state, name, options}.run();
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::admin

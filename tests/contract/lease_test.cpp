@@ -56,6 +56,24 @@ TEST_P(lock_contract, renew_option_overrides_the_default) {
     EXPECT_EQ(b().stats().renewals, 0U);
 }
 
+TEST_P(lock_contract, lease_can_be_acquired_until_a_time) {
+    const auto of_a = lock_of(a());
+    const auto of_b = lock_of(b());
+    const auto held = of_a->try_acquire_until(boot_clock::now() + patience);
+    EXPECT_TRUE(held.valid());
+    std::error_code ec;
+    EXPECT_FALSE(of_b->try_acquire_until(std::chrono::system_clock::now() + 20ms, {.ttl = 5s}, ec));
+    EXPECT_FALSE(of_b->try_acquire_until(std::chrono::steady_clock::time_point::min(), ec));
+    EXPECT_FALSE(ec);
+}
+
+TEST_P(lock_contract, lease_names_the_kind_of_its_store) {
+    const auto held = lock_of(a())->acquire();
+    EXPECT_EQ(held.store(), a().settings().url.substr(0, a().settings().url.find(':')));
+    EXPECT_FALSE(held.store().empty());
+    EXPECT_EQ(lease{}.store(), "");
+}
+
 TEST_P(lock_contract, renew_makes_a_lease_whole_again) {
     const auto of_a = lock_of(a());
     auto held = of_a->acquire({.ttl = 20s});

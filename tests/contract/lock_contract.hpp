@@ -26,6 +26,8 @@
 
 namespace holdfast::contract {
 
+using namespace admin;
+
 using namespace std::chrono_literals;
 using namespace std::string_literals;
 using std::chrono::milliseconds;
@@ -69,10 +71,6 @@ struct subject {
 // A cluster is Redis with its keys on several servers. One kind of each sort shows what that changes.
 [[nodiscard]] std::vector<subject> in_a_cluster(std::initializer_list<lock_kind> kinds);
 
-struct lock_options {
-    std::optional<milliseconds> ttl{};
-    std::optional<bool> renew{};
-};
 using any_lock = std::shared_ptr<exclusive_lock>;
 
 // Records the events of a client, so that a test can wait for one.

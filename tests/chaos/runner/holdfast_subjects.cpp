@@ -49,8 +49,8 @@ answer ask(Lock& lock, const request& how) {
     else if (how.wait == 0)
         l = lock.try_acquire(options, ec);
     else
-        l = lock.try_acquire_for(std::chrono::ceil<milliseconds>(std::chrono::nanoseconds{how.wait}), ec,
-                                 options);
+        l = lock.try_acquire_for(std::chrono::ceil<milliseconds>(std::chrono::nanoseconds{how.wait}),
+                                 options, ec);
     if (l) return {phase::ok, std::make_unique<leased>(std::move(l)), 0};
     if (!ec || ec == errc::timed_out) return {phase::busy, nullptr, 0};
     return {phase::fail, nullptr, ec.value()};
