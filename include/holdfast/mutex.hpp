@@ -126,7 +126,7 @@ class HOLDFAST_API fenced_mutex : public exclusive_lock {
 
 // The same lock as Redisson's RFairLock: recursive, and granted to all waiters, in any process and language,
 // in the order in which they came. Slower than the others: there is no hand-off inside a process. A killed
-// waiter delays those behind it by config::fair_liveness when its turn comes.
+// waiter delays those behind it by redis_settings::fair_liveness when its turn comes.
 class HOLDFAST_API fair_mutex : public exclusive_lock {
   public:
     fair_mutex(client& on, lock_name name, lock_options options = {});

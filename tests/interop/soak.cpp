@@ -211,7 +211,7 @@ void soak_through(const std::string& who, const soak_plan& plan) {
 void soak_ourselves(const soak_plan& plan) {
     const auto end = soak_clock::now() + plan.time;
     config c = settings(interop_server().url(), plan.lease);
-    c.fair_liveness = plan.lease;
+    c.redis.fair_liveness = plan.lease;
     client locks{c};
     std::vector<place> places;
     for (const auto& kind : plan.kinds) places.emplace_back(locks, kind);

@@ -331,7 +331,7 @@ TEST_F(evict_test, waiter_that_polls_because_it_may_not_listen_stays_in_the_queu
     server.command({"RPUSH", "redisson_lock_queue:{job}", dead});
     server.command({"ZADD", "redisson_lock_timeout:{job}", "4000000000000", dead});
     auto patient = settings(without_channels());
-    patient.fair_liveness = 60s;
+    patient.redis.fair_liveness = 60s;
     client polling{patient};
     fair_mutex lock{polling, "job"};
     auto waiting = waiter_for(lock);

@@ -49,8 +49,8 @@ answer ask(Lock& lock, const request& how) {
     else if (how.wait == 0)
         l = lock.try_acquire(options, ec);
     else
-        l = lock.try_acquire_for(std::chrono::ceil<milliseconds>(std::chrono::nanoseconds{how.wait}),
-                                 options, ec);
+        l = lock.try_acquire_for(std::chrono::ceil<milliseconds>(std::chrono::nanoseconds{how.wait}), options,
+                                 ec);
     if (l) return {phase::ok, std::make_unique<leased>(std::move(l)), 0};
     if (!ec || ec == errc::timed_out) return {phase::busy, nullptr, 0};
     return {phase::fail, nullptr, ec.value()};
@@ -254,7 +254,7 @@ config settings_of(const setting& how) {
     c.poll_gap = milliseconds{200};
     c.answer_timeout = milliseconds{500};
     c.patience = milliseconds{5'000};
-    c.fair_liveness = milliseconds{1'000};
+    c.redis.fair_liveness = milliseconds{1'000};
     c.slow_callback = milliseconds{200};
     c.program = "chaos";
     return c;
