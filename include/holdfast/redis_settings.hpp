@@ -27,7 +27,8 @@
 // (docs/safety.md).
 // Option of clusters: sharded=auto|on|off, whether Redisson's kinds of lock are announced on sharded
 //   channels, as Redisson's shardedSubscriptionMode: both sides must agree. A mutex always is.
-// Options of the TLS forms, whose files are read once, by the client's constructor:
+// Options of the TLS forms. The client's constructor reads the files; a new connection reads those that have
+// changed since, and goes on with the old ones while the new ones cannot be used:
 //   ca           PEM file with the authorities that may sign the server's certificate; default: the
 //                system's store
 //   cert, key    PEM files with the client's own certificate and its key, without a passphrase
@@ -39,11 +40,24 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <string>
 
 namespace holdfast {
 
+struct redis_credentials {
+    std::string user;      // empty: the server's default user
+    std::string password;  // empty: do not log in
+};
+
 struct redis_settings {
     using milliseconds = std::chrono::milliseconds;
+
+    // Asked for the user and the password of each new connection to `server` ("host:port"), instead of those
+    // in the URL: for passwords that change, and tokens that expire. Sentinels keep those of the URL. Runs on
+    // a thread of the client's or in its constructor, for several connections at once: it must be thread-safe
+    // and return at once. If it throws, the connection fails with its text, and is tried again.
+    std::function<redis_credentials(const std::string& server)> credentials{};
 
     // Connections for commands; all commands of a lock use the same one. One serves many threads best, since
     // they share its reads and writes; a few are better for two to four threads, which would otherwise wait

@@ -47,6 +47,12 @@ std::unique_ptr<redis::database> database_at(lock_url where, const backends::ser
                                              std::function<void(const redis::node_event&)> on_event) {
     const auto complete = [&](redis::node_config& c) {
         c.connections = given.settings.redis.connections;
+        if (const auto& ask = given.settings.redis.credentials) {
+            c.ask_login = [ask](const std::string& address) {
+                auto found = ask(address);
+                return redis::login{std::move(found.user), std::move(found.password)};
+            };
+        }
         c.client_name = connection_name(given.id.base64url(), given.settings.program);
     };
     if (auto* all = std::get_if<redis::cluster_config>(&where.server)) {
