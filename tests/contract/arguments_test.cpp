@@ -19,7 +19,7 @@ std::error_code code_of(Fn&& fn) {
 }  // namespace
 
 TEST_P(lock_contract, any_bytes_are_a_valid_name) {
-    if (!takes_any_name()) GTEST_SKIP() << "names with lone braces";
+    if (!takes_any_name()) GTEST_SKIP() << "this store refuses names with lone braces for this kind";
     for (const auto& name :
          {"x"s, std::string(1024, 'n'), "a\0b"s, "\0"s, "a\r\nb"s, "{"s, "}"s, "{}"s, "a}b"s, "{a}b"s, "a{b"s,
           "}{"s, "{{}}"s, " "s, "%s%n"s, "\xff\xfe\xc3("s, "holdfast:q1:{x}"s, "*"s, "[a]"s}) {
@@ -28,7 +28,9 @@ TEST_P(lock_contract, any_bytes_are_a_valid_name) {
         const auto of_b = lock_of(b(), name);
         auto held = of_a->acquire();
         EXPECT_FALSE(of_b->try_acquire());
-        EXPECT_EQ(inspect(b(), name).holders.size(), 1U);
+        if (can().inspection) {
+            EXPECT_EQ(inspect(b(), name).holders.size(), 1U);
+        }
         const auto before = b().stats().attempts.busy;
         auto waiting = in_background([&] { return of_b->acquire(); });
         ASSERT_TRUE(eventually(patience, [&] { return b().stats().attempts.busy >= before + 2; }));
@@ -41,7 +43,7 @@ TEST_P(lock_contract, any_bytes_are_a_valid_name) {
 }
 
 TEST_P(lock_contract, names_that_look_alike_are_different_locks) {
-    if (!takes_any_name()) GTEST_SKIP() << "names with lone braces";
+    if (!takes_any_name()) GTEST_SKIP() << "this store refuses names with lone braces for this kind";
     const std::vector<std::string> names{"x", "{x}", "{x}{x}", "x}", "{x", "X", "x\0"s, " x"};
     std::vector<lease> all;
     for (const auto& name : names) all.push_back(lock_of(a(), name)->try_acquire());
@@ -74,7 +76,7 @@ TEST_P(lock_contract, huge_ttl_is_cut_to_a_year) {
     for (const auto& ttl : {milliseconds::max(), milliseconds{std::chrono::hours{24} * 365 * 1000}}) {
         auto held = of_a->acquire({.ttl = ttl});
         EXPECT_TRUE(held.valid());
-        EXPECT_GT(held.remaining(), by_session() ? 1s : std::chrono::hours{24} * 350);
+        EXPECT_GT(held.remaining(), can().ends_by_session() ? 1s : std::chrono::hours{24} * 350);
         EXPECT_LE(held.remaining(), std::chrono::hours{24} * 365);
         EXPECT_EQ(held.release(), release_outcome::released);
     }
@@ -129,7 +131,7 @@ TEST_P(lock_contract, endless_wait_limit_waits_until_the_release) {
 
 TEST_P(lock_contract, thousands_of_locks_and_unlocks_leave_nothing_behind) {
     const auto of_a = lock_of(a());
-    const unsigned rounds = on_redlock() ? 900 : 9'900;  // it asks three servers
+    const unsigned rounds = can().has.votes ? 900 : 9'900;  // several servers vote
     for (unsigned i = 0; i < rounds; ++i) {
         of_a->lock();
         of_a->unlock();
@@ -139,13 +141,12 @@ TEST_P(lock_contract, thousands_of_locks_and_unlocks_leave_nothing_behind) {
         EXPECT_TRUE(lock_of(a(), name)->try_acquire());
     }
     EXPECT_TRUE(nothing_is_left());
-    EXPECT_TRUE(list(b()).empty());
+    if (can().inspection) {
+        EXPECT_TRUE(list(b()).empty());
+    }
     EXPECT_EQ(a().stats().acquired, rounds + 100);
     EXPECT_EQ(a().stats().released, rounds + 100);
     EXPECT_EQ(a().stats().held_now, 0U);
-    if (on_redis()) {
-        EXPECT_EQ(keys().size(), has_fence() ? 101U : 0U);
-    }
 }
 
 }  // namespace holdfast::contract

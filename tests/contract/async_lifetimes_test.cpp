@@ -23,6 +23,10 @@ using boost::system::error_code;
 
 class async_lifetimes : public lock_contract {};
 
+namespace {
+bool is_mutex_or_recursive_mutex(const subject& s) { return s.of == kind::native || s.of == kind::recursive; }
+}  // namespace
+
 TEST_P(async_lifetimes, coroutines_on_strands_may_race_against_timers) {
     using namespace asio::experimental::awaitable_operators;
     const auto ours = lock_of(a());
@@ -167,8 +171,6 @@ TEST_P(async_lifetimes, client_may_end_during_acquires_and_releases) {
     pool.join();
 }
 
-INSTANTIATE_TEST_SUITE_P(on, async_lifetimes,
-                         ::testing::ValuesIn(subjects_of({lock_kind::mutex, lock_kind::recursive_mutex})),
-                         [](const auto& s) { return name_of(s.param); });
+HOLDFAST_INSTANTIATE_CONTRACT(async_lifetimes, is_mutex_or_recursive_mutex);
 
 }  // namespace holdfast::contract

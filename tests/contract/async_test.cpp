@@ -223,7 +223,6 @@ TEST_P(async_contract, invalid_argument_is_an_error_code) {
     EXPECT_EQ(*why, error_code{make_error_code(errc::invalid_argument)});
 }
 
-INSTANTIATE_TEST_SUITE_P(on, async_contract, ::testing::ValuesIn(all_subjects()),
-                         [](const auto& s) { return name_of(s.param); });
+HOLDFAST_INSTANTIATE_CONTRACT(async_contract, needs::a_lock);
 
 }  // namespace holdfast::contract

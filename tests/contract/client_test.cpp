@@ -77,7 +77,7 @@ TEST_P(lock_contract, client_may_end_right_after_a_hand_off) {
             c.reset();
         });
         ASSERT_TRUE(
-            eventually(patience, [&] { return !keeps_line() || inspect(b(), stock).queue.size() == 1; }));
+            eventually(patience, [&] { return !keeps_queue() || inspect(b(), stock).queue.size() == 1; }));
         held.release();
         brief.get();
     }
@@ -85,8 +85,8 @@ TEST_P(lock_contract, client_may_end_right_after_a_hand_off) {
 }
 
 TEST_P(lock_contract, stores_of_different_names_have_different_locks) {
-    if (on_cluster()) GTEST_SKIP() << "a cluster has one database";
-    client c{settings_elsewhere()};
+    if (!GetParam().store->other_url) GTEST_SKIP() << "this store has one space of names";
+    client c{GetParam().store->other_url()};
     const auto here = lock_of(a())->acquire();
     const auto there = lock_of(c)->try_acquire();
     EXPECT_TRUE(there);

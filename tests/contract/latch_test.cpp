@@ -124,8 +124,6 @@ TEST_P(latch_contract, coroutine_waits_and_counts_down) {
     EXPECT_TRUE(through);
 }
 
-INSTANTIATE_TEST_SUITE_P(on, latch_contract, ::testing::ValuesIn(subjects_of({lock_kind::latch})), suffix);
-INSTANTIATE_TEST_SUITE_P(on_cluster, latch_contract, ::testing::ValuesIn(in_a_cluster({lock_kind::latch})),
-                         suffix);
+HOLDFAST_INSTANTIATE_CONTRACT(latch_contract, needs::the_kind<kind::latch>);
 
 }  // namespace holdfast::contract

@@ -78,7 +78,7 @@ TEST(listener, that_blocks_delays_no_other_listener) {
     client c{in_this_process()};
     const auto stuck = c.on_event([&](const event&) { closed.wait(); });
     const gate::opened_at_end opening{closed};
-    const diary other{c};
+    const event_recorder other{c};
     mutex one{c, "one"};
     (void)one.acquire();
     ASSERT_TRUE(closed.blocks(1, patience));
@@ -137,7 +137,7 @@ TEST(subscription, may_be_reset_inside_its_own_callback) {
             over = true;
         });
     }
-    const diary still{c};
+    const event_recorder still{c};
     (void)one.acquire();
     ASSERT_TRUE(eventually(5s * slower, [&] { return over.load(); }));
     const auto before = still.count(event_kind::released);
@@ -174,7 +174,7 @@ TEST_F(two_listeners, may_reset_the_subscription_of_each_other) {
     call_both();
     ASSERT_TRUE(eventually(5s * slower, [&] { return ended == 2; })) << "each waits for the other";
     call_both();
-    const diary later{c};
+    const event_recorder later{c};
     call_both();
     ASSERT_TRUE(later.has(event_kind::released));
     EXPECT_EQ(calls, 2);
@@ -226,7 +226,7 @@ TEST(slow_callback, is_reported_once_to_the_other_listeners) {
     client c{with_short_slow_callback()};
     const auto stuck = c.on_event([&](const event&) { closed.wait(); });
     const gate::opened_at_end opening{closed};
-    const diary other{c};
+    const event_recorder other{c};
     mutex one{c, "one"};
     (void)one.acquire();
     ASSERT_TRUE(other.has(event_kind::slow_callback));

@@ -40,7 +40,7 @@ TEST(destructor_of_a_thread_local, may_lock_after_the_thread_has_locked_before) 
 TEST(destructor_of_a_thread_local, may_unlock_what_the_thread_has_locked) {
     client c{in_this_process()};
     mutex lock{c, "job"};
-    const diary events{c};
+    const event_recorder events{c};
     std::thread{[&] {
         thread_local std::unique_lock<mutex> until_the_end;
         until_the_end = std::unique_lock{lock};

@@ -12,7 +12,7 @@ TEST(unlock, by_a_thread_that_does_not_hold_the_lock_is_reported) {
     const misuse_expected here;
     client c{in_this_process()};
     mutex lock{c, "job"};
-    const diary events{c};
+    const event_recorder events{c};
     lock.unlock();
     ASSERT_TRUE(events.has(event_kind::release_failed));
     EXPECT_EQ(events.last(event_kind::release_failed).reason, errc::not_owner);
@@ -24,7 +24,7 @@ TEST(lock_object, that_is_destroyed_while_it_is_locked_is_reported_and_not_renew
     auto how = in_this_process();
     how.lease = 1s;
     client c{how};
-    const diary events{c};
+    const event_recorder events{c};
     {
         mutex lock{c, "job"};
         lock.lock();
@@ -55,7 +55,7 @@ TEST(lock_object, may_be_destroyed_after_the_thread_that_holds_it_has_ended) {
     auto how = in_this_process();
     how.lease = 1s;
     client c{how};
-    const diary events{c};
+    const event_recorder events{c};
     {
         mutex lock{c, "job"};
         std::thread{[&] { lock.lock(); }}.join();

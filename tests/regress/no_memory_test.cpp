@@ -34,7 +34,7 @@ TEST(no_memory_left, client_reconnects_after_the_resolver_failed) {
     auto how = settings(std::string{"redis://"} + host_without_memory + ":" + std::to_string(server.port()));
     how.answer_timeout = 300ms * slower;
     client c{how};
-    const diary events{c};
+    const event_recorder events{c};
     mutex one{c, "one"};
     ASSERT_TRUE(events.has(event_kind::store_up));
     memory_is_gone = true;

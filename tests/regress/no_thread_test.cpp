@@ -65,7 +65,7 @@ TEST(no_thread_left, listener_registration_throws) {
         const no_thread_is_left now;
         EXPECT_TRUE(says_that_no_thread_is_left([&] { (void)c.on_event([](const event&) {}); }));
     }
-    const diary later{c};
+    const event_recorder later{c};
     mutex one{c, "one"};
     (void)one.acquire();
     EXPECT_TRUE(later.has(event_kind::acquired));
@@ -86,7 +86,7 @@ TEST(no_thread_left, client_reconnects_after_the_resolver_got_no_thread) {
     auto how = settings("redis://localhost:" + std::to_string(server.port()));
     how.answer_timeout = 300ms * slower;
     client c{how};
-    const diary events{c};
+    const event_recorder events{c};
     mutex one{c, "one"};
     ASSERT_TRUE(events.has(event_kind::store_up));
     ASSERT_TRUE(one.try_acquire_for(patience));

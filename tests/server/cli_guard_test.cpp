@@ -1,6 +1,7 @@
 // The guard of `holdfast run`: what happens to a command and its descendants when `holdfast run` is killed or
 // stopped.
 #include "server/cli_guard_scene.hpp"
+#include "support/background.hpp"
 
 #include <cerrno>
 #include <filesystem>

@@ -29,7 +29,7 @@ class cut_off_master : public ::testing::Test {
 
 TEST_F(cut_off_master, loss_is_reported_in_time_and_other_locks_stay_held) {
     client c{settings(scene().url(), 3s)};
-    diary events{c};
+    event_recorder events{c};
     mutex lock{c, name};
     mutex other{c, aside};
     auto held = lock.acquire();

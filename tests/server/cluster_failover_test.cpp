@@ -32,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(masters, cluster_failover, ::testing::Values(failure::k
 TEST_P(cluster_failover, keeps_replicated_locks_and_wakes_waiters) {
     client a{settings(scene().url(), 12s)};
     client b{settings(scene().url(), 12s)};
-    diary events{a};
+    event_recorder events{a};
     const auto lost = scene().masters().front();
     const auto name = scene().key_on(lost, "kept:");
     mutex mine{a, name};

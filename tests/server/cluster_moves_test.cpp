@@ -99,7 +99,7 @@ TYPED_TEST(moving_slot, held_lock_stays_held_and_its_waiter_gets_it) {
     held_and_waited_for<TypeParam> lock{this->usual(2s), this->name};
     auto& held = lock.held;
     auto& waiting = lock.waiting;
-    diary events{lock.a};
+    event_recorder events{lock.a};
     ASSERT_TRUE(this->has_a_waiter());
     this->scene().begin_move(this->slot, this->to);
     this->scene().move_key(this->name, this->to);
@@ -221,7 +221,7 @@ TYPED_TEST(moving_slot, never_grants_a_lock_twice) {
 // Some of the locks of one slot have moved, the others have not.
 TYPED_TEST(moving_slot, renewals_go_to_both_owners) {
     client c{this->usual(2s)};
-    diary events{c};
+    event_recorder events{c};
     std::vector<lease> held;
     std::vector<std::string> names;
     for (int i = 0; i < 10; ++i) {

@@ -88,7 +88,7 @@ TEST_F(cluster, redisson_channels_are_sharded_unless_turned_off) {
 // One script renews many locks of a slot, and all of them are renewed.
 TEST_F(cluster, renews_the_locks_of_a_slot_together) {
     client c{usual(3s)};
-    diary events{c};
+    event_recorder events{c};
     std::vector<std::unique_ptr<mutex>> locks;
     std::vector<lease> held;
     for (int i = 0; i < 1'000; ++i) {
@@ -267,7 +267,7 @@ TEST_F(cluster, client_without_the_right_to_channels_polls) {
                   "OK");
     client a{settings(scene().url("silent:pw@"))};
     client b{settings(scene().url("silent:pw@"))};
-    diary events{b};
+    event_recorder events{b};
     mutex mine{a, "quiet"};
     mutex theirs{b, "quiet"};
     auto held = mine.acquire();

@@ -71,7 +71,7 @@ TYPED_TEST(connections, need_no_more_commands) {
 }
 
 TYPED_TEST(connections, can_all_be_cut_while_locks_are_held_and_waited_for) {
-    diary events{this->c};
+    event_recorder events{this->c};
     std::vector<lease> held;
     std::vector<std::future<bool>> waiting;
     for (int i = 0; i < locks; ++i) {

@@ -162,7 +162,7 @@ TEST_F(user_with_few_rights, printed_commands_in_turn_make_a_user_who_can_lock) 
     // The user can lock, wait and receive messages.
     client c{url()};
     client d{url()};
-    diary events{d};
+    event_recorder events{d};
     mutex lock{c, "job"};
     mutex others{d, "job"};
     lease held = lock.acquire();

@@ -16,7 +16,7 @@ TYPED_TEST_SUITE(evict_kinds, all_kinds, kind_names);
 
 TYPED_TEST(evict_kinds, listening_holder_ends_its_lease_before_the_lock_is_free) {
     this->make_listen(this->holders);
-    const diary events{this->holders};
+    const event_recorder events{this->holders};
     auto lock = TypeParam::make(this->holders, "job");
     lease held = lock.acquire();
     const auto end = evict(this->operators, "job");

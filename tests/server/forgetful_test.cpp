@@ -68,7 +68,7 @@ TEST_F(restarted_server, is_noticed_by_a_client_that_was_connected) {
     client b{distrustful()};
     mutex stock{b, "stock"};
     ASSERT_TRUE(stock.try_acquire_for(patience).release());
-    const diary events{b};
+    const event_recorder events{b};
     hold_and_lose();
     EXPECT_TRUE(events.has(event_kind::store_restarted));
     const auto why = refusal_of(stock);
@@ -154,7 +154,7 @@ TEST_F(promoted_by_hand, server_is_quarantined_though_its_connection_stays_open)
     client c{settings(replica.url() + "?" + quarantine("failover=grace&restarts=trusted"), longest)};
     mutex stock{c, "stock"};
     // The client sends nothing to the replica: a refusal would end the connection.
-    const diary events{c};
+    const event_recorder events{c};
     ASSERT_TRUE(events.has(event_kind::store_up));
     replica.command({"REPLICAOF", "NO", "ONE"});
     const auto promoted_at = boot_clock::now();

@@ -102,7 +102,7 @@ TYPED_TEST(full_memory, does_not_end_a_wait_that_exceeds_the_patience) {
 TEST(eviction, is_reported_as_a_risk) {
     redis_server server{{.config = {"maxmemory-policy volatile-lru"}}};
     client c{server.url()};
-    diary events{c};
+    event_recorder events{c};
     mutex lock{c, "job"};
     EXPECT_TRUE(lock.try_lock());
     lock.unlock();

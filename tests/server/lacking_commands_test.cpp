@@ -26,7 +26,7 @@ TYPED_TEST(missing_commands, waiter_polls_over_existing_connections_without_pubs
     redis_server server{without({"SUBSCRIBE", "PUBLISH", "CLIENT"})};
     client c{server.url()};
     client d{server.url()};
-    diary events{d};
+    event_recorder events{d};
     auto lock = TypeParam::make(c, "job");
     auto others = TypeParam::make(d, "job");
     for (int round = 0; round < 3; ++round) {

@@ -54,7 +54,7 @@ TYPED_TEST(late_duplicate, unanswered_try_is_undone) {
 
 TYPED_TEST(late_duplicate, try_over_an_abandoned_connection_is_undone) {
     ASSERT_TRUE(used_once(this->lock_cut_off));
-    diary events{this->hasty_and_cut_off};
+    event_recorder events{this->hasty_and_cut_off};
     const auto before = this->grants();
     this->server.pause();
     EXPECT_EQ(code_of([&] { (void)this->lock_cut_off.try_lock(); }), condition::unknown);

@@ -112,7 +112,7 @@ TEST_F(redisson_vectors, vector_02_client_that_does_not_hold_the_lock_cannot_unl
     const misuse_expected here;
     recursive_mutex lock{a, "job"};
     recursive_mutex others{b, "job"};
-    diary complaints{b};
+    event_recorder complaints{b};
     listener published{server, channel_of("job")};
     const lease held = lock.acquire();
     others.unlock();
@@ -290,7 +290,7 @@ TEST_F(redisson_vectors, vector_13_last_reader_frees_the_lock) {
 TEST_F(redisson_vectors, vector_14_unlocking_a_free_lock_changes_nothing) {
     const misuse_expected here;
     shared_mutex lock{a, "job"};
-    diary complaints{a};
+    event_recorder complaints{a};
     listener published{server, rw_channel};
     lock.unlock_shared();
     EXPECT_TRUE(complaints.has(event_kind::release_failed));
@@ -387,7 +387,7 @@ TEST_F(redisson_vectors, vector_27_renewal_extends_held_locks_and_never_restores
     client brisk{settings(server.url(), 600ms * slower)};
     recursive_mutex kept{brisk, "kept"};
     recursive_mutex taken{brisk, "taken"};
-    diary complaints{brisk};
+    event_recorder complaints{brisk};
     const lease one = kept.acquire();
     const lease two = taken.acquire();
     server.command({"DEL", "taken"});

@@ -317,7 +317,7 @@ class redlock_with_two_quarantined : public redlock_faults {
 
 TEST_F(redlock_with_two_quarantined, quorum_is_weak_and_lost_with_one_more_member) {
     client c{settings(quarantining_url(), longest)};
-    const diary events{c};
+    const event_recorder events{c};
     ASSERT_TRUE(events.has(event_kind::quorum_weak));
     const auto weak = events.last(event_kind::quorum_weak).detail;
     EXPECT_TRUE(names(weak, {3, 4})) << weak;

@@ -20,7 +20,7 @@ class server_listed_twice : public five_servers {
     }
     // Waits until the client knows that two members are one server.
     static void meet(client& c) {
-        const diary events{c};
+        const event_recorder events{c};
         ASSERT_TRUE(events.has(event_kind::quorum_double));
     }
 };
@@ -32,7 +32,7 @@ TEST_F(server_listed_twice, under_one_address_is_refused_at_once) {
 
 TEST_F(server_listed_twice, is_reported_by_an_event) {
     client c{four()};
-    const diary events{c};
+    const event_recorder events{c};
     ASSERT_TRUE(events.has(event_kind::quorum_double));
     const auto which = events.last(event_kind::quorum_double).detail;
     EXPECT_NE(which.find(servers[0].socket_path() + " is the same server as"), std::string::npos) << which;
@@ -170,11 +170,11 @@ TEST_F(server_listed_twice, as_two_databases_keeps_a_lock_that_is_in_one_of_them
 TEST_F(server_listed_twice, is_no_longer_reported_once_all_members_are_distinct) {
     client c{of({servers[0].url(), servers[1].url(), socket()})};
     meet(c);
-    const diary events{c};
+    const event_recorder events{c};
     std::filesystem::rename(servers[2].socket_path(), servers[0].socket_path());
     servers[0].command({"CLIENT", "KILL", "TYPE", "normal"});
     ASSERT_TRUE(events.has(event_kind::quorum_whole));
-    const diary later{c};
+    const event_recorder later{c};
     ASSERT_TRUE(later.has(event_kind::quorum_whole));
     EXPECT_EQ(later.count(event_kind::quorum_double), 0U);
     EXPECT_TRUE(mutex(c, "job").acquire().release());

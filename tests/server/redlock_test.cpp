@@ -133,7 +133,7 @@ TEST_F(redlock, refuses_kinds_that_votes_cannot_provide) {
 TEST_F(redlock, leaves_no_mark_for_a_client_that_only_looks) {
     {
         client c{with()};
-        const diary events{c};
+        const event_recorder events{c};
         EXPECT_EQ(inspect(c, "job").layout, "free");
         EXPECT_TRUE(list(c, "*").empty());
         EXPECT_FALSE(evict(c, "job"));
@@ -198,14 +198,14 @@ TEST_F(redlock, does_not_count_a_member_that_hides_which_server_it_is) {
 
 TEST_F(redlock, even_number_of_members_is_reported) {
     client four{settings(url(relaxed, 4))};
-    const diary events{four};
+    const event_recorder events{four};
     EXPECT_TRUE(events.has(event_kind::quorum_even));
     EXPECT_TRUE(mutex(four, "job").try_acquire());
 }
 
 TEST_F(redlock, reports_a_weak_and_a_whole_quorum) {
     client c{with()};
-    const diary events{c};
+    const event_recorder events{c};
     ASSERT_TRUE(mutex(c, "job").try_acquire());
     EXPECT_TRUE(events.has(event_kind::store_up));
     servers[1].stop();
@@ -285,7 +285,7 @@ TEST_F(redlock, is_inspected_listed_and_evicted_on_all_members) {
     EXPECT_EQ(held.release(), release_outcome::already_lost);
 
     client d{with()};
-    const diary events{d};
+    const event_recorder events{d};
     mutex other{d, "job"};
     auto by_message = other.acquire();
     const auto end = evict(c, "job");

@@ -139,7 +139,7 @@ TEST_F(replicated_grant, that_waits_for_replicas_holds_up_no_other_lock) {
 }
 
 TEST_F(replicated_grant, renewals_without_acks_do_not_count) {
-    const diary events{c};
+    const event_recorder events{c};
     mutex stock{c, "stock", {.ttl = 3s, .renew = true, .replicas = {.at_least = 1, .within = 200ms}}};
     auto held = acquired(stock);
     EXPECT_TRUE(eventually(patience, [&] { return held.remaining() > 0s && c.stats().renewals > 0; }));
@@ -151,7 +151,7 @@ TEST_F(replicated_grant, renewals_without_acks_do_not_count) {
 }
 
 TEST_F(replicated_grant, renewals_count_again_when_the_replicas_are_back) {
-    const diary events{c};
+    const event_recorder events{c};
     mutex stock{c, "stock", {.ttl = 6s, .renew = true, .replicas = {.at_least = 2, .within = 200ms}}};
     auto held = acquired(stock);
     pause_replicas();

@@ -74,7 +74,7 @@ TYPED_TEST_SUITE(rights_of, all_kinds, kind_names);
 TYPED_TEST(rights_of, user_without_channels_polls_and_gets_an_event) {
     client c{this->url_of("silent")};
     client d{this->url_of("silent")};
-    diary events{d};
+    event_recorder events{d};
     auto lock = TypeParam::make(c, "job");
     auto others = TypeParam::make(d, "job");
     lease held = lock.acquire();
@@ -138,7 +138,7 @@ TEST(messages, refused_for_a_while_are_received_again_afterwards) {
     mutex lock{c, "job"};
     mutex others{d, "job"};
     lease held = lock.acquire();
-    diary events{d};
+    event_recorder events{d};
     auto waiter = waiter_for(others);
     ASSERT_TRUE(waits<plain>(server, "job"));
     const auto listening = [&] {  // the waiter, and the holder, which can be asked for the lock
@@ -178,7 +178,7 @@ TEST(messages, refused_before_any_wait_are_not_reported_once_they_are_allowed) {
     };
     ASSERT_TRUE(eventually(patience, listens));
 
-    const diary events{d};
+    const event_recorder events{d};
     mutex others{c, "other"}, wanted{d, "other"};
     lease other = others.acquire();
     auto waiter = waiter_for(wanted);
@@ -190,7 +190,7 @@ TEST(messages, refused_before_any_wait_are_not_reported_once_they_are_allowed) {
 
 TYPED_TEST(rights_of, user_without_scripts_gets_the_text_of_the_server) {
     client c{this->url_of("unscripted")};
-    diary events{c};
+    event_recorder events{c};
     auto lock = TypeParam::make(c, "job");
     try {
         lease held = lock.try_acquire({.ttl = 500ms});

@@ -5,6 +5,7 @@
 #include "server/task_mutex.hpp"
 #include "support/background.hpp"
 #include "support/child_process.hpp"
+#include "support/event_recorder.hpp"
 #include "support/eventually.hpp"
 #include "support/fault_proxy.hpp"
 #include "support/redis_server.hpp"
@@ -16,10 +17,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <future>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -251,45 +250,5 @@ inline complaint first_complaint(const config& how) {
     ADD_FAILURE() << "a first attempt works";
     return {};
 }
-
-// The events of a client.
-class diary {
-  public:
-    explicit diary(client& c)
-        : subscription_(c.on_event([book = book_](const event& e) {
-              const std::lock_guard hold{book->mutex};
-              book->events.push_back(e);
-              book->written.notify_all();
-          })) {}
-
-    // Whether an event of this kind is there, or comes within the limit.
-    [[nodiscard]] bool has(event_kind kind, milliseconds limit = patience) const {
-        std::unique_lock hold{book_->mutex};
-        return book_->written.wait_for(hold, limit, [&] {
-            return std::any_of(book_->events.begin(), book_->events.end(),
-                               [&](const event& e) { return e.kind == kind; });
-        });
-    }
-    // The latest event of this kind; one must have come.
-    [[nodiscard]] event last(event_kind kind) const {
-        const std::lock_guard hold{book_->mutex};
-        return *std::find_if(book_->events.rbegin(), book_->events.rend(),
-                             [&](const event& e) { return e.kind == kind; });
-    }
-    [[nodiscard]] std::size_t count(event_kind kind) const {
-        const std::lock_guard hold{book_->mutex};
-        return static_cast<std::size_t>(std::count_if(book_->events.begin(), book_->events.end(),
-                                                      [&](const event& e) { return e.kind == kind; }));
-    }
-
-  private:
-    struct book {
-        std::mutex mutex;
-        std::condition_variable written;
-        std::vector<event> events;
-    };
-    std::shared_ptr<book> book_ = std::make_shared<book>();
-    event_subscription subscription_;
-};
 
 }  // namespace holdfast::test

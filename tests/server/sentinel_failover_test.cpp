@@ -144,8 +144,8 @@ class failover : public testing::Test {
     std::size_t former;
     client holder{settings(scene.url(), long_lease)};
     client waiter{lazy(scene.url())};
-    const diary holders_events{holder};
-    const diary waiters_events{waiter};
+    const event_recorder holders_events{holder};
+    const event_recorder waiters_events{waiter};
     std::vector<std::unique_ptr<contended_lock>> contended;
 
   private:
@@ -251,7 +251,7 @@ TEST_F(failover, is_noticed_without_a_message_and_not_believed_from_a_minority) 
     auto c =
         settings(sentinel_scene::url_of({nets[0]->port(), nets[1]->port(), nets[2]->port()}), long_lease);
     client deaf{c};
-    const diary events{deaf};
+    const event_recorder events{deaf};
     mutex lock{deaf, "job"};
     auto held = lock.acquire();
     scene.replicate();

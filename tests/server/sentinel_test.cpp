@@ -48,7 +48,7 @@ class sentinel_lookup : public testing::Test {
 TEST_F(sentinel_lookup, master_is_found_and_serves_locks) {
     client c{scene.url()};
     client other{scene.url()};
-    const diary events{c};
+    const event_recorder events{c};
     mutex lock{c, "job"};
     mutex others{other, "job"};
     auto held = lock.acquire();
@@ -125,7 +125,7 @@ TEST_F(sentinel_lookup, locks_go_on_without_sentinels_but_no_new_connection_is_m
         for (const auto& w : wires) what(*w);
     };
     client c{patient(sentinel_scene::url_of({wires[0]->port(), wires[1]->port(), wires[2]->port()}))};
-    const diary events{c};
+    const event_recorder events{c};
     mutex lock{c, "job"};
     EXPECT_TRUE(lock.try_acquire().release());
     all([](wire& w) { w.stall(true); });

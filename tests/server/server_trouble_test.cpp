@@ -40,7 +40,7 @@ class server_trouble : public ::testing::Test {
     client d{quick_to_give_up(server.url())};
     lock_type lock = Kind::make(c, "job");
     lock_type others = Kind::make(d, "job");
-    diary events{c};
+    event_recorder events{c};
 };
 TYPED_TEST_SUITE(server_trouble, all_ways, kind_names);
 

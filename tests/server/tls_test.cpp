@@ -153,7 +153,7 @@ TYPED_TEST(over_tls, connections_may_be_cut_while_holding_and_waiting) {
     this->between.cut_after(7);
     EXPECT_FALSE(others.try_lock());
     ASSERT_TRUE(waits<TypeParam>(this->server, "job"));
-    diary events{a};
+    event_recorder events{a};
     this->between.cut_all();
     EXPECT_TRUE(events.has(event_kind::store_up));
     EXPECT_TRUE(held.valid());

@@ -40,7 +40,7 @@ class watchdog : public ::testing::Test {
     client d{server.url()};
     lock_type lock = Kind::make(c, "job");
     lock_type others = Kind::make(d, "job");
-    diary events{c};
+    event_recorder events{c};
 };
 TYPED_TEST_SUITE(watchdog, all_ways, kind_names);
 

@@ -1,0 +1,205 @@
+#include "contract/stores.hpp"
+
+#include "backends/registry.hpp"
+#include "contract/session_store.hpp"
+#include "io/reactor.hpp"
+#include "support/cluster_scene.hpp"
+#include "support/redis_server.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+namespace holdfast::contract {
+
+namespace {
+
+// --- servers ----------------------------------------------------------------------------------------
+
+using servers = std::vector<test::redis_server*>;
+
+servers one_server() {
+    static test::redis_server one;
+    return {&one};
+}
+
+servers three_members() {
+    static std::array<test::redis_server, 3> three;
+    return {&three[0], &three[1], &three[2]};
+}
+
+test::cluster_scene& cluster() {
+    static test::cluster_scene three{{.masters = 3, .replicas = false}};
+    return three;
+}
+
+servers servers_of_cluster() {
+    servers all;
+    for (std::size_t n = 0; n < cluster().size(); ++n) all.push_back(&cluster().server(n));
+    return all;
+}
+
+// The servers were started just now. How slow a busy machine makes one does not matter in this suite.
+std::string redlock_url(const std::string& database) {
+    std::string url = "redlock:restarts=trusted,node_timeout=2s";
+    for (const auto* const m : three_members()) url += "," + m->url() + database;
+    return url;
+}
+
+template <servers (*All)()>
+void clear() {
+    for (auto* const one : All()) one->command({"FLUSHALL"});
+}
+
+// Keys that may stay: fences, what a redlock keeps on a member, and results of operations, which expire.
+template <servers (*All)()>
+std::vector<std::string> leftovers() {
+    const auto may_stay = [](const std::string& key) {
+        return key.starts_with("holdfast:f") || key.starts_with("redisson_lock_token:") ||
+               key == "holdfast:redlock" || key.starts_with("holdfast:o");
+    };
+    std::vector<std::string> all;
+    for (auto* const one : All())
+        for (auto& key : one->keys())
+            if (!may_stay(key)) all.push_back(std::move(key));
+    return all;
+}
+
+// --- the table --------------------------------------------------------------------------------------
+
+const std::vector<store_row>& table() {
+    static const std::vector<store_row> rows{
+        {.name = "redis",
+         .url = [] { return one_server().front()->url(); },
+         .unserved = "redis://127.0.0.1:1",
+         .other_url = [] { return one_server().front()->url() + "/1"; },
+         .clear = clear<one_server>,
+         .leftovers = leftovers<one_server>},
+        {.name = "local",
+         .url = [] { return std::string{"local:contract"}; },
+         .other_url = [] { return std::string{"local:contract-elsewhere"}; }},
+        {.name = "session",
+         .url =
+             [] {
+                 add_session_store();
+                 return std::string{"session:contract"};
+             },
+         .other_url = [] { return std::string{"session:contract-elsewhere"}; }},
+        {.name = "redlock",
+         .url = [] { return redlock_url(""); },
+         .unserved = "redlock:redis://127.0.0.1:1,redis://127.0.0.1:2,redis://127.0.0.1:3",
+         .other_url = [] { return redlock_url("/1"); },
+         .clear = clear<three_members>,
+         .leftovers = leftovers<three_members>,
+         // Its recursive_mutex is tested in tests/server/redlock_recursive_test.cpp. The lifetimes of Asio's
+         // objects are the same on every store.
+         .left_out = {{"", kind::recursive}, {"async_lifetimes", kind::native}}},
+        // A cluster is Redis with its keys on several servers. One kind of each sort shows what that changes.
+        {.name = "cluster",
+         .url = [] { return cluster().url(); },
+         .unserved = "redis+cluster://127.0.0.1:1",
+         .clear = clear<servers_of_cluster>,
+         .leftovers = leftovers<servers_of_cluster>,
+         .only = {{"lock_contract", kind::native},
+                  {"lock_contract", kind::recursive},
+                  {"mutex_contract", kind::native},
+                  {"queue_contract", kind::fair},
+                  {"recursive_contract", kind::shared_write},
+                  {"fenced_contract", kind::native_fenced},
+                  {"semaphore_contract", kind::permit_semaphore},
+                  {"latch_contract", kind::latch}}},
+    };
+    return rows;
+}
+
+// --- abilities --------------------------------------------------------------------------------------
+
+abilities ask(const store_row& row) {
+    io::reactor reactor;
+    config settings;
+    settings.url = row.unserved.empty() ? row.url() : std::string{row.unserved};
+    const auto opened =
+        backends::open({reactor, settings, base::client_id::make(), [](const backend::notice&) {}});
+    abilities can{.has = opened->has(),
+                  .counters = opened->as_counters() != nullptr,
+                  .inspection = opened->as_inspection() != nullptr,
+                  .shards = opened->shard_of({kind::native, lock_name{"a"}}) !=
+                            opened->shard_of({kind::native, lock_name{"b"}})};
+    for (const auto& rules : engine::kind_table) {
+        const bool counts = rules.of == kind::latch || rules.belongs_to == engine::family::semaphore;
+        can.supports[static_cast<std::size_t>(rules.of)] =
+            opened->unsupported(rules.of).empty() && (can.counters || !counts);
+    }
+    return can;
+}
+
+bool includes(const std::vector<choice>& list, std::string_view suite, kind of) {
+    return std::any_of(list.begin(), list.end(),
+                       [&](const choice& c) { return c.of == of && (c.suite.empty() || c.suite == suite); });
+}
+
+}  // namespace
+
+const abilities& subject::can() const {
+    static const auto all = [] {
+        std::map<const store_row*, abilities> each;
+        for (const auto& row : table()) each.emplace(&row, ask(row));
+        return each;
+    }();
+    return all.at(store);
+}
+
+std::string name_of(const subject& s) {
+    const bool fenced_mutex = s.of == kind::native_fenced;
+    return std::string{s.store->name}
+        .append("_")
+        .append(s.rules().name)
+        .append(fenced_mutex ? "_fenced" : "");
+}
+
+std::vector<subject> subjects_for(std::string_view suite, need needed, coverage of) {
+    std::vector<subject> all;
+    for (const auto& row : table()) {
+        if (row.only.empty() != (of == coverage::full)) continue;
+        for (const auto& rules : engine::kind_table) {
+            const subject s{&row, rules.of};
+            const bool chosen = row.only.empty() || includes(row.only, suite, s.of);
+            if (chosen && !includes(row.left_out, suite, s.of) && s.can().has_kind(s.of) && needed(s))
+                all.push_back(s);
+        }
+    }
+    return all;
+}
+
+namespace needs {
+
+bool a_lock(const subject& s) {
+    return s.rules().most_permits == 1 && s.of != kind::latch && s.of != kind::shared_read;
+}
+
+bool a_queue(const subject& s) {
+    return s.rules().has_queue && s.can().keeps_queue() && s.can().inspection;  // the tests look at it
+}
+
+bool a_mutex_with_queue(const subject& s) {
+    return a_queue(s) && s.rules().belongs_to == engine::family::string;
+}
+
+bool local_turns(const subject& s) {
+    return a_lock(s) && s.rules().threads == engine::queueing::one_holds &&
+           (!s.rules().fenced || s.can().has.fences_per_grant > 1);
+}
+
+bool a_recursive_lock(const subject& s) { return a_lock(s) && s.rules().reentrant; }
+
+bool fences(const subject& s) { return a_lock(s) && s.rules().fenced; }
+
+bool permits(const subject& s) { return s.rules().most_permits > 1; }
+
+bool a_lock_among_other_kinds(const subject& s) {
+    return a_lock(s) && s.can().has_kind(kind::native_fenced) && s.can().has_kind(kind::semaphore);
+}
+
+}  // namespace needs
+
+}  // namespace holdfast::contract
