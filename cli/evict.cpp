@@ -75,8 +75,8 @@ std::string_view way_word(admin::evicted_holder::way how) {
 std::string end_of(const admin::evicted_holder& one) {
     if (one.how == admin::evicted_holder::way::gave_up) return "gave it up";
     const auto* const why = one.how == admin::evicted_holder::way::silent ? "did not answer"
-                            : one.who.since                        ? "does not listen"
-                                                                   : "cannot be asked";
+                            : one.who.since                               ? "does not listen"
+                                                                          : "cannot be asked";
     if (!one.may_go_on) return fmt::format("{}, may go on", why);
     return fmt::format("{}, may go on for {}", why, rough(*one.may_go_on));
 }

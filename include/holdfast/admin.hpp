@@ -1,4 +1,5 @@
-// Inspecting and evicting locks: for operators and their tools. All of it is in the namespace holdfast::admin.
+// Inspecting and evicting locks: for operators and their tools. All of it is in the namespace
+// holdfast::admin.
 #pragma once
 
 #include <holdfast/client.hpp>

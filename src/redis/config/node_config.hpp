@@ -72,7 +72,7 @@ struct node_config {
     std::string password;  // empty: no AUTH
     // Gives both for each connection, in place of the two above; empty: they count. May throw.
     std::function<login(const std::string& address)> ask_login;
-    int db = 0;            // 0: no SELECT is sent; a cluster has only this one
+    int db = 0;  // 0: no SELECT is sent; a cluster has only this one
 
     unsigned connections = 1;  // for commands; those on one key share a connection
 
