@@ -22,27 +22,29 @@ namespace {
 
 using std::chrono::milliseconds;
 
+using setting = std::variant<std::string*, milliseconds*, double*, unsigned*>;
+
 struct field {
     std::string_view key;
-    std::variant<std::string config::*, milliseconds config::*, double config::*, unsigned config::*> member;
+    setting (*in)(config& of);
 };
 
 constexpr std::array fields{
-    field{"url", &config::url},
-    field{"lease", &config::lease},
-    field{"renew_after", &config::renew_after},
-    field{"poll_gap", &config::poll_gap},
-    field{"silent_poll", &config::silent_poll},
-    field{"drift", &config::drift},
-    field{"margin", &config::margin},
-    field{"patience", &config::patience},
-    field{"local_turns", &config::local_turns},
-    field{"fair_liveness", &config::fair_liveness},
-    field{"connections", &config::connections},
-    field{"answer_timeout", &config::answer_timeout},
-    field{"close_timeout", &config::close_timeout},
-    field{"slow_callback", &config::slow_callback},
-    field{"program", &config::program},
+    field{"url", [](config& of) -> setting { return &of.url; }},
+    field{"lease", [](config& of) -> setting { return &of.lease; }},
+    field{"renew_after", [](config& of) -> setting { return &of.renew_after; }},
+    field{"poll_gap", [](config& of) -> setting { return &of.poll_gap; }},
+    field{"redis.silent_poll", [](config& of) -> setting { return &of.redis.silent_poll; }},
+    field{"drift", [](config& of) -> setting { return &of.drift; }},
+    field{"margin", [](config& of) -> setting { return &of.margin; }},
+    field{"patience", [](config& of) -> setting { return &of.patience; }},
+    field{"local_turns", [](config& of) -> setting { return &of.local_turns; }},
+    field{"redis.fair_liveness", [](config& of) -> setting { return &of.redis.fair_liveness; }},
+    field{"redis.connections", [](config& of) -> setting { return &of.redis.connections; }},
+    field{"answer_timeout", [](config& of) -> setting { return &of.answer_timeout; }},
+    field{"close_timeout", [](config& of) -> setting { return &of.close_timeout; }},
+    field{"slow_callback", [](config& of) -> setting { return &of.slow_callback; }},
+    field{"program", [](config& of) -> setting { return &of.program; }},
 };
 
 constexpr std::size_t largest_file = 1024 * 1024;
@@ -63,24 +65,25 @@ std::optional<double> parse_number(std::string_view s) {
 
 // Returns what is wrong with the value, or an empty text.
 std::string assign(config& settings, const field& to, std::string_view value) {
-    if (const auto* text = std::get_if<std::string config::*>(&to.member)) {
-        settings.*(*text) = std::string{value};
+    const auto target = to.in(settings);
+    if (auto* const* text = std::get_if<std::string*>(&target)) {
+        **text = std::string{value};
         return {};
     }
-    if (const auto* time = std::get_if<milliseconds config::*>(&to.member)) {
+    if (auto* const* time = std::get_if<milliseconds*>(&target)) {
         const auto parsed = base::parse_duration(value);
         if (!parsed) return base::why_no_duration(value);
-        settings.*(*time) = *parsed;
+        **time = *parsed;
         return {};
     }
     const auto parsed = parse_number(value);
     if (!parsed) return "is not a number";
-    if (const auto* share = std::get_if<double config::*>(&to.member)) {
-        settings.*(*share) = *parsed;
+    if (auto* const* share = std::get_if<double*>(&target)) {
+        **share = *parsed;
         return {};
     }
     if (*parsed < 0 || *parsed > 1'000'000 || *parsed != std::floor(*parsed)) return "is not a whole number";
-    settings.*(std::get<unsigned config::*>(to.member)) = static_cast<unsigned>(*parsed);
+    *std::get<unsigned*>(target) = static_cast<unsigned>(*parsed);
     return {};
 }
 

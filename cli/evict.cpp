@@ -63,25 +63,25 @@ bool confirmed(const lock_info& lock) {
     return answer == "y" || answer == "Y" || answer == "yes";
 }
 
-std::string_view way_word(evicted_holder::way how) {
+std::string_view way_word(admin::evicted_holder::way how) {
     switch (how) {
-        case evicted_holder::way::gave_up: return "gave_up";
-        case evicted_holder::way::silent: return "silent";
-        case evicted_holder::way::unreachable: return "unreachable";
+        case admin::evicted_holder::way::gave_up: return "gave_up";
+        case admin::evicted_holder::way::silent: return "silent";
+        case admin::evicted_holder::way::unreachable: return "unreachable";
     }
     return {};
 }
 
-std::string end_of(const evicted_holder& one) {
-    if (one.how == evicted_holder::way::gave_up) return "gave it up";
-    const auto* const why = one.how == evicted_holder::way::silent ? "did not answer"
-                            : one.who.since                        ? "does not listen"
-                                                                   : "cannot be asked";
+std::string end_of(const admin::evicted_holder& one) {
+    if (one.how == admin::evicted_holder::way::gave_up) return "gave it up";
+    const auto* const why = one.how == admin::evicted_holder::way::silent ? "did not answer"
+                            : one.who.since                               ? "does not listen"
+                                                                          : "cannot be asked";
     if (!one.may_go_on) return fmt::format("{}, may go on", why);
     return fmt::format("{}, may go on for {}", why, rough(*one.may_go_on));
 }
 
-nlohmann::ordered_json json_of(const lock_name& name, const eviction& end) {
+nlohmann::ordered_json json_of(const lock_name& name, const admin::eviction& end) {
     nlohmann::ordered_json out{{"name", json_text(name.str())}, {"evicted", bool{end}}};
     out["from"] = nlohmann::ordered_json::array();
     for (const auto& one : end.from) {
@@ -100,7 +100,7 @@ nlohmann::ordered_json json_of(const lock_name& name, const eviction& end) {
     return out;
 }
 
-int print_result(const evict_command& given, const lock_name& name, const eviction& end) {
+int print_result(const evict_command& given, const lock_name& name, const admin::eviction& end) {
     if (given.json) {
         fmt::print("{}\n", one_line(json_of(name, end)));
         return end ? exit_code::ok : exit_code::conflict;
@@ -139,9 +139,9 @@ int evict_lock(const evict_command& given, const context& shared) {
     if (!given.yes && !can_ask)
         throw usage_error("evict asks before it acts, and stdin is not a terminal; give --yes");
     client on{shared.settings()};
-    evict_options options{.force = given.force};
+    admin::evict_options options{.force = given.force};
     if (!given.yes) {
-        const auto found = inspect(on, name);
+        const auto found = admin::inspect(on, name);
         if (found.layout == "free" && found.dead_waiters == 0) return print_result(given, name, {});
         // Without a question: evict() refuses a key that is not a lock or may be data.
         const bool may_be =
@@ -153,7 +153,7 @@ int evict_lock(const evict_command& given, const context& shared) {
         // An empty list would evict any holder. No owner has the empty name, so this evicts none.
         if (options.owners.empty()) options.owners.emplace_back();
     }
-    return print_result(given, name, evict(on, name, options));
+    return print_result(given, name, admin::evict(on, name, options));
 }
 
 }  // namespace

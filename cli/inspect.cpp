@@ -26,7 +26,7 @@ Examples:
 int inspect_lock(const std::string& name, bool json, const context& shared) {
     const lock_name wanted{name};
     client on{shared.settings()};
-    const auto found = inspect(on, wanted);
+    const auto found = admin::inspect(on, wanted);
     if (json) {
         fmt::print("{}\n", one_line(to_json(found)));
     } else {

@@ -56,8 +56,8 @@ struct ls_options {
 // An exact name is shown whatever its key holds, a pattern only matches keys that look like locks.
 std::vector<lock_info> locks_for(client& on, const std::string& glob, bool foreign) {
     if (glob.empty() || glob.find_first_of("*?") != std::string::npos)
-        return list(on, glob, foreign ? listed::foreign_texts : listed::locks);
-    auto one = inspect(on, lock_name{glob});
+        return admin::list(on, glob, foreign ? listed::foreign_texts : listed::locks);
+    auto one = admin::inspect(on, lock_name{glob});
     if (one.layout == "free" && one.dead_waiters == 0) return {};
     return {std::move(one)};
 }

@@ -19,7 +19,7 @@ int main(int argc, char** argv) try {
     //[lost
     holdfast::lease held = job.acquire({.ttl = 200ms});  // not renewed: it ends after 200 ms
     std::atomic<bool> abandoned = false;
-    std::stop_callback tell{held.lost(), [&] { abandoned = true; }};  // runs on a thread of the client
+    std::stop_callback tell{held.lost_token(), [&] { abandoned = true; }};  // runs on a thread of the client
     while (!abandoned) {
         if (!held.valid()) break;  // exact, and never later than the callback
     }

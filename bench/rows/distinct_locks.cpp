@@ -16,7 +16,7 @@ namespace {
 
 struct distinct : row {
     distinct(redis_server& on, int threads)
-        : server(on), n(threads), c({.url = on.url(), .connections = threads <= 4 ? 4U : 1U}) {
+        : server(on), n(threads), c({.url = on.url(), .redis = {.connections = threads <= 4 ? 4U : 1U}}) {
         for (int i = 0; i < n; ++i) {
             raw.push_back(std::make_unique<raw_connection>(server.port()));
             locks.push_back(std::make_unique<mutex>(c, fmt::format("bench:{}", i)));

@@ -88,7 +88,7 @@ finding not_examined(const std::string& url, const error& why) {
 }
 
 int examine_all(const doctor_options& given, const context& shared) {
-    examine_options wanted;
+    admin::examine_options wanted;
     if (given.named) wanted.name = lock_name{plain(given.name)};
     for (const auto& [word, kind] : kind_words)
         if (given.kind == word) wanted.kind = kind;

@@ -104,7 +104,7 @@ scratch_server::scratch_server(const scratch_folder& in, const server_options& h
 
 std::filesystem::path scratch_server::written_settings() const {
     // The password is in a file, because all users of the machine can read a command line.
-    const auto settings = folder_ / (how_.name + ".conf");
+    auto settings = folder_ / (how_.name + ".conf");
     std::ofstream secret{settings};
     if (!how_.password.empty())
         secret << "requirepass " << how_.password << "\nmasterauth " << how_.password << '\n';

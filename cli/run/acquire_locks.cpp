@@ -14,7 +14,7 @@ namespace holdfast::cli {
 
 namespace {
 
-std::shared_ptr<detail::leasable> lock_of(client& on, const std::string& name, const lock_request& wanted) {
+std::shared_ptr<leasable> lock_of(client& on, const std::string& name, const lock_request& wanted) {
     switch (wanted.kind) {
         case lock_kind::mutex:
             return std::make_shared<mutex>(on, name, mutex_options{.replicas = wanted.replicas});
@@ -25,12 +25,12 @@ std::shared_ptr<detail::leasable> lock_of(client& on, const std::string& name, c
             return std::make_shared<recursive_mutex>(on, name,
                                                      recursive_options{.replicas = wanted.replicas});
         case lock_kind::fenced:
-            return std::make_shared<fenced_mutex>(on, name, fenced_options{.replicas = wanted.replicas});
+            return std::make_shared<fenced_mutex>(on, name, lock_options{.replicas = wanted.replicas});
         case lock_kind::fair:
-            return std::make_shared<fair_mutex>(on, name, fair_options{.replicas = wanted.replicas});
+            return std::make_shared<fair_mutex>(on, name, lock_options{.replicas = wanted.replicas});
         case lock_kind::shared_read: {
             const auto whole =
-                std::make_shared<shared_mutex>(on, name, shared_options{.replicas = wanted.replicas});
+                std::make_shared<shared_mutex>(on, name, lock_options{.replicas = wanted.replicas});
             return {whole, &whole->readers()};
         }
         case lock_kind::semaphore:
@@ -41,7 +41,7 @@ std::shared_ptr<detail::leasable> lock_of(client& on, const std::string& name, c
                 on, name, semaphore_options{.total = wanted.of, .replicas = wanted.replicas});
         case lock_kind::shared_write: break;
     }
-    return std::make_shared<shared_mutex>(on, name, shared_options{.replicas = wanted.replicas});
+    return std::make_shared<shared_mutex>(on, name, lock_options{.replicas = wanted.replicas});
 }
 
 // Errors that may pass during a wait.
@@ -107,7 +107,7 @@ acquire_locks::outcome acquire_locks::acquire_all() {
             return outcome::conflict;
         }
         one.waited = std::chrono::floor<std::chrono::milliseconds>(boot_clock::now() - begun_);
-        when_lost.emplace_back(one.hold.lost(), end_wait);
+        when_lost.emplace_back(one.hold.lost_token(), end_wait);
     }
     return outcome::acquired;
 }
@@ -116,7 +116,7 @@ acquire_locks::outcome acquire_locks::acquire_all() {
 void acquire_locks::look_for_permits(const std::string& name) {
     if (!has_permits(wanted_.kind) || wanted_.of || stop_.stop_requested()) return;
     try {
-        if (lacks_permits(inspect(on_, name), wanted_)) without_permits_ = name;
+        if (lacks_permits(admin::inspect(on_, name), wanted_)) without_permits_ = name;
     } catch (const error&) {
         // It is not known why no permit was granted.
     }

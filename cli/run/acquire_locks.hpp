@@ -54,7 +54,7 @@ struct lock_request {
 // A lock and its lease. Neither moves: a lease does not outlive its lock.
 struct held_lock {
     std::string name;
-    std::shared_ptr<detail::leasable> lock{};  // of any kind
+    std::shared_ptr<leasable> lock{};  // of any kind
     lease hold{};
     std::chrono::milliseconds waited{};
 };

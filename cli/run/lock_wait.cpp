@@ -118,7 +118,7 @@ void lock_wait::start_holder_report(const std::string& name) {
 void lock_wait::report_holder(const std::string& name) {
     std::string holder;
     try {
-        const auto about = inspect(client_, name);
+        const auto about = admin::inspect(client_, name);
         // A wait for permits that do not exist may never end, so it is reported without --verbose, too.
         const bool unset = lacks_permits(about, wanted_.locks);
         if (!unset && !log_.verbose()) return;

@@ -119,7 +119,7 @@ int guarded_run::run_the_command() {
         std::vector<std::unique_ptr<std::stop_callback<std::function<void()>>>> listeners;
         for (const auto& one : locks_->locks()) {
             listeners.push_back(std::make_unique<std::stop_callback<std::function<void()>>>(
-                one.hold.lost(), [this] { lease_lost_.notify(); }));
+                one.hold.lost_token(), [this] { lease_lost_.notify(); }));
         }
         start(watch);
         while (!over_) watch_over(watch);

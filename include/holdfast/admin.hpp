@@ -1,4 +1,5 @@
-// Inspecting and evicting locks: for operators and their tools.
+// Inspecting and evicting locks: for operators and their tools. All of it is in the namespace
+// holdfast::admin.
 #pragma once
 
 #include <holdfast/client.hpp>
@@ -13,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace holdfast {
+namespace holdfast::admin {
 
 // Every call blocks for a few round trips, at most config::answer_timeout each, and throws holdfast::error.
 
@@ -90,4 +91,4 @@ struct examine_options {
 // cannot be asked at all.
 [[nodiscard]] HOLDFAST_API examination examine(client& on, const examine_options& options = {});
 
-}  // namespace holdfast
+}  // namespace holdfast::admin

@@ -357,37 +357,36 @@ auto async_acquire(leasable& lock, const async_wait& wait, const acquire_options
 
 // Waits until the lock is held. Signature of completion: void(boost::system::error_code, lease).
 template <class Token>
-auto async_acquire(detail::leasable& lock, const acquire_options& options, Token&& token) {
+auto async_acquire(leasable& lock, const acquire_options& options, Token&& token) {
     using limit = detail::async_wait::limit;
     return detail::async_acquire(lock, {limit::without_limit}, options, std::forward<Token>(token));
 }
 template <class Token>
-auto async_acquire(detail::leasable& lock, Token&& token) {
+auto async_acquire(leasable& lock, Token&& token) {
     return async_acquire(lock, acquire_options{}, std::forward<Token>(token));
 }
 
 // Makes one attempt. An empty lease without an error: another owner holds the lock.
 template <class Token>
-auto async_try_acquire(detail::leasable& lock, const acquire_options& options, Token&& token) {
+auto async_try_acquire(leasable& lock, const acquire_options& options, Token&& token) {
     using limit = detail::async_wait::limit;
     return detail::async_acquire(lock, {limit::no_wait}, options, std::forward<Token>(token));
 }
 template <class Token>
-auto async_try_acquire(detail::leasable& lock, Token&& token) {
+auto async_try_acquire(leasable& lock, Token&& token) {
     return async_try_acquire(lock, acquire_options{}, std::forward<Token>(token));
 }
 
 // Waits for at most `wait`, counted from the beginning of the operation. An empty lease without an error:
 // another owner held the lock all the time.
 template <class Rep, class Period, class Token>
-auto async_try_acquire_for(detail::leasable& lock, const std::chrono::duration<Rep, Period>& wait,
+auto async_try_acquire_for(leasable& lock, const std::chrono::duration<Rep, Period>& wait,
                            const acquire_options& options, Token&& token) {
     using limit = detail::async_wait::limit;
     return detail::async_acquire(lock, {limit::limited, wait}, options, std::forward<Token>(token));
 }
 template <class Rep, class Period, class Token>
-auto async_try_acquire_for(detail::leasable& lock, const std::chrono::duration<Rep, Period>& wait,
-                           Token&& token) {
+auto async_try_acquire_for(leasable& lock, const std::chrono::duration<Rep, Period>& wait, Token&& token) {
     return async_try_acquire_for(lock, wait, acquire_options{}, std::forward<Token>(token));
 }
 

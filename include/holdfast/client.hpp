@@ -15,9 +15,12 @@ namespace holdfast {
 namespace session {
 class client_state;
 }
+namespace detail {
+class access;
+}
 
 // Make one per process and store, and keep it longer than the locks made from it. It has a thread for I/O and
-// renewals, a thread that runs the callbacks of lease::lost(), and a thread for each listener.
+// renewals, a thread that runs the callbacks of lease::lost_token(), and a thread for each listener.
 //
 // Thread safety: all members may be called from any threads at once.
 // fork(): a client is dead in the child; every call there throws errc::forked, destructors do nothing.
@@ -36,23 +39,22 @@ class HOLDFAST_API client {
     client& operator=(const client&) = delete;
     ~client();
 
-    // Calls `tell` for each event, one after another, on a thread of this listener's own. The first events
-    // report the present state of the store (store_up, store_down, eviction_risk, no_channel_right,
-    // quorum_...). A slow `tell` delays no other listener and no lease::lost(). At most 65,536 events wait
-    // for it; later ones are dropped, and the event events_dropped reports that. Exceptions from `tell` are
-    // ignored. Events arrive as long as the result is kept. Throws std::system_error if the system has no
-    // thread left.
+    // Calls `listener` for each event, one after another, on a thread of this listener's own. The first
+    // events report the present state of the store (store_up, store_down, eviction_risk, no_channel_right,
+    // quorum_...). A slow `listener` delays no other listener and no lease::lost_token(). At most 65,536
+    // events wait for it; later ones are dropped, and the event events_dropped reports that. Exceptions from
+    // `listener` are ignored. Events arrive as long as the result is kept. Throws std::system_error if the
+    // system has no thread left.
     [[nodiscard]] event_subscription on_event(std::function<void(const event&)> listener);
 
     [[nodiscard]] client_stats stats() const;
     [[nodiscard]] const config& settings() const noexcept;
     // The strongest exclusion that this client's locks can promise.
-    [[nodiscard]] strength gives() const noexcept;
-
-    // For the library's own parts.
-    [[nodiscard]] const std::shared_ptr<session::client_state>& session() const noexcept { return state_; }
+    [[nodiscard]] holdfast::strength strength() const noexcept;
 
   private:
+    friend class detail::access;
+
     std::shared_ptr<session::client_state> state_;
 };
 

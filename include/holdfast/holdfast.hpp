@@ -2,19 +2,21 @@
 //
 //   client.hpp        one per process: where the locks live, events, counters
 //   mutex.hpp         mutex (the default), recursive_mutex (Redisson's RLock), fair_mutex, fenced_mutex;
-//                     with_lock
+//                     with_lock, try_with_lock_for
 //   shared_mutex.hpp  shared_mutex: readers and writers
 //   multi_lock.hpp    multi_lock: all of several locks, or none
 //   redlock.hpp       redlock_url: locks that a majority of several independent servers grants
 //   semaphore.hpp     counting_semaphore, permit_semaphore: a number of holders
 //   latch.hpp         latch: wait until a count reaches zero
-//   lease.hpp         lease: the proof of holding; valid(), remaining(), lost(), fence(), release()
+//   leasable.hpp      what all locks share: acquire, try_acquire...
+//   lease.hpp         lease: the proof of holding; valid(), remaining(), lost_token(), fence(), release()
 //   error.hpp         error, errc, condition: what can go wrong and what to do about it
 // Less often:
 //   replication.hpp   how many replicas must have a grant before it counts
 //   config.hpp        every setting with its default and reason
+//   redis_settings.hpp  URLs and settings of Redis
 //   event.hpp         events of locks and stores; counters and histograms
-//   admin.hpp         inspect, list, evict, examine
+//   admin.hpp         admin::inspect, list, evict, examine
 //   examination.hpp   the result of examine: severity, promise, finding
 //   async.hpp         acquire and release with Boost.Asio's completion tokens; include it by itself
 //   fence_check.hpp   for the resource that a lock guards: a script and a statement that refuse old fences
@@ -22,7 +24,7 @@
 //   lock_info.hpp     the result of inspect and list: holders, waiters, counters
 //   types.hpp         lock_name, owner_id, fence, boot_clock
 //   version.hpp       the version of holdfast, for #if
-// Parts of the others, which users do not need: async_access.hpp, callback.hpp, export.hpp, leasable.hpp
+// Parts of the others, which users do not need: async_access.hpp, callback.hpp, export.hpp
 #pragma once
 
 #include <holdfast/admin.hpp>
@@ -38,6 +40,7 @@
 #include <holdfast/lock_info.hpp>
 #include <holdfast/multi_lock.hpp>
 #include <holdfast/mutex.hpp>
+#include <holdfast/redis_settings.hpp>
 #include <holdfast/redlock.hpp>
 #include <holdfast/replication.hpp>
 #include <holdfast/semaphore.hpp>

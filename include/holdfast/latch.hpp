@@ -20,7 +20,7 @@ namespace holdfast {
 // a latch a name of its own: a semaphore of the same name with no free permits looks like a latch at zero.
 //
 // Thread safety: all members may be called from any threads at once.
-class HOLDFAST_API latch : private detail::leasable {
+class HOLDFAST_API latch : private leasable {
   public:
     latch(client& on, lock_name name);
 
@@ -34,7 +34,7 @@ class HOLDFAST_API latch : private detail::leasable {
 
     // Blocks until the count is zero. If `stop` requests a stop, it throws errc::cancelled.
     void wait(const std::stop_token& stop = {});
-    // Returns false if the time ended first. Waits as the timed forms of detail::leasable do.
+    // Returns false if the time ended first. Waits as the timed forms of leasable do.
     template <class Rep, class Period>
     [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& time,
                                 const std::stop_token& stop = {}) {

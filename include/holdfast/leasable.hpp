@@ -8,8 +8,10 @@
 #include <holdfast/types.hpp>
 
 #include <chrono>
+#include <concepts>
 #include <memory>
 #include <optional>
+#include <system_error>
 
 namespace holdfast {
 
@@ -23,9 +25,11 @@ struct acquisition;
 }  // namespace session
 
 namespace detail {
-
 class async_access;
+}  // namespace detail
 
+// The base of all locks.
+//
 // Waits: the store's own queue or message wakes a waiter, which also polls at least each config::poll_gap. A
 // timed wait ends when its time is up; it waits for its first answer at least 200 ms, or
 // config::answer_timeout if that is shorter.
@@ -39,19 +43,42 @@ class HOLDFAST_API leasable {
     leasable(const leasable&) = delete;
     leasable& operator=(const leasable&) = delete;
 
+    // Waits until the lock is held.
     lease acquire(const acquire_options& options = {});
-    lease acquire(std::error_code& ec, const acquire_options& options = {});
+    lease acquire(const acquire_options& options, std::error_code& ec);
+    lease acquire(std::error_code& ec) { return acquire({}, ec); }
+    // Makes one attempt. Blocks for a round trip.
     lease try_acquire(const acquire_options& options = {});
-    lease try_acquire(std::error_code& ec, const acquire_options& options = {});
+    lease try_acquire(const acquire_options& options, std::error_code& ec);
+    lease try_acquire(std::error_code& ec) { return try_acquire({}, ec); }
+    // Waits until the lock is held, or the time is up.
     template <class Rep, class Period>
     lease try_acquire_for(const std::chrono::duration<Rep, Period>& wait,
                           const acquire_options& options = {}) {
         return try_acquire_until_(after_(wait), options);
     }
     template <class Rep, class Period>
-    lease try_acquire_for(const std::chrono::duration<Rep, Period>& wait, std::error_code& ec,
-                          const acquire_options& options = {}) {
-        return try_acquire_until_(after_(wait), ec, options);
+    lease try_acquire_for(const std::chrono::duration<Rep, Period>& wait, const acquire_options& options,
+                          std::error_code& ec) {
+        return try_acquire_until_(after_(wait), options, ec);
+    }
+    template <class Rep, class Period>
+    lease try_acquire_for(const std::chrono::duration<Rep, Period>& wait, std::error_code& ec) {
+        return try_acquire_until_(after_(wait), {}, ec);
+    }
+    template <class Clock, class Duration>
+    lease try_acquire_until(const std::chrono::time_point<Clock, Duration>& when,
+                            const acquire_options& options = {}) {
+        return try_acquire_until_(from_now_(when), options);
+    }
+    template <class Clock, class Duration>
+    lease try_acquire_until(const std::chrono::time_point<Clock, Duration>& when,
+                            const acquire_options& options, std::error_code& ec) {
+        return try_acquire_until_(from_now_(when), options, ec);
+    }
+    template <class Clock, class Duration>
+    lease try_acquire_until(const std::chrono::time_point<Clock, Duration>& when, std::error_code& ec) {
+        return try_acquire_until_(from_now_(when), {}, ec);
     }
 
     [[nodiscard]] const lock_name& name() const noexcept;
@@ -78,6 +105,12 @@ class HOLDFAST_API leasable {
         if (seconds.count() > 3e9) return time_point::max();
         return boot_clock::now() + std::chrono::ceil<boot_clock::duration>(wait);
     }
+    // As fractions: an integer difference with time_point::min() overflows, and would wait for ever.
+    template <class Clock, class Duration>
+    static time_point from_now_(const std::chrono::time_point<Clock, Duration>& when) {
+        using seconds = std::chrono::duration<double>;
+        return after_(seconds{when.time_since_epoch()} - seconds{Clock::now().time_since_epoch()});
+    }
     struct outcome;
 
     // Without options the thread owns the lock.
@@ -85,15 +118,15 @@ class HOLDFAST_API leasable {
     [[nodiscard]] session::acquisition how_(std::optional<time_point> give_up_at,
                                             const acquire_options* options) const;
     lease try_acquire_until_(time_point until, const acquire_options& options);
-    lease try_acquire_until_(time_point until, std::error_code& ec, const acquire_options& options);
+    lease try_acquire_until_(time_point until, const acquire_options& options, std::error_code& ec);
 
     [[nodiscard]] session::lockable& on() const noexcept { return *on_; }
     // Not for a multi_lock.
     [[nodiscard]] session::client_lock& client_lock() const noexcept;
 
   private:
-    friend class async_access;          // async.hpp
-    friend class holdfast::multi_lock;  // uses its members
+    friend class detail::async_access;  // async.hpp
+    friend class multi_lock;            // uses its members
 
     static void check(const choices& chosen);
 
@@ -101,6 +134,8 @@ class HOLDFAST_API leasable {
     choices chosen_;
 };
 
-}  // namespace detail
+// Any lock: a function for all of them takes `lock_type auto& lock`.
+template <class T>
+concept lock_type = std::derived_from<T, leasable>;
 
 }  // namespace holdfast

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <utility>
 
 namespace holdfast {
@@ -17,6 +18,9 @@ class error;
 
 namespace session {
 class hold;
+}
+namespace detail {
+class access;
 }
 
 // Options of an acquisition. All are optional.
@@ -33,7 +37,7 @@ struct acquire_options {
     std::uint32_t permits = 1;
 };
 
-//            | valid()   | lost() asked | release()
+//            | valid()   | lost_token() asked | release()
 // empty      | false     | no           | already_lost
 // held       | true      | no           | released
 // jeopardy   | true      | no           | released or unknown_until: renewal is failing, time is left
@@ -66,8 +70,8 @@ struct release_result {
 // to the client's events; call release() to learn the result. The destructor blocks as release() does, except
 // that of a lease of async.hpp: it does not wait for the release.
 //
-// Thread safety: valid(), remaining(), state(), fence() and lost() may be called from any threads at once;
-// only one thread at a time, not always the same, may move, assign, renew, release and destroy.
+// Thread safety: valid(), remaining(), state(), fence() and lost_token() may be called from any threads at
+// once; only one thread at a time, not always the same, may move, assign, renew, release and destroy.
 class [[nodiscard]] HOLDFAST_API lease {
   public:
     lease() noexcept = default;
@@ -93,12 +97,15 @@ class [[nodiscard]] HOLDFAST_API lease {
     // before that. The callbacks of one lease run one after another. While one of them blocks, those of
     // another lease wait at most config::slow_callback and run on another thread; while 16 block, the next
     // wait for one of them to end.
-    [[nodiscard]] std::stop_token lost() const noexcept;
+    [[nodiscard]] std::stop_token lost_token() const noexcept;
 
     // Grows with every grant of a lock made with .fenced; fence::none for other locks.
     [[nodiscard]] holdfast::fence fence() const noexcept;
     [[nodiscard]] holdfast::strength strength() const noexcept;
     [[nodiscard]] const owner_id& owner() const noexcept;
+    // The kind of store that granted it: the scheme of the client's URL, such as "redis" or "local". Empty
+    // for an empty lease, and for one of a multi_lock over different kinds of store.
+    [[nodiscard]] std::string store() const;
     // Replicas that had confirmed the grant when it was made: 0 unless the lock requires some
     // (replication.hpp). For a multi_lock: the smallest number of its members.
     [[nodiscard]] std::uint32_t acks() const noexcept;
@@ -115,12 +122,10 @@ class [[nodiscard]] HOLDFAST_API lease {
     // of the store; a second call returns the first result again.
     release_result release() noexcept;
 
-    // For the library's own parts.
-    explicit lease(std::shared_ptr<session::hold> hold) noexcept : hold_(std::move(hold)) {}
-    [[nodiscard]] const std::shared_ptr<session::hold>& hold() const noexcept { return hold_; }
-    [[nodiscard]] std::shared_ptr<session::hold> take() noexcept { return std::exchange(hold_, nullptr); }
-
   private:
+    friend class detail::access;
+
+    explicit lease(std::shared_ptr<session::hold> hold) noexcept : hold_(std::move(hold)) {}
     void drop() noexcept;
 
     std::shared_ptr<session::hold> hold_;

@@ -54,7 +54,7 @@ struct lock_info {
     std::uint64_t more_waiting = 0;     // waiters that were too many to be listed
     std::uint64_t bytes = 0;            // the size of a foreign string
     // A free fair mutex may have this many dead waiters at the head of its queue. Redisson's clients wait
-    // another blocked_for for them (empty: for ever), holdfast's wait config::fair_liveness.
+    // another blocked_for for them (empty: for ever), holdfast's wait redis_settings::fair_liveness.
     std::uint64_t dead_waiters = 0;
     std::optional<std::chrono::milliseconds> blocked_for{};
 

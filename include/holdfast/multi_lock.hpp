@@ -3,7 +3,6 @@
 
 #include <holdfast/mutex.hpp>
 
-#include <concepts>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -21,7 +20,7 @@ class group;
 struct member_outcome {
     lock_name name{"?"};
     enum {
-        given_back,    // was acquired, and is released again
+        released,      // was acquired, and is released again
         not_acquired,  // `why` says why
         not_asked,     // its turn had not come yet
     } what = not_asked;
@@ -71,14 +70,13 @@ struct multi_options {
 // need not live as long as this one; their clients must. Thread safety: as all locks.
 //
 // A multi_lock does not make several servers safer than one, since it needs each of them.
-class HOLDFAST_API multi_lock : public detail::exclusive {
+class HOLDFAST_API multi_lock : public exclusive_lock {
   public:
     template <class... Locks>
-    requires(sizeof...(Locks) > 0 &&
-             (std::derived_from<Locks, detail::leasable> && ...)) explicit multi_lock(Locks&... locks)
-        : multi_lock(std::vector<const detail::leasable*>{static_cast<const detail::leasable*>(&locks)...}) {}
+    requires(sizeof...(Locks) > 0 && (lock_type<Locks> && ...)) explicit multi_lock(Locks&... locks)
+        : multi_lock(std::vector<const leasable*>{static_cast<const leasable*>(&locks)...}) {}
     // Throws errc::invalid_argument if no lock is given, or if one is given twice.
-    explicit multi_lock(std::span<const detail::leasable* const> locks, multi_options options = {});
+    explicit multi_lock(std::span<const leasable* const> locks, multi_options options = {});
 
     // The fences of the locks, in the order in which the locks were given. Throws errc::not_owner if `held`
     // is not a lease of this multi_lock.

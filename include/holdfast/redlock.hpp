@@ -1,4 +1,10 @@
 // Locks on several independent servers: makes the URL of a redlock from a list.
+//
+//   redlock:[option=value,...]URL,URL,URL,...
+//
+// 3 to 15 independent servers, each with a URL of redis_settings.hpp. Options come first: node_timeout=50ms,
+// longest_lease=60s, restarts=quarantined|trusted and name=..., as in redlock_options. Each member has one
+// connection, and config::lease is at most longest_lease.
 #pragma once
 
 #include <holdfast/export.hpp>

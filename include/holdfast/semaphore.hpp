@@ -20,9 +20,7 @@ struct semaphore_options {
     replication replicas{};  // how many replicas must confirm a grant before it counts
 };
 
-namespace detail {
-
-// The interface that both semaphores share. A lease holds permits, acquire_options::permits at once; they
+// The base of both semaphores. A lease holds permits, acquire_options::permits at once; they
 // come back when it is released or ends, so a killed holder keeps its permits no longer than its lease. The
 // waiters of one process are served in order; between processes there is no order, and a waiter for many
 // permits may wait as long as others that want few keep coming.
@@ -30,7 +28,7 @@ namespace detail {
 // A semaphore has no permits until their number is set (try_set_permits, semaphore_options::total);
 // acquisitions wait until then. Counting operations block for a round trip, at most config::answer_timeout,
 // and throw holdfast::error. An operation that is repeated because its answer was lost counts once.
-class HOLDFAST_API any_semaphore : public leasable {
+class HOLDFAST_API semaphore_base : public leasable {
   public:
     // True: the number is now `permits` (0 or more). False: it was set before, and is unchanged.
     bool try_set_permits(std::int64_t permits);
@@ -40,17 +38,15 @@ class HOLDFAST_API any_semaphore : public leasable {
     [[nodiscard]] std::int64_t available_permits();
 
   protected:
-    any_semaphore(client& on, lock_name name, kind of, const semaphore_options& options);
-    ~any_semaphore() = default;
+    semaphore_base(client& on, lock_name name, kind of, const semaphore_options& options);
+    ~semaphore_base() = default;
 };
-
-}  // namespace detail
 
 // The same semaphore as Redisson's RSemaphore, where permits have no owner: Java's acquire() and release()
 // are take() and give() here. The permits of a lease are recorded beside it; Java sees them as taken. Those
 // of an expired lease come back as soon as any holdfast client uses the semaphore. At most 1,000,000,000 at
 // once.
-class HOLDFAST_API counting_semaphore : public detail::any_semaphore {
+class HOLDFAST_API counting_semaphore : public semaphore_base {
   public:
     counting_semaphore(client& on, lock_name name, semaphore_options options = {});
 
@@ -75,7 +71,7 @@ class HOLDFAST_API counting_semaphore : public detail::any_semaphore {
 // The same semaphore as Redisson's RPermitExpirableSemaphore: every permit has an id and a time when it comes
 // back. lease::owner() is the id as Java shows it; for n permits it is the first id and "*n" behind it, and
 // the other ids are the numbers that follow. At most 1,000 at once.
-class HOLDFAST_API permit_semaphore : public detail::any_semaphore {
+class HOLDFAST_API permit_semaphore : public semaphore_base {
   public:
     permit_semaphore(client& on, lock_name name, semaphore_options options = {});
 

@@ -1,5 +1,6 @@
 #include <holdfast/admin.hpp>
 
+#include "api/access.hpp"
 #include "api/look.hpp"
 #include "base/clock.hpp"
 
@@ -34,28 +35,28 @@ finding of_this_machine(std::chrono::microseconds stepped) {
 
 }  // namespace
 
-lock_info inspect(client& on, const lock_name& name) {
+lock_info admin::inspect(client& on, const lock_name& name) {
     return detail::look<lock_info>(
-        *on.session(), detail::answers_to_inspect, "inspecting \"" + name.printable() + "\" failed",
-        [&](auto& there, auto until, auto done) {
+        *detail::access::state_of(on), detail::answers_to_inspect,
+        "inspecting \"" + name.printable() + "\" failed", [&](auto& there, auto until, auto done) {
             there.inspect(name, backend::holders_shown::some, until, std::move(done));
         });
 }
 
-std::vector<lock_info> list(client& on, const std::string& glob, listed which) {
+std::vector<lock_info> admin::list(client& on, const std::string& glob, listed which) {
     return detail::look<std::vector<lock_info>>(
-        *on.session(), answers_to_list, "listing \"" + base::printable(glob) + "\" failed",
+        *detail::access::state_of(on), answers_to_list, "listing \"" + base::printable(glob) + "\" failed",
         [&](auto& there, auto until, auto done) { there.list(glob, which, until, std::move(done)); });
 }
 
-examination examine(client& on, const examine_options& options) {
-    const auto& settings = on.session()->settings;
+examination admin::examine(client& on, const examine_options& options) {
+    const auto& settings = detail::access::state_of(on)->settings;
     const auto drift = std::chrono::duration_cast<std::chrono::milliseconds>(settings.lease * settings.drift);
     const backend::examine_request wanted{options.name, options.kind, settings.lease,
                                           drift + settings.margin};
     const base::step_watch own_clock;
     auto all = detail::look<examination>(
-        *on.session(), answers_to_examine, "the store cannot be examined",
+        *detail::access::state_of(on), answers_to_examine, "the store cannot be examined",
         [&](auto& there, auto until, auto done) { there.examine(wanted, until, std::move(done)); });
     if (!all.servers.empty()) all.findings.push_back(of_this_machine(own_clock.stepped()));
     return all;

@@ -1,5 +1,6 @@
 #include <holdfast/async_access.hpp>
 
+#include "api/access.hpp"
 #include "api/counter.hpp"
 #include "session/async_operations.hpp"
 
@@ -17,7 +18,7 @@ async_access::under_way async_access::acquire(const request& what, time_point gi
     u.of_ = what.of_->acquire_later(how, [done = std::move(done)](outcome o) mutable {
         if (auto* got = std::get_if<std::shared_ptr<session::hold>>(&o)) {
             (*got)->unattended = true;
-            return done({}, lease{std::move(*got)});
+            return done({}, access::lease_of(std::move(*got)));
         }
         const auto& why = std::get<session::failed>(o).why;
         done(why == errc::timed_out ? std::error_code{} : why, {});
@@ -31,7 +32,7 @@ void async_access::under_way::cancel() const {
 
 void async_access::release(lease held, released done) {
     if (!held) return done({});
-    const auto h = held.take();
+    const auto h = access::take(held);
     h->release_later(std::move(done));
 }
 

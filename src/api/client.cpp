@@ -32,13 +32,14 @@ config checked(config c) {
     check_between("lease", c.lease, 10ms, 24h);
     check_share("renew_after", c.renew_after, 0.05, 0.8);
     check_between("poll_gap", c.poll_gap, 20ms, 1min);
-    check_between("silent_poll", c.silent_poll, 1ms, 1min);
+    check_between("redis.silent_poll", c.redis.silent_poll, 1ms, 1min);
     check_share("drift", c.drift, 0, 0.5);
     check_between("margin", c.margin, 0ms, 1min);
     check_between("patience", c.patience, 0ms, 24h);
     if (c.local_turns < 1 || c.local_turns > 16) refuse("local_turns", "must lie between 1 and 16");
-    check_between("fair_liveness", c.fair_liveness, 100ms, 5min);
-    if (c.connections < 1 || c.connections > 64) refuse("connections", "must lie between 1 and 64");
+    check_between("redis.fair_liveness", c.redis.fair_liveness, 100ms, 5min);
+    if (c.redis.connections < 1 || c.redis.connections > 64)
+        refuse("redis.connections", "must lie between 1 and 64");
     check_between("answer_timeout", c.answer_timeout, 10ms, 1min);
     check_between("close_timeout", c.close_timeout, 0ms, 1min);
     check_between("slow_callback", c.slow_callback, 1ms, 1h);
@@ -73,6 +74,6 @@ client_stats client::stats() const { return state_->counts.snapshot(state_->stor
 
 const config& client::settings() const noexcept { return state_->settings; }
 
-strength client::gives() const noexcept { return state_->gives(); }
+strength client::strength() const noexcept { return state_->strength(); }
 
 }  // namespace holdfast

@@ -1,3 +1,4 @@
+#include "api/access.hpp"
 #include "api/look.hpp"
 #include "base/parker.hpp"
 
@@ -9,7 +10,7 @@
 #include <string>
 #include <utility>
 
-namespace holdfast {
+namespace holdfast::admin {
 
 namespace {
 
@@ -227,9 +228,9 @@ class evicting {
 }  // namespace
 
 eviction evict(client& on, const lock_name& name, const evict_options& options) {
-    auto& state = *on.session();
+    auto& state = *detail::access::state_of(on);
     state.check_usable();
     return evicting{state, name, options}.run();
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::admin

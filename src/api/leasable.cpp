@@ -1,11 +1,16 @@
 #include <holdfast/leasable.hpp>
 
+#include "api/access.hpp"
 #include "api/outcome.hpp"
 #include "session/client_state.hpp"
 
 #include <holdfast/client.hpp>
 
-namespace holdfast::detail {
+namespace holdfast {
+
+using detail::forever;
+using detail::lease_or_no;
+using detail::raise;
 
 void leasable::check(const choices& chosen) {
     if (chosen.ttl && *chosen.ttl <= std::chrono::milliseconds::zero())
@@ -15,9 +20,9 @@ void leasable::check(const choices& chosen) {
 }
 
 leasable::leasable(client& on, lock_name name, kind of, choices chosen) : chosen_(chosen) {
-    on.session()->check_usable();
+    detail::access::state_of(on)->check_usable();
     check(chosen_);
-    on_ = on.session()->lock_of({of, std::move(name)});
+    on_ = detail::access::state_of(on)->lock_of({of, std::move(name)});
 }
 
 leasable::leasable(std::shared_ptr<session::lockable> on, choices chosen)
@@ -68,23 +73,23 @@ lease leasable::acquire(const acquire_options& options) {
     return lease_or_no(std::move(o));
 }
 
-lease leasable::acquire(std::error_code& ec, const acquire_options& options) {
-    return try_acquire_until_(forever, ec, options);
+lease leasable::acquire(const acquire_options& options, std::error_code& ec) {
+    return try_acquire_until_(forever, options, ec);
 }
 
 lease leasable::try_acquire(const acquire_options& options) {
     return try_acquire_until_(time_point::min(), options);
 }
 
-lease leasable::try_acquire(std::error_code& ec, const acquire_options& options) {
-    return try_acquire_until_(time_point::min(), ec, options);
+lease leasable::try_acquire(const acquire_options& options, std::error_code& ec) {
+    return try_acquire_until_(time_point::min(), options, ec);
 }
 
 lease leasable::try_acquire_until_(time_point until, const acquire_options& options) {
     return lease_or_no(acquire_(until, &options));
 }
 
-lease leasable::try_acquire_until_(time_point until, std::error_code& ec, const acquire_options& options) {
+lease leasable::try_acquire_until_(time_point until, const acquire_options& options, std::error_code& ec) {
     ec.clear();
     try {
         auto o = acquire_(until, &options);
@@ -97,4 +102,4 @@ lease leasable::try_acquire_until_(time_point until, std::error_code& ec, const 
     return {};
 }
 
-}  // namespace holdfast::detail
+}  // namespace holdfast

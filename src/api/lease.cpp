@@ -44,15 +44,17 @@ boot_clock::time_point lease::deadline() const noexcept {
 
 lease_state lease::state() const noexcept { return hold_ ? hold_->state() : lease_state::empty; }
 
-std::stop_token lease::lost() const noexcept { return hold_ ? hold_->lost() : std::stop_token{}; }
+std::stop_token lease::lost_token() const noexcept { return hold_ ? hold_->lost_token() : std::stop_token{}; }
 
 holdfast::fence lease::fence() const noexcept { return hold_ ? hold_->fence() : holdfast::fence::none; }
 
 holdfast::strength lease::strength() const noexcept {
-    return hold_ ? hold_->gives() : holdfast::strength::process_local;
+    return hold_ ? hold_->strength() : holdfast::strength::process_local;
 }
 
 const owner_id& lease::owner() const noexcept { return hold_ ? hold_->owner() : nobody; }
+
+std::string lease::store() const { return hold_ ? hold_->store() : std::string{}; }
 
 std::uint32_t lease::acks() const noexcept { return hold_ ? hold_->acks() : 0; }
 

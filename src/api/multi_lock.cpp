@@ -1,5 +1,6 @@
 #include <holdfast/multi_lock.hpp>
 
+#include "api/access.hpp"
 #include "session/client_state.hpp"
 #include "session/group.hpp"
 
@@ -44,8 +45,8 @@ multi_error::multi_error(std::error_code code, const std::string& sentence, cons
 
 multi_error::~multi_error() = default;
 
-multi_lock::multi_lock(std::span<const detail::leasable* const> locks, multi_options options)
-    : exclusive(
+multi_lock::multi_lock(std::span<const leasable* const> locks, multi_options options)
+    : exclusive_lock(
           [&] {
               std::vector<session::group::member> members;
               for (const auto* const one : locks) add_flat(members, one->on_, one->how_({}, nullptr));
@@ -61,11 +62,11 @@ const session::group& multi_lock::group() const noexcept { return static_cast<co
 std::size_t multi_lock::size() const noexcept { return group().members().size(); }
 
 std::vector<fence> multi_lock::fences(const lease& held) const {
-    return of_each<fence>(group(), held.hold().get(), &session::hold::fence);
+    return of_each<fence>(group(), detail::access::hold_of(held).get(), &session::hold::fence);
 }
 
 std::vector<lease_state> multi_lock::states(const lease& held) const {
-    return of_each<lease_state>(group(), held.hold().get(), &session::hold::state);
+    return of_each<lease_state>(group(), detail::access::hold_of(held).get(), &session::hold::state);
 }
 
 }  // namespace holdfast

@@ -1,5 +1,6 @@
 #include <holdfast/semaphore.hpp>
 
+#include "api/access.hpp"
 #include "api/counter.hpp"
 #include "base/text.hpp"
 #include "engine/kinds.hpp"
@@ -9,9 +10,9 @@
 
 namespace holdfast {
 
-namespace detail {
-
 using backend::adjustment;
+using detail::adjust;
+using detail::check_size;
 
 namespace {
 
@@ -22,27 +23,23 @@ void check_total(std::int64_t permits) {
 
 }  // namespace
 
-any_semaphore::any_semaphore(client& on, lock_name name, kind of, const semaphore_options& options)
+semaphore_base::semaphore_base(client& on, lock_name name, kind of, const semaphore_options& options)
     : leasable(on, std::move(name), of,
                {options.ttl, options.renew, false, options.total, options.replicas}) {
     if (options.total) check_total(*options.total);
 }
 
-bool any_semaphore::try_set_permits(std::int64_t permits) {
+bool semaphore_base::try_set_permits(std::int64_t permits) {
     check_total(permits);
     return adjust(client_lock(), adjustment::set_if_unset, permits) == 1;
 }
 
-std::int64_t any_semaphore::add_permits(std::int64_t permits) {
+std::int64_t semaphore_base::add_permits(std::int64_t permits) {
     check_size(permits);
     return adjust(client_lock(), adjustment::add, permits);
 }
 
-std::int64_t any_semaphore::available_permits() { return adjust(client_lock(), adjustment::read); }
-
-}  // namespace detail
-
-using backend::adjustment;
+std::int64_t semaphore_base::available_permits() { return adjust(client_lock(), adjustment::read); }
 
 namespace {
 
@@ -61,7 +58,7 @@ bool is_owner(std::string_view text) {
 }  // namespace
 
 counting_semaphore::counting_semaphore(client& on, lock_name name, semaphore_options options)
-    : any_semaphore(on, std::move(name), kind::semaphore, options) {}
+    : semaphore_base(on, std::move(name), kind::semaphore, options) {}
 
 std::int64_t counting_semaphore::drain_permits() { return detail::adjust(client_lock(), adjustment::drain); }
 
@@ -77,8 +74,8 @@ bool counting_semaphore::try_take(std::uint32_t permits) {
 bool counting_semaphore::take_until_(time_point until, std::uint32_t permits, const std::stop_token& stop) {
     const lease mine = try_acquire_until_(until, {.stop = stop, .permits = permits});
     if (!mine) return false;
-    if (detail::number_or_raise(client_lock(),
-                                client_lock().disown(static_cast<session::hold_of_one&>(*mine.hold()))) == 1)
+    if (detail::number_or_raise(client_lock(), client_lock().disown(static_cast<session::hold_of_one&>(
+                                                   *detail::access::hold_of(mine)))) == 1)
         return true;
     throw error(errc::lost, "permits of \"" + name().printable() + "\" were got too late to be kept");
 }
@@ -89,7 +86,7 @@ void counting_semaphore::give(std::uint32_t permits) {
 }
 
 permit_semaphore::permit_semaphore(client& on, lock_name name, semaphore_options options)
-    : any_semaphore(on, std::move(name), kind::permit_semaphore, options) {}
+    : semaphore_base(on, std::move(name), kind::permit_semaphore, options) {}
 
 bool permit_semaphore::give_back(std::string_view id) {
     if (!is_owner(id)) {

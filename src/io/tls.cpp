@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <ctime>
 #include <utility>
@@ -16,6 +17,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 namespace holdfast::io {
 
@@ -89,6 +91,20 @@ bool is_address(const std::string& host) {
     return ::inet_pton(AF_INET, host.c_str(), &any) == 1 || ::inet_pton(AF_INET6, host.c_str(), &any) == 1;
 }
 
+// Changes whenever a file is written or replaced.
+std::string state_of_files(const tls_settings& of) {
+    std::string all;
+    for (const auto* const path : {&of.ca, &of.cert, &of.key}) {
+        struct stat s {};
+        if (path->empty() || ::stat(path->c_str(), &s) != 0) s = {};
+        for (const auto n :
+             {static_cast<std::int64_t>(s.st_ino), static_cast<std::int64_t>(s.st_size),
+              static_cast<std::int64_t>(s.st_mtim.tv_sec), static_cast<std::int64_t>(s.st_mtim.tv_nsec)})
+            all += std::to_string(n) + ' ';
+    }
+    return all;
+}
+
 }  // namespace
 
 void openssl_free::operator()(ssl_st* s) const noexcept { SSL_free(s); }
@@ -119,7 +135,8 @@ tls_fault fault_of(const std::error_code& ec) noexcept {
 
 // --- the context ------------------------------------------------------------------------------------
 
-tls_context::tls_context(tls_settings wanted) : settings_(std::move(wanted)) {
+tls_context::tls_context(tls_settings wanted)
+    : settings_(std::move(wanted)), files_(state_of_files(settings_)) {
     check_name();
     // If a program ends while a client still lives, OpenSSL must not be torn down under the client's thread.
     // This call comes first in the process, unless the program uses OpenSSL itself.
@@ -140,10 +157,19 @@ tls_context::tls_context(tls_settings wanted) : settings_(std::move(wanted)) {
     load_own_certificate();
 }
 
-tls_context::tls_context(tls_settings wanted, ssl_ctx_st* shared) : settings_(std::move(wanted)) {
+tls_context::tls_context(tls_settings wanted, const tls_context& read_before)
+    : settings_(std::move(wanted)), files_(read_before.files_) {
     check_name();
+    auto* const shared = read_before.context_.get();
     must(SSL_CTX_up_ref(shared) == 1, "SSL_CTX_up_ref");
     context_.reset(shared);
+}
+
+std::shared_ptr<const tls_context> tls_context::reread() const noexcept try {
+    if (state_of_files(settings_) == files_) return nullptr;
+    return std::make_shared<tls_context>(settings_);
+} catch (const std::exception&) {
+    return nullptr;
 }
 
 std::shared_ptr<const tls_context> tls_context::for_server(std::string name) const {
@@ -151,7 +177,7 @@ std::shared_ptr<const tls_context> tls_context::for_server(std::string name) con
     wanted.server_name = std::move(name);
     // "db.example." is the same host, but certificates and greetings omit the dot.
     if (wanted.server_name.ends_with('.')) wanted.server_name.pop_back();
-    return std::shared_ptr<const tls_context>(new tls_context(std::move(wanted), context_.get()));
+    return std::shared_ptr<const tls_context>(new tls_context(std::move(wanted), *this));
 }
 
 // An empty name would not be checked at all.

@@ -55,16 +55,21 @@ class tls_context {
     // Returns the same for a server of another name; reads no file again. Throws as above.
     [[nodiscard]] std::shared_ptr<const tls_context> for_server(std::string name) const;
 
+    // The same with the files as they are now. Null if none has changed since they were read, or if they
+    // cannot be used: somebody may be writing them.
+    [[nodiscard]] std::shared_ptr<const tls_context> reread() const noexcept;
+
   private:
     friend class tls_session;
 
-    tls_context(tls_settings, ssl_ctx_st* shared);
+    tls_context(tls_settings, const tls_context& read_before);
 
     void check_name() const;
     void load_authorities();
     void load_own_certificate();
 
     const tls_settings settings_;
+    const std::string files_;  // what the file system said of them before they were read
     std::unique_ptr<ssl_ctx_st, openssl_free> context_;
 };
 

@@ -48,7 +48,7 @@ class client_state : public std::enable_shared_from_this<client_state> {
     [[nodiscard]] backend::store& store() const noexcept { return *store_; }
     [[nodiscard]] const engine::validity& trust() const noexcept { return trust_; }
     // Works after close(), too: leases outlive it.
-    [[nodiscard]] strength gives() const noexcept { return gives_; }
+    [[nodiscard]] holdfast::strength strength() const noexcept { return strength_; }
     [[nodiscard]] io::reactor& reactor() noexcept { return *reactor_; }
     // Throws errc::forked in a child process and errc::closed after close().
     void check_usable() const;
@@ -192,7 +192,7 @@ class client_state : public std::enable_shared_from_this<client_state> {
 
     const std::uint64_t forked_ = base::fork_generation();
     engine::validity trust_;  // set, like the next, before there is a lease
-    strength gives_{};
+    holdfast::strength strength_{};
     std::atomic<bool> listens_for_evictions_{false};  // or a timer for it is set
     std::atomic<bool> closed_{false};
     std::atomic<time_point> waits_until_{time_point::max()};

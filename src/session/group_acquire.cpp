@@ -135,7 +135,7 @@ outcome group_acquire::end(const engine::end_without& how) {
     for (std::size_t i = 0; i < members.size(); ++i) {
         auto& one = each[members[i].given_at];
         one.name = members[i].of->name();
-        one.what = i < how.which    ? member_outcome::given_back
+        one.what = i < how.which    ? member_outcome::released
                    : i == how.which ? member_outcome::not_acquired
                                     : member_outcome::not_asked;
         if (i == how.which) one.why = no.why;

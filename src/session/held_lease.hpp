@@ -134,7 +134,7 @@ class held_lease {
     }
 
     // The function that ends the held_lease stops this token, with the source from end_lost().
-    [[nodiscard]] std::stop_token lost() {
+    [[nodiscard]] std::stop_token lost_token() {
         base::guard lock(mutex_);
         if (!lost_.stop_possible()) {
             lost_ = std::stop_source{};
@@ -142,8 +142,8 @@ class held_lease {
         }
         return lost_.get_token();
     }
-    // The source to stop, if lost() has been called: request_stop() runs the user's callbacks. Later tokens
-    // are stopped from the start.
+    // The source to stop, if lost_token() has been called: request_stop() runs the user's callbacks. Later
+    // tokens are stopped from the start.
     [[nodiscard]] std::stop_source end_lost() {
         base::guard lock(mutex_);
         callbacks_ = true;
@@ -162,7 +162,8 @@ class held_lease {
     std::atomic<boot_clock::rep> deadline_;
     std::atomic<lease_state> state_{lease_state::held};
     base::mutex mutex_;
-    std::stop_source lost_ GUARDED_BY(mutex_){std::nostopstate};  // made by the first lost(), which is rare
+    std::stop_source lost_ GUARDED_BY(mutex_){
+        std::nostopstate};  // made by the first lost_token(), which is rare
     bool callbacks_ GUARDED_BY(mutex_) = false;
 };
 

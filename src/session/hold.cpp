@@ -54,9 +54,15 @@ lease_state hold_of_one::state() const noexcept {
     return of->state();
 }
 
-strength hold_of_one::gives() const noexcept {
-    const auto least = in->client().gives();
-    return least == strength::quorum && of->fence != fence::none ? strength::fenced_quorum : least;
+holdfast::strength hold_of_one::strength() const noexcept {
+    const auto least = in->client().strength();
+    return least == holdfast::strength::quorum && of->fence != fence::none ? holdfast::strength::fenced_quorum
+                                                                           : least;
+}
+
+std::string hold_of_one::store() const {
+    const auto& url = in->client().settings.url;
+    return url.substr(0, url.find(':'));
 }
 
 bool hold_of_one::renew() { return in->renew(*this); }
@@ -96,19 +102,25 @@ lease_state hold_of_all::state() const noexcept {
     return worst;
 }
 
-std::stop_token hold_of_all::lost() {
+std::stop_token hold_of_all::lost_token() {
     base::guard lock(mutex_);
     if (!lost_.stop_possible()) {
         lost_ = std::stop_source{};
-        for (const auto& part : parts_) callbacks_.emplace_back(part->lost(), stop{lost_});
+        for (const auto& part : parts_) callbacks_.emplace_back(part->lost_token(), stop{lost_});
     }
     return lost_.get_token();
 }
 
-strength hold_of_all::gives() const noexcept {
-    auto least = parts_.front()->gives();
-    for (const auto& part : parts_) least = std::min(least, part->gives());
+holdfast::strength hold_of_all::strength() const noexcept {
+    auto least = parts_.front()->strength();
+    for (const auto& part : parts_) least = std::min(least, part->strength());
     return least;
+}
+
+std::string hold_of_all::store() const {
+    const auto first = parts_.front()->store();
+    const auto is_first = [&](const auto& part) { return part->store() == first; };
+    return std::ranges::all_of(parts_, is_first) ? first : std::string{};
 }
 
 const owner_id& hold_of_all::owner() const noexcept { return nobody; }

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 namespace holdfast::session {
@@ -28,9 +29,10 @@ class hold : public std::enable_shared_from_this<hold> {
     [[nodiscard]] virtual bool valid() const noexcept = 0;
     [[nodiscard]] virtual time_point deadline() const noexcept = 0;
     [[nodiscard]] virtual lease_state state() const noexcept = 0;
-    [[nodiscard]] virtual std::stop_token lost() = 0;
+    [[nodiscard]] virtual std::stop_token lost_token() = 0;
     [[nodiscard]] virtual holdfast::fence fence() const noexcept = 0;
-    [[nodiscard]] virtual strength gives() const noexcept = 0;
+    [[nodiscard]] virtual holdfast::strength strength() const noexcept = 0;
+    [[nodiscard]] virtual std::string store() const = 0;  // see lease::store()
     [[nodiscard]] virtual const owner_id& owner() const noexcept = 0;
     [[nodiscard]] virtual std::uint32_t acks() const noexcept = 0;
 
@@ -53,9 +55,10 @@ class hold_of_one final : public hold {
     [[nodiscard]] bool valid() const noexcept override { return !result && of->valid(); }
     [[nodiscard]] time_point deadline() const noexcept override { return of->deadline(); }
     [[nodiscard]] lease_state state() const noexcept override;
-    [[nodiscard]] std::stop_token lost() override { return of->lost(); }
+    [[nodiscard]] std::stop_token lost_token() override { return of->lost_token(); }
     [[nodiscard]] holdfast::fence fence() const noexcept override { return of->fence; }
-    [[nodiscard]] strength gives() const noexcept override;
+    [[nodiscard]] holdfast::strength strength() const noexcept override;
+    [[nodiscard]] std::string store() const override;
     [[nodiscard]] const owner_id& owner() const noexcept override { return of->owner; }
     [[nodiscard]] std::uint32_t acks() const noexcept override { return of->acks; }
     bool renew() override;
@@ -78,9 +81,10 @@ class hold_of_all final : public hold {
     [[nodiscard]] bool valid() const noexcept override;
     [[nodiscard]] time_point deadline() const noexcept override;
     [[nodiscard]] lease_state state() const noexcept override;
-    [[nodiscard]] std::stop_token lost() override;
+    [[nodiscard]] std::stop_token lost_token() override;
     [[nodiscard]] holdfast::fence fence() const noexcept override { return holdfast::fence::none; }
-    [[nodiscard]] strength gives() const noexcept override;
+    [[nodiscard]] holdfast::strength strength() const noexcept override;
+    [[nodiscard]] std::string store() const override;
     [[nodiscard]] const owner_id& owner() const noexcept override;
     [[nodiscard]] std::uint32_t acks() const noexcept override;
     bool renew() override;
@@ -97,7 +101,7 @@ class hold_of_all final : public hold {
 
     const holds parts_;
     base::mutex mutex_;
-    std::stop_source lost_ GUARDED_BY(mutex_){std::nostopstate};  // made on the first call of lost()
+    std::stop_source lost_ GUARDED_BY(mutex_){std::nostopstate};  // made on the first call of lost_token()
     std::deque<std::stop_callback<stop>> callbacks_ GUARDED_BY(mutex_);
 };
 

@@ -51,7 +51,7 @@ TEST_P(lock_contract, ttl_of_zero_or_less_is_refused) {
         EXPECT_EQ(code_of([&] { (void)of_a->acquire({.ttl = ttl}); }), errc::invalid_argument);
         EXPECT_EQ(code_of([&] { (void)of_a->try_acquire({.ttl = ttl}); }), errc::invalid_argument);
         std::error_code ec;
-        EXPECT_FALSE(of_a->try_acquire(ec, {.ttl = ttl}));
+        EXPECT_FALSE(of_a->try_acquire({.ttl = ttl}, ec));
         EXPECT_EQ(ec, errc::invalid_argument);
     }
     EXPECT_TRUE(nothing_is_left());

@@ -8,7 +8,7 @@ namespace holdfast::contract {
 
 TEST_P(lock_contract, held_leases_are_lost_when_their_client_ends) {
     auto held = lock_of(a())->acquire();
-    const auto lost = held.lost();
+    const auto lost = held.lost_token();
     const auto promised = held.strength();
     a_leaves();
     EXPECT_FALSE(held.valid());

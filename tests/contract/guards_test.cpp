@@ -162,6 +162,28 @@ TEST_P(mutex_contract, second_lock_by_the_same_thread_throws_would_deadlock) {
     EXPECT_THROW(same_lock->lock(), error) << "another object, the same lock";
 }
 
+TEST_P(lock_contract, with_lock_takes_the_options_of_an_acquisition) {
+    const auto of_a = lock_of(a());
+    const auto left = with_lock(*of_a, {.ttl = 2s}, [](const lease& held) { return held.remaining(); });
+    EXPECT_GT(left, 0s);
+    EXPECT_LE(left, 2s);
+    EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_P(lock_contract, try_with_lock_for_runs_the_function_only_if_it_gets_the_lock) {
+    const auto of_a = lock_of(a());
+    const auto of_b = lock_of(b());
+    bool ran = false;
+    EXPECT_TRUE(try_with_lock_for(*of_a, patience, [&] {
+        ran = true;
+        EXPECT_FALSE(try_with_lock_for(*of_b, 20ms, [] { FAIL() << "two holders"; }));
+        EXPECT_EQ(try_with_lock_for(*of_b, 0s, [] { return 1; }), std::nullopt);
+    }));
+    EXPECT_TRUE(ran);
+    EXPECT_EQ(try_with_lock_for(*of_b, patience, [](const lease& held) { return held.valid(); }), true);
+    EXPECT_TRUE(nothing_is_left());
+}
+
 TEST_P(recursive_contract, thread_holds_the_lock_until_its_last_unlock) {
     const auto of_a = lock_of(a());
     const auto of_b = lock_of(b());

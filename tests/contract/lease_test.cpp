@@ -39,7 +39,7 @@ TEST_P(lock_contract, lease_with_a_ttl_is_not_renewed) {
     const auto of_a = lock_of(a());
     auto held = briefly(of_a, 150ms);
     EXPECT_LE(held.remaining(), 150ms);
-    EXPECT_TRUE(eventually(patience, [&] { return held.lost().stop_requested(); }));
+    EXPECT_TRUE(eventually(patience, [&] { return held.lost_token().stop_requested(); }));
     EXPECT_FALSE(held.valid());
     EXPECT_EQ(a().stats().renewals, 0U);
     EXPECT_EQ(a().stats().lost, 1U);
@@ -54,6 +54,24 @@ TEST_P(lock_contract, renew_option_overrides_the_default) {
     EXPECT_TRUE(stays.valid());
     EXPECT_TRUE(eventually(patience, [&] { return !ends.valid(); }));
     EXPECT_EQ(b().stats().renewals, 0U);
+}
+
+TEST_P(lock_contract, lease_can_be_acquired_until_a_time) {
+    const auto of_a = lock_of(a());
+    const auto of_b = lock_of(b());
+    const auto held = of_a->try_acquire_until(boot_clock::now() + patience);
+    EXPECT_TRUE(held.valid());
+    std::error_code ec;
+    EXPECT_FALSE(of_b->try_acquire_until(std::chrono::system_clock::now() + 20ms, {.ttl = 5s}, ec));
+    EXPECT_FALSE(of_b->try_acquire_until(std::chrono::steady_clock::time_point::min(), ec));
+    EXPECT_FALSE(ec);
+}
+
+TEST_P(lock_contract, lease_names_the_kind_of_its_store) {
+    const auto held = lock_of(a())->acquire();
+    EXPECT_EQ(held.store(), a().settings().url.substr(0, a().settings().url.find(':')));
+    EXPECT_FALSE(held.store().empty());
+    EXPECT_EQ(lease{}.store(), "");
 }
 
 TEST_P(lock_contract, renew_makes_a_lease_whole_again) {
@@ -134,7 +152,7 @@ TEST_P(lock_contract, moved_from_lease_is_empty) {
     EXPECT_FALSE(first.valid());
     EXPECT_EQ(first.fence(), fence::none);
     EXPECT_TRUE(first.owner().empty());
-    EXPECT_FALSE(first.lost().stop_requested());
+    EXPECT_FALSE(first.lost_token().stop_requested());
     EXPECT_TRUE(second.valid());
     lease& same = second;
     second = std::move(same);
@@ -173,7 +191,7 @@ TEST_P(lock_contract, loss_requests_stop_and_is_reported_once) {
     const auto of_a = lock_of(a());
     auto held = briefly(of_a, 100ms);
     std::promise<bool> valid_when_lost;
-    const std::stop_callback on_loss{held.lost(), [&] { valid_when_lost.set_value(held.valid()); }};
+    const std::stop_callback on_loss{held.lost_token(), [&] { valid_when_lost.set_value(held.valid()); }};
     auto lost_so = valid_when_lost.get_future();
     ASSERT_EQ(lost_so.wait_for(patience), std::future_status::ready);
     EXPECT_FALSE(lost_so.get());
@@ -193,7 +211,7 @@ TEST_P(lock_contract, released_lease_is_never_reported_as_lost) {
     const auto end = held.deadline();
     held.release();
     EXPECT_TRUE(eventually(patience, [&] { return boot_clock::now() > end + 20ms; }));
-    EXPECT_FALSE(held.lost().stop_requested());
+    EXPECT_FALSE(held.lost_token().stop_requested());
     EXPECT_EQ(a().stats().lost, 0U);
 }
 

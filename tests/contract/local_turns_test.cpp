@@ -68,8 +68,8 @@ TEST_P(lock_contract, threads_that_give_up_do_not_break_a_shared_grant) {
                     std::stop_source stop;
                     if (dice() % 8 == 0) stop.request_stop();
                     std::error_code ec;
-                    const auto held = mine->try_acquire_for(std::chrono::microseconds{dice() % 3'000}, ec,
-                                                            {.stop = stop.get_token()});
+                    const auto held = mine->try_acquire_for(std::chrono::microseconds{dice() % 3'000},
+                                                            {.stop = stop.get_token()}, ec);
                     if (!held) continue;
                     if (inside.exchange(1) != 0) overlapped = true;
                     ++counter;

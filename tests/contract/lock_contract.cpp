@@ -31,16 +31,16 @@ any_lock lock_contract::lock_of(client& on, const lock_name& name, lock_options 
             return std::make_shared<recursive_mutex>(
                 on, name, recursive_options{options.ttl, options.renew, wake::message});
         case kind::recursive_fenced:
-            return std::make_shared<fenced_mutex>(on, name, fenced_options{options.ttl, options.renew});
+            return std::make_shared<fenced_mutex>(on, name, lock_options{options.ttl, options.renew});
         case kind::fair:
-            return std::make_shared<fair_mutex>(on, name, fair_options{options.ttl, options.renew});
+            return std::make_shared<fair_mutex>(on, name, lock_options{options.ttl, options.renew});
         case kind::shared_write: break;
         case kind::shared_read:
         case kind::semaphore:
         case kind::permit_semaphore:
         case kind::latch: throw std::logic_error("not a lock");
     }
-    return std::make_shared<shared_mutex>(on, name, shared_options{options.ttl, options.renew});
+    return std::make_shared<shared_mutex>(on, name, lock_options{options.ttl, options.renew});
 }
 
 lease lock_contract::nested(const any_lock& lock, const lease& outer) const {
@@ -62,7 +62,7 @@ lease lock_contract::nested(const any_lock& lock, const lease& outer) const {
 lease lock_contract::briefly(const any_lock& lock, milliseconds ttl) {
     for (;;) {
         std::error_code ec;
-        auto held = lock->acquire(ec, {.ttl = ttl});
+        auto held = lock->acquire({.ttl = ttl}, ec);
         if (held || ec != errc::lease_too_short) return held;
     }
 }

@@ -25,6 +25,8 @@
 
 namespace holdfast::contract {
 
+using namespace admin;
+
 using namespace std::chrono_literals;
 using namespace std::string_literals;
 using std::chrono::milliseconds;
@@ -34,11 +36,7 @@ using test::eventually;
 using test::in_background;
 using test::patience;
 
-struct lock_options {
-    std::optional<milliseconds> ttl{};
-    std::optional<bool> renew{};
-};
-using any_lock = std::shared_ptr<detail::exclusive>;
+using any_lock = std::shared_ptr<exclusive_lock>;
 
 class lock_contract : public ::testing::TestWithParam<subject> {
   protected:

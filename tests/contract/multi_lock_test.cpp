@@ -68,7 +68,7 @@ TEST_P(multi_lock_contract, on_wait_receives_the_name_of_the_held_member) {
     std::vector<std::string> waited_for;
     const auto x = from_of(a());
     const auto y = to_of(a());
-    const std::array<const detail::leasable*, 2> members{x.get(), y.get()};
+    const std::array<const leasable*, 2> members{x.get(), y.get()};
     multi_lock both(members, {.on_wait = [&](const lock_name& name) { waited_for.push_back(name.str()); }});
     auto last = lock_of(b(), from)->acquire();
     auto waiting = in_background([&] { return both.acquire(); });
@@ -111,7 +111,7 @@ TEST_P(multi_lock_contract, loss_of_one_member_is_loss_of_all) {
     if (!can().inspection) GTEST_SKIP() << "this store does not show its locks";
     auto both = both_of(a());
     auto held = both.acquire();
-    auto lost = held.lost();
+    auto lost = held.lost_token();
     EXPECT_FALSE(lost.stop_requested());
     std::atomic<bool> called{false};
     const std::stop_callback on_loss(lost, [&] { called = true; });
@@ -143,7 +143,7 @@ TEST_P(multi_lock_contract, cancelled_wait_releases_the_members_it_held) {
     std::stop_source stop;
     auto waiting = in_background([&] {
         std::error_code ec;
-        EXPECT_FALSE(both.acquire(ec, {.stop = stop.get_token()}));
+        EXPECT_FALSE(both.acquire({.stop = stop.get_token()}, ec));
         return ec;
     });
     ASSERT_TRUE(has_waiter(a()));
@@ -178,7 +178,7 @@ TEST_P(multi_lock_contract, slow_on_wait_blocks_no_async_acquire) {
     std::promise<void> go_on;
     const auto x = from_of(a());
     const auto y = to_of(a());
-    const std::array<const detail::leasable*, 2> members{x.get(), y.get()};
+    const std::array<const leasable*, 2> members{x.get(), y.get()};
     multi_lock both(members, {.on_wait = [called, wait = go_on.get_future().share()](const lock_name&) {
                         called->set_value();
                         wait.wait();
@@ -201,7 +201,7 @@ TEST_P(multi_lock_contract, exception_of_on_wait_is_dropped) {
     std::atomic<int> called{0};
     const auto x = from_of(a());
     const auto y = to_of(a());
-    const std::array<const detail::leasable*, 2> members{x.get(), y.get()};
+    const std::array<const leasable*, 2> members{x.get(), y.get()};
     multi_lock both(members, {.on_wait = [&](const lock_name&) {
                         ++called;
                         throw std::runtime_error("mine");
@@ -234,8 +234,7 @@ TEST_P(multi_lock_contract, duplicate_member_or_empty_list_is_refused) {
     const auto x = from_of(a());
     const auto duplicate = from_of(a());
     EXPECT_EQ(code_of([&] { multi_lock{*x, *duplicate}; }), errc::invalid_argument);
-    EXPECT_EQ(code_of([&] { multi_lock{std::span<const detail::leasable* const>{}}; }),
-              errc::invalid_argument);
+    EXPECT_EQ(code_of([&] { multi_lock{std::span<const leasable* const>{}}; }), errc::invalid_argument);
 }
 
 TEST_P(multi_lock_kinds_contract, multi_lock_may_contain_multi_locks_and_different_kinds) {

@@ -10,7 +10,7 @@ TEST_P(lock_contract, cancelled_wait_ends_promptly_and_leaves_nothing_behind) {
     std::stop_source stop;
     auto waiting = in_background([&] {
         std::error_code ec;
-        EXPECT_FALSE(of_b->acquire(ec, {.stop = stop.get_token()}));
+        EXPECT_FALSE(of_b->acquire({.stop = stop.get_token()}, ec));
         EXPECT_EQ(ec, errc::cancelled);
         return boot_clock::now();
     });
@@ -33,7 +33,7 @@ TEST_P(lock_contract, wait_for_a_thread_of_the_same_client_can_be_cancelled) {
     auto waiting = in_background([&] {
         std::error_code ec;
         begun = true;
-        EXPECT_FALSE(of_a->acquire(ec, {.stop = stop.get_token()}));
+        EXPECT_FALSE(of_a->acquire({.stop = stop.get_token()}, ec));
         return ec;
     });
     EXPECT_TRUE(eventually(patience, [&] { return begun.load(); }));
@@ -47,7 +47,7 @@ TEST_P(lock_contract, acquire_with_a_stopped_token_does_not_begin) {
     std::stop_source stop;
     stop.request_stop();
     std::error_code ec;
-    EXPECT_FALSE(of_a->acquire(ec, {.stop = stop.get_token()}));
+    EXPECT_FALSE(of_a->acquire({.stop = stop.get_token()}, ec));
     EXPECT_EQ(ec, errc::cancelled);
     EXPECT_THROW((void)of_a->acquire({.stop = stop.get_token()}), error);
     EXPECT_TRUE(nothing_is_left());
@@ -63,7 +63,7 @@ TEST_P(lock_contract, cancelling_at_any_moment_leaves_the_lock_usable) {
         const auto before = b().stats().attempts.busy;
         auto waiting = in_background([&] {
             std::error_code ec;
-            return of_b->acquire(ec, {.stop = stop.get_token()});
+            return of_b->acquire({.stop = stop.get_token()}, ec);
         });
         // The release, the wake, the attempt and the cancellation meet in every order.
         if (round % 3 != 0)

@@ -163,7 +163,7 @@ TEST_P(lock_contract, evicted_holder_learns_of_it_by_its_next_renewal) {
     EXPECT_TRUE(evict(b(), stock));
     EXPECT_TRUE(events.next(event_kind::lost));
     EXPECT_FALSE(held.valid());
-    EXPECT_TRUE(eventually(patience, [&] { return held.lost().stop_requested(); }));
+    EXPECT_TRUE(eventually(patience, [&] { return held.lost_token().stop_requested(); }));
     EXPECT_EQ(held.release(), release_outcome::already_lost);
     EXPECT_TRUE(lock_of(b())->try_acquire());
     EXPECT_TRUE(of_c->try_acquire());

@@ -12,7 +12,7 @@
 
 namespace holdfast::test {
 
-using any_lock = std::shared_ptr<detail::exclusive>;
+using any_lock = std::shared_ptr<exclusive_lock>;
 
 struct shared_kind {
     const char* name;  // as in the docs

@@ -102,7 +102,7 @@ TEST_P(mixed_queue, waiters_that_gave_up_are_skipped) {
 // Redisson alone would wait five minutes for the dead waiter.
 TEST_P(mixed_queue, killed_redisson_waiter_delays_holdfast_for_the_fair_liveness) {
     config brisk = settings(server.url());
-    brisk.fair_liveness = 1s;
+    brisk.redis.fair_liveness = 1s;
     brisk.poll_gap = 200ms;
     client d{brisk};
     fair_mutex ours{d, name};
@@ -116,7 +116,7 @@ TEST_P(mixed_queue, killed_redisson_waiter_delays_holdfast_for_the_fair_liveness
     const stopwatch since;
     EXPECT_TRUE(held.release());
     EXPECT_TRUE(waiter.get().valid());
-    EXPECT_LT(since.took(), brisk.fair_liveness + slack);
+    EXPECT_LT(since.took(), brisk.redis.fair_liveness + slack);
 }
 
 // Redisson skips a dead waiter when its limit is over: here the rest of a lease of two seconds when the queue
@@ -133,7 +133,7 @@ TEST_P(mixed_queue, dead_redisson_waiter_costs_redisson_no_more_than_without_hol
     std::stop_source stop;
     auto ours = in_background([&] {
         std::error_code ec;
-        return lock.acquire(ec, {.stop = stop.get_token()}).valid();
+        return lock.acquire({.stop = stop.get_token()}, ec).valid();
     });
     ASSERT_TRUE(has(2));
     (void)doomed->ask("b", "try", "fair", name, {5'000});
@@ -157,7 +157,7 @@ TEST_P(mixed_queue, dead_redisson_waiter_costs_redisson_no_more_than_without_hol
 TEST_P(mixed_queue, killed_holdfast_waiter_delays_redisson_for_the_fair_liveness) {
     auto doomed = child_process::fork_call([&](const parent_link& parent) {
         config brisk = settings(interop_server().url());
-        brisk.fair_liveness = 1s;
+        brisk.redis.fair_liveness = 1s;
         brisk.poll_gap = 200ms;
         client mine{brisk};
         fair_mutex ours{mine, name};
@@ -176,7 +176,7 @@ TEST_P(mixed_queue, killed_holdfast_waiter_delays_redisson_for_the_fair_liveness
     // Java asks, listens, asks again, and sleeps.
     ASSERT_TRUE(eventually(patience, [&] { return scripts_run() == before + 2; }));
     config brisk = settings(server.url());
-    brisk.fair_liveness = 1s;
+    brisk.redis.fair_liveness = 1s;
     brisk.poll_gap = 200ms;
     client polling{brisk};
     fair_mutex behind{polling, name};
@@ -185,7 +185,7 @@ TEST_P(mixed_queue, killed_holdfast_waiter_delays_redisson_for_the_fair_liveness
     EXPECT_TRUE(held.release());
     const stopwatch since;
     java_waits.get();
-    EXPECT_LT(since.took(), brisk.fair_liveness + brisk.poll_gap + slack);
+    EXPECT_LT(since.took(), brisk.redis.fair_liveness + brisk.poll_gap + slack);
     tell_java("a", "unlock", "fair");
     EXPECT_TRUE(ours.get().valid());
 }

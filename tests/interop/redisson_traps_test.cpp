@@ -48,7 +48,7 @@ TEST_P(redisson_trap, dead_head_of_a_fair_queue_does_not_block_for_five_minutes)
     auto java_waits = ask_java("a", "lock", "fair");
     ASSERT_TRUE(fair_shared.waits(name, 2));
     config brisk = settings(server.url());
-    brisk.fair_liveness = 1s;
+    brisk.redis.fair_liveness = 1s;
     brisk.poll_gap = 200ms;
     client d{brisk};
     fair_mutex others{d, name};
@@ -57,7 +57,7 @@ TEST_P(redisson_trap, dead_head_of_a_fair_queue_does_not_block_for_five_minutes)
     const stopwatch since;
     EXPECT_TRUE(held.release());
     java_waits.get();
-    EXPECT_LT(since.took(), brisk.fair_liveness + slack);
+    EXPECT_LT(since.took(), brisk.redis.fair_liveness + slack);
     tell_java("a", "unlock", "fair");
     EXPECT_TRUE(waiter.get().valid());
 }
@@ -67,7 +67,7 @@ TEST_P(redisson_trap, head_without_a_limit_blocks_redisson_until_holdfast_comes)
     server.command({"RPUSH", queue, "dead:1"});
     EXPECT_EQ(tell_java("a", "try", "fair", {500}), "false");
     config brisk = settings(server.url());
-    brisk.fair_liveness = 400ms;
+    brisk.redis.fair_liveness = 400ms;
     brisk.poll_gap = 200ms;
     client d{brisk};
     fair_mutex lock{d, name};

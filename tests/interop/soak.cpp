@@ -58,7 +58,7 @@ struct place {
 
     std::string name;
     any_lock writers;
-    detail::exclusive* readers;
+    exclusive_lock* readers;
     bool reentrant;
 };
 
@@ -70,7 +70,7 @@ class worker {
     void turn() {
         const place& at = places_[up_to(places_.size())];
         const bool reads = at.readers != nullptr && up_to(3) > 0;
-        detail::exclusive& lock = reads ? *at.readers : *at.writers;
+        exclusive_lock& lock = reads ? *at.readers : *at.writers;
         // As a lease, or as a standard lock of this thread.
         if (up_to(2) == 0) {
             const milliseconds wait{1 + up_to(300)};
@@ -99,7 +99,7 @@ class worker {
   private:
     std::size_t up_to(std::size_t n) { return std::uniform_int_distribution<std::size_t>{0, n - 1}(random_); }
 
-    lease acquire(detail::exclusive& lock) {
+    lease acquire(exclusive_lock& lock) {
         const acquire_options bounded{.ttl = plan_.lease};
         const milliseconds wait{1 + up_to(300)};
         switch (up_to(5)) {
@@ -211,7 +211,7 @@ void soak_through(const std::string& who, const soak_plan& plan) {
 void soak_ourselves(const soak_plan& plan) {
     const auto end = soak_clock::now() + plan.time;
     config c = settings(interop_server().url(), plan.lease);
-    c.fair_liveness = plan.lease;
+    c.redis.fair_liveness = plan.lease;
     client locks{c};
     std::vector<place> places;
     for (const auto& kind : plan.kinds) places.emplace_back(locks, kind);

@@ -118,7 +118,7 @@ TEST_P(soak_test, no_update_is_lost_and_nothing_stays_behind) {
 
     client c{[&] {
         config brisk = settings(server.url());
-        brisk.fair_liveness = plan.lease;
+        brisk.redis.fair_liveness = plan.lease;
         return brisk;
     }()};
     // The next client acquires each lock and cleans up after killed waiters. Java's threads alone would wait

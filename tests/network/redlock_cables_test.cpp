@@ -14,7 +14,7 @@ class five_cables : public machines_with_clients {
     static constexpr std::size_t n = 5;
     // The longest wait for a reply. Shorter than `reply_timeout`, which must not be what ends a wait.
     static constexpr milliseconds node_timeout = 400ms * slower;
-    // A waiter of a redlock asks again by itself, after config::silent_poll and a random pause.
+    // A waiter of a redlock asks again by itself, after redis_settings::silent_poll and a random pause.
     static constexpr milliseconds pause = 500ms * slower;
 
     void SetUp() override {

@@ -13,7 +13,7 @@ void wait_until_lost(lease& held) {
     std::mutex mutex;
     std::condition_variable changed;
     bool lost = false;
-    const std::stop_callback callback{held.lost(), [&] {
+    const std::stop_callback callback{held.lost_token(), [&] {
                                           const std::lock_guard hold{mutex};
                                           lost = true;
                                           changed.notify_all();

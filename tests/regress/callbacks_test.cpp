@@ -34,8 +34,8 @@ TEST(loss, is_reported_while_a_listener_blocks) {
     const auto first = brief(one);
     const auto second = brief(other);
     ASSERT_TRUE(closed.blocks(1, patience));
-    EXPECT_TRUE(eventually(5s * slower, [&] { return first.lost().stop_requested(); }));
-    EXPECT_TRUE(eventually(5s * slower, [&] { return second.lost().stop_requested(); }));
+    EXPECT_TRUE(eventually(5s * slower, [&] { return first.lost_token().stop_requested(); }));
+    EXPECT_TRUE(eventually(5s * slower, [&] { return second.lost_token().stop_requested(); }));
 }
 
 TEST(loss, is_reported_while_the_event_queue_of_a_listener_is_full) {
@@ -46,10 +46,10 @@ TEST(loss, is_reported_while_the_event_queue_of_a_listener_is_full) {
     mutex one{c, "one"};
     mutex other{c, "other"};
     auto held = other.acquire({.ttl = 1h});
-    const auto lost = held.lost();
+    const auto lost = held.lost_token();
     while (c.stats().events_dropped == 0) (void)one.try_acquire();
     const auto briefly = brief(one);
-    EXPECT_TRUE(eventually(5s * slower, [&] { return briefly.lost().stop_requested(); }));
+    EXPECT_TRUE(eventually(5s * slower, [&] { return briefly.lost_token().stop_requested(); }));
     EXPECT_FALSE(lost.stop_requested());
 }
 
@@ -62,13 +62,13 @@ TEST(loss, is_reported_while_the_callbacks_of_other_losses_block) {
     for (int i = 0; i < 5; ++i) {
         locks.push_back(std::make_unique<mutex>(c, "stuck " + std::to_string(i)));
         held.push_back(brief(*locks.back()));
-        stuck.push_back(std::make_unique<on_loss>(held.back().lost(), [&] { closed.wait(); }));
+        stuck.push_back(std::make_unique<on_loss>(held.back().lost_token(), [&] { closed.wait(); }));
     }
     const gate::opened_at_end opening{closed};
     ASSERT_TRUE(closed.blocks(5, 5s * slower)) << "each of them gets a thread";
     mutex other{c, "other"};
     const auto next = brief(other);
-    EXPECT_TRUE(eventually(5s * slower, [&] { return next.lost().stop_requested(); }));
+    EXPECT_TRUE(eventually(5s * slower, [&] { return next.lost_token().stop_requested(); }));
 }
 
 // --- listeners ---------------------------------------------------------------------------------------
@@ -247,7 +247,7 @@ TEST(client_destructor, keeps_to_close_timeout_while_callbacks_block) {
     const gate::opened_at_end opening{closed};
     mutex one{*c, "one"};
     const auto held = brief(one);
-    const on_loss callback{held.lost(), [&] { closed.wait(); }};
+    const on_loss callback{held.lost_token(), [&] { closed.wait(); }};
     const gate::opened_at_end opening_too{closed};
     ASSERT_TRUE(closed.blocks(2, patience));
     const stopwatch watch;
@@ -267,13 +267,13 @@ TEST(client_destructor, stops_the_token_of_a_lost_lease_while_all_loss_threads_b
     for (int i = 0; i < threads; ++i) {
         locks.push_back(std::make_unique<mutex>(*c, "stuck " + std::to_string(i)));
         held.push_back(brief(*locks.back()));
-        stuck.push_back(std::make_unique<on_loss>(held.back().lost(), [&] { closed.wait(); }));
+        stuck.push_back(std::make_unique<on_loss>(held.back().lost_token(), [&] { closed.wait(); }));
     }
     const gate::opened_at_end opening{closed};
     ASSERT_TRUE(closed.blocks(threads, patience));
     mutex other{*c, "other"};
     const auto next = other.acquire();
-    const auto lost = next.lost();
+    const auto lost = next.lost_token();
     c.reset();
     EXPECT_TRUE(lost.stop_requested());
 }
@@ -330,8 +330,8 @@ TEST(client_destructor, runs_the_callbacks_of_all_losses_if_none_blocks) {
     mutex other{*c, "other"};
     const auto first = one.acquire();
     const auto second = other.acquire();
-    const on_loss callback{first.lost(), [&] { ++losses; }};
-    const on_loss other_callback{second.lost(), [&] { ++losses; }};
+    const on_loss callback{first.lost_token(), [&] { ++losses; }};
+    const on_loss other_callback{second.lost_token(), [&] { ++losses; }};
     c.reset();
     EXPECT_EQ(losses, 2);
     EXPECT_EQ(events, 2);

@@ -55,7 +55,7 @@ TEST(no_thread_left, loss_is_reported_all_the_same) {
     mutex one{c, "one"};
     const auto held = one.acquire({.ttl = 500ms});
     const no_thread_is_left now;
-    const auto lost = held.lost();
+    const auto lost = held.lost_token();
     EXPECT_TRUE(eventually(patience, [&] { return lost.stop_requested(); }));
 }
 

@@ -1,4 +1,4 @@
-// A client with several connections for commands (config::connections).
+// A client with several connections for commands (redis_settings::connections).
 #include "server/scene.hpp"
 
 #include <array>
@@ -9,7 +9,7 @@ namespace {
 
 config with_three(const std::string& url) {
     config c = settings(url);
-    c.connections = 3;
+    c.redis.connections = 3;
     return c;
 }
 
@@ -112,7 +112,7 @@ TYPED_TEST(connections, keep_the_order_of_one_locks_commands) {
             std::error_code ec;
             acquire_options how;
             how.stop = enough.get_token();
-            (void)other.acquire(ec, how);
+            (void)other.acquire(how, ec);
         });
         if (n % 2 == 0) std::this_thread::yield();
         enough.request_stop();
@@ -128,7 +128,7 @@ TYPED_TEST(connections, keep_the_order_of_one_locks_commands) {
 TEST(connections_of_a_client, must_be_1_to_64) {
     for (const unsigned n : {0U, 65U}) {
         config bad;
-        bad.connections = n;
+        bad.redis.connections = n;
         try {
             const client c{bad};
             ADD_FAILURE() << n << " was accepted";

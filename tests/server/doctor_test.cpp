@@ -280,7 +280,7 @@ TEST(doctor, finds_nothing_to_examine_in_a_local_store) {
 TEST(doctor, works_over_several_connections_and_beside_locks) {
     redis_server server;
     auto many = settings(server.url());
-    many.connections = 3;
+    many.redis.connections = 3;
     client c{many};
     std::atomic<bool> stop{false};
     std::vector<std::future<void>> others;

@@ -28,7 +28,7 @@ TYPED_TEST(evict_kinds, listening_holder_ends_its_lease_before_the_lock_is_free)
     EXPECT_FALSE(exists(this->server, "job"));
     EXPECT_TRUE(events.has(event_kind::lost));
     EXPECT_NE(events.last(event_kind::lost).detail.find("evicted"), std::string::npos);
-    EXPECT_TRUE(eventually(patience, [&] { return held.lost().stop_requested(); }));
+    EXPECT_TRUE(eventually(patience, [&] { return held.lost_token().stop_requested(); }));
     EXPECT_EQ(held.release(), release_outcome::already_lost);
     EXPECT_TRUE(TypeParam::make(this->operators, "job").try_acquire());
 }
@@ -331,7 +331,7 @@ TEST_F(evict_test, waiter_that_polls_because_it_may_not_listen_stays_in_the_queu
     server.command({"RPUSH", "redisson_lock_queue:{job}", dead});
     server.command({"ZADD", "redisson_lock_timeout:{job}", "4000000000000", dead});
     auto patient = settings(without_channels());
-    patient.fair_liveness = 60s;
+    patient.redis.fair_liveness = 60s;
     client polling{patient};
     fair_mutex lock{polling, "job"};
     auto waiting = waiter_for(lock);

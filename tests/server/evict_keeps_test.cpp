@@ -22,7 +22,7 @@ TYPED_TEST(evict_kinds, holder_with_keep_evicted_stops_before_the_lock_is_free) 
     auto lock = TypeParam::make(slow, "job");
     lease held = lock.acquire();
     auto end = in_background([&] { return evict(this->operators, "job"); });
-    ASSERT_TRUE(eventually(patience, [&] { return held.lost().stop_requested(); }));
+    ASSERT_TRUE(eventually(patience, [&] { return held.lost_token().stop_requested(); }));
     EXPECT_FALSE(held.valid());
     EXPECT_TRUE(exists(this->server, "job")) << "it is still at work";
     EXPECT_EQ(held.release(), release_outcome::already_lost);
@@ -53,7 +53,7 @@ TEST_F(evict_test, kept_lock_is_free_after_the_last_nested_release) {
     lease outer = lock.acquire();
     lease inner = lock.acquire(outer);
     auto end = in_background([&] { return evict(operators, "job"); });
-    ASSERT_TRUE(eventually(patience, [&] { return outer.lost().stop_requested(); }));
+    ASSERT_TRUE(eventually(patience, [&] { return outer.lost_token().stop_requested(); }));
     EXPECT_EQ(inner.release(), release_outcome::already_lost);
     (void)inspect(slow, "job");  // after whatever it has sent
     EXPECT_TRUE(exists(server, "job")) << "the outer work goes on";
@@ -69,7 +69,7 @@ TEST_F(evict_test, kept_lock_is_free_when_a_writer_neither_writes_nor_reads) {
     lease writes = lock.acquire();
     lease reads = lock.acquire_shared(writes);
     auto end = in_background([&] { return evict(operators, "job"); });
-    ASSERT_TRUE(eventually(patience, [&] { return writes.lost().stop_requested(); }));
+    ASSERT_TRUE(eventually(patience, [&] { return writes.lost_token().stop_requested(); }));
     EXPECT_EQ(writes.release(), release_outcome::already_lost);
     (void)inspect(slow, "job");  // after whatever it has sent
     EXPECT_TRUE(exists(server, "job")) << "it reads";
@@ -84,7 +84,7 @@ TEST_F(evict_test, kept_lock_is_free_when_the_client_ends) {
     auto lock = std::make_unique<mutex>(*slow, "job");
     const lease held = lock->acquire();
     auto end = in_background([&] { return evict(operators, "job"); });
-    ASSERT_TRUE(eventually(patience, [&] { return held.lost().stop_requested(); }));
+    ASSERT_TRUE(eventually(patience, [&] { return held.lost_token().stop_requested(); }));
     lock.reset();
     slow.reset();
     EXPECT_EQ(end.get().from.at(0).how, way::gave_up);
@@ -99,7 +99,7 @@ TEST(evict_local, holder_with_keep_evicted_stops_before_the_lock_is_free) {
     mutex lock{one, "job"};
     lease held = lock.acquire();
     auto end = in_background([&] { return evict(two, "job"); });
-    ASSERT_TRUE(eventually(patience, [&] { return held.lost().stop_requested(); }));
+    ASSERT_TRUE(eventually(patience, [&] { return held.lost_token().stop_requested(); }));
     EXPECT_FALSE(mutex(two, "job").try_acquire());
     held.release();
     EXPECT_EQ(end.get().from.at(0).how, way::gave_up);

@@ -14,7 +14,7 @@ constexpr milliseconds liveness{1000 * slower};
 config brisk(const std::string& url) {
     config c = settings(url);
     c.poll_gap = 200ms;
-    c.fair_liveness = liveness;
+    c.redis.fair_liveness = liveness;
     return c;
 }
 

@@ -36,11 +36,11 @@ TEST(fenced_mutex, is_released_for_a_waiter_that_left_while_its_bid_was_answered
     std::stop_source stop;
     auto waiting = test::in_background([&] {
         std::error_code ec;
-        (void)wanted.acquire(ec, {.stop = stop.get_token()});
+        (void)wanted.acquire({.stop = stop.get_token()}, ec);
         return ec;
     });
-    ASSERT_TRUE(
-        test::eventually(test::patience, [&] { return inspect(holders, "ledger").queue.size() == 1; }));
+    ASSERT_TRUE(test::eventually(test::patience,
+                                 [&] { return admin::inspect(holders, "ledger").queue.size() == 1; }));
 
     // The lock is handed off, the waiter asks for its fence, and is cancelled before it receives a reply.
     proxy.hold_reply_of(bid);

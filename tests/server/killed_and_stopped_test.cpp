@@ -16,8 +16,8 @@ child_process owner_process(const std::string& url) {
         parent.report("held");
         (void)parent.await_line();
         parent.report(held.valid() ? "valid" : "not valid");
-        parent.report(eventually(patience, [&] { return held.lost().stop_requested(); }) ? "lost"
-                                                                                         : "not lost");
+        parent.report(eventually(patience, [&] { return held.lost_token().stop_requested(); }) ? "lost"
+                                                                                               : "not lost");
         parent.report(held.release() == release_outcome::already_lost ? "already lost" : "another outcome");
         return 0;
     });

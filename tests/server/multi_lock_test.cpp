@@ -33,7 +33,7 @@ TEST_F(multi_lock_on_two_servers, same_name_on_two_servers_is_two_locks) {
 TEST_F(multi_lock_on_two_servers, lock_is_lost_when_one_server_stops) {
     auto held = both.acquire();
     std::atomic<bool> notified{false};
-    const std::stop_callback on_lost(held.lost(), [&] { notified = true; });
+    const std::stop_callback on_lost(held.lost_token(), [&] { notified = true; });
     there.stop();
     EXPECT_TRUE(eventually(patience, [&] { return notified.load(); }));
     EXPECT_FALSE(held.valid());
@@ -55,7 +55,7 @@ TEST_F(multi_lock_on_two_servers, unreachable_member_is_named_and_the_other_is_r
         EXPECT_EQ(e.code(), condition::try_later) << e.what();
         EXPECT_NE(std::string{e.what()}.find("together"), std::string::npos) << e.what();
         ASSERT_EQ(e.members().size(), 2U);
-        EXPECT_EQ(e.members()[0].what, member_outcome::given_back);
+        EXPECT_EQ(e.members()[0].what, member_outcome::released);
         EXPECT_EQ(e.members()[1].what, member_outcome::not_acquired);
         EXPECT_EQ(e.members()[1].why, e.code());
         EXPECT_EQ(e.members()[1].name, lock_name{"job"});
@@ -83,7 +83,7 @@ TEST_F(multi_lock_on_two_servers, member_with_a_late_reply_is_undone) {
 TEST_F(multi_lock_on_two_servers, ttl_starts_when_all_locks_are_held) {
     mutex one{c, "a"};
     mutex two{d, "b"};
-    const std::array<const detail::leasable*, 2> members{&one, &two};
+    const std::array<const leasable*, 2> members{&one, &two};
     multi_lock all{members, {.patience = 1h}};
     auto last = mutex(other_there, "b").acquire();
     const milliseconds ttl = 5s;
@@ -114,8 +114,8 @@ TEST_F(multi_lock_on_two_servers, clients_with_different_lock_orders_both_procee
     mutex y1{g, "job"};
     mutex x2{f, "job"};
     mutex y2{d, "job"};
-    const std::array<const detail::leasable*, 2> ones{&x1, &y1};
-    const std::array<const detail::leasable*, 2> twos{&x2, &y2};
+    const std::array<const leasable*, 2> ones{&x1, &y1};
+    const std::array<const leasable*, 2> twos{&x2, &y2};
     std::atomic<int> waits_while_holding{0};
     const multi_options impatient{.on_wait = [&](const lock_name&) { ++waits_while_holding; },
                                   .patience = 50ms};

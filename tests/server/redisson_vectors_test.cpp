@@ -164,7 +164,7 @@ TEST_F(redisson_vectors, vector_05_queued_waiters_have_limits_that_add_up) {
     auto second = waiter_for(third);
     ASSERT_TRUE(queue_is(2));
     const auto owners = server.command({"LRANGE", queue_key, "0", "-1"}).items;
-    const milliseconds liveness = a.settings().fair_liveness;
+    const milliseconds liveness = a.settings().redis.fair_liveness;
     const auto begins = liveness.count();
     EXPECT_NEAR(static_cast<double>(limit_of(owners[0].text)), static_cast<double>(begins), 1500.0);
     EXPECT_NEAR(static_cast<double>(limit_of(owners[1].text)), static_cast<double>(begins + liveness.count()),
@@ -201,7 +201,7 @@ TEST_F(redisson_vectors, vector_07_head_acquires_and_shortens_the_limits_behind_
     EXPECT_TRUE(eventually(patience, [&] { return queue() == stranger + ' '; }))
         << "a waiter that gave up may leave late";
     EXPECT_NEAR(static_cast<double>(before - limit_of(stranger)),
-                static_cast<double>(b.settings().fair_liveness.count()), 1000.0);
+                static_cast<double>(b.settings().redis.fair_liveness.count()), 1000.0);
 }
 
 // Differs: Redisson answers any caller that it was unlocked. Ours reports what happened.
@@ -223,13 +223,13 @@ TEST_F(redisson_vectors, vector_09_waiter_that_gives_up_shortens_the_limits_behi
     ASSERT_TRUE(queue_is(1));
     EXPECT_EQ(queue(), stranger + ' ');
     EXPECT_NEAR(static_cast<double>(limit_of(stranger)),
-                600'000.0 - static_cast<double>(a.settings().fair_liveness.count()), 1500.0);
+                600'000.0 - static_cast<double>(a.settings().redis.fair_liveness.count()), 1500.0);
 }
 
 // Differs: in Redisson it blocks the lock for ever. For us it is dead, since no client listens for it.
 TEST_F(redisson_vectors, vector_10_head_without_a_limit_is_skipped_in_time) {
     config brisk = settings(server.url());
-    brisk.fair_liveness = 400ms;
+    brisk.redis.fair_liveness = 400ms;
     brisk.poll_gap = 200ms;
     client c{brisk};
     fair_mutex lock{c, "job"};

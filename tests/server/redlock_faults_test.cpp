@@ -179,7 +179,7 @@ TEST_F(redlock_faults, lock_is_not_granted_if_the_majority_answers_after_the_lea
     ready(c);
     for (const auto i : {0U, 1U, 2U}) nets[i].hold_reply_of(named("SET"));
     std::error_code ec;
-    auto late = in_background([&] { return m.try_acquire(ec, {.ttl = 150ms}).valid(); });
+    auto late = in_background([&] { return m.try_acquire({.ttl = 150ms}, ec).valid(); });
     ASSERT_TRUE(eventually(patience, [&] { return nets[2].count().replies_held == 1; }));
     // The lease expires meanwhile.
     client d{settings(net_url(relaxed))};
@@ -214,7 +214,7 @@ TEST_F(redlock_faults, lease_is_renewed_with_two_members_dead_and_lost_with_thre
     EXPECT_TRUE(held.valid());
     EXPECT_EQ(held.state(), lease_state::held);
     std::atomic<bool> notified{false};
-    const std::stop_callback on_lost(held.lost(), [&] { notified = true; });
+    const std::stop_callback on_lost(held.lost_token(), [&] { notified = true; });
     servers[2].stop();
     EXPECT_TRUE(eventually(patience, [&] { return notified.load(); }));
     EXPECT_FALSE(held.valid());

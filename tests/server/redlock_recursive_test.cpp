@@ -142,7 +142,7 @@ TEST_F(recursive_redlock, is_renewed_with_all_its_holds_and_lost_with_its_majori
     EXPECT_TRUE(inner.valid());
     EXPECT_EQ(members_with("job"), n - 2) << "a renewal acquires nothing";
     servers[2].command({"DEL", "job"});
-    EXPECT_TRUE(eventually(patience, [&] { return inner.lost().stop_requested(); }));
+    EXPECT_TRUE(eventually(patience, [&] { return inner.lost_token().stop_requested(); }));
     EXPECT_FALSE(outer.valid());
     EXPECT_EQ(inner.release(), release_outcome::already_lost);
 }

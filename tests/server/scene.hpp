@@ -27,6 +27,8 @@
 
 namespace holdfast::test {
 
+using namespace admin;
+
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 

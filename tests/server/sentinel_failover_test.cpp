@@ -232,7 +232,7 @@ TEST_F(failover, loses_unreplicated_locks_and_notifies_their_holder) {
     scene.master().stop();
     scene.await_failover();
     const stopwatch since;
-    EXPECT_TRUE(eventually(patience, [&] { return unreplicated.lost().stop_requested(); }));
+    EXPECT_TRUE(eventually(patience, [&] { return unreplicated.lost_token().stop_requested(); }));
     EXPECT_LT(since.took(), 1s + slack) << "at once, and not at the end of the lease";
     EXPECT_FALSE(unreplicated.valid());
     EXPECT_TRUE(safe.valid());

@@ -114,7 +114,7 @@ TYPED_TEST(removed_lock, is_reported_to_a_listening_holder_long_before_its_next_
     const lease held = waiting.get();
     EXPECT_TRUE(held.valid());
     this->java_takes_it();
-    EXPECT_TRUE(eventually(patience, [&] { return held.lost().stop_requested(); }));
+    EXPECT_TRUE(eventually(patience, [&] { return held.lost_token().stop_requested(); }));
     EXPECT_FALSE(held.valid());
     EXPECT_EQ(held.state(), lease_state::lost);
     this->java_releases_it();
@@ -146,7 +146,7 @@ TYPED_TEST(removed_lock, is_reported_to_a_thread_that_got_it_from_another_thread
     }));
     EXPECT_TRUE(held.valid());
     this->java_takes_it();
-    EXPECT_TRUE(eventually(patience, [&] { return held.lost().stop_requested(); }));
+    EXPECT_TRUE(eventually(patience, [&] { return held.lost_token().stop_requested(); }));
     EXPECT_FALSE(held.valid());
     this->java_releases_it();
 }

@@ -47,25 +47,25 @@ task_mutex::task_mutex(client& on, const std::string& name, const mutex_options&
     : mutex{on, name, how}, tasks_{std::make_unique<tasks>()} {}
 task_mutex::~task_mutex() = default;
 
-lease task_mutex::acquire(std::error_code& ec, const acquire_options& options) {
+lease task_mutex::acquire(const acquire_options& options, std::error_code& ec) {
     return tasks_->outcome(ec, [&](auto token) { async_acquire(*this, options, token); });
 }
-lease task_mutex::try_acquire(std::error_code& ec, const acquire_options& options) {
+lease task_mutex::try_acquire(const acquire_options& options, std::error_code& ec) {
     return tasks_->outcome(ec, [&](auto token) { async_try_acquire(*this, options, token); });
 }
-lease task_mutex::try_acquire_for(std::chrono::milliseconds wait, std::error_code& ec,
-                                  const acquire_options& options) {
+lease task_mutex::try_acquire_for(std::chrono::milliseconds wait, const acquire_options& options,
+                                  std::error_code& ec) {
     return tasks_->outcome(ec, [&](auto token) { async_try_acquire_for(*this, wait, options, token); });
 }
 
 lease task_mutex::acquire(const acquire_options& options) {
-    return or_throw([&](std::error_code& ec) { return acquire(ec, options); });
+    return or_throw([&](std::error_code& ec) { return acquire(options, ec); });
 }
 lease task_mutex::try_acquire(const acquire_options& options) {
-    return or_throw([&](std::error_code& ec) { return try_acquire(ec, options); });
+    return or_throw([&](std::error_code& ec) { return try_acquire(options, ec); });
 }
 lease task_mutex::try_acquire_for(std::chrono::milliseconds wait, const acquire_options& options) {
-    return or_throw([&](std::error_code& ec) { return try_acquire_for(wait, ec, options); });
+    return or_throw([&](std::error_code& ec) { return try_acquire_for(wait, options, ec); });
 }
 
 }  // namespace holdfast::test

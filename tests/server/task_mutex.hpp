@@ -17,12 +17,17 @@ class task_mutex : public mutex {
     ~task_mutex();
 
     lease acquire(const acquire_options& options = {});
-    lease acquire(std::error_code& ec, const acquire_options& options = {});
+    lease acquire(const acquire_options& options, std::error_code& ec);
     lease try_acquire(const acquire_options& options = {});
-    lease try_acquire(std::error_code& ec, const acquire_options& options = {});
+    lease try_acquire(const acquire_options& options, std::error_code& ec);
     lease try_acquire_for(std::chrono::milliseconds wait, const acquire_options& options = {});
-    lease try_acquire_for(std::chrono::milliseconds wait, std::error_code& ec,
-                          const acquire_options& options = {});
+    lease try_acquire_for(std::chrono::milliseconds wait, const acquire_options& options,
+                          std::error_code& ec);
+    lease acquire(std::error_code& ec) { return acquire({}, ec); }
+    lease try_acquire(std::error_code& ec) { return try_acquire({}, ec); }
+    lease try_acquire_for(std::chrono::milliseconds wait, std::error_code& ec) {
+        return try_acquire_for(wait, {}, ec);
+    }
 
   private:
     // Asio takes long to compile: only task_mutex.cpp sees it.

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <atomic>
+#include <filesystem>
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -259,6 +260,19 @@ INSTANTIATE_TEST_SUITE_P(
                                           return certificate{p.other.file(), p.other.key_file()};
                                       }}),
     [](const auto& one) { return one.param.name; });
+
+TEST_F(tls, files_that_have_changed_are_read_again_for_the_next_connection) {
+    const auto file = certs.folder.path() / "authorities.pem";
+    std::filesystem::copy_file(certs.other.file(), file);
+    client c{settings(rediss(between.port(), "ca=" + file.string()))};
+    mutex lock{c, "job"};
+    EXPECT_EQ(code_of([&] { (void)lock.try_acquire(); }), errc::invalid_argument);
+    std::filesystem::rename(certs.ca.file(), file);
+    EXPECT_TRUE(eventually(patience, [&] {
+        std::error_code ec;
+        return lock.try_acquire(ec).valid();
+    }));
+}
 
 TEST_F(tls, certificate_that_goes_bad_during_a_wait_ends_the_wait) {
     client a{settings(url())};

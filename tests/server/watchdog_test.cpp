@@ -96,7 +96,7 @@ TYPED_TEST(watchdog, reports_the_loss_when_it_cannot_renew_at_all) {
     EXPECT_TRUE(this->events.has(event_kind::lost));
     EXPECT_FALSE(held.valid());
     EXPECT_EQ(held.state(), lease_state::lost);
-    EXPECT_TRUE(eventually(patience, [&] { return held.lost().stop_requested(); }));
+    EXPECT_TRUE(eventually(patience, [&] { return held.lost_token().stop_requested(); }));
     lease next = this->others.try_acquire_for(patience);
     EXPECT_TRUE(next.valid());
     // Requests sent before do not disturb the next owner when they arrive.
@@ -120,7 +120,7 @@ TYPED_TEST(watchdog, ends_with_unlock) {
     this->net.delay(2ms);
     for (int i = 0; i < 60; ++i) {
         std::error_code ec;  // on a busy machine so short a lease may end before it arrives
-        lease held = this->lock.acquire(ec, {.ttl = 60ms * slower, .renew = true});
+        lease held = this->lock.acquire({.ttl = 60ms * slower, .renew = true}, ec);
         EXPECT_TRUE(!ec || ec == errc::lease_too_short) << ec.message();
         // About when the first renewal is due.
         const auto until = boot_clock::now() + 18ms * slower + std::chrono::microseconds{100 * i};
@@ -140,7 +140,7 @@ TYPED_TEST(watchdog, does_not_start_for_a_cancelled_acquisition) {
         auto waiter = in_background([&] {
             std::error_code ec;
             lease held =
-                this->lock.acquire(ec, {.ttl = 5 * watched_lease, .renew = true, .stop = stop.get_token()});
+                this->lock.acquire({.ttl = 5 * watched_lease, .renew = true, .stop = stop.get_token()}, ec);
             return held ? std::error_code{} : ec;
         });
         if (i % 2 == 0) {

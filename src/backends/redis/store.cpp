@@ -46,7 +46,13 @@ constexpr std::string_view promotion_mark_ttl = "2592000000";
 std::unique_ptr<redis::database> database_at(lock_url where, const backends::services& given,
                                              std::function<void(const redis::node_event&)> on_event) {
     const auto complete = [&](redis::node_config& c) {
-        c.connections = given.settings.connections;
+        c.connections = given.settings.redis.connections;
+        if (const auto& ask = given.settings.redis.credentials) {
+            c.ask_login = [ask](const std::string& address) {
+                auto found = ask(address);
+                return redis::login{std::move(found.user), std::move(found.password)};
+            };
+        }
         c.client_name = connection_name(given.id.base64url(), given.settings.program);
     };
     if (auto* all = std::get_if<redis::cluster_config>(&where.server)) {
@@ -84,7 +90,7 @@ class redis_store final : public store,
                    given.id.uuid(),
                    given.settings.answer_timeout,
                    std::to_string(engine::resend::remembered_for(given.settings.answer_timeout).count()),
-                   std::max(given.settings.fair_liveness, 2 * given.settings.poll_gap),
+                   std::max(given.settings.redis.fair_liveness, 2 * given.settings.poll_gap),
                    given.tell,
                    [this] { return next_serial(); }},
           wake_channels_(std::make_shared<wake_channels>(

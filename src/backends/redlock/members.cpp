@@ -14,7 +14,7 @@ using namespace backend;
 config config_of_member(const config& all, const std::string& url) {
     auto own = all;
     own.url = url;
-    own.connections = 1;  // a thread drives one connection of each member
+    own.redis.connections = 1;  // a thread drives one connection of each member
     return own;
 }
 

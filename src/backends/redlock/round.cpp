@@ -239,7 +239,7 @@ attempt_answer round::answer(quorum_attempt::outcome o, time_point now) {
 milliseconds round::pause(time_point now) {
     using fine = std::chrono::duration<double, std::milli>;
     const fine took = now - sent_;
-    const fine gap{static_cast<double>(members_->settings.silent_poll.count())};
+    const fine gap{static_cast<double>(members_->settings.redis.silent_poll.count())};
     const fine wait = attempt_->split() ? took + (3 * took + fine{4}) * base::jitter()
                                         : std::max(took, gap * 0.5) + gap * 0.5 * base::jitter();
     return std::chrono::ceil<milliseconds>(wait);

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,6 +45,11 @@ struct sentinel_config {
     std::string password;
 };
 
+struct login {
+    std::string user;
+    std::string password;
+};
+
 // An aggregate: set what differs from the defaults. parse_url checks it; a node does not.
 struct node_config {
     std::string host = "127.0.0.1";  // the usual place for a first try; names resolve to IPv6 and IPv4
@@ -64,7 +70,9 @@ struct node_config {
 
     std::string user;      // empty: AUTH with the password alone, which all server versions know
     std::string password;  // empty: no AUTH
-    int db = 0;            // 0: no SELECT is sent; a cluster has only this one
+    // Gives both for each connection, in place of the two above; empty: they count. May throw.
+    std::function<login(const std::string& address)> ask_login;
+    int db = 0;  // 0: no SELECT is sent; a cluster has only this one
 
     unsigned connections = 1;  // for commands; those on one key share a connection
 

@@ -40,6 +40,27 @@ connector::~connector() { stop(); }
 void connector::start() {
     give_up_ = boot_clock::now() + config_.connect_timeout;
     if (config_.source) return ask_where();
+    log_in_and_resolve();
+}
+
+void connector::log_in_and_resolve() {
+    if (config_.ask_login) {
+        try {
+            auto [user, password] = config_.ask_login(address_text(config_));
+            config_.user = std::move(user);
+            config_.password = std::move(password);
+        } catch (const std::exception& e) {
+            // Through the reactor, so that `done` never runs inside start.
+            reactor_.post([weak = weak_from_this(), why = std::string{e.what()}] {
+                const auto self = weak.lock();
+                if (self && self->done_)
+                    self->fail(unreachable("the credentials for " + address_text(self->config_) +
+                                           " could not be asked for: " + base::printable(why)));
+            });
+            return;
+        }
+    }
+    handshake_ = handshake(config_, use_);
     resolve();
 }
 
@@ -63,8 +84,7 @@ void connector::ask_where() {
 void connector::head_for(const host_port& place) {
     target_ = place;
     config_ = config_at(std::move(config_), place);
-    handshake_ = handshake(config_, use_);
-    resolve();
+    log_in_and_resolve();
 }
 
 void connector::resolve() {
@@ -182,6 +202,7 @@ void connector::on_event() {
         phase_ = phase::greeting;
         if (config_.tls) {
             phase_ = phase::securing;
+            if (auto renewed = config_.tls->reread()) config_.tls = std::move(renewed);
             stream_->secure(*config_.tls);
         }
     }

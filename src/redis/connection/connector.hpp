@@ -46,6 +46,7 @@ class connector : public std::enable_shared_from_this<connector> {
     struct lookup;
     void ask_where();
     void head_for(const host_port&);
+    void log_in_and_resolve();
     void resolve();
     void look_up();
     void on_resolved(std::vector<io::address> found, const std::string& why);

@@ -73,6 +73,7 @@ node_config config_of_sentinel(const node_config& master, const host_port& at) {
     auto c = config_at(master, at);
     c.user = master.sentinels->user;
     c.password = master.sentinels->password;
+    c.ask_login = nullptr;
     c.sentinel = true;
     c.db = 0;
     c.connections = 1;

@@ -35,7 +35,7 @@ struct attempt {
     // When the holder learned that the lease had ended before the promised time. never: it did not.
     time_ns lost = never;
     time_ns promised = long_ago;  // the latest deadline that it received
-    // The time by which lost() had not reported that the lease was over. never: it had.
+    // The time by which lost_token() had not reported that the lease was over. never: it had.
     time_ns unreported = never;
 
     [[nodiscard]] bool held() const noexcept { return answer == phase::ok; }

@@ -7,7 +7,7 @@ violations check_loss_reports(std::span<const attempt> attempts) {
     for (const auto& a : attempts) {
         if (a.unreported != never)
             found.push_back({"unreported",
-                             "a lease was over, and lost() did not report it",
+                             "a lease was over, and lost_token() did not report it",
                              a.lock,
                              {a.id},
                              a.unreported});

@@ -32,7 +32,7 @@ using violations = std::vector<violation>;
 // --- what clients are promised --------------------------------------------------------------------------
 // Finds a lease that ended before its promised time.
 [[nodiscard]] violations check_losses(std::span<const attempt> attempts);
-// Finds a lease that ended without a report by lost() in time.
+// Finds a lease that ended without a report by lost_token() in time.
 [[nodiscard]] violations check_loss_reports(std::span<const attempt> attempts);
 
 // A holder that gave its lease up believes in it no longer than until the operator receives the report; a

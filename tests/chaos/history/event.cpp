@@ -21,7 +21,7 @@ std::string_view to_string(action a) noexcept {
         case action::acquire: return "acquire";
         case action::release: return "release";
         case action::look: return "valid?";
-        case action::loss: return "lost() reported?";
+        case action::loss: return "lost_token() reported?";
         case action::write: return "write";
         case action::set: return "set";
         case action::down: return "down";

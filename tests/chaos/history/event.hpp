@@ -31,7 +31,7 @@ enum class action : std::uint8_t {
     acquire,
     release,
     look,   // valid()
-    loss,   // whether lost() has reported the loss
+    loss,   // whether lost_token() has reported the loss
     write,  // to the resource that checks fences
     // Latches.
     set,    // its count

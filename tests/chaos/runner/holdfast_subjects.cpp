@@ -17,7 +17,7 @@ using nesting = std::function<lease(const lease&)>;
 
 class leased final : public grant {
   public:
-    explicit leased(lease l) : held(std::move(l)), lost_(held.lost()) {}
+    explicit leased(lease l) : held(std::move(l)), lost_(held.lost_token()) {}
 
     [[nodiscard]] bool valid() const override { return held.valid(); }
     [[nodiscard]] time_ns deadline() const override { return held.deadline().time_since_epoch().count(); }
@@ -45,12 +45,12 @@ answer ask(Lock& lock, const request& how) {
     std::error_code ec;
     lease l;
     if (how.wait == never)
-        l = lock.acquire(ec, options);
+        l = lock.acquire(options, ec);
     else if (how.wait == 0)
-        l = lock.try_acquire(ec, options);
+        l = lock.try_acquire(options, ec);
     else
-        l = lock.try_acquire_for(std::chrono::ceil<milliseconds>(std::chrono::nanoseconds{how.wait}), ec,
-                                 options);
+        l = lock.try_acquire_for(std::chrono::ceil<milliseconds>(std::chrono::nanoseconds{how.wait}), options,
+                                 ec);
     if (l) return {phase::ok, std::make_unique<leased>(std::move(l)), 0};
     if (!ec || ec == errc::timed_out) return {phase::busy, nullptr, 0};
     return {phase::fail, nullptr, ec.value()};
@@ -68,7 +68,7 @@ class leasing : public subject {
     }
 
   protected:
-    virtual detail::leasable& on(side which) = 0;
+    virtual leasable& on(side which) = 0;
     virtual lease again(const lease&) { throw error(errc::invalid_argument, "this lock does not nest"); }
 };
 
@@ -79,7 +79,7 @@ class plain_leasing final : public leasing {
     explicit plain_leasing(Arguments&&... arguments) : lock_(std::forward<Arguments>(arguments)...) {}
 
   private:
-    detail::leasable& on(side) override { return lock_; }
+    leasable& on(side) override { return lock_; }
     lease again(const lease& outer) override {
         if constexpr (requires { lock_.acquire(outer); }) return lock_.acquire(outer);
         return leasing::again(outer);
@@ -147,10 +147,10 @@ class changing_lease final : public subject {
 
 class shared_leasing final : public leasing {
   public:
-    shared_leasing(client& c, const std::string& name, const shared_options& how) : lock_(c, name, how) {}
+    shared_leasing(client& c, const std::string& name, const lock_options& how) : lock_(c, name, how) {}
 
   private:
-    detail::leasable& on(side which) override {
+    leasable& on(side which) override {
         if (which == side::reader) return lock_.readers();
         return lock_;
     }
@@ -195,7 +195,7 @@ class multi_leasing final : public leasing {
           second_(c, l.members.at(1), {.replicas = replicas}) {}
 
   private:
-    detail::leasable& on(side) override { return both_; }
+    leasable& on(side) override { return both_; }
 
     mutex first_, second_;
     multi_lock both_{first_, second_};
@@ -227,14 +227,13 @@ std::unique_ptr<subject> make(client& c, const run_lock& l, replication replicas
                                                                     recursive_options{.replicas = replicas});
         case lock_kind::changing: return std::make_unique<changing_lease>(c, name, lease, replicas);
         case lock_kind::redisson_fenced:
-            return std::make_unique<plain_leasing<fenced_mutex>>(c, name,
-                                                                 fenced_options{.replicas = replicas});
+            return std::make_unique<plain_leasing<fenced_mutex>>(c, name, lock_options{.replicas = replicas});
         case lock_kind::fair:
-            return std::make_unique<plain_leasing<fair_mutex>>(c, name, fair_options{.replicas = replicas});
+            return std::make_unique<plain_leasing<fair_mutex>>(c, name, lock_options{.replicas = replicas});
         case lock_kind::tasks: return std::make_unique<task_leasing>(c, name, replicas);
         case lock_kind::multi: return std::make_unique<multi_leasing>(c, l, replicas);
         case lock_kind::shared:
-            return std::make_unique<shared_leasing>(c, name, shared_options{.replicas = replicas});
+            return std::make_unique<shared_leasing>(c, name, lock_options{.replicas = replicas});
         case lock_kind::semaphore:
             return std::make_unique<plain_leasing<counting_semaphore>>(
                 c, name, semaphore_options{.total = l.row.permits, .replicas = replicas});
@@ -255,7 +254,7 @@ config settings_of(const setting& how) {
     c.poll_gap = milliseconds{200};
     c.answer_timeout = milliseconds{500};
     c.patience = milliseconds{5'000};
-    c.fair_liveness = milliseconds{1'000};
+    c.redis.fair_liveness = milliseconds{1'000};
     c.slow_callback = milliseconds{200};
     c.program = "chaos";
     return c;

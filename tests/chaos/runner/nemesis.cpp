@@ -161,18 +161,18 @@ void nemesis::evict_from(unsigned lock, fault& f) try {
     how.url = servers_.lock_servers().front()->url();
     how.answer_timeout = milliseconds{500};
     client on{how};
-    evict_options only;
+    admin::evict_options only;
     f.evicts = static_cast<std::int32_t>(lock);
-    for (const auto& h : inspect(on, keys_.at(lock)).holders) {
+    for (const auto& h : admin::inspect(on, keys_.at(lock)).holders) {
         only.owners.push_back(h.owner);
         f.evicted.push_back({token_of(h)});
     }
     if (only.owners.empty()) return;
-    for (const auto& one : holdfast::evict(on, keys_.at(lock), only).from) {
+    for (const auto& one : holdfast::admin::evict(on, keys_.at(lock), only).from) {
         const auto entry = std::find_if(f.evicted.begin(), f.evicted.end(),
                                         [&](const auto& e) { return e.token == token_of(one.who); });
         if (entry == f.evicted.end()) continue;
-        entry->gave_up = one.how == evicted_holder::way::gave_up;
+        entry->gave_up = one.how == admin::evicted_holder::way::gave_up;
         if (one.may_go_on) entry->may_go_on = in_ns(*one.may_go_on);
     }
 } catch (const error&) {  // the server does not answer

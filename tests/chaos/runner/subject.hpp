@@ -26,7 +26,7 @@ class grant {
     [[nodiscard]] virtual time_ns deadline() const { return 0; }
     [[nodiscard]] virtual std::uint64_t fence() const { return 0; }
     [[nodiscard]] virtual std::uint64_t token() const { return 0; }
-    // Whether lost() has reported the end of the lease. Empty: this lock has no lost().
+    // Whether lost_token() has reported the end of the lease. Empty: this lock has no lost_token().
     [[nodiscard]] virtual std::optional<bool> loss_reported() const { return std::nullopt; }
     // ok; fail: it was over before; info: no answer.
     virtual phase release() = 0;

@@ -40,7 +40,7 @@ void expect_a_lease_to_be_exclusive(holdfast::client& locks) {
     expect(held.valid(), "a free lock");
     holdfast::mutex other{locks, "till"};
     expect(!other.try_acquire_for(std::chrono::milliseconds{1}), "a lock that is held");
-    expect(holdfast::inspect(locks, "till").holders.size() == 1, "its holder");
+    expect(holdfast::admin::inspect(locks, "till").holders.size() == 1, "its holder");
 }
 
 }  // namespace

@@ -26,14 +26,14 @@ TEST(ConfigFile, sets_the_fields_of_config) {
         "  lease=10s  \r\n"
         "drift = 0.02\n"
         "local_turns = 4\n"
-        "connections = 3\n"
+        "redis.connections = 3\n"
         "program = nightly jobs",
         "hf.conf");
     EXPECT_EQ(got.url, "redis://:a=b#c@db:6379/2");
     EXPECT_EQ(got.lease, 10s);
     EXPECT_EQ(got.drift, 0.02);
     EXPECT_EQ(got.local_turns, 4U);
-    EXPECT_EQ(got.connections, 3U);
+    EXPECT_EQ(got.redis.connections, 3U);
     EXPECT_EQ(got.program, "nightly jobs");
     EXPECT_EQ(got.poll_gap, config{}.poll_gap);
 }

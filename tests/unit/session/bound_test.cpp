@@ -41,7 +41,7 @@ TEST_F(bounded_leases, are_valid_until_the_earlier_of_deadline_and_bound) {
 TEST_F(bounded_leases, are_all_lost_when_the_bound_ends) {
     const auto t = acquire(*one);
     const auto u = acquire(*two);
-    const auto lost = u->lost();
+    const auto lost = u->lost_token();
     limit->end();
     EXPECT_FALSE(t->valid());
     EXPECT_FALSE(u->valid());
@@ -55,7 +55,7 @@ TEST_F(bounded_leases, are_reported_as_lost_once_the_bound_is_reached) {
     const auto soon = std::make_shared<bound>(boot_clock::now() + 50ms);
     store->will_answer(granted{.lease = 30s, .bound = soon});
     lock(*one, 30s);
-    const auto lost = one->own_lease()->lost();
+    const auto lost = one->own_lease()->lost_token();
     EXPECT_TRUE(eventually(patience, [&] { return lost.stop_requested(); }));
     EXPECT_GE(boot_clock::now(), soon->until());
     EXPECT_EQ(client->counts.snapshot(0).lost, 1U);
@@ -68,7 +68,7 @@ TEST_F(bounded_leases, are_reported_as_lost_if_the_bound_ended_while_another_lea
     const auto late = std::make_shared<held_lease>(
         backend::lock_key{kind::native, lock_name{"two"}}, owner_id{"me|9"}, engine::lease_terms{30s, false},
         fence::none, boot_clock::now() + 30s, boot_clock::now(), limit);
-    const auto lost = late->lost();
+    const auto lost = late->lost_token();
     client->began(late, 0ms);
     EXPECT_TRUE(eventually(patience, [&] { return lost.stop_requested(); }));
 }
@@ -145,7 +145,7 @@ TEST_F(leases_of_a_session, are_released_by_the_client_when_their_ttl_is_over) {
 TEST_F(leases_of_a_session, are_not_released_after_a_ttl_where_the_store_frees_them_by_time) {
     store->can.ends = lease_end::by_time;
     lock(*mine, 20ms);
-    const auto lost = mine->own_lease()->lost();
+    const auto lost = mine->own_lease()->lost_token();
     EXPECT_TRUE(eventually(patience, [&] { return lost.stop_requested(); }));
     client->reactor().run_and_wait([] {});
     EXPECT_EQ(released, 0);

@@ -15,15 +15,15 @@ class redisson_watch final : public backend::watch_handle {
               std::move(channel),
               [tell = std::move(tell), &context](const redis::sub_event& e) {
                   using what = redis::sub_event::what;
-                  using change = backend::watch_event::change;
+                  using report = backend::watch_event::change;
                   switch (e.kind) {
-                      case what::subscribed: return tell({change::watching, {}});
-                      case what::broken: return tell({change::broken, {}});
+                      case what::subscribed: return tell({report::watching, {}});
+                      case what::broken: return tell({report::broken, {}});
                       case what::refused:
                           context.tell(
                               {backend::notice::change::no_channel_right, refusal(e.text).in_one(), {}});
-                          return tell({change::refused, {}});
-                      case what::message: return tell({change::woken, {}});
+                          return tell({report::refused, {}});
+                      case what::message: return tell({report::woken, {}});
                   }
               },
               context.db.channels())) {}
