@@ -72,6 +72,12 @@ CLI::Option* add_duration(CLI::App& to, const std::string& flags, std::optional<
     return to.add_option_function<std::string>(flags, read, description)->type_name("DUR");
 }
 
+std::vector<std::string> names_of_held_kinds(std::string_view (*name)(kind)) {
+    std::vector<std::string> all;
+    for (const auto k : held_kinds) all.emplace_back(name(k));
+    return all;
+}
+
 std::int64_t decimal(const std::string& option_name, const std::string& word, std::int64_t least,
                      std::int64_t most) {
     const auto text = plain(word);

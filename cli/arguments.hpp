@@ -1,12 +1,16 @@
 // Prepares the words of the command line for CLI11, and reads values from them.
 #pragma once
 
+#include <holdfast/kind.hpp>
+
 #include <CLI/CLI.hpp>
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace holdfast::cli {
@@ -28,6 +32,13 @@ struct split_words {
 // An option whose value is a duration.
 CLI::Option* add_duration(CLI::App& to, const std::string& flags,
                           std::optional<std::chrono::milliseconds>& value, const std::string& description);
+
+// The kinds that a client can hold, in the order in which help and errors list them.
+inline constexpr std::array held_kinds{kind::native,           kind::recursive,    kind::fair,
+                                       kind::recursive_fenced, kind::shared_write, kind::semaphore,
+                                       kind::permit_semaphore};
+// Their names for an option: type_name or option_name of each.
+[[nodiscard]] std::vector<std::string> names_of_held_kinds(std::string_view (*name)(kind));
 
 // The library's limit for permits and for the count of a latch.
 inline constexpr auto largest_count = std::int64_t{1} << 53;

@@ -67,7 +67,7 @@ int list_locks(const ls_options& given, const context& shared) {
     auto locks = locks_for(on, plain(given.glob), given.foreign);
     if (!given.kind.empty())
         std::erase_if(locks, [&](const lock_info& lock) {
-            const bool line_of_fair = lock.dead_waiters > 0 && given.kind == "fair_mutex";
+            const bool line_of_fair = lock.dead_waiters > 0 && given.kind == type_name(kind::fair);
             return lock.layout != given.kind && !line_of_fair;
         });
     std::ranges::sort(locks, {}, [](const lock_info& lock) -> const std::string& { return lock.name.str(); });
@@ -92,8 +92,7 @@ void add_ls(CLI::App& app, context& shared) {
     ls->footer(ls_examples);
     ls->add_option("GLOB", given->glob, "A name, or a pattern: '*' stands for any characters, '?' for one");
     ls->add_option("--kind", given->kind, "List only this kind, as the column KIND shows it")
-        ->check(CLI::IsMember({"mutex", "recursive_mutex", "fair_mutex", "fenced_mutex", "shared_mutex",
-                               "counting_semaphore", "permit_semaphore"}))
+        ->check(CLI::IsMember(names_of_held_kinds(type_name)))
         ->type_name("KIND");
     ls->add_flag("--foreign", given->foreign, "Also list strings of other clients that look like locks");
     ls->add_flag("--json", given->json, "Print an array of JSON objects");

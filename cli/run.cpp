@@ -112,8 +112,9 @@ on_loss policy_named(const std::string& name) {
     return on_loss::term;
 }
 
-lock_kind kind_of(const run_options& given) {
-    const bool has_permits = given.kind == "semaphore" || given.kind == "permits";
+kind kind_of(const run_options& given) {
+    const auto is = [&](kind k) { return given.kind == option_name(k); };
+    const bool has_permits = is(kind::semaphore) || is(kind::permit_semaphore);
     if (given.permits || given.of || has_permits) {
         if (!given.kind.empty() && !has_permits)
             throw usage_error("--permits and --of are for a semaphore, but --kind is " + given.kind);
@@ -121,25 +122,24 @@ lock_kind kind_of(const run_options& given) {
             throw usage_error("-s, -x and --fenced are not for a semaphore");
         if (given.of && given.permits.value_or(1) > *given.of)
             throw usage_error(fmt::format("--permits {} is more than --of {}", *given.permits, *given.of));
-        if (given.kind == "permits" && given.permits.value_or(1) > most_permits_with_ids)
+        if (is(kind::permit_semaphore) && given.permits.value_or(1) > most_permits_with_ids)
             throw usage_error(
                 fmt::format("--permits is at most {} for --kind permits", most_permits_with_ids));
-        return given.kind == "permits" ? lock_kind::permit_semaphore : lock_kind::semaphore;
+        return is(kind::permit_semaphore) ? kind::permit_semaphore : kind::semaphore;
     }
     if (given.shared || given.exclusive) {
-        if (!given.kind.empty() && given.kind != "shared")
+        if (!given.kind.empty() && !is(kind::shared_write))
             throw usage_error("-s and -x are for a shared lock, but --kind is " + given.kind);
         if (given.fenced) throw usage_error("--fenced is for a mutex: a shared lock gives no fence");
-        return given.shared ? lock_kind::shared_read : lock_kind::shared_write;
+        return given.shared ? kind::shared_read : kind::shared_write;
     }
-    if (given.kind == "shared") throw usage_error("--kind shared needs -s (to read) or -x (to write)");
-    if (given.kind.empty() || given.kind == "mutex")
-        return given.fenced ? lock_kind::mutex_fenced : lock_kind::mutex;
-    if (given.kind == "fenced") return lock_kind::fenced;
+    if (is(kind::shared_write)) throw usage_error("--kind shared needs -s (to read) or -x (to write)");
+    if (given.kind.empty() || is(kind::native)) return given.fenced ? kind::native_fenced : kind::native;
+    if (is(kind::recursive_fenced)) return kind::recursive_fenced;
     if (given.fenced)
         throw usage_error("--fenced is for a mutex: --kind " + given.kind +
                           " gives no fence; --kind fenced does");
-    return given.kind == "fair" ? lock_kind::fair : lock_kind::recursive;
+    return is(kind::fair) ? kind::fair : kind::recursive;
 }
 
 // Each name once, in the user's order. Throws if a name is invalid.
@@ -296,7 +296,7 @@ void add_run(CLI::App& app, context& shared) {
     run->add_option("--kind", given->kind,
                     "mutex (the default), recursive, fair, fenced, shared, semaphore or permits: Redisson's "
                     "RLock, RFairLock, RFencedLock, RReadWriteLock, RSemaphore, RPermitExpirableSemaphore")
-        ->check(CLI::IsMember({"mutex", "recursive", "fair", "fenced", "shared", "semaphore", "permits"}))
+        ->check(CLI::IsMember(names_of_held_kinds(option_name)))
         ->type_name("KIND");
     auto* const shared_side =
         run->add_flag("-s,--shared", given->shared, "Read: others may read as well (--kind shared)");

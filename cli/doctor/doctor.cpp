@@ -15,7 +15,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <future>
 #include <memory>
 #include <string>
@@ -48,17 +47,6 @@ Examples:
   holdfast doctor --url redis://db1 --url redis://db2 --url redis://db3
   holdfast doctor --json | jq -r ".findings[].mending"       print only how to mend)";
 
-constexpr std::array kind_words{
-    std::pair{"mutex", kind::native},
-    std::pair{"recursive", kind::recursive},
-    std::pair{"fair", kind::fair},
-    std::pair{"fenced", kind::recursive_fenced},
-    std::pair{"shared", kind::shared_write},
-    std::pair{"semaphore", kind::semaphore},
-    std::pair{"permits", kind::permit_semaphore},
-    std::pair{"latch", kind::latch},
-};
-
 struct doctor_options {
     bool named = false;  // NAME was given, even if empty, which is an invalid name
     std::string name;
@@ -90,8 +78,9 @@ finding not_examined(const std::string& url, const error& why) {
 int examine_all(const doctor_options& given, const context& shared) {
     admin::examine_options wanted;
     if (given.named) wanted.name = lock_name{plain(given.name)};
-    for (const auto& [word, kind] : kind_words)
-        if (given.kind == word) wanted.kind = kind;
+    if (given.kind == option_name(kind::latch)) wanted.kind = kind::latch;
+    for (const auto k : held_kinds)
+        if (given.kind == option_name(k)) wanted.kind = k;
     // In parallel: a server that is slow or gone delays no other.
     struct target {
         std::unique_ptr<client> on;
@@ -140,8 +129,8 @@ int examine_all(const doctor_options& given, const context& shared) {
 void add_doctor(CLI::App& app, context& shared) {
     auto* const doctor = app.add_subcommand("doctor", "Find what endangers locks on the servers");
     auto given = std::make_shared<doctor_options>();
-    std::vector<std::string> kinds;
-    for (const auto& [word, kind] : kind_words) kinds.emplace_back(word);
+    auto kinds = names_of_held_kinds(option_name);
+    kinds.emplace_back(option_name(kind::latch));
     doctor->fallthrough();
     doctor->footer(doctor_examples);
     auto* const name = doctor->add_option("NAME", given->name,

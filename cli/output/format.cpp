@@ -56,11 +56,12 @@ nlohmann::ordered_json to_json(const waiter_info& waiter) {
 std::string described(const holder_info& holder, const lock_info& lock, system_clock::time_point now) {
     std::string line = process_text(holder.host, holder.pid);
     if (holder.since) line += fmt::format(", asked for it {} ago", rough(age_of(*holder.since, now)));
-    const bool permits = lock.layout == "counting_semaphore" || lock.layout == "permit_semaphore";
+    const bool permits =
+        lock.layout == type_name(kind::semaphore) || lock.layout == type_name(kind::permit_semaphore);
     if (holder.holds > 1)
         line += permits ? fmt::format(", {} permits", holder.holds)
                         : fmt::format(", held {} times", holder.holds);
-    if (lock.layout == "shared_mutex") line += holder.writes ? ", writes" : ", reads";
+    if (lock.layout == type_name(kind::shared_write)) line += holder.writes ? ", writes" : ", reads";
     switch (holder.client) {
         case presence::connected: line += ", connected"; break;
         case presence::gone: line += ", not connected"; break;
@@ -157,8 +158,9 @@ std::string described(const lock_info& lock, system_clock::time_point now) {
         out += fmt::format("         a string of {} bytes{}: it may be data, not a lock\n", lock.bytes,
                            lock.ttl ? "" : " that does not expire");
     }
-    if (lock.layout == "recursive_mutex") out += "         a fair_mutex without waiters looks the same\n";
-    if (lock.layout.starts_with("recursive_mutex, an owner each"))
+    if (lock.layout == type_name(kind::recursive))
+        out += "         a fair_mutex without waiters looks the same\n";
+    if (lock.layout.starts_with(std::string{type_name(kind::recursive)} + ", an owner each"))
         out +=
             "         a RedissonRedLock or MultiLock of a Java client, which is held as a whole; or "
             "different "
@@ -214,7 +216,7 @@ nlohmann::ordered_json to_json(const lock_info& lock) {
     out["holders"] = nlohmann::ordered_json::array();
     for (const auto& holder : lock.holders) {
         out["holders"].push_back(to_json(holder));
-        if (lock.layout == "shared_mutex") out["holders"].back()["writes"] = holder.writes;
+        if (lock.layout == type_name(kind::shared_write)) out["holders"].back()["writes"] = holder.writes;
     }
     out["more_holders"] = lock.more_holders;
     out["ttl_ms"] = optional_ms(lock.ttl);

@@ -8,6 +8,7 @@
 #include <holdfast/shared_mutex.hpp>
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 namespace holdfast::cli {
@@ -16,30 +17,31 @@ namespace {
 
 std::shared_ptr<leasable> lock_of(client& on, const std::string& name, const lock_request& wanted) {
     switch (wanted.kind) {
-        case lock_kind::mutex:
+        case kind::native:
             return std::make_shared<mutex>(on, name, mutex_options{.replicas = wanted.replicas});
-        case lock_kind::mutex_fenced:
+        case kind::native_fenced:
             return std::make_shared<mutex>(on, name,
                                            mutex_options{.fenced = true, .replicas = wanted.replicas});
-        case lock_kind::recursive:
+        case kind::recursive:
             return std::make_shared<recursive_mutex>(on, name,
                                                      recursive_options{.replicas = wanted.replicas});
-        case lock_kind::fenced:
+        case kind::recursive_fenced:
             return std::make_shared<fenced_mutex>(on, name, lock_options{.replicas = wanted.replicas});
-        case lock_kind::fair:
+        case kind::fair:
             return std::make_shared<fair_mutex>(on, name, lock_options{.replicas = wanted.replicas});
-        case lock_kind::shared_read: {
+        case kind::shared_read: {
             const auto whole =
                 std::make_shared<shared_mutex>(on, name, lock_options{.replicas = wanted.replicas});
             return {whole, &whole->readers()};
         }
-        case lock_kind::semaphore:
+        case kind::semaphore:
             return std::make_shared<counting_semaphore>(
                 on, name, semaphore_options{.total = wanted.of, .replicas = wanted.replicas});
-        case lock_kind::permit_semaphore:
+        case kind::permit_semaphore:
             return std::make_shared<permit_semaphore>(
                 on, name, semaphore_options{.total = wanted.of, .replicas = wanted.replicas});
-        case lock_kind::shared_write: break;
+        case kind::latch: throw std::logic_error("a latch cannot be held");
+        case kind::shared_write: break;
     }
     return std::make_shared<shared_mutex>(on, name, lock_options{.replicas = wanted.replicas});
 }

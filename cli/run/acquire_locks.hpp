@@ -4,6 +4,7 @@
 #include "cli/process/wake_fds.hpp"
 
 #include <holdfast/client.hpp>
+#include <holdfast/kind.hpp>
 #include <holdfast/leasable.hpp>
 #include <holdfast/lock_info.hpp>
 
@@ -21,28 +22,17 @@
 
 namespace holdfast::cli {
 
-enum class lock_kind {
-    mutex,
-    mutex_fenced,
-    recursive,
-    fenced,
-    fair,
-    shared_read,
-    shared_write,
-    semaphore,
-    permit_semaphore,
-};
-[[nodiscard]] constexpr bool gives_fences(lock_kind k) {
-    return k == lock_kind::mutex_fenced || k == lock_kind::fenced;
+[[nodiscard]] constexpr bool gives_fences(kind k) {
+    return k == kind::native_fenced || k == kind::recursive_fenced;
 }
 
-[[nodiscard]] constexpr bool has_permits(lock_kind k) {
-    return k == lock_kind::semaphore || k == lock_kind::permit_semaphore;
+[[nodiscard]] constexpr bool has_permits(kind k) {
+    return k == kind::semaphore || k == kind::permit_semaphore;
 }
 
 struct lock_request {
     std::vector<std::string> names;  // in any order, each once
-    lock_kind kind = lock_kind::mutex;
+    holdfast::kind kind = holdfast::kind::native;
     std::optional<std::chrono::milliseconds> ttl{};  // the lease is renewed all the same
     std::optional<std::chrono::milliseconds>
         wait{};                        // for all of them together; empty: no limit; 0: do not wait
