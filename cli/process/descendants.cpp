@@ -214,8 +214,8 @@ descendants::scanned descendants::scan(boot_clock::time_point until, Act&& act) 
             };
             spare_.fill();
             const auto first = look_at(proc_.get(), pid, spare_, could_look);
-            if (unreaped_ != 0 && pid != unreaped_ && first && first->state == 'Z' && first->parent == self &&
-                is_new(*first))
+            const bool may_reap = unreaped_.front() != 0 && std::ranges::find(unreaped_, pid) == unreaped_.end();
+            if (may_reap && first && first->state == 'Z' && first->parent == self && is_new(*first))
                 ::waitpid(pid, nullptr, WNOHANG);
             if (!is_ours(first)) continue;
             // Its pid may have become another process's since. The pidfd stands for one process for good, so
@@ -256,17 +256,17 @@ void descendants::term(pid_t outside_of_group, boot_clock::time_point until) noe
     while (found > 0 && boot_clock::now() < stop_at) found = scan(stop_at, end).found;
 }
 
-void descendants::reap(pid_t unreaped) noexcept {
+void descendants::reap(pid_t unreaped, pid_t another) noexcept {
     forget();
-    unreaped_ = unreaped;
+    unreaped_ = {unreaped, another};
     scan(boot_clock::time_point::max(), [](int, pid_t, const auto&) {});
-    unreaped_ = 0;
+    unreaped_ = {};
 }
 
 descendants::reached descendants::kill(pid_t unreaped) noexcept {
     forget();
     reached all;
-    unreaped_ = unreaped;
+    unreaped_ = {unreaped, 0};
     // Scans again for the children of those that were found, but not for long: orders are not read meanwhile.
     constexpr std::chrono::milliseconds long_enough{100};
     const auto stop_at = boot_clock::now() + long_enough;
@@ -282,7 +282,7 @@ descendants::reached descendants::kill(pid_t unreaped) noexcept {
         });
     } while (last.found > 0 && boot_clock::now() < stop_at);
     all.complete = last.complete;
-    unreaped_ = 0;
+    unreaped_ = {};
     return all;
 }
 

@@ -67,7 +67,7 @@ class descendants {
     // none if that is 0. May miss a descendant that starts meanwhile, so call it until nothing is left.
     reached kill(pid_t unreaped) noexcept;
     // Reaps as kill() does, without sending a signal.
-    void reap(pid_t unreaped) noexcept;
+    void reap(pid_t unreaped, pid_t another = 0) noexcept;
     // False if no child of this process is alive, and so no descendant if this process is their subreaper.
     // More reliable than a sweep: the kernel looks at all of them at once, without /proc or a descriptor.
     [[nodiscard]] static bool any_is_alive() noexcept;
@@ -90,7 +90,7 @@ class descendants {
     sight seen_ = sight::none;
     pid_t first_ = 0;
     std::uint64_t since_ = 0;  // in the kernel's ticks
-    pid_t unreaped_ = 0;
+    std::array<pid_t, 2> unreaped_{};  // reaps none if the first is 0
 };
 
 }  // namespace holdfast::cli

@@ -322,6 +322,7 @@ std::optional<child_change> child::kill_without_guard() noexcept {
     }
     if (descendants::any_is_alive() && !killed.nothing_left()) return std::nullopt;
     kills_ = false;
+    for_guard_->found.reap(pid_, guard_);
     for_guard_->look_again.set(boot_clock::time_point::max());
     return nothing_left{killed.refused(), for_guard_->found.seen()};
 }

@@ -174,10 +174,13 @@ class guard_process {
         }
         if (todo.report_that_it_ends)
             report({.what = guard_report::kind::began_to_end, .at = boot_clock::now()});
-        if (todo.report_that_none_is_left)
+        if (todo.report_that_none_is_left) {
+            // A group of zombies that has the terminal looks to run like one that is alive.
+            found_.reap(command_);
             report({.what = guard_report::kind::nothing_left,
                     .count = sweeps_.refused(),
                     .seen = found_.seen()});
+        }
         if (todo.exit) {
             report({.what = guard_report::kind::left_alone, .count = found_.count()});
             over_ = true;

@@ -164,7 +164,7 @@ TEST_F(without_job_control, stop_key_does_nothing) {
 }
 
 TEST_F(without_job_control, shell_regains_the_terminal_from_a_job_of_a_killed_command) {
-    someone.types("\"$HOLDFAST\" run a -- bash --norc -mc \"sh -c 'echo ready; exec sleep 100'; :\"\n");
+    someone.types("\"$HOLDFAST\" run --grace 100ms a -- bash --norc -mc \"sh -c 'echo ready; exec sleep 100'; :\"\n");
     ASSERT_TRUE(someone.sees("ready"));
     free_as_another_client("a");
     ASSERT_TRUE(someone.sees("the lock \"a\" was lost")) << someone.screen();
