@@ -31,7 +31,7 @@ members::members(const backends::services& given, redlock_config c)
       key_text_(key_text_of(wanted)) {
     for (const auto& m : wanted.members) {
         members_.push_back(
-            std::make_unique<member>(engine::standing_rules{wanted.longest_lease, wanted.quarantine},
+            std::make_unique<member>(engine::quarantine_settings{wanted.longest_lease, wanted.quarantine},
                                      config_of_member(settings, m.url)));
     }
 }
@@ -100,7 +100,7 @@ void members::on_notice(std::size_t i, const notice& n) {
                 auto& m = *members_[i];
                 m.known = m.up = true;
                 m.replica = n.replica;
-                m.stands.met(n.run_id, n.uptime, now, n.promotion);
+                m.quarantine.on_connected(n.run_id, n.uptime, now, n.promotion);
                 m.key = key_state::unasked;
                 ++m.epoch;
                 wrong_ = misuse();
@@ -138,9 +138,9 @@ void members::on_notice(std::size_t i, const notice& n) {
 
 std::size_t members::first_of_server(std::size_t i) const {
     const auto& m = *members_[i];
-    if (!m.up || m.stands.run_id().empty()) return i;
+    if (!m.up || m.quarantine.run_id().empty()) return i;
     std::size_t j = 0;
-    while (j < i && !(members_[j]->up && members_[j]->stands.run_id() == m.stands.run_id())) ++j;
+    while (j < i && !(members_[j]->up && members_[j]->quarantine.run_id() == m.quarantine.run_id())) ++j;
     return j;
 }
 
@@ -151,7 +151,7 @@ std::size_t members::first_with_same_server(std::size_t i) {
 
 std::string members::server_of(std::size_t i) {
     base::guard lock(mutex_);
-    const auto& run = members_[i]->stands.run_id();
+    const auto& run = members_[i]->quarantine.run_id();
     return run.empty() ? std::to_string(i) : run;
 }
 

@@ -6,8 +6,8 @@
 #include "backends/redlock/url.hpp"
 #include "backends/services.hpp"
 #include "base/annotations.hpp"
+#include "engine/quarantine.hpp"
 #include "engine/quorum.hpp"
-#include "engine/standing.hpp"
 #include "io/drivable.hpp"
 #include "io/reactor.hpp"
 #include "store/counters.hpp"
@@ -141,10 +141,11 @@ class members : public std::enable_shared_from_this<members> {
   private:
     enum class key_state { unasked, asked, agreed, other, unreadable };
     struct member {
-        member(const engine::standing_rules& rules, config c) : settings(std::move(c)), stands(rules) {}
+        member(const engine::quarantine_settings& rules, config c)
+            : settings(std::move(c)), quarantine(rules) {}
 
         const config settings;  // before the store, which refers to it
-        engine::standing stands;
+        engine::quarantine quarantine;
         bool known = false;  // it was reached once, or could not be
         bool up = false;
         bool replica = false;
@@ -170,8 +171,8 @@ class members : public std::enable_shared_from_this<members> {
         std::error_code error_to_fix{};  // of a misconfigured member
     };
     enum class key_view { known, assumed_agreed };
-    [[nodiscard]] vote_status vote_status_of(const member& m, const engine::standing& stands, key_view how,
-                                             time_point now) const REQUIRES(mutex_);
+    [[nodiscard]] vote_status vote_status_of(const member& m, const engine::quarantine& quarantine,
+                                             key_view how, time_point now) const REQUIRES(mutex_);
     // `status_of` maps the number of a member to its vote_status.
     template <class StatusOf>
     [[nodiscard]] quorum_status weigh(time_point now, StatusOf status_of) const REQUIRES(mutex_);

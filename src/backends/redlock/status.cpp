@@ -48,12 +48,12 @@ std::string members::state_of(std::size_t i, time_point now) const {
         case key_state::unasked:
         case key_state::agreed: break;
     }
-    if (m.stands.anonymous())
+    if (m.quarantine.anonymous())
         return "does not say which run of the server it is, so a restart would not be seen; allow the user "
                "INFO";
-    if (m.stands.counts(now)) return same_server_text(i);
-    const auto left = std::chrono::ceil<std::chrono::seconds>(m.stands.counts_from() - now);
-    const bool promoted = !m.stands.promotion().empty();
+    if (m.quarantine.has_ended(now)) return same_server_text(i);
+    const auto left = std::chrono::ceil<std::chrono::seconds>(m.quarantine.ends_at() - now);
+    const bool promoted = !m.quarantine.promotion().empty();
     return std::string{promoted ? "was promoted" : "was started"} + " so lately that it may " +
            (promoted ? "not know all locks" : "have forgotten locks") + ", counts again in " +
            base::to_text(left);
@@ -100,7 +100,7 @@ void members::review() {
             if (votes) voters.set(first_of_server(i));
             who.set(i, !votes);
             all_known = all_known && m.known && m.key != key_state::asked;
-            if (const auto from = m.stands.counts_from(); m.up && from > now) next = std::min(next, from);
+            if (const auto from = m.quarantine.ends_at(); m.up && from > now) next = std::min(next, from);
         }
         const auto there = size() - who.count();
         const auto needed = engine::majority_of(size());
