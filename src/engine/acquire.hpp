@@ -8,7 +8,7 @@
 //   done       | nothing
 #pragma once
 
-#include "engine/resend.hpp"
+#include "engine/retry_policy.hpp"
 #include "store/requests.hpp"
 
 #include <memory>

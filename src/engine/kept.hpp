@@ -1,7 +1,7 @@
 // How long the store may keep a lease, by all requests that were sent for one owner.
 #pragma once
 
-#include "engine/resend.hpp"
+#include "engine/retry_policy.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -2,7 +2,7 @@
 
 #include "base/parker.hpp"
 #include "base/text.hpp"
-#include "engine/resend.hpp"
+#include "engine/retry_policy.hpp"
 #include "session/client_lock.hpp"
 #include "store/inspection.hpp"
 

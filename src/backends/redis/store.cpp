@@ -17,7 +17,7 @@
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "engine/kinds.hpp"
-#include "engine/resend.hpp"
+#include "engine/retry_policy.hpp"
 #include "io/drivable.hpp"
 #include "io/reactor.hpp"
 #include "redis/cluster/cluster.hpp"
@@ -85,14 +85,15 @@ class redis_store final : public store,
           tell_(given.tell),
           quarantine_(filter_for(where.quarantine)),
           db_(database_at(std::move(where), given, [this](const redis::node_event& e) { on_event(e); })),
-          context_{*db_,
-                   given.id.base64url(),
-                   given.id.uuid(),
-                   given.settings.answer_timeout,
-                   std::to_string(engine::resend::remembered_for(given.settings.answer_timeout).count()),
-                   std::max(given.settings.redis.fair_liveness, 2 * given.settings.poll_gap),
-                   given.tell,
-                   [this] { return next_serial(); }},
+          context_{
+              *db_,
+              given.id.base64url(),
+              given.id.uuid(),
+              given.settings.answer_timeout,
+              std::to_string(engine::retry_policy::remembered_for(given.settings.answer_timeout).count()),
+              std::max(given.settings.redis.fair_liveness, 2 * given.settings.poll_gap),
+              given.tell,
+              [this] { return next_serial(); }},
           wake_channels_(std::make_shared<wake_channels>(
               *db_, context_.short_id,
               wake_channel::callbacks{
