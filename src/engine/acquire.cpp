@@ -88,7 +88,7 @@ acquire_action acquire::on_answer(const backend::granted& a, time_point now) {
                      std::to_string(a.acks) + " of " + std::to_string(how_.replicas) + " replicas have it"},
                     undo::once);
     }
-    return grant({.deadline = last_sent_.for_at_most(a.lease).deadline(how_.trust),
+    return grant({.deadline = last_sent_.for_at_most(a.lease).deadline(how_.margin),
                   .fence = a.fence,
                   .stray = uncertain_.has_value(),
                   .acks = a.acks,
@@ -172,7 +172,7 @@ acquire_action acquire::attempt(time_point now) {
 acquire_action acquire::handed_over(time_point now) {
     // The hand-over is for a fixed time; a waiter that wants less gets less.
     const auto handed = last_busy_sent_.for_at_most(last_busy_->handed_lease);
-    const auto deadline = handed.deadline(how_.trust);
+    const auto deadline = handed.deadline(how_.margin);
     // The message was read too late to leave enough of the lease: ask whether the lock is still ours.
     if (deadline - now < handed.lease() / 16) return attempt(now);
     return grant({.deadline = deadline, .claim = true, .stray = uncertain_.has_value()},
@@ -188,12 +188,12 @@ acquire_action acquire::grant(hold_it what, milliseconds kept_for, time_point no
     }
     state_ = state::done;
     what.in_doubt = look_again_;
-    what.kept_until = lease_request{now, kept_for}.kept_until(how_.trust, milliseconds{0});
+    what.kept_until = lease_request{now, kept_for}.kept_until(how_.margin, milliseconds{0});
     // The unanswered attempt may still be carried out, and be handed the lock as this one was.
     if (const auto& r = uncertain_) {
         const lease_request longest{r->sent(), std::max(r->lease(), kept_for)};
         const auto late = carried_out_within(how_.answer_timeout);
-        what.kept_until = std::max(what.kept_until, longest.kept_until(how_.trust, late));
+        what.kept_until = std::max(what.kept_until, longest.kept_until(how_.margin, late));
     }
     return what;
 }

@@ -19,7 +19,7 @@ namespace holdfast::engine {
 
 struct acquire_settings {
     milliseconds lease{30'000};
-    validity trust;
+    clock_margin margin;
     std::uint32_t replicas = 0;  // that must have the grant; if any, a message alone grants nothing
     bool once = false;           // one answer, no wait
     time_point give_up_at = time_point::max();  // for waits

@@ -17,20 +17,20 @@ class kept {
     void at_least_until(time_point end) { until_ = std::max(until_, end); }
 
     void sent(const lease_request& r) { open_.push_back(r); }
-    void carried_out(const lease_request& r, const validity& trust, time_point now) {
+    void carried_out(const lease_request& r, const clock_margin& margin, time_point now) {
         close(r);
-        at_least_until(lease_request{now, r.lease()}.kept_until(trust, milliseconds{0}));
+        at_least_until(lease_request{now, r.lease()}.kept_until(margin, milliseconds{0}));
     }
-    void not_answered(const lease_request& r, const validity& trust, milliseconds answer_timeout) {
+    void not_answered(const lease_request& r, const clock_margin& margin, milliseconds answer_timeout) {
         close(r);
-        at_least_until(r.kept_until(trust, carried_out_within(answer_timeout)));
+        at_least_until(r.kept_until(margin, carried_out_within(answer_timeout)));
     }
 
     // A request that still waits for its answer counts as unanswered.
-    [[nodiscard]] time_point until(const validity& trust, milliseconds answer_timeout) const {
+    [[nodiscard]] time_point until(const clock_margin& margin, milliseconds answer_timeout) const {
         const auto late = carried_out_within(answer_timeout);
         auto end = until_;
-        for (const auto& r : open_) end = std::max(end, r.kept_until(trust, late));
+        for (const auto& r : open_) end = std::max(end, r.kept_until(margin, late));
         return end;
     }
 

@@ -153,7 +153,7 @@ void acquire_operation::begin_attempt() {
     engine::acquire_settings rules;
     rules.lease = me_->wants.lease;
     rules.replicas = me_->wants.replicas.at_least;
-    rules.trust = client_.trust();
+    rules.margin = client_.clock_margin();
     rules.once = !how_.give_up_at;
     rules.give_up_at = how_.give_up_at.value_or(time_point::max());
     rules.listen = !how_.poll && store.has().ask_every == milliseconds{0};

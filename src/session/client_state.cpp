@@ -29,13 +29,13 @@ std::shared_ptr<client_state> client_state::open(config settings, const store_op
     std::shared_ptr<client_state> c(new client_state(std::move(settings)));
     c->store_ = opener(*c);
     c->strength_ = c->store_->has().gives;
-    if (c->store_->has().counted_by == backend::lease_clock::of_this_host) c->trust_.drift = 0;
+    if (c->store_->has().counted_by == backend::lease_clock::of_this_host) c->clock_margin_.drift = 0;
     return c;
 }
 
 client_state::client_state(config s)
     : settings(std::move(s)),
-      trust_{settings.drift, settings.margin},
+      clock_margin_{settings.drift, settings.margin},
       reactor_(std::make_unique<io::reactor>()),
       losses_(
           *reactor_, settings.slow_callback, [this] { report_slow_callback(); }, for_losses),
@@ -298,14 +298,14 @@ void client_state::listen_for_evictions_soon() {
 
 time_point client_state::store_frees(const held_lease& t, time_point now) {
     base::guard lock(mutex_);
-    const auto by_requests = std::max(now, t.kept.until(trust_, settings.answer_timeout));
+    const auto by_requests = std::max(now, t.kept.until(clock_margin_, settings.answer_timeout));
     // A closed client ends its session.
     if (!has_store() || store_->has().ends != backend::lease_end::by_session) return by_requests;
     // The release is repeated until the store has carried it out, or has ended the session of a client whose
     // messages do not enter_queue.
     const engine::lease_request session{now, store_->session_timeout()};
     return std::max(by_requests,
-                    session.kept_until(trust_, engine::carried_out_within(settings.answer_timeout)));
+                    session.kept_until(clock_margin_, engine::carried_out_within(settings.answer_timeout)));
 }
 
 time_point client_state::send_by(time_point now, time_point until) const {

@@ -46,7 +46,7 @@ class client_state : public std::enable_shared_from_this<client_state> {
     observe::counters counts;
 
     [[nodiscard]] backend::store& store() const noexcept { return *store_; }
-    [[nodiscard]] const engine::validity& trust() const noexcept { return trust_; }
+    [[nodiscard]] const engine::clock_margin& clock_margin() const noexcept { return clock_margin_; }
     // Works after close(), too: leases outlive it.
     [[nodiscard]] holdfast::strength strength() const noexcept { return strength_; }
     [[nodiscard]] io::reactor& reactor() noexcept { return *reactor_; }
@@ -191,7 +191,7 @@ class client_state : public std::enable_shared_from_this<client_state> {
     void send_undo(const backend::release_request& r, milliseconds lease, bool insist, unsigned round);
 
     const std::uint64_t forked_ = base::fork_generation();
-    engine::validity trust_;  // set, like the next, before there is a lease
+    engine::clock_margin clock_margin_;  // set, like the next, before there is a lease
     holdfast::strength strength_{};
     std::atomic<bool> listens_for_evictions_{false};  // or a timer for it is set
     std::atomic<bool> closed_{false};

@@ -112,9 +112,10 @@ class held_lease {
     void expire() noexcept { deadline_.store(count(since), std::memory_order_release); }
 
     // Applies a renewal that worked. False if the deadline had passed before: then nothing revives the lease.
-    bool extend(const engine::lease_request& worked, const engine::validity& trust, time_point now) noexcept {
+    bool extend(const engine::lease_request& worked, const engine::clock_margin& margin,
+                time_point now) noexcept {
         if (deadline() <= now) return false;
-        const auto until = worked.deadline(trust);
+        const auto until = worked.deadline(margin);
         auto old = deadline_.load(std::memory_order_acquire);
         do {
             if (old <= count(now)) return false;

@@ -33,13 +33,13 @@ milliseconds given_for(milliseconds asked) { return std::max(milliseconds{1}, as
 struct session {
     bound good_until;
     io::reactor& reactor;
-    const engine::validity trust;
+    const engine::clock_margin margin;
 
     static void keep_alive(const std::weak_ptr<session>& which) {
         const auto s = which.lock();
         if (!s) return;
         const auto now = boot_clock::now();
-        s->good_until.extend(engine::lease_request{now, session_length}.deadline(s->trust), now);
+        s->good_until.extend(engine::lease_request{now, session_length}.deadline(s->margin), now);
         s->reactor.at(now + between_signs_of_life, [which] { keep_alive(which); });
     }
 };

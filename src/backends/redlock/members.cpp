@@ -23,7 +23,7 @@ config config_of_member(const config& all, const std::string& url) {
 members::members(const backends::services& given, redlock_config c)
     : wanted(std::move(c)),
       settings(given.settings),
-      trust{given.settings.drift, given.settings.margin},
+      clock_margin{given.settings.drift, given.settings.margin},
       reactor(given.reactor),
       id_(given.id),
       tell_(given.tell),

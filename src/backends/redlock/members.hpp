@@ -50,7 +50,7 @@ class members : public std::enable_shared_from_this<members> {
 
     const redlock_config wanted;
     const config settings;
-    const engine::validity trust;
+    const engine::clock_margin clock_margin;
     io::reactor& reactor;
 
     [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }

@@ -67,7 +67,7 @@ void round::ask_all(time_point now) {
         stage_ = stage::asking;
         sent_ = now;
         attempt_.emplace(engine::quorum_attempt_settings{
-            members_->size(), engine::lease_request{now, what_.lease}, members_->trust,
+            members_->size(), engine::lease_request{now, what_.lease}, members_->clock_margin,
             what_.key.of == kind::native_fenced, give_up_at});
         if (until_) timeouts_.remove(*this, *until_);
         until_ = give_up_at;
