@@ -188,12 +188,12 @@ acquire_action acquire::grant(hold_it what, milliseconds kept_for, time_point no
     }
     state_ = state::done;
     what.in_doubt = look_again_;
-    what.kept_until = lease_request{now, kept_for}.kept_until(how_.margin, milliseconds{0});
+    what.expires_by = lease_request{now, kept_for}.expires_by(how_.margin, milliseconds{0});
     // The unanswered attempt may still be carried out, and be handed the lock as this one was.
     if (const auto& r = uncertain_) {
         const lease_request longest{r->sent(), std::max(r->lease(), kept_for)};
         const auto late = carried_out_within(how_.answer_timeout);
-        what.kept_until = std::max(what.kept_until, longest.kept_until(how_.margin, late));
+        what.expires_by = std::max(what.expires_by, longest.expires_by(how_.margin, late));
     }
     return what;
 }

@@ -75,7 +75,7 @@ struct hold_it {  // granted: valid until `deadline`, and no longer than `bound`
     // A message came during the attempt: it may be older than the grant, or report its end.
     bool in_doubt = false;
     // The latest time until which the store may keep the lock, by all requests so far.
-    time_point kept_until{};
+    time_point expires_by{};
     std::shared_ptr<const backend::bound> bound{};
 };
 struct give_up {

@@ -42,7 +42,7 @@ class lease_request {
     }
     // Whatever the answer, the store may keep the lock until then: the request may take `on_its_way` to
     // arrive, and the server's clock may be the slower one.
-    [[nodiscard]] time_point kept_until(const clock_margin& margin, milliseconds on_its_way) const noexcept {
+    [[nodiscard]] time_point expires_by(const clock_margin& margin, milliseconds on_its_way) const noexcept {
         return end(lasts(1.0 + margin.drift), margin.fixed + on_its_way);
     }
 

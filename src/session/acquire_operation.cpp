@@ -255,7 +255,7 @@ std::shared_ptr<hold> acquire_operation::settle(const engine::hold_it& grant, ti
     const auto t = std::make_shared<held_lease>(lock_->key_, std::move(attempt_->request.owner), me_->wants,
                                                 grant.fence, grant.deadline, now, grant.bound);
     t->acks = grant.acks;
-    t->kept.at_least_until(grant.kept_until);
+    t->expiry.at_least_until(grant.expires_by);
     t->grant = {now, t->deadline()};
     t->stray = grant.stray;
     t->home = lock_;

@@ -258,7 +258,7 @@ void client_state::send_renewals(std::span<const std::shared_ptr<held_lease>> of
             if (!holder->valid()) continue;
             sent.push_back({holder, {now, how.lease.value_or(holder->lease())}, how.holds});
             requests.push_back(sent.back().to_store());
-            holder->kept.sent(sent.back().asked);
+            holder->expiry.sent(sent.back().asked);
         }
     }
     auto take = [this, sent = std::move(sent), answered = std::move(answered)](const renew_answers& answers) {
@@ -278,9 +278,9 @@ void client_state::on_renewed(const sent_renewal& sent, const backend::renew_ans
         base::guard lock(mutex_);
         auto holder = last_successor(sent.of);
         if (std::holds_alternative<backend::unknown>(answer))
-            holder->kept.not_answered(sent.asked, clock_margin_, settings.answer_timeout);
+            holder->expiry.not_answered(sent.asked, clock_margin_, settings.answer_timeout);
         else
-            holder->kept.carried_out(sent.asked, clock_margin_, now);
+            holder->expiry.carried_out(sent.asked, clock_margin_, now);
         if (not_held) holder->disowned = true;
         return holder;
     }();

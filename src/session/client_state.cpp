@@ -177,7 +177,7 @@ void client_state::handed_off(held_lease& t, const std::shared_ptr<held_lease>& 
         // The store answered "lost" before the successor was linked: the next thread goes back into the
         // queue.
         if (t.disowned) next->expire();
-        next->kept = std::move(t.kept);
+        next->expiry = std::move(t.expiry);
         begin_renewal(next);
     }
     listen_for_evictions_soon();
@@ -298,14 +298,14 @@ void client_state::listen_for_evictions_soon() {
 
 time_point client_state::store_frees(const held_lease& t, time_point now) {
     base::guard lock(mutex_);
-    const auto by_requests = std::max(now, t.kept.until(clock_margin_, settings.answer_timeout));
+    const auto by_requests = std::max(now, t.expiry.time(clock_margin_, settings.answer_timeout));
     // A closed client ends its session.
     if (!has_store() || store_->has().ends != backend::lease_end::by_session) return by_requests;
     // The release is repeated until the store has carried it out, or has ended the session of a client whose
-    // messages do not enter_queue.
+    // messages do not arrive.
     const engine::lease_request session{now, store_->session_timeout()};
     return std::max(by_requests,
-                    session.kept_until(clock_margin_, engine::carried_out_within(settings.answer_timeout)));
+                    session.expires_by(clock_margin_, engine::carried_out_within(settings.answer_timeout)));
 }
 
 time_point client_state::send_by(time_point now, time_point until) const {

@@ -3,7 +3,7 @@
 
 #include "base/annotations.hpp"
 #include "base/fork.hpp"
-#include "engine/kept.hpp"
+#include "engine/latest_expiry.hpp"
 #include "engine/local_handoff.hpp"
 #include "engine/validity.hpp"
 #include "store/store.hpp"
@@ -69,7 +69,7 @@ class held_lease {
     question asked = question::none;
     // The store's last refusal to renew it, since the last successful renewal; guarded by the client.
     std::optional<backend::failure> refusal;
-    engine::kept kept;  // how long the store keeps it; moves to the successor; guarded by the client
+    engine::latest_expiry expiry;  // of the lease in the store; moves to the successor; guarded by the client
     std::unique_ptr<backend::watch_handle>
         watch;  // set before others see it; dropped when the held_lease ends
     std::shared_ptr<waiter>
