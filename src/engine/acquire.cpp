@@ -24,7 +24,7 @@ acquire_action acquire::on(begun, time_point now) {
 acquire_action acquire::on(answered&& event, time_point now) {
     // A late answer to an attempt that timed out says nothing about the present one, and its send time does
     // not count.
-    if (state_ != state::asking || event.number != asked_) return go_on();
+    if (state_ != state::asking || event.number != attempts_) return go_on();
     state_ = state::waiting;
     return std::visit([&](const auto& a) { return on_answer(a, now); }, event.answer);
 }
@@ -158,7 +158,7 @@ acquire_action acquire::no_answer(const backend::failure& what, time_point now) 
 
 acquire_action acquire::attempt(time_point now) {
     const auto want = listen_asked_ ? backend::intent::queue : backend::intent::look;
-    if (asked_++ == 0) first_sent_ = now;
+    if (attempts_++ == 0) first_sent_ = now;
     last_sent_ = {now, how_.lease};
     queued_ |= want == backend::intent::queue;
     look_again_ = false;
@@ -166,7 +166,7 @@ acquire_action acquire::attempt(time_point now) {
     until_ = later(now, how_.answer_timeout);
     // A caller that waits for less time than an answer may take still gets an answer, if one comes.
     if (!how_.once) until_ = std::min(until_, std::max(how_.give_up_at, later(now, least_answer_time)));
-    return ask{want, until_, asked_};
+    return send_attempt{want, until_, attempts_};
 }
 
 acquire_action acquire::handed_over(time_point now) {

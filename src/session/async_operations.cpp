@@ -90,23 +90,23 @@ void async_release::ask_first() {
 void async_release::send() {
     const auto now = boot_clock::now();
     machine_.emplace(lock_->releasing(*of_));
-    obey(machine_->begin(now));
+    carry_out(machine_->begin(now));
 }
 
-void async_release::obey(engine::release_action action) {
+void async_release::carry_out(engine::release_action action) {
     if (const auto* end = std::get_if<engine::release_done>(&action)) {
         return finish(lock_->released(of_, *end));
     }
     if (!client_.has_store()) return;
     if (const auto* retry = std::get_if<engine::retry_release>(&action)) {
-        client_.reactor().at(retry->at,
-                             [b = shared_from_this()] { b->obey(b->machine_->begin(boot_clock::now())); });
+        client_.reactor().at(
+            retry->at, [b = shared_from_this()] { b->carry_out(b->machine_->begin(boot_clock::now())); });
         return;
     }
     const auto until = std::get<engine::send_release>(action).until;
     client_.store().release({of_->key, of_->owner, false}, client_.send_by(boot_clock::now(), until),
                             [b = shared_from_this()](const backend::release_answer& a) {
-                                b->obey(b->machine_->on_answer(a, boot_clock::now()));
+                                b->carry_out(b->machine_->on_answer(a, boot_clock::now()));
                             });
 }
 

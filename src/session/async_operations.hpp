@@ -60,7 +60,7 @@ class async_release : public std::enable_shared_from_this<async_release> {
   private:
     void ask_first();
     void send();
-    void obey(engine::release_action action);
+    void carry_out(engine::release_action action);
     void finish(release_result r);
 
     const std::shared_ptr<client_lock> lock_;

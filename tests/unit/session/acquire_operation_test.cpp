@@ -260,7 +260,7 @@ TEST(waiter, keeps_no_event_after_its_owner_has_gone_on) {
 
 TEST(waiter, runs_the_callback_of_the_last_answer_although_nobody_reads_it) {
     waiter w({}, nullptr, boot_clock::now(), {});
-    w.asks();
+    w.on_send();
     bool done = false;
     w.once_answered([&](auto) { done = true; });
     w.close();
