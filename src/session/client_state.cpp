@@ -28,7 +28,7 @@ constexpr io::notifier::limits for_other_calls{1, observe::bus::most_queued};
 std::shared_ptr<client_state> client_state::open(config settings, const store_opener& opener) {
     std::shared_ptr<client_state> c(new client_state(std::move(settings)));
     c->store_ = opener(*c);
-    c->strength_ = c->store_->has().gives;
+    c->strength_ = c->store_->has().guarantee;
     if (c->store_->has().counted_by == backend::lease_clock::of_this_host) c->clock_margin_.drift = 0;
     return c;
 }

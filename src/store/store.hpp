@@ -56,7 +56,7 @@ enum class lease_clock {
 
 // Facts about a store that the client must know. Constant while the store is open.
 struct capabilities {
-    strength gives = strength::single;
+    strength guarantee = strength::single;
     lease_end ends = lease_end::by_time;
     lease_clock counted_by = lease_clock::of_a_server;
     // Zero: the store notifies waiters by messages when to try again (`watch`). More: it sends no messages,

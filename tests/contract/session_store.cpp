@@ -150,7 +150,7 @@ class session_store final : public store, public counters, public inspection {
     inspection* as_inspection() noexcept override { return this; }
 
   private:
-    static constexpr capabilities what_we_have{.gives = strength::process_local,
+    static constexpr capabilities what_we_have{.guarantee = strength::process_local,
                                                .ends = lease_end::by_session,
                                                .counted_by = lease_clock::of_this_host,
                                                .ask_every = 10ms,

@@ -19,7 +19,7 @@ namespace {
 
 using namespace backend;
 
-constexpr capabilities what_we_have{.gives = strength::process_local,
+constexpr capabilities what_we_have{.guarantee = strength::process_local,
                                     .counted_by = lease_clock::of_this_host,
                                     .fences_per_grant = space::fences_per_grant};
 

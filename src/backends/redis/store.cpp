@@ -39,7 +39,7 @@ namespace {
 using namespace backend;
 
 constexpr capabilities what_we_have{
-    .gives = strength::single, .replicas = true, .fences_per_grant = fences_per_grant};
+    .guarantee = strength::single, .replicas = true, .fences_per_grant = fences_per_grant};
 // How long an unused note survives: 30 days. After that, clients sit out one more quarantine.
 constexpr std::string_view promotion_mark_ttl = "2592000000";
 

@@ -210,7 +210,7 @@ class redlock_store final : public store, public inspection {
         return {};
     }
 
-    capabilities has_{.gives = strength::quorum, .ask_every = milliseconds{1}, .votes = true};
+    capabilities has_{.guarantee = strength::quorum, .ask_every = milliseconds{1}, .votes = true};
     const std::shared_ptr<members> members_;
     const std::shared_ptr<round_timeouts> timeouts_;
 };

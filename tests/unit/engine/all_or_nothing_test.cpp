@@ -17,8 +17,8 @@ class acquiring_three : public ::testing::Test {
         last = machine->begin();
     }
     [[nodiscard]] std::optional<std::size_t> asked() const {
-        const auto* const ask = std::get_if<acquire_member>(&last);
-        return ask != nullptr ? std::optional{ask->which} : std::nullopt;
+        const auto* const next = std::get_if<acquire_member>(&last);
+        return next != nullptr ? std::optional{next->which} : std::nullopt;
     }
     // Empty: a single try.
     [[nodiscard]] std::optional<time_point> until() const {

@@ -193,7 +193,7 @@ class redlock_attempt : public acquire_attempt {
   protected:
     void open_redlock(config settings = {}) {
         open(std::move(settings));
-        store->what = {.gives = strength::quorum, .votes = true};
+        store->what = {.guarantee = strength::quorum, .votes = true};
     }
 };
 
