@@ -18,7 +18,7 @@
 #include "base/text.hpp"
 #include "engine/kinds.hpp"
 #include "engine/retry_policy.hpp"
-#include "io/drivable.hpp"
+#include "io/pollable.hpp"
 #include "io/reactor.hpp"
 #include "redis/cluster/cluster.hpp"
 #include "redis/node/node.hpp"
@@ -78,7 +78,7 @@ class redis_store final : public store,
                           public counters,
                           public inspection,
                           public redlock_member,
-                          public io::driven_store {
+                          public io::pollable_store {
   public:
     redis_store(const backends::services& given, lock_url where)
         : reactor_(given.reactor),
@@ -152,7 +152,7 @@ class redis_store final : public store,
                 return done(*std::move(no));
             done = through_quarantine(r, deadline, std::move(done));
         }
-        const driven_here here(reactor_);
+        const runs_io_here here(reactor_);
         if (r.replicas.at_least > 0)
             done = once_replicated(*db_, protocol_of(r.key.of), r, deadline, std::move(done));
         protocol_of(r.key.of).attempt(r, deadline, std::move(done));
@@ -160,19 +160,19 @@ class redis_store final : public store,
 
     void renew(std::span<const renew_request> all, time_point deadline,
                handler<std::vector<renew_answer>> done) override {
-        const driven_here here(reactor_);
+        const runs_io_here here(reactor_);
         renewals_.send(all, deadline, std::move(done));
     }
 
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
         if (auto no = misfit(r.key)) return done(*std::move(no));
-        const driven_here here(reactor_);
+        const runs_io_here here(reactor_);
         protocol_of(r.key.of).release(r, deadline, std::move(done));
     }
 
     void adjust(const adjust_request& r, time_point deadline, handler<adjust_answer> done) override {
         if (auto no = misfit(r.key)) return done(*std::move(no));
-        const driven_here here(reactor_);
+        const runs_io_here here(reactor_);
         protocol_of(r.key.of).adjust(r, deadline, std::move(done));
     }
 
@@ -188,18 +188,18 @@ class redis_store final : public store,
 
     void inspect(const lock_name& name, holders_shown which, time_point deadline,
                  handler<result<lock_info>> done) override {
-        const driven_here here(reactor_);
+        const runs_io_here here(reactor_);
         redis_backend::inspect(context_, name, which, deadline, std::move(done));
     }
 
     void list(const std::string& glob, listed which, time_point deadline,
               handler<result<std::vector<lock_info>>> done) override {
-        const driven_here here(reactor_);
+        const runs_io_here here(reactor_);
         redis_backend::list(context_, glob, which, deadline, std::move(done));
     }
 
     void read_owner(const lock_name& name, time_point deadline, handler<result<std::string>> done) override {
-        const driven_here here(reactor_);
+        const runs_io_here here(reactor_);
         db_->command({"GET", name.str()}, deadline, [done = std::move(done)](const redis::outcome& o) {
             if (auto no = failed(o)) return done(*std::move(no));
             const auto& text = std::get<redis::reply>(o);
@@ -209,14 +209,14 @@ class redis_store final : public store,
 
     void ask_to_give_up(const lock_name& name, const holder_info& of, time_point deadline,
                         handler<result<asked>> done) override {
-        const driven_here here(reactor_);
+        const runs_io_here here(reactor_);
         redis_backend::ask_to_give_up(context_, *wake_channels_, gave_up_, name, of, deadline,
                                       std::move(done));
     }
 
     void evict(const lock_name& name, const std::vector<std::string>& owners, time_point deadline,
                handler<result<std::vector<evicted>>> done) override {
-        const driven_here here(reactor_);
+        const runs_io_here here(reactor_);
         const auto release = [this](const lock_key& key, const std::string& owner, time_point until,
                                     handler<release_answer> then) {
             if (auto no = misfit(key)) return then(*std::move(no));
@@ -227,7 +227,7 @@ class redis_store final : public store,
 
     void clear_line(const lock_name& name, const std::vector<std::string>& absent, time_point deadline,
                     handler<result<std::vector<std::string>>> done) override {
-        const driven_here here(reactor_);
+        const runs_io_here here(reactor_);
         redis_backend::clear_line(context_, name, absent, deadline, std::move(done));
     }
 
@@ -238,8 +238,8 @@ class redis_store final : public store,
 
     void examine(const examine_request& wanted, time_point deadline,
                  handler<result<examination>> done) override {
-        // A thread can drive only one of a cluster's connections.
-        std::optional<driven_here> here;
+        // A thread can run the I/O of only one of a cluster's connections.
+        std::optional<runs_io_here> here;
         if (!db_->is_cluster()) here.emplace(reactor_);
         doctor_.examine(*db_, wanted, deadline, context_.answer_timeout,
                         with_what_we_know(wanted, deadline, std::move(done)));
@@ -250,7 +250,7 @@ class redis_store final : public store,
         ask_note(which, leave == note::left ? promotion_mark_ttl : "0", deadline, std::move(done));
     }
 
-    void run_io(base::parker& me, time_point until) override { db_->drive(me, until); }
+    void run_io(base::parker& me, time_point until) override { db_->run_io(me, until); }
 
     counters* as_counters() noexcept override { return this; }
     inspection* as_inspection() noexcept override { return this; }
@@ -262,18 +262,18 @@ class redis_store final : public store,
     }
 
     // Only a quorum asks for it, and no member of a quorum is a cluster.
-    io::drivable& connection() noexcept override { return static_cast<redis::node&>(*db_).connection(); }
+    io::pollable& connection() noexcept override { return static_cast<redis::node&>(*db_).connection(); }
 
   private:
     // The reactor reads the replies to its own commands; the sending thread reads all others.
-    class driven_here {
+    class runs_io_here {
       public:
-        explicit driven_here(const io::reactor& r) {
+        explicit runs_io_here(const io::reactor& r) {
             if (!r.in_thread()) will_.emplace();
         }
 
       private:
-        std::optional<redis::will_drive> will_;
+        std::optional<redis::will_run_io> will_;
     };
 
     // In the order of `kind`.
@@ -348,7 +348,7 @@ class redis_store final : public store,
     // `kept` is how long an unused note survives; "0" only reads the note.
     void ask_note(const std::string& which, std::string_view kept, time_point deadline,
                   handler<result<milliseconds>> done) {
-        const driven_here here(reactor_);
+        const runs_io_here here(reactor_);
         context_.db.eval(ref(redis_scripts::promoted), std::array{promotion_mark},
                          std::array<std::string_view, 2>{which, kept}, deadline,
                          [done = std::move(done)](const redis::outcome& o) {

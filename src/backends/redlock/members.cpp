@@ -14,7 +14,7 @@ using namespace backend;
 config config_of_member(const config& all, const std::string& url) {
     auto own = all;
     own.url = url;
-    own.redis.connections = 1;  // a thread drives one connection of each member
+    own.redis.connections = 1;  // a thread polls one connection of each member
     return own;
 }
 
@@ -48,9 +48,9 @@ void members::open(member_opener opener) {
                               }});
             if (!m.store->as_counters() || !m.store->as_inspection() || !m.store->as_redlock_member())
                 throw error(errc::invalid_argument, address(i) + " cannot be a member of a redlock");
-            // A store without one connection that a thread can drive is read by the reactor.
-            if (auto* driven = dynamic_cast<io::driven_store*>(m.store.get()))
-                connections_.push_back(&driven->connection());
+            // A store without one connection that a thread can poll is read by the reactor.
+            if (auto* one = dynamic_cast<io::pollable_store*>(m.store.get()))
+                connections_.push_back(&one->connection());
         }
     } catch (...) {
         close();

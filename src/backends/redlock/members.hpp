@@ -8,7 +8,7 @@
 #include "base/annotations.hpp"
 #include "engine/quarantine.hpp"
 #include "engine/quorum.hpp"
-#include "io/drivable.hpp"
+#include "io/pollable.hpp"
 #include "io/reactor.hpp"
 #include "store/counters.hpp"
 #include "store/inspection.hpp"
@@ -66,7 +66,7 @@ class members : public std::enable_shared_from_this<members> {
         return *members_[i]->store->as_redlock_member();
     }
     [[nodiscard]] const std::string& address(std::size_t i) const { return wanted.members[i].address; }
-    [[nodiscard]] const std::vector<io::drivable*>& connections() const noexcept { return connections_; }
+    [[nodiscard]] const std::vector<io::pollable*>& connections() const noexcept { return connections_; }
     [[nodiscard]] bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
 
     // See membership_key.cpp.
@@ -211,7 +211,7 @@ class members : public std::enable_shared_from_this<members> {
     const std::function<void(const backend::notice&)> tell_;
     const lock_name key_;
     const owner_id key_text_;  // the text of the membership key: our members
-    std::vector<io::drivable*> connections_;
+    std::vector<io::pollable*> connections_;
     std::atomic<bool> closed_{false};
     std::atomic<bool> wanted_{false};
     std::atomic<std::size_t> pending_{0};

@@ -196,7 +196,7 @@ class redlock_store final : public store, public inspection {
     bool has_pending() const noexcept override { return members_->has_pending(); }
 
     void run_io(base::parker& me, time_point until) override {
-        io::drive_together(members_->connections(), me, until);
+        io::poll_together(members_->connections(), me, until);
     }
     void abandon() noexcept override { members_->abandon(); }
     inspection* as_inspection() noexcept override { return this; }
