@@ -281,7 +281,7 @@ void client_state::on_renewed(const sent_renewal& sent, const backend::renew_ans
             holder->expiry.not_answered(sent.asked, clock_margin_, settings.answer_timeout);
         else
             holder->expiry.carried_out(sent.asked, clock_margin_, now);
-        if (not_held) holder->disowned = true;
+        if (not_held) holder->not_held = true;
         return holder;
     }();
     if (t->state() == lease_state::released) return;  // "not held" is the effect of our own release

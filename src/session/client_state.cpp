@@ -176,7 +176,7 @@ void client_state::handed_off(held_lease& t, const std::shared_ptr<held_lease>& 
         t.successor = next;
         // The store answered "lost" before the successor was linked: the next thread goes back into the
         // queue.
-        if (t.disowned) next->expire();
+        if (t.not_held) next->expire();
         next->expiry = std::move(t.expiry);
         begin_renewal(next);
     }
@@ -207,16 +207,16 @@ bool client_state::lose(const std::shared_ptr<held_lease>& t, const std::string&
     return true;
 }
 
-bool client_state::give_up(const owner_id& owner, const std::function<void()>& say_so) {
+bool client_state::give_up(const owner_id& owner, const std::function<void()>& confirm) {
     std::vector<std::shared_ptr<held_lease>> held;  // a writer that reads as well has two
-    bool kept = settings.keep_evicted && say_so != nullptr;
+    bool kept = settings.keep_evicted && confirm != nullptr;
     {
         base::guard lock(mutex_);
         for (const auto& [id, t] : leases_) {
             if (t->owner == owner || t->owner.str().starts_with(owner.str() + '*')) held.push_back(t);
         }
         // Before the loss is reported: a thread that learns of it may release the lease at once.
-        kept = kept && evicted_.keep(held, say_so);
+        kept = kept && evicted_.keep(held, confirm);
     }
     const auto struck = held;
     std::erase_if(held, [&](const auto& t) { return !lose(t, "it was evicted by an operator"); });
@@ -227,7 +227,7 @@ bool client_state::give_up(const owner_id& owner, const std::function<void()>& s
         base::guard lock(mutex_);
         evicted_.forget(struck);
     }
-    if (all && say_so) say_so();
+    if (all && confirm) confirm();
     for (const auto& t : held) undo(t->key, t->owner, t->lease(), t->stray);
     return all;
 }
@@ -460,7 +460,7 @@ void client_state::on_notice(const backend::notice& n) {
         case change::session_lost:
             lose_all("the session with the store has ended" + (n.detail.empty() ? "" : ": " + n.detail));
             break;
-        case change::evicted: give_up(n.owner, n.say_so); break;
+        case change::evicted: give_up(n.owner, n.confirm); break;
     }
 }
 

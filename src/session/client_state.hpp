@@ -86,10 +86,10 @@ class client_state : public std::enable_shared_from_this<client_state> {
     // Ends the lease and reports the loss to its holder, once. False if the lease had ended before, also by
     // ended().
     bool lose(const std::shared_ptr<held_lease>& t, const std::string& why);
-    // An operator evicts `owner`: ends its lease at once, then calls `say_so`, then releases the lock. With
+    // An operator evicts `owner`: ends its lease at once, then calls `confirm`, then releases the lock. With
     // config::keep_evicted, free_what_is_over() does the last two. False if there is no such lease, or a part
-    // of it has ended meanwhile in another way: then `say_so` is not called.
-    bool give_up(const owner_id& owner, const std::function<void()>& say_so = {});
+    // of it has ended meanwhile in another way: then `confirm` is not called.
+    bool give_up(const owner_id& owner, const std::function<void()>& confirm = {});
     // A hold of an ended lease was released. Releases the lock, too, in case the store does not know of the
     // end yet. Does nothing while an evicted lease has other holds (config::keep_evicted).
     void free_what_is_over(const std::shared_ptr<held_lease>& t);

@@ -62,7 +62,7 @@ class held_lease {
     std::shared_ptr<thread_mark> thread;  // held by lock(); empty for leases; set likewise
     std::weak_ptr<client_lock> home;      // set likewise
     bool read_by_writer = false;          // a writer that reads as well; guarded by the client lock
-    bool disowned = false;                // the store has answered that it is not held; guarded by the client
+    bool not_held = false;                // the store has answered that it is not held; guarded by the client
     std::shared_ptr<held_lease> successor;  // the held_lease after a hand-off; guarded by the client
     // Whether a request asks the store if the lock is still held; guarded by the client.
     enum class question { none, once, once_more /* after the one that is under way */ };

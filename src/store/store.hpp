@@ -103,7 +103,7 @@ struct notice {
     std::error_code reason{};  // with link_down: what an operator must fix, if anything
     // With evicted: confirms to the operator that the lease has ended. Call it only after the lease has
     // ended, and before the lock is released.
-    std::function<void()> say_so{};
+    std::function<void()> confirm{};
 };
 
 struct traffic {

@@ -53,8 +53,8 @@ class session_store final : public store, public counters, public inspection {
           session_(new session{bound{boot_clock::now() + session_length / 2},
                                given.reactor,
                                {given.settings.drift, given.settings.margin}}),
-          member_(space_, [tell = given.tell](const owner_id& owner, std::function<void()> say_so) {
-              tell({.what = notice::change::evicted, .owner = owner, .say_so = std::move(say_so)});
+          member_(space_, [notify = given.notify](const owner_id& owner, std::function<void()> confirm) {
+              notify({.what = notice::change::evicted, .owner = owner, .confirm = std::move(confirm)});
           }) {
         session::keep_alive(session_);
     }

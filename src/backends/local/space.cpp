@@ -44,7 +44,7 @@ auto space::apply(const lock_name& name, const Request& request, calls& after) {
                                    return watchers_.count({of, owner}) != 0;
                                }});
     if (record.last_fence != fenced_before) next_fence_ += fences_per_grant;
-    const auto notified = tell(name, done.notify, after);
+    const auto notified = notify(name, done.notify, after);
     if constexpr (std::is_same_v<decltype(done.answer), release_answer>) {
         if (auto* const yes = std::get_if<released>(&done.answer)) yes->listeners = notified;
     }
@@ -52,19 +52,19 @@ auto space::apply(const lock_name& name, const Request& request, calls& after) {
     return std::move(done.answer);
 }
 
-std::uint32_t space::tell(const lock_name& name, const engine::messages& what, calls& after) {
+std::uint32_t space::notify(const lock_name& name, const engine::messages& what, calls& after) {
     for (const auto& to : what.handed) {
         const auto it = watchers_.find({to.of, to.owner});
         if (it == watchers_.end()) continue;
-        after.emplace_back([tell = it->second.tell, ticket = to.ticket] {
-            (*tell)({watch_event::change::woken, {ticket}});
+        after.emplace_back([on_event = it->second.on_event, ticket = to.ticket] {
+            (*on_event)({watch_event::change::woken, {ticket}});
         });
     }
     if (!what.all) return 0;
     std::uint32_t notified = 0;
     for (const auto& [id, w] : watchers_) {
         if (w.name != name || id.second == what.but) continue;
-        after.emplace_back([tell = w.tell] { (*tell)({watch_event::change::woken, {}}); });
+        after.emplace_back([on_event = w.on_event] { (*on_event)({watch_event::change::woken, {}}); });
         ++notified;
     }
     return notified;
@@ -199,8 +199,8 @@ bool space::has_given_up(const std::string& owner) {
     return gave_up_.contains(owner);
 }
 
-space::member::member(std::shared_ptr<space> of, request tell)
-    : of_(std::move(of)), give_up_(std::move(tell)) {
+space::member::member(std::shared_ptr<space> of, request on_request)
+    : of_(std::move(of)), give_up_(std::move(on_request)) {
     base::guard lock(of_->members_mutex_);
     of_->members_.insert(this);
 }
@@ -210,12 +210,13 @@ space::member::~member() {
     of_->members_.erase(this);
 }
 
-void space::watch(const lock_key& key, const owner_id& owner, const std::shared_ptr<watch_handler>& tell) {
+void space::watch(const lock_key& key, const owner_id& owner,
+                  const std::shared_ptr<watch_handler>& on_event) {
     {
         base::guard lock(mutex_);
-        watchers_.insert_or_assign({key.of, owner}, watcher{key.name, tell});
+        watchers_.insert_or_assign({key.of, owner}, watcher{key.name, on_event});
     }
-    (*tell)({watch_event::change::watching, {}});
+    (*on_event)({watch_event::change::watching, {}});
 }
 
 void space::unwatch(const lock_key& key, const owner_id& owner) {

@@ -82,7 +82,7 @@ class redis_store final : public store,
   public:
     redis_store(const backends::services& given, lock_url where)
         : reactor_(given.reactor),
-          tell_(given.tell),
+          notify_(given.notify),
           quarantine_(filter_for(where.quarantine)),
           db_(database_at(std::move(where), given, [this](const redis::node_event& e) { on_event(e); })),
           context_{
@@ -92,7 +92,7 @@ class redis_store final : public store,
               given.settings.answer_timeout,
               std::to_string(engine::retry_policy::remembered_for(given.settings.answer_timeout).count()),
               std::max(given.settings.redis.fair_liveness, 2 * given.settings.poll_gap),
-              given.tell,
+              given.notify,
               [this] { return next_serial(); }},
           wake_channels_(std::make_shared<wake_channels>(
               *db_, context_.short_id,
@@ -101,16 +101,16 @@ class redis_store final : public store,
                       release_unwanted_grant(token, name);
                   },
                   [this](std::string_view owner, std::string_view asker, std::string_view name) {
-                      tell_({.what = notice::change::evicted,
-                             .owner = owner_id{std::string{owner}},
-                             .say_so = [this, owner = std::string{owner}, asker = std::string{asker},
-                                        name = std::string{name}] { acknowledge(owner, asker, name); }});
+                      notify_({.what = notice::change::evicted,
+                               .owner = owner_id{std::string{owner}},
+                               .confirm = [this, owner = std::string{owner}, asker = std::string{asker},
+                                           name = std::string{name}] { acknowledge(owner, asker, name); }});
                   },
                   [this](std::string_view owner) { gave_up_.came(owner); },
                   [this](std::string_view why) {
-                      tell_({notice::change::no_channel_right,
-                             "waiters have to poll, messages are refused: " + refusal(why).in_one(),
-                             {}});
+                      notify_({notice::change::no_channel_right,
+                               "waiters have to poll, messages are refused: " + refusal(why).in_one(),
+                               {}});
                   }})),
           protocols_(make_protocols()),
           renewals_(
@@ -177,12 +177,12 @@ class redis_store final : public store,
     }
 
     std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& owner,
-                                        handler<watch_event> tell) override {
-        if (!quarantine_) return protocol_of(key.of).watch(key, owner, std::move(tell));
+                                        handler<watch_event> on_event) override {
+        if (!quarantine_) return protocol_of(key.of).watch(key, owner, std::move(on_event));
         // A message that grants does not show which server it comes from, so it only means "try again".
-        return protocol_of(key.of).watch(key, owner, [tell = std::move(tell)](watch_event e) {
+        return protocol_of(key.of).watch(key, owner, [on_event = std::move(on_event)](watch_event e) {
             e.message.ticket.clear();
-            tell(std::move(e));
+            on_event(std::move(e));
         });
     }
 
@@ -375,18 +375,18 @@ class redis_store final : public store,
                 all->findings.push_back(r.findings().front());
             }
             if (!quarantine_) return (*done)(std::move(found));
-            const auto tell = [this, done, all = *all](std::optional<milliseconds> noted) {
+            const auto finish = [this, done, all = *all](std::optional<milliseconds> noted) {
                 auto with_it = all;
                 add_quarantine(noted, with_it);
                 (*done)(std::move(with_it));
             };
             const auto now = boot_clock::now();
             const auto which = quarantine_->unknown_promotion(now);
-            if (!which) return tell({});
+            if (!which) return finish({});
             age_of_promotion(*which, note::looked_for, std::min(deadline, now + context_.answer_timeout),
-                             [tell](const result<milliseconds>& age) {
+                             [finish](const result<milliseconds>& age) {
                                  const auto* const ago = std::get_if<milliseconds>(&age);
-                                 tell(ago != nullptr ? std::optional{*ago} : std::nullopt);
+                                 finish(ago != nullptr ? std::optional{*ago} : std::nullopt);
                              });
         };
     }
@@ -431,43 +431,43 @@ class redis_store final : public store,
                 if (quarantine_) quarantine_->on_up(e, boot_clock::now());
                 const auto major = e.server.version.substr(0, e.server.version.find('.'));
                 too_old_.store(!major.empty() && major.size() == 1 && major < "5", std::memory_order_relaxed);
-                if (e.restarted) tell_({change::restarted, "the server was started anew", {}});
+                if (e.restarted) notify_({change::restarted, "the server was started anew", {}});
                 if (!e.moved_from.empty())
-                    tell_({change::failed_over,
-                           "the master moved from " + e.moved_from + " to " + e.server.address,
-                           {}});
+                    notify_({change::failed_over,
+                             "the master moved from " + e.moved_from + " to " + e.server.address,
+                             {}});
                 const auto& policy = e.server.maxmemory_policy;
                 if (!policy.empty() && policy != "noeviction") {
-                    tell_({change::eviction_risk,
-                           "maxmemory-policy is " + policy + "; locks need noeviction",
-                           {}});
+                    notify_({change::eviction_risk,
+                             "maxmemory-policy is " + policy + "; locks need noeviction",
+                             {}});
                 }
-                tell_({change::link_up,
-                       e.server.product() + (e.address.empty() ? "" : " at " + e.address) +
-                           (e.server.follows.empty()
-                                ? std::string{}
-                                : ", a replica of " + e.server.follows +
-                                      ", which grants no locks: the URL of the master is meant, or "
-                                      "redis+sentinel:// to follow the master"),
-                       {},
-                       e.server.run_id,
-                       e.server.uptime,
-                       e.server.promoted ? e.server.promotion() : std::string{},
-                       e.server.role == "slave"});
+                notify_({change::link_up,
+                         e.server.product() + (e.address.empty() ? "" : " at " + e.address) +
+                             (e.server.follows.empty()
+                                  ? std::string{}
+                                  : ", a replica of " + e.server.follows +
+                                        ", which grants no locks: the URL of the master is meant, or "
+                                        "redis+sentinel:// to follow the master"),
+                         {},
+                         e.server.run_id,
+                         e.server.uptime,
+                         e.server.promoted ? e.server.promotion() : std::string{},
+                         e.server.role == "slave"});
                 break;
             }
             case what::down:
             case what::refused:
                 if (quarantine_) quarantine_->on_down(boot_clock::now());
-                tell_({.what = change::link_down,
-                       .detail = e.why.text,
-                       .reason = e.kind == what::refused ? e.why.code : std::error_code{}});
+                notify_({.what = change::link_down,
+                         .detail = e.why.text,
+                         .reason = e.kind == what::refused ? e.why.code : std::error_code{}});
                 break;
         }
     }
 
     io::reactor& reactor_;
-    const std::function<void(const notice&)> tell_;
+    const std::function<void(const notice&)> notify_;
     std::atomic<bool> too_old_{false};
     std::atomic<std::int64_t> last_serial_{0};
     const std::unique_ptr<quarantine_filter> quarantine_;  // null: every answer counts

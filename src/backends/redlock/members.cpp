@@ -26,7 +26,7 @@ members::members(const backends::services& given, redlock_config c)
       clock_margin{given.settings.drift, given.settings.margin},
       reactor(given.reactor),
       id_(given.id),
-      tell_(given.tell),
+      notify_(given.notify),
       key_(wanted.name.empty() ? "holdfast:redlock" : "holdfast:redlock:" + wanted.name),
       key_text_(key_text_of(wanted)) {
     for (const auto& m : wanted.members) {
@@ -60,10 +60,10 @@ void members::open(member_opener opener) {
         reactor.post([weak = weak_from_this()] {
             const auto self = weak.lock();
             if (!self || self->closed()) return;
-            self->tell_({notice::change::quorum_even,
-                         std::to_string(self->size()) + " members bear no more failures than " +
-                             std::to_string(self->size() - 1) + ", and one more of them can fail",
-                         {}});
+            self->notify_({notice::change::quorum_even,
+                           std::to_string(self->size()) + " members bear no more failures than " +
+                               std::to_string(self->size() - 1) + ", and one more of them can fail",
+                           {}});
         });
     }
 }
@@ -125,10 +125,10 @@ void members::on_notice(std::size_t i, const notice& n) {
         }
         case change::restarted:
         case change::failed_over:
-        case change::eviction_risk: return tell_({.what = n.what, .detail = of_member()});
-        case change::evicted: return tell_(n);  // the lock on all members
-        case change::no_channel_right:          // nobody listens
-        case change::session_lost:              // members have none
+        case change::eviction_risk: return notify_({.what = n.what, .detail = of_member()});
+        case change::evicted: return notify_(n);  // the lock on all members
+        case change::no_channel_right:            // nobody listens
+        case change::session_lost:                // members have none
         case change::quorum_weak:
         case change::quorum_whole:
         case change::quorum_double:

@@ -208,7 +208,7 @@ class members : public std::enable_shared_from_this<members> {
     [[nodiscard]] bool begin_cleanup(std::size_t i) EXCLUDES(mutex_);
 
     const base::client_id id_;
-    const std::function<void(const backend::notice&)> tell_;
+    const std::function<void(const backend::notice&)> notify_;
     const lock_name key_;
     const owner_id key_text_;  // the text of the membership key: our members
     std::vector<io::pollable*> connections_;

@@ -126,13 +126,13 @@ void members::review() {
     const auto before = std::exchange(reported_, now_is);
     reported_missing_ = who;
     using change = notice::change;
-    if (now_is == health::gone) return tell_({change::link_down, "too few members can vote: " + why, {}});
+    if (now_is == health::gone) return notify_({change::link_down, "too few members can vote: " + why, {}});
     if (before == health::unknown || before == health::gone)
-        tell_({change::link_up, "a majority of " + std::to_string(size()) + " members can vote", {}});
+        notify_({change::link_up, "a majority of " + std::to_string(size()) + " members can vote", {}});
     if (now_is == health::weak)
-        tell_({change::quorum_weak, "one more failure is too many; missing: " + why, {}});
+        notify_({change::quorum_weak, "one more failure is too many; missing: " + why, {}});
     if (now_is == health::whole && before != health::unknown)
-        tell_({change::quorum_whole, "all " + std::to_string(size()) + " members can vote", {}});
+        notify_({change::quorum_whole, "all " + std::to_string(size()) + " members can vote", {}});
 }
 
 // Reactor thread. Reports each member once, until all members are separate servers.
@@ -146,7 +146,7 @@ void members::report_same_servers() {
     }
     if ((found & ~reported_same_servers_).none()) return;
     reported_same_servers_ |= found;
-    tell_({notice::change::quorum_double, same_servers() + ": a server has one vote", {}});
+    notify_({notice::change::quorum_double, same_servers() + ": a server has one vote", {}});
 }
 
 }  // namespace holdfast::redlock_backend

@@ -156,8 +156,8 @@ class redlock_store final : public store, public inspection {
 
     // A message of one server says nothing about the majority, so waiters ask again.
     std::unique_ptr<watch_handle> watch(const lock_key&, const owner_id&,
-                                        handler<watch_event> tell) override {
-        tell({watch_event::change::refused, {}});
+                                        handler<watch_event> on_event) override {
+        on_event({watch_event::change::refused, {}});
         return std::make_unique<watch_handle>();
     }
 

@@ -30,7 +30,7 @@ class scripted_source final : public endpoint_source {
             place_ = {"127.0.0.1", port};
             const auto all = moved_;
             for (const auto& one : all)
-                if (const auto tell = one.lock(); tell && f == followers::notified) (*tell)(*place_);
+                if (const auto moved = one.lock(); moved && f == followers::notified) (*moved)(*place_);
         });
     }
     void is_unknown() {

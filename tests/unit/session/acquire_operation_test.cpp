@@ -41,7 +41,7 @@ class stalling_store final : public store {
             case 2: {
                 const auto sent = boot_clock::now();
                 done(busy{"other", {}, "ticket", handed});
-                tell_({watch_event::change::woken, {"ticket"}});
+                on_event_({watch_event::change::woken, {"ticket"}});
                 while (boot_clock::now() < sent + 2 * handed) {
                 }
                 return;
@@ -50,9 +50,9 @@ class stalling_store final : public store {
         }
     }
     std::unique_ptr<watch_handle> watch(const lock_key&, const owner_id&,
-                                        handler<watch_event> tell) override {
-        tell_ = std::move(tell);
-        tell_({watch_event::change::watching, {}});
+                                        handler<watch_event> on_event) override {
+        on_event_ = std::move(on_event);
+        on_event_({watch_event::change::watching, {}});
         return std::make_unique<watch_handle>();
     }
     void renew(std::span<const renew_request> all, time_point,
@@ -66,7 +66,7 @@ class stalling_store final : public store {
     void abandon() noexcept override {}
 
   private:
-    handler<watch_event> tell_;
+    handler<watch_event> on_event_;
 };
 
 TEST(acquire_operation, ignores_a_grant_that_was_over_before_it_looked) {
