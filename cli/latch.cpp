@@ -74,9 +74,9 @@ int use_latch(const latch_options& given, const context& shared) {
     latch of{on, lock_name{plain(given.name)}};
     const auto r = act(of, given);
     if (given.json) {
-        nlohmann::ordered_json said{{"name", json_text(of.name().str())}, {"done", r.done}};
-        if (r.left) said["count"] = *r.left;
-        fmt::print("{}\n", one_line(said));
+        nlohmann::ordered_json line{{"name", json_text(of.name().str())}, {"done", r.done}};
+        if (r.left) line["count"] = *r.left;
+        fmt::print("{}\n", one_line(line));
     } else if (given.what == "down" || given.what == "count") {
         fmt::print("{}\n", *r.left);
     }

@@ -10,8 +10,10 @@ namespace {
 
 class picture {
   public:
-    picture(const timeline& lanes, const std::function<std::string(std::string_view)>& said)
-        : lanes_(lanes), said_(said), unit_((width - margin) / static_cast<double>(lanes.units)) {}
+    picture(const timeline& lanes, const std::function<std::string(std::string_view)>& translated)
+        : lanes_(lanes),
+          translated_(translated),
+          unit_((width - margin) / static_cast<double>(lanes.units)) {}
 
     std::string drawn(std::string_view label) {
         const auto height =
@@ -47,12 +49,12 @@ class picture {
         out_ += fmt::format(R"(<line class="step" x1="{0:.1f}" x2="{0:.1f}" y1="{1:.0f}" y2="{2:.0f}"/>)",
                             x(one.first), head - 4, height);
         out_ += fmt::format(R"(<text class="number" x="{:.1f}" y="16">{}<title>{}</title></text>)",
-                            x(one.first) + 2, one.number, escaped(said_(one.text)));
+                            x(one.first) + 2, one.number, escaped(translated_(one.text)));
     }
 
     void name(std::string_view text, double top) {
         out_ += fmt::format(R"(<text class="name" x="{:.0f}" y="{:.1f}">{}</text>)", margin - 8,
-                            top + bar - 3, escaped(said_(text)));
+                            top + bar - 3, escaped(translated_(text)));
     }
 
     void box(std::string_view kind, const stretch& one, double top, double height) {
@@ -69,7 +71,7 @@ class picture {
         for (const auto at : of.deaths) {
             out_ +=
                 fmt::format("<text class=\"death\" x=\"{:.1f}\" y=\"{:.1f}\">\u00d7<title>{}</title></text>",
-                            x(at), top + bar - 2, escaped(said_("its process ends")));
+                            x(at), top + bar - 2, escaped(translated_("its process ends")));
         }
         for (const auto& one : of.waits) box("waits", one, top + bar / 2 - 2, 4);
         for (const auto& one : of.stills) box("still", one, top + bar + 1, 3);
@@ -86,7 +88,7 @@ class picture {
     }
 
     const timeline& lanes_;
-    const std::function<std::string(std::string_view)>& said_;
+    const std::function<std::string(std::string_view)>& translated_;
     double unit_;
     std::string out_;
 };
@@ -108,8 +110,8 @@ std::string escaped(std::string_view text) {
 }
 
 std::string as_svg(const timeline& lanes, std::string_view label,
-                   const std::function<std::string(std::string_view)>& said) {
-    return picture{lanes, said}.drawn(label);
+                   const std::function<std::string(std::string_view)>& translated) {
+    return picture{lanes, translated}.drawn(label);
 }
 
 }  // namespace holdfast::lab

@@ -169,7 +169,7 @@ class result_file {
             throw std::runtime_error(
                 fmt::format("cannot write {}: {}", name_, std::generic_category().message(errno)));
         is_new_ = false;
-        page.put(fmt::format("\n{}\n", view.said(fmt::format("written: {}", name_))));
+        page.put(fmt::format("\n{}\n", view.translated(fmt::format("written: {}", name_))));
     }
 
   private:
@@ -212,7 +212,7 @@ int show_lab(const lab_wishes& wanted) {
         all = play_all(rungs, wanted, signals, view);
     } catch (const interrupted& by) {
         fmt::print(stderr, "holdfast: {}\n",
-                   view.said("interrupted; the processes of the lab are ended and its files removed"));
+                   view.translated("interrupted; the processes of the lab are ended and its files removed"));
         return exit_code::by_signal(by.signal);
     } catch (const no_server& why) {
         fmt::print(stderr, "holdfast: {}\n", base::without_controls(why.what()));
@@ -230,7 +230,7 @@ int show_lab(const lab_wishes& wanted) {
     if (html.wanted()) html.write(as_html(all, wanted.spoken()), page, view);
     if (markdown.wanted()) markdown.write(as_markdown(all), page, view);
     if (all_good(all)) return exit_code::ok;
-    fmt::print(stderr, "holdfast: {}\n", view.said("not everything went as predicted"));
+    fmt::print(stderr, "holdfast: {}\n", view.translated("not everything went as predicted"));
     return 1;
 }
 

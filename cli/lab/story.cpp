@@ -36,34 +36,34 @@ std::string row(const std::array<std::string, 4>& cells) {
 std::string story::line_of(const event& seen) const {
     switch (seen.kind) {
         case event_kind::command:
-            return fmt::format("{} -> {}{}", base::without_controls(seen.text),
-                               base::without_controls(seen.reply),
-                               seen.times > 1 ? "   " + said(fmt::format("({} times)", seen.times)) : "");
+            return fmt::format(
+                "{} -> {}{}", base::without_controls(seen.text), base::without_controls(seen.reply),
+                seen.times > 1 ? "   " + translated(fmt::format("({} times)", seen.times)) : "");
         case event_kind::stop:
-            return said(meaning_of(seen.text)) + said(fmt::format("stops at {}", seen.text));
+            return translated(meaning_of(seen.text)) + translated(fmt::format("stops at {}", seen.text));
         case event_kind::says:
         case event_kind::fault:
         case event_kind::step: break;
     }
-    return said(seen.text);
+    return translated(seen.text);
 }
 
 void story::list() const {
     for (const auto& one : ladder()) {
         page_.put(fmt::format("{}  {}\n", page_.painted(fmt::format("{:<11}", one.name), colour::strong),
-                              page_.wrapped(said(one.line), 13)));
+                              page_.wrapped(translated(one.line), 13)));
     }
 }
 
 void story::open(const rung& rung) const {
-    const auto line = page_.wrapped(fmt::format("{}: {}", rung.name, said(rung.line)), 0);
-    const auto from = page_.wrapped(said(fmt::format("from \"{}\"", said(rung.article))), 0);
+    const auto line = page_.wrapped(fmt::format("{}: {}", rung.name, translated(rung.line)), 0);
+    const auto from = page_.wrapped(translated(fmt::format("from \"{}\"", translated(rung.article))), 0);
     page_.put(page_.painted(line, colour::strong) + "\n" + page_.painted(from, colour::faint) + "\n");
 }
 
 void story::open(const schedule& schedule) const {
     page_.put("\n" +
-              page_.painted(page_.wrapped(fmt::format("{}: {}", schedule.name, said(schedule.flaw)), 0),
+              page_.painted(page_.wrapped(fmt::format("{}: {}", schedule.name, translated(schedule.flaw)), 0),
                             colour::strong) +
               "\n");
 }
@@ -71,8 +71,8 @@ void story::open(const schedule& schedule) const {
 void story::tell(const schedule& schedule, const outcome& what) const {
     const auto* const scheme = find_scheme(what.scheme);
     page_.put(fmt::format(
-        "\n{}  {}\n", page_.painted(said(role_of(what.as)), colour::strong),
-        scheme != nullptr ? fmt::format("{} ({})", what.scheme, said(scheme->what)) : what.scheme));
+        "\n{}  {}\n", page_.painted(translated(role_of(what.as)), colour::strong),
+        scheme != nullptr ? fmt::format("{} ({})", what.scheme, translated(scheme->what)) : what.scheme));
     events(what.seen);
     page_.put("\n" + as_text(drawn(what.seen), &page_, show_times::yes) + "\n");
     verdict(schedule, what);
@@ -82,7 +82,7 @@ void story::events(const record& seen) const {
     int step = 0;
     for (const auto& one : seen.events) {
         if (one.kind == event_kind::step) {
-            page_.put(fmt::format("{:>3}  {}\n", ++step, page_.wrapped(said(one.text), 5)));
+            page_.put(fmt::format("{:>3}  {}\n", ++step, page_.wrapped(translated(one.text), 5)));
             continue;
         }
         const auto who = one.who.empty() ? "-" : one.who;
@@ -96,7 +96,7 @@ void story::events(const record& seen) const {
 
 void story::verdict(const schedule& schedule, const outcome& what) const {
     const auto verdict = verdict_of(schedule, what);
-    say(said(verdict.head), verdict.good ? colour::good : colour::bad, said(verdict.rest));
+    say(translated(verdict.head), verdict.good ? colour::good : colour::bad, translated(verdict.rest));
 }
 
 void story::say(const std::string& head, colour in, const std::string& rest) const {
@@ -107,19 +107,20 @@ void story::say(const std::string& head, colour in, const std::string& rest) con
 void story::tell_not_played(const schedule& schedule) const {
     if (!schedule.ours.empty()) return;
     page_.put("\n");
-    say(said(not_played), colour::strong, said(schedule.why_ours));
+    say(translated(not_played), colour::strong, translated(schedule.why_ours));
 }
 
 void story::head() const {
-    page_.put(page_.painted(
-                  row({said("rung"), said("schedule"), said("scheme"), said("flaw")}) + said("as predicted"),
-                  colour::faint) +
+    page_.put(page_.painted(row({translated("rung"), translated("schedule"), translated("scheme"),
+                                 translated("flaw")}) +
+                                translated("as predicted"),
+                            colour::faint) +
               "\n");
 }
 
 void story::tell_line(const rung& rung, const schedule& schedule, const tally& one) const {
     const auto* const flaw = !one.shown.broken.empty() ? "?" : one.shown.flaw_seen ? "seen" : "not seen";
-    page_.put(row({std::string{rung.name}, std::string{schedule.name}, one.cast.scheme, said(flaw)}) +
+    page_.put(row({std::string{rung.name}, std::string{schedule.name}, one.cast.scheme, translated(flaw)}) +
               page_.painted(fmt::format("{}/{}", one.as_predicted, one.runs),
                             one.good() ? colour::good : colour::bad) +
               "\n");
@@ -133,7 +134,7 @@ void story::tell_reasons(const results& all) const {
         page_.put(before);
         before = "";
         say(fmt::format("{}, {}, {}:", rung.name, schedule.name, one.cast.scheme), colour::strong,
-            sentence(said(why.head), said(why.rest)));
+            sentence(translated(why.head), translated(why.rest)));
     });
 }
 

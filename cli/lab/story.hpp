@@ -28,7 +28,7 @@ class story {
     // Below the table: each play that did not go as predicted or did not end, and why.
     void tell_reasons(const results& all) const;
 
-    [[nodiscard]] std::string said(std::string_view english) const { return in(spoken_, english); }
+    [[nodiscard]] std::string translated(std::string_view english) const { return in(spoken_, english); }
 
   private:
     void events(const record& seen) const;

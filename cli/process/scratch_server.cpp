@@ -194,8 +194,8 @@ bool scratch_server::answers() const {
         return false;
     std::array<char, 64> reply{};
     const auto got = ::recv(link.get(), reply.data(), reply.size(), 0);
-    const std::string_view said{reply.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
-    return said.starts_with("+PONG") || said.starts_with("-NOAUTH");
+    const std::string_view answer{reply.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
+    return answer.starts_with("+PONG") || answer.starts_with("-NOAUTH");
 }
 
 std::string scratch_server::last_words() const {

@@ -440,11 +440,11 @@ void guarded_run::release_locks(supervisor& watch) {
     for (auto it = locks.rbegin(); it != locks.rend(); ++it) {
         auto& one = *it;
         const auto result = one.hold.release();
-        std::string_view said;
+        std::string_view outcome;
         switch (result.outcome) {
-            case release_outcome::released: said = "released"; break;
+            case release_outcome::released: outcome = "released"; break;
             case release_outcome::already_lost:
-                said = "already_lost";
+                outcome = "already_lost";
                 if (watch.lost_later()) {
                     log_.say(
                         fmt::format("the lock {} was lost after the command had ended", in_quotes(one.name)));
@@ -453,12 +453,12 @@ void guarded_run::release_locks(supervisor& watch) {
                 }
                 break;
             case release_outcome::unknown_until:
-                said = "unknown";
+                outcome = "unknown";
                 report_.release_unknown(one.name, result);
                 break;
         }
         watch.released(result.outcome == release_outcome::already_lost);
-        log_.write_event("released", {{"name", json_text(one.name)}, {"outcome", said}});
+        log_.write_event("released", {{"name", json_text(one.name)}, {"outcome", outcome}});
     }
 }
 

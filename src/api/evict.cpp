@@ -147,12 +147,12 @@ class evicting {
     void ask(open_holder& h) {
         if (h.who.ask_at.empty()) return;
         try {
-            const auto said = look<backend::asked>([&](auto& there, auto until, auto done) {
+            const auto answer = look<backend::asked>([&](auto& there, auto until, auto done) {
                 there.ask_to_give_up(name_, h.who, until, std::move(done));
             });
-            h.notified = h.notified || said.listeners > 0;
-            h.gave_up = h.gave_up || said.gave_up;
-            h.holds = said.holds;
+            h.notified = h.notified || answer.listeners > 0;
+            h.gave_up = h.gave_up || answer.gave_up;
+            h.holds = answer.holds;
         } catch (const error& e) {
             // For example, the user may not send messages. The removal will show whether anything works.
             if (e.code() != condition::misuse) throw;

@@ -39,12 +39,12 @@ void find_same(examination& in) {
 // Reports a difference beyond the error of both offsets and beyond `unremarkable`.
 void compare_clocks(examination& in) {
     constexpr microseconds unremarkable{100'000};
-    std::vector<const examined_server*> told;
+    std::vector<const examined_server*> known;
     for (const auto& s : in.servers)
-        if (s.clock_offset) told.push_back(&s);
-    if (told.size() < 2) return;
+        if (s.clock_offset) known.push_back(&s);
+    if (known.size() < 2) return;
     const auto [behind, ahead] =
-        std::minmax_element(told.begin(), told.end(),
+        std::minmax_element(known.begin(), known.end(),
                             [](const auto* a, const auto* b) { return *a->clock_offset < *b->clock_offset; });
     const auto apart = *(*ahead)->clock_offset - *(*behind)->clock_offset;
     const auto error = (*ahead)->clock_error + (*behind)->clock_error;

@@ -124,7 +124,7 @@ acquire_action acquire::on_answer(const backend::refused& a, time_point now) {
 }
 
 // The store may grant earlier, so ask now and then. A store that repeats its answer is believed for no longer
-// than an outage would be waited out; a store that needs more time than it said last is believed anew.
+// than an outage would be waited out; a store that needs more time than in its last answer is believed anew.
 acquire_action acquire::sit_out(const backend::refused& what, time_point now) {
     if (!sits_out_ || *what.look_again > prospect_)
         believed_until_ = later(now, *what.look_again + how_.patience);

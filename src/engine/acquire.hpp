@@ -130,8 +130,8 @@ class acquire {
     lease_request last_busy_sent_{time_point{}, how_.lease};  // the attempt that last_busy_ answers
 
     std::optional<time_point> silent_since_;  // start of the present run of failures
-    bool sits_out_ = false;     // the store has said when it may be able to grant; no busy answer since
-    milliseconds prospect_{0};  // the time that it said last
+    bool sits_out_ = false;     // the store named a time when it may grant; no busy answer since
+    milliseconds prospect_{0};  // in its last answer
     time_point believed_until_{};
     backend::failure last_failure_;
     unsigned failures_ = 0;  // in a row, for the back-off

@@ -69,7 +69,7 @@ class tls_context {
     void load_own_certificate();
 
     const tls_settings settings_;
-    const std::string files_;  // what the file system said of them before they were read
+    const std::string files_;  // their state in the file system before they were read
     std::unique_ptr<ssl_ctx_st, openssl_free> context_;
 };
 

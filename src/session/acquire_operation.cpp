@@ -188,12 +188,12 @@ std::optional<acquire_operation::outcome> acquire_operation::advance_attempt(tim
         if (!event && now >= until_) event = engine::elapsed{};
         if (!event) return std::nullopt;
         // A late answer to an earlier attempt leaves the last one open.
-        if (const auto* said = std::get_if<engine::answered>(&*event);
-            said && said->number == attempt_->number) {
+        if (const auto* answered = std::get_if<engine::answered>(&*event);
+            answered && answered->number == attempt_->number) {
             attempt_->unanswered = false;
             // If the grant is accepted, no further attempt follows.
-            attempt_->may_be_granted = std::holds_alternative<backend::granted>(said->answer) ||
-                                       std::holds_alternative<backend::unknown>(said->answer);
+            attempt_->may_be_granted = std::holds_alternative<backend::granted>(answered->answer) ||
+                                       std::holds_alternative<backend::unknown>(answered->answer);
         }
         if (auto end = carry_out(attempt_->machine.resume(std::move(*event), now), now)) return end;
         // The event may have come long ago: this thread may have been stopped.

@@ -29,8 +29,8 @@ class bound {
                !until_.compare_exchange_weak(old, count(until), std::memory_order_acq_rel)) {
         }
     }
-    // It is over, whatever was said before: no lease with it is valid. Their holders are told by the notice
-    // session_lost, which follows.
+    // Ends all leases with it, at once. The notice session_lost, which follows, reports that to their
+    // holders.
     void end() noexcept { until_.store(count(time_point{}), std::memory_order_release); }
 
   private:

@@ -104,7 +104,7 @@ TEST_P(lock_contract, forked_child_has_a_dead_client_and_the_parent_still_holds)
     guarded->lock();
     ASSERT_TRUE(held->valid());
 
-    const int said = test::in_forked_child([&] {
+    const int exit_code = test::in_forked_child([&] {
         if (held->valid() || held->remaining() != 0ns || held->state() != lease_state::lost) return 1;
         if (guarded->valid()) return 2;
         try {
@@ -133,7 +133,7 @@ TEST_P(lock_contract, forked_child_has_a_dead_client_and_the_parent_still_holds)
         a_leaves();
         return 0;
     });
-    EXPECT_EQ(said, 0);
+    EXPECT_EQ(exit_code, 0);
 
     EXPECT_TRUE(held->valid());
     EXPECT_TRUE(guarded->valid());

@@ -147,8 +147,8 @@ class guest {
             return true;
         }
         if (!under_way_->ready()) return true;
-        const auto said = under_way_->get();
-        if (doing_ == step::entering && said == "true") {
+        const auto answer = under_way_->get();
+        if (doing_ == step::entering && answer == "true") {
             before_ = counter.read(name_);
             // A request between read and write gives another holder time to do harm.
             if (random_() % 4 == 0)

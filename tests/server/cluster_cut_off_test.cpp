@@ -84,7 +84,7 @@ TEST_F(cut_off_master, no_second_client_gets_a_valid_lock) {
     EXPECT_TRUE(other.try_lock());
     other.unlock();
     scene().wire_to(cut).stall(false);
-    EXPECT_TRUE(both.gets(20)) << both.said();
+    EXPECT_TRUE(both.gets(20)) << both.errors();
     both.end();
     EXPECT_EQ(both.overlaps(), 0);
 }

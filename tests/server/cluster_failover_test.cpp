@@ -71,7 +71,7 @@ TEST_P(cluster_failover, lets_competing_clients_continue_afterwards) {
     ASSERT_TRUE(both.gets(20));
     lose(lost);
     EXPECT_TRUE(both.gets(1));
-    EXPECT_TRUE(both.gets(20)) << both.said();
+    EXPECT_TRUE(both.gets(20)) << both.errors();
     both.end();
     restore(lost);
 }

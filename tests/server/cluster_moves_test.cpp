@@ -209,10 +209,10 @@ TYPED_TEST(moving_slot, waiters_are_woken_at_the_new_owner) {
 
 TYPED_TEST(moving_slot, never_grants_a_lock_twice) {
     contest<TypeParam> both{this->usual(5s), this->name};
-    ASSERT_TRUE(both.gets(20)) << both.said();
+    ASSERT_TRUE(both.gets(20)) << both.errors();
     for (int round = 0; round < 4; ++round) {
         this->scene().move(this->slot, this->scene().another_master(this->slot));
-        EXPECT_TRUE(both.gets(5)) << both.said();
+        EXPECT_TRUE(both.gets(5)) << both.errors();
     }
     both.end();
     EXPECT_EQ(both.overlaps(), 0);

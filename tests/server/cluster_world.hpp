@@ -84,7 +84,7 @@ class contest {
     }
     [[nodiscard]] int overlaps() const { return overlaps_; }
     // For a test that fails: the errors of failed attempts, and how often each came.
-    [[nodiscard]] std::string said() const {
+    [[nodiscard]] std::string errors() const {
         const std::lock_guard hold{mutex_};
         std::string all;
         for (const auto& [text, times] : failures_) all += text + " (" + std::to_string(times) + ")\n";

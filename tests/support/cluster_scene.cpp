@@ -104,8 +104,8 @@ std::uint16_t cluster_scene::client_port(std::size_t n) const {
 }
 
 void cluster_scene::must(std::size_t n, const std::vector<std::string>& words) {
-    const auto said = server(n).command(words);
-    if (said.is_error()) throw std::runtime_error{words[0] + " " + words[1] + ": " + said.text};
+    const auto answer = server(n).command(words);
+    if (answer.is_error()) throw std::runtime_error{words[0] + " " + words[1] + ": " + answer.text};
 }
 
 std::size_t cluster_scene::any() {

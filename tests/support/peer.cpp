@@ -47,22 +47,22 @@ const std::string* peer::find(const std::string& id, milliseconds limit) {
 bool peer::request::ready(milliseconds limit) { return of_->find(id_, limit) != nullptr; }
 
 std::string peer::request::answer() {
-    if (const auto* said = of_->find(id_, patience)) return *said;
+    if (const auto* reply = of_->find(id_, patience)) return *reply;
     throw std::runtime_error{"the other client does not answer request " + id_ + ". Its errors:\n" +
                              of_->process_.errors()};
 }
 
 std::string peer::request::get() {
-    const std::string said = answer();
-    if (said == "ok") return {};
-    if (said.starts_with("ok ")) return said.substr(3);
-    throw std::runtime_error{"the other client " + said};
+    const std::string reply = answer();
+    if (reply == "ok") return {};
+    if (reply.starts_with("ok ")) return reply.substr(3);
+    throw std::runtime_error{"the other client " + reply};
 }
 
 std::string peer::request::failure() {
-    const std::string said = answer();
-    if (said.starts_with("failed ")) return said.substr(7);
-    throw std::runtime_error{"the other client did not fail, but says " + said};
+    const std::string reply = answer();
+    if (reply.starts_with("failed ")) return reply.substr(7);
+    throw std::runtime_error{"the other client did not fail, but says " + reply};
 }
 
 std::unique_ptr<peer> start_redisson(const redis_server& server, const std::string& version,

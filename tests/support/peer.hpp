@@ -2,8 +2,7 @@
 //
 // A request is a line and so is its answer; answers may come in another order:
 //
-//     <id> <thread> <verb> <kind> <name> [argument...]         <id> ok [value]         <id> failed <what it
-//     said>
+//     <id> <thread> <verb> <kind> <name> [argument...]         <id> ok [value]         <id> failed <error>
 //
 // Requests of one thread run one after another, those of different threads at once: while one waits for a
 // lock, others go on. Where owners are threads (Java), each thread of the requests is a real one. The first

@@ -114,10 +114,10 @@ std::string redis_server::not_ready_because() {
         const std::unique_ptr<redisContext, void (*)(redisContext*)> own{
             redisConnectUnixWithTimeout(socket_path().c_str(), answer_limit), &redisFree};
         if (!own || own->err != 0) return "its socket is not open";
-        const auto said = command({"PING"}).text;
-        if (said == "PONG") return {};
+        const auto answer = command({"PING"}).text;
+        if (answer == "PONG") return {};
         connection_.reset();  // the server still loads its data
-        return said;
+        return answer;
     } catch (const std::runtime_error& e) {
         connection_.reset();
         return e.what();

@@ -157,10 +157,10 @@ bool sentinel_scene::takes_itself_for_master(std::size_t i) {
 std::size_t sentinel_scene::sentinels_that_name(std::size_t i) {
     const auto wanted = std::to_string(servers_.at(i)->wire.port());
     return static_cast<std::size_t>(std::count_if(sentinels_.begin(), sentinels_.end(), [&](const auto& s) {
-        const auto said = s->command({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", name});
+        const auto answer = s->command({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", name});
         // The first command returns the new address before the sentinel has switched to it; until then the
         // sentinel takes no further order.
-        return said.items.size() == 2 && said.items[1].text == wanted &&
+        return answer.items.size() == 2 && answer.items[1].text == wanted &&
                value_of(s->command({"SENTINEL", "MASTER", name}), "port") == wanted;
     }));
 }

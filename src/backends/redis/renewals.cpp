@@ -83,24 +83,24 @@ void renewals::send(std::span<const renew_request> all, time_point deadline,
 // Sends one script for each batch, all of them together.
 void renewals::send_batches(const std::shared_ptr<together>& all, std::span<const renew_request> requests,
                             std::vector<places> batches) const {
-    struct spoken {
+    struct batch_arguments {
         std::vector<std::string_view> keys;
         std::vector<std::string> made;
         std::vector<std::string_view> args;
     };
-    std::vector<spoken> said(batches.size());
+    std::vector<batch_arguments> prepared(batches.size());
     std::vector<redis::database::eval_call> calls;
     std::vector<std::pair<milliseconds, std::uint32_t>> wanted;  // lease and replicas
     for (std::size_t b = 0; b < batches.size(); ++b) {
         const auto& first = requests[batches[b].front()];
         const auto& of = protocol_of_(first.key.of);
-        said[b].made.push_back(std::to_string(first.lease.count()));
+        prepared[b].made.push_back(std::to_string(first.lease.count()));
         for (const auto i : batches[b]) {
-            said[b].keys.push_back(requests[i].key.name.str());
-            of.add_renew_args(requests[i], said[b].made);
+            prepared[b].keys.push_back(requests[i].key.name.str());
+            of.add_renew_args(requests[i], prepared[b].made);
         }
-        said[b].args.assign(said[b].made.begin(), said[b].made.end());
-        calls.push_back({of.renew_script(), said[b].keys, said[b].args, first.replicas});
+        prepared[b].args.assign(prepared[b].made.begin(), prepared[b].made.end());
+        calls.push_back({of.renew_script(), prepared[b].keys, prepared[b].args, first.replicas});
         wanted.emplace_back(first.lease, first.replicas.at_least);
     }
     db_.evals(calls, all->deadline,

@@ -43,15 +43,15 @@ void members::release_at(std::size_t i, const release_request& r, time_point dea
     const bool counted = begin_cleanup(i);
     store(i).release(
         r, deadline,
-        [self = shared_from_this(), i, r, counted, done = std::move(done)](const release_answer& said) {
+        [self = shared_from_this(), i, r, counted, done = std::move(done)](const release_answer& answer) {
             // One connection keeps the order, so earlier requests are done. Late requests are the exception:
             // scripts that were sent again, and requests on a connection that died. A member that does not
             // answer may also carry out earlier requests later.
             const bool may_arrive = self->late.forget(r.owner, i);
-            if (may_arrive || std::holds_alternative<unknown>(said))
+            if (may_arrive || std::holds_alternative<unknown>(answer))
                 self->undo_grant(i, r.key, r.owner, self->wanted.longest_lease, true);
             if (counted) self->pending_.fetch_sub(1, std::memory_order_acq_rel);
-            done(said);
+            done(answer);
         });
 }
 

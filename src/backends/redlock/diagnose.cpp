@@ -136,7 +136,7 @@ class diagnosis {
                                : severity::warning,
                 subject(),
                 enough ? found + "; " + std::to_string(spare) + " more may fail" : found,
-                "Without a majority of the members no lock is granted, renewed or said to be free.",
+                "Without a majority of the members no lock is granted, renewed or reported free.",
                 mending,
                 promise::live};
     }

@@ -22,12 +22,12 @@ class fan_out {
         : members_(std::move(members)), count_(std::forward<Args>(args)...) {}
 
     template <class Answer>
-    void on_answer(std::size_t who, Answer&& said) {
+    void on_answer(std::size_t who, Answer&& answer) {
         auto server = members_->server_of(who);
         {
             base::guard lock(mutex_);
             const auto number = servers_.number_of(std::move(server));
-            if (decided_ || !count_.add(who, number, std::forward<Answer>(said))) return;
+            if (decided_ || !count_.add(who, number, std::forward<Answer>(answer))) return;
             decided_ = true;
         }
         count_.finish();
@@ -47,7 +47,7 @@ class fan_out {
 template <class Answer, class Count, class Put>
 void ask_all(const std::shared_ptr<fan_out<Count>>& all, Put&& put) {
     for (std::size_t i = 0; i < all->size(); ++i)
-        put(i, [all, i](Answer said) { all->on_answer(i, std::move(said)); });
+        put(i, [all, i](Answer answer) { all->on_answer(i, std::move(answer)); });
 }
 
 }  // namespace holdfast::redlock_backend

@@ -79,19 +79,19 @@ time_point soon(const members& redlock, time_point deadline) {
 // Asks all members by `put` and makes one answer of theirs by `join`. Too few answers are a failure.
 template <class T, class Joined, class Join, class Put>
 void ask_and_join(const std::shared_ptr<members>& redlock, handler<result<Joined>> done, Join join, Put put) {
-    auto judge = [redlock, done = std::move(done), join = std::move(join)](answers<T> said, failure why) {
-        const auto members = said.of.size();
+    auto judge = [redlock, done = std::move(done), join = std::move(join)](answers<T> replies, failure why) {
+        const auto members = replies.of.size();
         const auto needed = engine::majority_of(members);
-        const auto answered = said.answered();
+        const auto answered = replies.answered();
         if (answered.count() < needed) {
             const auto same_servers = redlock->same_servers();
-            if ((answered | said.silent()).count() < needed) why.code = errc::invalid_argument;
+            if ((answered | replies.silent()).count() < needed) why.code = errc::invalid_argument;
             why.text = std::to_string(answered.count()) + " of " + std::to_string(members) +
                        " members have answered, and " + std::to_string(needed) + " must: " + same_servers +
                        (same_servers.empty() || why.text.empty() ? "" : "; ") + why.text;
             return done(std::move(why));
         }
-        done(join(std::move(said)));
+        done(join(std::move(replies)));
     };
     std::vector<std::string> members;
     for (std::size_t i = 0; i < redlock->size(); ++i) members.push_back(base::printable(redlock->address(i)));
@@ -171,12 +171,12 @@ void inspect(const std::shared_ptr<members>& redlock, const lock_name& name, hol
     const auto until = soon(*redlock, deadline);
     ask_and_join<lock_info>(
         redlock, std::move(done),
-        [name](answers<lock_info> said) {
-            const auto silent = said.silent().count();
+        [name](answers<lock_info> replies) {
+            const auto silent = replies.silent().count();
             std::vector<member_view> seen;
-            for (std::size_t i = 0; i < said.of.size(); ++i)
-                if (said.of[i]) seen.push_back({std::move(*said.of[i]), said.servers[i]});
-            return join_views(name, std::move(seen), silent, said.of.size());
+            for (std::size_t i = 0; i < replies.of.size(); ++i)
+                if (replies.of[i]) seen.push_back({std::move(*replies.of[i]), replies.servers[i]});
+            return join_views(name, std::move(seen), silent, replies.of.size());
         },
         [&](std::size_t i, auto reply) {
             redlock->inspection_of(i).inspect(name, which, until, std::move(reply));
@@ -189,20 +189,20 @@ void list(const std::shared_ptr<members>& redlock, const std::string& glob, list
     const auto until = soon(*redlock, deadline);
     ask_and_join<infos>(
         redlock, std::move(done),
-        [](answers<infos> said) {
-            const auto silent = said.silent().count();
+        [](answers<infos> replies) {
+            const auto silent = replies.silent().count();
             std::map<lock_name, std::vector<member_view>> by_name;
-            for (std::size_t i = 0; i < said.of.size(); ++i) {
-                if (!said.of[i]) continue;
-                for (auto& info : *said.of[i]) {
+            for (std::size_t i = 0; i < replies.of.size(); ++i) {
+                if (!replies.of[i]) continue;
+                for (auto& info : *replies.of[i]) {
                     if (info.layout == "free") continue;  // it has a queue, which no lock of a redlock has
                     auto& seen = by_name[info.name];
-                    seen.push_back({std::move(info), said.servers[i]});
+                    seen.push_back({std::move(info), replies.servers[i]});
                 }
             }
             infos all;
             for (auto& [name, seen] : by_name)
-                all.push_back(join_views(name, std::move(seen), silent, said.of.size()));
+                all.push_back(join_views(name, std::move(seen), silent, replies.of.size()));
             return all;
         },
         [&](std::size_t i, auto reply) {
@@ -215,9 +215,9 @@ void ask_to_give_up(const std::shared_ptr<members>& redlock, const lock_name& na
     const auto until = soon(*redlock, deadline);
     ask_and_join<asked>(
         redlock, std::move(done),
-        [](const answers<asked>& said) {
+        [](const answers<asked>& replies) {
             asked all{false, 0, milliseconds{0}};
-            for (const auto& one : said.of) {
+            for (const auto& one : replies.of) {
                 all.gave_up = all.gave_up || (one && one->gave_up);
                 if (!one || !one->holds) continue;
                 all.holds = true;
@@ -239,9 +239,9 @@ void evict(const std::shared_ptr<members>& redlock, const lock_name& name,
     const auto until = soon(*redlock, deadline);
     ask_and_join<all_of>(
         redlock, std::move(done),
-        [](const answers<all_of>& said) {
+        [](const answers<all_of>& replies) {
             all_of all;
-            for (const auto& one : said.of)
+            for (const auto& one : replies.of)
                 if (one) all.insert(all.end(), one->begin(), one->end());
             return all;
         },

@@ -11,9 +11,9 @@ int weight(const std::error_code& c) { return !c ? 0 : c == condition::misuse ? 
 void member_errors::add(const std::string& who, const backend::failure& why) {
     if (weight(why.code) > weight(worst_)) worst_ = why.code;
     // The text of a connection names the server; the text of a server does not.
-    const auto said = why.in_one();
+    const auto text = why.in_one();
     text_.append(text_.empty() ? "" : "; ")
-        .append(said.find(who) != std::string::npos ? said : who + ": " + said);
+        .append(text.find(who) != std::string::npos ? text : who + ": " + text);
 }
 
 }  // namespace holdfast::redlock_backend

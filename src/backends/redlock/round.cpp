@@ -151,13 +151,13 @@ std::string round::what_was_missing(time_point now, const std::string& uncounted
 
 void round::on_raised(std::size_t who, const adjust_answer& answer) {
     const auto now = boot_clock::now();
-    const auto* said = std::get_if<adjusted>(&answer);
+    const auto* done = std::get_if<adjusted>(&answer);
     quorum_attempt::action a;
     {
         base::guard lock(mutex_);
         if (const auto* no = std::get_if<refused>(&answer)) add_error(who, *no);
         if (const auto* no = std::get_if<unknown>(&answer)) add_error(who, *no);
-        a = attempt_->on_raised(who, said != nullptr && said->value == 1, now);
+        a = attempt_->on_raised(who, done != nullptr && done->value == 1, now);
     }
     carry_out(a, now);
 }
@@ -206,7 +206,7 @@ void round::carry_out(const quorum_attempt::action& a, time_point now) {
             members_->counters_of(i).adjust(
                 {what_.key, adjustment::raise_fence, static_cast<std::int64_t>(to_number(highest)),
                  owner_id{}, what_.owner},
-                deadline_, [self, i](const adjust_answer& said) { self->on_raised(i, said); });
+                deadline_, [self, i](const adjust_answer& answer) { self->on_raised(i, answer); });
         }
     }
     if (end) finish(std::move(*end));

@@ -77,7 +77,7 @@ class round final : public timed_round, public std::enable_shared_from_this<roun
     distinct_servers voters_ GUARDED_BY(mutex_);
     milliseconds lease_ GUARDED_BY(mutex_) = what_.lease;  // the shortest that a member granted
     std::string holder_ GUARDED_BY(mutex_);                // the text of a holder
-    member_errors errors_ GUARDED_BY(mutex_);              // of members that said neither yes nor no
+    member_errors errors_ GUARDED_BY(mutex_);              // of members that answered neither yes nor no
 };
 
 }  // namespace holdfast::redlock_backend

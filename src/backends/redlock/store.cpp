@@ -31,16 +31,16 @@ class renewal_votes {
     bool add(std::size_t, std::size_t server, const std::vector<renew_answer>& of_member) {
         bool all_clear = true;
         for (std::size_t i = 0; i < votes_.size(); ++i) {
-            const renew_answer said = i < of_member.size() ? of_member[i] : unknown{};
-            const auto* yes = std::get_if<renewed>(&said);
+            const renew_answer answer = i < of_member.size() ? of_member[i] : unknown{};
+            const auto* yes = std::get_if<renewed>(&answer);
             if (yes != nullptr) leases_[i] = std::min(leases_[i], yes->lease);
             const auto v =
-                votes_[i].add(server, yes != nullptr                           ? tally::answer::yes
-                                      : std::holds_alternative<not_held>(said) ? tally::answer::no
-                                                                               : tally::answer::silent);
+                votes_[i].add(server, yes != nullptr                             ? tally::answer::yes
+                                      : std::holds_alternative<not_held>(answer) ? tally::answer::no
+                                                                                 : tally::answer::silent);
             if (v == tally::verdict::yes) answers_[i] = renewed{leases_[i]};
             if (v == tally::verdict::no) answers_[i] = not_held{};
-            if (const auto* no = std::get_if<refused>(&said); no != nullptr && !no->server_text.empty())
+            if (const auto* no = std::get_if<refused>(&answer); no != nullptr && !no->server_text.empty())
                 if (auto* so_far = std::get_if<unknown>(&answers_[i])) *so_far = unknown{no->why()};
             all_clear = all_clear && v != tally::verdict::open;
         }
@@ -62,15 +62,15 @@ class release_votes {
         : votes_(members), done_(std::move(done)) {}
 
     bool add(std::size_t, std::size_t server, const release_answer& of_member) {
-        auto said = tally::answer::silent;
+        auto vote = tally::answer::silent;
         if (const auto* yes = std::get_if<released>(&of_member)) {
-            said = tally::answer::yes;
+            vote = tally::answer::yes;
             listeners_ = std::max(listeners_, yes->listeners);
         }
-        if (std::holds_alternative<not_held>(of_member)) said = tally::answer::no;
+        if (std::holds_alternative<not_held>(of_member)) vote = tally::answer::no;
         if (const auto* no = std::get_if<refused>(&of_member)) received(no->why());
         if (const auto* no = std::get_if<unknown>(&of_member)) received(*no);
-        return votes_.add(server, said) != tally::verdict::open;
+        return votes_.add(server, vote) != tally::verdict::open;
     }
     void finish() {
         if (votes_.result() == tally::verdict::yes) return done_(released{listeners_});
@@ -145,7 +145,7 @@ class redlock_store final : public store, public inspection {
         });
     }
 
-    // Compare-and-delete on all members, also on those that never said they had the lock.
+    // Compare-and-delete on all members, also on those that never granted it.
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
         const auto votes =
             std::make_shared<fan_out<release_votes>>(members_, members_->size(), std::move(done));

@@ -155,9 +155,9 @@ void cluster_channels::on_event(const std::shared_ptr<following>& f, const sub_e
             if (!f->at || (!parse_redirection(text, {}) && classify(text) != errc::busy_server)) break;
             // No missing right: the channel is served elsewhere, or later.
             ++f->refusals;
-            const auto said_by = std::exchange(f->at, nullptr);
+            const auto from = std::exchange(f->at, nullptr);
             (void)f->take();
-            callbacks_.not_served(*said_by, text);
+            callbacks_.not_served(*from, text);
             place_later(f);
             return;
         }

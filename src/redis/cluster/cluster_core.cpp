@@ -41,12 +41,12 @@ void cluster_core::start() {
                                                   base::guard hold{self->mutex_};
                                                   return self->server_of(slot);
                                               },
-                                              [weak](const node& said_by, const std::string& text) {
+                                              [weak](const node& from, const std::string& text) {
                                                   const auto self = weak.lock();
                                                   if (!self) return;
                                                   base::guard hold{self->mutex_};
                                                   for (const auto& [at, m] : self->members_) {
-                                                      if (m.server.get() != &said_by) continue;
+                                                      if (m.server.get() != &from) continue;
                                                       const auto where = parse_redirection(text, at);
                                                       return where ? self->note_moved(*where)
                                                                    : self->refresh_soon();

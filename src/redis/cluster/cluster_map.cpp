@@ -24,17 +24,17 @@ std::string_view take_word(std::string_view& text) {
 }
 
 // A server that does not know its own host sends nothing, nil or "?".
-std::string host_or(std::string_view said, const endpoint& said_by) {
-    return std::string{said.empty() || said == "?" ? std::string_view{said_by.host} : said};
+std::string host_or(std::string_view host, const endpoint& server) {
+    return std::string{host.empty() || host == "?" ? std::string_view{server.host} : host};
 }
 
 // {host, port, id, ...}
-std::optional<endpoint> endpoint_of(const reply& described, const endpoint& said_by) {
+std::optional<endpoint> endpoint_of(const reply& described, const endpoint& server) {
     const auto fields = described.items();
     if (fields.size() < 2 || !fields[1].is_integer()) return {};
     const auto port = fields[1].integer();
     if (port <= 0 || port > 65535) return {};
-    return endpoint{host_or(fields[0].text(), said_by), static_cast<std::uint16_t>(port)};
+    return endpoint{host_or(fields[0].text(), server), static_cast<std::uint16_t>(port)};
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ std::string address_text(const endpoint& e) {
     return base::printable(ipv6 ? "[" + e.host + "]" : e.host) + ":" + std::to_string(e.port);
 }
 
-std::optional<redirection> parse_redirection(std::string_view text, const endpoint& said_by) {
+std::optional<redirection> parse_redirection(std::string_view text, const endpoint& server) {
     const auto word = take_word(text);
     if (word != "MOVED" && word != "ASK") return {};
     const auto slot = whole_number<std::uint16_t>(take_word(text));
@@ -55,24 +55,24 @@ std::optional<redirection> parse_redirection(std::string_view text, const endpoi
     if (!port || *port == 0) return {};
     return redirection{word == "ASK" ? redirection::what::ask : redirection::what::moved,
                        *slot,
-                       {host_or(address.substr(0, colon), said_by), *port}};
+                       {host_or(address.substr(0, colon), server), *port}};
 }
 
 // Each range is {first, last, master, replicas...}.
-std::optional<cluster_map> cluster_map::parse(const reply& said, const endpoint& said_by) {
-    if (!said.is_array()) return {};
+std::optional<cluster_map> cluster_map::parse(const reply& answer, const endpoint& server) {
+    if (!answer.is_array()) return {};
     cluster_map map;
-    for (const auto& range : said.items()) {
+    for (const auto& range : answer.items()) {
         const auto parts = range.items();
         if (parts.size() < 3 || !parts[0].is_integer() || !parts[1].is_integer()) return {};
         const auto from = parts[0].integer();
         const auto to = parts[1].integer();
-        const auto master = endpoint_of(parts[2], said_by);
+        const auto master = endpoint_of(parts[2], server);
         if (from < 0 || to >= slots || from > to || !master) return {};
         const auto n = map.number_of(*master);
         std::fill(map.owners_.begin() + from, map.owners_.begin() + to + 1, n);
         for (const auto& other : parts.subspan(3)) {
-            const auto replica = endpoint_of(other, said_by);
+            const auto replica = endpoint_of(other, server);
             if (replica &&
                 std::find(map.replicas_.begin(), map.replicas_.end(), *replica) == map.replicas_.end())
                 map.replicas_.push_back(*replica);

@@ -30,17 +30,16 @@ struct redirection {
     std::uint16_t slot;
     endpoint to;
 };
-// `said_by` is the server that was asked; an error without a host means that one.
-[[nodiscard]] std::optional<redirection> parse_redirection(std::string_view error_text,
-                                                           const endpoint& said_by);
+// `server` is the server that was asked; an error without a host means that one.
+[[nodiscard]] std::optional<redirection> parse_redirection(std::string_view error_text, const endpoint& server);
 
 // A value type. Masters have numbers, which are stable within one map.
 class cluster_map {
   public:
     cluster_map() { owners_.fill(no_owner); }
 
-    // Parses the reply of `said_by` to CLUSTER SLOTS. Empty if it is no such reply.
-    [[nodiscard]] static std::optional<cluster_map> parse(const reply&, const endpoint& said_by);
+    // Parses the reply of `server` to CLUSTER SLOTS. Empty if it is no such reply.
+    [[nodiscard]] static std::optional<cluster_map> parse(const reply&, const endpoint& server);
 
     [[nodiscard]] std::optional<std::size_t> owner(std::uint16_t slot) const noexcept {
         const auto n = owners_[slot];

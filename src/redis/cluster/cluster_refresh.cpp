@@ -128,9 +128,9 @@ void cluster_core::ask_next(unsigned round) {
     request both{{}, until, [weak, n, round](outcome&& o) {
                      const auto self = weak.lock();
                      if (!self) return;
-                     const auto said = std::make_shared<outcome>(std::move(o));
-                     self->reactor_.post([weak, n, round, said] {
-                         if (const auto same = weak.lock()) same->on_map(n, round, std::move(*said));
+                     const auto answer = std::make_shared<outcome>(std::move(o));
+                     self->reactor_.post([weak, n, round, answer] {
+                         if (const auto same = weak.lock()) same->on_map(n, round, std::move(*answer));
                      });
                  }};
     append_command(both.bytes, std::string_view{"PUBSUB"}, std::string_view{"SHARDNUMSUB"},

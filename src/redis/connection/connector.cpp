@@ -282,9 +282,9 @@ void connector::receive() {
 void connector::fail_closed() {
     if (phase_ == phase::securing)
         return fail(unreachable(address_text(config_) + " closed the connection while TLS was agreed on"));
-    const auto& said = handshake_.last_error();
+    const auto& error = handshake_.last_error();
     fail(unreachable(address_text(config_) + " closed the connection at once" +
-                     (said.empty() ? tls_hint() : ": " + base::printable(said))));
+                     (error.empty() ? tls_hint() : ": " + base::printable(error))));
 }
 
 // A server that waits for TLS ends the connection without a message.

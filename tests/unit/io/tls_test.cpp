@@ -66,9 +66,9 @@ TEST_F(tls_files, file_without_pem_is_named_in_the_error) {
 }
 
 TEST_F(tls_files, mismatched_certificate_and_key_are_named_in_the_error) {
-    const auto said = error_message({.cert = own.cert, .key = another.key});
-    expect_names(said, "key=\"" + another.key, "does not fit");
-    expect_names(said, own.cert, "does not fit");
+    const auto answer = error_message({.cert = own.cert, .key = another.key});
+    expect_names(answer, "key=\"" + another.key, "does not fit");
+    expect_names(answer, own.cert, "does not fit");
 }
 
 // By default OpenSSL would ask for the passphrase on the terminal and wait.

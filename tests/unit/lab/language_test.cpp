@@ -43,10 +43,10 @@ TEST(lab_language, translation_has_the_placeholders_of_its_original) {
 }
 
 TEST(lab_language, placeholder_values_appear_in_the_translation) {
-    const auto said = in(language::chinese, "the clock of node 3 jumps by 61 s");
-    EXPECT_NE(said.find('3'), said.npos) << said;
-    EXPECT_NE(said.find("61"), said.npos) << said;
-    EXPECT_EQ(said.find("clock"), said.npos) << said;
+    const auto answer = in(language::chinese, "the clock of node 3 jumps by 61 s");
+    EXPECT_NE(answer.find('3'), answer.npos) << answer;
+    EXPECT_NE(answer.find("61"), answer.npos) << answer;
+    EXPECT_EQ(answer.find("clock"), answer.npos) << answer;
 }
 
 TEST(lab_language, untranslated_text_stays_english) {

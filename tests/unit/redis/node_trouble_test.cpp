@@ -67,8 +67,8 @@ TEST(node, reports_what_a_server_said_before_it_closed_the_connection) {
     is_made.set_value();
     {
         const test::unique_fd theirs{::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)};
-        const std::string_view said = "-ERR max number of clients reached\r\n";
-        ASSERT_EQ(::send(theirs.get(), said.data(), said.size(), 0), std::ssize(said));
+        const std::string_view answer = "-ERR max number of clients reached\r\n";
+        ASSERT_EQ(::send(theirs.get(), answer.data(), answer.size(), 0), std::ssize(answer));
         const linger at_once{1, 0};
         ASSERT_EQ(::setsockopt(theirs.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
     }

@@ -187,10 +187,10 @@ void check_refusal(const snapshot& s, report& r) {
 }  // namespace
 
 void check_rights(const snapshot& s, report& r) {
-    const auto* const said = s.verdicts.reply();
-    if (said == nullptr || !s.rights) return check_refusal(s, r);
+    const auto* const reply = s.verdicts.reply();
+    if (reply == nullptr || !s.rights) return check_refusal(s, r);
     std::vector<std::string> verdicts;
-    for (const auto& item : said->items()) verdicts.push_back(item.text());
+    for (const auto& item : reply->items()) verdicts.push_back(item.text());
     const auto answer = s.rights->read(verdicts);
     if (answer.cannot_tell || verdicts.empty())
         return r.unknown("rights", "the server cannot tell; it takes Redis 7 (redis.acl_check_cmd)");

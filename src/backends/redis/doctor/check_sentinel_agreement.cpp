@@ -29,8 +29,8 @@ void check_reach(const sentinel_group& w, report& r) {
     const auto all = w.sentinels.size();
     if (there == all)
         return r.ok("sentinel-reach",
-                    all == 1 ? "the sentinel answers" : "all " + std::to_string(all) + " sentinels answer");
-    const auto found = of_all(there, all) + " answer; not there: " + silent;
+                    all == 1 ? "the sentinel answers" : "all " + std::to_string(all) + " sentinels answered");
+    const auto found = of_all(there, all) + " answered; not there: " + silent;
     if (there < all / 2 + 1)
         return r.danger("sentinel-reach", found + "; without a majority no client finds the master");
     r.warning("sentinel-reach", found);
@@ -39,7 +39,7 @@ void check_reach(const sentinel_group& w, report& r) {
 void check_agreement(const sentinel_group& w, report& r) {
     std::map<std::string, std::string> named_by;  // a master's address, and the sentinels that name it
     std::map<std::string, std::size_t> votes;
-    std::size_t said = 0;
+    std::size_t answered = 0;
     for (const auto& one : w.sentinels) {
         const auto* const s = std::get_if<snapshot>(&one.found);
         const auto* const master = s == nullptr ? nullptr : s->watched_master.reply();
@@ -49,9 +49,9 @@ void check_agreement(const sentinel_group& w, report& r) {
             redis::host_port{std::string{named_value(*master, "ip")}, static_cast<std::uint16_t>(port)});
         named_by[address].append(named_by[address].empty() ? "" : ", ").append(one.address);
         ++votes[address];
-        ++said;
+        ++answered;
     }
-    if (said == 0) return r.unknown("sentinel-agreement", "no sentinel tells where the master is");
+    if (answered == 0) return r.unknown("sentinel-agreement", "no sentinel tells where the master is");
     std::string list, most;
     for (const auto& [address, by] : named_by) {
         append_to(list, address + " by " + by);
@@ -64,7 +64,7 @@ void check_agreement(const sentinel_group& w, report& r) {
                         "most sentinels name " + most + ", and locks are asked of " + w.in_use);
     if (named_by.size() > 1)
         return r.warning("sentinel-agreement", "not all name the same master: named are " + list);
-    r.ok("sentinel-agreement", of_all(said, w.sentinels.size()) + " name " + most);
+    r.ok("sentinel-agreement", of_all(answered, w.sentinels.size()) + " name " + most);
 }
 
 // Compares the sentinels of the URL with all that exist.

@@ -38,20 +38,19 @@ void add_place(std::vector<node_place>& to, node_place p) {
     if (std::find(to.begin(), to.end(), p) == to.end()) to.push_back(std::move(p));
 }
 
-// Adds all nodes in the list of `said_by`, also those that it takes for failed. If a master does not list the
+// Adds all nodes in the list of `from`, also those that it takes for failed. If a master does not list the
 // others, adds the master itself.
-void add_nodes(std::vector<node_place>& to, std::string_view list, const redis::endpoint& said_by,
-               bool names) {
+void add_nodes(std::vector<node_place>& to, std::string_view list, const redis::endpoint& from, bool names) {
     for (const auto& node : nodes_in(list)) {
         if (node.is("noaddr") || node.is("handshake")) continue;
         auto host = names && !node.hostname.empty() ? node.hostname : node.host;
-        if (host.empty() && node.is("myself")) host = said_by.host;
+        if (host.empty() && node.is("myself")) host = from.host;
         const auto port = whole(node.port).value_or(0);
         if (host.empty() || port <= 0 || port > 65'535) continue;
         add_place(to, {{std::string{host}, static_cast<std::uint16_t>(port)},
                        node.is("slave") ? part::replica : part::master});
     }
-    if (list.empty()) add_place(to, {said_by, part::master});
+    if (list.empty()) add_place(to, {from, part::master});
 }
 
 // The owners of the slots, as text: equal for servers that see the same cluster.

@@ -36,8 +36,8 @@ backend::failure server_answer::why() const {
         if (const auto* no = std::get_if<redis::not_sent>(&*outcome_))
             return {no->not_trusted ? make_error_code(errc::unavailable) : no->code, no->text};
         if (const auto* no = std::get_if<redis::no_answer>(&*outcome_)) return {no->code, no->text};
-        const auto& said = std::get<redis::reply>(*outcome_);
-        if (said.is_error()) return {errc::unavailable, {}, said.text()};
+        const auto& answer = std::get<redis::reply>(*outcome_);
+        if (answer.is_error()) return {errc::unavailable, {}, answer.text()};
     }
     return {errc::unavailable, why_not()};
 }

@@ -132,13 +132,13 @@ void ask_to_give_up(store_context& context, wake_channels& channels, acknowledge
                                                     companions[1], permit, context.short_id, lease},
                     deadline, [&said_so, lease, done = std::move(done)](const redis::outcome& o) {
                         if (auto no = failed(o)) return done(*std::move(no));
-                        const auto said = std::get<redis::reply>(o).items();
-                        if (said.size() != 3) return done(failure{unexpected_reply()});
-                        asked answer{said[0].integer() == 1,
-                                     static_cast<std::uint32_t>(said[1].integer()),
+                        const auto parts = std::get<redis::reply>(o).items();
+                        if (parts.size() != 3) return done(failure{unexpected_reply()});
+                        asked answer{parts[0].integer() == 1,
+                                     static_cast<std::uint32_t>(parts[1].integer()),
                                      {},
                                      said_so.has(lease)};
-                        if (said[2].integer() >= 0) answer.left = milliseconds{said[2].integer()};
+                        if (parts[2].integer() >= 0) answer.left = milliseconds{parts[2].integer()};
                         done(answer);
                     });
 }

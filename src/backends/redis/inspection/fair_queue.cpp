@@ -34,10 +34,10 @@ void fair_queue_query::read(const redis::outcome& o, backend::lock_info& info) {
 }
 
 std::vector<std::string> fair_queue_query::owners(const redis::outcome& o) {
-    const auto* const said = std::get_if<redis::reply>(&o);
-    if (said == nullptr || !said->is_array() || said->items().empty()) return {};
+    const auto* const answer = std::get_if<redis::reply>(&o);
+    if (answer == nullptr || !answer->is_array() || answer->items().empty()) return {};
     std::vector<std::string> found;
-    for (const auto& one : said->items().subspan(1)) found.push_back(one.text());
+    for (const auto& one : answer->items().subspan(1)) found.push_back(one.text());
     return found;
 }
 

@@ -36,12 +36,12 @@ void ask_for_clients(store_context& context, time_point until, std::function<voi
         std::array<std::string_view, 2>{"CLIENT", "LIST"}, until,
         [done = std::move(done)](const std::vector<redis::database::server_outcome>& all) {
             connected_clients found;
-            for (const auto& [server, said] : all) {
+            for (const auto& [server, answer] : all) {
                 found.servers.push_back(server);
-                const auto* const r = std::get_if<redis::reply>(&said);
+                const auto* const r = std::get_if<redis::reply>(&answer);
                 found.known.all = found.known.all && r != nullptr && !r->is_error();
                 if (r == nullptr)
-                    found.no_server = failed(said);
+                    found.no_server = failed(answer);
                 else if (!r->is_error())
                     parse_clients(r->text(), found.known);
             }

@@ -36,8 +36,8 @@ struct permits_out {
     std::span<const redis::reply> shown;
     std::span<const redis::reply> run_out;  // expired: the next use of the semaphore returns them
 
-    explicit permits_out(const redis::reply& said) {
-        const auto parts = said.items();
+    explicit permits_out(const redis::reply& answer) {
+        const auto parts = answer.items();
         if (parts.size() != 3) return;
         out = parts[0].integer();
         shown = parts[1].items();

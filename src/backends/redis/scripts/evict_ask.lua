@@ -21,5 +21,5 @@ elseif kind == 'string' then
   end
 end
 if not holds then return {0, 0, 0} end
-local told = channel ~= '' and pcall(ARGV[3], channel, ARGV[8] .. ' evicted ' .. ARGV[7] .. ' ' .. N)
-return {1, type(told) == 'number' and told or 0, math.max(left, -1)}
+local receivers = channel ~= '' and pcall(ARGV[3], channel, ARGV[8] .. ' evicted ' .. ARGV[7] .. ' ' .. N)
+return {1, type(receivers) == 'number' and receivers or 0, math.max(left, -1)}

@@ -32,6 +32,6 @@ if place then
 elseif leaves then
   call('ZREM', T, me)
 end
-local told = head and redis.pcall(ARGV[5], ARGV[3] .. head, '0')
+local receivers = head and redis.pcall(ARGV[5], ARGV[3] .. head, '0')
 if not held then return -1 end
-return type(told) == 'number' and told or 0
+return type(receivers) == 'number' and receivers or 0

@@ -38,10 +38,10 @@ if verb ~= 'set' or nothing_to_do then call('DEL', O) end
 -- The result is kept first: if that is refused (ACL), nothing has been counted. Also if there is nothing to do: an earlier
 -- send that arrives later must do nothing.
 call('SET', O, result, 'PX', ARGV[5])
-local said = write and redis.pcall(unpack(write))
-if type(said) == 'table' and said.err then
+local reply = write and redis.pcall(unpack(write))
+if type(reply) == 'table' and reply.err then
   redis.pcall('DEL', O)
-  return said
+  return reply
 end
 if message then redis.pcall(ARGV[4], channel, message) end
 return result

@@ -5,5 +5,5 @@
 local N, call = KEYS[1], redis.call
 if call('HEXISTS', N, ARGV[1]) == 0 then return -1 end
 call('DEL', N)
-local told = redis.pcall(ARGV[3], ARGV[2], '0')
-return type(told) == 'number' and told or 0
+local receivers = redis.pcall(ARGV[3], ARGV[2], '0')
+return type(receivers) == 'number' and receivers or 0

@@ -1,7 +1,7 @@
 -- Returns which commands the user may run. Runs none: it tries only refused ones, for the text of the refusal.
 -- ARGV: for each command its number of words, and these
 -- Returns for each '' if it may be run, 'unknown' if the server does not know it or cannot tell, else the refusal.
-local said, at = {}, 1
+local verdicts, at = {}, 1
 while ARGV[at] do
   local size = tonumber(ARGV[at])
   local words = {unpack(ARGV, at + 1, at + size)}
@@ -13,7 +13,7 @@ while ARGV[at] do
     local refusal = redis.pcall(unpack(words))
     verdict = type(refusal) == 'table' and refusal.err or 'refused'
   end
-  said[#said + 1] = verdict
+  verdicts[#verdicts + 1] = verdict
   at = at + size + 1
 end
-return said
+return verdicts

@@ -37,10 +37,10 @@ local grew = false
 -- (Servers before Redis 7 cannot report an error that is raised as a table.)
 local refused
 local function or_undo(undo, ...)
-  local said = redis.pcall(...)
-  if type(said) ~= 'table' or not said.err then return said end
+  local reply = redis.pcall(...)
+  if type(reply) ~= 'table' or not reply.err then return reply end
   if not refused then undo() end
-  refused = refused or said
+  refused = refused or reply
 end
 local function weight(member) return weighted and tonumber(string.match(member, '|(%d+)$')) or 1 end
 -- The members that exist, the expiry of each, and their number of permits.
@@ -142,7 +142,7 @@ else
 end
 if refused then return refused end
 if grew and tonumber(free) > 0 then
-  local told = redis.pcall(ARGV[4], channel, free)
-  if verb == 'give' and changed and type(told) == 'number' then result = told end
+  local receivers = redis.pcall(ARGV[4], channel, free)
+  if verb == 'give' and changed and type(receivers) == 'number' then result = receivers end
 end
 return result

@@ -39,5 +39,5 @@ end
 -- wakes only threads that sleep already: one that has just asked would sleep for its whole TTL. The '0' is kept for
 -- it.
 if not reads then redis.pcall(ARGV[5], channel, '1') end
-local told = redis.pcall(ARGV[5], channel, '0')
-return type(told) == 'number' and told or 0
+local receivers = redis.pcall(ARGV[5], channel, '0')
+return type(receivers) == 'number' and receivers or 0
