@@ -113,7 +113,7 @@ int print_result(const evict_command& given, const lock_name& name, const admin:
             holder_text(one), name.printable());
     const auto waiters = [](std::uint64_t n) { return fmt::format("{} waiter{}", n, n == 1 ? "" : "s"); };
     if (end.dead_waiters > 0)
-        fmt::print("removed {} from the queue of \"{}\": nobody listened for a second\n",
+        fmt::print("removed {} from the queue of \"{}\": no client listened for it for a second\n",
                    waiters(end.dead_waiters), name.printable());
     if (end.waiters_back > 0)
         fmt::print("{} in the queue of \"{}\" looked dead but came back: not removed\n",

@@ -163,8 +163,7 @@ void guarded_run::start(supervisor& watch) {
     if (const auto* failed = std::get_if<start_failure>(&started)) {
         if (wants_terminal_) terminal_.give_to(::getpgrp());
         if (failed->which == start_failure::part::guard) {
-            constexpr auto what =
-                "the guard process, without which the command must not run, cannot be started";
+            constexpr auto what = "the command is not run, because its guard process cannot be started";
             const std::error_code why{failed->error, std::generic_category()};
             const auto lacking = missing_resource(why);
             log_.say(what + (why ? ": " + why.message() : std::string{}) +

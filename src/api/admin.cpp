@@ -24,11 +24,10 @@ finding of_this_machine(std::chrono::microseconds stepped) {
         "this machine",
         set ? "its clock was set " + std::string{stepped.count() > 0 ? "forwards" : "back"} + " by " + by +
                   " meanwhile"
-            : "nobody set its clock meanwhile",
-        "Leases are measured by another clock and do not mind. But whatever sets this one in steps may do so "
-        "on "
-        "the servers, where a step within a lease ends it early or late; and offsets measured just now are "
-        "wrong.",
+            : "its clock was not set meanwhile",
+        "Leases are measured by another clock, which this does not change. But whatever sets this clock in "
+        "steps may do so on the servers, where a step within a lease ends it early or late. Offsets measured "
+        "just now are wrong.",
         set ? "Let NTP (chrony) slew and not step, and look again." : "",
         promise::none};
 }

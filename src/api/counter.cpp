@@ -6,10 +6,10 @@ namespace holdfast::detail {
 
 void raise(const session::client_lock& of, const backend::failure& why) {
     const auto name = "\"" + of.name().printable() + "\"";
-    auto sentence = "the store did not change or tell the count of " + name;
+    auto sentence = "the count of " + name + " could not be read or changed";
     if (why.code == errc::unknown_outcome)
         sentence = "it is not known whether the count of " + name + " was changed";
-    if (why.code == errc::wrong_kind) sentence = "the key " + name + " holds something else than a count";
+    if (why.code == errc::wrong_kind) sentence = "the key " + name + " does not hold a count";
     if (!why.text.empty())
         sentence += " (" + base::printable(why.text) + ")";
     else if (why.code != errc::wrong_kind)

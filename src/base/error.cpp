@@ -21,14 +21,14 @@ class holdfast_category final : public std::error_category {
             case errc::closed: return "the client is being closed";
             case errc::unavailable: return "the store cannot be reached";
             case errc::out_of_memory: return "the store has no memory left";
-            case errc::busy_server: return "the store cannot serve this now";
+            case errc::busy_server: return "the store cannot carry out the request now";
             case errc::not_replicated: return "too few replicas have the grant";
-            case errc::quarantined: return "the store may have forgotten locks and gives none yet";
+            case errc::quarantined: return "the store may have forgotten locks and grants none for now";
             case errc::unknown_outcome:
                 return "the store did not answer; the request may have been carried out";
             case errc::lost: return "the lease ended before it was released";
             case errc::lease_too_short: return "the lock was granted too late to leave any time of the lease";
-            case errc::timed_out: return "somebody else held the lock for the whole wait";
+            case errc::timed_out: return "another owner held the lock for the whole wait";
             case errc::cancelled: return "the wait was cancelled";
             case errc::bad_reply: return "the store answered something that its protocol does not allow";
         }
@@ -69,7 +69,7 @@ class holdfast_conditions final : public std::error_category {
             case condition::misuse: return "mend the program or the configuration";
             case condition::try_later: return "nothing was changed; try again later";
             case condition::not_held: return "the lock is not held";
-            case condition::unknown: return "it may have been carried out; wait out one lease";
+            case condition::unknown: return "the request may have been carried out; wait for one lease";
         }
         return "unknown condition " + std::to_string(value);
     }

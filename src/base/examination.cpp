@@ -26,11 +26,12 @@ void find_same(examination& in) {
             const auto& other = in.servers[j];
             // Sentinels may watch many masters.
             if (one.run_id.empty() || one.run_id != other.run_id || one.role == "sentinel") continue;
-            in.findings.push_back(
-                {"same-server", severity::warning, one.address, "it is the same process as " + other.address,
-                 "What looks like several servers is one, and fails as one. A redlock of ours "
-                 "counts it once; who counts it twice takes it for a majority.",
-                 "Name each server once, by one address.", promise::timed});
+            in.findings.push_back({"same-server", severity::warning, one.address,
+                                   "it is the same process as " + other.address,
+                                   "Several addresses lead to one server, and fail together. A redlock of "
+                                   "holdfast counts it once; a "
+                                   "client that counts it twice takes it for a majority.",
+                                   "Name each server once, by one address.", promise::timed});
             break;
         }
     }

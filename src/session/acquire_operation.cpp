@@ -110,7 +110,7 @@ std::optional<acquire_operation::outcome> acquire_operation::wait_in_queue(time_
         }
         // This thread was stopped until nothing was left of the lease; back into the queue.
         lock.unlock();
-        client_.lose(t, "its time was over before the thread that it was passed on to ran");
+        client_.lose(t, "the lease expired before the thread that received it by a hand-off ran");
         lock_->on_lost(t);
         if (client_.usable()) client_.free_what_is_over(t);
         lock.lock();

@@ -28,7 +28,7 @@ client_lock::~client_lock() {
         client_->let_expire(t);
         client_->report(
             event_kind::release_failed, &name(),
-            "the lock object was destroyed while a thread held it by lock(); it is not renewed any more",
+            "the lock object was destroyed while a thread held it by lock(); its lease is no longer renewed",
             errc::not_owner, t->fence);
         base::misuse("a lock object was destroyed while a thread held it by lock()");
     }
@@ -268,11 +268,16 @@ std::string client_lock::called() const {
 failed client_lock::describe(const backend::failure& why, const std::string& holder) const {
     const bool waits_only = key_.of == backend::kind::latch;
     std::string sentence = called() + (waits_only ? " could not be waited for" : " could not be acquired");
-    if (why.code == errc::timed_out) sentence = called() + " is held by somebody else";
+    if (why.code == errc::timed_out) {
+        const bool has_permits = engine::rules_of(key_.of).most_permits > 1;
+        sentence = called() + (waits_only    ? " has not reached zero"
+                               : has_permits ? " has too few free permits"
+                                             : " is held by another owner");
+    }
     if (why.code == errc::timed_out && !holder.empty()) sentence += " (" + base::printable(holder) + ")";
     if (why.code == errc::wrong_kind && why.text.empty())
         sentence =
-            "the key \"" + name().printable() + "\" holds something else than " +
+            "the key \"" + name().printable() + "\" does not hold " +
             (waits_only || engine::rules_of(key_.of).most_permits > 1 ? "a count" : "this kind of lock");
     const bool says_why = why.code == errc::timed_out || why.code == errc::wrong_kind;
     if (!why.text.empty())

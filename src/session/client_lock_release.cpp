@@ -38,8 +38,8 @@ void client_lock::unlock() noexcept {
     if (mine) {
         end_hold(mine);
     } else {
-        client_->report(event_kind::release_failed, &name(), "unlock() by a thread that does not hold it",
-                        errc::not_owner);
+        client_->report(event_kind::release_failed, &name(),
+                        "unlock() by a thread that does not hold the lock", errc::not_owner);
         base::misuse("unlock() by a thread that does not hold the lock");
     }
 }
@@ -141,7 +141,7 @@ std::optional<release_result> client_lock::end_locally(const std::shared_ptr<hel
         client_->ended(*t, now);
         return std::nullopt;
     }
-    client_->lose(t, "its time was over when it was released");
+    client_->lose(t, "the lease expired before it was released");
     on_lost(t);  // if another thread is reporting the loss, it may not have called this yet
     client_->free_what_is_over(t);
     return release_result{release_outcome::already_lost, {}};
@@ -216,7 +216,7 @@ engine::release client_lock::releasing(const held_lease& t) const {
 // Empty if no server answered, or if there is no memory for its text.
 std::shared_ptr<const error> client_lock::refusal_of(const backend::failure& why) const try {
     if (why.server_text.empty()) return nullptr;
-    auto sentence = called() + " could not be given back";
+    auto sentence = called() + " could not be released";
     sentence += why.text.empty() ? ": " + why.code.message() : " (" + base::printable(why.text) + ")";
     return std::make_shared<const error>(why.code, sentence, why.server_text);
 } catch (const std::bad_alloc&) {
@@ -236,7 +236,7 @@ release_result client_lock::released(const std::shared_ptr<held_lease>& t, engin
     } else if (end == release_outcome::already_lost) {
         client_->counts.lost.add();
         client_->report(event_kind::lost, &name(),
-                        "the store says that it was not held any more when it was released", errc::lost,
+                        "the store reports that the lock was no longer held when it was released", errc::lost,
                         t->fence);
     } else {
         done.result.refusal = refusal_of(done.reason);

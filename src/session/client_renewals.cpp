@@ -143,7 +143,7 @@ void client_state::tick() {
     for (const auto& t : over) end_in_time(t, why_over(*t));
     for (const auto& t : gone) {
         report(event_kind::holder_gone, &t->key.name,
-               "the thread that locked it has ended; it is not renewed any more");
+               "the thread that locked it has ended; its lease is no longer renewed");
     }
     for (const auto& t : late) {
         counts.renewals_failed.add();
@@ -180,7 +180,7 @@ void client_state::look_at_bound(const std::shared_ptr<const backend::bound>& b)
         if (in_use && !reached) watch_bound(b);
     }
     for (const auto& t : over)
-        end_in_time(t, "the store could not be asked in time whether it is still held");
+        end_in_time(t, "the store did not confirm in time that the lock is still held");
 }
 
 void client_state::lose_all(const std::string& why) {
@@ -302,7 +302,7 @@ void client_state::on_renewed(const sent_renewal& sent, const backend::renew_ans
     }
     counts.renewals_failed.add();
     if (not_held) {
-        (void)lose(t, "the store says that it is not held any more");
+        (void)lose(t, "the store reports that the lock is no longer held");
         return;
     }
     if (sent.asked.deadline(clock_margin_) <= t->own_deadline())
@@ -327,17 +327,19 @@ void client_state::endanger(const std::shared_ptr<held_lease>& t, const backend:
     if (!begins && !(new_reason && t->state() == lease_state::jeopardy)) return;
     if (!why.server_text.empty())
         report(event_kind::jeopardy, &t->key.name,
-               "the server refuses to renew it (" + why.in_one() + "); time is left", why.code, t->fence);
+               "the server refuses to renew the lease (" + why.in_one() + "); time is left", why.code,
+               t->fence);
     else
-        report(event_kind::jeopardy, &t->key.name, "it cannot be renewed just now; time is left",
+        report(event_kind::jeopardy, &t->key.name, "the lease cannot be renewed now; time is left",
                errc::unavailable, t->fence);
 }
 
 std::string client_state::why_over(const held_lease& t) {
     base::guard lock(mutex_);
     if (t.refusal)
-        return "it was not renewed in time: the last answer was a refusal (" + t.refusal->in_one() + ")";
-    return "it could not be renewed in time, or was not to be renewed";
+        return "the lease was not renewed in time: the last answer was a refusal (" + t.refusal->in_one() +
+               ")";
+    return "the lease expired: it could not be renewed in time, or was not to be renewed";
 }
 
 }  // namespace holdfast::session

@@ -382,7 +382,7 @@ void client_state::report(event_kind kind, const lock_name* lock, const std::str
 
 void client_state::report_slow_callback() {
     report(event_kind::slow_callback, nullptr,
-           "a callback runs longer than config::slow_callback; others go on beside it");
+           "a callback runs longer than config::slow_callback; other callbacks run beside it");
 }
 
 void client_state::call_user(callback<void()> f) noexcept try {

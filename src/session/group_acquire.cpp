@@ -128,7 +128,7 @@ outcome group_acquire::end(const engine::end_without& how) {
     const auto& members = of_->members();
     failed no = std::move(why_);
     if (how.why == reason::too_short)
-        no = {errc::lease_too_short, "a lease was over before the last of them was had", {}, {}};
+        no = {errc::lease_too_short, "a lease expired before all locks were acquired", {}, {}};
     no.sentence =
         "the locks \"" + of_->name().printable() + "\" could not be acquired together: " + no.sentence;
     std::vector<member_outcome> each(members.size());

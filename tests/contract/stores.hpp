@@ -44,7 +44,7 @@ struct abilities {
     bool shards = false;  // the keys of two locks may be in different places
 
     [[nodiscard]] bool has_kind(kind of) const { return supports[static_cast<std::size_t>(of)]; }
-    // Of the kinds that have one (kind_rules): a hand-off is a message, and votes make no order.
+    // For the kinds that have a queue (kind_rules): a hand-off is a message, and votes make no order.
     [[nodiscard]] bool keeps_queue() const { return has.ask_every == backend::milliseconds{0} && !has.votes; }
     [[nodiscard]] bool ends_by_session() const { return has.ends == backend::lease_end::by_session; }
 };

@@ -121,7 +121,7 @@ TEST_F(doctor_command, names_the_missing_rights) {
     // The error of `run` refers to `doctor`.
     const auto locking = run({"--url", url_of_alice(), "run", "elsewhere", "--", "true"});
     EXPECT_EQ(locking.code, 69);
-    EXPECT_TRUE(has(locking.errors, "missing is the right to a key; holdfast doctor NAME tells"))
+    EXPECT_TRUE(has(locking.errors, "missing is the right to a key; holdfast doctor NAME prints"))
         << locking.errors;
 }
 

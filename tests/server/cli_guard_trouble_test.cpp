@@ -134,9 +134,8 @@ TEST_F(guarded_command, does_not_start_if_its_guard_is_killed_at_birth) {
     ASSERT_TRUE(kill_next_fork_of(command.pid(), [&] { free_as_another_client("a"); }));
     const auto ended = outcome_of(command);
     EXPECT_EQ(ended.code, 70);
-    EXPECT_NE(
-        ended.errors.find("the guard process, without which the command must not run, cannot be started\n"),
-        std::string::npos)
+    EXPECT_NE(ended.errors.find("the command is not run, because its guard process cannot be started\n"),
+              std::string::npos)
         << ended.errors;
     EXPECT_FALSE(is_held("a"));
 }
@@ -185,8 +184,8 @@ TEST_F(guarded_command, does_not_start_without_descriptors_for_its_guard_and_one
         EXPECT_EQ(ended.code, 71);
         EXPECT_EQ(std::ranges::count(ended.errors, '\n'), 1) << spare << ended.errors;
         reached_the_guard = ended.errors.find(
-                                "the guard process, without which the command must not run, cannot "
-                                "be started: Too many open files; no more files and sockets may be opened "
+                                "the command is not run, because its guard process cannot be started: "
+                                "Too many open files; no more files and sockets may be opened "
                                 "here: raise the limit (ulimit -n)") != std::string::npos;
         EXPECT_TRUE(reached_the_guard) << spare << ended.errors;
     }

@@ -10,7 +10,7 @@ namespace {
 // holdfast ended its command after the server had refused a renewal with this error.
 void expect_ended_after_a_refusal(const outcome& ended, const std::string& error) {
     EXPECT_EQ(ended.code, 75);
-    const auto why = ended.errors.find("\"job\": the server refuses to renew it");
+    const auto why = ended.errors.find("\"job\": the server refuses to renew the lease");
     const auto loss = ended.errors.find("the lock \"job\" cannot be renewed and is about to be lost");
     ASSERT_NE(why, std::string::npos) << ended.errors;
     EXPECT_NE(ended.errors.find(error, why), std::string::npos) << ended.errors;
@@ -42,8 +42,7 @@ TEST_F(run_whose_user_loses_a_right, reports_a_refused_release_and_when_the_lock
     auto command = start_as_alice({"run", "job", "--", "true"});
     const auto ended = outcome_of(command);
     EXPECT_EQ(ended.code, 0);
-    EXPECT_NE(ended.errors.find("the lock \"job\" could not be given back"), std::string::npos)
-        << ended.errors;
+    EXPECT_NE(ended.errors.find("the lock \"job\" could not be released"), std::string::npos) << ended.errors;
     EXPECT_NE(ended.errors.find("NOPERM"), std::string::npos) << ended.errors;
     // 30 s, less what the command took.
     EXPECT_TRUE(std::regex_search(ended.errors, std::regex{"it is free in (30|[12]?[0-9])s at the latest"}))
@@ -65,7 +64,7 @@ TEST_F(run_whose_user_loses_a_right, reports_a_refused_renewal_and_its_recovery)
         start_as_alice({"run", "--ttl", "6s", "job", "--", "sh", "-c", "echo ready; read x; exit 0"});
     ASSERT_TRUE(command.wait_for_output("ready", patience));
     forbid_scripts();
-    ASSERT_TRUE(command.wait_for_output("\"job\": the server refuses to renew it", patience));
+    ASSERT_TRUE(command.wait_for_output("\"job\": the server refuses to renew the lease", patience));
     let("+@all");
     EXPECT_TRUE(command.wait_for_output("\"job\": renewal works again", patience)) << command.errors();
     EXPECT_EQ(outcome_of(command).code, 0);

@@ -111,7 +111,7 @@ TEST_F(user_with_few_rights, rights_of_the_client_itself_are_needed_if_its_url_n
     ASSERT_EQ(both.size(), 2U) << all_of(look());
     // Each names its effect, and one command grants all that is missing.
     EXPECT_NE(
-        both[0].found.find("may not run info; failover=grace needs it, else the server does not tell which "
+        both[0].found.find("may not run info; failover=grace needs it, else the server does not say which "
                            "run of it this is, so no lock is granted at all"),
         std::string::npos)
         << both[0].found;

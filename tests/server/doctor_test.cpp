@@ -216,7 +216,7 @@ TEST(doctor, reports_a_quarantine_and_how_long_it_lasts) {
     ASSERT_EQ(some.size(), 1U) << all_of(all);
     EXPECT_EQ(some[0].how_bad, severity::danger);
     EXPECT_EQ(some[0].subject, "127.0.0.1:" + std::to_string(server.port()));
-    EXPECT_NE(some[0].found.find("was started so lately"), std::string::npos) << some[0].found;
+    EXPECT_NE(some[0].found.find("was started so recently"), std::string::npos) << some[0].found;
     EXPECT_NE(some[0].found.find("it grants them again in "), std::string::npos) << some[0].found;
     EXPECT_EQ(lock(url), errc::quarantined);
     EXPECT_EQ(worst_of(examined(server.url()), "quarantine"), std::nullopt) << "it is trusted";
@@ -237,7 +237,7 @@ TEST(doctor, reads_the_note_of_a_promotion_and_writes_none) {
     const auto url = replica.url() + "?longest_lease=6s&failover=grace&restarts=trusted";
     const auto all = examined(url);
     EXPECT_EQ(worst_of(all, "quarantine"), severity::danger) << all_of(all);
-    EXPECT_TRUE(mentions(all, "quarantine", "was promoted so lately")) << all_of(all);
+    EXPECT_TRUE(mentions(all, "quarantine", "was promoted so recently")) << all_of(all);
     EXPECT_TRUE(replica.keys().empty());
     client c{settings(url, 6s)};
     EXPECT_EQ(code_of([&] { (void)mutex(c, "job").try_acquire(); }), errc::quarantined);

@@ -58,7 +58,7 @@ TEST_F(restarted_server, grants_no_lock_while_a_forgotten_lease_may_be_valid) {
     client b{distrustful()};
     mutex stock{b, "stock"};
     const auto why = refusal_of(stock);
-    EXPECT_NE(why.find("was started so lately that it may have forgotten locks"), std::string::npos) << why;
+    EXPECT_NE(why.find("was started so recently that it may have forgotten locks"), std::string::npos) << why;
     EXPECT_FALSE(exists(server, "stock")) << "what it granted at first contact is released";
     EXPECT_TRUE(stock.try_acquire_for(patience).valid());
     EXPECT_FALSE(held.valid());
@@ -72,7 +72,7 @@ TEST_F(restarted_server, is_noticed_by_a_client_that_was_connected) {
     hold_and_lose();
     EXPECT_TRUE(events.has(event_kind::store_restarted));
     const auto why = refusal_of(stock);
-    EXPECT_NE(why.find("so lately"), std::string::npos) << why;
+    EXPECT_NE(why.find("so recently"), std::string::npos) << why;
     EXPECT_TRUE(stock.try_acquire_for(patience).valid());
     EXPECT_FALSE(held.valid());
 }
@@ -119,7 +119,7 @@ TEST_F(restarted_server, quarantine_is_waited_out_by_the_command) {
     };
     const auto at_once = run({"--no-wait"});
     EXPECT_EQ(at_once.code, 69);
-    EXPECT_NE(at_once.errors.find("so lately"), std::string::npos) << at_once.errors;
+    EXPECT_NE(at_once.errors.find("so recently"), std::string::npos) << at_once.errors;
     const auto waited = run({});
     EXPECT_EQ(waited.code, 0) << waited.errors;
     EXPECT_NE(waited.errors.find("waiting: the lock"), std::string::npos) << waited.errors;
@@ -206,7 +206,8 @@ TEST_F(promoted_server, grants_no_lock_during_the_grace) {
     client c{with(quarantine("failover=grace&restarts=trusted"))};
     mutex of_c{c, "stock"};
     const auto why = refusal_of(of_c);
-    EXPECT_NE(why.find("was promoted so lately that it may have forgotten locks"), std::string::npos) << why;
+    EXPECT_NE(why.find("was promoted so recently that it may have forgotten locks"), std::string::npos)
+        << why;
     auto waiting = waiter_for(of_b);
     EXPECT_TRUE(waiting.get().valid());
     EXPECT_GE(boot_clock::now(), lost_at + longest);

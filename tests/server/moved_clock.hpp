@@ -15,7 +15,7 @@ class moved_clock {
   public:
     explicit moved_clock(std::string_view name) : clock_(folder_.path(), name) {}
 
-    // Of the process whose clock it is.
+    // For the process whose clock it is.
     [[nodiscard]] child_process::environment environment() const {
         child_process::environment all;
         for (const auto& line : clock_.environment())

@@ -322,7 +322,7 @@ TEST_F(redlock_with_two_quarantined, quorum_is_weak_and_lost_with_one_more_membe
     const auto weak = events.last(event_kind::quorum_weak).detail;
     EXPECT_TRUE(names(weak, {3, 4})) << weak;
     EXPECT_FALSE(names(weak, {0})) << weak;
-    EXPECT_NE(weak.find("was started so lately"), std::string::npos) << weak;
+    EXPECT_NE(weak.find("was started so recently"), std::string::npos) << weak;
     EXPECT_EQ(events.count(event_kind::quorum_whole), 0U);
     servers[0].stop();
     ASSERT_TRUE(events.has(event_kind::store_down));
@@ -348,7 +348,7 @@ TEST_F(redlock_with_two_quarantined, error_names_hanging_and_quarantined_members
         EXPECT_EQ(e.code(), errc::quarantined) << why;
         EXPECT_TRUE(names(why, {0, 3, 4})) << why;
         EXPECT_FALSE(names(why, {1})) << why;
-        EXPECT_NE(why.find("was started so lately"), std::string::npos) << why;
+        EXPECT_NE(why.find("was started so recently"), std::string::npos) << why;
         EXPECT_NE(why.find("no answer from "), std::string::npos) << why;
     }
     EXPECT_LT(watch.took(), longest / 2) << "otherwise this shows nothing";

@@ -45,7 +45,7 @@ TEST_F(redlock_quarantine, ends_once_for_all_clients_and_begins_with_each_promot
     {
         client c{strict()};
         const auto why = refusal_of(c);
-        EXPECT_NE(why.find("was promoted so lately"), std::string::npos) << why;
+        EXPECT_NE(why.find("was promoted so recently"), std::string::npos) << why;
         EXPECT_NE(why.find("counts again in"), std::string::npos) << why;
         EXPECT_EQ(code_of([&] { (void)mutex(c, "job").try_acquire_for(100ms); }), errc::quarantined);
         EXPECT_TRUE(mutex(c, "job").acquire().release());
@@ -69,7 +69,7 @@ TEST_F(redlock_quarantine, ends_once_for_all_clients_and_begins_with_each_promot
     }
     promote_all();
     client c{strict()};
-    EXPECT_NE(refusal_of(c).find("was promoted so lately"), std::string::npos);
+    EXPECT_NE(refusal_of(c).find("was promoted so recently"), std::string::npos);
 }
 
 TEST_F(redlock_quarantine, is_waited_out_by_the_command_line_unless_it_may_not_wait) {
@@ -84,7 +84,7 @@ TEST_F(redlock_quarantine, is_waited_out_by_the_command_line_unless_it_may_not_w
     };
     const auto at_once = run({"-n"});
     EXPECT_EQ(at_once.code, 69);
-    EXPECT_NE(at_once.errors.find("was started so lately"), std::string::npos) << at_once.errors;
+    EXPECT_NE(at_once.errors.find("was started so recently"), std::string::npos) << at_once.errors;
     EXPECT_EQ(run({"-w", "50ms"}).code, 69);
     const auto waited = run({});
     EXPECT_EQ(waited.code, 0) << waited.errors;

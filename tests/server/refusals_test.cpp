@@ -55,7 +55,7 @@ TEST_F(refusal, of_our_own_is_not_attributed_to_the_server) {
 TEST_F(refusal, of_the_server_is_quoted_and_explained) {
     const auto none = url_of("none", "~other &* +@all");
     const auto lock = run({"run", "--url", none, "job", "--", "true"});
-    EXPECT_TRUE(has(lock.errors, "(missing is the right to a key; holdfast doctor NAME tells the ACL rule"))
+    EXPECT_TRUE(has(lock.errors, "(missing is the right to a key; holdfast doctor NAME prints the ACL rule"))
         << lock.errors;
     EXPECT_TRUE(has(lock.errors, server_quote + std::string{"NOPERM"})) << lock.errors;
     EXPECT_LT(lock.errors.find("missing is"), lock.errors.find(server_quote)) << lock.errors;

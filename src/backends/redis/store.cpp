@@ -431,7 +431,7 @@ class redis_store final : public store,
                 if (quarantine_) quarantine_->on_up(e, boot_clock::now());
                 const auto major = e.server.version.substr(0, e.server.version.find('.'));
                 too_old_.store(!major.empty() && major.size() == 1 && major < "5", std::memory_order_relaxed);
-                if (e.restarted) notify_({change::restarted, "the server was started anew", {}});
+                if (e.restarted) notify_({change::restarted, "the server was restarted", {}});
                 if (!e.moved_from.empty())
                     notify_({change::failed_over,
                              "the master moved from " + e.moved_from + " to " + e.server.address,

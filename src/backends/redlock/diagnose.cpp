@@ -108,14 +108,14 @@ class diagnosis {
     }
 
     [[nodiscard]] finding unreachable(std::size_t i, const std::string& why) const {
-        return {
-            "unreachable",
-            severity::warning,
-            base::printable(members_->address(i)),
-            base::printable(why),
-            "A member that does not answer, or does not let us in, has no vote: one failure less is borne.",
-            "Is the server running, and are address, user and password of its URL right?",
-            promise::live};
+        return {"unreachable",
+                severity::warning,
+                base::printable(members_->address(i)),
+                base::printable(why),
+                "A member that does not answer, or refuses our login, has no vote: one failure less is "
+                "tolerated.",
+                "Is the server running, and are address, user and password of its URL right?",
+                promise::live};
     }
 
     [[nodiscard]] finding reach(std::size_t there, std::size_t votes, const std::string& absent) const {

@@ -26,7 +26,7 @@ std::string_view why_unsupported(kind k) noexcept {
                    "mutex{.fenced = true}";
         case kind::shared_read:
         case kind::shared_write:
-            return "only mutex and recursive_mutex can be had on a redlock; a multi_lock of one shared_mutex "
+            return "a redlock has only mutex and recursive_mutex; a multi_lock of one shared_mutex "
                    "on each server needs all servers, and works";
     }
     return {};

@@ -49,12 +49,12 @@ std::string members::state_of(std::size_t i, time_point now) const {
         case key_state::agreed: break;
     }
     if (m.quarantine.anonymous())
-        return "does not say which run of the server it is, so a restart would not be seen; allow the user "
+        return "does not say which run of the server it is, so a restart would go unnoticed; allow the user "
                "INFO";
     if (m.quarantine.has_ended(now)) return same_server_text(i);
     const auto left = std::chrono::ceil<std::chrono::seconds>(m.quarantine.ends_at() - now);
     const bool promoted = !m.quarantine.promotion().empty();
-    return std::string{promoted ? "was promoted" : "was started"} + " so lately that it may " +
+    return std::string{promoted ? "was promoted" : "was started"} + " so recently that it may " +
            (promoted ? "not know all locks" : "have forgotten locks") + ", counts again in " +
            base::to_text(left);
 }

@@ -205,8 +205,7 @@ class redlock_store final : public store, public inspection {
     [[nodiscard]] std::string why_refused(const attempt_request& r) const {
         if (const auto& c = members_->wanted; c.quarantine && r.lease > c.longest_lease)
             return "a lease of " + base::to_text(r.lease) + " is longer than the redlock's longest_lease, " +
-                   base::to_text(c.longest_lease) +
-                   ", for which members that were started anew are not counted";
+                   base::to_text(c.longest_lease) + ", for which restarted members have no vote";
         return {};
     }
 

@@ -66,7 +66,7 @@ handshake::state handshake::refuse_sentinel() {
 handshake::state handshake::resume(const reply& r) {
     if (next_ >= steps_.size())
         return fail(connect_failure::what::unreachable, errc::bad_reply,
-                    address_ + " answered more than it was asked", r.text());
+                    address_ + " sent a reply that no command asked for", r.text());
     const step s = steps_[next_++];
     const auto now = r.is_error() ? on_error(s, r.text()) : on_reply(s, r.text());
     if (now == state::failed) return now;
@@ -80,7 +80,8 @@ handshake::state handshake::on_error(step s, const std::string& text) {
     if (text.find("max number of clients") != std::string::npos)
         return fail(what::unreachable, errc::unavailable, address_ + " takes no more clients", text);
     if (error_word(text) == "DENIED")
-        return fail(what::refused, errc::no_permission, address_ + " takes no clients from here", text);
+        return fail(what::refused, errc::no_permission, address_ + " accepts no clients from this address",
+                    text);
     if (error_word(text) == "NOAUTH")
         return fail(what::refused, errc::no_permission, address_ + " wants a password", text);
     const auto code = classify(text);

@@ -68,7 +68,7 @@ TEST_F(quarantine, applies_to_a_restarted_server) {
     ASSERT_TRUE(no);
     EXPECT_EQ(no->code, errc::quarantined);
     EXPECT_EQ(no->look_again, quarantine_time - 1s);
-    EXPECT_NE(no->text.find("db:6379 was started so lately"), std::string::npos) << no->text;
+    EXPECT_NE(no->text.find("db:6379 was started so recently"), std::string::npos) << no->text;
     EXPECT_FALSE(restarts.unknown_promotion(start + 2s)) << "only promotions have a note";
 }
 

@@ -98,9 +98,10 @@ std::optional<refused> quarantine_filter::refuse_request(milliseconds lease, tim
 std::optional<refused> quarantine_filter::refuse_answer(time_point now) const {
     base::guard lock(mutex_);
     if (up_) return refusal(quarantine_, now);
-    return refused{{make_error_code(errc::unavailable),
-                    "the connection was lost with the answer, and who comes next may have forgotten it"},
-                   milliseconds{0}};
+    return refused{
+        {make_error_code(errc::unavailable),
+         "the connection was lost with the answer, and the next server may have forgotten the lock"},
+        milliseconds{0}};
 }
 
 std::optional<refused> quarantine_filter::refusal_shown(std::optional<milliseconds> noted,
@@ -122,14 +123,14 @@ std::optional<refused> quarantine_filter::refusal(const std::optional<engine::qu
     if (quarantine->anonymous()) {
         return refused{{make_error_code(errc::no_permission),
                         address_ +
-                            " does not say which run of the server it is, so a restart would not be seen; "
+                            " does not say which run of the server it is, so a restart would go unnoticed; "
                             "allow the user INFO"}};
     }
     const auto left = std::chrono::ceil<milliseconds>(quarantine->ends_at() - now);
     auto text = address_ + (promoted_ ? " was promoted" : " was started") +
-                " so lately that it may have forgotten locks; it grants them again in " +
+                " so recently that it may have forgotten locks; it grants them again in " +
                 base::to_text(std::chrono::ceil<std::chrono::seconds>(left));
-    if (!no_note_.empty()) text += ". Since when it is the master could not be noted there: " + no_note_;
+    if (!no_note_.empty()) text += ". The time of its promotion could not be noted there: " + no_note_;
     return refused{{make_error_code(errc::quarantined), std::move(text)}, left};
 }
 

@@ -20,8 +20,8 @@ constexpr std::array entries{
     entry{"role", promise::live, "Only a master grants locks. A replica answers READONLY.",
           "Give the URL of the master; behind Sentinel redis+sentinel:// with its name, and not an address."},
     entry{"unreachable", promise::live,
-          "A server that does not answer, or does not let us in, grants no locks, and a replica of which "
-          "that is true cannot take over.",
+          "A server that does not answer, or refuses our login, grants no locks; such a replica cannot take "
+          "over.",
           "Is the server running, and are address, user and password right? A server that is gone for good "
           "is to be taken out of the list of the others (CLUSTER FORGET, SENTINEL RESET)."},
     entry{"loading", promise::live, "Until the server has read its data it answers nothing but LOADING.",

@@ -81,7 +81,7 @@ void check_clock(const snapshot& s, report& r) {
     if (std::chrono::abs(offset) - best->error() > allowed)
         r.warning("clock-offset", found + "; allowed for are " + in_ms(allowed));
     else if (best->error() > allowed)
-        r.unknown("clock-offset", "the round trip is too long to tell: " + found);
+        r.unknown("clock-offset", "the round trip is too long to measure it: " + found);
     else
         r.ok("clock-offset", found);
 

@@ -193,7 +193,8 @@ void check_rights(const snapshot& s, report& r) {
     for (const auto& item : reply->items()) verdicts.push_back(item.text());
     const auto answer = s.rights->read(verdicts);
     if (answer.cannot_tell || verdicts.empty())
-        return r.unknown("rights", "the server cannot tell; it takes Redis 7 (redis.acl_check_cmd)");
+        return r.unknown("rights",
+                         "the server cannot check rights; that takes Redis 7 (redis.acl_check_cmd)");
     const bool fit = !tell_lacked(s, answer.missing, r) && !answer.keys_differ;
     mention_others(s, answer.missing, r);
     const auto which =

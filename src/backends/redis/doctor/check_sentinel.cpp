@@ -8,7 +8,7 @@ namespace {
 void check_quorum(const snapshot& s, const redis::reply& master, report& r) {
     const auto others = whole(named_value(master, "num-other-sentinels"));
     const auto quorum = whole(named_value(master, "quorum"));
-    if (!others || !quorum) return r.unknown("sentinel-quorum", "SENTINEL MASTER does not tell it");
+    if (!others || !quorum) return r.unknown("sentinel-quorum", "SENTINEL MASTER does not report it");
     const auto sentinels = *others + 1;
     const auto found = s.watched + " is watched by " + std::to_string(sentinels) +
                        (sentinels == 1 ? " sentinel" : " sentinels") + " with a quorum of " +

@@ -51,7 +51,7 @@ void check_agreement(const sentinel_group& w, report& r) {
         ++votes[address];
         ++answered;
     }
-    if (answered == 0) return r.unknown("sentinel-agreement", "no sentinel tells where the master is");
+    if (answered == 0) return r.unknown("sentinel-agreement", "no sentinel names the master");
     std::string list, most;
     for (const auto& [address, by] : named_by) {
         append_to(list, address + " by " + by);

@@ -189,7 +189,7 @@ std::vector<required_acls> own_required_acls(const backend::examine_request& wan
     std::vector<required_acls> all;
     if (const auto& part = wanted.part) {
         all.push_back(for_run_id(part->of,
-                                 "no client can tell whether this member was restarted, or is another one "
+                                 "no client can know whether this member was restarted, or is another one "
                                  "again, so it has no vote"));
         all.push_back(for_mark(*part));
         if (part->grace) all.push_back(for_note(part->of, *part->grace));
@@ -197,7 +197,7 @@ std::vector<required_acls> own_required_acls(const backend::examine_request& wan
     if (quarantine.wanted())
         all.push_back(
             for_run_id(quarantine.after_failover ? "failover=grace" : "restarts=quarantined",
-                       "the server does not tell which run of it this is, so no lock is granted at all"));
+                       "the server does not say which run of it this is, so no lock is granted at all"));
     if (quarantine.after_failover) all.push_back(for_note("failover=grace", quarantine.longest_lease));
     return all;
 }

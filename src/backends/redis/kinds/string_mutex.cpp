@@ -195,7 +195,7 @@ class string_mutex final : public lock_protocol {
                 }
                 if (const auto& lost = std::get<redis::reply>(o); !lost.is_array() || !lost.items().empty())
                     return done(unknown{{make_error_code(errc::unknown_outcome),
-                                         "it was over before it could be made longer"}});
+                                         "the lease expired before the whole lease could be set"}});
                 done(granted{.lease = given, .repeated = true, .kept_for = handed_lease});
             });
     }

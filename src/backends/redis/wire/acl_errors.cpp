@@ -61,7 +61,7 @@ std::string missing_right_of(std::string_view text) {
     } else {
         missing = "a right";
     }
-    return "missing is " + missing + "; holdfast doctor NAME tells the ACL rule that gives it";
+    return "missing is " + missing + "; holdfast doctor NAME prints the ACL rule that grants it";
 }
 
 }  // namespace holdfast::redis_backend
