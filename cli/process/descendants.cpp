@@ -186,16 +186,16 @@ void descendants::forget() noexcept {
 template <class Act>
 descendants::scanned descendants::scan(boot_clock::time_point until, Act&& act) noexcept {
     if (!proc_) return {};
-    scanned met{.found = 0, .complete = false};
-    if (::lseek(proc_.get(), 0, SEEK_SET) != 0) return met;
+    scanned result{.found = 0, .complete = false};
+    if (::lseek(proc_.get(), 0, SEEK_SET) != 0) return result;
     bool could_look = true;
     const pid_t self = ::getpid();
     alignas(directory_entry) std::array<char, 8192> entries{};
     while (boot_clock::now() < until) {
         const auto n = ::syscall(SYS_getdents64, proc_.get(), entries.data(), entries.size());
         if (n <= 0) {
-            met.complete = n == 0 && could_look;
-            return met;
+            result.complete = n == 0 && could_look;
+            return result;
         }
         for (long at = 0; at < n;) {
             const auto* const entry = reinterpret_cast<const directory_entry*>(entries.data() + at);
@@ -214,7 +214,8 @@ descendants::scanned descendants::scan(boot_clock::time_point until, Act&& act) 
             };
             spare_.fill();
             const auto first = look_at(proc_.get(), pid, spare_, could_look);
-            const bool may_reap = unreaped_.front() != 0 && std::ranges::find(unreaped_, pid) == unreaped_.end();
+            const bool may_reap =
+                unreaped_.front() != 0 && std::ranges::find(unreaped_, pid) == unreaped_.end();
             if (may_reap && first && first->state == 'Z' && first->parent == self && is_new(*first))
                 ::waitpid(pid, nullptr, WNOHANG);
             if (!is_ours(first)) continue;
@@ -224,11 +225,11 @@ descendants::scanned descendants::scan(boot_clock::time_point until, Act&& act) 
             const auto now = look_at(proc_.get(), pid, spare_, could_look);
             if (!is_ours(now) || is_older_group(now->group)) continue;
             known.set(static_cast<std::size_t>(pid));
-            ++met.found;
+            ++result.found;
             act(pidfd.get(), pid, *now);
         }
     }
-    return met;
+    return result;
 }
 
 int descendants::count() noexcept {

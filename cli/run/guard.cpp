@@ -158,34 +158,34 @@ class guard_process {
 
     void feed(const guard_event& what, boot_clock::time_point now) noexcept {
         using signal = guard_action::signal;
-        auto todo = plan_.resume(what, now);
-        switch (todo.send) {
+        auto action = plan_.resume(what, now);
+        switch (action.send) {
             case signal::none: break;
             case signal::term:
                 ::kill(-command_, SIGTERM);
                 ::kill(-command_, SIGCONT);  // a stopped process does not see TERM
                 [[fallthrough]];
-            case signal::term_others: found_.term(command_, todo.kill_at); break;
+            case signal::term_others: found_.term(command_, action.kill_at); break;
             case signal::kill:
                 ::kill(-command_, SIGKILL);
                 sweep();
-                todo.look_again = std::max(todo.look_again, boot_clock::now() + sweeps_.pause());
+                action.look_again = std::max(action.look_again, boot_clock::now() + sweeps_.pause());
                 break;
         }
-        if (todo.report_that_it_ends)
+        if (action.report_that_it_ends)
             report({.what = guard_report::kind::began_to_end, .at = boot_clock::now()});
-        if (todo.report_that_none_is_left) {
+        if (action.report_that_none_is_left) {
             // A group of zombies that has the terminal looks to run like one that is alive.
             found_.reap(command_);
             report({.what = guard_report::kind::nothing_left,
                     .count = sweeps_.refused(),
                     .seen = found_.seen()});
         }
-        if (todo.exit) {
+        if (action.exit) {
             report({.what = guard_report::kind::left_alone, .count = found_.count()});
             over_ = true;
         }
-        look_again_ = todo.look_again;
+        look_again_ = action.look_again;
         alarm_.set(look_again_);
     }
 

@@ -17,86 +17,86 @@ constexpr std::chrono::milliseconds between_kills{10};
 }  // namespace
 
 guard_action guard_plan::resume(const guard_event& what, time_point now) {
-    guard_action todo;
-    if (phase_ == phase::over) return todo;
+    guard_action action;
+    if (phase_ == phase::over) return action;
     std::visit(overloaded{
                    [](const noticed&) {},
-                   [&](const ordered& e) { carry_out(e.order, now, todo); },
+                   [&](const ordered& e) { carry_out(e.order, now, action); },
                    [&](const link_broken&) { alone_ = true; },
                    [&](const command_ended&) {
                        ended_ = true;
                        // The command obeyed TERM; processes that it started may ignore it.
-                       if (phase_ == phase::ending) kill(now, todo);
+                       if (phase_ == phase::ending) kill(now, action);
                    },
                    [&](const nobody_left&) {
                        if (!ends_the_command()) return;
                        phase_ = phase::clear;
-                       todo.report_that_none_is_left = true;
+                       action.report_that_none_is_left = true;
                    },
                },
                what);
-    if (!std::holds_alternative<command_ended>(what)) look(now, todo);
-    return todo;
+    if (!std::holds_alternative<command_ended>(what)) look(now, action);
+    return action;
 }
 
-void guard_plan::carry_out(const guard_order& order, time_point now, guard_action& todo) {
+void guard_plan::carry_out(const guard_order& order, time_point now, guard_action& action) {
     using task = guard_order::task;
     order_ = order;
     switch (order.what) {
         case task::watch:
         case task::look_on: break;
         case task::term:
-            if (phase_ == phase::watching) begin(signal::term_others, now, todo);
+            if (phase_ == phase::watching) begin(signal::term_others, now, action);
             break;
         case task::kill:
-            if (phase_ != phase::clear) kill(now, todo);
+            if (phase_ != phase::clear) kill(now, action);
             break;
         case task::leave:
             phase_ = phase::over;
-            todo.exit = true;
+            action.exit = true;
             break;
     }
 }
 
-void guard_plan::look(time_point now, guard_action& todo) {
+void guard_plan::look(time_point now, guard_action& action) {
     switch (phase_) {
         case phase::watching:
             if (order_.what == guard_order::task::look_on) {
                 if (!alone_) return;
                 phase_ = phase::over;
-                todo.exit = true;
+                action.exit = true;
                 return;
             }
             if (!alone_ && now < order_.term_by) {
-                todo.look_again = order_.term_by;
+                action.look_again = order_.term_by;
                 return;
             }
-            todo.report_that_it_ends = true;
-            begin(signal::term, now, todo);
+            action.report_that_it_ends = true;
+            begin(signal::term, now, action);
             return;
         case phase::ending:
-            if (now >= kill_at()) return kill(now, todo);
-            todo.look_again = std::min(kill_at(), now + between_looks);
+            if (now >= kill_at()) return kill(now, action);
+            action.look_again = std::min(kill_at(), now + between_looks);
             return;
-        case phase::killing: return kill(now, todo);
+        case phase::killing: return kill(now, action);
         case phase::clear:
             if (!alone_) return;
             phase_ = phase::over;
-            todo.exit = true;
+            action.exit = true;
             return;
         case phase::over: return;
     }
 }
 
-void guard_plan::begin(signal term, time_point now, guard_action& todo) {
+void guard_plan::begin(signal term, time_point now, guard_action& action) {
     term_at_ = now;
-    if (now >= kill_at()) return kill(now, todo);
+    if (now >= kill_at()) return kill(now, action);
     phase_ = phase::ending;
-    todo.send = term;
-    todo.kill_at = kill_at();
-    todo.look_again = std::min(kill_at(), now + between_looks);
+    action.send = term;
+    action.kill_at = kill_at();
+    action.look_again = std::min(kill_at(), now + between_looks);
     // The command has ended already: processes that it left behind get KILL at once.
-    if (ended_) kill(now, todo);
+    if (ended_) kill(now, action);
 }
 
 // As supervisor::kill_at(): the grace runs from the first TERM, and only the end of the lease, as known now,
@@ -105,10 +105,10 @@ guard_plan::time_point guard_plan::kill_at() const noexcept {
     return std::min(term_at_ + order_.grace, order_.kill_by);
 }
 
-void guard_plan::kill(time_point now, guard_action& todo) {
+void guard_plan::kill(time_point now, guard_action& action) {
     phase_ = phase::killing;
-    todo.send = signal::kill;
-    todo.look_again = now + between_kills;
+    action.send = signal::kill;
+    action.look_again = now + between_kills;
 }
 
 }  // namespace holdfast::cli

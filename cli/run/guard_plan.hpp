@@ -54,10 +54,10 @@ class guard_plan {
     enum class phase { watching, ending, killing, clear, over };
     using signal = guard_action::signal;
 
-    void begin(signal term, time_point now, guard_action& todo);
-    void kill(time_point now, guard_action& todo);
-    void carry_out(const guard_order& order, time_point now, guard_action& todo);
-    void look(time_point now, guard_action& todo);
+    void begin(signal term, time_point now, guard_action& action);
+    void kill(time_point now, guard_action& action);
+    void carry_out(const guard_order& order, time_point now, guard_action& action);
+    void look(time_point now, guard_action& action);
     [[nodiscard]] time_point kill_at() const noexcept;
 
     phase phase_ = phase::watching;

@@ -50,89 +50,89 @@ std::vector<std::size_t> leases_behind(why_ended why, const std::vector<lease_vi
 }
 
 run_action supervisor::resume(const run_event& what, const lease_view& seen, time_point now) {
-    run_action todo;
+    run_action action;
     if (seen.valid) {
         renewed_ = renewed_ || (deadline_ != time_point{} && seen.deadline > deadline_);
         deadline_ = seen.deadline;
     }
     // The end of the command comes before the look: there is nothing left to be ended.
     std::visit(overloaded{
-                   [&](const looked&) { check_guard_answer(now, todo); },
-                   [&](const ended& e) { command_ended(e, seen, now, todo); },
+                   [&](const looked&) { check_guard_answer(now, action); },
+                   [&](const ended& e) { command_ended(e, seen, now, action); },
                    [&](const ended_by_guard&) {
                        if (phase_ != run_phase::guarded) return;
-                       end_it(why_ended::late, now, todo);
-                       todo.signal = 0;  // the guard has sent it
+                       end_it(why_ended::late, now, action);
+                       action.signal = 0;  // the guard has sent it
                    },
                    [&](const guard_lost&) {
                        if (phase_ != run_phase::guarded && phase_ != run_phase::unguarded &&
                            phase_ != run_phase::ending)
                            return;
-                       kill_it(now, todo);
+                       kill_it(now, action);
                        awaits_guard_ = false;
                    },
                    [&](const guard_kills_it&) { awaits_guard_ = false; },
                    [&](const all_ended&) {
                        if (phase_ != run_phase::clearing) return;
                        phase_ = run_phase::over;
-                       todo.release = true;
+                       action.release = true;
                    },
                    [&](const not_started& e) {
                        ran_ = false;
                        code_ = e.code;
                        phase_ = run_phase::over;
-                       todo.release = true;
+                       action.release = true;
                    },
                    [](const auto&) {},
                },
                what);
-    look(seen, now, todo);
+    look(seen, now, action);
     // A signal comes after the look: CONT must not wake a command that has lost its lock.
     std::visit(overloaded{
-                   [&](const signal_received& e) { forward(e.signal, todo); },
+                   [&](const signal_received& e) { forward(e.signal, action); },
                    [&](const stopped&) {
-                       todo.stop_with_it = phase_ == run_phase::guarded || phase_ == run_phase::unguarded;
+                       action.stop_with_it = phase_ == run_phase::guarded || phase_ == run_phase::unguarded;
                    },
                    [](const auto&) {},
                },
                what);
-    return todo;
+    return action;
 }
 
-void supervisor::look(const lease_view& seen, time_point now, run_action& todo) {
+void supervisor::look(const lease_view& seen, time_point now, run_action& action) {
     switch (phase_) {
-        case run_phase::guarded: look_while_guarded(seen, now, todo); break;
+        case run_phase::guarded: look_while_guarded(seen, now, action); break;
         case run_phase::ending:
             if (now >= kill_at()) {
-                kill_it(now, todo);
+                kill_it(now, action);
             } else {
-                todo.look_again = kill_at();
+                action.look_again = kill_at();
             }
             break;
         case run_phase::resting:
             if (!seen.valid) lost_later_ = true;
             if (!seen.valid || now >= held_since_ + rules_.at_least) {
                 phase_ = run_phase::over;
-                todo.release = true;
+                action.release = true;
             } else {
-                todo.look_again = held_since_ + rules_.at_least;
+                action.look_again = held_since_ + rules_.at_least;
             }
             break;
         case run_phase::killed:
         case run_phase::clearing:
-            if (awaits_guard_) todo.look_again = guard_answer_by_.value_or(now);
+            if (awaits_guard_) action.look_again = guard_answer_by_.value_or(now);
             break;
         case run_phase::unguarded:
         case run_phase::over: break;
     }
 }
 
-void supervisor::look_while_guarded(const lease_view& seen, time_point now, run_action& todo) {
-    if (!seen.valid) return end_it(why_ended::lost, now, todo);
+void supervisor::look_while_guarded(const lease_view& seen, time_point now, run_action& action) {
+    if (!seen.valid) return end_it(why_ended::lost, now, action);
 
     const auto kill_by = deadline_ - rules_.margin;
     const auto term_by = kill_by - rules_.grace;
-    todo.look_again = term_by;
+    action.look_again = term_by;
     if (now < term_by) {
         late_since_.reset();
     } else {
@@ -142,25 +142,25 @@ void supervisor::look_while_guarded(const lease_view& seen, time_point now, run_
         const auto doubt = renewed_ ? benefit_of_the_doubt(rules_.grace) : (kill_by - *late_since_) / 2;
         const auto doubt_ends = std::min(*late_since_ + doubt, kill_by);
         if (seen.jeopardy || now >= doubt_ends) {
-            if (rules_.policy != on_loss::ignore) return end_it(why_ended::expiring, now, todo);
+            if (rules_.policy != on_loss::ignore) return end_it(why_ended::expiring, now, action);
             // Not lost yet, and perhaps never: the command is warned while it still has time to react.
-            if (!warned_) todo.warn = warned_ = true;
-            todo.look_again = deadline_;
+            if (!warned_) action.warn = warned_ = true;
+            action.look_again = deadline_;
         } else {
-            todo.look_again = doubt_ends;
+            action.look_again = doubt_ends;
         }
     }
 
     if (!rules_.max_hold) return;
     const auto hold_until = held_since_ + *rules_.max_hold;
-    if (now >= hold_until) return end_it(why_ended::max_hold, now, todo);
-    todo.look_again = std::min(todo.look_again, hold_until);
+    if (now >= hold_until) return end_it(why_ended::max_hold, now, action);
+    action.look_again = std::min(action.look_again, hold_until);
 }
 
-void supervisor::end_it(why_ended why, time_point now, run_action& todo) {
+void supervisor::end_it(why_ended why, time_point now, run_action& action) {
     why_ = why;
-    todo.look_again = time_point::max();
-    todo.warn = true;
+    action.look_again = time_point::max();
+    action.warn = true;
     warned_ = true;
     if (rules_.policy == on_loss::ignore) {
         phase_ = run_phase::unguarded;
@@ -168,18 +168,18 @@ void supervisor::end_it(why_ended why, time_point now, run_action& todo) {
     }
     term_at_ = now;
     if (rules_.policy == on_loss::kill || now >= kill_at()) {
-        kill_it(now, todo);
+        kill_it(now, action);
         return;
     }
     phase_ = run_phase::ending;
-    todo.signal = SIGTERM;
-    todo.look_again = kill_at();
+    action.signal = SIGTERM;
+    action.look_again = kill_at();
 }
 
-void supervisor::kill_it(time_point now, run_action& todo) {
+void supervisor::kill_it(time_point now, run_action& action) {
     phase_ = run_phase::killed;
-    todo.signal = SIGKILL;
-    todo.look_again = now;  // the guard's time to answer begins when it has the order
+    action.signal = SIGKILL;
+    action.look_again = now;  // the guard's time to answer begins when it has the order
     expect_guard_answer(now);
 }
 
@@ -190,11 +190,11 @@ void supervisor::expect_guard_answer(time_point now) noexcept {
 
 // This process may have been suspended itself, before or after it gave the order. A look that began before
 // the order says nothing about the guard.
-void supervisor::check_guard_answer(time_point now, run_action& todo) {
+void supervisor::check_guard_answer(time_point now, run_action& action) {
     if (!awaits_guard_ || now < kill_ordered_at_) return;
     if (!guard_answer_by_) guard_answer_by_ = now + guard_answers_within;
     if (now < *guard_answer_by_) return;
-    todo.replace_guard = true;
+    action.replace_guard = true;
     awaits_guard_ = false;
 }
 
@@ -204,18 +204,18 @@ supervisor::time_point supervisor::kill_at() const noexcept {
     return std::min(term_at_ + rules_.grace, deadline_ - rules_.margin);
 }
 
-void supervisor::forward(int signal, run_action& todo) {
+void supervisor::forward(int signal, run_action& action) {
     switch (phase_) {
         case run_phase::guarded:
         case run_phase::unguarded:
-        case run_phase::ending: todo.forward = signal; break;
+        case run_phase::ending: action.forward = signal; break;
         case run_phase::resting:
             if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) {
                 interrupted_by_ = signal;
                 phase_ = run_phase::over;
-                todo.release = true;
+                action.release = true;
             } else if (signal == SIGTSTP) {
-                todo.stop_with_it = true;
+                action.stop_with_it = true;
             }
             break;
         case run_phase::killed:
@@ -224,7 +224,7 @@ void supervisor::forward(int signal, run_action& todo) {
     }
 }
 
-void supervisor::command_ended(const ended& how, const lease_view& seen, time_point now, run_action& todo) {
+void supervisor::command_ended(const ended& how, const lease_view& seen, time_point now, run_action& action) {
     code_ = how.code;
     switch (phase_) {
         case run_phase::guarded:
@@ -235,24 +235,24 @@ void supervisor::command_ended(const ended& how, const lease_view& seen, time_po
                 break;
             }
             why_ = why_ended::lost;
-            todo.warn = true;
+            action.warn = true;
             // The command is gone, but processes that it started are not, and may ignore TERM.
-            if (rules_.policy != on_loss::ignore) todo.signal = SIGKILL;
+            if (rules_.policy != on_loss::ignore) action.signal = SIGKILL;
             break;
         case run_phase::ending:
-        case run_phase::killed: todo.signal = SIGKILL; break;
+        case run_phase::killed: action.signal = SIGKILL; break;
         case run_phase::unguarded:
         case run_phase::clearing:
         case run_phase::resting:
         case run_phase::over: break;
     }
     const bool rest = why_ == why_ended::not_yet && now < held_since_ + rules_.at_least;
-    if (todo.signal == SIGKILL) {
+    if (action.signal == SIGKILL) {
         if (phase_ != run_phase::killed) expect_guard_answer(now);
         phase_ = run_phase::clearing;
     } else {
         phase_ = rest ? run_phase::resting : run_phase::over;
-        todo.release = !rest;
+        action.release = !rest;
     }
 }
 

@@ -129,14 +129,14 @@ class supervisor {
     [[nodiscard]] int exit_code() const noexcept;
 
   private:
-    void look(const lease_view& seen, time_point now, run_action& todo);
-    void look_while_guarded(const lease_view& seen, time_point now, run_action& todo);
-    void kill_it(time_point now, run_action& todo);
+    void look(const lease_view& seen, time_point now, run_action& action);
+    void look_while_guarded(const lease_view& seen, time_point now, run_action& action);
+    void kill_it(time_point now, run_action& action);
     void expect_guard_answer(time_point now) noexcept;
-    void check_guard_answer(time_point now, run_action& todo);
-    void end_it(why_ended why, time_point now, run_action& todo);
-    void forward(int signal, run_action& todo);
-    void command_ended(const ended& how, const lease_view& seen, time_point now, run_action& todo);
+    void check_guard_answer(time_point now, run_action& action);
+    void end_it(why_ended why, time_point now, run_action& action);
+    void forward(int signal, run_action& action);
+    void command_ended(const ended& how, const lease_view& seen, time_point now, run_action& action);
     [[nodiscard]] time_point kill_at() const noexcept;
 
     supervision rules_;

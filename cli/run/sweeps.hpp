@@ -12,11 +12,11 @@ namespace holdfast::cli {
 // One sweep can miss a live process: its parent may end between the looks at the parent and at the process.
 class sweeps {
   public:
-    void add(const descendants::reached& met) noexcept {
-        silent_ = met.signalled == 0 && met.complete ? silent_ + 1 : 0;
-        const bool same = met.signalled + met.refused > 0 && met.who == last_.who;
+    void add(const descendants::reached& found) noexcept {
+        silent_ = found.signalled == 0 && found.complete ? silent_ + 1 : 0;
+        const bool same = found.signalled + found.refused > 0 && found.who == last_.who;
         in_vain_ = same ? in_vain_ + 1 : 0;
-        last_ = met;
+        last_ = found;
     }
     // No process is left but those that this user may not kill.
     [[nodiscard]] bool nothing_left() const noexcept { return silent_ >= enough_silence; }

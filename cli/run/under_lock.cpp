@@ -77,7 +77,7 @@ class guarded_run {
     void feed_last(supervisor& watch, const run_event& what);
     [[nodiscard]] static run_action decide(supervisor& watch, const run_event& what, const lease_view& seen,
                                            boot_clock::time_point now);
-    void carry_out(supervisor& watch, const run_action& todo);
+    void carry_out(supervisor& watch, const run_action& action);
     void stop_with_the_command();
     void continue_in_foreground();
     void report_stopped();
@@ -362,21 +362,21 @@ void guarded_run::feed_last(supervisor& watch, const run_event& what) {
     const auto seen = look_at_leases();
     read_reports(watch);
     if (over_) return;
-    auto todo = decide(watch, what, seen, now);
+    auto action = decide(watch, what, seen, now);
     if (child_) {
         if (const auto again = child_->replace_late_guard(now))
-            todo.look_again = std::min(todo.look_again, *again);
+            action.look_again = std::min(action.look_again, *again);
     }
-    carry_out(watch, todo);
+    carry_out(watch, action);
 }
 
 run_action guarded_run::decide(supervisor& watch, const run_event& what, const lease_view& seen,
                                boot_clock::time_point now) {
-    auto todo = watch.resume(what, seen, now);
+    auto action = watch.resume(what, seen, now);
     // The guard needs the next deadline long before the last one is near.
     if (watch.phase() == run_phase::guarded && seen.valid)
-        todo.look_again = std::min(todo.look_again, now + (seen.deadline - now) / 2);
-    return todo;
+        action.look_again = std::min(action.look_again, now + (seen.deadline - now) / 2);
+    return action;
 }
 
 // Processes that a command leaves behind when it ends in good order are left running, but reported.
@@ -386,30 +386,30 @@ void guarded_run::leave_child(const supervisor& watch) {
     report_.left_running(left);
 }
 
-void guarded_run::carry_out(supervisor& watch, const run_action& todo) {
-    if (todo.signal != 0) {
-        child_->signal(todo.signal);
-        if (todo.signal == SIGTERM) child_->signal(SIGCONT);  // a stopped process does not see TERM
+void guarded_run::carry_out(supervisor& watch, const run_action& action) {
+    if (action.signal != 0) {
+        child_->signal(action.signal);
+        if (action.signal == SIGTERM) child_->signal(SIGCONT);  // a stopped process does not see TERM
     }
-    if (todo.warn) {
+    if (action.warn) {
         lost_.notify();
         report_.end_of_command(watch.why(), locks_behind(watch.why()), end_);
     }
-    if (todo.forward != 0) {
-        if (todo.forward == SIGCONT && wants_terminal_ && terminal_.is_ours())
+    if (action.forward != 0) {
+        if (action.forward == SIGCONT && wants_terminal_ && terminal_.is_ours())
             terminal_.give_to(child_->pid());
-        child_->signal(todo.forward);
+        child_->signal(action.forward);
         // As a shell does it: a stopped process does not see TERM.
-        const bool ends = todo.forward == SIGTERM || todo.forward == SIGHUP || todo.forward == SIGINT ||
-                          todo.forward == SIGQUIT;
+        const bool ends = action.forward == SIGTERM || action.forward == SIGHUP || action.forward == SIGINT ||
+                          action.forward == SIGQUIT;
         if (ends && stopped_by_ != 0) child_->signal(SIGCONT);
-        if (ends || todo.forward == SIGCONT) stopped_by_ = 0;
-        log_.write_event("signal", {{"signal", signal_text(todo.forward)}});
+        if (ends || action.forward == SIGCONT) stopped_by_ = 0;
+        log_.write_event("signal", {{"signal", signal_text(action.forward)}});
     }
-    if (todo.replace_guard) child_->replace_guard();
-    stop_now_ = stop_now_ || todo.stop_with_it;
-    alarm_.set(todo.look_again);
-    over_ = todo.release;
+    if (action.replace_guard) child_->replace_guard();
+    stop_now_ = stop_now_ || action.stop_with_it;
+    alarm_.set(action.look_again);
+    over_ = action.release;
     if (child_) instruct_guard(watch);
 }
 

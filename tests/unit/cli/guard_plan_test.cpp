@@ -31,18 +31,18 @@ class GuardPlanTest : public testing::Test {
 
 TEST_F(GuardPlanTest, does_nothing_while_the_deadline_moves) {
     for (int i = 0; i < 10; ++i) {
-        const auto todo = after(5s);
-        EXPECT_EQ(todo.send, signal::none);
-        EXPECT_FALSE(todo.exit);
+        const auto action = after(5s);
+        EXPECT_EQ(action.send, signal::none);
+        EXPECT_FALSE(action.exit);
         EXPECT_EQ(order(task::watch).look_again, now_ + 8s);
     }
 }
 
 TEST_F(GuardPlanTest, sends_term_and_kill_in_time_if_the_deadline_does_not_move) {
     EXPECT_EQ(after(7999ms).send, signal::none);
-    const auto todo = after(1ms);
-    EXPECT_EQ(todo.send, signal::term);
-    EXPECT_TRUE(todo.report_that_it_ends);
+    const auto action = after(1ms);
+    EXPECT_EQ(action.send, signal::term);
+    EXPECT_TRUE(action.report_that_it_ends);
     EXPECT_EQ(after(999ms).send, signal::none);
     EXPECT_EQ(after(1ms).send, signal::kill) << "the lease ends before the grace does";
     EXPECT_EQ(after(10ms).send, signal::kill) << "until nobody is left";
@@ -53,9 +53,9 @@ TEST_F(GuardPlanTest, sends_term_and_kill_in_time_if_the_deadline_does_not_move)
 }
 
 TEST_F(GuardPlanTest, ends_all_processes_when_run_is_killed) {
-    const auto todo = on_event(link_broken{});
-    EXPECT_EQ(todo.send, signal::term);
-    EXPECT_FALSE(todo.exit);
+    const auto action = on_event(link_broken{});
+    EXPECT_EQ(action.send, signal::term);
+    EXPECT_FALSE(action.exit);
     EXPECT_EQ(after(1999ms).send, signal::none);
     EXPECT_EQ(after(1ms).send, signal::kill) << "the grace is over before the lease is";
     EXPECT_TRUE(on_event(nobody_left{}).exit);
@@ -71,15 +71,15 @@ TEST_F(GuardPlanTest, waits_for_newer_orders_when_the_command_ends) {
     EXPECT_EQ(on_event(command_ended{}).send, signal::none);
     EXPECT_EQ(order(task::watch).send, signal::none) << "it moves the deadline";
     EXPECT_EQ(after(7999ms).send, signal::none);
-    const auto todo = after(1ms);
-    EXPECT_EQ(todo.send, signal::kill) << "there is no command that could do anything about it";
-    EXPECT_TRUE(todo.report_that_it_ends);
+    const auto action = after(1ms);
+    EXPECT_EQ(action.send, signal::kill) << "there is no command that could do anything about it";
+    EXPECT_TRUE(action.report_that_it_ends);
 }
 
 TEST_F(GuardPlanTest, kills_at_once_when_it_wakes_after_the_lease) {
-    const auto todo = after(1h);
-    EXPECT_EQ(todo.send, signal::kill);
-    EXPECT_TRUE(todo.report_that_it_ends);
+    const auto action = after(1h);
+    EXPECT_EQ(action.send, signal::kill);
+    EXPECT_TRUE(action.report_that_it_ends);
 }
 
 TEST_F(GuardPlanTest, kills_at_once_when_run_dies_before_its_first_order) {
@@ -88,9 +88,9 @@ TEST_F(GuardPlanTest, kills_at_once_when_run_dies_before_its_first_order) {
 }
 
 TEST_F(GuardPlanTest, sends_term_only_to_processes_that_run_did_not_signal) {
-    const auto todo = order(task::term);
-    EXPECT_EQ(todo.send, signal::term_others);
-    EXPECT_FALSE(todo.report_that_it_ends);
+    const auto action = order(task::term);
+    EXPECT_EQ(action.send, signal::term_others);
+    EXPECT_FALSE(action.report_that_it_ends);
 }
 
 TEST_F(GuardPlanTest, keeps_the_grace_when_the_deadline_moves_after_term) {
@@ -109,8 +109,8 @@ TEST_F(GuardPlanTest, second_order_to_send_term_does_not_extend_the_grace) {
 }
 
 TEST_F(GuardPlanTest, limits_the_time_for_sending_term) {
-    const auto todo = order(task::term);
-    EXPECT_EQ(todo.kill_at, now_ + 2s);
+    const auto action = order(task::term);
+    EXPECT_EQ(action.kill_at, now_ + 2s);
 }
 
 TEST_F(GuardPlanTest, kills_on_order_and_reports_when_nobody_is_left) {
@@ -122,16 +122,16 @@ TEST_F(GuardPlanTest, kills_on_order_and_reports_when_nobody_is_left) {
 TEST_F(GuardPlanTest, sends_no_signal_after_look_on_even_when_run_dies) {
     (void)order(task::look_on);
     EXPECT_EQ(after(1h).send, signal::none);
-    const auto todo = on_event(link_broken{});
-    EXPECT_EQ(todo.send, signal::none);
-    EXPECT_TRUE(todo.exit);
+    const auto action = on_event(link_broken{});
+    EXPECT_EQ(action.send, signal::none);
+    EXPECT_TRUE(action.exit);
 }
 
 TEST_F(GuardPlanTest, exits_on_order) {
     ASSERT_EQ(on_event(command_ended{}).send, signal::none);
-    const auto todo = order(task::leave);
-    EXPECT_TRUE(todo.exit);
-    EXPECT_EQ(todo.send, signal::none);
+    const auto action = order(task::leave);
+    EXPECT_TRUE(action.exit);
+    EXPECT_EQ(action.send, signal::none);
 }
 
 }  // namespace

@@ -116,14 +116,14 @@ TEST_F(SupervisorTest, guards_time_to_answer_begins_with_a_look_after_the_order)
 
 TEST_F(SupervisorTest, lets_a_renewed_command_run_and_returns_its_exit_code) {
     for (int i = 0; i < 100; ++i) {
-        const auto todo = after(3s);
-        ASSERT_EQ(todo.signal, 0);
-        ASSERT_FALSE(todo.warn);
+        const auto action = after(3s);
+        ASSERT_EQ(action.signal, 0);
+        ASSERT_FALSE(action.warn);
         renew();
     }
-    const auto todo = on_event(ended{3, now_});
-    EXPECT_TRUE(todo.release);
-    EXPECT_EQ(todo.signal, 0) << "what the command left behind is not our business";
+    const auto action = on_event(ended{3, now_});
+    EXPECT_TRUE(action.release);
+    EXPECT_EQ(action.signal, 0) << "what the command left behind is not our business";
     watch_.released(false);
     EXPECT_EQ(watch_.exit_code(), 3);
 }
@@ -131,14 +131,14 @@ TEST_F(SupervisorTest, lets_a_renewed_command_run_and_returns_its_exit_code) {
 TEST_F(SupervisorTest, ends_a_command_in_jeopardy_by_term_and_kill_before_the_lease_ends) {
     renewal_fails();
     EXPECT_EQ(after(7499ms).signal, 0);
-    auto todo = after(1ms);
-    EXPECT_EQ(todo.signal, SIGTERM);
-    EXPECT_TRUE(todo.warn);
-    EXPECT_EQ(todo.look_again, start_ + 9500ms);
+    auto action = after(1ms);
+    EXPECT_EQ(action.signal, SIGTERM);
+    EXPECT_TRUE(action.warn);
+    EXPECT_EQ(action.look_again, start_ + 9500ms);
     EXPECT_EQ(after(1999ms).signal, 0);
-    todo = after(1ms);
-    EXPECT_EQ(todo.signal, SIGKILL);
-    EXPECT_FALSE(todo.warn) << "warned already";
+    action = after(1ms);
+    EXPECT_EQ(action.signal, SIGKILL);
+    EXPECT_FALSE(action.warn) << "warned already";
     EXPECT_EQ(after(1s).signal, 0) << "sent only once";
     EXPECT_FALSE(on_event(ended{exit_code::by_signal(SIGKILL), now_}).release);
     EXPECT_TRUE(on_event(all_ended{}).release);
@@ -148,9 +148,9 @@ TEST_F(SupervisorTest, ends_a_command_in_jeopardy_by_term_and_kill_before_the_le
 TEST_F(SupervisorTest, exit_code_is_never_0_if_the_command_was_ended_for_its_lock) {
     renewal_fails();
     ASSERT_EQ(after(8s).signal, SIGTERM);
-    const auto todo = on_event(ended{0, now_});
-    EXPECT_FALSE(todo.release);
-    EXPECT_EQ(todo.signal, SIGKILL) << "its children may ignore TERM";
+    const auto action = on_event(ended{0, now_});
+    EXPECT_FALSE(action.release);
+    EXPECT_EQ(action.signal, SIGKILL) << "its children may ignore TERM";
     EXPECT_FALSE(after(1ms).release);
     EXPECT_TRUE(on_event(all_ended{}).release);
     watch_.released(false);
@@ -159,9 +159,9 @@ TEST_F(SupervisorTest, exit_code_is_never_0_if_the_command_was_ended_for_its_loc
 
 TEST_F(SupervisorTest, waits_a_moment_for_a_renewal_that_may_be_under_way) {
     renew_once();
-    auto todo = after(8s);  // nothing has failed yet: we were stopped
-    EXPECT_EQ(todo.signal, 0);
-    EXPECT_EQ(todo.look_again, now_ + 100ms);
+    auto action = after(8s);  // nothing has failed yet: we were stopped
+    EXPECT_EQ(action.signal, 0);
+    EXPECT_EQ(action.look_again, now_ + 100ms);
     renew();
     EXPECT_EQ(after(100ms).signal, 0);
 }
@@ -201,26 +201,26 @@ TEST_F(SupervisorTest, kills_at_once_when_there_is_no_time_for_grace) {
 }
 
 TEST_F(SupervisorTest, kills_at_once_after_a_stop_that_was_longer_than_the_lease) {
-    const auto todo = after(60s);
-    EXPECT_EQ(todo.signal, SIGKILL);
-    EXPECT_TRUE(todo.warn);
+    const auto action = after(60s);
+    EXPECT_EQ(action.signal, SIGKILL);
+    EXPECT_TRUE(action.warn);
     EXPECT_EQ(watch_.why(), why_ended::lost);
 }
 
 TEST_F(SupervisorTest, sigcont_to_run_does_not_continue_a_command_without_a_lock) {
     now_ += 60s;
     lose();
-    const auto todo = on_event(signal_received{SIGCONT});
-    EXPECT_EQ(todo.signal, SIGKILL);
-    EXPECT_EQ(todo.forward, 0);
+    const auto action = on_event(signal_received{SIGCONT});
+    EXPECT_EQ(action.signal, SIGKILL);
+    EXPECT_EQ(action.forward, 0);
 }
 
 TEST_F(SupervisorTest, an_evicted_command_gets_its_grace) {
     ASSERT_EQ(after(3s).signal, 0);
     lose();
-    const auto todo = after(0s);
-    EXPECT_EQ(todo.signal, SIGTERM);
-    EXPECT_EQ(todo.look_again, now_ + 2s);
+    const auto action = after(0s);
+    EXPECT_EQ(action.signal, SIGTERM);
+    EXPECT_EQ(action.look_again, now_ + 2s);
     EXPECT_EQ(after(2s).signal, SIGKILL);
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
 }
@@ -244,17 +244,17 @@ TEST_F(SupervisorTest, policy_kill_sends_no_term) {
 TEST_F(SupervisorTest, policy_ignore_warns_while_there_is_time_and_lets_the_command_run) {
     under({.policy = on_loss::ignore, .grace = 2s, .margin = 500ms});
     renewal_fails();
-    auto todo = after(7500ms);
-    EXPECT_TRUE(todo.warn);
-    EXPECT_EQ(todo.signal, 0);
-    EXPECT_EQ(todo.look_again, start_ + 10s);
-    todo = after(2500ms);
-    EXPECT_TRUE(todo.warn) << "now it is certain";
-    EXPECT_EQ(todo.signal, 0);
+    auto action = after(7500ms);
+    EXPECT_TRUE(action.warn);
+    EXPECT_EQ(action.signal, 0);
+    EXPECT_EQ(action.look_again, start_ + 10s);
+    action = after(2500ms);
+    EXPECT_TRUE(action.warn) << "now it is certain";
+    EXPECT_EQ(action.signal, 0);
     EXPECT_EQ(on_event(signal_received{SIGUSR1}).forward, SIGUSR1);
-    todo = on_event(ended{0, now_});
-    EXPECT_EQ(todo.signal, 0);
-    EXPECT_TRUE(todo.release);
+    action = on_event(ended{0, now_});
+    EXPECT_EQ(action.signal, 0);
+    EXPECT_TRUE(action.release);
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
 }
 
@@ -275,9 +275,9 @@ TEST_F(SupervisorTest, max_hold_ends_a_command_whose_lock_is_valid) {
     under(rules);
     EXPECT_EQ(after(4s).look_again, start_ + 5s);
     renew();
-    const auto todo = after(1s);
-    EXPECT_EQ(todo.signal, SIGTERM);
-    EXPECT_TRUE(todo.warn);
+    const auto action = after(1s);
+    EXPECT_EQ(action.signal, SIGTERM);
+    EXPECT_TRUE(action.warn);
     EXPECT_EQ(watch_.why(), why_ended::max_hold);
     renew();
     EXPECT_EQ(after(2s).signal, SIGKILL);
@@ -290,9 +290,9 @@ TEST_F(SupervisorTest, at_least_keeps_the_lock_after_a_short_command) {
     rules.at_least = 20s;
     under(rules);
     now_ += 1s;
-    const auto todo = on_event(ended{7, now_});
-    EXPECT_FALSE(todo.release);
-    EXPECT_EQ(todo.look_again, start_ + 20s);
+    const auto action = on_event(ended{7, now_});
+    EXPECT_FALSE(action.release);
+    EXPECT_EQ(action.look_again, start_ + 20s);
     renew();
     EXPECT_FALSE(after(9s).release);
     renew();
@@ -336,9 +336,9 @@ TEST_F(SupervisorTest, stops_with_the_command_but_not_while_it_is_being_ended) {
     EXPECT_TRUE(on_event(stopped{}).stop_with_it);
     renewal_fails();
     ASSERT_EQ(after(8s).signal, SIGTERM);
-    const auto todo = on_event(stopped{});
-    EXPECT_FALSE(todo.stop_with_it) << "KILL must still be sent";
-    EXPECT_EQ(todo.look_again, start_ + 9500ms);
+    const auto action = on_event(stopped{});
+    EXPECT_FALSE(action.stop_with_it) << "KILL must still be sent";
+    EXPECT_EQ(action.look_again, start_ + 9500ms);
 }
 
 TEST_F(SupervisorTest, loss_that_only_the_release_finds_counts) {
@@ -351,9 +351,9 @@ TEST_F(SupervisorTest, a_lease_that_ended_before_the_command_is_a_loss) {
     (void)on_event(looked{});
     now_ += 11s;
     lose();
-    const auto todo = on_event(ended{7, now_});
-    EXPECT_EQ(todo.signal, SIGKILL);
-    EXPECT_TRUE(todo.warn);
+    const auto action = on_event(ended{7, now_});
+    EXPECT_EQ(action.signal, SIGKILL);
+    EXPECT_TRUE(action.warn);
     EXPECT_TRUE(on_event(all_ended{}).release);
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
 }
@@ -364,10 +364,10 @@ TEST_F(SupervisorTest, failure_of_a_command_is_returned_if_the_lease_expired_aft
     const auto end = now_;
     now_ += 10s;
     lose();
-    const auto todo = on_event(ended{7, end});
-    EXPECT_TRUE(todo.release);
-    EXPECT_FALSE(todo.warn);
-    EXPECT_EQ(todo.signal, 0);
+    const auto action = on_event(ended{7, end});
+    EXPECT_TRUE(action.release);
+    EXPECT_FALSE(action.warn);
+    EXPECT_EQ(action.signal, 0);
     EXPECT_TRUE(watch_.lost_later());
     watch_.released(true);
     EXPECT_EQ(watch_.exit_code(), 7);
@@ -391,9 +391,9 @@ TEST_F(SupervisorTest, evicted_lease_may_have_been_lost_before_the_command_ended
 }
 
 TEST_F(SupervisorTest, sends_no_second_term_after_the_guards_term) {
-    const auto todo = on_event(ended_by_guard{});
-    EXPECT_EQ(todo.signal, 0);
-    EXPECT_TRUE(todo.warn);
+    const auto action = on_event(ended_by_guard{});
+    EXPECT_EQ(action.signal, 0);
+    EXPECT_TRUE(action.warn);
     EXPECT_EQ(watch_.why(), why_ended::late);
     EXPECT_EQ(after(2s).signal, SIGKILL);
     (void)on_event(ended{0, now_});
