@@ -142,7 +142,10 @@ std::string dead_waiters_text(const lock_info& lock) {
                        one ? "s" : "", lock.blocked_for ? "for " + rough(*lock.blocked_for) : "forever");
 }
 
-std::string described(const lock_info& lock, system_clock::time_point now) {
+namespace {
+
+// The name and the kind, and what is special about this lock.
+std::string heading(const lock_info& lock) {
     const bool free = lock.layout == "free";
     std::string out = fmt::format("lock     {}\n", lock.name.printable());
     if (lock.dead_waiters > 0)
@@ -165,31 +168,41 @@ std::string described(const lock_info& lock, system_clock::time_point now) {
             "         a RedissonRedLock or MultiLock of a Java client, which is held as a whole; or "
             "different "
             "holders\n";
+    return out;
+}
+
+std::string described_counter(const lock_info& lock) {
+    return fmt::format("count    {}\n", *lock.count) +
+           "         a semaphore whose permits have no recorded owner, a latch, or some other number;\n"
+           "         permits that Java or take() acquired have no owner, so the key does not show whether "
+           "any are held\n";
+}
+
+std::string described_queue(const lock_info& lock) {
+    auto out = fmt::format("queue    {} waiting\n", lock.queue.size() + lock.more_waiting);
+    for (std::size_t i = 0; i < lock.queue.size(); ++i) {
+        const auto& waiter = lock.queue[i];
+        const auto waiting = waiter.waiting ? fmt::format(", for {}", rough(*waiter.waiting)) : std::string{};
+        // Only the owner token distinguishes foreign waiters.
+        const auto owner =
+            waiter.host.empty() ? fmt::format(", owner {}", base::printable(waiter.owner)) : std::string{};
+        out += fmt::format("{:>6}.  {}{}{}\n", i + 1, process_text(waiter.host, waiter.pid), waiting, owner);
+    }
+    if (lock.more_waiting > 0) out += fmt::format("         and {} more\n", lock.more_waiting);
+    return out;
+}
+
+}  // namespace
+
+std::string described(const lock_info& lock, system_clock::time_point now) {
+    std::string out = heading(lock);
     for (const auto& holder : lock.holders) out += described(holder, lock, now);
     if (lock.more_holders > 0) out += fmt::format("         and {} more\n", lock.more_holders);
     if (lock.count && lock.layout != "counter") out += fmt::format("free     {}\n", *lock.count);
-    if (lock.layout == "counter") {
-        out += fmt::format("count    {}\n", *lock.count);
-        out +=
-            "         a semaphore whose permits have no recorded owner, a latch, or some other number;\n"
-            "         permits that Java or take() acquired have no owner, so the key does not show whether "
-            "any are held\n";
-    }
-    if (!free) out += fmt::format("ttl      {}\n", lock.ttl ? rough(*lock.ttl) : "none: it does not expire");
-    if (!lock.queue.empty()) {
-        out += fmt::format("queue    {} waiting\n", lock.queue.size() + lock.more_waiting);
-        for (std::size_t i = 0; i < lock.queue.size(); ++i) {
-            const auto& waiter = lock.queue[i];
-            const auto waiting =
-                waiter.waiting ? fmt::format(", for {}", rough(*waiter.waiting)) : std::string{};
-            // Only the owner token distinguishes foreign waiters.
-            const auto owner = waiter.host.empty() ? fmt::format(", owner {}", base::printable(waiter.owner))
-                                                   : std::string{};
-            out +=
-                fmt::format("{:>6}.  {}{}{}\n", i + 1, process_text(waiter.host, waiter.pid), waiting, owner);
-        }
-        if (lock.more_waiting > 0) out += fmt::format("         and {} more\n", lock.more_waiting);
-    }
+    if (lock.layout == "counter") out += described_counter(lock);
+    if (lock.layout != "free")
+        out += fmt::format("ttl      {}\n", lock.ttl ? rough(*lock.ttl) : "none: it does not expire");
+    if (!lock.queue.empty()) out += described_queue(lock);
     if (lock.last_fence) out += fmt::format("fence    up to {} so far\n", *lock.last_fence);
     return out;
 }

@@ -31,7 +31,8 @@ struct redirection {
     endpoint to;
 };
 // `server` is the server that was asked; an error without a host means that one.
-[[nodiscard]] std::optional<redirection> parse_redirection(std::string_view error_text, const endpoint& server);
+[[nodiscard]] std::optional<redirection> parse_redirection(std::string_view error_text,
+                                                           const endpoint& server);
 
 // A value type. Masters have numbers, which are stable within one map.
 class cluster_map {
