@@ -162,6 +162,8 @@ class members : public std::enable_shared_from_this<members> {
 
     void on_notice(std::size_t i, const backend::notice& n);
     void review();
+    // Reports the health of the redlock if it has changed. `who` cannot vote, for the reasons `why`.
+    void report_health(health now_is, const engine::member_set& who, const std::string& why);
     void report_same_servers();
     // Whether a member can vote.
     struct vote_status {

@@ -83,7 +83,7 @@ std::string members::missing(engine::member_set which, time_point now) const {
     return text;
 }
 
-// Reactor thread. Reports the status if it has changed.
+// Reactor thread.
 void members::review() {
     health now_is = health::unknown;
     engine::member_set who;  // cannot vote
@@ -120,6 +120,10 @@ void members::review() {
     if (now_is == health::whole) reported_same_servers_.reset();
     report_same_servers();
     if (on_change) on_change();
+    report_health(now_is, who, why);
+}
+
+void members::report_health(health now_is, const engine::member_set& who, const std::string& why) {
     if (now_is == health::unknown ||
         (now_is == reported_ && (now_is != health::weak || who == reported_missing_)))
         return;
