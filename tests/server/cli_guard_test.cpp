@@ -36,19 +36,22 @@ TEST_F(guarded_command, of_a_killed_run_is_notified_by_term_and_by_the_pipe) {
     EXPECT_TRUE(std::filesystem::exists(file)) << "the pipe reaches its end, too";
 }
 
-// When it starts, the next holder prints the state of the first holder's processes.
+// When it starts, the next holder prints the state of the first holder's processes. One that was killed and
+// still waits for the processor runs no code of its own any more.
 TEST_F(guarded_command, of_a_run_stopped_beyond_its_lease_is_dead_before_the_next_holder_starts) {
     for (int i = 0; i < 3; ++i) {
         auto command = start({"run", "--ttl", "3s", "a", "--", "sh", "-c", family});
         const auto pids = pids_of(command, members);
-        words next{
-            "run",
-            "a",
-            "--",
-            "sh",
-            "-c",
-            "for p; do sed -n 's/^State:.\\([^Z]\\)/alive \\1/p' /proc/$p/status 2>/dev/null; done; echo in",
-            "next"};
+        words next{"run",
+                   "a",
+                   "--",
+                   "sh",
+                   "-c",
+                   "for p; do awk '/^State/ && $2 != \"Z\" { state = $2 } "
+                   "/^(Sig|Shd)Pnd/ && substr($2, 14, 1) ~ /[13579bdf]/ { killed = 1 } "
+                   "END { if (state && !killed) print \"alive\", state }' /proc/$p/status 2>/dev/null; done; "
+                   "echo in",
+                   "next"};
         for (const auto pid : pids) next.push_back(std::to_string(pid));
         command.pause();
         const auto seen = run(next);
