@@ -21,7 +21,7 @@ guard_action guard_plan::resume(const guard_event& what, time_point now) {
     if (phase_ == phase::over) return todo;
     std::visit(overloaded{
                    [](const noticed&) {},
-                   [&](const ordered& e) { obey(e.order, now, todo); },
+                   [&](const ordered& e) { carry_out(e.order, now, todo); },
                    [&](const link_broken&) { alone_ = true; },
                    [&](const command_ended&) {
                        ended_ = true;
@@ -39,7 +39,7 @@ guard_action guard_plan::resume(const guard_event& what, time_point now) {
     return todo;
 }
 
-void guard_plan::obey(const guard_order& order, time_point now, guard_action& todo) {
+void guard_plan::carry_out(const guard_order& order, time_point now, guard_action& todo) {
     using task = guard_order::task;
     order_ = order;
     switch (order.what) {

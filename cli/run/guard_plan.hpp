@@ -56,7 +56,7 @@ class guard_plan {
 
     void begin(signal term, time_point now, guard_action& todo);
     void kill(time_point now, guard_action& todo);
-    void obey(const guard_order& order, time_point now, guard_action& todo);
+    void carry_out(const guard_order& order, time_point now, guard_action& todo);
     void look(time_point now, guard_action& todo);
     [[nodiscard]] time_point kill_at() const noexcept;
 

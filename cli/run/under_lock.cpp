@@ -77,7 +77,7 @@ class guarded_run {
     void feed_last(supervisor& watch, const run_event& what);
     [[nodiscard]] static run_action decide(supervisor& watch, const run_event& what, const lease_view& seen,
                                            boot_clock::time_point now);
-    void obey(supervisor& watch, const run_action& todo);
+    void carry_out(supervisor& watch, const run_action& todo);
     void stop_with_the_command();
     void continue_in_foreground();
     void report_stopped();
@@ -351,7 +351,7 @@ void guarded_run::handle_dead_guard(supervisor& watch) {
 
 void guarded_run::feed(supervisor& watch, const run_event& what) {
     const auto now = boot_clock::now();
-    obey(watch, decide(watch, what, look_at_leases(), now));
+    carry_out(watch, decide(watch, what, look_at_leases(), now));
 }
 
 // Reads the reports about the command before it handles `what`: the command may have ended before the lock
@@ -368,7 +368,7 @@ void guarded_run::feed_last(supervisor& watch, const run_event& what) {
         if (const auto again = child_->replace_late_guard(now))
             todo.look_again = std::min(todo.look_again, *again);
     }
-    obey(watch, todo);
+    carry_out(watch, todo);
 }
 
 run_action guarded_run::decide(supervisor& watch, const run_event& what, const lease_view& seen,
@@ -387,7 +387,7 @@ void guarded_run::leave_child(const supervisor& watch) {
     report_.left_running(left);
 }
 
-void guarded_run::obey(supervisor& watch, const run_action& todo) {
+void guarded_run::carry_out(supervisor& watch, const run_action& todo) {
     if (todo.signal != 0) {
         child_->signal(todo.signal);
         if (todo.signal == SIGTERM) child_->signal(SIGCONT);  // a stopped process does not see TERM

@@ -211,7 +211,7 @@ class async_waiting final : public async_on<boost::asio::associated_executor_t<H
         box->begin(op);
         return {box, op.get()};
     }
-    void tell(Results... results) { results_.emplace(std::move(results)...); }
+    void store_results(Results... results) { results_.emplace(std::move(results)...); }
 
     void deliver(bool may_run_here) override {
         auto [handler, work] = std::move(*handler_);
@@ -286,13 +286,14 @@ struct begin_acquire {
         using operation = async_waiting<std::decay_t<Handler>, boost::system::error_code, lease>;
         run<operation>(std::forward<Handler>(handler), what, wait,
                        [](operation& op, boost::system::error_code code, lease& held) {
-                           op.tell(code, std::move(held));
+                           op.store_results(code, std::move(held));
                        });
     }
 
-    // `tell` stores the result in the operation.
-    template <class Operation, class Handler, class Tell>
-    static void run(Handler&& handler, const async_access::request& what, const async_wait& wait, Tell tell) {
+    // `store_results` passes the results to the operation.
+    template <class Operation, class Handler, class Store>
+    static void run(Handler&& handler, const async_access::request& what, const async_wait& wait,
+                    Store store_results) {
         const auto op = std::make_shared<Operation>(std::forward<Handler>(handler));
         if (auto slot = op->slot(); slot.is_connected()) {
             // Weak: a signal may outlive the context, and the operation may hold a lease.
@@ -301,12 +302,12 @@ struct begin_acquire {
                 if (const auto here = weak.lock()) here->cancel();
             });
         }
-        auto done = [way = Operation::begin(op), tell](std::error_code code, lease held) {
+        auto done = [way = Operation::begin(op), store_results](std::error_code code, lease held) {
             way.end([&](Operation& ended) {
-                boost::system::error_code to_tell = code;
+                boost::system::error_code reported = code;
                 if (ended.cancelled() && code == errc::cancelled)
-                    to_tell = boost::asio::error::operation_aborted;
-                tell(ended, to_tell, held);
+                    reported = boost::asio::error::operation_aborted;
+                store_results(ended, reported, held);
             });
         };
         op->cancels(async_access::acquire(what, wait.from_now(), std::move(done)));
@@ -319,7 +320,7 @@ struct begin_release {
         using operation = async_waiting<std::decay_t<Handler>, release_result>;
         const auto op = std::make_shared<operation>(std::forward<Handler>(handler));
         async_access::release(std::move(held), [way = operation::begin(op)](const release_result& r) {
-            way.end([&](operation& ended) { ended.tell(r); });
+            way.end([&](operation& ended) { ended.store_results(r); });
         });
     }
 };
@@ -330,7 +331,7 @@ struct begin_wait {
         using operation = async_waiting<std::decay_t<Handler>, boost::system::error_code, bool>;
         begin_acquire::run<operation>(std::forward<Handler>(handler), what, wait,
                                       [](operation& op, boost::system::error_code code, const lease& zero) {
-                                          op.tell(code, static_cast<bool>(zero));
+                                          op.store_results(code, static_cast<bool>(zero));
                                       });
     }
 };
@@ -342,7 +343,7 @@ struct begin_count_down {
         const auto op = std::make_shared<operation>(std::forward<Handler>(handler));
         async_access::count_down(of, by,
                                  [way = operation::begin(op)](std::error_code code, std::int64_t left) {
-                                     way.end([&](operation& ended) { ended.tell(code, left); });
+                                     way.end([&](operation& ended) { ended.store_results(code, left); });
                                  });
     }
 };

@@ -77,7 +77,7 @@ class HOLDFAST_API permit_semaphore : public semaphore_base {
 
     // Releases a permit of another process: Java's (32 hexadecimal digits) or holdfast's (lease::owner()).
     // False: it had come back before. Throws errc::invalid_argument if `id` is not an id.
-    bool give_back(std::string_view id);
+    bool release(std::string_view id);
 };
 
 }  // namespace holdfast

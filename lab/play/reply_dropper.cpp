@@ -91,12 +91,12 @@ class reply_dropper {
             }
             pairs_.remove_if([](const pair& one) { return one.over; });
             if (sources[1].revents != 0) accept();
-            if (sources[0].revents != 0 && !obey()) return;
+            if (sources[0].revents != 0 && !carry_out()) return;
         }
     }
 
   private:
-    bool obey() {
+    bool carry_out() {
         std::string order;
         if (!std::getline(std::cin, order)) return false;
         loses_next_ = true;

@@ -69,7 +69,7 @@ class evicting {
         bool gave_up = false;   // its client has confirmed that its lease has ended
         bool holds = true;
 
-        // Its answer or its release may still enter_queue.
+        // Its answer or its release may still arrive.
         [[nodiscard]] bool may_end() const {
             if (!holds) return notified && !gave_up;
             return notified || gave_up || (!who.ask_at.empty() && who.client != backend::presence::gone);

@@ -77,7 +77,7 @@ bool counting_semaphore::take_until_(time_point until, std::uint32_t permits, co
     if (detail::number_or_raise(client_lock(), client_lock().disown(static_cast<session::hold_of_one&>(
                                                    *detail::access::hold_of(mine)))) == 1)
         return true;
-    throw error(errc::lost, "permits of \"" + name().printable() + "\" were got too late to be kept");
+    throw error(errc::lost, "permits of \"" + name().printable() + "\" arrived too late to be kept");
 }
 
 void counting_semaphore::give(std::uint32_t permits) {
@@ -88,13 +88,13 @@ void counting_semaphore::give(std::uint32_t permits) {
 permit_semaphore::permit_semaphore(client& on, lock_name name, semaphore_options options)
     : semaphore_base(on, std::move(name), kind::permit_semaphore, options) {}
 
-bool permit_semaphore::give_back(std::string_view id) {
+bool permit_semaphore::release(std::string_view id) {
     if (!is_owner(id)) {
         throw error(errc::invalid_argument,
                     "the id of a permit is 32 hexadecimal digits in lower case, and \"" +
                         base::printable(id) + "\" was given");
     }
-    return detail::adjust(client_lock(), adjustment::give_back, 0, owner_id{std::string{id}}) >= 0;
+    return detail::adjust(client_lock(), adjustment::release, 0, owner_id{std::string{id}}) >= 0;
 }
 
 }  // namespace holdfast

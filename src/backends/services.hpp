@@ -18,7 +18,7 @@ struct services {
     io::reactor& reactor;  // outlives the store
     const config& settings;
     base::client_id id;
-    std::function<void(const backend::notice&)> tell;  // from any thread; short, never blocks
+    std::function<void(const backend::notice&)> notify;  // from any thread; short, never blocks
 };
 
 }  // namespace holdfast::backends

@@ -1,5 +1,5 @@
 // A place where one thread waits and any thread may end the wait. The thread waits on a futex while it has
-// nothing to do, or in poll() while it drives a connection; `unpark` ends either.
+// nothing to do, or in poll() while it runs I/O; `unpark` ends either.
 #pragma once
 
 #include "base/wake_fd.hpp"

@@ -24,7 +24,7 @@ acquire_action acquire::on(begun, time_point now) {
 acquire_action acquire::on(answered&& event, time_point now) {
     // A late answer to an attempt that timed out says nothing about the present one, and its send time does
     // not count.
-    if (state_ != state::asking || event.number != asked_) return go_on();
+    if (state_ != state::asking || event.number != attempts_) return go_on();
     state_ = state::waiting;
     return std::visit([&](const auto& a) { return on_answer(a, now); }, event.answer);
 }
@@ -88,7 +88,7 @@ acquire_action acquire::on_answer(const backend::granted& a, time_point now) {
                      std::to_string(a.acks) + " of " + std::to_string(how_.replicas) + " replicas have it"},
                     undo::once);
     }
-    return grant({.deadline = last_sent_.for_at_most(a.lease).deadline(how_.trust),
+    return grant({.deadline = last_sent_.for_at_most(a.lease).deadline(how_.margin),
                   .fence = a.fence,
                   .stray = uncertain_.has_value(),
                   .acks = a.acks,
@@ -158,7 +158,7 @@ acquire_action acquire::no_answer(const backend::failure& what, time_point now) 
 
 acquire_action acquire::attempt(time_point now) {
     const auto want = listen_asked_ ? backend::intent::queue : backend::intent::look;
-    if (asked_++ == 0) first_sent_ = now;
+    if (attempts_++ == 0) first_sent_ = now;
     last_sent_ = {now, how_.lease};
     queued_ |= want == backend::intent::queue;
     look_again_ = false;
@@ -166,13 +166,13 @@ acquire_action acquire::attempt(time_point now) {
     until_ = later(now, how_.answer_timeout);
     // A caller that waits for less time than an answer may take still gets an answer, if one comes.
     if (!how_.once) until_ = std::min(until_, std::max(how_.give_up_at, later(now, least_answer_time)));
-    return ask{want, until_, asked_};
+    return send_attempt{want, until_, attempts_};
 }
 
 acquire_action acquire::handed_over(time_point now) {
     // The hand-over is for a fixed time; a waiter that wants less gets less.
     const auto handed = last_busy_sent_.for_at_most(last_busy_->handed_lease);
-    const auto deadline = handed.deadline(how_.trust);
+    const auto deadline = handed.deadline(how_.margin);
     // The message was read too late to leave enough of the lease: ask whether the lock is still ours.
     if (deadline - now < handed.lease() / 16) return attempt(now);
     return grant({.deadline = deadline, .claim = true, .stray = uncertain_.has_value()},
@@ -188,12 +188,12 @@ acquire_action acquire::grant(hold_it what, milliseconds kept_for, time_point no
     }
     state_ = state::done;
     what.in_doubt = look_again_;
-    what.kept_until = lease_request{now, kept_for}.kept_until(how_.trust, milliseconds{0});
+    what.expires_by = lease_request{now, kept_for}.expires_by(how_.margin, milliseconds{0});
     // The unanswered attempt may still be carried out, and be handed the lock as this one was.
     if (const auto& r = uncertain_) {
         const lease_request longest{r->sent(), std::max(r->lease(), kept_for)};
         const auto late = carried_out_within(how_.answer_timeout);
-        what.kept_until = std::max(what.kept_until, longest.kept_until(how_.trust, late));
+        what.expires_by = std::max(what.expires_by, longest.expires_by(how_.margin, late));
     }
     return what;
 }

@@ -8,7 +8,7 @@
 //   done       | nothing
 #pragma once
 
-#include "engine/resend.hpp"
+#include "engine/retry_policy.hpp"
 #include "store/requests.hpp"
 
 #include <memory>
@@ -19,7 +19,7 @@ namespace holdfast::engine {
 
 struct acquire_settings {
     milliseconds lease{30'000};
-    validity trust;
+    clock_margin margin;
     std::uint32_t replicas = 0;  // that must have the grant; if any, a message alone grants nothing
     bool once = false;           // one answer, no wait
     time_point give_up_at = time_point::max();  // for waits
@@ -38,7 +38,7 @@ struct acquire_settings {
 // --- events ---------------------------------------------------------------------------------------
 struct begun {};
 struct answered {
-    unsigned number = 0;  // of the ask
+    unsigned number = 0;  // of the attempt
     backend::attempt_answer answer;
 };
 struct watched {
@@ -55,7 +55,7 @@ enum class undo {
     insist,  // the same, and again later: a request may still be on its way to the store
 };
 
-struct ask {  // send an attempt; its answer, or elapsed at `until`
+struct send_attempt {  // its answer, or elapsed at `until`
     backend::intent want;
     time_point until;
     unsigned number = 0;
@@ -75,7 +75,7 @@ struct hold_it {  // granted: valid until `deadline`, and no longer than `bound`
     // A message came during the attempt: it may be older than the grant, or report its end.
     bool in_doubt = false;
     // The latest time until which the store may keep the lock, by all requests so far.
-    time_point kept_until{};
+    time_point expires_by{};
     std::shared_ptr<const backend::bound> bound{};
 };
 struct give_up {
@@ -83,7 +83,7 @@ struct give_up {
     undo cleanup = undo::none;
     std::string holder;  // the last known holder
 };
-using acquire_action = std::variant<ask, listen, wait, hold_it, give_up>;
+using acquire_action = std::variant<send_attempt, listen, wait, hold_it, give_up>;
 
 class acquire {
   public:
@@ -119,7 +119,7 @@ class acquire {
     state state_ = state::done;
     time_point until_{};  // of the last action
 
-    unsigned asked_ = 0;  // attempts sent
+    unsigned attempts_ = 0;  // sent so far
     time_point first_sent_{};
     lease_request last_sent_{time_point{}, how_.lease};
     bool queued_ = false;                     // one of them joined the queue

@@ -5,13 +5,13 @@ namespace holdfast::engine {
 all_action all_or_nothing::begin() {
     at_ = 0;
     waited_ = waiting_ = false;
-    return ask();
+    return acquire_next();
 }
 
 // A caller that holds nothing may wait as long as it likes.
-all_action all_or_nothing::ask() {
-    if (at_ == 0) return ask_member{0, how_.give_up_at};
-    return ask_member{at_, std::nullopt};
+all_action all_or_nothing::acquire_next() {
+    if (at_ == 0) return acquire_member{0, how_.give_up_at};
+    return acquire_member{at_, std::nullopt};
 }
 
 all_action all_or_nothing::on_held(bool sound) {
@@ -21,7 +21,7 @@ all_action all_or_nothing::on_held(bool sound) {
         return end(end_without::reason::too_short);
     }
     waiting_ = false;
-    if (++at_ < how_.members) return ask();
+    if (++at_ < how_.members) return acquire_next();
     return hold_all{};
 }
 
@@ -31,7 +31,7 @@ all_action all_or_nothing::on_busy(time_point now) {
     if (waiting_) return begin_again();
     waiting_ = waited_ = true;
     const bool long_wait = *how_.give_up_at - now > how_.patience;
-    return ask_member{at_, long_wait ? now + how_.patience : *how_.give_up_at};
+    return acquire_member{at_, long_wait ? now + how_.patience : *how_.give_up_at};
 }
 
 all_action all_or_nothing::on_failed() { return end(end_without::reason::failed); }

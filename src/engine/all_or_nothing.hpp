@@ -23,7 +23,7 @@ struct all_settings {
     boot_clock::duration patience{};
 };
 
-struct ask_member {
+struct acquire_member {
     std::size_t which;
     std::optional<time_point> give_up_at;  // empty: one try
 };
@@ -38,7 +38,7 @@ struct end_without {
     } why;
     std::size_t which;
 };
-using all_action = std::variant<ask_member, release_all_held, hold_all, end_without>;
+using all_action = std::variant<acquire_member, release_all_held, hold_all, end_without>;
 
 class all_or_nothing {
   public:
@@ -53,7 +53,7 @@ class all_or_nothing {
     [[nodiscard]] all_action on_all_released();
 
   private:
-    [[nodiscard]] all_action ask();
+    [[nodiscard]] all_action acquire_next();
     [[nodiscard]] all_action begin_again();
     [[nodiscard]] all_action end(end_without::reason why);
 

@@ -13,7 +13,7 @@ enum class queueing {
     one_holds,  // the head keeps its place until it has released the lock: the next would ask in vain
     one_asks,   // the head leaves once it holds the lock, since several may hold it; a caller that does not
                 // wait asks outside the queue
-    all_ask,    // there is no queue; the gate only tracks who is there
+    all_ask,    // there is no queue; only the callers are recorded
 };
 
 template <class Waiter>

@@ -35,7 +35,7 @@ class transaction {
 
     attempt_answer take(const attempt_request& q);
     renew_answer renew(const renew_request& q);
-    release_answer give_back(const release_request& q);
+    release_answer release(const release_request& q);
     adjust_answer adjust(const adjust_request& q);
 
     messages notify;
@@ -173,7 +173,7 @@ renew_answer transaction::renew(const renew_request& q) {
     return renewed{q.lease};
 }
 
-release_answer transaction::give_back(const release_request& q) {
+release_answer transaction::release(const release_request& q) {
     if (q.key.of == kind::latch) return released{};
     if (q.undo) leave_line(q.owner);
     const bool mine = remove([&](const auto& h) { return h.of == q.key.of && h.owner == q.owner; }) != 0;
@@ -223,7 +223,7 @@ std::int64_t transaction::count(const adjust_request& q) {
             r_.count.reset();
             return 0;
         case adjustment::erase: return std::exchange(r_.count, std::nullopt) ? 1 : 0;
-        case adjustment::give_back: return remove(is_of_owner) != 0 ? 0 : -1;
+        case adjustment::release: return remove(is_of_owner) != 0 ? 0 : -1;
         // They do not become free: the count stays as it is.
         case adjustment::disown: return std::erase_if(r_.holders, is_of_owner) != 0 ? 1 : 0;
     }
@@ -246,7 +246,7 @@ applied<renew_answer> apply(lock_record& r, const renew_request& q, const circum
 
 applied<release_answer> apply(lock_record& r, const release_request& q, const circumstances& c) {
     transaction t(r, c);
-    auto answer = t.give_back(q);
+    auto answer = t.release(q);
     return {std::move(answer), std::move(t.notify)};
 }
 

@@ -46,7 +46,7 @@ class tally {
 struct quorum_attempt_settings {
     std::size_t members = 0;
     lease_request asked;  // from the moment before the first request was sent
-    validity trust;
+    clock_margin margin;
     bool fenced = false;
     time_point give_up_at;  // one time-out for all members together
 };
@@ -70,7 +70,7 @@ enum class vote {
 class quorum_attempt {
   public:
     explicit quorum_attempt(const quorum_attempt_settings& how)
-        : how_(how), deadline_(how.asked.deadline(how.trust)) {}
+        : how_(how), deadline_(how.asked.deadline(how.margin)) {}
 
     enum class outcome {
         granted,

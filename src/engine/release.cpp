@@ -2,7 +2,7 @@
 
 namespace holdfast::engine {
 
-release_action release::begin(time_point now) { return send_release{sends_.sent(now)}; }
+release_action release::begin(time_point now) { return send_release{retry_.on_sent(now)}; }
 
 release_action release::on_answer(const backend::release_answer& answer, time_point now) {
     if (const auto* done = std::get_if<backend::released>(&answer)) {
@@ -11,7 +11,7 @@ release_action release::on_answer(const backend::release_answer& answer, time_po
     if (std::holds_alternative<backend::not_held>(answer)) {
         // After an unanswered send, "not held" is the effect of our own release, if the lease was valid at
         // that send.
-        const bool our_own_doing = uncertain_ && sends_.first_sent() < how_.believed_until;
+        const bool our_own_doing = uncertain_ && retry_.first_sent() < how_.believed_until;
         return release_done{
             {our_own_doing ? release_outcome::released : release_outcome::already_lost, {}}, {}, {}};
     }
@@ -27,7 +27,7 @@ release_action release::on_elapsed(time_point now) {
 
 release_action release::no_answer(const backend::failure& why, time_point now) {
     last_ = why;
-    const auto again = sends_.again(now);
+    const auto again = retry_.next_send(now);
     if (!again || why.code == condition::misuse) {
         release_done end;
         end.result.outcome = release_outcome::unknown_until;

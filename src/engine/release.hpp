@@ -1,7 +1,7 @@
 // One release, decided without I/O: send it, and resend it while there is no answer and time is left.
 #pragma once
 
-#include "engine/resend.hpp"
+#include "engine/retry_policy.hpp"
 #include "store/requests.hpp"
 
 #include <holdfast/lease.hpp>
@@ -30,7 +30,7 @@ using release_action = std::variant<send_release, retry_release, release_done>;
 
 class release {
   public:
-    explicit release(const release_settings& how) : how_(how), sends_(how.answer_timeout) {}
+    explicit release(const release_settings& how) : how_(how), retry_(how.answer_timeout) {}
 
     [[nodiscard]] release_action begin(time_point now);
     [[nodiscard]] release_action on_answer(const backend::release_answer& answer, time_point now);
@@ -40,7 +40,7 @@ class release {
     release_action no_answer(const backend::failure& why, time_point now);
 
     const release_settings how_;
-    resend sends_;
+    retry_policy retry_;
     bool uncertain_ = false;  // an earlier send may have been carried out
     backend::failure last_{make_error_code(errc::unknown_outcome), {}};
 };

@@ -16,9 +16,10 @@ using std::chrono::milliseconds;
     return span > time_point::max() - from ? time_point::max() : from + span;
 }
 
-struct validity {
+// Shortens a lease by the possible drift between two clocks: a share of the lease, and a fixed time besides.
+struct clock_margin {
     double drift = 0.01;
-    milliseconds margin{2};
+    milliseconds fixed{2};
 };
 
 // A request for a lease: when it was sent, and for how long. It travels to the handler of its answer, which
@@ -35,14 +36,14 @@ class lease_request {
     }
 
     // If the answer is yes, the lease is valid until then.
-    [[nodiscard]] time_point deadline(const validity& trust) const noexcept {
-        const auto believed = lasts(1.0 - trust.drift);
-        return believed <= trust.margin ? sent_ : end(believed, -trust.margin);
+    [[nodiscard]] time_point deadline(const clock_margin& margin) const noexcept {
+        const auto believed = lasts(1.0 - margin.drift);
+        return believed <= margin.fixed ? sent_ : end(believed, -margin.fixed);
     }
     // Whatever the answer, the store may keep the lock until then: the request may take `on_its_way` to
     // arrive, and the server's clock may be the slower one.
-    [[nodiscard]] time_point kept_until(const validity& trust, milliseconds on_its_way) const noexcept {
-        return end(lasts(1.0 + trust.drift), trust.margin + on_its_way);
+    [[nodiscard]] time_point expires_by(const clock_margin& margin, milliseconds on_its_way) const noexcept {
+        return end(lasts(1.0 + margin.drift), margin.fixed + on_its_way);
     }
 
     friend bool operator==(const lease_request&, const lease_request&) = default;

@@ -66,8 +66,9 @@ class notifier {
 
     // Shared with the threads, so that one that hangs in a callback no longer needs the notifier.
     struct shared_state {
-        shared_state(reactor& r, std::chrono::milliseconds after, std::function<void()> tell, limits l)
-            : timers(r), slow_after(after), on_slow(std::move(tell)), most(l) {}
+        shared_state(reactor& r, std::chrono::milliseconds after, std::function<void()> on_slow_call,
+                     limits l)
+            : timers(r), slow_after(after), on_slow(std::move(on_slow_call)), most(l) {}
 
         reactor& timers;  // used under the mutex while `closed` is false
         const std::chrono::milliseconds slow_after;

@@ -10,10 +10,10 @@ class bus::listener {
     using event_ptr = std::shared_ptr<const event>;
     using function = std::function<void(const event&)>;
 
-    listener(function tell, io::reactor& timers, std::chrono::milliseconds slow_after,
+    listener(function on_event, io::reactor& timers, std::chrono::milliseconds slow_after,
              const std::function<void()>& on_slow)
         : calls_(timers, slow_after, on_slow, {1, most_queued}),
-          tell_(std::make_shared<const function>(std::move(tell))) {}
+          on_event_(std::make_shared<const function>(std::move(on_event))) {}
     listener(const listener&) = delete;
     listener& operator=(const listener&) = delete;
     ~listener() = default;
@@ -22,7 +22,7 @@ class bus::listener {
     // delivered.
     bool receive(const event_ptr& e) {
         base::guard lock(mutex_);
-        if (!tell_) return true;
+        if (!on_event_) return true;
         if (missed_ > 0 && post(report())) missed_ = 0;
         if (missed_ == 0 && post(e)) return true;
         ++missed_;
@@ -35,14 +35,14 @@ class bus::listener {
         calls_.stop();
         std::shared_ptr<const function> dropped;
         base::guard lock(mutex_);
-        dropped.swap(tell_);
+        dropped.swap(on_event_);
         lock.unlock();
     }
 
   private:
     // The call has its own reference to the function: it may run on after the listener has left.
     bool post(const event_ptr& e) REQUIRES(mutex_) {
-        return calls_.post([tell = tell_, e] { (*tell)(*e); });
+        return calls_.post([on_event = on_event_, e] { (*on_event)(*e); });
     }
     [[nodiscard]] event_ptr report() const REQUIRES(mutex_) {
         auto text = "this listener was too slow: " + std::to_string(missed_) + " events were dropped";
@@ -53,15 +53,15 @@ class bus::listener {
     const std::uint64_t forked_ = base::fork_generation();
     io::notifier calls_;
     base::mutex mutex_;
-    std::shared_ptr<const function> tell_ GUARDED_BY(mutex_);
+    std::shared_ptr<const function> on_event_ GUARDED_BY(mutex_);
     std::uint64_t missed_ GUARDED_BY(mutex_) = 0;
 };
 
 bus::bus(io::reactor& timers, std::chrono::milliseconds slow_after, std::function<void()> on_slow)
     : timers_(timers), slow_after_(slow_after), on_slow_(std::move(on_slow)) {}
 
-event_subscription bus::listen(std::function<void(const event&)> tell, const std::vector<event>& so_far) {
-    const auto mine = std::make_shared<listener>(std::move(tell), timers_, slow_after_, on_slow_);
+event_subscription bus::listen(std::function<void(const event&)> on_event, const std::vector<event>& so_far) {
+    const auto mine = std::make_shared<listener>(std::move(on_event), timers_, slow_after_, on_slow_);
     {
         base::guard lock(roster_->mutex);
         if (!roster_->finished) {

@@ -22,7 +22,7 @@ class bus {
     bus(io::reactor& timers, std::chrono::milliseconds slow_after, std::function<void()> on_slow);
 
     // Only the new listener receives `so_far`, first. Throws std::system_error if there is no thread for it.
-    [[nodiscard]] event_subscription listen(std::function<void(const event&)> tell,
+    [[nodiscard]] event_subscription listen(std::function<void(const event&)> on_event,
                                             const std::vector<event>& so_far = {});
     // Cheap when there is no listener: call this first, then make the event.
     [[nodiscard]] bool anybody() const noexcept { return roster_->count.load(std::memory_order_relaxed) > 0; }

@@ -25,14 +25,14 @@ namespace holdfast::redis {
 
 // Thread-safe, except for construction and destruction. Commands on one key are executed and answered in the
 // order of the calls, unless the key moves to another server meanwhile. The key is a command's second word or
-// a script's first key. Only `drive` and the destructor block; the destructor waits for the reactor.
+// a script's first key. Only `run_io` and the destructor block; the destructor waits for the reactor.
 // outcome.hpp has the contract of handlers.
 class database {
   public:
     database() = default;
     database(const database&) = delete;
     database& operator=(const database&) = delete;
-    // Commands without an answer end with errc::closed. No thread may be inside `drive`.
+    // Commands without an answer end with errc::closed. No thread may be inside `run_io`.
     virtual ~database() = default;
 
     // A command that is not sent by `deadline` never is (not_sent). A command that was sent stays in flight:
@@ -85,9 +85,9 @@ class database {
     // --- the calling thread -------------------------------------------------------------------------
     // Lends this thread to the connection that it sent on last until `me` is unparked or `until` has come.
     // May return without a reason (another thread left and this one is to take over), so always:
-    //     while (!answered) { db.drive(me, until); me.consume(); }   // and check the clock
+    //     while (!answered) { db.run_io(me, until); me.consume(); }   // and check the clock
     // Check the answer *after* consume. Must not be called from a handler.
-    virtual void drive(base::parker& me, time_point until) = 0;
+    virtual void run_io(base::parker& me, time_point until) = 0;
 
     [[nodiscard]] virtual std::uint64_t commands_sent() const noexcept = 0;
     // Exponential average (1/8) of send-to-reply times; zero before the first reply.

@@ -41,14 +41,14 @@ acquire_operation::~acquire_operation() {
 }
 
 void acquire_operation::take_back() noexcept try {
-    if (!attempt_ || attempt_->asked == 0 || attempt_->request.owner.empty()) return;
+    if (!attempt_ || attempt_->number == 0 || attempt_->request.owner.empty()) return;
     const auto& r = attempt_->request;
     client_.undo(r.key, r.owner, r.lease, true);
 } catch (const std::exception&) {  // still no memory: the lease ends by itself
 }
 
 void acquire_operation::wait() {
-    me_->wait(until_, attempt_ && attempt_->asking ? &client_.store() : nullptr);
+    me_->wait(until_, attempt_ && attempt_->unanswered ? &client_.store() : nullptr);
 }
 
 std::optional<acquire_operation::outcome> acquire_operation::advance() {
@@ -80,7 +80,7 @@ std::optional<acquire_operation::outcome> acquire_operation::go_on(time_point no
         if (now < until_ && !me_->has_event()) return std::nullopt;
         stage_ = stage::at_the_store;
     }
-    return ask_store(now);
+    return advance_attempt(now);
 }
 
 // --- in the queue -----------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ void acquire_operation::begin_attempt() {
     engine::acquire_settings rules;
     rules.lease = me_->wants.lease;
     rules.replicas = me_->wants.replicas.at_least;
-    rules.trust = client_.trust();
+    rules.margin = client_.clock_margin();
     rules.once = !how_.give_up_at;
     rules.give_up_at = how_.give_up_at.value_or(time_point::max());
     rules.listen = !how_.poll && store.has().ask_every == milliseconds{0};
@@ -176,7 +176,7 @@ void acquire_operation::begin_attempt() {
                                                      how_.downgrading_from, me_->wants.replicas});
 }
 
-std::optional<acquire_operation::outcome> acquire_operation::ask_store(time_point now) {
+std::optional<acquire_operation::outcome> acquire_operation::advance_attempt(time_point now) {
     std::optional<engine::acquire_event> event;
     if (attempt_) {
         event = me_->take();
@@ -189,33 +189,33 @@ std::optional<acquire_operation::outcome> acquire_operation::ask_store(time_poin
         if (!event) return std::nullopt;
         // A late answer to an earlier attempt leaves the last one open.
         if (const auto* said = std::get_if<engine::answered>(&*event);
-            said && said->number == attempt_->asked) {
-            attempt_->asking = false;
+            said && said->number == attempt_->number) {
+            attempt_->unanswered = false;
             // If the grant is accepted, no further attempt follows.
             attempt_->may_be_granted = std::holds_alternative<backend::granted>(said->answer) ||
                                        std::holds_alternative<backend::unknown>(said->answer);
         }
-        if (auto end = obey(attempt_->machine.resume(std::move(*event), now), now)) return end;
+        if (auto end = carry_out(attempt_->machine.resume(std::move(*event), now), now)) return end;
         // The event may have come long ago: this thread may have been stopped.
         now = boot_clock::now();
         event = me_->take();
     }
 }
 
-std::optional<acquire_operation::outcome> acquire_operation::obey(engine::acquire_action action,
-                                                                  time_point now) {
+std::optional<acquire_operation::outcome> acquire_operation::carry_out(engine::acquire_action action,
+                                                                       time_point now) {
     auto& at = *attempt_;
     auto& store = client_.store();
-    if (const auto* a = std::get_if<engine::ask>(&action)) {
+    if (const auto* a = std::get_if<engine::send_attempt>(&action)) {
         until_ = a->until;
         at.request.want = a->want;
         if (a->number > 1 && store.has().votes) {
             if (at.may_be_granted) client_.undo(at.request.key, at.request.owner, at.request.lease, true);
             at.request.owner = store.new_owner(at.request.key.of, how_.permits);
         }
-        at.asked = a->number;
-        at.asking = at.may_be_granted = true;
-        me_->asks();
+        at.number = a->number;
+        at.unanswered = at.may_be_granted = true;
+        me_->on_send();
         store.attempt(at.request, client_.send_by(now, until_),
                       [me = me_, number = a->number, of = lock_](backend::attempt_answer answer) {
                           count(of->client().counts, answer);
@@ -224,7 +224,7 @@ std::optional<acquire_operation::outcome> acquire_operation::obey(engine::acquir
                       });
     } else if (const auto* l = std::get_if<engine::listen>(&action)) {
         until_ = l->until;
-        at.asking = false;
+        at.unanswered = false;
         at.watch = store.watch(at.request.key, at.request.owner,
                                [me = me_, client = &client_](backend::watch_event e) {
                                    if (const auto held = me->watched(std::move(e)))
@@ -240,7 +240,7 @@ std::optional<acquire_operation::outcome> acquire_operation::obey(engine::acquir
         if (no.cleanup == engine::undo::insist) {
             client_.undo(r.key, r.owner, r.lease, true);
         } else if (no.cleanup == engine::undo::once) {
-            // After the answer: a script that the server did not know is resent, and would enter_queue after
+            // After the answer: a script that the server did not know is resent, and would arrive after
             // the undo.
             me_->once_answered([undo = client_.plan_undo(r.key, r.owner, r.lease)](waiter::answers all) {
                 undo(all == waiter::answers::some_unknown);
@@ -255,7 +255,7 @@ std::shared_ptr<hold> acquire_operation::settle(const engine::hold_it& grant, ti
     const auto t = std::make_shared<held_lease>(lock_->key_, std::move(attempt_->request.owner), me_->wants,
                                                 grant.fence, grant.deadline, now, grant.bound);
     t->acks = grant.acks;
-    t->kept.at_least_until(grant.kept_until);
+    t->expiry.at_least_until(grant.expires_by);
     t->grant = {now, t->deadline()};
     t->stray = grant.stray;
     t->home = lock_;

@@ -43,8 +43,8 @@ class acquire_operation {
         engine::acquire machine;
         backend::attempt_request request;
         std::unique_ptr<backend::watch_handle> watch;
-        unsigned asked = 0;           // the number of the last request
-        bool asking = false;          // the last request has no answer yet
+        unsigned number = 0;          // the number of the last request
+        bool unanswered = false;      // the last request has no answer yet
         bool may_be_granted = false;  // the same, or its answer is unknown or a grant that had expired
     };
 
@@ -54,10 +54,10 @@ class acquire_operation {
     [[nodiscard]] std::optional<outcome> wait_in_queue(time_point now);
     [[nodiscard]] outcome give_up_in_queue() REQUIRES(lock_->mutex_);
     void at_the_head() REQUIRES(lock_->mutex_);
-    [[nodiscard]] std::optional<outcome> ask_store(time_point now);
+    [[nodiscard]] std::optional<outcome> advance_attempt(time_point now);
     void begin_attempt();
     void take_back() noexcept;  // undoes what may have been granted or queued
-    [[nodiscard]] std::optional<outcome> obey(engine::acquire_action action, time_point now);
+    [[nodiscard]] std::optional<outcome> carry_out(engine::acquire_action action, time_point now);
     [[nodiscard]] std::shared_ptr<hold> settle(const engine::hold_it& grant, time_point now);
     [[nodiscard]] std::shared_ptr<hold> hold_of(const std::shared_ptr<held_lease>& t) REQUIRES(lock_->mutex_);
 

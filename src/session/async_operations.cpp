@@ -15,7 +15,7 @@ std::shared_ptr<async_acquire> async_acquire::begin(std::shared_ptr<client_lock>
     std::shared_ptr<async_acquire> b(new async_acquire(of, std::move(done)));
     b->me_ = b;
     // The place in the queue may outlive this object.
-    b->way_.emplace(std::move(of), how, [me = b->weak_from_this()] {
+    b->operation_.emplace(std::move(of), how, [me = b->weak_from_this()] {
         if (const auto here = me.lock()) here->poke();
     });
     b->poke();
@@ -24,15 +24,15 @@ std::shared_ptr<async_acquire> async_acquire::begin(std::shared_ptr<client_lock>
 }
 
 void async_acquire::poke() {
-    // One drive handles everything that comes before it runs.
+    // One call handles everything that comes before it runs.
     if (poked_.exchange(true)) return;
-    client_.reactor().post([me = shared_from_this()] { me->drive(); });
+    client_.reactor().post([me = shared_from_this()] { me->advance(); });
 }
 
-void async_acquire::drive() {
+void async_acquire::advance() {
     poked_.store(false);
     if (!me_) return;
-    if (auto end = way_->advance()) {
+    if (auto end = operation_->advance()) {
         client_.reactor().cancel(timer_);
         const auto keep = std::move(me_);
         done_(std::move(*end));
@@ -42,13 +42,13 @@ void async_acquire::drive() {
     }
     // A timer that fires early costs one look; a new timer for each step of many acquisitions would cost
     // more.
-    if (way_->until() >= timer_at_) return;
+    if (operation_->until() >= timer_at_) return;
     client_.reactor().cancel(timer_);
-    timer_at_ = way_->until();
+    timer_at_ = operation_->until();
     timer_ = client_.reactor().at(timer_at_, [me = weak_from_this()] {
         if (const auto b = me.lock()) {
             b->timer_at_ = time_point::max();
-            b->drive();
+            b->advance();
         }
     });
 }
@@ -90,23 +90,23 @@ void async_release::ask_first() {
 void async_release::send() {
     const auto now = boot_clock::now();
     machine_.emplace(lock_->releasing(*of_));
-    obey(machine_->begin(now));
+    carry_out(machine_->begin(now));
 }
 
-void async_release::obey(engine::release_action action) {
+void async_release::carry_out(engine::release_action action) {
     if (const auto* end = std::get_if<engine::release_done>(&action)) {
         return finish(lock_->released(of_, *end));
     }
     if (!client_.has_store()) return;
     if (const auto* retry = std::get_if<engine::retry_release>(&action)) {
-        client_.reactor().at(retry->at,
-                             [b = shared_from_this()] { b->obey(b->machine_->begin(boot_clock::now())); });
+        client_.reactor().at(
+            retry->at, [b = shared_from_this()] { b->carry_out(b->machine_->begin(boot_clock::now())); });
         return;
     }
     const auto until = std::get<engine::send_release>(action).until;
     client_.store().release({of_->key, of_->owner, false}, client_.send_by(boot_clock::now(), until),
                             [b = shared_from_this()](const backend::release_answer& a) {
-                                b->obey(b->machine_->on_answer(a, boot_clock::now()));
+                                b->carry_out(b->machine_->on_answer(a, boot_clock::now()));
                             });
 }
 

@@ -1,4 +1,4 @@
-// Acquisitions and releases without a waiting thread: the reactor drives them, many at a time.
+// Acquisitions and releases without a waiting thread: the reactor advances them, many at a time.
 #pragma once
 
 #include "engine/release.hpp"
@@ -19,7 +19,7 @@ class async_acquire final : public under_way, public std::enable_shared_from_thi
   public:
     static std::shared_ptr<async_acquire> begin(std::shared_ptr<client_lock> of, const acquisition& how,
                                                 callback<void(client_lock::outcome)> done);
-    void cancel() override { way_->cancel(); }
+    void cancel() override { operation_->cancel(); }
 
   private:
     struct on_stop {
@@ -29,13 +29,13 @@ class async_acquire final : public under_way, public std::enable_shared_from_thi
     async_acquire(const std::shared_ptr<client_lock>& of, callback<void(client_lock::outcome)> done);
 
     void poke();
-    void drive();
+    void advance();
 
     client_state& client_;
     std::optional<client_state::call> here_;
     callback<void(client_lock::outcome)> done_;
     std::atomic<bool> poked_{false};
-    std::optional<acquire_operation> way_;
+    std::optional<acquire_operation> operation_;
     std::optional<std::stop_callback<on_stop>> on_stop_;
     std::shared_ptr<async_acquire> me_;  // until it has ended
     io::timer_id timer_;                 // reactor thread
@@ -60,7 +60,7 @@ class async_release : public std::enable_shared_from_this<async_release> {
   private:
     void ask_first();
     void send();
-    void obey(engine::release_action action);
+    void carry_out(engine::release_action action);
     void finish(release_result r);
 
     const std::shared_ptr<client_lock> lock_;

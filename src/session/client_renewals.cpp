@@ -258,7 +258,7 @@ void client_state::send_renewals(std::span<const std::shared_ptr<held_lease>> of
             if (!holder->valid()) continue;
             sent.push_back({holder, {now, how.lease.value_or(holder->lease())}, how.holds});
             requests.push_back(sent.back().to_store());
-            holder->kept.sent(sent.back().asked);
+            holder->expiry.sent(sent.back().asked);
         }
     }
     auto take = [this, sent = std::move(sent), answered = std::move(answered)](const renew_answers& answers) {
@@ -278,10 +278,10 @@ void client_state::on_renewed(const sent_renewal& sent, const backend::renew_ans
         base::guard lock(mutex_);
         auto holder = last_successor(sent.of);
         if (std::holds_alternative<backend::unknown>(answer))
-            holder->kept.not_answered(sent.asked, trust_, settings.answer_timeout);
+            holder->expiry.not_answered(sent.asked, clock_margin_, settings.answer_timeout);
         else
-            holder->kept.carried_out(sent.asked, trust_, now);
-        if (not_held) holder->disowned = true;
+            holder->expiry.carried_out(sent.asked, clock_margin_, now);
+        if (not_held) holder->not_held = true;
         return holder;
     }();
     if (t->state() == lease_state::released) return;  // "not held" is the effect of our own release
@@ -290,7 +290,7 @@ void client_state::on_renewed(const sent_renewal& sent, const backend::renew_ans
         {
             // Under one lock: a tick in between would end, by the timetable, the lease that was just renewed.
             base::guard lock(mutex_);
-            if (!t->extend(sent.asked.for_at_most(yes->lease), trust_, boot_clock::now())) return;
+            if (!t->extend(sent.asked.for_at_most(yes->lease), clock_margin_, boot_clock::now())) return;
             t->refusal.reset();
             if (yes->lease < sent.asked.lease()) timetable_.gives_less(t->id, yes->lease);
             timetable_.renewed(t->id, t->own_deadline(), now);
@@ -305,7 +305,8 @@ void client_state::on_renewed(const sent_renewal& sent, const backend::renew_ans
         (void)lose(t, "the store says that it is not held any more");
         return;
     }
-    if (sent.asked.deadline(trust_) <= t->own_deadline()) return;  // another renewal worked: all is well
+    if (sent.asked.deadline(clock_margin_) <= t->own_deadline())
+        return;  // another renewal worked: all is well
     const auto* const refusal = std::get_if<backend::refused>(&answer);
     endanger(t, refusal != nullptr ? refusal->why() : std::get<backend::unknown>(answer));
     base::guard lock(mutex_);

@@ -2,7 +2,7 @@
 
 #include "base/parker.hpp"
 #include "base/text.hpp"
-#include "engine/resend.hpp"
+#include "engine/retry_policy.hpp"
 #include "session/client_lock.hpp"
 #include "store/inspection.hpp"
 
@@ -28,14 +28,14 @@ constexpr io::notifier::limits for_other_calls{1, observe::bus::most_queued};
 std::shared_ptr<client_state> client_state::open(config settings, const store_opener& opener) {
     std::shared_ptr<client_state> c(new client_state(std::move(settings)));
     c->store_ = opener(*c);
-    c->strength_ = c->store_->has().gives;
-    if (c->store_->has().counted_by == backend::lease_clock::of_this_host) c->trust_.drift = 0;
+    c->strength_ = c->store_->has().guarantee;
+    if (c->store_->has().counted_by == backend::lease_clock::of_this_host) c->clock_margin_.drift = 0;
     return c;
 }
 
 client_state::client_state(config s)
     : settings(std::move(s)),
-      trust_{settings.drift, settings.margin},
+      clock_margin_{settings.drift, settings.margin},
       reactor_(std::make_unique<io::reactor>()),
       losses_(
           *reactor_, settings.slow_callback, [this] { report_slow_callback(); }, for_losses),
@@ -176,8 +176,8 @@ void client_state::handed_off(held_lease& t, const std::shared_ptr<held_lease>& 
         t.successor = next;
         // The store answered "lost" before the successor was linked: the next thread goes back into the
         // queue.
-        if (t.disowned) next->expire();
-        next->kept = std::move(t.kept);
+        if (t.not_held) next->expire();
+        next->expiry = std::move(t.expiry);
         begin_renewal(next);
     }
     listen_for_evictions_soon();
@@ -207,16 +207,16 @@ bool client_state::lose(const std::shared_ptr<held_lease>& t, const std::string&
     return true;
 }
 
-bool client_state::give_up(const owner_id& owner, const std::function<void()>& say_so) {
+bool client_state::give_up(const owner_id& owner, const std::function<void()>& confirm) {
     std::vector<std::shared_ptr<held_lease>> held;  // a writer that reads as well has two
-    bool kept = settings.keep_evicted && say_so != nullptr;
+    bool kept = settings.keep_evicted && confirm != nullptr;
     {
         base::guard lock(mutex_);
         for (const auto& [id, t] : leases_) {
             if (t->owner == owner || t->owner.str().starts_with(owner.str() + '*')) held.push_back(t);
         }
         // Before the loss is reported: a thread that learns of it may release the lease at once.
-        kept = kept && evicted_.keep(held, say_so);
+        kept = kept && evicted_.keep(held, confirm);
     }
     const auto struck = held;
     std::erase_if(held, [&](const auto& t) { return !lose(t, "it was evicted by an operator"); });
@@ -227,7 +227,7 @@ bool client_state::give_up(const owner_id& owner, const std::function<void()>& s
         base::guard lock(mutex_);
         evicted_.forget(struck);
     }
-    if (all && say_so) say_so();
+    if (all && confirm) confirm();
     for (const auto& t : held) undo(t->key, t->owner, t->lease(), t->stray);
     return all;
 }
@@ -298,14 +298,14 @@ void client_state::listen_for_evictions_soon() {
 
 time_point client_state::store_frees(const held_lease& t, time_point now) {
     base::guard lock(mutex_);
-    const auto by_requests = std::max(now, t.kept.until(trust_, settings.answer_timeout));
+    const auto by_requests = std::max(now, t.expiry.time(clock_margin_, settings.answer_timeout));
     // A closed client ends its session.
     if (!has_store() || store_->has().ends != backend::lease_end::by_session) return by_requests;
     // The release is repeated until the store has carried it out, or has ended the session of a client whose
-    // messages do not enter_queue.
+    // messages do not arrive.
     const engine::lease_request session{now, store_->session_timeout()};
     return std::max(by_requests,
-                    session.kept_until(trust_, engine::carried_out_within(settings.answer_timeout)));
+                    session.expires_by(clock_margin_, engine::carried_out_within(settings.answer_timeout)));
 }
 
 time_point client_state::send_by(time_point now, time_point until) const {
@@ -460,7 +460,7 @@ void client_state::on_notice(const backend::notice& n) {
         case change::session_lost:
             lose_all("the session with the store has ended" + (n.detail.empty() ? "" : ": " + n.detail));
             break;
-        case change::evicted: give_up(n.owner, n.say_so); break;
+        case change::evicted: give_up(n.owner, n.confirm); break;
     }
 }
 

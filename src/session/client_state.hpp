@@ -46,7 +46,7 @@ class client_state : public std::enable_shared_from_this<client_state> {
     observe::counters counts;
 
     [[nodiscard]] backend::store& store() const noexcept { return *store_; }
-    [[nodiscard]] const engine::validity& trust() const noexcept { return trust_; }
+    [[nodiscard]] const engine::clock_margin& clock_margin() const noexcept { return clock_margin_; }
     // Works after close(), too: leases outlive it.
     [[nodiscard]] holdfast::strength strength() const noexcept { return strength_; }
     [[nodiscard]] io::reactor& reactor() noexcept { return *reactor_; }
@@ -86,10 +86,10 @@ class client_state : public std::enable_shared_from_this<client_state> {
     // Ends the lease and reports the loss to its holder, once. False if the lease had ended before, also by
     // ended().
     bool lose(const std::shared_ptr<held_lease>& t, const std::string& why);
-    // An operator evicts `owner`: ends its lease at once, then calls `say_so`, then releases the lock. With
+    // An operator evicts `owner`: ends its lease at once, then calls `confirm`, then releases the lock. With
     // config::keep_evicted, free_what_is_over() does the last two. False if there is no such lease, or a part
-    // of it has ended meanwhile in another way: then `say_so` is not called.
-    bool give_up(const owner_id& owner, const std::function<void()>& say_so = {});
+    // of it has ended meanwhile in another way: then `confirm` is not called.
+    bool give_up(const owner_id& owner, const std::function<void()>& confirm = {});
     // A hold of an ended lease was released. Releases the lock, too, in case the store does not know of the
     // end yet. Does nothing while an evicted lease has other holds (config::keep_evicted).
     void free_what_is_over(const std::shared_ptr<held_lease>& t);
@@ -191,7 +191,7 @@ class client_state : public std::enable_shared_from_this<client_state> {
     void send_undo(const backend::release_request& r, milliseconds lease, bool insist, unsigned round);
 
     const std::uint64_t forked_ = base::fork_generation();
-    engine::validity trust_;  // set, like the next, before there is a lease
+    engine::clock_margin clock_margin_;  // set, like the next, before there is a lease
     holdfast::strength strength_{};
     std::atomic<bool> listens_for_evictions_{false};  // or a timer for it is set
     std::atomic<bool> closed_{false};

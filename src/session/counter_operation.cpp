@@ -12,21 +12,21 @@ namespace {
 
 using namespace backend;
 
-unknown silence() { return {{make_error_code(errc::unknown_outcome), {}}}; }
+unknown no_answer() { return {{make_error_code(errc::unknown_outcome), {}}}; }
 
 // The sends of one request and their answers.
 class attempts {
   public:
-    explicit attempts(milliseconds answer_timeout) : sends_(answer_timeout) {}
+    explicit attempts(milliseconds answer_timeout) : retry_(answer_timeout) {}
 
-    [[nodiscard]] time_point sent(time_point now) { return sends_.sent(now); }
+    [[nodiscard]] time_point on_sent(time_point now) { return retry_.on_sent(now); }
     // When to resend it; empty: `answer` is final.
     [[nodiscard]] std::optional<time_point> judge(adjust_answer& answer, time_point now) {
         if (std::holds_alternative<adjusted>(answer)) return std::nullopt;
         auto* no = std::get_if<refused>(&answer);
         uncertain_ = uncertain_ || no == nullptr;
         if (no == nullptr || no->code == condition::try_later) {
-            if (const auto at = sends_.again(now)) return at;
+            if (const auto at = retry_.next_send(now)) return at;
         }
         // An earlier send may have done what this send was refused.
         if (no != nullptr && uncertain_) {
@@ -38,36 +38,37 @@ class attempts {
     }
 
   private:
-    engine::resend sends_;
+    engine::retry_policy retry_;
     bool uncertain_ = false;
 };
 
 // Keeps itself alive until it has called `done`.
-class adjusting : public std::enable_shared_from_this<adjusting> {
+class counter_operation : public std::enable_shared_from_this<counter_operation> {
   public:
-    adjusting(std::shared_ptr<client_state> c, adjust_request what, callback<void(adjust_answer)> done)
+    counter_operation(std::shared_ptr<client_state> c, adjust_request what,
+                      callback<void(adjust_answer)> done)
         : client_(std::move(c)),
           what_(std::move(what)),
           done_(std::move(done)),
           attempts_(client_->settings.answer_timeout) {
         client_->begin_pending();
     }
-    adjusting(const adjusting&) = delete;
-    adjusting& operator=(const adjusting&) = delete;
-    ~adjusting() {
-        if (done_) finish(silence());
+    counter_operation(const counter_operation&) = delete;
+    counter_operation& operator=(const counter_operation&) = delete;
+    ~counter_operation() {
+        if (done_) finish(no_answer());
     }
 
     void send() {
         if (!client_->has_store()) return;
         const auto now = boot_clock::now();
         client_->store().as_counters()->adjust(
-            what_, client_->send_by(now, attempts_.sent(now)),
-            [me = shared_from_this()](adjust_answer a) { me->record_trouble(std::move(a)); });
+            what_, client_->send_by(now, attempts_.on_sent(now)),
+            [me = shared_from_this()](adjust_answer a) { me->on_answer(std::move(a)); });
     }
 
   private:
-    void record_trouble(adjust_answer a) {
+    void on_answer(adjust_answer a) {
         if (const auto at = attempts_.judge(a, boot_clock::now())) {
             if (client_->has_store()) client_->reactor().at(*at, [me = shared_from_this()] { me->send(); });
             return;
@@ -99,10 +100,10 @@ adjust_answer adjust(client_state& c, const adjust_request& what) {
     attempts tries(c.settings.answer_timeout);
     for (;;) {
         const auto now = boot_clock::now();
-        const auto until = tries.sent(now);
+        const auto until = tries.on_sent(now);
         auto answer = blocking_call<adjust_answer>(c, until, [&](auto handler) {
                           c.store().as_counters()->adjust(what, c.send_by(now, until), std::move(handler));
-                      }).value_or(silence());
+                      }).value_or(no_answer());
         const auto at = tries.judge(answer, boot_clock::now());
         if (!at || !pause(c, *at)) return answer;
     }
@@ -113,7 +114,7 @@ void adjust_later(const std::shared_ptr<client_state>& c, adjust_request what,
     const client_state::call here(*c);
     if (!c->usable()) return done(refused{{make_error_code(c->forked() ? errc::forked : errc::closed), {}}});
     if (auto no = objection_to(*c, what.key)) return done(refused{*std::move(no)});
-    auto a = std::make_shared<adjusting>(c, std::move(what), std::move(done));
+    auto a = std::make_shared<counter_operation>(c, std::move(what), std::move(done));
     c->reactor().post([a = std::move(a)] { a->send(); });
 }
 

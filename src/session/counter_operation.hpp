@@ -1,7 +1,7 @@
 // Changes or reads the counter of a semaphore or a latch: one request, resent while it has no answer.
 #pragma once
 
-#include "engine/resend.hpp"
+#include "engine/retry_policy.hpp"
 #include "session/client_state.hpp"
 #include "store/counters.hpp"
 

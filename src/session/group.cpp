@@ -59,16 +59,16 @@ class async_group_acquire final : public under_way, public std::enable_shared_fr
     void cancel() override {
         base::guard lock(mutex_);
         cancelled_ = true;
-        const auto asked = asked_;
+        const auto pending = pending_;
         lock.unlock();
-        if (asked) asked->cancel();
+        if (pending) pending->cancel();
     }
 
   private:
     void go_on(const engine::all_action& action) {
         const auto me = shared_from_this();
-        if (const auto* const ask = std::get_if<engine::ask_member>(&action)) {
-            this->ask(*ask);
+        if (const auto* const next = std::get_if<engine::acquire_member>(&action)) {
+            acquire(*next);
         } else if (std::holds_alternative<engine::release_all_held>(action)) {
             all_.release_all_later([me] { me->go_on(me->all_.on_all_released()); });
         } else if (const auto* const got = std::get_if<engine::hold_all>(&action)) {
@@ -79,24 +79,23 @@ class async_group_acquire final : public under_way, public std::enable_shared_fr
     }
 
     // The answer may come, and the next request be sent, before acquire_later returns.
-    void ask(const engine::ask_member& whom) {
+    void acquire(const engine::acquire_member& next) {
         base::guard lock(mutex_);
         const auto turn = ++turn_;
         lock.unlock();
-        const auto question = all_.request_for(whom);
-        if (question.in_hand) {
-            question.of.client().call_user(
-                [of = of_, name = question.of.name()] { of->report_waiting(name); });
+        const auto request = all_.request_for(next);
+        if (request.in_hand) {
+            request.of.client().call_user([of = of_, name = request.of.name()] { of->report_waiting(name); });
         }
-        const auto asked = question.of.acquire_later(
-            question.how,
+        const auto pending = request.of.acquire_later(
+            request.how,
             [me = shared_from_this()](lockable::outcome o) { me->go_on(me->all_.on_outcome(std::move(o))); });
         lock.lock();
         if (turn != turn_) return;
-        asked_ = asked;
-        if (!cancelled_ || !asked) return;
+        pending_ = pending;
+        if (!cancelled_ || !pending) return;
         lock.unlock();
-        asked->cancel();
+        pending->cancel();
     }
 
     const std::shared_ptr<const group> of_;
@@ -105,7 +104,7 @@ class async_group_acquire final : public under_way, public std::enable_shared_fr
     base::mutex mutex_;
     bool cancelled_ GUARDED_BY(mutex_) = false;
     std::uint64_t turn_ GUARDED_BY(mutex_) = 0;
-    std::shared_ptr<under_way> asked_ GUARDED_BY(mutex_);  // the request of this turn
+    std::shared_ptr<under_way> pending_ GUARDED_BY(mutex_);  // the request of this turn
 };
 
 }  // namespace
@@ -134,10 +133,10 @@ lockable::outcome group::acquire(const acquisition& how) {
     group_acquire all(shared_from_this(), how);
     auto action = all.begin();
     for (;;) {
-        if (const auto* const ask = std::get_if<engine::ask_member>(&action)) {
-            const auto question = all.request_for(*ask);
-            if (question.in_hand) report_waiting(question.of.name());
-            action = all.on_outcome(question.of.acquire(question.how));
+        if (const auto* const next = std::get_if<engine::acquire_member>(&action)) {
+            const auto request = all.request_for(*next);
+            if (request.in_hand) report_waiting(request.of.name());
+            action = all.on_outcome(request.of.acquire(request.how));
         } else if (std::holds_alternative<engine::release_all_held>(action)) {
             all.release_all();
             action = all.on_all_released();

@@ -40,11 +40,11 @@ acquisition together(const acquisition& lock, const acquisition& call, bool has_
 group_acquire::group_acquire(std::shared_ptr<const group> of, acquisition how)
     : of_(std::move(of)), wanted_(std::move(how)), machine_(settings_of(*of_, wanted_)) {}
 
-group_acquire::member_request group_acquire::request_for(const engine::ask_member& ask) {
-    const auto& member = of_->members()[ask.which];
+group_acquire::member_request group_acquire::request_for(const engine::acquire_member& next) {
+    const auto& member = of_->members()[next.which];
     auto how = together(member.how, wanted_, engine::rules_of(member.of->key().of).most_permits > 1);
-    how.give_up_at = ask.give_up_at;
-    const bool in_hand = ask.which > 0 && ask.give_up_at;
+    how.give_up_at = next.give_up_at;
+    const bool in_hand = next.which > 0 && next.give_up_at;
     if (in_hand) keep_while_waiting();
     return {*member.of, std::move(how), in_hand};
 }

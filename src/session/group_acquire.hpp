@@ -17,7 +17,7 @@ class group_acquire {
 
     [[nodiscard]] engine::all_action begin() { return machine_.begin(); }
     [[nodiscard]] engine::all_action on_all_released() { return machine_.on_all_released(); }
-    // Takes the outcome of the member that was asked.
+    // Takes the outcome of the last member_request.
     [[nodiscard]] engine::all_action on_outcome(lockable::outcome answer);
 
     struct member_request {
@@ -25,7 +25,7 @@ class group_acquire {
         acquisition how;
         bool in_hand;  // another owner has it, and we wait for it while we hold others: group::report_waiting
     };
-    [[nodiscard]] member_request request_for(const engine::ask_member& ask);
+    [[nodiscard]] member_request request_for(const engine::acquire_member& next);
 
     // Releases all held locks, the latest first, and forgets them. Blocks.
     void release_all();

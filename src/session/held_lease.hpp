@@ -3,7 +3,7 @@
 
 #include "base/annotations.hpp"
 #include "base/fork.hpp"
-#include "engine/kept.hpp"
+#include "engine/latest_expiry.hpp"
 #include "engine/local_handoff.hpp"
 #include "engine/validity.hpp"
 #include "store/store.hpp"
@@ -62,14 +62,14 @@ class held_lease {
     std::shared_ptr<thread_mark> thread;  // held by lock(); empty for leases; set likewise
     std::weak_ptr<client_lock> home;      // set likewise
     bool read_by_writer = false;          // a writer that reads as well; guarded by the client lock
-    bool disowned = false;                // the store has answered that it is not held; guarded by the client
+    bool not_held = false;                // the store has answered that it is not held; guarded by the client
     std::shared_ptr<held_lease> successor;  // the held_lease after a hand-off; guarded by the client
     // Whether a request asks the store if the lock is still held; guarded by the client.
     enum class question { none, once, once_more /* after the one that is under way */ };
     question asked = question::none;
     // The store's last refusal to renew it, since the last successful renewal; guarded by the client.
     std::optional<backend::failure> refusal;
-    engine::kept kept;  // how long the store keeps it; moves to the successor; guarded by the client
+    engine::latest_expiry expiry;  // of the lease in the store; moves to the successor; guarded by the client
     std::unique_ptr<backend::watch_handle>
         watch;  // set before others see it; dropped when the held_lease ends
     std::shared_ptr<waiter>
@@ -112,9 +112,10 @@ class held_lease {
     void expire() noexcept { deadline_.store(count(since), std::memory_order_release); }
 
     // Applies a renewal that worked. False if the deadline had passed before: then nothing revives the lease.
-    bool extend(const engine::lease_request& worked, const engine::validity& trust, time_point now) noexcept {
+    bool extend(const engine::lease_request& worked, const engine::clock_margin& margin,
+                time_point now) noexcept {
         if (deadline() <= now) return false;
-        const auto until = worked.deadline(trust);
+        const auto until = worked.deadline(margin);
         auto old = deadline_.load(std::memory_order_acquire);
         do {
             if (old <= count(now)) return false;

@@ -56,7 +56,7 @@ class waiter {
     // The answers to all requests so far. After an unknown answer the store may still carry out the request.
     enum class answers { known, some_unknown };
     // A request is about to be sent; `answered` brings its answer in any case.
-    void asks() {
+    void on_send() {
         base::guard lock(mutex_);
         ++answers_due_;
     }

@@ -17,7 +17,7 @@ enum class adjustment {
     read,          // the count; 0 if there is no counter
     count_down,    // counts a latch down by `amount`: the new count
     erase,         // erases the counter: 1, or 0 if there was none
-    give_back,     // releases the permits of `owner`: 0 or more, or -1 if they were free before
+    release,       // releases the permits of `owner`: 0 or more, or -1 if they were free before
     raise_fence,   // raises the fence of a mutex of `owner` to at least `amount`: 1, or 0 if it is not held
     disown,  // the permits of `owner` will not become free by themselves: 1, or 0 if they were free before
 };
@@ -26,7 +26,7 @@ struct adjust_request {
     adjustment what;
     std::int64_t amount = 0;
     owner_id operation;  // new for each operation; a repeated request with it changes nothing more
-    owner_id owner;      // for give_back, raise_fence and disown
+    owner_id owner;      // for release, raise_fence and disown
 };
 struct adjusted {
     std::int64_t value = 0;

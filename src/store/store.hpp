@@ -56,7 +56,7 @@ enum class lease_clock {
 
 // Facts about a store that the client must know. Constant while the store is open.
 struct capabilities {
-    strength gives = strength::single;
+    strength guarantee = strength::single;
     lease_end ends = lease_end::by_time;
     lease_clock counted_by = lease_clock::of_a_server;
     // Zero: the store notifies waiters by messages when to try again (`watch`). More: it sends no messages,
@@ -103,7 +103,7 @@ struct notice {
     std::error_code reason{};  // with link_down: what an operator must fix, if anything
     // With evicted: confirms to the operator that the lease has ended. Call it only after the lease has
     // ended, and before the lock is released.
-    std::function<void()> say_so{};
+    std::function<void()> confirm{};
 };
 
 struct traffic {

@@ -316,20 +316,20 @@ TEST_P(permit_contract, permit_can_be_given_back_by_its_id) {
     auto held = mine.acquire();
     const auto id = held.owner().str();
     EXPECT_EQ(id.size(), 32U);
-    EXPECT_TRUE(theirs.give_back(id));
-    EXPECT_FALSE(theirs.give_back(id));
+    EXPECT_TRUE(theirs.release(id));
+    EXPECT_FALSE(theirs.release(id));
     EXPECT_EQ(theirs.available_permits(), 2);
     EXPECT_EQ(held.release(), release_outcome::already_lost);
     EXPECT_EQ(theirs.available_permits(), 2);
     auto both = mine.acquire({.permits = 2});
-    EXPECT_TRUE(theirs.give_back(both.owner().str()));
+    EXPECT_TRUE(theirs.release(both.owner().str()));
     EXPECT_EQ(theirs.available_permits(), 2);
     const std::string id_of_ones(32, 'f');
-    EXPECT_FALSE(theirs.give_back(id_of_ones));
-    EXPECT_FALSE(theirs.give_back(id_of_ones + "*1000"));
+    EXPECT_FALSE(theirs.release(id_of_ones));
+    EXPECT_FALSE(theirs.release(id_of_ones + "*1000"));
     for (const auto& wrong : {"nonsense"s, ""s, "*2"s, id_of_ones + "x", id_of_ones + "*", id_of_ones + "*0",
                               id_of_ones + "*-1", id_of_ones + "*5x", id_of_ones + "*4000000000"})
-        EXPECT_THROW((void)theirs.give_back(wrong), error) << wrong;
+        EXPECT_THROW((void)theirs.release(wrong), error) << wrong;
 }
 
 TEST_P(permit_contract, acquire_of_more_than_a_thousand_permits_is_refused) {

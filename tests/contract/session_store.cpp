@@ -33,13 +33,13 @@ milliseconds given_for(milliseconds asked) { return std::max(milliseconds{1}, as
 struct session {
     bound good_until;
     io::reactor& reactor;
-    const engine::validity trust;
+    const engine::clock_margin margin;
 
     static void keep_alive(const std::weak_ptr<session>& which) {
         const auto s = which.lock();
         if (!s) return;
         const auto now = boot_clock::now();
-        s->good_until.extend(engine::lease_request{now, session_length}.deadline(s->trust), now);
+        s->good_until.extend(engine::lease_request{now, session_length}.deadline(s->margin), now);
         s->reactor.at(now + between_signs_of_life, [which] { keep_alive(which); });
     }
 };
@@ -53,8 +53,8 @@ class session_store final : public store, public counters, public inspection {
           session_(new session{bound{boot_clock::now() + session_length / 2},
                                given.reactor,
                                {given.settings.drift, given.settings.margin}}),
-          member_(space_, [tell = given.tell](const owner_id& owner, std::function<void()> say_so) {
-              tell({.what = notice::change::evicted, .owner = owner, .say_so = std::move(say_so)});
+          member_(space_, [notify = given.notify](const owner_id& owner, std::function<void()> confirm) {
+              notify({.what = notice::change::evicted, .owner = owner, .confirm = std::move(confirm)});
           }) {
         session::keep_alive(session_);
     }
@@ -150,7 +150,7 @@ class session_store final : public store, public counters, public inspection {
     inspection* as_inspection() noexcept override { return this; }
 
   private:
-    static constexpr capabilities what_we_have{.gives = strength::process_local,
+    static constexpr capabilities what_we_have{.guarantee = strength::process_local,
                                                .ends = lease_end::by_session,
                                                .counted_by = lease_clock::of_this_host,
                                                .ask_every = 10ms,

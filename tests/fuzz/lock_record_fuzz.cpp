@@ -34,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         try_out(*record, backend::release_request{key, owner, true});
         try_out(*record,
                 backend::adjust_request{key, backend::adjustment::add, 1, owner_id{"operation"}, owner});
-        try_out(*record, backend::adjust_request{key, backend::adjustment::give_back, 0, {}, owner});
+        try_out(*record, backend::adjust_request{key, backend::adjustment::release, 0, {}, owner});
     }
     return 0;
 }

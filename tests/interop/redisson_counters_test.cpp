@@ -107,13 +107,13 @@ TEST_P(counters_with_redisson, expired_permits_of_holdfast_wake_redisson) {
 
 // --- permit_semaphore -------------------------------------------------------------------------------
 
-TEST_P(counters_with_redisson, either_client_can_give_back_a_permit_of_the_other) {
+TEST_P(counters_with_redisson, either_client_can_release_a_permit_of_the_other) {
     EXPECT_EQ(tell_java("a", "set", "permits", {2}), "true");
     const auto theirs = tell_java("a", "try", "permits", {0, 60'000});
     EXPECT_EQ(theirs.size(), 32U);
     lease held = permits.acquire();
     EXPECT_FALSE(permits.try_acquire());
-    EXPECT_TRUE(permits.give_back(theirs));
+    EXPECT_TRUE(permits.release(theirs));
     EXPECT_EQ(tell_about("try_release", theirs), "false");
     EXPECT_EQ(tell_about("try_release", held.owner().str()), "true");
     EXPECT_EQ(held.release(), release_outcome::already_lost);

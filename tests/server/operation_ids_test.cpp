@@ -1,6 +1,6 @@
 // Operations on a counter that are sent again: the server remembers the first send for longer than a resend
 // can arrive.
-#include "engine/resend.hpp"
+#include "engine/retry_policy.hpp"
 #include "server/scene.hpp"
 
 namespace holdfast::test {
@@ -22,7 +22,7 @@ class resent_operation : public ::testing::Test {
         EXPECT_GE(net.count_of(runs(script)), 2U);
         // Well beyond any resend, also where the server is slow.
         EXPECT_GT(kept(), patient.answer_timeout);
-        EXPECT_LE(kept(), engine::resend::remembered_for(patient.answer_timeout));
+        EXPECT_LE(kept(), engine::retry_policy::remembered_for(patient.answer_timeout));
     }
     static config with_a_long_timeout(const std::string& url) {
         auto how = settings(url);

@@ -103,7 +103,7 @@ TEST_F(redisson_counters, vector_24_permit_released_too_late_is_already_in_the_p
     server.command({"SET", "job", "0"});
     const std::string id(16, '\x11');
     server.command({"ZADD", "{job}:timeout", "1000", id});
-    EXPECT_FALSE(semaphore.give_back("11111111111111111111111111111111"));
+    EXPECT_FALSE(semaphore.release("11111111111111111111111111111111"));
     EXPECT_EQ(value(), "1");
 }
 

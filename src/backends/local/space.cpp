@@ -43,7 +43,7 @@ auto space::apply(const lock_name& name, const Request& request, calls& after) {
          .next_fence = static_cast<fence>(next_fence_),
          .reaches = [this](kind of, const owner_id& owner) { return waiters_.find(of, owner) != nullptr; }});
     if (record.last_fence != fenced_before) next_fence_ += fences_per_grant;
-    const auto notified = tell(name, done.notify, after);
+    const auto notified = notify(name, done.notify, after);
     if constexpr (std::is_same_v<decltype(done.answer), release_answer>) {
         if (auto* const yes = std::get_if<released>(&done.answer)) yes->listeners = notified;
     }
@@ -51,7 +51,7 @@ auto space::apply(const lock_name& name, const Request& request, calls& after) {
     return std::move(done.answer);
 }
 
-std::uint32_t space::tell(const lock_name& name, const engine::messages& what, calls& after) {
+std::uint32_t space::notify(const lock_name& name, const engine::messages& what, calls& after) {
     for (const auto& to : what.handed) {
         if (auto waiting = waiters_.find(to.of, to.owner))
             after.emplace_back([waiting = std::move(waiting), ticket = to.ticket] {
@@ -183,8 +183,8 @@ std::optional<milliseconds> space::left_of(const lock_name& name, const std::str
     return left;
 }
 
-space::member::member(std::shared_ptr<space> of, request tell)
-    : of_(std::move(of)), give_up_(std::move(tell)) {
+space::member::member(std::shared_ptr<space> of, request on_request)
+    : of_(std::move(of)), give_up_(std::move(on_request)) {
     base::guard lock(of_->members_mutex_);
     of_->members_.insert(this);
 }
@@ -195,9 +195,9 @@ space::member::~member() {
 }
 
 std::unique_ptr<watch_handle> space::watch(const lock_key& key, const owner_id& owner,
-                                           const std::shared_ptr<watch_handler>& tell) {
-    auto handle = backends::waiter_registry::add({shared_from_this(), &waiters_}, key, owner, tell);
-    (*tell)({watch_event::change::watching, {}});
+                                           const std::shared_ptr<watch_handler>& on_event) {
+    auto handle = backends::waiter_registry::add({shared_from_this(), &waiters_}, key, owner, on_event);
+    (*on_event)({watch_event::change::watching, {}});
     return handle;
 }
 

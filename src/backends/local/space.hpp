@@ -41,13 +41,13 @@ class space : public std::enable_shared_from_this<space> {
     // whether a client has confirmed that it did.
     backend::asked ask_to_give_up(const lock_name& name, const std::string& owner);
 
-    // A client of this space, which receives the requests of operators. Destroy it before what `tell` uses;
-    // the destructor waits for a running call.
+    // A client of this space, which receives the requests of operators. Destroy it before what `on_request`
+    // uses; the destructor waits for a running call.
     class member {
       public:
         // Receives the owner, and what to call when its lease has ended.
-        using request = std::function<void(const owner_id&, std::function<void()> say_so)>;
-        member(std::shared_ptr<space> of, request tell);
+        using request = std::function<void(const owner_id&, std::function<void()> confirm)>;
+        member(std::shared_ptr<space> of, request on_request);
         member(const member&) = delete;
         member& operator=(const member&) = delete;
         ~member();
@@ -58,9 +58,8 @@ class space : public std::enable_shared_from_this<space> {
         const request give_up_;
     };
 
-    [[nodiscard]] std::unique_ptr<backend::watch_handle> watch(const backend::lock_key& key,
-                                                               const owner_id& owner,
-                                                               const std::shared_ptr<watch_handler>& tell);
+    [[nodiscard]] std::unique_ptr<backend::watch_handle> watch(
+        const backend::lock_key& key, const owner_id& owner, const std::shared_ptr<watch_handler>& on_event);
 
   private:
     using calls = std::vector<std::function<void()>>;
@@ -74,7 +73,7 @@ class space : public std::enable_shared_from_this<space> {
     template <class Request>
     auto apply(const lock_name& name, const Request& request, calls& after) REQUIRES(mutex_);
     // Returns how many watchers a message to all wakes.
-    std::uint32_t tell(const lock_name& name, const engine::messages& what, calls& after) REQUIRES(mutex_);
+    std::uint32_t notify(const lock_name& name, const engine::messages& what, calls& after) REQUIRES(mutex_);
     backend::lock_info describe(const lock_name& name, const engine::lock_record& r,
                                 engine::store_time now) const REQUIRES(mutex_);
 

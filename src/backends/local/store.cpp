@@ -20,7 +20,7 @@ namespace {
 
 using namespace backend;
 
-constexpr capabilities what_we_have{.gives = strength::process_local,
+constexpr capabilities what_we_have{.guarantee = strength::process_local,
                                     .counted_by = lease_clock::of_this_host,
                                     .fences_per_grant = space::fences_per_grant};
 
@@ -30,10 +30,11 @@ class local_store final : public store, public counters, public inspection {
     explicit local_store(const backends::services& given)
         : id_(given.id.base64url()),
           space_(space::named(given.settings.url.substr(6))),
-          member_(std::in_place, space_,
-                  [tell = given.tell](const owner_id& owner, std::function<void()> say_so) {
-                      tell({.what = notice::change::evicted, .owner = owner, .say_so = std::move(say_so)});
-                  }) {}
+          member_(
+              std::in_place, space_,
+              [notify = given.notify](const owner_id& owner, std::function<void()> confirm) {
+                  notify({.what = notice::change::evicted, .owner = owner, .confirm = std::move(confirm)});
+              }) {}
 
     const capabilities& has() const noexcept override { return what_we_have; }
     traffic statistics() const noexcept override { return {requests_.load(std::memory_order_relaxed), {}}; }
@@ -64,8 +65,8 @@ class local_store final : public store, public counters, public inspection {
         done(space_->adjust(r));
     }
     std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& owner,
-                                        handler<watch_event> tell) override {
-        return space_->watch(key, owner, std::make_shared<watch_handler>(std::move(tell)));
+                                        handler<watch_event> on_event) override {
+        return space_->watch(key, owner, std::make_shared<watch_handler>(std::move(on_event)));
     }
     void inspect(const lock_name& name, holders_shown, time_point, handler<result<lock_info>> done) override {
         done(space_->inspect(name));

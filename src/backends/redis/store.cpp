@@ -18,8 +18,8 @@
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "engine/kinds.hpp"
-#include "engine/resend.hpp"
-#include "io/drivable.hpp"
+#include "engine/retry_policy.hpp"
+#include "io/pollable.hpp"
 #include "io/reactor.hpp"
 #include "redis/cluster/cluster.hpp"
 #include "redis/node/node.hpp"
@@ -40,7 +40,7 @@ namespace {
 using namespace backend;
 
 constexpr capabilities what_we_have{
-    .gives = strength::single, .replicas = true, .fences_per_grant = fences_per_grant};
+    .guarantee = strength::single, .replicas = true, .fences_per_grant = fences_per_grant};
 // How long an unused note survives: 30 days. After that, clients sit out one more quarantine.
 constexpr std::string_view promotion_mark_ttl = "2592000000";
 
@@ -79,21 +79,22 @@ class redis_store final : public store,
                           public counters,
                           public inspection,
                           public redlock_member,
-                          public io::driven_store {
+                          public io::pollable_store {
   public:
     redis_store(const backends::services& given, lock_url where)
         : reactor_(given.reactor),
-          tell_(given.tell),
+          notify_(given.notify),
           quarantine_(filter_for(where.quarantine)),
           db_(database_at(std::move(where), given, [this](const redis::node_event& e) { on_event(e); })),
-          context_{*db_,
-                   given.id.base64url(),
-                   given.id.uuid(),
-                   given.settings.answer_timeout,
-                   std::to_string(engine::resend::remembered_for(given.settings.answer_timeout).count()),
-                   std::max(given.settings.redis.fair_liveness, 2 * given.settings.poll_gap),
-                   given.tell,
-                   [this] { return serials_.next(); }},
+          context_{
+              *db_,
+              given.id.base64url(),
+              given.id.uuid(),
+              given.settings.answer_timeout,
+              std::to_string(engine::retry_policy::remembered_for(given.settings.answer_timeout).count()),
+              std::max(given.settings.redis.fair_liveness, 2 * given.settings.poll_gap),
+              given.notify,
+              [this] { return serials_.next(); }},
           wake_channels_(std::make_shared<wake_channels>(
               *db_, context_.short_id,
               wake_channel::callbacks{
@@ -101,16 +102,16 @@ class redis_store final : public store,
                       release_unwanted_grant(token, name);
                   },
                   [this](std::string_view owner, std::string_view asker, std::string_view name) {
-                      tell_({.what = notice::change::evicted,
-                             .owner = owner_id{std::string{owner}},
-                             .say_so = [this, owner = std::string{owner}, asker = std::string{asker},
-                                        name = std::string{name}] { acknowledge(owner, asker, name); }});
+                      notify_({.what = notice::change::evicted,
+                               .owner = owner_id{std::string{owner}},
+                               .confirm = [this, owner = std::string{owner}, asker = std::string{asker},
+                                           name = std::string{name}] { acknowledge(owner, asker, name); }});
                   },
                   [this](std::string_view owner) { evictions_.confirm(owner); },
                   [this](std::string_view why) {
-                      tell_({notice::change::no_channel_right,
-                             "waiters have to poll, messages are refused: " + refusal(why).in_one(),
-                             {}});
+                      notify_({notice::change::no_channel_right,
+                               "waiters have to poll, messages are refused: " + refusal(why).in_one(),
+                               {}});
                   }})),
           protocols_(make_protocols()),
           renewals_(
@@ -152,7 +153,7 @@ class redis_store final : public store,
                 return done(*std::move(no));
             done = through_quarantine(r, deadline, std::move(done));
         }
-        const driven_here here(reactor_);
+        const runs_io_here here(reactor_);
         if (r.replicas.at_least > 0)
             done = once_replicated(*db_, protocol_of(r.key.of), r, deadline, std::move(done));
         protocol_of(r.key.of).attempt(r, deadline, std::move(done));
@@ -160,46 +161,46 @@ class redis_store final : public store,
 
     void renew(std::span<const renew_request> all, time_point deadline,
                handler<std::vector<renew_answer>> done) override {
-        const driven_here here(reactor_);
+        const runs_io_here here(reactor_);
         renewals_.send(all, deadline, std::move(done));
     }
 
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
         if (auto no = misfit(r.key)) return done(*std::move(no));
-        const driven_here here(reactor_);
+        const runs_io_here here(reactor_);
         protocol_of(r.key.of).release(r, deadline, std::move(done));
     }
 
     void adjust(const adjust_request& r, time_point deadline, handler<adjust_answer> done) override {
         if (auto no = misfit(r.key)) return done(*std::move(no));
-        const driven_here here(reactor_);
+        const runs_io_here here(reactor_);
         protocol_of(r.key.of).adjust(r, deadline, std::move(done));
     }
 
     std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& owner,
-                                        handler<watch_event> tell) override {
-        if (!quarantine_) return protocol_of(key.of).watch(key, owner, std::move(tell));
+                                        handler<watch_event> on_event) override {
+        if (!quarantine_) return protocol_of(key.of).watch(key, owner, std::move(on_event));
         // A message that grants does not show which server it comes from, so it only means "try again".
-        return protocol_of(key.of).watch(key, owner, [tell = std::move(tell)](watch_event e) {
+        return protocol_of(key.of).watch(key, owner, [on_event = std::move(on_event)](watch_event e) {
             e.message.ticket.clear();
-            tell(std::move(e));
+            on_event(std::move(e));
         });
     }
 
     void inspect(const lock_name& name, holders_shown which, time_point deadline,
                  handler<result<lock_info>> done) override {
-        const driven_here here(reactor_);
+        const runs_io_here here(reactor_);
         redis_backend::inspect(context_, name, which, deadline, std::move(done));
     }
 
     void list(const std::string& glob, listed which, time_point deadline,
               handler<result<std::vector<lock_info>>> done) override {
-        const driven_here here(reactor_);
+        const runs_io_here here(reactor_);
         redis_backend::list(context_, glob, which, deadline, std::move(done));
     }
 
     void read_owner(const lock_name& name, time_point deadline, handler<result<std::string>> done) override {
-        const driven_here here(reactor_);
+        const runs_io_here here(reactor_);
         db_->command({"GET", name.str()}, deadline, [done = std::move(done)](const redis::outcome& o) {
             if (auto no = failed(o)) return done(*std::move(no));
             const auto& text = std::get<redis::reply>(o);
@@ -209,14 +210,14 @@ class redis_store final : public store,
 
     void ask_to_give_up(const lock_name& name, const holder_info& of, time_point deadline,
                         handler<result<asked>> done) override {
-        const driven_here here(reactor_);
+        const runs_io_here here(reactor_);
         redis_backend::ask_to_give_up(context_, *wake_channels_, evictions_, name, of, deadline,
                                       std::move(done));
     }
 
     void evict(const lock_name& name, const std::vector<std::string>& owners, time_point deadline,
                handler<result<std::vector<evicted>>> done) override {
-        const driven_here here(reactor_);
+        const runs_io_here here(reactor_);
         const auto release = [this](const lock_key& key, const std::string& owner, time_point until,
                                     handler<release_answer> then) {
             if (auto no = misfit(key)) return then(*std::move(no));
@@ -227,7 +228,7 @@ class redis_store final : public store,
 
     void clear_line(const lock_name& name, const std::vector<std::string>& absent, time_point deadline,
                     handler<result<std::vector<std::string>>> done) override {
-        const driven_here here(reactor_);
+        const runs_io_here here(reactor_);
         redis_backend::clear_line(context_, name, absent, deadline, std::move(done));
     }
 
@@ -238,8 +239,8 @@ class redis_store final : public store,
 
     void examine(const examine_request& wanted, time_point deadline,
                  handler<result<examination>> done) override {
-        // A thread can drive only one of a cluster's connections.
-        std::optional<driven_here> here;
+        // A thread can run the I/O of only one of a cluster's connections.
+        std::optional<runs_io_here> here;
         if (!db_->is_cluster()) here.emplace(reactor_);
         doctor_.examine(*db_, wanted, deadline, context_.answer_timeout,
                         with_what_we_know(wanted, deadline, std::move(done)));
@@ -250,7 +251,7 @@ class redis_store final : public store,
         ask_note(which, leave == note::left ? promotion_mark_ttl : "0", deadline, std::move(done));
     }
 
-    void run_io(base::parker& me, time_point until) override { db_->drive(me, until); }
+    void run_io(base::parker& me, time_point until) override { db_->run_io(me, until); }
 
     counters* as_counters() noexcept override { return this; }
     inspection* as_inspection() noexcept override { return this; }
@@ -262,18 +263,18 @@ class redis_store final : public store,
     }
 
     // Only a quorum asks for it, and no member of a quorum is a cluster.
-    io::drivable& connection() noexcept override { return static_cast<redis::node&>(*db_).connection(); }
+    io::pollable& connection() noexcept override { return static_cast<redis::node&>(*db_).connection(); }
 
   private:
     // The reactor reads the replies to its own commands; the sending thread reads all others.
-    class driven_here {
+    class runs_io_here {
       public:
-        explicit driven_here(const io::reactor& r) {
+        explicit runs_io_here(const io::reactor& r) {
             if (!r.in_thread()) will_.emplace();
         }
 
       private:
-        std::optional<redis::will_drive> will_;
+        std::optional<redis::will_run_io> will_;
     };
 
     // In the order of `kind`.
@@ -339,7 +340,7 @@ class redis_store final : public store,
     // `kept` is how long an unused note survives; "0" only reads the note.
     void ask_note(const std::string& which, std::string_view kept, time_point deadline,
                   handler<result<milliseconds>> done) {
-        const driven_here here(reactor_);
+        const runs_io_here here(reactor_);
         context_.db.eval(ref(redis_scripts::promoted), std::array{promotion_mark},
                          std::array<std::string_view, 2>{which, kept}, deadline,
                          [done = std::move(done)](const redis::outcome& o) {
@@ -366,18 +367,18 @@ class redis_store final : public store,
                 all->findings.push_back(r.findings().front());
             }
             if (!quarantine_) return (*done)(std::move(found));
-            const auto tell = [this, done, all = *all](std::optional<milliseconds> noted) {
+            const auto finish = [this, done, all = *all](std::optional<milliseconds> noted) {
                 auto with_it = all;
                 add_quarantine(noted, with_it);
                 (*done)(std::move(with_it));
             };
             const auto now = boot_clock::now();
             const auto which = quarantine_->unknown_promotion(now);
-            if (!which) return tell({});
+            if (!which) return finish({});
             age_of_promotion(*which, note::looked_for, std::min(deadline, now + context_.answer_timeout),
-                             [tell](const result<milliseconds>& age) {
+                             [finish](const result<milliseconds>& age) {
                                  const auto* const ago = std::get_if<milliseconds>(&age);
-                                 tell(ago != nullptr ? std::optional{*ago} : std::nullopt);
+                                 finish(ago != nullptr ? std::optional{*ago} : std::nullopt);
                              });
         };
     }
@@ -422,43 +423,43 @@ class redis_store final : public store,
                 if (quarantine_) quarantine_->on_up(e, boot_clock::now());
                 const auto major = e.server.version.substr(0, e.server.version.find('.'));
                 too_old_.store(!major.empty() && major.size() == 1 && major < "5", std::memory_order_relaxed);
-                if (e.restarted) tell_({change::restarted, "the server was started anew", {}});
+                if (e.restarted) notify_({change::restarted, "the server was started anew", {}});
                 if (!e.moved_from.empty())
-                    tell_({change::failed_over,
-                           "the master moved from " + e.moved_from + " to " + e.server.address,
-                           {}});
+                    notify_({change::failed_over,
+                             "the master moved from " + e.moved_from + " to " + e.server.address,
+                             {}});
                 const auto& policy = e.server.maxmemory_policy;
                 if (!policy.empty() && policy != "noeviction") {
-                    tell_({change::eviction_risk,
-                           "maxmemory-policy is " + policy + "; locks need noeviction",
-                           {}});
+                    notify_({change::eviction_risk,
+                             "maxmemory-policy is " + policy + "; locks need noeviction",
+                             {}});
                 }
-                tell_({change::link_up,
-                       e.server.product() + (e.address.empty() ? "" : " at " + e.address) +
-                           (e.server.follows.empty()
-                                ? std::string{}
-                                : ", a replica of " + e.server.follows +
-                                      ", which grants no locks: the URL of the master is meant, or "
-                                      "redis+sentinel:// to follow the master"),
-                       {},
-                       e.server.run_id,
-                       e.server.uptime,
-                       e.server.promoted ? e.server.promotion() : std::string{},
-                       e.server.role == "slave"});
+                notify_({change::link_up,
+                         e.server.product() + (e.address.empty() ? "" : " at " + e.address) +
+                             (e.server.follows.empty()
+                                  ? std::string{}
+                                  : ", a replica of " + e.server.follows +
+                                        ", which grants no locks: the URL of the master is meant, or "
+                                        "redis+sentinel:// to follow the master"),
+                         {},
+                         e.server.run_id,
+                         e.server.uptime,
+                         e.server.promoted ? e.server.promotion() : std::string{},
+                         e.server.role == "slave"});
                 break;
             }
             case what::down:
             case what::refused:
                 if (quarantine_) quarantine_->on_down(boot_clock::now());
-                tell_({.what = change::link_down,
-                       .detail = e.why.text,
-                       .reason = e.kind == what::refused ? e.why.code : std::error_code{}});
+                notify_({.what = change::link_down,
+                         .detail = e.why.text,
+                         .reason = e.kind == what::refused ? e.why.code : std::error_code{}});
                 break;
         }
     }
 
     io::reactor& reactor_;
-    const std::function<void(const notice&)> tell_;
+    const std::function<void(const notice&)> notify_;
     std::atomic<bool> too_old_{false};
     backends::owner_serials serials_;
     const std::unique_ptr<quarantine_filter> quarantine_;  // null: every answer counts

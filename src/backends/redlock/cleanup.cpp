@@ -1,6 +1,6 @@
 // Releases what requests may have left behind on a member.
 #include "backends/redlock/members.hpp"
-#include "engine/resend.hpp"
+#include "engine/retry_policy.hpp"
 
 #include <utility>
 

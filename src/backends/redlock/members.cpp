@@ -14,7 +14,7 @@ using namespace backend;
 config config_of_member(const config& all, const std::string& url) {
     auto own = all;
     own.url = url;
-    own.redis.connections = 1;  // a thread drives one connection of each member
+    own.redis.connections = 1;  // a thread polls one connection of each member
     return own;
 }
 
@@ -23,15 +23,15 @@ config config_of_member(const config& all, const std::string& url) {
 members::members(const backends::services& given, redlock_config c)
     : wanted(std::move(c)),
       settings(given.settings),
-      trust{given.settings.drift, given.settings.margin},
+      clock_margin{given.settings.drift, given.settings.margin},
       reactor(given.reactor),
       id_(given.id),
-      tell_(given.tell),
+      notify_(given.notify),
       key_(wanted.name.empty() ? "holdfast:redlock" : "holdfast:redlock:" + wanted.name),
       key_text_(key_text_of(wanted)) {
     for (const auto& m : wanted.members) {
         members_.push_back(
-            std::make_unique<member>(engine::standing_rules{wanted.longest_lease, wanted.quarantine},
+            std::make_unique<member>(engine::quarantine_settings{wanted.longest_lease, wanted.quarantine},
                                      config_of_member(settings, m.url)));
     }
 }
@@ -48,9 +48,9 @@ void members::open(member_opener opener) {
                               }});
             if (!m.store->as_counters() || !m.store->as_inspection() || !m.store->as_redlock_member())
                 throw error(errc::invalid_argument, address(i) + " cannot be a member of a redlock");
-            // A store without one connection that a thread can drive is read by the reactor.
-            if (auto* driven = dynamic_cast<io::driven_store*>(m.store.get()))
-                connections_.push_back(&driven->connection());
+            // A store without one connection that a thread can poll is read by the reactor.
+            if (auto* one = dynamic_cast<io::pollable_store*>(m.store.get()))
+                connections_.push_back(&one->connection());
         }
     } catch (...) {
         close();
@@ -60,10 +60,10 @@ void members::open(member_opener opener) {
         reactor.post([weak = weak_from_this()] {
             const auto self = weak.lock();
             if (!self || self->closed()) return;
-            self->tell_({notice::change::quorum_even,
-                         std::to_string(self->size()) + " members bear no more failures than " +
-                             std::to_string(self->size() - 1) + ", and one more of them can fail",
-                         {}});
+            self->notify_({notice::change::quorum_even,
+                           std::to_string(self->size()) + " members bear no more failures than " +
+                               std::to_string(self->size() - 1) + ", and one more of them can fail",
+                           {}});
         });
     }
 }
@@ -100,7 +100,7 @@ void members::on_notice(std::size_t i, const notice& n) {
                 auto& m = *members_[i];
                 m.known = m.up = true;
                 m.replica = n.replica;
-                m.stands.met(n.run_id, n.uptime, now, n.promotion);
+                m.quarantine.on_connected(n.run_id, n.uptime, now, n.promotion);
                 m.key = key_state::unasked;
                 ++m.epoch;
                 wrong_ = misuse();
@@ -125,10 +125,10 @@ void members::on_notice(std::size_t i, const notice& n) {
         }
         case change::restarted:
         case change::failed_over:
-        case change::eviction_risk: return tell_({.what = n.what, .detail = of_member()});
-        case change::evicted: return tell_(n);  // the lock on all members
-        case change::no_channel_right:          // nobody listens
-        case change::session_lost:              // members have none
+        case change::eviction_risk: return notify_({.what = n.what, .detail = of_member()});
+        case change::evicted: return notify_(n);  // the lock on all members
+        case change::no_channel_right:            // nobody listens
+        case change::session_lost:                // members have none
         case change::quorum_weak:
         case change::quorum_whole:
         case change::quorum_double:
@@ -138,9 +138,9 @@ void members::on_notice(std::size_t i, const notice& n) {
 
 std::size_t members::first_of_server(std::size_t i) const {
     const auto& m = *members_[i];
-    if (!m.up || m.stands.run_id().empty()) return i;
+    if (!m.up || m.quarantine.run_id().empty()) return i;
     std::size_t j = 0;
-    while (j < i && !(members_[j]->up && members_[j]->stands.run_id() == m.stands.run_id())) ++j;
+    while (j < i && !(members_[j]->up && members_[j]->quarantine.run_id() == m.quarantine.run_id())) ++j;
     return j;
 }
 
@@ -151,7 +151,7 @@ std::size_t members::first_with_same_server(std::size_t i) {
 
 std::string members::server_of(std::size_t i) {
     base::guard lock(mutex_);
-    const auto& run = members_[i]->stands.run_id();
+    const auto& run = members_[i]->quarantine.run_id();
     return run.empty() ? std::to_string(i) : run;
 }
 

@@ -6,9 +6,9 @@
 #include "backends/redlock/url.hpp"
 #include "backends/services.hpp"
 #include "base/annotations.hpp"
+#include "engine/quarantine.hpp"
 #include "engine/quorum.hpp"
-#include "engine/standing.hpp"
-#include "io/drivable.hpp"
+#include "io/pollable.hpp"
 #include "io/reactor.hpp"
 #include "store/counters.hpp"
 #include "store/inspection.hpp"
@@ -50,7 +50,7 @@ class members : public std::enable_shared_from_this<members> {
 
     const redlock_config wanted;
     const config settings;
-    const engine::validity trust;
+    const engine::clock_margin clock_margin;
     io::reactor& reactor;
 
     [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }
@@ -66,7 +66,7 @@ class members : public std::enable_shared_from_this<members> {
         return *members_[i]->store->as_redlock_member();
     }
     [[nodiscard]] const std::string& address(std::size_t i) const { return wanted.members[i].address; }
-    [[nodiscard]] const std::vector<io::drivable*>& connections() const noexcept { return connections_; }
+    [[nodiscard]] const std::vector<io::pollable*>& connections() const noexcept { return connections_; }
     [[nodiscard]] bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
 
     // See membership_key.cpp.
@@ -141,10 +141,11 @@ class members : public std::enable_shared_from_this<members> {
   private:
     enum class key_state { unasked, asked, agreed, other, unreadable };
     struct member {
-        member(const engine::standing_rules& rules, config c) : settings(std::move(c)), stands(rules) {}
+        member(const engine::quarantine_settings& rules, config c)
+            : settings(std::move(c)), quarantine(rules) {}
 
         const config settings;  // before the store, which refers to it
-        engine::standing stands;
+        engine::quarantine quarantine;
         bool known = false;  // it was reached once, or could not be
         bool up = false;
         bool replica = false;
@@ -170,8 +171,8 @@ class members : public std::enable_shared_from_this<members> {
         std::error_code error_to_fix{};  // of a misconfigured member
     };
     enum class key_view { known, assumed_agreed };
-    [[nodiscard]] vote_status vote_status_of(const member& m, const engine::standing& stands, key_view how,
-                                             time_point now) const REQUIRES(mutex_);
+    [[nodiscard]] vote_status vote_status_of(const member& m, const engine::quarantine& quarantine,
+                                             key_view how, time_point now) const REQUIRES(mutex_);
     // `status_of` maps the number of a member to its vote_status.
     template <class StatusOf>
     [[nodiscard]] quorum_status weigh(time_point now, StatusOf status_of) const REQUIRES(mutex_);
@@ -207,10 +208,10 @@ class members : public std::enable_shared_from_this<members> {
     [[nodiscard]] bool begin_cleanup(std::size_t i) EXCLUDES(mutex_);
 
     const base::client_id id_;
-    const std::function<void(const backend::notice&)> tell_;
+    const std::function<void(const backend::notice&)> notify_;
     const lock_name key_;
     const owner_id key_text_;  // the text of the membership key: our members
-    std::vector<io::drivable*> connections_;
+    std::vector<io::pollable*> connections_;
     std::atomic<bool> closed_{false};
     std::atomic<bool> wanted_{false};
     std::atomic<std::size_t> pending_{0};

@@ -137,7 +137,7 @@ void members::ask_since(std::size_t i, unsigned epoch) {
         base::guard lock(mutex_);
         const auto& m = *members_[i];
         if (m.epoch != epoch) return;
-        if (wanted.quarantine && !m.replica) promotion = m.stands.promotion();
+        if (wanted.quarantine && !m.replica) promotion = m.quarantine.promotion();
     }
     if (promotion.empty()) return write_key(i, epoch);
     member_at(i).age_of_promotion(promotion, backend::redlock_member::note::left,
@@ -151,8 +151,8 @@ void members::look_at_promotion(std::size_t i, time_point deadline,
     {
         base::guard lock(mutex_);
         const auto& m = *members_[i];
-        if (wanted.quarantine && m.up && !m.replica && !m.stands.counts(boot_clock::now()))
-            promotion = m.stands.promotion();
+        if (wanted.quarantine && m.up && !m.replica && !m.quarantine.has_ended(boot_clock::now()))
+            promotion = m.quarantine.promotion();
     }
     if (promotion.empty()) return done({});
     member_at(i).age_of_promotion(promotion, backend::redlock_member::note::looked_for, deadline,
@@ -168,7 +168,7 @@ void members::on_since(std::size_t i, unsigned epoch, const result<milliseconds>
         base::guard lock(mutex_);
         auto& m = *members_[i];
         if (m.epoch != epoch) return;
-        m.stands.began_before(m.stands.run_id(), *ago, boot_clock::now());
+        m.quarantine.began_before(m.quarantine.run_id(), *ago, boot_clock::now());
     }
     write_key(i, epoch);
 }
@@ -191,7 +191,7 @@ void members::on_key(std::size_t i, unsigned epoch, const attempt_answer& answer
             m.key = key_state::agreed;
             m.key_is_new |= !ours->repeated;
             // It accepts writes, so it was promoted; when, and what it lacks, is not known.
-            if (std::exchange(m.replica, false)) m.stands.begins_anew(boot_clock::now());
+            if (std::exchange(m.replica, false)) m.quarantine.restart(boot_clock::now());
         } else if (const auto* theirs = std::get_if<busy>(&answer)) {
             m.key = key_state::other;
             m.key_text = theirs->holder;

@@ -67,7 +67,7 @@ void round::ask_all(time_point now) {
         stage_ = stage::asking;
         sent_ = now;
         attempt_.emplace(engine::quorum_attempt_settings{
-            members_->size(), engine::lease_request{now, what_.lease}, members_->trust,
+            members_->size(), engine::lease_request{now, what_.lease}, members_->clock_margin,
             what_.key.of == kind::native_fenced, give_up_at});
         if (until_) timeouts_.remove(*this, *until_);
         until_ = give_up_at;
@@ -102,7 +102,7 @@ void round::on_vote(std::size_t who, const attempt_answer& answer) {
     }
     if (late) members_->late.forget(what_.owner, who);
     if (still_coming) members_->late.remember(what_.owner, who);
-    obey(a, now);
+    carry_out(a, now);
 }
 
 vote round::read(std::size_t who, const attempt_answer& answer) {
@@ -159,7 +159,7 @@ void round::on_raised(std::size_t who, const adjust_answer& answer) {
         if (const auto* no = std::get_if<unknown>(&answer)) add_error(who, *no);
         a = attempt_->on_raised(who, said != nullptr && said->value == 1, now);
     }
-    obey(a, now);
+    carry_out(a, now);
 }
 
 void round::on_timeout() {
@@ -173,12 +173,12 @@ void round::on_timeout() {
         }
     }
     consider(now);
-    obey(a, now);
+    carry_out(a, now);
 }
 
 void round::close() { finish(refused{{make_error_code(errc::closed), "the client is being destroyed"}}); }
 
-void round::obey(const quorum_attempt::action& a, time_point now) {
+void round::carry_out(const quorum_attempt::action& a, time_point now) {
     std::optional<attempt_answer> end;
     engine::member_set uncertain;
     engine::member_set voted;

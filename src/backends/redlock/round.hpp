@@ -49,7 +49,7 @@ class round final : public timed_round, public std::enable_shared_from_this<roun
     void on_vote(std::size_t who, const backend::attempt_answer& answer);
     void on_raised(std::size_t who, const backend::adjust_answer& answer);
     [[nodiscard]] engine::vote read(std::size_t who, const backend::attempt_answer& answer) REQUIRES(mutex_);
-    void obey(const engine::quorum_attempt::action& a, time_point now) EXCLUDES(mutex_);
+    void carry_out(const engine::quorum_attempt::action& a, time_point now) EXCLUDES(mutex_);
     void add_error(std::size_t who, const backend::failure& why) REQUIRES(mutex_);
     [[nodiscard]] bool waited(time_point now) const REQUIRES(mutex_);
     [[nodiscard]] std::string what_was_missing(time_point now, const std::string& uncounted = {}) const

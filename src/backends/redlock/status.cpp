@@ -48,12 +48,12 @@ std::string members::state_of(std::size_t i, time_point now) const {
         case key_state::unasked:
         case key_state::agreed: break;
     }
-    if (m.stands.anonymous())
+    if (m.quarantine.anonymous())
         return "does not say which run of the server it is, so a restart would not be seen; allow the user "
                "INFO";
-    if (m.stands.counts(now)) return same_server_text(i);
-    const auto left = std::chrono::ceil<std::chrono::seconds>(m.stands.counts_from() - now);
-    const bool promoted = !m.stands.promotion().empty();
+    if (m.quarantine.has_ended(now)) return same_server_text(i);
+    const auto left = std::chrono::ceil<std::chrono::seconds>(m.quarantine.ends_at() - now);
+    const bool promoted = !m.quarantine.promotion().empty();
     return std::string{promoted ? "was promoted" : "was started"} + " so lately that it may " +
            (promoted ? "not know all locks" : "have forgotten locks") + ", counts again in " +
            base::to_text(left);
@@ -100,7 +100,7 @@ void members::review() {
             if (votes) voters.set(first_of_server(i));
             who.set(i, !votes);
             all_known = all_known && m.known && m.key != key_state::asked;
-            if (const auto from = m.stands.counts_from(); m.up && from > now) next = std::min(next, from);
+            if (const auto from = m.quarantine.ends_at(); m.up && from > now) next = std::min(next, from);
         }
         const auto there = size() - who.count();
         const auto needed = engine::majority_of(size());
@@ -126,13 +126,13 @@ void members::review() {
     const auto before = std::exchange(reported_, now_is);
     reported_missing_ = who;
     using change = notice::change;
-    if (now_is == health::gone) return tell_({change::link_down, "too few members can vote: " + why, {}});
+    if (now_is == health::gone) return notify_({change::link_down, "too few members can vote: " + why, {}});
     if (before == health::unknown || before == health::gone)
-        tell_({change::link_up, "a majority of " + std::to_string(size()) + " members can vote", {}});
+        notify_({change::link_up, "a majority of " + std::to_string(size()) + " members can vote", {}});
     if (now_is == health::weak)
-        tell_({change::quorum_weak, "one more failure is too many; missing: " + why, {}});
+        notify_({change::quorum_weak, "one more failure is too many; missing: " + why, {}});
     if (now_is == health::whole && before != health::unknown)
-        tell_({change::quorum_whole, "all " + std::to_string(size()) + " members can vote", {}});
+        notify_({change::quorum_whole, "all " + std::to_string(size()) + " members can vote", {}});
 }
 
 // Reactor thread. Reports each member once, until all members are separate servers.
@@ -146,7 +146,7 @@ void members::report_same_servers() {
     }
     if ((found & ~reported_same_servers_).none()) return;
     reported_same_servers_ |= found;
-    tell_({notice::change::quorum_double, same_servers() + ": a server has one vote", {}});
+    notify_({notice::change::quorum_double, same_servers() + ": a server has one vote", {}});
 }
 
 }  // namespace holdfast::redlock_backend

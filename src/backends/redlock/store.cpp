@@ -156,8 +156,8 @@ class redlock_store final : public store, public inspection {
 
     // A message of one server says nothing about the majority, so waiters ask again.
     std::unique_ptr<watch_handle> watch(const lock_key&, const owner_id&,
-                                        handler<watch_event> tell) override {
-        tell({watch_event::change::refused, {}});
+                                        handler<watch_event> on_event) override {
+        on_event({watch_event::change::refused, {}});
         return std::make_unique<watch_handle>();
     }
 
@@ -196,7 +196,7 @@ class redlock_store final : public store, public inspection {
     bool has_pending() const noexcept override { return members_->has_pending(); }
 
     void run_io(base::parker& me, time_point until) override {
-        io::drive_together(members_->connections(), me, until);
+        io::poll_together(members_->connections(), me, until);
     }
     void abandon() noexcept override { members_->abandon(); }
     inspection* as_inspection() noexcept override { return this; }
@@ -210,7 +210,7 @@ class redlock_store final : public store, public inspection {
         return {};
     }
 
-    capabilities has_{.gives = strength::quorum, .ask_every = milliseconds{1}, .votes = true};
+    capabilities has_{.guarantee = strength::quorum, .ask_every = milliseconds{1}, .votes = true};
     const std::shared_ptr<members> members_;
     const std::shared_ptr<round_timeouts> timeouts_;
 };

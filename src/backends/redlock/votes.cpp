@@ -16,14 +16,14 @@ bool members::connected(const member& m) const {
 }
 
 bool members::may_vote(const member& m, time_point now) const {
-    return m.up && !m.replica && m.key == key_state::agreed && m.stands.counts(now);
+    return m.up && !m.replica && m.key == key_state::agreed && m.quarantine.has_ended(now);
 }
 
 // Whether it would vote if a client asked it now. Its membership key and its age as a master are unknown
 // until a caller locks, and neither speaks against it.
 bool members::would_vote(const member& m, time_point now) const {
-    const bool may_be_old = m.key == key_state::unasked && !m.stands.promotion().empty();
-    return connected(m) && !m.stands.anonymous() && (m.stands.counts(now) || may_be_old);
+    const bool may_be_old = m.key == key_state::unasked && !m.quarantine.promotion().empty();
+    return connected(m) && !m.quarantine.anonymous() && (m.quarantine.has_ended(now) || may_be_old);
 }
 
 // It is not known yet whether the member may vote.
@@ -37,14 +37,14 @@ engine::quorum_attempt::counts members::counts(std::size_t i, time_point now) {
                                                          : engine::quorum_attempt::counts::no;
 }
 
-members::vote_status members::vote_status_of(const member& m, const engine::standing& stands, key_view how,
-                                             time_point now) const {
+members::vote_status members::vote_status_of(const member& m, const engine::quarantine& quarantine,
+                                             key_view how, time_point now) const {
     using what = vote_status::what;
-    const bool counts = stands.counts(now);
+    const bool counts = quarantine.has_ended(now);
     const bool hoped = how == key_view::assumed_agreed && connected(m);
     if (counts && (hoped || (m.up && !m.replica && m.key == key_state::agreed))) return {what::votes};
     if (!hoped && to_be_asked(m)) return {what::undecided, m.up && m.key == key_state::unasked && counts};
-    if (connected(m) && !stands.anonymous()) return {what::quarantined, false, stands.counts_from()};
+    if (connected(m) && !quarantine.anonymous()) return {what::quarantined, false, quarantine.ends_at()};
     const auto wrong = error_to_fix(m);
     return {wrong ? what::misconfigured : what::absent, false, {}, wrong};
 }
@@ -108,8 +108,8 @@ members::uncounted_grants members::why_uncounted(engine::member_set granted, std
     std::vector<time_point> until;
     for (std::size_t i = 0; i < size(); ++i) {
         const auto& m = *members_[i];
-        if (granted.test(i) && connected(m) && !m.stands.anonymous() && !m.stands.counts(asked))
-            until.push_back(m.stands.counts_from());
+        if (granted.test(i) && connected(m) && !m.quarantine.anonymous() && !m.quarantine.has_ended(asked))
+            until.push_back(m.quarantine.ends_at());
     }
     if (wanting == 0 || wanting > until.size()) return found;
     const auto last = until.begin() + static_cast<std::ptrdiff_t>(wanting - 1);
@@ -123,7 +123,7 @@ members::quorum_status members::status(time_point now) {
     if (!wrong_.empty())
         return {quorum_state::misconfigured, {{make_error_code(errc::invalid_argument), wrong_}}};
     return weigh(now, [&](std::size_t i) REQUIRES(mutex_) {
-        return vote_status_of(*members_[i], members_[i]->stands, key_view::known, now);
+        return vote_status_of(*members_[i], members_[i]->quarantine, key_view::known, now);
     });
 }
 
@@ -132,9 +132,9 @@ members::prediction members::predict(const promotion_ages& ages, time_point now)
     if (!wrong_.empty()) return {quorum_state::misconfigured, make_error_code(errc::invalid_argument)};
     prediction all{quorum_state::enough};
     const auto it_is = weigh(now, [&](std::size_t i) REQUIRES(mutex_) {
-        auto stands = members_[i]->stands;
-        if (ages[i]) stands.began_before(stands.run_id(), *ages[i], now);
-        const auto s = vote_status_of(*members_[i], stands, key_view::assumed_agreed, now);
+        auto quarantine = members_[i]->quarantine;
+        if (ages[i]) quarantine.began_before(quarantine.run_id(), *ages[i], now);
+        const auto s = vote_status_of(*members_[i], quarantine, key_view::assumed_agreed, now);
         if (s.is == vote_status::what::quarantined) all.waiting.emplace_back(i, s.until);
         return s;
     });
@@ -149,7 +149,7 @@ std::error_code members::error_to_fix(const member& m) const {
     if (!m.up) return m.error_to_fix == condition::misuse ? m.error_to_fix : std::error_code{};
     if (m.key == key_state::unreadable)
         return m.key_error == errc::no_permission ? m.key_error : std::error_code{};
-    return m.stands.anonymous() ? make_error_code(errc::no_permission) : std::error_code{};
+    return m.quarantine.anonymous() ? make_error_code(errc::no_permission) : std::error_code{};
 }
 
 std::string members::misuse() const {

@@ -81,7 +81,7 @@ void cluster::command_everywhere(std::span<const std::string_view> args, time_po
                     named.push_back({servers[i], std::move(outcomes[i])});
                 done(std::move(named));
             });
-        const will_not_drive here;
+        const will_not_run_io here;
         for (std::size_t i = 0; i < servers.size(); ++i)
             core->submit_at(servers[i], command_request(views, deadline, [all, i](outcome&& o) {
                                 all->take(i, std::move(o));
@@ -94,8 +94,8 @@ void cluster::command_at(const std::string& server, std::span<const std::string_
     core_->submit_at(server, command_request(args, deadline, std::move(done)));
 }
 
-void cluster::drive(base::parker& me, time_point until) {
-    if (const auto here = core_->driven_here()) return here->drive(me, until);
+void cluster::run_io(base::parker& me, time_point until) {
+    if (const auto here = core_->last_used_here()) return here->run_io(me, until);
     me.park_until(until);
 }
 

@@ -43,7 +43,7 @@ class cluster final : public database {
     void command_at(const std::string& server, std::span<const std::string_view> args, time_point deadline,
                     reply_handler) override;
 
-    void drive(base::parker& me, time_point until) override;
+    void run_io(base::parker& me, time_point until) override;
     [[nodiscard]] std::uint64_t commands_sent() const noexcept override;
     [[nodiscard]] std::chrono::nanoseconds smoothed_rtt() const noexcept override;
     void abandon() noexcept override;

@@ -119,7 +119,7 @@ std::vector<std::string> cluster_core::masters() const {
     return all;
 }
 
-std::shared_ptr<node> cluster_core::driven_here() const {
+std::shared_ptr<node> cluster_core::last_used_here() const {
     base::guard hold{mutex_};
     for (const auto& n : owners_)
         if (n && n->sent_on_last()) return n;
@@ -183,8 +183,8 @@ void cluster_core::submit(std::vector<request> all) {
         base::guard hold{mutex_};
         for (auto& r : all) of[server_of(r.slot)].push_back(std::move(r));
     }
-    // A thread can drive only one of several nodes.
-    std::optional<will_not_drive> here;
+    // A thread can run the I/O of only one of several nodes.
+    std::optional<will_not_run_io> here;
     if (of.size() > 1) here.emplace();
     for (auto& [server, requests] : of) {
         if (server) {

@@ -46,7 +46,7 @@ class cluster_core : public std::enable_shared_from_this<cluster_core> {
     [[nodiscard]] pubsub channels() const noexcept { return how_.load(std::memory_order_relaxed); }
 
     // The node whose connection this thread sent on last; may be null.
-    [[nodiscard]] std::shared_ptr<node> driven_here() const;
+    [[nodiscard]] std::shared_ptr<node> last_used_here() const;
     [[nodiscard]] std::uint64_t commands_sent() const;
     [[nodiscard]] std::chrono::nanoseconds smoothed_rtt() const;
 

@@ -1,7 +1,7 @@
 #include "redis/connection/link.hpp"
 
 #include "base/text.hpp"
-#include "redis/connection/will_drive.hpp"
+#include "redis/connection/will_run_io.hpp"
 #include "redis/protocol/errors.hpp"
 #include "redis/protocol/script.hpp"
 
@@ -16,7 +16,7 @@ namespace holdfast::redis {
 
 namespace {
 
-// Above 0 while this thread runs handlers. It will not drive for what they submit.
+// Above 0 while this thread runs handlers. It will not call run_io for what they submit.
 thread_local int handlers_running = 0;
 thread_local const link* latest = nullptr;  // only for comparison: may dangle
 
@@ -55,15 +55,15 @@ bool link::has_work() const { return conn_ && (!conn_->in_flight.empty() || has_
 bool link::sent_on_last() const noexcept { return latest == this; }
 
 void link::submit(std::span<request> requests) {
-    const bool driven = will_drive::here() && handlers_running == 0;
-    if (driven) latest = this;
+    const bool caller_reads = will_run_io::here() && handlers_running == 0;
+    if (caller_reads) latest = this;
     operation_queue turned_away;
     not_sent why;
     mutex_.lock();
     for (auto& r : requests) {
         auto op = std::make_unique<operation>();
         op->what = std::move(r);
-        op->driven = driven;
+        op->caller_reads = caller_reads;
         if (state_ == state::refused || state_ == state::closed) {
             why = why_not_sent();
             turned_away.push_back(std::move(op));
@@ -75,7 +75,7 @@ void link::submit(std::span<request> requests) {
             continue;
         }
         queued_bytes_ += op->what.bytes.size();
-        undriven_ += driven ? 0 : 1;
+        for_reactor_ += caller_reads ? 0 : 1;
         ++submitted_;
         if (state_ == state::down) arm_expiry(op->what.deadline);
         queue_.push_back(std::move(op));
@@ -83,7 +83,7 @@ void link::submit(std::span<request> requests) {
     if (state_ == state::up) {
         // Above the eager depth a reply is sure to come soon, and its reader writes all commands.
         if (!conn_->writing && (role_ == role::idle || conn_->in_flight.size() < eager_depth)) write_out();
-        if (role_ == role::idle && undriven_ > 0 && has_work()) let_reactor_read();
+        if (role_ == role::idle && for_reactor_ > 0 && has_work()) let_reactor_read();
         arm_tick();
     }
     mutex_.unlock();
@@ -152,7 +152,7 @@ void link::write_out() {
         if (t.state == io::progress::would_block) {
             // The reader must also wait for room.
             if (role_ == role::caller) {
-                poke_driver();
+                poke_caller();
             } else {
                 let_reactor_read();
             }
@@ -249,7 +249,7 @@ std::unique_ptr<operation> link::account_for(connection& c, reply& r, time_point
         c.turned_away.push_back(std::move(op));
         return nullptr;
     }
-    undriven_ -= op->driven ? 0 : 1;
+    for_reactor_ -= op->caller_reads ? 0 : 1;
     return op;
 }
 
@@ -265,7 +265,7 @@ void link::resend_whole_script(std::unique_ptr<operation> op) {
         return;
     }
     queued_bytes_ += op->what.bytes.size();
-    undriven_ += op->driven ? 0 : 1;
+    for_reactor_ += op->caller_reads ? 0 : 1;
     if (state_ == state::down) arm_expiry(op->what.deadline);
     queue_.push_back(std::move(op));
     if (state_ == state::up && !conn_->writing) write_out();
@@ -274,9 +274,9 @@ void link::resend_whole_script(std::unique_ptr<operation> op) {
 
 // Runs the handlers on the reactor, so that none runs inside another caller's submit.
 void link::fail_soon(operation_queue& ops, not_sent why) {
-    std::size_t undriven = 0;
-    ops.each([&](const operation& op) { undriven += op.driven ? 0 : 1; });
-    undriven_ -= undriven;
+    std::size_t for_reactor = 0;
+    ops.each([&](const operation& op) { for_reactor += op.caller_reads ? 0 : 1; });
+    for_reactor_ -= for_reactor;
     const auto shared = std::make_shared<operation_queue>();
     shared->swap(ops);
     reactor_.post([shared, why = std::move(why)] {

@@ -3,7 +3,7 @@
 
 #include "base/annotations.hpp"
 #include "base/wake_fd.hpp"
-#include "io/drivable.hpp"
+#include "io/pollable.hpp"
 #include "io/reactor.hpp"
 #include "redis/connection/operation.hpp"
 #include "redis/connection/reconnector.hpp"
@@ -34,8 +34,8 @@ struct link_event {
 // `eager_depth` are in flight; above that the reader of the replies writes all commands in one go.
 //
 // Which thread reads (role):
-//   idle     none. Nothing is in flight, or the threads that sent are on their way into drive()
-//   caller   one thread inside drive(); other callers park
+//   idle     none. Nothing is in flight, or the threads that sent are on their way into run_io()
+//   caller   one thread inside run_io(); other callers park
 //   reactor  the reactor thread, for replies that no thread waits for. Gives way to any caller
 // A caller that leaves passes the role to a parked caller, else to the reactor. It looks at the queue once
 // more after it has published that it left; submit looks at the role under the same mutex, so no command is
@@ -51,7 +51,7 @@ struct link_event {
 //
 // Thread-safe. `mutex_` is held for a few hundred instructions at a time, never over a system call on the
 // socket or a handler. `pump_mutex_` makes receive, parse and dispatch one step; it is locked first.
-class link : public io::drivable, public std::enable_shared_from_this<link> {
+class link : public io::pollable, public std::enable_shared_from_this<link> {
   public:
     static constexpr std::size_t eager_depth = 8;  // measured: bench, 4 to 128 threads
     static constexpr int yields = 16;              // likewise, P3G
@@ -71,19 +71,19 @@ class link : public io::drivable, public std::enable_shared_from_this<link> {
     void submit(std::span<request>);
     void submit(request r) { submit({&r, 1}); }
 
-    // True if the calling thread sent its last command for which it will drive on this link.
+    // True if the calling thread sent its last command for which it will call run_io on this link.
     [[nodiscard]] bool sent_on_last() const noexcept;
-    // See node::drive.
-    void drive(base::parker& me, time_point until) EXCLUDES(mutex_, pump_mutex_);
+    // See node::run_io.
+    void run_io(base::parker& me, time_point until) EXCLUDES(mutex_, pump_mutex_);
 
-    // --- io::drivable
+    // --- io::pollable
     [[nodiscard]] part begin_turn(io::parked_caller& me) override EXCLUDES(mutex_);
     [[nodiscard]] interest poll_for() override EXCLUDES(mutex_);
     void read_some() override EXCLUDES(mutex_, pump_mutex_);
     void end_turn(part was, io::parked_caller& me) override EXCLUDES(mutex_);
 
     // Ends all commands with errc::closed. After it returns no callback runs. Waits for the reactor; do not
-    // call it while a thread is inside drive() or from a handler.
+    // call it while a thread is inside run_io() or from a handler.
     void close();
     // See node::abandon.
     void abandon() noexcept;
@@ -145,7 +145,7 @@ class link : public io::drivable, public std::enable_shared_from_this<link> {
     bool read_on_reactor(const connection_ptr&) EXCLUDES(mutex_, pump_mutex_);
     pumped wait_and_pump(const connection_ptr&, base::parker& me, std::chrono::nanoseconds at_most,
                          short poll_events) EXCLUDES(mutex_, pump_mutex_);
-    void poke_driver() const;
+    void poke_caller() const;
     void on_ready(std::uint32_t events);
     void arm_tick() REQUIRES(mutex_);
     void tick();
@@ -167,7 +167,7 @@ class link : public io::drivable, public std::enable_shared_from_this<link> {
     const node_config config_;
     const redirector redirect_;
     io::reactor& reactor_;
-    // The driving caller polls it together with the socket. Made with the first connection, before conn_.
+    // The caller in run_io polls it together with the socket. Made with the first connection, before conn_.
     std::shared_ptr<const base::wake_fd> wake_;
 
     base::mutex pump_mutex_;
@@ -179,12 +179,12 @@ class link : public io::drivable, public std::enable_shared_from_this<link> {
     operation_queue queue_ GUARDED_BY(mutex_);
     std::uint32_t interest_ GUARDED_BY(mutex_) = 0;  // the events that epoll watches on conn_
     std::size_t queued_bytes_ GUARDED_BY(mutex_) = 0;
-    std::size_t undriven_ GUARDED_BY(mutex_) =
-        0;  // operations, queued or in flight, whose thread will not drive
+    std::size_t for_reactor_ GUARDED_BY(mutex_) =
+        0;  // operations, queued or in flight, whose thread will not call run_io
     std::vector<io::parked_caller*> parked_ GUARDED_BY(mutex_);  // in order of parking
     connection_ptr polled_;                                      // during a turn; only its reader uses it
-    // The driving caller polls without a timeout and must be poked before this time.
-    time_point driver_until_ GUARDED_BY(mutex_) = time_point::max();
+    // The caller in run_io polls without a timeout and must be poked before this time.
+    time_point caller_until_ GUARDED_BY(mutex_) = time_point::max();
     bool tick_armed_ GUARDED_BY(mutex_) = false;
     std::uint64_t submitted_ GUARDED_BY(mutex_) = 0;
     std::uint64_t submitted_at_tick_ GUARDED_BY(mutex_) = 0;

@@ -138,7 +138,7 @@ void link::lose(connection_ptr c, fault why) {
             queued_bytes_ += op->what.bytes.size();
             untouched.push_back(std::move(op));
         } else {
-            undriven_ -= op->driven ? 0 : 1;
+            for_reactor_ -= op->caller_reads ? 0 : 1;
             lost->push_back(std::move(op));
         }
     }

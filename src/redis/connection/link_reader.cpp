@@ -22,7 +22,7 @@ constexpr std::uint32_t ended = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 
 }  // namespace
 
-void link::drive(base::parker& me, time_point until) {
+void link::run_io(base::parker& me, time_point until) {
     mutex_.lock();
     while (!me.unparked()) {
         const auto now = boot_clock::now();
@@ -54,7 +54,7 @@ void link::read_for(base::parker& me, time_point until, time_point now) {
         if (until - now < 3 * tick_period) {
             at_most = until - now;
         } else {
-            driver_until_ = until;
+            caller_until_ = until;
             arm_tick();
         }
         mutex_.unlock();
@@ -69,7 +69,7 @@ void link::read_for(base::parker& me, time_point until, time_point now) {
             got = wait_and_pump(c, me, at_most, static_cast<short>(want_room ? POLLIN | POLLOUT : POLLIN));
 
         mutex_.lock();
-        driver_until_ = time_point::max();
+        caller_until_ = time_point::max();
         if (me.unparked()) break;
         now = boot_clock::now();
         if (now >= until) {
@@ -103,8 +103,8 @@ link::pumped link::wait_and_pump(const connection_ptr& c, base::parker& me, std:
     return pump(c);
 }
 
-// Ends the poll of the driving caller, so that it checks everything again.
-void link::poke_driver() const {
+// Ends the poll of the caller in run_io, so that it checks everything again.
+void link::poke_caller() const {
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto n = ::write(wake_->get(), &one, sizeof one);
 }
@@ -128,7 +128,7 @@ void link::wait(base::parker& me, time_point until) {
     } else if (role_ == role::idle && boot_clock::now() >= until) {
         pass_reading_on(true);  // asked to take over, but out of time
     }
-    // If nudged in time, `me` counts as unparked: drive returns, and its caller finds no answer, calls again
+    // If nudged in time, `me` counts as unparked: run_io returns, and its caller finds no answer, calls again
     // and takes the role. If it has its answer after all and does not call, the next caller or the tick finds
     // the role idle.
 }
@@ -146,8 +146,8 @@ void link::pass_reading_on(bool leaver_gave_up) {
         parked_.erase(std::next(it).base());
         return;
     }
-    // Otherwise the threads that sent are about to drive; the reactor is needed for the rest.
-    if (leaver_gave_up || undriven_ > 0 || has_unwritten()) let_reactor_read();
+    // Otherwise the threads that sent are about to call run_io; the reactor is needed for the rest.
+    if (leaver_gave_up || for_reactor_ > 0 || has_unwritten()) let_reactor_read();
 }
 
 void link::let_reactor_read() {
@@ -226,9 +226,9 @@ void link::tick() {
             if (quiet_for >= tick_period) late = conn_;
         }
         if (has_unwritten() && !conn_->writing) write_out();
-        const bool driver_waits = driver_until_ != time_point::max();
-        if (driver_waits && driver_until_ - now < 3 * tick_period) poke_driver();
-        if (has_work() || driver_waits || submitted_ != submitted_at_tick_) arm_tick();
+        const bool caller_waits = caller_until_ != time_point::max();
+        if (caller_waits && caller_until_ - now < 3 * tick_period) poke_caller();
+        if (has_work() || caller_waits || submitted_ != submitted_at_tick_) arm_tick();
         submitted_at_tick_ = submitted_;
     }
     if (late) read_on_reactor(late);

@@ -67,7 +67,7 @@ using redirector = std::function<bool(request&, outcome&)>;
 // Lives on the heap and belongs to the link, so that a caller can give up by just leaving.
 struct operation {
     request what;
-    bool driven = false;        // its thread is about to call drive()
+    bool caller_reads = false;  // its thread is about to call run_io()
     std::vector<reply> so_far;  // if there are several replies
     time_point sent_at{};
     std::uint64_t first_byte = 0;  // its position in the connection's stream

@@ -183,13 +183,13 @@ std::unique_ptr<subscription> node::subscribe(std::string channel, sub_handler h
     return subscriber_->subscribe(std::move(channel), std::move(handler), how);
 }
 
-void node::drive(base::parker& me, time_point until) {
+void node::run_io(base::parker& me, time_point until) {
     const auto mine =
         std::find_if(links_.begin(), links_.end(), [](const auto& l) { return l->sent_on_last(); });
-    (mine == links_.end() ? links_.front() : *mine)->drive(me, until);
+    (mine == links_.end() ? links_.front() : *mine)->run_io(me, until);
 }
 
-io::drivable& node::connection() noexcept { return *links_.front(); }
+io::pollable& node::connection() noexcept { return *links_.front(); }
 
 server_info node::info() const { return links_.front()->info(); }
 

@@ -6,11 +6,11 @@
 #include "redis/config/node_config.hpp"
 #include "redis/connection/operation.hpp"
 #include "redis/connection/server_info.hpp"
-#include "redis/connection/will_drive.hpp"
+#include "redis/connection/will_run_io.hpp"
 #include "redis/database.hpp"
 #include "redis/node_event.hpp"
 
-#include "io/drivable.hpp"
+#include "io/pollable.hpp"
 #include "io/reactor.hpp"
 
 #include <holdfast/replication.hpp>
@@ -38,7 +38,7 @@ class node final : public database {
          redirector redirect = {});
     ~node() override;
 
-    // Like the destructor, but threads may still be inside `drive`. May be repeated.
+    // Like the destructor, but threads may still be inside `run_io`. May be repeated.
     void close();
 
     using database::command;
@@ -53,7 +53,7 @@ class node final : public database {
                             std::function<void(std::vector<server_outcome>)> done) override;
     void command_at(const std::string& server, std::span<const std::string_view> args, time_point deadline,
                     reply_handler) override;
-    void drive(base::parker& me, time_point until) override;
+    void run_io(base::parker& me, time_point until) override;
     [[nodiscard]] std::uint64_t commands_sent() const noexcept override;
     [[nodiscard]] std::chrono::nanoseconds smoothed_rtt() const noexcept override;
     void abandon() noexcept override;
@@ -61,11 +61,12 @@ class node final : public database {
     // For encoded requests. Those of one slot go over the same connection.
     void submit(std::vector<request>);
     void submit(request);
-    // True if the calling thread sent its last command for which it will drive on this node.
+    // True if the calling thread sent its last command for which it will call run_io on this node.
     [[nodiscard]] bool sent_on_last() const noexcept;
 
-    // For a thread that drives several nodes at once. Needs a single connection (node_config::connections).
-    [[nodiscard]] io::drivable& connection() noexcept;
+    // For a thread that runs the I/O of several nodes at once. Needs a single connection
+    // (node_config::connections).
+    [[nodiscard]] io::pollable& connection() noexcept;
 
     // From the last connection; the fields are empty before the first.
     [[nodiscard]] server_info info() const;

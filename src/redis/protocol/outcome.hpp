@@ -28,7 +28,7 @@ struct no_answer : fault {};  // it was or may have been sent, and no reply came
 using outcome = std::variant<reply, not_sent, no_answer>;
 
 // Called exactly once, by the thread that reads the reply or finds that none will come, perhaps before the
-// submitting call has returned. Short: never blocks, never throws, never calls drive; may submit commands.
+// submitting call has returned. Short: never blocks, never throws, never calls run_io; may submit commands.
 // The size suits what the stores keep until the reply.
 using reply_handler = callback<void(outcome&&), 168>;
 

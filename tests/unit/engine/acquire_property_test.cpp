@@ -28,9 +28,9 @@ class story {
     }
 
     void play() {
-        obey(machine_->resume(begun{}, now_));
+        carry_out(machine_->resume(begun{}, now_));
         for (int step = 0; step < 60 && !stopped_; ++step) {
-            obey(machine_->resume(random_event(), now_));
+            carry_out(machine_->resume(random_event(), now_));
             if (::testing::Test::HasFailure()) return;
         }
         // Without further events, the clock alone ends every bounded acquisition.
@@ -38,7 +38,7 @@ class story {
         for (int step = 0; bounded && !stopped_; ++step) {
             ASSERT_LT(step, 5'000) << "it hangs";
             now_ = std::max(now_, until_);
-            obey(machine_->resume(alarm(), now_));
+            carry_out(machine_->resume(alarm(), now_));
             if (::testing::Test::HasFailure()) return;
         }
         // After its end it does nothing.
@@ -134,8 +134,8 @@ class story {
         }
     }
 
-    void obey(const acquire_action& action) {
-        if (const auto* a = std::get_if<ask>(&action)) {
+    void carry_out(const acquire_action& action) {
+        if (const auto* a = std::get_if<send_attempt>(&action)) {
             ASSERT_FALSE(in_flight_) << "two attempts at once";
             ASSERT_EQ(a->number, asked_ + 1);
             asked_ = a->number;

@@ -58,7 +58,7 @@ TEST_F(acquiring, lease_of_a_second_attempt_counts_from_its_own_send) {
     const auto sent = now;
     later_by(3ms);
     store_grants();
-    EXPECT_EQ(granted().deadline, (lease_request{sent, how.lease}.deadline(how.trust)));
+    EXPECT_EQ(granted().deadline, (lease_request{sent, how.lease}.deadline(how.margin)));
     EXPECT_TRUE(granted().stray);
 }
 
@@ -116,13 +116,13 @@ TEST_F(acquiring, wait_without_a_limit_ends_after_late_grants_as_in_an_outage) {
 TEST_F(acquiring, shorter_lease_from_the_store_shortens_the_deadline) {
     begin();
     store_grants_only(5s);
-    EXPECT_EQ(granted().deadline, (lease_request{start, 5s}.deadline(how.trust)));
+    EXPECT_EQ(granted().deadline, (lease_request{start, 5s}.deadline(how.margin)));
 }
 
 TEST_F(acquiring, longer_lease_from_the_store_does_not_extend_the_deadline) {
     begin();
     store_grants_only(how.lease + 5s);
-    EXPECT_EQ(granted().deadline, (lease_request{start, how.lease}.deadline(how.trust)));
+    EXPECT_EQ(granted().deadline, (lease_request{start, how.lease}.deadline(how.margin)));
 }
 
 TEST_F(acquiring, grant_of_no_time_is_not_a_grant) {
@@ -151,7 +151,7 @@ TEST_F(acquiring, right_ticket_grants_from_the_send_of_the_answered_attempt) {
     store_queues_us("t1");
     later_by(500ms);
     woken_with("t1");
-    EXPECT_EQ(granted().deadline, (lease_request{bid_sent, 3s}.deadline(how.trust)));
+    EXPECT_EQ(granted().deadline, (lease_request{bid_sent, 3s}.deadline(how.margin)));
     EXPECT_TRUE(granted().claim);
 }
 
@@ -164,7 +164,7 @@ TEST_F(acquiring, hand_off_for_longer_than_the_lease_counts_as_the_lease) {
     store_queues_us("t1");
     later_by(50ms);
     woken_with("t1");
-    EXPECT_EQ(granted().deadline, (lease_request{bid_sent, 200ms}.deadline(how.trust)));
+    EXPECT_EQ(granted().deadline, (lease_request{bid_sent, 200ms}.deadline(how.margin)));
 }
 
 // Safety: an old wake read after a pause made two holders valid (reference/native-mutex.md).
@@ -210,7 +210,7 @@ TEST_F(acquiring, an_early_wake_counts_once_the_attempt_is_answered) {
     EXPECT_FALSE(holds());
     later_by(1ms);
     store_queues_us("t1");
-    EXPECT_EQ(granted().deadline, (lease_request{bid_sent, 3s}.deadline(how.trust)));
+    EXPECT_EQ(granted().deadline, (lease_request{bid_sent, 3s}.deadline(how.margin)));
     EXPECT_TRUE(granted().claim);
 }
 
@@ -234,7 +234,7 @@ TEST_F(acquiring, a_wake_after_an_unanswered_attempt_counts_from_the_answered_on
     answer_is_lost();
     ASSERT_TRUE(is_waiting());
     woken_with("t1");
-    EXPECT_EQ(granted().deadline, (lease_request{answered_attempt, 3s}.deadline(how.trust)));
+    EXPECT_EQ(granted().deadline, (lease_request{answered_attempt, 3s}.deadline(how.margin)));
     EXPECT_TRUE(granted().stray);
 }
 
@@ -287,7 +287,7 @@ TEST_F(acquiring, a_late_grant_of_an_abandoned_attempt_is_ignored) {
     late_answer(lost, backend::granted{how.lease});
     EXPECT_FALSE(holds());
     store_grants();
-    EXPECT_EQ(granted().deadline, (lease_request{now, how.lease}.deadline(how.trust)));
+    EXPECT_EQ(granted().deadline, (lease_request{now, how.lease}.deadline(how.margin)));
 }
 
 TEST_F(acquiring, an_answer_without_a_pending_attempt_is_ignored) {
@@ -358,14 +358,14 @@ TEST_F(acquiring, store_may_keep_a_handed_off_lock_longer_than_requested) {
     wait_in_queue_with("7");
     woken_with("7");
     EXPECT_LT(granted().deadline, now + 200ms);
-    EXPECT_GE(granted().kept_until, now + 3s);
+    EXPECT_GE(granted().expires_by, now + 3s);
 }
 
 TEST_F(acquiring, store_may_keep_the_lock_longer_if_its_answer_says_so) {
     how.lease = 200ms;
     begin();
     late_answer(1, backend::granted{.lease = how.lease, .kept_for = 3s});
-    EXPECT_GE(granted().kept_until, now + 3s);
+    EXPECT_GE(granted().expires_by, now + 3s);
 }
 
 TEST_F(acquiring, an_unanswered_attempt_may_reach_the_store_late) {
@@ -374,7 +374,7 @@ TEST_F(acquiring, an_unanswered_attempt_may_reach_the_store_late) {
     time_comes();
     const auto sent = now;
     store_grants();
-    EXPECT_GE(granted().kept_until, sent + how.answer_timeout + longest_on_its_way + how.lease);
+    EXPECT_GE(granted().expires_by, sent + how.answer_timeout + longest_on_its_way + how.lease);
 }
 
 }  // namespace

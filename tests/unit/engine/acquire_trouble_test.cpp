@@ -286,7 +286,7 @@ TEST_F(acquiring, waiter_polls_until_a_temporary_refusal_is_over) {
         if (now < over) store_will_be_able_in(std::chrono::ceil<milliseconds>(over - now));
     }
     store_grants();
-    EXPECT_EQ(granted().deadline, (lease_request{over, how.lease}.deadline(how.trust)))
+    EXPECT_EQ(granted().deadline, (lease_request{over, how.lease}.deadline(how.margin)))
         << "counted from the last attempt";
 }
 

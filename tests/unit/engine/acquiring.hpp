@@ -74,7 +74,7 @@ class acquiring : public ::testing::Test {
 
     // --- what is wanted -------------------------------------------------------------------------
     [[nodiscard]] bool is_asking(intent want) const {
-        const auto* a = std::get_if<ask>(&last_);
+        const auto* a = std::get_if<send_attempt>(&last_);
         return a != nullptr && a->want == want;
     }
     [[nodiscard]] bool is_listening() const { return std::holds_alternative<listen>(last_); }
@@ -82,7 +82,7 @@ class acquiring : public ::testing::Test {
     [[nodiscard]] unsigned asked() const { return number_; }
 
     [[nodiscard]] time_point until() const {
-        if (const auto* a = std::get_if<ask>(&last_)) return a->until;
+        if (const auto* a = std::get_if<send_attempt>(&last_)) return a->until;
         if (const auto* l = std::get_if<listen>(&last_)) return l->until;
         if (const auto* w = std::get_if<wait>(&last_)) return w->until;
         ADD_FAILURE() << "the machine has stopped and names no time";
@@ -105,7 +105,7 @@ class acquiring : public ::testing::Test {
     void answer(backend::attempt_answer a) { feed(answered{number_, std::move(a)}); }
     void feed(acquire_event e) {
         last_ = machine_->resume(std::move(e), now);
-        if (const auto* a = std::get_if<ask>(&last_)) number_ = a->number;
+        if (const auto* a = std::get_if<send_attempt>(&last_)) number_ = a->number;
     }
 
     std::optional<acquire> machine_;

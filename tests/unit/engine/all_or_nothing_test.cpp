@@ -17,11 +17,13 @@ class acquiring_three : public ::testing::Test {
         last = machine->begin();
     }
     [[nodiscard]] std::optional<std::size_t> asked() const {
-        const auto* const ask = std::get_if<ask_member>(&last);
-        return ask != nullptr ? std::optional{ask->which} : std::nullopt;
+        const auto* const next = std::get_if<acquire_member>(&last);
+        return next != nullptr ? std::optional{next->which} : std::nullopt;
     }
     // Empty: a single try.
-    [[nodiscard]] std::optional<time_point> until() const { return std::get<ask_member>(last).give_up_at; }
+    [[nodiscard]] std::optional<time_point> until() const {
+        return std::get<acquire_member>(last).give_up_at;
+    }
     void held(bool sound = true) { last = machine->on_held(sound); }
     void busy() { last = machine->on_busy(now); }
     void time_is_up() {

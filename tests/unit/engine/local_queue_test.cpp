@@ -11,49 +11,49 @@ class local_queue_test : public ::testing::Test {
     static constexpr int ann = 1;
     static constexpr int ben = 2;
     static constexpr int cid = 3;
-    local_queue<int> gate;
+    local_queue<int> queue;
 };
 
 TEST_F(local_queue_test, lets_the_first_ask_the_store_and_queues_the_rest) {
-    EXPECT_TRUE(gate.enter(ann));
-    EXPECT_FALSE(gate.enter(ben));
-    EXPECT_FALSE(gate.enter(cid));
-    EXPECT_TRUE(gate.may_ask(ann));
-    EXPECT_EQ(gate.size(), 3U);
+    EXPECT_TRUE(queue.enter(ann));
+    EXPECT_FALSE(queue.enter(ben));
+    EXPECT_FALSE(queue.enter(cid));
+    EXPECT_TRUE(queue.may_ask(ann));
+    EXPECT_EQ(queue.size(), 3U);
 }
 
 TEST_F(local_queue_test, hands_off_in_the_order_of_arrival) {
-    (void)gate.enter(ann);
-    (void)gate.enter(ben);
-    (void)gate.enter(cid);
-    EXPECT_EQ(gate.leave(ann), ben);
-    EXPECT_EQ(gate.leave(ben), cid);
-    EXPECT_EQ(gate.leave(cid), nobody);
-    EXPECT_EQ(gate.size(), 0U);
+    (void)queue.enter(ann);
+    (void)queue.enter(ben);
+    (void)queue.enter(cid);
+    EXPECT_EQ(queue.leave(ann), ben);
+    EXPECT_EQ(queue.leave(ben), cid);
+    EXPECT_EQ(queue.leave(cid), nobody);
+    EXPECT_EQ(queue.size(), 0U);
 }
 
 TEST_F(local_queue_test, calls_nobody_when_a_queued_thread_gives_up) {
-    (void)gate.enter(ann);
-    (void)gate.enter(ben);
-    (void)gate.enter(cid);
-    EXPECT_EQ(gate.leave(ben), nobody);
-    EXPECT_TRUE(gate.may_ask(ann));
-    EXPECT_EQ(gate.leave(ann), cid);
+    (void)queue.enter(ann);
+    (void)queue.enter(ben);
+    (void)queue.enter(cid);
+    EXPECT_EQ(queue.leave(ben), nobody);
+    EXPECT_TRUE(queue.may_ask(ann));
+    EXPECT_EQ(queue.leave(ann), cid);
 }
 
 TEST_F(local_queue_test, calls_the_next_when_the_head_gives_up) {
-    (void)gate.enter(ann);
-    (void)gate.enter(ben);
-    EXPECT_EQ(gate.leave(ann), ben);
-    EXPECT_TRUE(gate.may_ask(ben));
+    (void)queue.enter(ann);
+    (void)queue.enter(ben);
+    EXPECT_EQ(queue.leave(ann), ben);
+    EXPECT_TRUE(queue.may_ask(ben));
 }
 
 TEST_F(local_queue_test, does_not_queue_a_try) {
-    EXPECT_TRUE(gate.try_enter(ann));
-    EXPECT_FALSE(gate.try_enter(ben));
-    EXPECT_EQ(gate.size(), 1U);
-    (void)gate.leave(ann);
-    EXPECT_TRUE(gate.try_enter(ben));
+    EXPECT_TRUE(queue.try_enter(ann));
+    EXPECT_FALSE(queue.try_enter(ben));
+    EXPECT_EQ(queue.size(), 1U);
+    (void)queue.leave(ann);
+    EXPECT_TRUE(queue.try_enter(ben));
 }
 
 TEST_F(local_queue_test, lets_a_try_ask_beside_the_queue_if_several_may_hold_the_lock) {
@@ -83,11 +83,11 @@ TEST_F(local_queue_test, lets_all_ask_where_there_is_no_queue) {
 }
 
 TEST_F(local_queue_test, ignores_a_second_leave) {
-    (void)gate.enter(ann);
-    (void)gate.enter(ben);
-    (void)gate.leave(ann);
-    EXPECT_EQ(gate.leave(ann), nobody);
-    EXPECT_TRUE(gate.may_ask(ben));
+    (void)queue.enter(ann);
+    (void)queue.enter(ben);
+    (void)queue.leave(ann);
+    EXPECT_EQ(queue.leave(ann), nobody);
+    EXPECT_TRUE(queue.may_ask(ben));
 }
 
 }  // namespace

@@ -137,8 +137,8 @@ TEST_F(lock_record_test, regains_released_expired_and_returned_permits_but_not_d
     EXPECT_TRUE(is<busy>(attempt(k, "d", 2)));
     EXPECT_EQ(adjust(k, adjustment::read, 0, "3"), 1);
     EXPECT_TRUE(is<released>(release(k, "a")));
-    EXPECT_EQ(adjust(k, adjustment::give_back, 0, "4", "b"), 0);
-    EXPECT_EQ(adjust(k, adjustment::give_back, 0, "5", "b"), -1);
+    EXPECT_EQ(adjust(k, adjustment::release, 0, "4", "b"), 0);
+    EXPECT_EQ(adjust(k, adjustment::release, 0, "5", "b"), -1);
     EXPECT_EQ(adjust(k, adjustment::read, 0, "6"), 6);
     EXPECT_EQ(adjust(k, adjustment::disown, 0, "7", "c"), 1);
     EXPECT_EQ(adjust(k, adjustment::read, 0, "8"), 6);

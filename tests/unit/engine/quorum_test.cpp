@@ -244,7 +244,7 @@ TEST(quorum_attempts, keep_their_promises_in_any_order_of_events) {
         auto now = sent;
         member_set answered, ours, counted, tainted, undone, written;
         std::optional<outcome> end;
-        const auto obey = [&](const quorum_attempt::action& a) {
+        const auto carry_out = [&](const quorum_attempt::action& a) {
             undone |= a.undo;
             if (!a.end) return;
             ASSERT_FALSE(end) << "two ends";
@@ -259,11 +259,11 @@ TEST(quorum_attempts, keep_their_promises_in_any_order_of_events) {
             now += std::chrono::milliseconds{pick(12)};
             const auto who = static_cast<std::size_t>(pick(static_cast<int>(how.members)));
             if (pick(8) == 0) {
-                obey(one.on_elapsed(now));
+                carry_out(one.on_elapsed(now));
             } else if (answered.test(who)) {
                 if (how.fenced && ours.test(who) && !written.test(who)) {
                     written.set(who);
-                    obey(one.on_raised(who, true, now));
+                    carry_out(one.on_raised(who, true, now));
                 }
             } else {
                 const auto v = static_cast<vote>(pick(4));
@@ -275,7 +275,7 @@ TEST(quorum_attempts, keep_their_promises_in_any_order_of_events) {
                 }
                 if (v == vote::silent) tainted.set(who);
                 undone.reset(who);  // an earlier undo may have arrived before the request
-                obey(one.on_vote(who, v, c, fence::none, now));
+                carry_out(one.on_vote(who, v, c, fence::none, now));
             }
         }
         if (end && *end != outcome::granted) {

@@ -8,10 +8,10 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr time_point sent{1h};
-constexpr validity trust{0.01, 2ms};
+constexpr clock_margin margin{0.01, 2ms};
 
 time_point deadline(milliseconds lease, time_point since = sent) {
-    return lease_request{since, lease}.deadline(trust);
+    return lease_request{since, lease}.deadline(margin);
 }
 
 TEST(validity, counts_from_the_send_less_drift_and_margin) {

@@ -58,9 +58,9 @@ inline answer_ptr send(node& n, std::initializer_list<std::string_view> args,
     return a;
 }
 
-inline bool drive_until_here(node& n, answer& a, time_point until) {
+inline bool run_io_until_here(node& n, answer& a, time_point until) {
     while (!a.here() && boot_clock::now() < until) {
-        n.drive(a.asker, until);
+        n.run_io(a.asker, until);
         a.asker.consume();
     }
     return a.here();
@@ -69,11 +69,11 @@ inline bool drive_until_here(node& n, answer& a, time_point until) {
 // Sends and reads the reply on this thread.
 inline answer_ptr ask(node& n, std::initializer_list<std::string_view> args,
                       boot_clock::duration limit = test::patience) {
-    const will_drive here;
+    const will_run_io here;
     const auto a = std::make_shared<answer>();
     const auto until = in(limit);
     n.command(args, until, into(a));
-    drive_until_here(n, *a, until);
+    run_io_until_here(n, *a, until);
     return a;
 }
 

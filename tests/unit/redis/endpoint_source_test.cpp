@@ -30,7 +30,7 @@ class scripted_source final : public endpoint_source {
             place_ = {"127.0.0.1", port};
             const auto all = moved_;
             for (const auto& one : all)
-                if (const auto tell = one.lock(); tell && f == followers::notified) (*tell)(*place_);
+                if (const auto moved = one.lock(); moved && f == followers::notified) (*moved)(*place_);
         });
     }
     void is_unknown() {
@@ -117,7 +117,7 @@ TEST_F(following_node, keeps_commands_until_the_address_is_known) {
     source->is_unknown();
     node n{config, reactor, events.listener()};
     const auto in_vain = ask(n, {"PING"}, 50ms);
-    drive_until_here(n, *in_vain, in(test::patience));
+    run_io_until_here(n, *in_vain, in(test::patience));
     EXPECT_EQ(in_vain->text(), "not sent: nobody knows");
     const auto patient = send(n, {"SET", "k", "1"});
     EXPECT_TRUE(eventually(test::patience, [&] { return source->asked() > 2; }));
@@ -155,7 +155,7 @@ TEST_F(following_node, resends_commands_that_a_demoted_server_refused_in_order) 
         EXPECT_EQ(one->text(), std::to_string(expected.size())) << i;
     }
     EXPECT_EQ(second.command({"GET", "line"}).text, expected);
-    // The same for a caller that drives.
+    // The same for a caller that runs the I/O.
     demote(second, first);
     first.command({"REPLICAOF", "NO", "ONE"});
     source->is(first.port(), scripted_source::followers::left_alone);

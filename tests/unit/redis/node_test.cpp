@@ -18,7 +18,7 @@ using test::fault_proxy;
 using test::redis_server;
 using what = node_event::what;
 
-TEST(node, answers_a_caller_that_drives) {
+TEST(node, answers_a_caller_that_runs_io) {
     redis_server server;
     io::reactor reactor;
     node n{config_for(server.port()), reactor, {}};
@@ -29,7 +29,7 @@ TEST(node, answers_a_caller_that_drives) {
     EXPECT_GT(n.smoothed_rtt(), 0ns);
 }
 
-TEST(node, answers_a_sender_that_does_not_drive) {
+TEST(node, answers_a_sender_that_does_not_run_io) {
     redis_server server;
     io::reactor reactor;
     node n{config_for(server.port()), reactor, {}};
@@ -91,9 +91,9 @@ TEST(node, never_misroutes_a_reply_between_threads) {
         threads.emplace_back([&, t] {
             for (int i = 0; i < 500; ++i) {
                 const auto payload = std::to_string(t) + ":" + std::to_string(i);
-                // Some do not drive, so that the reactor and the callers take turns.
+                // Some do not run I/O, so that the reactor and the callers take turns.
                 const auto a = t % 8 == 7 ? send(n, {"ECHO", payload}) : ask(n, {"ECHO", payload});
-                if (t % 8 == 7) drive_until_here(n, *a, in(test::patience));
+                if (t % 8 == 7) run_io_until_here(n, *a, in(test::patience));
                 (a->text() == payload && a->times == 1 ? right : wrong)++;
             }
         });

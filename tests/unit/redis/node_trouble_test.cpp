@@ -250,7 +250,7 @@ TEST(node, abandons_a_server_that_sleeps_longer_than_command_timeout) {
     EXPECT_EQ(ask(n, {"PING"}, 10s)->text(), "PONG");
 }
 
-TEST(node, a_half_open_connection_is_noticed_without_a_driver) {
+TEST(node, a_half_open_connection_is_noticed_without_a_waiting_caller) {
     redis_server server;
     fault_proxy proxy{server};
     io::reactor reactor;

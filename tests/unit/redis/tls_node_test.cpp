@@ -40,9 +40,9 @@ TEST_F(tls_node, sends_and_receives_values_of_many_records) {
         value.back() = '!';
         EXPECT_EQ(ask(n, {"SET", "k", value})->text(), "OK");
         EXPECT_EQ(ask(n, {"GET", "k"})->text(), value);
-        const auto undriven = send(n, {"GET", "k"});
-        ASSERT_TRUE(eventually(test::patience, [&] { return undriven->here(); }));
-        EXPECT_EQ(undriven->text(), value);
+        const auto for_reactor = send(n, {"GET", "k"});
+        ASSERT_TRUE(eventually(test::patience, [&] { return for_reactor->here(); }));
+        EXPECT_EQ(for_reactor->text(), value);
     }
 }
 

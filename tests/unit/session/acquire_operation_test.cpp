@@ -41,7 +41,7 @@ class stalling_store final : public store {
             case 2: {
                 const auto sent = boot_clock::now();
                 done(busy{"other", {}, "ticket", handed});
-                tell_({watch_event::change::woken, {"ticket"}});
+                on_event_({watch_event::change::woken, {"ticket"}});
                 while (boot_clock::now() < sent + 2 * handed) {
                 }
                 return;
@@ -50,9 +50,9 @@ class stalling_store final : public store {
         }
     }
     std::unique_ptr<watch_handle> watch(const lock_key&, const owner_id&,
-                                        handler<watch_event> tell) override {
-        tell_ = std::move(tell);
-        tell_({watch_event::change::watching, {}});
+                                        handler<watch_event> on_event) override {
+        on_event_ = std::move(on_event);
+        on_event_({watch_event::change::watching, {}});
         return std::make_unique<watch_handle>();
     }
     void renew(std::span<const renew_request> all, time_point,
@@ -66,7 +66,7 @@ class stalling_store final : public store {
     void abandon() noexcept override {}
 
   private:
-    handler<watch_event> tell_;
+    handler<watch_event> on_event_;
 };
 
 TEST(acquire_operation, ignores_a_grant_that_was_over_before_it_looked) {
@@ -193,7 +193,7 @@ class redlock_attempt : public acquire_attempt {
   protected:
     void open_redlock(config settings = {}) {
         open(std::move(settings));
-        store->what = {.gives = strength::quorum, .votes = true};
+        store->what = {.guarantee = strength::quorum, .votes = true};
     }
 };
 
@@ -260,7 +260,7 @@ TEST(waiter, keeps_no_event_after_its_owner_has_gone_on) {
 
 TEST(waiter, runs_the_callback_of_the_last_answer_although_nobody_reads_it) {
     waiter w({}, nullptr, boot_clock::now(), {});
-    w.asks();
+    w.on_send();
     bool done = false;
     w.once_answered([&](auto) { done = true; });
     w.close();

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 class held_lease_test : public ::testing::Test {
   protected:
-    static constexpr engine::validity exactly{0, 0ms};
+    static constexpr engine::clock_margin exactly{0, 0ms};
     const time_point now = boot_clock::now();
 
     [[nodiscard]] std::unique_ptr<held_lease> until(time_point deadline) const {

@@ -38,11 +38,11 @@ class scripted_store final : public backend::store, public backend::counters, pu
     }
     // Sends a message to the latest watcher.
     void wake(std::string ticket = {}) {
-        const auto tell = [&] {
+        const auto wake = [&] {
             const std::lock_guard hold{mutex_};
             return watching_;
         }();
-        (*tell)({backend::watch_event::change::woken, {std::move(ticket)}});
+        (*wake)({backend::watch_event::change::woken, {std::move(ticket)}});
     }
 
     // The nth renewal; waits until it is sent. `answer` answers it.
@@ -160,14 +160,14 @@ class scripted_store final : public backend::store, public backend::counters, pu
     void adjust(const backend::adjust_request&, backend::time_point,
                 backend::handler<backend::adjust_answer>) override {}
     std::unique_ptr<backend::watch_handle> watch(const backend::lock_key&, const owner_id&,
-                                                 backend::handler<backend::watch_event> tell) override {
-        const auto kept = std::make_shared<backend::handler<backend::watch_event>>(std::move(tell));
+                                                 backend::handler<backend::watch_event> on_event) override {
+        const auto shared = std::make_shared<backend::handler<backend::watch_event>>(std::move(on_event));
         {
             const std::lock_guard hold{mutex_};
-            watching_ = kept;
+            watching_ = shared;
         }
         ++watches_ever_;
-        (*kept)({backend::watch_event::change::watching, {}});
+        (*shared)({backend::watch_event::change::watching, {}});
         return std::make_unique<counted>(watches_);
     }
     bool hear_requests_for(const lock_name& name) override {

@@ -5,7 +5,7 @@
 
 #include "backends/redis/url/lock_url.hpp"
 #include "base/annotations.hpp"
-#include "engine/standing.hpp"
+#include "engine/quarantine.hpp"
 #include "redis/node_event.hpp"
 #include "store/requests.hpp"
 
@@ -55,13 +55,13 @@ class quarantine_filter {
     }
 
   private:
-    [[nodiscard]] std::optional<backend::refused> refusal(const std::optional<engine::standing>&,
+    [[nodiscard]] std::optional<backend::refused> refusal(const std::optional<engine::quarantine>& quarantine,
                                                           backend::time_point now) const REQUIRES(mutex_);
     [[nodiscard]] bool promotion_is_unknown(backend::time_point now) const REQUIRES(mutex_);
 
     const quarantine_rules rules_;
     mutable base::mutex mutex_;
-    std::optional<engine::standing> server_ GUARDED_BY(mutex_);  // empty: the server is trusted
+    std::optional<engine::quarantine> quarantine_ GUARDED_BY(mutex_);  // empty: the server is trusted
     bool up_ GUARDED_BY(mutex_) = false;
     std::string address_ GUARDED_BY(mutex_);
     backend::time_point down_at_ GUARDED_BY(mutex_){};

@@ -15,22 +15,22 @@ doctor::doctor(io::reactor& reactor, const std::string& url) : url_(url), connec
 void doctor::examine(redis::database& db, const backend::examine_request& wanted,
                      backend::time_point deadline, std::chrono::milliseconds patience,
                      backend::handler<backend::result<examination>> done) {
-    const auto kept = std::make_shared<backend::handler<backend::result<examination>>>(std::move(done));
-    const examination_handler tell = [kept](backend::result<examination> r) { (*kept)(std::move(r)); };
+    const auto shared = std::make_shared<backend::handler<backend::result<examination>>>(std::move(done));
+    const examination_handler answer = [shared](backend::result<examination> r) { (*shared)(std::move(r)); };
     query i{wanted, deadline, patience};
     // Parses the URL again, because this is seldom needed. That reads the certificates, too, which may be
     // gone by now.
     try {
         const auto url = parse_lock_url(url_);
         if (const auto* const all = std::get_if<redis::cluster_config>(&url.server))
-            return examine_cluster(db, *all, connections_, i, tell);
+            return examine_cluster(db, *all, connections_, i, answer);
         auto& node = static_cast<redis::node&>(db);
         const auto& config = std::get<redis::node_config>(url.server);
         i.own = own_required_acls(wanted, url.quarantine);
-        if (config.sentinels) return examine_behind_sentinel(node, config, connections_, i, tell);
-        examine_server(node, i, tell);
+        if (config.sentinels) return examine_behind_sentinel(node, config, connections_, i, answer);
+        examine_server(node, i, answer);
     } catch (const error& e) {
-        tell(backend::failure{e.code(), e.what()});
+        answer(backend::failure{e.code(), e.what()});
     }
 }
 

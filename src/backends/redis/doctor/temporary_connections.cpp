@@ -32,8 +32,8 @@ class temporary_connections::batch : public std::enable_shared_from_this<batch> 
     }
 
     void start() {
-        // No caller drives these connections: the reactor reads all answers.
-        const redis::will_not_drive here;
+        // No caller runs the I/O of these connections: the reactor reads all answers.
+        const redis::will_not_run_io here;
         std::vector<std::shared_ptr<redis::node>> made;
         for (std::size_t i = 0; i < where_.size(); ++i)
             made.push_back(std::make_shared<redis::node>(

@@ -63,7 +63,7 @@ class latch final : public redisson_protocol {
             case adjustment::erase: return "erase";
             case adjustment::add:
             case adjustment::drain:
-            case adjustment::give_back:
+            case adjustment::release:
             case adjustment::raise_fence:
             case adjustment::disown: break;
         }

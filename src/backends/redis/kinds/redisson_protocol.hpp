@@ -24,8 +24,8 @@ class redisson_protocol : public lock_protocol {
     }
 
     std::unique_ptr<backend::watch_handle> watch(const backend::lock_key& key, const owner_id& owner,
-                                                 handler<backend::watch_event> tell) override {
-        return std::make_unique<redisson_watch>(context_, channel_of(key, owner), std::move(tell));
+                                                 handler<backend::watch_event> on_event) override {
+        return std::make_unique<redisson_watch>(context_, channel_of(key, owner), std::move(on_event));
     }
 
     redis::script_ref renew_script() const override { return ref(redis_scripts::recursive_renew); }

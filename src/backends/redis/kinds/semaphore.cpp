@@ -37,7 +37,7 @@ class semaphore : public redisson_protocol {
     void adjust(const adjust_request& r, time_point deadline, handler<adjust_answer> done) override {
         const auto verb = verb_of(r.what);
         if (verb.empty()) return lock_protocol::adjust(r, deadline, std::move(done));
-        const bool of_owner = r.what == adjustment::disown || r.what == adjustment::give_back;
+        const bool of_owner = r.what == adjustment::disown || r.what == adjustment::release;
         const auto words = of_owner ? members_of(r.owner) : std::vector{std::to_string(r.amount)};
         const auto once =
             r.what == adjustment::read ? std::string{} : operation_key(r.key.name.str(), r.operation.str());
@@ -73,7 +73,7 @@ class semaphore : public redisson_protocol {
             case adjustment::add: return "add";
             case adjustment::drain: return "drain";
             case adjustment::read: return "read";
-            case adjustment::give_back: return "give";
+            case adjustment::release: return "give";
             case adjustment::disown: return "disown";
             case adjustment::count_down:
             case adjustment::raise_fence:

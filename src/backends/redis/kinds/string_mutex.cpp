@@ -136,13 +136,13 @@ class string_mutex final : public lock_protocol {
     }
 
     std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& token,
-                                        handler<watch_event> tell) override {
+                                        handler<watch_event> on_event) override {
         const auto channel = wake_channels_->channel_for(key.name.str());
-        if (!fenced_) return channel->watch(key, token, std::move(tell));
+        if (!fenced_) return channel->watch(key, token, std::move(on_event));
         // A message has no fence: the new owner asks for it, and so learns that it holds the lock.
-        return channel->watch(key, token, [tell = std::move(tell)](watch_event e) {
+        return channel->watch(key, token, [on_event = std::move(on_event)](watch_event e) {
             e.message.ticket.clear();
-            tell(std::move(e));
+            on_event(std::move(e));
         });
     }
 

@@ -10,20 +10,20 @@ namespace holdfast::redis_backend {
 
 class redisson_watch final : public backend::watch_handle {
   public:
-    redisson_watch(store_context& context, std::string channel, handler<backend::watch_event> tell)
+    redisson_watch(store_context& context, std::string channel, handler<backend::watch_event> on_event)
         : subscription_(context.db.subscribe(
               std::move(channel),
-              [tell = std::move(tell), &context](const redis::sub_event& e) {
+              [on_event = std::move(on_event), &context](const redis::sub_event& e) {
                   using what = redis::sub_event::what;
                   using report = backend::watch_event::change;
                   switch (e.kind) {
-                      case what::subscribed: return tell({report::watching, {}});
-                      case what::broken: return tell({report::broken, {}});
+                      case what::subscribed: return on_event({report::watching, {}});
+                      case what::broken: return on_event({report::broken, {}});
                       case what::refused:
-                          context.tell(
+                          context.notify(
                               {backend::notice::change::no_channel_right, refusal(e.text).in_one(), {}});
-                          return tell({report::refused, {}});
-                      case what::message: return tell({report::woken, {}});
+                          return on_event({report::refused, {}});
+                      case what::message: return on_event({report::woken, {}});
                   }
               },
               context.db.channels())) {}

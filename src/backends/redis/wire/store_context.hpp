@@ -24,7 +24,7 @@ struct store_context {
     std::chrono::milliseconds answer_timeout;
     std::string operations_kept;  // how long the result of an operation is kept for a resend, in ms
     std::chrono::milliseconds fair_liveness;  // see config
-    std::function<void(const backend::notice&)> tell;
+    std::function<void(const backend::notice&)> notify;
     std::function<std::int64_t()> next_serial;  // microseconds since 1970, always growing
 
     // The command that Redisson's clients, and we on their channels, use to send messages.

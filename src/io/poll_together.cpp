@@ -1,4 +1,4 @@
-#include "io/drivable.hpp"
+#include "io/pollable.hpp"
 
 #include "base/parker.hpp"
 
@@ -19,11 +19,11 @@ constexpr std::chrono::milliseconds look_again{20};
 // One thread's turns on all connections.
 class turns {
   public:
-    turns(std::span<drivable* const> all, base::parker& me) : all_(all), me_(me) {
+    turns(std::span<pollable* const> all, base::parker& me) : all_(all), me_(me) {
         for (std::size_t i = 0; i < all_.size(); ++i) {
             parked_[i] = {&me};
             parts_[i] = all_[i]->begin_turn(parked_[i]);
-            reads_ = reads_ || parts_[i] == drivable::part::reader;
+            reads_ = reads_ || parts_[i] == pollable::part::reader;
         }
     }
     turns(const turns&) = delete;
@@ -36,12 +36,12 @@ class turns {
 
     // Waits for replies, and reads those that have arrived.
     void go_on(std::chrono::nanoseconds at_most) {
-        std::array<pollfd, most_driven + 1> fds{};
-        std::array<drivable*, most_driven> whose{};
+        std::array<pollfd, most_pollables + 1> fds{};
+        std::array<pollable*, most_pollables> whose{};
         nfds_t n = 0;
         const std::shared_ptr<const base::wake_fd>* wake = nullptr;
         for (std::size_t i = 0; i < all_.size(); ++i) {
-            if (parts_[i] != drivable::part::reader) continue;
+            if (parts_[i] != pollable::part::reader) continue;
             const auto wants = all_[i]->poll_for();
             if (wake == nullptr) wake = wants.wake;
             if (wants.fd < 0) continue;
@@ -65,16 +65,16 @@ class turns {
     }
 
   private:
-    const std::span<drivable* const> all_;
+    const std::span<pollable* const> all_;
     base::parker& me_;
-    std::array<parked_caller, most_driven> parked_{};
-    std::array<drivable::part, most_driven> parts_{};
+    std::array<parked_caller, most_pollables> parked_{};
+    std::array<pollable::part, most_pollables> parts_{};
     bool reads_ = false;
 };
 
 }  // namespace
 
-void drive_together(std::span<drivable* const> all, base::parker& me, boot_clock::time_point until) {
+void poll_together(std::span<pollable* const> all, base::parker& me, boot_clock::time_point until) {
     if (me.unparked()) return;
     turns mine(all, me);
     if (!mine.reads()) return me.park_until(until);

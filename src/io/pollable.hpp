@@ -21,9 +21,9 @@ struct parked_caller {
     bool nudged = false;  // and was asked to read itself: it does, or returns to its caller
 };
 
-// Called by the thread that drives, in this order: begin_turn; as the reader any number of poll_for and
+// Called by the thread that runs the I/O, in this order: begin_turn; as the reader any number of poll_for and
 // read_some; end_turn. The object outlives the turn.
-class drivable {
+class pollable {
   public:
     enum class part {
         reader,     // no other thread reads until end_turn
@@ -36,10 +36,10 @@ class drivable {
         const std::shared_ptr<const base::wake_fd>* wake = nullptr;
     };
 
-    drivable() = default;
-    drivable(const drivable&) = delete;
-    drivable& operator=(const drivable&) = delete;
-    virtual ~drivable() = default;
+    pollable() = default;
+    pollable(const pollable&) = delete;
+    pollable& operator=(const pollable&) = delete;
+    virtual ~pollable() = default;
 
     [[nodiscard]] virtual part begin_turn(parked_caller& me) = 0;
     // Sends what is waiting to be sent. Valid until the next call, which notices a new or a lost connection.
@@ -50,20 +50,20 @@ class drivable {
 };
 
 // A store with one such connection. For stores that consist of several stores.
-class driven_store {
+class pollable_store {
   public:
-    driven_store() = default;
-    driven_store(const driven_store&) = delete;
-    driven_store& operator=(const driven_store&) = delete;
-    virtual ~driven_store() = default;
+    pollable_store() = default;
+    pollable_store(const pollable_store&) = delete;
+    pollable_store& operator=(const pollable_store&) = delete;
+    virtual ~pollable_store() = default;
 
-    [[nodiscard]] virtual drivable& connection() noexcept = 0;
+    [[nodiscard]] virtual pollable& connection() noexcept = 0;
 };
 
-inline constexpr std::size_t most_driven = 16;
+inline constexpr std::size_t most_pollables = 16;
 
 // Lends the calling thread to all connections until `me` is unparked or `until` has come; may return earlier,
 // as backend::store::run_io.
-void drive_together(std::span<drivable* const> all, base::parker& me, boot_clock::time_point until);
+void poll_together(std::span<pollable* const> all, base::parker& me, boot_clock::time_point until);
 
 }  // namespace holdfast::io

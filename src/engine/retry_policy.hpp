@@ -1,4 +1,4 @@
-// When to resend a request that got no good answer.
+// When to send a request again that got no good answer.
 #pragma once
 
 #include "engine/validity.hpp"
@@ -19,17 +19,17 @@ inline constexpr milliseconds longest_on_its_way{60'000};
 }
 
 // Resends after a growing pause, within the time-out of one answer. All sends together take no longer.
-class resend {
+class retry_policy {
   public:
-    explicit resend(milliseconds answer_timeout) : answer_timeout_(answer_timeout) {}
+    explicit retry_policy(milliseconds answer_timeout) : answer_timeout_(answer_timeout) {}
 
     // Records a send now. Returns how long to wait for its answer.
-    time_point sent(time_point now) {
+    time_point on_sent(time_point now) {
         if (sends_++ == 0) first_sent_ = now;
         return until();
     }
     // When to resend. Empty: there is no time left.
-    [[nodiscard]] std::optional<time_point> again(time_point now) const {
+    [[nodiscard]] std::optional<time_point> next_send(time_point now) const {
         const auto at = later(now, milliseconds{20} * (1U << std::min(sends_ - 1, 8U)));
         return at < until() ? std::optional{at} : std::nullopt;
     }

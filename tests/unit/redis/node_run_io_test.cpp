@@ -18,7 +18,7 @@ using test::eventually;
 using test::fault_proxy;
 using test::redis_server;
 
-// The driver hangs in a signal handler, like a thread that gets no CPU: it holds the role and reads nothing.
+// The caller hangs in a signal handler, like a thread that gets no CPU: it holds the role and reads nothing.
 std::binary_semaphore* stuck = nullptr;
 std::binary_semaphore* unstick = nullptr;
 extern "C" void stay_stuck(int) {
@@ -26,7 +26,7 @@ extern "C" void stay_stuck(int) {
     unstick->acquire();
 }
 
-TEST(node, the_reactor_reads_for_a_driver_that_is_not_scheduled) {
+TEST(node, the_reactor_reads_for_a_caller_that_is_not_scheduled) {
     redis_server server;
     fault_proxy proxy{server};
     io::reactor reactor;
@@ -42,29 +42,29 @@ TEST(node, the_reactor_reads_for_a_driver_that_is_not_scheduled) {
     ::sigaction(SIGUSR2, &act, &before);
 
     proxy.hold_reply_of(test::named("ECHO"));
-    answer_ptr drivers;
-    std::atomic<pid_t> drivers_id{0};
-    std::thread driver{[&] {
-        drivers_id = ::gettid();
-        drivers = ask(n, {"ECHO", "driver"}, 30s);
+    answer_ptr callers;
+    std::atomic<pid_t> callers_id{0};
+    std::thread caller{[&] {
+        callers_id = ::gettid();
+        callers = ask(n, {"ECHO", "caller"}, 30s);
     }};
     ASSERT_TRUE(eventually(test::patience, [&] { return proxy.count().replies_held == 1; }));
     // In poll(): an earlier signal could stop it while it holds a mutex, which is not tested here.
     ASSERT_TRUE(eventually(test::patience, [&] {
-        std::ifstream stat{"/proc/self/task/" + std::to_string(drivers_id) + "/stat"};
+        std::ifstream stat{"/proc/self/task/" + std::to_string(callers_id) + "/stat"};
         std::string line;
         std::getline(stat, line);
         const auto name_ends = line.rfind(')');
         return name_ends + 2 < line.size() && line[name_ends + 2] == 'S';
     }));
-    ::pthread_kill(driver.native_handle(), SIGUSR2);
+    ::pthread_kill(caller.native_handle(), SIGUSR2);
     in_handler.acquire();
     proxy.release_replies();
     const auto a = send(n, {"PING"});
     EXPECT_TRUE(eventually(test::patience, [&] { return a->here(); })) << "the reactor stepped in";
     let_go.release();
-    driver.join();
-    EXPECT_EQ(drivers->text(), "driver");
+    caller.join();
+    EXPECT_EQ(callers->text(), "caller");
     EXPECT_EQ(a->text(), "PONG");
     ::sigaction(SIGUSR2, &before, nullptr);
 }
@@ -79,10 +79,10 @@ TEST(node, an_unparked_thread_leaves_and_others_are_still_served) {
     const auto first = std::make_shared<answer>();
     std::atomic<bool> cancelled{false};
     std::thread leaver{[&] {
-        const will_drive here;
+        const will_run_io here;
         n.command({"ECHO", "first"}, in(20s), into(first));
         while (!cancelled) {
-            n.drive(first->asker, in(20s));
+            n.run_io(first->asker, in(20s));
             first->asker.consume();
         }
     }};
@@ -104,7 +104,7 @@ TEST(node, an_unparked_thread_leaves_and_others_are_still_served) {
         << "another thread reads the reply left behind";
 }
 
-TEST(node, a_driver_leaves_at_its_deadline) {
+TEST(node, a_caller_leaves_at_its_deadline) {
     redis_server server;
     fault_proxy proxy{server};
     io::reactor reactor;
@@ -123,7 +123,7 @@ TEST(node, a_driver_leaves_at_its_deadline) {
 
 // The handler of its command asks replicas for confirmation, on another connection.
 answer_ptr ask_and_confirm(node& n, const std::string& text) {
-    const will_drive here;
+    const will_run_io here;
     const auto a = std::make_shared<answer>();
     const auto until = in(test::patience);
     n.command({"ECHO", text}, until, [&n, a, until](outcome&& echoed) {
@@ -136,7 +136,7 @@ answer_ptr ask_and_confirm(node& n, const std::string& text) {
         n.evals({&call, 1}, until,
                 [a](std::vector<outcome> all) { into(a)(take_apart(std::move(all.at(0))).of_script); });
     });
-    drive_until_here(n, *a, until);
+    run_io_until_here(n, *a, until);
     return a;
 }
 
