@@ -220,9 +220,10 @@ TEST_F(guarded_command, whose_stops_fill_the_link_to_a_stopped_run_keeps_its_exi
 
 // --- a command that is stopped ------------------------------------------------------------------
 
-// In a process group that is not orphaned, where a stop signal would stop run, and without a terminal.
+// In a process group that is not orphaned, where a stop signal would stop run, and without a terminal. The
+// lease is long enough for a machine on which a process waits for seconds.
 constexpr auto as_a_job_without_a_terminal =
-    "exec setsid -w bash -c 'set -m; \"$0\" run --ttl 2s a -- sh -c "
+    "exec setsid -w bash -c 'set -m; \"$0\" run --ttl 5s a -- sh -c "
     "\"echo \\\"pid: \\$\\$\\\"; exec sleep 100\" & echo \"run: $!\"; wait $!; echo \"code=$?\"' \"$0\"";
 
 TEST_F(guarded_command, that_is_stopped_without_a_terminal_keeps_its_lock) {
