@@ -63,8 +63,9 @@ class descendants {
     // Sends TERM, and CONT for those that are stopped, to each descendant outside the group. Gives up at
     // `until`, in case processes start faster than they are found.
     void term(pid_t outside_of_group, boot_clock::time_point until) noexcept;
-    // Sends KILL to each descendant, and reaps the dead children of this process, except `unreaped`; reaps
-    // none if that is 0. May miss a descendant that starts meanwhile, so call it until nothing is left.
+    // Sends KILL to each descendant, gives those that are our children the processor first, if this user may,
+    // and reaps the dead children of this process, except `unreaped`; reaps none if that is 0. May miss a
+    // descendant that starts meanwhile, so call it until nothing is left.
     reached kill(pid_t unreaped) noexcept;
     // Reaps as kill() does, without sending a signal.
     void reap(pid_t unreaped, pid_t another = 0) noexcept;
@@ -89,7 +90,7 @@ class descendants {
     spare_descriptors spare_;
     sight seen_ = sight::none;
     pid_t first_ = 0;
-    std::uint64_t since_ = 0;  // in the kernel's ticks
+    std::uint64_t since_ = 0;          // in the kernel's ticks
     std::array<pid_t, 2> unreaped_{};  // reaps none if the first is 0
 };
 

@@ -1,8 +1,6 @@
 // The kinds of lock and their names.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <string_view>
 
 namespace holdfast {
@@ -27,30 +25,31 @@ struct kind_name {
     std::string_view option;  // in the options of the command
 };
 
-// In the order of kind.
-inline constexpr std::array kind_names{
-    kind_name{kind::native, "mutex", "mutex"},
-    kind_name{kind::native_fenced, "mutex", "mutex"},
-    kind_name{kind::recursive, "recursive_mutex", "recursive"},
-    kind_name{kind::recursive_fenced, "fenced_mutex", "fenced"},
-    kind_name{kind::fair, "fair_mutex", "fair"},
-    kind_name{kind::shared_read, "shared_mutex", "shared"},
-    kind_name{kind::shared_write, "shared_mutex", "shared"},
-    kind_name{kind::semaphore, "counting_semaphore", "semaphore"},
-    kind_name{kind::permit_semaphore, "permit_semaphore", "permits"},
-    kind_name{kind::latch, "latch", "latch"},
+// In the order of kind. An array of the language: <array> costs each user of a lock more than the rest.
+inline constexpr kind_name kind_names[] = {
+    {kind::native, "mutex", "mutex"},
+    {kind::native_fenced, "mutex", "mutex"},
+    {kind::recursive, "recursive_mutex", "recursive"},
+    {kind::recursive_fenced, "fenced_mutex", "fenced"},
+    {kind::fair, "fair_mutex", "fair"},
+    {kind::shared_read, "shared_mutex", "shared"},
+    {kind::shared_write, "shared_mutex", "shared"},
+    {kind::semaphore, "counting_semaphore", "semaphore"},
+    {kind::permit_semaphore, "permit_semaphore", "permits"},
+    {kind::latch, "latch", "latch"},
 };
 static_assert([] {
-    for (std::size_t i = 0; i < kind_names.size(); ++i)
-        if (static_cast<std::size_t>(kind_names[i].of) != i) return false;
-    return kind_names.back().of == kind::latch;  // the last kind
+    int place = 0;
+    for (const auto& row : kind_names)
+        if (static_cast<int>(row.of) != place++) return false;
+    return place == static_cast<int>(kind::latch) + 1;  // the last kind
 }());
 
 [[nodiscard]] constexpr std::string_view type_name(kind k) noexcept {
-    return kind_names[static_cast<std::size_t>(k)].type;
+    return kind_names[static_cast<unsigned>(k)].type;
 }
 [[nodiscard]] constexpr std::string_view option_name(kind k) noexcept {
-    return kind_names[static_cast<std::size_t>(k)].option;
+    return kind_names[static_cast<unsigned>(k)].option;
 }
 
 }  // namespace holdfast

@@ -162,7 +162,8 @@ void acquire_operation::begin_attempt() {
             std::chrono::duration_cast<boot_clock::duration>(store.statistics().round_trip * base::jitter());
     }
     rules.poll_gap = settings.poll_gap;
-    rules.silent_poll = std::max(settings.redis.silent_poll, store.has().ask_every);
+    const auto ask_every = store.has().ask_every;
+    rules.silent_poll = ask_every > milliseconds{0} ? ask_every : settings.redis.silent_poll;
     if (store.has().votes) {
         // The store says how long to wait, so that two clients that split the votes do not collide again.
         const auto far = std::chrono::ceil<std::chrono::milliseconds>(8 * store.statistics().round_trip);

@@ -36,9 +36,13 @@ struct lock_key {
 
 // Why a store did not carry out a request. Programs use `code`; the texts are for people. The server's text
 // is kept apart from ours.
+//
+// What the client does about `code`: an attempt that gets errc::unavailable or errc::busy_server is waited
+// out as an outage; any other code ends it, except that a caller that already waits goes on where it is of
+// condition::try_later. A release is tried again, except after condition::misuse.
 struct failure {
     std::error_code code;
-    std::string text{};         // ours; empty where the code says it all
+    std::string text{};         // ours, a clause without a full stop; empty where the code says it all
     std::string server_text{};  // the server's, as it sent it; empty if no server answered
 
     // All of it in one line, for callers that cannot keep the two apart.
@@ -59,7 +63,7 @@ using handler = callback<void(T)>;
 
 enum class intent {
     look,   // take the lock if it is free; leave no trace if it is not
-    queue,  // the same, and join the store's queue if it has one
+    queue,  // the same, and join the store's queue if it has one; not asked of a store without messages
 };
 
 struct attempt_request {
@@ -81,7 +85,7 @@ struct granted {
     // counts for nothing.
     milliseconds lease;
     holdfast::fence fence = holdfast::fence::none;
-    // An earlier send of this owner had been granted. The lease still counts from this send.
+    // An earlier send of this owner had been granted. The lease still counts from this send. For statistics.
     bool repeated = false;
     // Replicas that have the grant: may be fewer than were asked for, and the lock is still granted.
     std::uint32_t acks = 0;
@@ -92,8 +96,9 @@ struct granted {
     std::shared_ptr<const backend::bound> bound{};
 };
 struct busy {
-    std::string holder;                      // as the store writes it; may be empty
-    std::optional<milliseconds> look_again;  // the lock cannot be free earlier unless a message says so
+    std::string holder;  // as the store writes it; may be empty
+    // The lock cannot be free earlier unless a message says so. Empty where no message does.
+    std::optional<milliseconds> look_again;
     // A message with this ticket grants the lock without another request, for `handed_lease` from the moment
     // this attempt was sent. Empty: a message only means "try again", as always where leases have a bound.
     std::string ticket;
@@ -116,7 +121,8 @@ struct renew_request {
     lock_key key;
     owner_id owner;
     milliseconds lease;
-    // How many holds the owner has on the lock, for stores that show it; 0: leave it as it is.
+    // How many holds the owner has on the lock, for stores that show it to other clients; 0: leave it as it
+    // is.
     std::uint32_t holds = 0;
     replication replicas{};  // `unknown` if fewer replicas have it
 };

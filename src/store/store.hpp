@@ -1,12 +1,19 @@
 // The interface of a store: what it must do so that every kind of lock works on it. Users of locks need
-// nothing from here; authors of stores need nothing else. A new store is a folder in src/backends and a row
-// in src/backends/registry.cpp.
+// nothing from here. docs/tour.md lists what else an author of a store opens.
 //
-// Requests: each returns at once and calls its handler exactly once, on any thread, perhaps before the
-// request returns. Handlers are short and never block. A blocking caller lends its thread to the store's I/O
-// by run_io() and so reads its own answer: a request that is made on any other thread than the client's own
-// must be followed by run_io() on that thread. After `deadline` the caller does not wait for the answer; the
-// handler is still called, late or with `unknown`.
+// Requests: each may come from any thread, the reactor's too, and returns at once: it may use the disk of
+// this machine, but does not wait for another process or machine. Arguments are valid until it returns. It
+// calls its handler exactly once, on any thread, perhaps before it returns, and without holding a lock: a
+// handler may make another request. Handlers are short and never block. A blocking caller lends its thread to
+// the store's I/O by run_io() and so reads its own answer: a request that is made on any other thread than
+// the client's own must be followed by run_io() on that thread.
+//
+// After `deadline` the caller does not wait for the answer; the handler is still called, late or with
+// `unknown`. A request that was not sent by then is not sent any more. One that was sent may be carried out
+// up to engine::longest_on_its_way later; `unknown` says so. A store carries out an attempt before a release
+// of the same owner that was requested after it, or answers the release with `unknown`.
+//
+// The destructor calls all handlers that were not called yet (`refused` or `unknown` with errc::closed).
 #pragma once
 
 #include "store/requests.hpp"
@@ -51,7 +58,7 @@ enum class lease_end {
 // The clock that measures a lease.
 enum class lease_clock {
     of_a_server,   // leases are shortened by config::drift
-    of_this_host,  // the same clock for the store and its clients
+    of_this_host,  // boot_clock, by the store and its clients: config::drift is not subtracted
 };
 
 // Facts about a store that the client must know. Constant while the store is open.
@@ -60,7 +67,7 @@ struct capabilities {
     lease_end ends = lease_end::by_time;
     lease_clock counted_by = lease_clock::of_a_server;
     // Zero: the store notifies waiters by messages when to try again (`watch`). More: it sends no messages,
-    // and a waiter polls at this interval.
+    // `watch` is not called, and a waiter polls at this interval.
     milliseconds ask_every{0};
     // Renewals in one call of `renew`: as many as do not delay other clients of the server.
     std::uint32_t renewals_at_a_time = 100;
@@ -163,7 +170,8 @@ class store {
     // Locks with the same number are in one place and become unreachable together.
     [[nodiscard]] virtual std::uint32_t shard_of(const lock_key&) const { return 0; }
 
-    // Why this store has no locks of this kind, for people. Empty: it has them.
+    // Why this store has no locks of this kind: a clause for people, without a full stop. Empty: it has them.
+    // Semaphores and latches need the interface `counters`, too.
     [[nodiscard]] virtual std::string_view unsupported(kind) const noexcept { return {}; }
 
     // What the store's clients keep under this name, which no lock may have. Empty: nothing.
@@ -174,7 +182,8 @@ class store {
     [[nodiscard]] virtual bool has_pending() const noexcept { return false; }
 
     // Drops everything in a forked child without touching the parent's connections. The destructor is not
-    // called afterwards.
+    // called afterwards. The child has copies of all descriptors: what the kernel frees at the last close of
+    // a file, such as flock(2), is not free until the child has closed its copy, too.
     virtual void abandon() noexcept = 0;
 
     // Optional interfaces: nullptr where the store lacks them.

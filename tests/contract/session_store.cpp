@@ -78,7 +78,6 @@ class session_store final : public store, public counters, public inspection {
     void attempt(const attempt_request& r, time_point, handler<attempt_answer> done) override {
         auto asked = r;
         asked.lease = for_ever;
-        asked.want = intent::look;
         auto a = space_->attempt(asked);
         if (auto* const yes = std::get_if<granted>(&a)) {
             yes->lease = given_for(r.lease);
@@ -89,6 +88,7 @@ class session_store final : public store, public counters, public inspection {
                 held_.insert({r.key, r.owner});
             }
         } else if (auto* const no = std::get_if<busy>(&a)) {
+            // No message will say that the lock is free.
             no->ticket.clear();
             no->look_again.reset();
         }

@@ -36,19 +36,22 @@ TEST_F(guarded_command, of_a_killed_run_is_notified_by_term_and_by_the_pipe) {
     EXPECT_TRUE(std::filesystem::exists(file)) << "the pipe reaches its end, too";
 }
 
-// When it starts, the next holder prints the state of the first holder's processes.
+// When it starts, the next holder prints the state of the first holder's processes. One that was killed and
+// still waits for the processor runs no code of its own any more.
 TEST_F(guarded_command, of_a_run_stopped_beyond_its_lease_is_dead_before_the_next_holder_starts) {
     for (int i = 0; i < 3; ++i) {
         auto command = start({"run", "--ttl", "3s", "a", "--", "sh", "-c", family});
         const auto pids = pids_of(command, members);
-        words next{
-            "run",
-            "a",
-            "--",
-            "sh",
-            "-c",
-            "for p; do sed -n 's/^State:.\\([^Z]\\)/alive \\1/p' /proc/$p/status 2>/dev/null; done; echo in",
-            "next"};
+        words next{"run",
+                   "a",
+                   "--",
+                   "sh",
+                   "-c",
+                   "for p; do awk '/^State/ && $2 != \"Z\" { state = $2 } "
+                   "/^(Sig|Shd)Pnd/ && substr($2, 14, 1) ~ /[13579bdf]/ { killed = 1 } "
+                   "END { if (state && !killed) print \"alive\", state }' /proc/$p/status 2>/dev/null; done; "
+                   "echo in",
+                   "next"};
         for (const auto pid : pids) next.push_back(std::to_string(pid));
         command.pause();
         const auto seen = run(next);
@@ -217,9 +220,10 @@ TEST_F(guarded_command, whose_stops_fill_the_link_to_a_stopped_run_keeps_its_exi
 
 // --- a command that is stopped ------------------------------------------------------------------
 
-// In a process group that is not orphaned, where a stop signal would stop run, and without a terminal.
+// In a process group that is not orphaned, where a stop signal would stop run, and without a terminal. The
+// lease is long enough for a machine on which a process waits for seconds.
 constexpr auto as_a_job_without_a_terminal =
-    "exec setsid -w bash -c 'set -m; \"$0\" run --ttl 2s a -- sh -c "
+    "exec setsid -w bash -c 'set -m; \"$0\" run --ttl 5s a -- sh -c "
     "\"echo \\\"pid: \\$\\$\\\"; exec sleep 100\" & echo \"run: $!\"; wait $!; echo \"code=$?\"' \"$0\"";
 
 TEST_F(guarded_command, that_is_stopped_without_a_terminal_keeps_its_lock) {

@@ -267,10 +267,10 @@ TEST_F(run_command, permits_limit_the_commands_that_run) {
     EXPECT_EQ(run({"run", "-n", "--kind", "semaphore", "render", "--", "true"}).code, 0);
     // A killed run keeps its permit no longer than its lease.
     auto third =
-        start({"run", "--ttl", "2s", "--kind", "semaphore", "render", "--", "sh", "-c", "echo held; read x"});
+        start({"run", "--ttl", "4s", "--kind", "semaphore", "render", "--", "sh", "-c", "echo held; read x"});
     ASSERT_TRUE(third.wait_for_output("held", patience));
     third.kill();
-    EXPECT_EQ(run({"run", "-w", "15s", "--permits", "1", "render", "--", "true"}).code, 0);
+    EXPECT_EQ(run({"run", "-w", "60s", "--permits", "1", "render", "--", "true"}).code, 0);
 }
 
 TEST_F(run_command, wait_for_permits_that_are_not_set_is_reported) {

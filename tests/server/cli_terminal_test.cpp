@@ -164,7 +164,8 @@ TEST_F(without_job_control, stop_key_does_nothing) {
 }
 
 TEST_F(without_job_control, shell_regains_the_terminal_from_a_job_of_a_killed_command) {
-    someone.types("\"$HOLDFAST\" run --grace 100ms a -- bash --norc -mc \"sh -c 'echo ready; exec sleep 100'; :\"\n");
+    someone.types(
+        "\"$HOLDFAST\" run --grace 100ms a -- bash --norc -mc \"sh -c 'echo ready; exec sleep 100'; :\"\n");
     ASSERT_TRUE(someone.sees("ready"));
     free_as_another_client("a");
     ASSERT_TRUE(someone.sees("the lock \"a\" was lost")) << someone.screen();
@@ -179,7 +180,7 @@ TEST_F(on_a_terminal, interrupt_ends_at_least_after_the_command_has_ended) {
 }
 
 TEST_F(on_a_terminal, command_is_ended_if_its_lock_is_lost_while_it_is_stopped) {
-    someone.types("\"$HOLDFAST\" run --ttl 1s a -- sh -c 'echo rea''dy; read x; echo still''here'\n");
+    someone.types("\"$HOLDFAST\" run --ttl 3s a -- sh -c 'echo rea''dy; read x; echo still''here'\n");
     ASSERT_TRUE(someone.sees("ready"));
     someone.presses('Z');
     ASSERT_TRUE(someone.sees("Stopped"));

@@ -1,8 +1,6 @@
 // A server that forgets scripts, cuts connections, is slow, restarts or is gone (hazards 16, 21, 22, 32, 35).
 #include "server/scene.hpp"
 
-#include <atomic>
-
 namespace holdfast::test {
 namespace {
 
@@ -109,29 +107,20 @@ TYPED_TEST(server_trouble, slow_server_is_waited_for_and_a_very_slow_one_is_not)
     // Connected, and the scripts are known.
     ASSERT_TRUE(patient.acquire().release());
     ASSERT_TRUE(used_once(this->lock));
+    // `then` begins before or after the server falls asleep.
     const auto during = [&](const std::string& seconds, const auto& then) {
-        std::atomic<bool> asleep{false};
-        // The server does not answer while it sleeps, and a PING behind it waits.
-        auto sleeper = in_background([&] {
-            asleep.store(true);
-            this->server.command({"DEBUG", "SLEEP", seconds});
-        });
-        EXPECT_TRUE(eventually(patience, [&] { return asleep.load(); }));
-        then();
+        auto sleeper = in_background([&] { this->server.command({"DEBUG", "SLEEP", seconds}); });
+        then(sleeper);
         sleeper.get();
     };
-    during("0.2", [&] {
+    during("0.2", [&](const auto&) {
         lease held = patient.try_acquire();
         EXPECT_TRUE(held.valid());
         EXPECT_EQ(held.release(), release_outcome::released);
     });
-    during(std::to_string(1.0 * slower), [&] {
-        const stopwatch since;
+    during(std::to_string(1.0 * slower), [&](const auto& sleeper) {
         std::error_code why;
-        while (!why && since.took() < 800ms * slower) {
-            // The first try may still arrive before the server falls asleep.
-            lease held = this->lock.try_acquire(why);
-        }
+        while (!why && !ready(sleeper)) lease held = this->lock.try_acquire(why);
         EXPECT_TRUE(why == condition::unknown || why == condition::try_later) << why.message();
     });
     lease held = this->lock.try_acquire_for(patience);

@@ -36,13 +36,12 @@ template <class Request>
 auto space::apply(const lock_name& name, const Request& request, calls& after) {
     auto& record = records_[name];
     const auto fenced_before = record.last_fence;
-    auto done = engine::apply(record, request,
-                              {.now = clock_now(),
-                               .ticket = next_ticket_++,
-                               .next_fence = static_cast<fence>(next_fence_),
-                               .reaches = [this](kind of, const owner_id& owner) REQUIRES(mutex_) {
-                                   return watchers_.count({of, owner}) != 0;
-                               }});
+    auto done = engine::apply(
+        record, request,
+        {.now = clock_now(),
+         .ticket = next_ticket_++,
+         .next_fence = static_cast<fence>(next_fence_),
+         .reaches = [this](kind of, const owner_id& owner) { return waiters_.find(of, owner) != nullptr; }});
     if (record.last_fence != fenced_before) next_fence_ += fences_per_grant;
     const auto notified = notify(name, done.notify, after);
     if constexpr (std::is_same_v<decltype(done.answer), release_answer>) {
@@ -54,20 +53,15 @@ auto space::apply(const lock_name& name, const Request& request, calls& after) {
 
 std::uint32_t space::notify(const lock_name& name, const engine::messages& what, calls& after) {
     for (const auto& to : what.handed) {
-        const auto it = watchers_.find({to.of, to.owner});
-        if (it == watchers_.end()) continue;
-        after.emplace_back([on_event = it->second.on_event, ticket = to.ticket] {
-            (*on_event)({watch_event::change::woken, {ticket}});
-        });
+        if (auto waiting = waiters_.find(to.of, to.owner))
+            after.emplace_back([waiting = std::move(waiting), ticket = to.ticket] {
+                (*waiting)({watch_event::change::woken, {ticket}});
+            });
     }
     if (!what.all) return 0;
-    std::uint32_t notified = 0;
-    for (const auto& [id, w] : watchers_) {
-        if (w.name != name || id.second == what.but) continue;
-        after.emplace_back([on_event = w.on_event] { (*on_event)({watch_event::change::woken, {}}); });
-        ++notified;
-    }
-    return notified;
+    auto all = waiters_.all_of(name, what.but);
+    for (auto& waiting : all) after.emplace_back([waiting] { (*waiting)({watch_event::change::woken, {}}); });
+    return static_cast<std::uint32_t>(all.size());
 }
 
 template <class Request>
@@ -165,12 +159,14 @@ asked space::ask_to_give_up(const lock_name& name, const std::string& owner) {
     found.left = left_of(name, owner);
     found.holds = found.left.has_value();
     if (found.holds) {
+        evictions_.expect(owner);
         base::guard lock(members_mutex_);
         for (auto* const m : members_)
-            m->give_up_(owner_id{owner}, [self = shared_from_this(), owner] { self->gave_up(owner); });
+            m->give_up_(owner_id{owner},
+                        [self = shared_from_this(), owner] { self->evictions_.confirm(owner); });
         found.listeners = static_cast<std::uint32_t>(members_.size());
     }
-    found.gave_up = has_given_up(owner);
+    found.gave_up = evictions_.is_confirmed(owner);
     return found;
 }
 
@@ -187,18 +183,6 @@ std::optional<milliseconds> space::left_of(const lock_name& name, const std::str
     return left;
 }
 
-void space::gave_up(const std::string& owner) {
-    constexpr std::size_t most = 20'000;  // mostly of evictions that ended long ago
-    base::guard lock(gave_up_mutex_);
-    if (gave_up_.size() >= most) gave_up_.clear();
-    gave_up_.insert(owner);
-}
-
-bool space::has_given_up(const std::string& owner) {
-    base::guard lock(gave_up_mutex_);
-    return gave_up_.contains(owner);
-}
-
 space::member::member(std::shared_ptr<space> of, request on_request)
     : of_(std::move(of)), give_up_(std::move(on_request)) {
     base::guard lock(of_->members_mutex_);
@@ -210,18 +194,11 @@ space::member::~member() {
     of_->members_.erase(this);
 }
 
-void space::watch(const lock_key& key, const owner_id& owner,
-                  const std::shared_ptr<watch_handler>& on_event) {
-    {
-        base::guard lock(mutex_);
-        watchers_.insert_or_assign({key.of, owner}, watcher{key.name, on_event});
-    }
+std::unique_ptr<watch_handle> space::watch(const lock_key& key, const owner_id& owner,
+                                           const std::shared_ptr<watch_handler>& on_event) {
+    auto handle = backends::waiter_registry::add({shared_from_this(), &waiters_}, key, owner, on_event);
     (*on_event)({watch_event::change::watching, {}});
-}
-
-void space::unwatch(const lock_key& key, const owner_id& owner) {
-    base::guard lock(mutex_);
-    watchers_.erase({key.of, owner});
+    return handle;
 }
 
 }  // namespace holdfast::local_backend

@@ -1,6 +1,8 @@
 // The keys of a local store, which a server would keep. Shared by all clients that name the same space.
 #pragma once
 
+#include "backends/common/confirmed_evictions.hpp"
+#include "backends/common/waiter_registry.hpp"
 #include "base/annotations.hpp"
 #include "engine/lock_record.hpp"
 #include "store/counters.hpp"
@@ -13,7 +15,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace holdfast::local_backend {
@@ -57,23 +58,14 @@ class space : public std::enable_shared_from_this<space> {
         const request give_up_;
     };
 
-    void watch(const backend::lock_key& key, const owner_id& owner,
-               const std::shared_ptr<watch_handler>& on_event);
-    void unwatch(const backend::lock_key& key, const owner_id& owner);
+    [[nodiscard]] std::unique_ptr<backend::watch_handle> watch(
+        const backend::lock_key& key, const owner_id& owner, const std::shared_ptr<watch_handler>& on_event);
 
   private:
-    // A downgraded shared mutex has two holds of one owner, and so two watchers.
-    using watcher_id = std::pair<backend::kind, owner_id>;
-    struct watcher {
-        lock_name name;
-        std::shared_ptr<watch_handler> on_event;
-    };
     using calls = std::vector<std::function<void()>>;
 
     // The time left of the lease of `owner`; empty if it does not hold the lock.
     std::optional<backend::milliseconds> left_of(const lock_name& name, const std::string& owner);
-    void gave_up(const std::string& owner);
-    [[nodiscard]] bool has_given_up(const std::string& owner);
 
     template <class Request>
     auto act(const lock_name& name, const Request& request);
@@ -88,12 +80,12 @@ class space : public std::enable_shared_from_this<space> {
     base::mutex members_mutex_;  // held during the calls; locked before mutex_
     std::set<member*> members_ GUARDED_BY(members_mutex_);
 
-    base::mutex gave_up_mutex_;                                 // locked after the others
-    std::set<std::string> gave_up_ GUARDED_BY(gave_up_mutex_);  // owners whose clients confirmed it
+    // Their mutexes are locked after the others.
+    backends::confirmed_evictions evictions_;
+    backends::waiter_registry waiters_;
 
     base::mutex mutex_;
     std::map<lock_name, engine::lock_record> records_ GUARDED_BY(mutex_);
-    std::map<watcher_id, watcher> watchers_ GUARDED_BY(mutex_);
     std::uint64_t next_ticket_ GUARDED_BY(mutex_) = 1;
     std::uint64_t next_fence_ GUARDED_BY(mutex_) = fences_per_grant;
 };

@@ -1,5 +1,6 @@
 #include "backends/local/store.hpp"
 
+#include "backends/common/owner_serials.hpp"
 #include "backends/local/space.hpp"
 #include "base/clock.hpp"
 #include "base/parker.hpp"
@@ -23,18 +24,6 @@ constexpr capabilities what_we_have{.guarantee = strength::process_local,
                                     .counted_by = lease_clock::of_this_host,
                                     .fences_per_grant = space::fences_per_grant};
 
-class watch_entry final : public watch_handle {
-  public:
-    watch_entry(std::shared_ptr<space> in, lock_key key, owner_id owner)
-        : in_(std::move(in)), key_(std::move(key)), owner_(std::move(owner)) {}
-    ~watch_entry() override { in_->unwatch(key_, owner_); }
-
-  private:
-    const std::shared_ptr<space> in_;
-    const lock_key key_;
-    const owner_id owner_;
-};
-
 // Each request is answered before the call returns, so there is no I/O to lend a thread to.
 class local_store final : public store, public counters, public inspection {
   public:
@@ -52,7 +41,7 @@ class local_store final : public store, public counters, public inspection {
     owner_id new_owner(kind k, std::uint32_t) override {
         // Here too a permit has an id that can be passed to others.
         if (k == kind::permit_semaphore) return owner_id{base::client_id::make().hex()};
-        return owner_id{id_ + '|' + std::to_string(++serial_)};
+        return owner_id{id_ + '|' + std::to_string(serials_.next())};
     }
 
     void attempt(const attempt_request& r, time_point, handler<attempt_answer> done) override {
@@ -77,9 +66,7 @@ class local_store final : public store, public counters, public inspection {
     }
     std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& owner,
                                         handler<watch_event> on_event) override {
-        auto handle = std::make_unique<watch_entry>(space_, key, owner);
-        space_->watch(key, owner, std::make_shared<watch_handler>(std::move(on_event)));
-        return handle;
+        return space_->watch(key, owner, std::make_shared<watch_handler>(std::move(on_event)));
     }
     void inspect(const lock_name& name, holders_shown, time_point, handler<result<lock_info>> done) override {
         done(space_->inspect(name));
@@ -120,7 +107,7 @@ class local_store final : public store, public counters, public inspection {
     const std::string id_;
     const std::shared_ptr<space> space_;
     std::optional<space::member> member_;
-    std::atomic<std::int64_t> serial_{0};
+    backends::owner_serials serials_;
     std::atomic<std::uint64_t> requests_{0};
 };
 

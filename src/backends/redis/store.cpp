@@ -1,5 +1,6 @@
 #include "backends/redis/store.hpp"
 
+#include "backends/common/owner_serials.hpp"
 #include "backends/redis/data_loss/quarantine_filter.hpp"
 #include "backends/redis/data_loss/replicated_grant.hpp"
 #include "backends/redis/doctor/catalogue.hpp"
@@ -93,7 +94,7 @@ class redis_store final : public store,
               std::to_string(engine::retry_policy::remembered_for(given.settings.answer_timeout).count()),
               std::max(given.settings.redis.fair_liveness, 2 * given.settings.poll_gap),
               given.notify,
-              [this] { return next_serial(); }},
+              [this] { return serials_.next(); }},
           wake_channels_(std::make_shared<wake_channels>(
               *db_, context_.short_id,
               wake_channel::callbacks{
@@ -106,7 +107,7 @@ class redis_store final : public store,
                                .confirm = [this, owner = std::string{owner}, asker = std::string{asker},
                                            name = std::string{name}] { acknowledge(owner, asker, name); }});
                   },
-                  [this](std::string_view owner) { gave_up_.came(owner); },
+                  [this](std::string_view owner) { evictions_.confirm(owner); },
                   [this](std::string_view why) {
                       notify_({notice::change::no_channel_right,
                                "waiters have to poll, messages are refused: " + refusal(why).in_one(),
@@ -210,7 +211,7 @@ class redis_store final : public store,
     void ask_to_give_up(const lock_name& name, const holder_info& of, time_point deadline,
                         handler<result<asked>> done) override {
         const runs_io_here here(reactor_);
-        redis_backend::ask_to_give_up(context_, *wake_channels_, gave_up_, name, of, deadline,
+        redis_backend::ask_to_give_up(context_, *wake_channels_, evictions_, name, of, deadline,
                                       std::move(done));
     }
 
@@ -296,15 +297,6 @@ class redis_store final : public store,
     }
 
     lock_protocol& protocol_of(kind k) const { return *protocols_[static_cast<std::size_t>(k)]; }
-
-    std::int64_t next_serial() {
-        auto last = last_serial_.load(std::memory_order_relaxed);
-        std::int64_t next = 0;
-        do {
-            next = std::max(last + 1, base::wall_microseconds());
-        } while (!last_serial_.compare_exchange_weak(last, next, std::memory_order_relaxed));
-        return next;
-    }
 
     // Accepts an answer only if the server cannot have forgotten a lock. Otherwise releases a grant, and
     // leaves the queue, before it reports the refusal.
@@ -469,11 +461,11 @@ class redis_store final : public store,
     io::reactor& reactor_;
     const std::function<void(const notice&)> notify_;
     std::atomic<bool> too_old_{false};
-    std::atomic<std::int64_t> last_serial_{0};
+    backends::owner_serials serials_;
     const std::unique_ptr<quarantine_filter> quarantine_;  // null: every answer counts
     std::unique_ptr<redis::database> db_;
     store_context context_;
-    acknowledgements gave_up_;
+    backends::confirmed_evictions evictions_;
     std::shared_ptr<wake_channels> wake_channels_;
     const std::array<std::unique_ptr<lock_protocol>, kinds> protocols_;
     const renewals renewals_;

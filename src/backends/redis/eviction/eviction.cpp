@@ -97,25 +97,7 @@ struct removal : std::enable_shared_from_this<removal> {
 
 }  // namespace
 
-void acknowledgements::expect(const std::string& owner) {
-    constexpr std::size_t most = 20'000;  // left by evictions that ended long ago
-    base::guard lock(mutex_);
-    if (of_.size() >= most) of_.clear();
-    of_.try_emplace(owner, false);
-}
-
-void acknowledgements::came(std::string_view owner) {
-    base::guard lock(mutex_);
-    if (const auto it = of_.find(owner); it != of_.end()) it->second = true;
-}
-
-bool acknowledgements::has(const std::string& owner) {
-    base::guard lock(mutex_);
-    const auto it = of_.find(owner);
-    return it != of_.end() && it->second;
-}
-
-void ask_to_give_up(store_context& context, wake_channels& channels, acknowledgements& said_so,
+void ask_to_give_up(store_context& context, wake_channels& channels, backends::confirmed_evictions& confirmed,
                     const lock_name& name, const holder_info& of, time_point deadline,
                     handler<result<asked>> done) {
     const auto to = channels.names_for(name.str());
@@ -124,20 +106,20 @@ void ask_to_give_up(store_context& context, wake_channels& channels, acknowledge
     const auto channel = hears ? to.prefix + of.ask_at : std::string{};
     // The client gives up all permits of a lease together and confirms that once.
     const auto& lease = of.lease.empty() ? of.owner : of.lease;
-    if (hears) said_so.expect(lease);
+    if (hears) confirmed.expect(lease);
     const auto companions = companion_keys(name.str());
     const auto permit = base::from_hex(of.owner);
     context.db.eval(ref(redis_scripts::evict_ask), std::array<std::string_view, 1>{name.str()},
                     std::array<std::string_view, 8>{of.owner, channel, to.publish, companions[0],
                                                     companions[1], permit, context.short_id, lease},
-                    deadline, [&said_so, lease, done = std::move(done)](const redis::outcome& o) {
+                    deadline, [&confirmed, lease, done = std::move(done)](const redis::outcome& o) {
                         if (auto no = failed(o)) return done(*std::move(no));
                         const auto parts = std::get<redis::reply>(o).items();
                         if (parts.size() != 3) return done(failure{unexpected_reply()});
                         asked answer{parts[0].integer() == 1,
                                      static_cast<std::uint32_t>(parts[1].integer()),
                                      {},
-                                     said_so.has(lease)};
+                                     confirmed.is_confirmed(lease)};
                         if (parts[2].integer() >= 0) answer.left = milliseconds{parts[2].integer()};
                         done(answer);
                     });

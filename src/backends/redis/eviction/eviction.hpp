@@ -1,34 +1,20 @@
 // Takes locks from their holders: first asks their clients to give up, then releases the locks in their name.
 #pragma once
 
+#include "backends/common/confirmed_evictions.hpp"
 #include "backends/redis/wake_ups/wake_channels.hpp"
 #include "backends/redis/wire/store_context.hpp"
-#include "base/annotations.hpp"
 #include "store/inspection.hpp"
 
 #include <functional>
-#include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace holdfast::redis_backend {
 
-// The owners that this client has asked to give up, and which of them have confirmed it. Thread-safe.
-class acknowledgements {
-  public:
-    void expect(const std::string& owner);
-    void came(std::string_view owner);
-    [[nodiscard]] bool has(const std::string& owner);
-
-  private:
-    base::mutex mutex_;
-    std::map<std::string, bool, std::less<>> of_ GUARDED_BY(mutex_);
-};
-
 // See store::ask_to_give_up. Sends the message to the wake channel of the holder's client, which answers on
 // ours; docs/wire/mutex.md.
-void ask_to_give_up(store_context&, wake_channels&, acknowledgements&, const lock_name&,
+void ask_to_give_up(store_context&, wake_channels&, backends::confirmed_evictions&, const lock_name&,
                     const backend::holder_info&, time_point deadline,
                     handler<backend::result<backend::asked>>);
 

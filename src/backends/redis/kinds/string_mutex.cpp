@@ -138,9 +138,9 @@ class string_mutex final : public lock_protocol {
     std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& token,
                                         handler<watch_event> on_event) override {
         const auto channel = wake_channels_->channel_for(key.name.str());
-        if (!fenced_) return channel->watch(token, std::move(on_event));
+        if (!fenced_) return channel->watch(key, token, std::move(on_event));
         // A message has no fence: the new owner asks for it, and so learns that it holds the lock.
-        return channel->watch(token, [on_event = std::move(on_event)](watch_event e) {
+        return channel->watch(key, token, [on_event = std::move(on_event)](watch_event e) {
             e.message.ticket.clear();
             on_event(std::move(e));
         });

@@ -1,37 +1,24 @@
 #include "backends/redis/wake_ups/wake_channel.hpp"
 
 #include <utility>
-#include <vector>
 
 namespace holdfast::redis_backend {
 
 using change = backend::watch_event::change;
 
-class wake_channel::entry final : public backend::watch_handle {
-  public:
-    entry(std::shared_ptr<wake_channel> channel, std::string token)
-        : channel_(std::move(channel)), token_(std::move(token)) {}
-    ~entry() override {
-        base::guard lock(channel_->mutex_);
-        channel_->watching_.erase(token_);
-    }
-
-  private:
-    std::shared_ptr<wake_channel> channel_;
-    std::string token_;
-};
-
 wake_channel::wake_channel(redis::database& db, std::string channel, redis::pubsub how, callbacks to)
     : db_(db), name_(std::move(channel)), how_(how), callbacks_(std::move(to)) {}
 
-std::unique_ptr<backend::watch_handle> wake_channel::watch(const owner_id& token, handler notify) {
+std::unique_ptr<backend::watch_handle> wake_channel::watch(const backend::lock_key& key,
+                                                           const owner_id& token, handler notify) {
     const auto shared = std::make_shared<handler>(std::move(notify));
+    std::unique_ptr<backend::watch_handle> handle;
     bool first = false;
     auto known = change::watching;
     std::optional<std::string> refusal;
     {
         base::guard lock(mutex_);
-        watching_.emplace(token.str(), shared);
+        handle = backends::waiter_registry::add({shared_from_this(), &waiters_}, key, token, shared);
         first = state_ == state::unasked;
         if (first) state_ = state::asked;
         if (state_ == state::refused) known = change::refused;
@@ -41,7 +28,7 @@ std::unique_ptr<backend::watch_handle> wake_channel::watch(const owner_id& token
     if (first) subscribe();
     if (refusal) callbacks_.no_right(*refusal);
     if (known != change::broken) (*shared)({known, {}});
-    return std::make_unique<entry>(shared_from_this(), token.str());
+    return handle;
 }
 
 bool wake_channel::listen() {
@@ -82,7 +69,7 @@ void wake_channel::on_event(const redis::sub_event& e) {
             bool matters = false;
             {
                 base::guard lock(mutex_);
-                matters = !watching_.empty();
+                matters = !waiters_.empty();
                 if (!matters) refusal_.emplace(e.text);
             }
             if (matters) callbacks_.no_right(e.text);
@@ -106,19 +93,13 @@ void wake_channel::on_message(std::string_view text) {
     }
     if (score == "gave_up") return callbacks_.gave_up(token);
 
-    std::shared_ptr<handler> waiting;
-    {
-        base::guard lock(mutex_);
-        if (const auto it = watching_.find(std::string{token}); it != watching_.end()) waiting = it->second;
-    }
-    if (waiting)
+    if (const auto waiting = waiters_.find(token))
         (*waiting)({change::woken, {std::string{score}}});
     else
         callbacks_.unwanted_grant(token, name);
 }
 
 void wake_channel::notify_all(change what) {
-    std::vector<std::shared_ptr<handler>> all;
     {
         base::guard lock(mutex_);
         if (what == change::watching) {
@@ -128,10 +109,8 @@ void wake_channel::notify_all(change what) {
             state_ = state::refused;
         else
             state_ = state::asked;
-        all.reserve(watching_.size());
-        for (const auto& [token, notify] : watching_) all.push_back(notify);
     }
-    for (const auto& notify : all) (*notify)({what, {}});
+    for (const auto& notify : waiters_.all()) (*notify)({what, {}});
 }
 
 }  // namespace holdfast::redis_backend

@@ -10,6 +10,7 @@
 // gave_up <name>" to the client that asked.
 #pragma once
 
+#include "backends/common/waiter_registry.hpp"
 #include "base/annotations.hpp"
 #include "redis/database.hpp"
 #include "store/store.hpp"
@@ -19,7 +20,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 namespace holdfast::redis_backend {
 
@@ -41,7 +41,9 @@ class wake_channel : public std::enable_shared_from_this<wake_channel> {
     wake_channel(redis::database& db, std::string channel, redis::pubsub how, callbacks to);
 
     // The first watch subscribes; the subscription lasts as long as the channel.
-    [[nodiscard]] std::unique_ptr<backend::watch_handle> watch(const owner_id& token, handler notify);
+    // A handle keeps the channel.
+    [[nodiscard]] std::unique_ptr<backend::watch_handle> watch(const backend::lock_key&,
+                                                               const owner_id& token, handler notify);
     // Subscribes, for messages that ask for a lock. A refusal matters only to waiters. True: the server has
     // answered, so messages from now on arrive, or never will.
     bool listen();
@@ -50,7 +52,6 @@ class wake_channel : public std::enable_shared_from_this<wake_channel> {
     void close();
 
   private:
-    class entry;
     enum class state { unasked, asked, listening, refused };
 
     void subscribe();
@@ -62,11 +63,11 @@ class wake_channel : public std::enable_shared_from_this<wake_channel> {
     const std::string name_;
     const redis::pubsub how_;
     const callbacks callbacks_;
+    backends::waiter_registry waiters_;
 
     base::mutex mutex_;
     state state_ GUARDED_BY(mutex_) = state::unasked;
     std::optional<std::string> refusal_ GUARDED_BY(mutex_);  // not reported yet: no watch is open
-    std::unordered_map<std::string, std::shared_ptr<handler>> watching_ GUARDED_BY(mutex_);
     std::unique_ptr<redis::subscription> subscription_ GUARDED_BY(mutex_);
 };
 
