@@ -92,8 +92,7 @@ TEST_F(recursive_redlock, excludes_other_clients_and_yields_to_the_majority_of_a
 
 // The client undoes an attempt that it gave up, while the same thread holds the lock several times over.
 TEST_F(recursive_redlock, keeps_its_holds_when_an_earlier_attempt_is_undone) {
-    client c{settings(
-        net_url("restarts=trusted,node_timeout=10s,"))};
+    client c{settings(net_url("restarts=trusted,node_timeout=10s,"))};
     recursive_mutex m{c, "job"};
     // All members are connected, may vote, and know the scripts: a member that does not is asked twice.
     ASSERT_TRUE(eventually(patience, [&] {

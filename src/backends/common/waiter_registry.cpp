@@ -1,7 +1,6 @@
 #include "backends/common/waiter_registry.hpp"
 
 #include <algorithm>
-#include <ranges>
 #include <utility>
 
 namespace holdfast::backends {
@@ -21,7 +20,7 @@ class waiter_registry::entry final : public backend::watch_handle {
     const owner_id owner_;
 };
 
-std::unique_ptr<backend::watch_handle> waiter_registry::add(std::shared_ptr<waiter_registry> in,
+std::unique_ptr<backend::watch_handle> waiter_registry::add(const std::shared_ptr<waiter_registry>& in,
                                                             const lock_key& key, const owner_id& owner,
                                                             receiver to) {
     auto handle = std::make_unique<entry>(in, key, owner);
@@ -57,7 +56,7 @@ std::vector<waiter_registry::receiver> waiter_registry::all() const {
     base::guard lock(mutex_);
     std::vector<receiver> found;
     found.reserve(waiters_.size());
-    for (const auto& one : waiters_ | std::views::values) found.push_back(one.to);
+    for (const auto& [owner, one] : waiters_) found.push_back(one.to);
     return found;
 }
 

@@ -22,9 +22,9 @@ class waiter_registry {
 
     // The waiter stays until the handle is destroyed, and the handle keeps `in` until then. One owner may
     // wait twice: for the writer and for the reader of a shared mutex.
-    [[nodiscard]] static std::unique_ptr<backend::watch_handle> add(std::shared_ptr<waiter_registry> in,
-                                                                    const backend::lock_key& key,
-                                                                    const owner_id& owner, receiver to);
+    [[nodiscard]] static std::unique_ptr<backend::watch_handle> add(
+        const std::shared_ptr<waiter_registry>& in, const backend::lock_key& key, const owner_id& owner,
+        receiver to);
 
     // nullptr: nobody waits, so a grant in the message must be released.
     [[nodiscard]] receiver find(std::string_view owner) const;
