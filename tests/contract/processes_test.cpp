@@ -12,6 +12,7 @@ class process_contract : public lock_contract {
     [[nodiscard]] static std::vector<std::string> command(const std::vector<std::string>& words) {
         std::vector<std::string> all{HOLDFAST_COMMAND, "run", "--url", settings().url, "--no-wait", "--kind"};
         all.emplace_back(option_name(GetParam().of));
+        if (GetParam().of == kind::shared_write) all.emplace_back("-x");
         all.emplace_back(stock);
         all.insert(all.end(), words.begin(), words.end());
         return all;
