@@ -113,7 +113,8 @@ TEST_F(waiters, keep_what_their_registry_belongs_to) {
     int events = 0;
     auto owner = std::make_shared<waiter_registry>();
     const std::weak_ptr<waiter_registry> seen = owner;
-    auto handle = waiter_registry::add(std::move(owner), stock, owner_id{"a"}, counting(events));
+    auto handle = waiter_registry::add(owner, stock, owner_id{"a"}, counting(events));
+    owner.reset();
     EXPECT_FALSE(seen.expired());
     handle.reset();
     EXPECT_TRUE(seen.expired());
