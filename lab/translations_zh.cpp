@@ -133,6 +133,7 @@ constexpr auto of_the_rest = std::to_array<translation>({
 
     // Why a play did not finish.
     {"too slow with every TTL: the key was gone already", "无论 TTL 多长都太慢：key 已经不在了"},
+    {"too slow with every TTL: a grant came after its lease", "无论 TTL 多长都太慢：授予到达时租约已经结束"},
     {"too slow with every TTL: this needs a longer TTL", "无论 TTL 多长都太慢：这里需要更长的 TTL"},
     {"too slow with every TTL: the machine stood still", "无论 TTL 多长都太慢：机器停顿了一段时间"},
     {"too slow with every TTL: the key expired too early", "无论 TTL 多长都太慢：key 过早到期"},
@@ -143,6 +144,7 @@ constexpr auto of_the_rest = std::to_array<translation>({
     {"process {} of {} does not answer", "进程 {}（{}）没有响应"},
     {"process {} ended", "进程 {} 已经退出"},
     {"process {} stopped at {}", "进程 {} 停在 {}"},
+    {"process {} stopped at {}: {}", "进程 {} 停在 {}：{}"},
     {"process {} did not write", "进程 {} 没有写入"},
     {"{} has no Redis for this step", "{} 没有可供这一步使用的 Redis"},
     {"nobody subscribes", "没有人订阅"},

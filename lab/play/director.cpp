@@ -200,12 +200,16 @@ void director::record_report(process& from, const report& seen) {
             note(event_kind::command);
             break;
         case report::kind::write: note(event_kind::command); break;
-        case report::kind::says: note(event_kind::says); break;
+        case report::kind::says:
+            from.last_words_ = seen.text;
+            note(event_kind::says);
+            break;
         case report::kind::stop:
             from.stands_at_ = seen.text;
             if (seen.text != point::ready) note(event_kind::stop);
             if (seen.text == point::before_retry) made_.waits(from.name_, at);
-            if (seen.text == point::nested || seen.text == point::failed) made_.waits_no_more(from.name_, at);
+            if (seen.text == point::nested || seen.text == point::failed || seen.text == point::too_late)
+                made_.waits_no_more(from.name_, at);
             break;
         case report::kind::believes:
             from.believes_since_ = seen.at;

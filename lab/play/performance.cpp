@@ -92,7 +92,8 @@ class reporting_performer final : public performer {
 
     void stop(std::string_view at) override {
         const bool passes = at != target_ && (point::is_common(target_) || !point::is_common(at)) &&
-                            at != point::ready && at != point::done && at != point::failed;
+                            at != point::ready && at != point::done && at != point::failed &&
+                            at != point::too_late;
         if (passes) return;
         write_report({.what = report::kind::stop, .at = boot_clock::now(), .text = std::string{at}});
         constexpr std::string_view order = "run ";
@@ -180,16 +181,22 @@ class performance {
             by_.stop("before_unlock");
             leave();
             how_.unlock();
+        } catch (const error& why) {
+            give_up(why, why.code() == errc::lease_too_short ? point::too_late : point::failed);
         } catch (const std::exception& why) {
-            leave();
-            by_.say(fmt::format("gives up: {}", why.what()));
-            how_.unwind();
-            by_.stop(point::failed);
+            give_up(why, point::failed);
         }
         by_.stop(point::done);
     }
 
   private:
+    void give_up(const std::exception& why, std::string_view at) {
+        leave();
+        by_.say(fmt::format("gives up: {}", why.what()));
+        how_.unwind();
+        by_.stop(at);
+    }
+
     void enter_again() {
         how_.lock();
         by_.stop(point::nested);

@@ -14,10 +14,11 @@ namespace holdfast::lab {
 // The points at which every scheme stops. A process that runs to a point that its scheme does not have (gold
 // has no before_expire) stops at the next of these.
 namespace point {
-inline constexpr std::string_view ready = "ready";    // connected, nothing sent yet
-inline constexpr std::string_view in_cs = "in_cs";    // it has the lock
-inline constexpr std::string_view nested = "nested";  // it has the lock a second time
-inline constexpr std::string_view done = "done";      // it released the lock
+inline constexpr std::string_view ready = "ready";        // connected, nothing sent yet
+inline constexpr std::string_view in_cs = "in_cs";        // it has the lock
+inline constexpr std::string_view nested = "nested";      // it has the lock a second time
+inline constexpr std::string_view done = "done";          // it released the lock
+inline constexpr std::string_view too_late = "too_late";  // on this machine a grant came after its lease
 inline constexpr std::string_view failed = "failed";  // the server refused something, and its part is over
 inline constexpr std::string_view before_retry = "before_retry";  // it was refused, and will ask again
 inline constexpr std::string_view ended = "ended";                // the process has ended

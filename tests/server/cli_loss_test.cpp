@@ -196,7 +196,7 @@ TEST_F(lost_lock, signal_ends_at_least) {
 }
 
 TEST_F(lost_lock, lock_with_any_ttl_is_renewed) {
-    auto command = start({"run", "--ttl", "3s", "a", "--", "sleep", "5"});
+    auto command = start({"run", "--ttl", "5s", "a", "--", "sleep", "6"});
     EXPECT_EQ(outcome_of(command).code, 0);
 }
 
