@@ -232,7 +232,12 @@ TEST_F(guarded_command, that_is_stopped_without_a_terminal_keeps_its_lock) {
         const auto holdfast = pid_of(command, "run");
         const auto pid = pid_of(command, "pid");
         ::kill(pid, signal);
-        ASSERT_TRUE(eventually(patience, [&] { return is_stopped(pid); }));
+        ASSERT_TRUE(eventually(patience, [&] { return is_stopped(pid); }))
+            << "signal " << signal << ", state " << line_of(pid, "State:") << ", blocked "
+            << line_of(pid, "SigBlk:") << ", ignored " << line_of(pid, "SigIgn:") << ", its group "
+            << ::getpgid(pid) << ", its session " << ::getsid(pid) << ", parent " << line_of(pid, "PPid:")
+            << '\n'
+            << command.output() << command.errors();
         for (int i = 0; i < 4; ++i) {
             EXPECT_TRUE(is_renewed()) << "after signal " << signal;
             EXPECT_FALSE(is_stopped(holdfast));
