@@ -75,8 +75,8 @@ TEST_F(run_whose_user_loses_a_right, names_the_refusal_as_the_cause_of_the_loss)
         {"run", "--on-loss", "ignore", "--ttl", "3s", "job", "--", "sh", "-c", "echo ready; read x; exit 0"});
     ASSERT_TRUE(command.wait_for_output("ready", patience));
     forbid_scripts();
-    ASSERT_TRUE(
-        command.wait_for_output("the lease was not renewed in time: the last answer was a refusal", patience));
+    ASSERT_TRUE(command.wait_for_output("the lease was not renewed in time: the last answer was a refusal",
+                                        patience));
     EXPECT_TRUE(command.wait_for_output("NOPERM", patience)) << command.errors();
     EXPECT_EQ(outcome_of(command).code, 75);
 }
