@@ -10,8 +10,8 @@
 //
 // After `deadline` the caller does not wait for the answer; the handler is still called, late or with
 // `unknown`. A request that was not sent by then is not sent any more. One that was sent may be carried out
-// up to engine::longest_on_its_way later; `unknown` says so. A store carries out an attempt before a release
-// of the same owner that was requested after it, or answers the release with `unknown`.
+// up to engine::longest_on_its_way later; `unknown` says so. Requests that one thread makes for one owner
+// are carried out in their order, or the later one is answered with `unknown`.
 //
 // The destructor calls all handlers that were not called yet (`refused` or `unknown` with errc::closed).
 #pragma once
