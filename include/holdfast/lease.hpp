@@ -37,12 +37,12 @@ struct acquire_options {
     std::uint32_t permits = 1;
 };
 
-//            | valid()   | lost_token() asked | release()
-// empty      | false     | no           | already_lost
-// held       | true      | no           | released
-// jeopardy   | true      | no           | released or unknown_until: renewal is failing, time is left
-// lost       | false     | yes, soon    | already_lost
-// released   | false     | no           | the same answer as the first time
+//          | valid() | lost_token() asked | release()
+// empty    | false   | no                 | already_lost
+// held     | true    | no                 | released
+// jeopardy | true    | no                 | released or unknown_until: renewal is failing, time is left
+// lost     | false   | yes, soon          | already_lost
+// released | false   | no                 | the same answer as the first time
 enum class lease_state { empty, held, jeopardy, lost, released };
 
 enum class release_outcome {

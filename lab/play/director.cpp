@@ -201,7 +201,7 @@ void director::record_report(process& from, const report& seen) {
             break;
         case report::kind::write: note(event_kind::command); break;
         case report::kind::says:
-            from.last_words_ = seen.text;
+            from.last_message_ = seen.text;
             note(event_kind::says);
             break;
         case report::kind::stop:

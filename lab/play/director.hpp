@@ -106,7 +106,7 @@ class process {
     std::string stands_at_;  // empty while it runs
     bool ended_ = false;     // and the director knows
     std::optional<boot_clock::time_point> last_command_{};
-    std::string last_words_{};  // for people: why it failed
+    std::string last_message_{};  // for people: why it failed
     std::optional<boot_clock::time_point> believes_since_{};
 };
 

@@ -34,7 +34,7 @@ std::string process::arrive() {
 void process::broken(std::string_view at) const {
     if (at == point::too_late) throw too_slow("a grant came after its lease");
     if (at == point::failed)
-        throw play_broken(fmt::format("process {} stopped at {}: {}", name_, at, last_words_));
+        throw play_broken(fmt::format("process {} stopped at {}: {}", name_, at, last_message_));
     throw play_broken(at == point::ended ? fmt::format("process {} ended", name_)
                                          : fmt::format("process {} stopped at {}", name_, at));
 }

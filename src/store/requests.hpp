@@ -37,9 +37,9 @@ struct lock_key {
 // Why a store did not carry out a request. Programs use `code`; the texts are for people. The server's text
 // is kept apart from ours.
 //
-// What the client does about `code`: an attempt that gets errc::unavailable or errc::busy_server is waited
-// out as an outage; any other code ends it, except that a caller that already waits goes on where it is of
-// condition::try_later. A release is tried again, except after condition::misuse.
+// The client takes errc::unavailable and errc::busy_server for an outage and repeats the attempt. Any other
+// code ends an attempt, unless the caller already waits and the code is of condition::try_later. A release is
+// repeated, except after condition::misuse.
 struct failure {
     std::error_code code;
     std::string text{};         // ours, a clause without a full stop; empty where the code says it all

@@ -11,7 +11,7 @@
 // After `deadline` the caller does not wait for the answer; the handler is still called, late or with
 // `unknown`. A request that was not sent by then is not sent any more. One that was sent may be carried out
 // up to engine::longest_on_its_way later; `unknown` says so. Requests that one thread makes for one owner
-// are carried out in their order, or the later one is answered with `unknown`.
+// are carried out in their order, unless the store has to repeat one of them.
 //
 // The destructor calls all handlers that were not called yet (`refused` or `unknown` with errc::closed).
 #pragma once
