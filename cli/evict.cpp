@@ -11,11 +11,13 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,7 +28,7 @@ namespace {
 
 constexpr auto evict_examples =
     R"(evict first asks the holder, if it listens: its lease ends at once, and it releases the lock and confirms that. A command
-under `holdfast run` is ended before the release. If the holder does not confirm within a second, or cannot be asked,
+under `holdfast run` is ended before the release. If the holder does not confirm in time (--wait), or cannot be asked,
 evict removes the lock. The holder may then work beside the next one until it learns of the loss, at most for the rest
 of its lease. The output says which case it was: only a holder that confirmed the release "gave it up".
 The next waiter gets the lock. Only holders that you confirmed are evicted: a holder that comes meanwhile keeps the lock.
@@ -39,13 +41,15 @@ evicted by another client meanwhile, another client acquired it meanwhile, or yo
 
 Examples:
   holdfast evict stock:42
-  holdfast evict stock:42 --yes)";
+  holdfast evict stock:42 --yes
+  holdfast evict backup --wait 30s             give a command time to end)";
 
 struct evict_command {
     std::string name;
     bool yes = false;
     bool force = false;
     bool json = false;
+    std::optional<std::chrono::milliseconds> wait;
 };
 
 bool confirmed(const lock_info& lock) {
@@ -140,6 +144,7 @@ int evict_lock(const evict_command& given, const context& shared) {
         throw usage_error("evict asks before it acts, and stdin is not a terminal; give --yes");
     client on{shared.settings()};
     admin::evict_options options{.force = given.force};
+    if (given.wait) options.wait = *given.wait;
     if (!given.yes) {
         const auto found = admin::inspect(on, name);
         if (found.layout == "free" && found.dead_waiters == 0) return print_result(given, name, {});
@@ -165,6 +170,8 @@ void add_evict(CLI::App& app, context& shared) {
     command->footer(evict_examples);
     command->add_option("NAME", given->name, "The lock")->required();
     command->add_flag("-y,--yes", given->yes, "Do not ask");
+    add_duration(*command, "-w,--wait", given->wait,
+                 "How long the holder has to end its lease, or its command (default: 1s)");
     command->add_flag("--force", given->force, "Also remove a string that may be data, not a lock");
     command->add_flag("--json", given->json, "Print a JSON object");
     command->callback([=, &shared] { shared.chosen = [=, &shared] { return evict_lock(*given, shared); }; });

@@ -35,13 +35,16 @@ struct evict_options {
     std::vector<std::string> owners{};
     // Also remove a string for which lock_info::may_be_data() is true. Otherwise errc::wrong_kind is thrown.
     bool force = false;
+    // How long all holders together have to end their leases on request, 1 ms to 1 h. What they hold then is
+    // removed. A command under `holdfast run` needs up to its grace.
+    std::chrono::milliseconds wait{1000};
 };
 
 // A holder that was evicted.
 struct evicted_holder {
     enum class way {
-        gave_up,      // its client confirmed that it ended the lease on request
-        silent,       // it received the request but neither confirmed nor released within a second: removed
+        gave_up,  // its client confirmed that it ended the lease on request
+        silent,  // it received the request but neither confirmed nor released in evict_options::wait: removed
         unreachable,  // its client does not listen, or is not a holdfast client: removed without a request
     };
     holder_info who;
@@ -72,11 +75,11 @@ struct eviction {
 // Takes the lock from its holders and passes it to the next waiter. A holdfast client that listens (it has
 // waited once, or has held a lock for 50 ms) is asked first: it ends the lease at once, confirms that, and
 // releases the lock itself (with config::keep_evicted only when its work has stopped). All holders
-// together have one second for that; then the lock is removed. Until a removed holder learns of it, two
-// clients may believe that they hold the lock. If a fair mutex is free, the dead waiters at the head of its
-// queue are removed: those whose clients do not listen, and still do not a second later. Blocks for at most
-// one second more than the other calls, or two if both happen. All permits of a semaphore that have an owner
-// come back; a number without any owner is errc::wrong_kind.
+// together have evict_options::wait for that; then the lock is removed. Until a removed holder learns of it,
+// two clients may believe that they hold the lock. If a fair mutex is free, the dead waiters at the head of
+// its queue are removed: those whose clients do not listen, and still do not a second later. Blocks longer
+// than the other calls by at most evict_options::wait and two seconds. All permits of a semaphore that have
+// an owner come back; a number without any owner is errc::wrong_kind.
 HOLDFAST_API eviction evict(client& on, const lock_name& name, const evict_options& options = {});
 
 struct examine_options {

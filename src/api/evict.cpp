@@ -17,9 +17,9 @@ namespace {
 using backend::time_point;
 using std::chrono::milliseconds;
 
-// The time that all holders that are asked have, together, to give up. A running thread needs a few round
-// trips.
-constexpr milliseconds time_to_give_up{1000};
+// A holder confirms before it releases, but its message may arrive after the answer that it no longer holds.
+constexpr milliseconds confirmation_delay{1000};
+constexpr milliseconds longest_wait = std::chrono::hours{1};
 // How long a waiter whose client does not listen may stay away before it counts as dead. The holder may have
 // used up the other second.
 constexpr milliseconds time_to_come_back{1000};
@@ -37,6 +37,8 @@ class evicting {
 
     eviction run() {
         if (const auto no = client_.objection_to(name_)) throw error(no->code, failed() + ": " + no->text);
+        if (options_.wait < milliseconds{1} || options_.wait > longest_wait)
+            throw error(errc::invalid_argument, failed() + ": wait must be 1ms to 1h");
         for (int round = 0; round < rounds && result_.from.empty(); ++round) {
             const auto seen = inspect();
             if (seen.layout == "free") {
@@ -68,10 +70,11 @@ class evicting {
         bool notified = false;  // its client has received the request
         bool gave_up = false;   // its client has confirmed that its lease has ended
         bool holds = true;
+        std::optional<time_point> gone_since{};  // when it was first seen to hold no more
 
         // Its answer or its release may still arrive.
-        [[nodiscard]] bool may_end() const {
-            if (!holds) return notified && !gave_up;
+        [[nodiscard]] bool may_end(time_point now) const {
+            if (!holds) return notified && !gave_up && now < *gone_since + confirmation_delay;
             return notified || gave_up || (!who.ask_at.empty() && who.client != backend::presence::gone);
         }
     };
@@ -113,7 +116,7 @@ class evicting {
 
     // One deadline for all requests, in all rounds.
     time_point time_is_up() {
-        if (!time_is_up_) time_is_up_ = boot_clock::now() + time_to_give_up;
+        if (!time_is_up_) time_is_up_ = boot_clock::now() + options_.wait;
         return *time_is_up_;
     }
 
@@ -153,6 +156,10 @@ class evicting {
             h.notified = h.notified || answer.listeners > 0;
             h.gave_up = h.gave_up || answer.gave_up;
             h.holds = answer.holds;
+            if (h.holds)
+                h.gone_since.reset();
+            else if (!h.gone_since)
+                h.gone_since = boot_clock::now();
         } catch (const error& e) {
             // For example, the user may not send messages. The removal will show whether anything works.
             if (e.code() != condition::misuse) throw;
@@ -169,19 +176,39 @@ class evicting {
         }
         base::parker pause;
         const auto enough = time_is_up();
-        const auto may_end = [](const open_holder& h) { return h.may_end(); };
         for (auto wait = first_pause;; wait = std::min(2 * wait, longest_pause)) {
             for (auto& h : open) {
-                if (h.may_end() && boot_clock::now() < enough) ask(h);
+                const auto now = boot_clock::now();
+                if (h.may_end(now) && now < enough) ask(h);
             }
             const auto now = boot_clock::now();
+            const auto may_end = [&](const open_holder& h) { return h.may_end(now); };
             if (now >= enough || std::none_of(open.begin(), open.end(), may_end)) break;
             pause.park_until(std::min(enough, now + wait));
         }
         const auto taken = remove(open);
         for (auto& h : open) {
-            if (h.notified && !h.gave_up) ask(h);  // its answer may have arrived meanwhile
+            if (h.notified && !h.gave_up) await_confirmation(h, taken);
             end(h, taken);
+        }
+    }
+
+    // It is not asked again: the same owner may hold another grant by now.
+    void await_confirmation(open_holder& h, const std::vector<backend::evicted>& taken) {
+        auto seen = h.who;
+        seen.ask_at.clear();
+        const bool removed =
+            std::any_of(taken.begin(), taken.end(), [&](const auto& t) { return t.owner == h.who.owner; });
+        auto now = boot_clock::now();
+        const auto enough = removed ? now : h.gone_since.value_or(now) + confirmation_delay;
+        base::parker pause;
+        for (auto wait = first_pause;; wait = std::min(2 * wait, longest_pause)) {
+            h.gave_up = look<backend::asked>([&](auto& there, auto until, auto done) {
+                            there.ask_to_give_up(name_, seen, until, std::move(done));
+                        }).gave_up;
+            now = boot_clock::now();
+            if (h.gave_up || now >= enough) return;
+            pause.park_until(std::min(enough, now + wait));
         }
     }
 

@@ -81,7 +81,8 @@ class inspection {
 
     // Sends a message to the client of a holder that inspect() has shown, if the holder still holds the lock.
     // The client ends the lease at once, confirms it (asked::gave_up) and releases the lock. Repeat the call:
-    // the acquisition may be under way, and this client may not be able to receive the answer yet.
+    // the acquisition may be under way, and this client may not be able to receive the answer yet. Without
+    // holder_info::ask_at no message is sent; the answer still tells whether the client has confirmed.
     virtual void ask_to_give_up(const lock_name&, const holder_info&, time_point deadline,
                                 handler<result<asked>>) = 0;
 

@@ -32,7 +32,7 @@ class evict_command : public command_test {
 TEST_F(evict_command, reports_that_the_holder_gave_it_up) {
     auto one = holder();
     ASSERT_TRUE(holder_listens());
-    const auto end = run({"evict", "--yes", "a"});
+    const auto end = run({"evict", "--yes", "--wait", "1m", "a"});
     EXPECT_EQ(end.code, 0);
     EXPECT_NE(end.output.find(":" + std::to_string(one.pid()) + " gave it up\n"), std::string::npos)
         << end.output;
@@ -42,14 +42,14 @@ TEST_F(evict_command, reports_that_the_holder_gave_it_up) {
 TEST_F(evict_command, ends_the_command_before_the_next_one_starts) {
     const auto log = testing::TempDir() + "evicted-" + std::to_string(::getpid());
     std::ofstream{log};
-    auto one = start({"run", "a", "--", "sh", "-c",
-                      "trap 'sleep 0.3; echo ended >> " + log + "; exit 0' TERM; echo began >> " + log +
+    auto one = start({"run", "--ttl", "5m", "--grace", "1m", "a", "--", "sh", "-c",
+                      "trap 'sleep 1.5; echo ended >> " + log + "; exit 0' TERM; echo began >> " + log +
                           "; echo held; while :; do sleep 0.02; done"});
     ASSERT_TRUE(one.wait_for_output("held", patience));
     ASSERT_TRUE(holder_listens());
     auto next = start({"run", "a", "--", "sh", "-c", "echo next >> " + log});
     ASSERT_TRUE(eventually(patience, [&] { return queued(server, "a") == 1; }));
-    const auto end = run({"evict", "--yes", "a"});
+    const auto end = run({"evict", "--yes", "--wait", "5m", "a"});
     EXPECT_NE(end.output.find(" gave it up\n"), std::string::npos) << end.output;
     EXPECT_EQ(outcome_of(next).code, 0);
     EXPECT_EQ(outcome_of(one).code, 75);

@@ -58,7 +58,7 @@ TEST_F(lost_lock, that_is_evicted_during_a_wait_for_another_is_given_up_at_once)
     hold_as_another_client("b");
     auto command = start({"run", "--json-fd", "1", "b", "a", "--", "echo", "ran"});
     ASSERT_TRUE(command.wait_for_output("\"waiting\"", patience));
-    const auto evicted = run({"evict", "--yes", "a"});
+    const auto evicted = run({"evict", "--yes", "--wait", "1m", "a"});
     EXPECT_EQ(evicted.code, 0);
     EXPECT_TRUE(evicted.output.ends_with(" gave it up\n")) << evicted.output;
     const auto ended = outcome_of(command);

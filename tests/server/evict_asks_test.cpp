@@ -19,7 +19,7 @@ TYPED_TEST(evict_kinds, listening_holder_ends_its_lease_before_the_lock_is_free)
     const event_recorder events{this->holders};
     auto lock = TypeParam::make(this->holders, "job");
     lease held = lock.acquire();
-    const auto end = evict(this->operators, "job");
+    const auto end = evict(this->operators, "job", unhurried);
     ASSERT_EQ(end.from.size(), 1U);
     EXPECT_EQ(end.from[0].how, way::gave_up);
     EXPECT_EQ(end.from[0].who.owner, held.owner().str());
@@ -49,7 +49,7 @@ TYPED_TEST(evict_kinds, holder_without_the_right_to_listen_is_removed) {
 TYPED_TEST(evict_kinds, new_holder_that_never_waited_is_asked) {
     auto lock = TypeParam::make(this->holders, "job");
     const lease held = lock.acquire();
-    const auto end = evict(this->operators, "job");
+    const auto end = evict(this->operators, "job", unhurried);
     ASSERT_EQ(end.from.size(), 1U);
     EXPECT_EQ(end.from[0].how, way::gave_up);
     EXPECT_FALSE(held.valid());
@@ -65,7 +65,7 @@ TYPED_TEST(evict_kinds, lease_is_invalid_before_the_store_frees_the_lock) {
         return words[0] == "PUBLISH" && words.at(2).find(" gave_up ") != std::string::npos;
     };
     net.hold_reply_of(TypeParam::leave());
-    auto evicting = in_background([&] { return evict(this->operators, "job"); });
+    auto evicting = in_background([&] { return evict(this->operators, "job", unhurried); });
     ASSERT_TRUE(eventually(patience, [&] { return net.count().replies_held == 1; }));
     EXPECT_FALSE(held.valid());
     const auto passed = net.commands();
@@ -79,7 +79,7 @@ TYPED_TEST(evict_kinds, lease_is_invalid_before_the_store_frees_the_lock) {
 TYPED_TEST(evict_kinds, lease_of_the_evicting_client_itself_ends_at_once) {
     auto lock = TypeParam::make(this->holders, "job");
     lease held = lock.acquire();
-    const auto end = evict(this->holders, "job");
+    const auto end = evict(this->holders, "job", unhurried);
     EXPECT_FALSE(held.valid());
     ASSERT_EQ(end.from.size(), 1U);
     EXPECT_EQ(end.from[0].how, way::gave_up);
@@ -159,8 +159,8 @@ class scripted_client : public evict_kinds<plain> {
     void holds_job_for(milliseconds lease) {
         server.command({"SET", "job", owner, "PX", std::to_string(lease.count())});
     }
-    std::future<eviction> evicting(const std::string& name = "job") {
-        return in_background([this, name] { return evict(operators, name); });
+    std::future<eviction> evicting(const std::string& name = "job", evict_options how = {}) {
+        return in_background([=, this] { return evict(operators, name, how); });
     }
 
     const std::string id = std::string(22, 'A');
@@ -179,7 +179,7 @@ class scripted_client : public evict_kinds<plain> {
 
 TEST_F(scripted_client, gives_up_and_releases) {
     holds_job_for(60s);
-    auto end = evicting();
+    auto end = evicting("job", unhurried);
     const auto asked = next_message();
     ASSERT_EQ(asked.size(), 4U);
     EXPECT_EQ(asked[0], owner);
@@ -192,9 +192,31 @@ TEST_F(scripted_client, gives_up_and_releases) {
     EXPECT_EQ(from[0].how, way::gave_up);
 }
 
+// Its release and its message travel on different connections.
+TEST_F(scripted_client, whose_message_arrives_late_gave_up) {
+    bool in_time = false;
+    for (int play = 0; play < 20 && !in_time; ++play) {
+        holds_job_for(60s);
+        const auto began = std::chrono::steady_clock::now();
+        auto end = evicting("job", {.wait = 200ms});
+        const auto asked = next_message();
+        ASSERT_EQ(asked.size(), 4U);
+        server.command({"DEL", "job"});
+        const auto told = [&] { return std::chrono::steady_clock::now() - began; };
+        ASSERT_TRUE(eventually(patience, [&] { return told() > 300ms; }));
+        server.command({"PUBLISH", "holdfast:wake:" + asked[2], owner + " gave_up job"});
+        in_time = told() < 900ms;
+        const auto from = end.get().from;
+        if (!in_time) continue;
+        ASSERT_EQ(from.size(), 1U);
+        EXPECT_EQ(from[0].how, way::gave_up);
+    }
+    EXPECT_TRUE(in_time);
+}
+
 TEST_F(scripted_client, gives_up_and_cannot_release) {
     holds_job_for(60s);
-    auto end = evicting();
+    auto end = evicting("job", unhurried);
     const auto asked = next_message();
     ASSERT_EQ(asked.size(), 4U);
     server.command({"PUBLISH", "holdfast:wake:" + asked[2], owner + " gave_up job"});
@@ -228,7 +250,7 @@ TEST_F(scripted_client, is_silent_while_its_lease_ends) {
 
 TEST_F(scripted_client, gives_up_for_one_of_two_operators_that_evict_at_once) {
     holds_job_for(60s);
-    auto first = evicting();
+    auto first = evicting("job", unhurried);
     const auto asked = next_message();
     ASSERT_EQ(asked.size(), 4U);
     client others{settings(server.url())};
@@ -349,7 +371,7 @@ TEST(evict_local, lease_of_another_client_ends_at_once) {
     client two{settings("local:evict")};
     mutex lock{one, "job"};
     lease held = lock.acquire();
-    const auto end = evict(two, "job");
+    const auto end = evict(two, "job", unhurried);
     EXPECT_FALSE(held.valid());
     ASSERT_EQ(end.from.size(), 1U);
     EXPECT_EQ(end.from[0].how, way::gave_up);
@@ -368,7 +390,7 @@ TEST(evict_redlock, listening_holder_gives_up_the_lock_on_all_members) {
     ASSERT_TRUE(eventually(patience, [&] {
         return one.command({"PUBSUB", "CHANNELS", "holdfast:wake:*"}).items.size() == 1;
     })) << "it has renewed";
-    const auto end = evict(operators, "job");
+    const auto end = evict(operators, "job", unhurried);
     ASSERT_EQ(end.from.size(), 1U);
     EXPECT_EQ(end.from[0].how, way::gave_up);
     EXPECT_FALSE(held.valid());

@@ -21,7 +21,7 @@ TYPED_TEST(evict_kinds, holder_with_keep_evicted_stops_before_the_lock_is_free) 
     this->make_listen(slow);
     auto lock = TypeParam::make(slow, "job");
     lease held = lock.acquire();
-    auto end = in_background([&] { return evict(this->operators, "job"); });
+    auto end = in_background([&] { return evict(this->operators, "job", unhurried); });
     ASSERT_TRUE(eventually(patience, [&] { return held.lost_token().stop_requested(); }));
     EXPECT_FALSE(held.valid());
     EXPECT_TRUE(exists(this->server, "job")) << "it is still at work";
@@ -52,7 +52,7 @@ TEST_F(evict_test, kept_lock_is_free_after_the_last_nested_release) {
     recursive_mutex lock{slow, "job"};
     lease outer = lock.acquire();
     lease inner = lock.acquire(outer);
-    auto end = in_background([&] { return evict(operators, "job"); });
+    auto end = in_background([&] { return evict(operators, "job", unhurried); });
     ASSERT_TRUE(eventually(patience, [&] { return outer.lost_token().stop_requested(); }));
     EXPECT_EQ(inner.release(), release_outcome::already_lost);
     (void)inspect(slow, "job");  // after whatever it has sent
@@ -68,7 +68,7 @@ TEST_F(evict_test, kept_lock_is_free_when_a_writer_neither_writes_nor_reads) {
     shared_mutex lock{slow, "job"};
     lease writes = lock.acquire();
     lease reads = lock.acquire_shared(writes);
-    auto end = in_background([&] { return evict(operators, "job"); });
+    auto end = in_background([&] { return evict(operators, "job", unhurried); });
     ASSERT_TRUE(eventually(patience, [&] { return writes.lost_token().stop_requested(); }));
     EXPECT_EQ(writes.release(), release_outcome::already_lost);
     (void)inspect(slow, "job");  // after whatever it has sent
@@ -83,7 +83,7 @@ TEST_F(evict_test, kept_lock_is_free_when_the_client_ends) {
     make_listen(*slow);
     auto lock = std::make_unique<mutex>(*slow, "job");
     const lease held = lock->acquire();
-    auto end = in_background([&] { return evict(operators, "job"); });
+    auto end = in_background([&] { return evict(operators, "job", unhurried); });
     ASSERT_TRUE(eventually(patience, [&] { return held.lost_token().stop_requested(); }));
     lock.reset();
     slow.reset();
@@ -98,7 +98,7 @@ TEST(evict_local, holder_with_keep_evicted_stops_before_the_lock_is_free) {
     client two{settings("local:evict")};
     mutex lock{one, "job"};
     lease held = lock.acquire();
-    auto end = in_background([&] { return evict(two, "job"); });
+    auto end = in_background([&] { return evict(two, "job", unhurried); });
     ASSERT_TRUE(eventually(patience, [&] { return held.lost_token().stop_requested(); }));
     EXPECT_FALSE(mutex(two, "job").try_acquire());
     held.release();

@@ -7,6 +7,9 @@
 
 namespace holdfast::test {
 
+// For holders that must confirm, also on a busy machine.
+inline const evict_options unhurried{.wait = patience};
+
 template <class Kind>
 class evict_kinds : public ::testing::Test {
   protected:

@@ -95,7 +95,7 @@ TEST_F(evict_test, holders_of_permits_with_and_without_ids_are_asked) {
     slots.try_set_permits(5);
     const lease several = slots.acquire({.permits = 3});
     for (const auto* const name : {"seats", "slots"}) {
-        const auto end = evict(operators, name);
+        const auto end = evict(operators, name, unhurried);
         ASSERT_FALSE(end.from.empty()) << name;
         for (const auto& h : end.from) EXPECT_EQ(h.how, way::gave_up) << name;
         EXPECT_EQ(inspect(operators, name).count, 5) << name;
@@ -112,7 +112,7 @@ TEST_F(evict_test, id_of_any_permit_evicts_all_permits_of_its_lease) {
         const lease several = slots.acquire({.permits = 3});
         const auto shown = inspect(operators, "slots").holders;
         ASSERT_EQ(shown.size(), 3U);
-        const auto end = evict(operators, "slots", {.owners = {shown[which].owner}});
+        const auto end = evict(operators, "slots", {.owners = {shown[which].owner}, .wait = patience});
         ASSERT_EQ(end.from.size(), 1U);
         EXPECT_EQ(end.from[0].how, way::gave_up);
         EXPECT_FALSE(several.valid());
@@ -124,7 +124,7 @@ TEST_F(evict_test, permits_of_the_evicting_client_itself_are_removed) {
     permit_semaphore slots{holders, "slots"};
     slots.try_set_permits(5);
     const lease several = slots.acquire({.permits = 3});
-    const auto end = evict(holders, "slots");
+    const auto end = evict(holders, "slots", unhurried);
     ASSERT_EQ(end.from.size(), 3U);
     for (const auto& h : end.from) EXPECT_EQ(h.how, way::gave_up);
     EXPECT_FALSE(several.valid());
@@ -209,7 +209,7 @@ TEST_F(evict_test, writer_that_also_reads_loses_both_holds) {
     shared_mutex lock{holders, "job"};
     const lease writes = lock.acquire();
     const lease reads = lock.acquire_shared(writes);
-    const auto end = evict(operators, "job");
+    const auto end = evict(operators, "job", unhurried);
     ASSERT_FALSE(end.from.empty());
     for (const auto& h : end.from) EXPECT_EQ(h.how, way::gave_up);
     EXPECT_FALSE(writes.valid());

@@ -288,7 +288,7 @@ TEST_F(redlock, is_inspected_listed_and_evicted_on_all_members) {
     const event_recorder events{d};
     mutex other{d, "job"};
     auto by_message = other.acquire();
-    const auto end = evict(c, "job");
+    const auto end = evict(c, "job", {.wait = patience});
     ASSERT_EQ(end.from.size(), 1U);
     EXPECT_EQ(end.from[0].how, evicted_holder::way::gave_up);
     ASSERT_TRUE(events.has(event_kind::lost));

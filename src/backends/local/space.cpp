@@ -154,11 +154,12 @@ std::vector<evicted> space::evict(const lock_name& name, const std::vector<std::
     return taken;
 }
 
-asked space::ask_to_give_up(const lock_name& name, const std::string& owner) {
+asked space::ask_to_give_up(const lock_name& name, const holder_info& of) {
+    const auto& owner = of.owner;
     asked found;
     found.left = left_of(name, owner);
     found.holds = found.left.has_value();
-    if (found.holds) {
+    if (found.holds && !of.ask_at.empty()) {
         evictions_.expect(owner);
         base::guard lock(members_mutex_);
         for (auto* const m : members_)

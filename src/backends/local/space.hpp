@@ -39,7 +39,7 @@ class space : public std::enable_shared_from_this<space> {
     std::vector<backend::evicted> evict(const lock_name& name, const std::vector<std::string>& owners);
     // If `owner` still holds the lock, asks all clients of the space to give up its lease. Also reports
     // whether a client has confirmed that it did.
-    backend::asked ask_to_give_up(const lock_name& name, const std::string& owner);
+    backend::asked ask_to_give_up(const lock_name& name, const backend::holder_info& of);
 
     // A client of this space, which receives the requests of operators. Destroy it before what `on_request`
     // uses; the destructor waits for a running call.

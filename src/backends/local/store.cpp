@@ -77,7 +77,7 @@ class local_store final : public store, public counters, public inspection {
     }
     void ask_to_give_up(const lock_name& name, const holder_info& of, time_point,
                         handler<result<asked>> done) override {
-        done(space_->ask_to_give_up(name, of.owner));
+        done(space_->ask_to_give_up(name, of));
     }
     void evict(const lock_name& name, const std::vector<std::string>& owners, time_point,
                handler<result<std::vector<evicted>>> done) override {
