@@ -16,6 +16,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -87,9 +88,9 @@ class scripted_store final : public backend::store, public backend::counters, pu
         const std::lock_guard hold{mutex_};
         refusals_ = n;
     }
-    [[nodiscard]] int refused() {
+    [[nodiscard]] int refused(const lock_name& name) {
         const std::lock_guard hold{mutex_};
-        return refused_;
+        return refused_[name];
     }
     [[nodiscard]] std::size_t most_renewals_in_a_call() {
         const std::lock_guard hold{mutex_};
@@ -138,7 +139,7 @@ class scripted_store final : public backend::store, public backend::counters, pu
         for (const auto& r : all) yes.emplace_back(backend::renewed{r.lease});
         done(std::move(yes));
     }
-    void release(const backend::release_request&, backend::time_point,
+    void release(const backend::release_request& r, backend::time_point,
                  backend::handler<backend::release_answer> done) override {
         std::function<void()> seen;
         bool refuses = false;
@@ -148,7 +149,7 @@ class scripted_store final : public backend::store, public backend::counters, pu
             seen = on_release_;
             if (refusals_ > 0) {
                 --refusals_;
-                ++refused_;
+                ++refused_[r.key.name];
                 seen = nullptr;
                 refuses = true;
             }
@@ -219,7 +220,7 @@ class scripted_store final : public backend::store, public backend::counters, pu
     std::function<void(const lock_name&)> on_hear_requests_;
     bool silent_ = false;
     int refusals_ = 0;
-    int refused_ = 0;
+    std::map<lock_name, int> refused_;
     std::size_t most_in_a_call_ = 0;
     std::atomic<int> watches_ever_{0};
     std::vector<backend::handler<backend::release_answer>> unanswered_;
