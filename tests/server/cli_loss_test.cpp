@@ -97,7 +97,7 @@ TEST_F(lost_lock, found_only_by_the_release_exits_with_75) {
 }
 
 TEST_F(lost_lock, frozen_store_ends_the_command_before_the_lock_is_free) {
-    auto command = start({"run", "--ttl", "4s", "a", "--", "sh", "-c", deaf});
+    auto command = start({"run", "--ttl", "8s", "a", "--", "sh", "-c", deaf});
     const auto pid = printed_pid(command, "pid");
     ASSERT_NE(pid, 0);
     const auto before = std::chrono::steady_clock::now();
