@@ -39,7 +39,7 @@ If the lock cannot be renewed, or if holdfast itself is killed or stopped for to
 get TERM, then KILL, before another client can get the lock. A second process ensures this ("holdfast: guard of ...").
 It cannot do so if it is stopped or killed, too (by root, or with the cgroup). It cannot end a process that now belongs to
 another user (setuid) or that a service runs (systemd-run, docker).
-If the lock was taken away, CMD is ended, too, but another client may hold the lock by then; `holdfast evict` waits (--wait).
+If the lock was taken away, CMD is ended, too, but another client may hold the lock by then; `holdfast evict --wait` gives CMD time.
 Processes that CMD leaves behind when it ends are left running.
 
 Environment of CMD:

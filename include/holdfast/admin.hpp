@@ -43,8 +43,8 @@ struct evict_options {
 // A holder that was evicted.
 struct evicted_holder {
     enum class way {
-        gave_up,  // its client confirmed that it ended the lease on request
-        silent,  // it received the request but neither confirmed nor released in evict_options::wait: removed
+        gave_up,      // its client confirmed that it ended the lease on request
+        silent,       // it received the request but neither confirmed nor released in time: removed
         unreachable,  // its client does not listen, or is not a holdfast client: removed without a request
     };
     holder_info who;

@@ -187,19 +187,19 @@ class evicting {
             pause.park_until(std::min(enough, now + wait));
         }
         const auto taken = remove(open);
+        const auto removed_at = boot_clock::now();
         for (auto& h : open) {
-            if (h.notified && !h.gave_up) await_confirmation(h, taken);
+            if (h.notified && !h.gave_up) await_confirmation(h, taken, removed_at);
             end(h, taken);
         }
     }
 
     // It is not asked again: the same owner may hold another grant by now.
-    void await_confirmation(open_holder& h, const std::vector<backend::evicted>& taken) {
+    void await_confirmation(open_holder& h, const std::vector<backend::evicted>& taken, time_point now) {
         auto seen = h.who;
         seen.ask_at.clear();
         const bool removed =
             std::any_of(taken.begin(), taken.end(), [&](const auto& t) { return t.owner == h.who.owner; });
-        auto now = boot_clock::now();
         const auto enough = removed ? now : h.gone_since.value_or(now) + confirmation_delay;
         base::parker pause;
         for (auto wait = first_pause;; wait = std::min(2 * wait, longest_pause)) {
