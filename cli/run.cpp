@@ -212,11 +212,15 @@ void reserve_json_fd(int fd) {
     if (fd > STDERR_FILENO) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-// As many as a client of one server and the guard open together, and a few more.
-constexpr std::size_t descriptors_needed = 32;
+// As many as the client and the guard open together, and a few more.
+std::size_t descriptors_needed_for(std::string_view url) {
+    constexpr std::size_t for_one_server = 32, for_each_more = 4;
+    return for_one_server + for_each_more * static_cast<std::size_t>(std::ranges::count(url, ','));
+}
 
 // Fails early, before the wait for the lock: otherwise the command could not be started after it.
-void expect_enough_descriptors() {
+void expect_enough_descriptors(std::string_view url) {
+    const auto descriptors_needed = descriptors_needed_for(url);
     std::vector<unique_fd> tried;
     while (tried.size() < descriptors_needed) {
         tried.emplace_back(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
@@ -263,7 +267,7 @@ int run_it(const run_options& given, const context& shared) {
             "the store local: exists in one process only, so its locks cannot protect a command; give the "
             "URL of a shared store, such as redis://127.0.0.1:6379");
     }
-    expect_enough_descriptors();
+    expect_enough_descriptors(settings.url);
     run_request wanted;
     wanted.command = command;
     wanted.names = names_of(names);

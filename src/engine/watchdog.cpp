@@ -92,7 +92,7 @@ void watchdog::renewed(lease_id id, time_point deadline, time_point now) {
     const auto it = entries_.find(id);
     if (it == entries_.end()) return;
     auto& e = it->second;
-    e.deadline = std::max(e.deadline, deadline);
+    e.deadline = deadline;
     e.asked = false;
     plan_renewal(e, now);
     place(id, e);

@@ -4,7 +4,7 @@
 #include "session/client_state.hpp"
 
 #include <algorithm>
-#include <exception>
+#include <new>
 #include <utility>
 
 namespace holdfast::session {
@@ -40,11 +40,10 @@ acquire_operation::~acquire_operation() {
     lock_->leave(me_);
 }
 
-void acquire_operation::take_back() noexcept try {
+void acquire_operation::take_back() noexcept {
     if (!attempt_ || attempt_->number == 0 || attempt_->request.owner.empty()) return;
     const auto& r = attempt_->request;
     client_.undo(r.key, r.owner, r.lease, true);
-} catch (const std::exception&) {  // still no memory: the lease ends by itself
 }
 
 void acquire_operation::wait() {
@@ -106,7 +105,14 @@ std::optional<acquire_operation::outcome> acquire_operation::wait_in_queue(time_
     base::guard lock(lock_->mutex_);
     if (const auto t = std::exchange(me_->handed_off, nullptr)) {
         if (t->valid()) {
-            return hold_of(t);
+            try {
+                return hold_of(t);
+            } catch (const std::bad_alloc&) {
+                lock.unlock();
+                (void)lock_->end_without_answer(t);
+                stage_ = stage::outside;
+                throw;
+            }
         }
         // This thread was stopped until nothing was left of the lease; back into the queue.
         lock.unlock();
@@ -253,8 +259,9 @@ std::optional<acquire_operation::outcome> acquire_operation::carry_out(engine::a
 }
 
 std::shared_ptr<hold> acquire_operation::settle(const engine::hold_it& grant, time_point now) {
-    const auto t = std::make_shared<held_lease>(lock_->key_, std::move(attempt_->request.owner), me_->wants,
-                                                grant.fence, grant.deadline, now, grant.bound);
+    auto key = lock_->key_;
+    const auto t = std::make_shared<held_lease>(std::move(key), std::move(attempt_->request.owner),
+                                                me_->wants, grant.fence, grant.deadline, now, grant.bound);
     t->acks = grant.acks;
     t->expiry.at_least_until(grant.expires_by);
     t->grant = {now, t->deadline()};
@@ -263,14 +270,28 @@ std::shared_ptr<hold> acquire_operation::settle(const engine::hold_it& grant, ti
     t->watch = std::move(attempt_->watch);
     if (t->watch) t->listener = me_;
     t->thread = me_->thread;
+    try {
+        return begin_hold(t, grant, now);
+    } catch (const std::bad_alloc&) {
+        {
+            base::guard lock(lock_->mutex_);
+            std::erase_if(lock_->threads_, [&](const auto& h) { return h.lease == t; });
+        }
+        (void)lock_->end_without_answer(t);
+        throw;
+    }
+}
+
+std::shared_ptr<hold> acquire_operation::begin_hold(const std::shared_ptr<held_lease>& t,
+                                                    const engine::hold_it& grant, time_point now) {
     std::shared_ptr<hold> h;
     std::shared_ptr<waiter> next;
     {
         base::guard lock(lock_->mutex_);
         const bool stays = engine::rules_of(lock_->key_.of).threads != engine::queueing::one_asks;
-        if (!stays) next = lock_->queue_.leave(me_);
-        lock_->holdings_.push_back({t, 1, stays ? me_ : nullptr});
         h = hold_of(t);
+        lock_->holdings_.push_back({t, 1, stays ? me_ : nullptr});
+        if (!stays) next = lock_->queue_.leave(me_);
     }
     if (next) next->call();
     client_.began(t, now - me_->called_at);

@@ -59,6 +59,8 @@ class acquire_operation {
     void take_back() noexcept;  // undoes what may have been granted or queued
     [[nodiscard]] std::optional<outcome> carry_out(engine::acquire_action action, time_point now);
     [[nodiscard]] std::shared_ptr<hold> settle(const engine::hold_it& grant, time_point now);
+    [[nodiscard]] std::shared_ptr<hold> begin_hold(const std::shared_ptr<held_lease>& t,
+                                                   const engine::hold_it& grant, time_point now);
     [[nodiscard]] std::shared_ptr<hold> hold_of(const std::shared_ptr<held_lease>& t) REQUIRES(lock_->mutex_);
 
     const std::shared_ptr<client_lock> lock_;

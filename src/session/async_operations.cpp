@@ -1,5 +1,6 @@
 #include "session/async_operations.hpp"
 
+#include <new>
 #include <utility>
 
 namespace holdfast::session {
@@ -26,7 +27,11 @@ std::shared_ptr<async_acquire> async_acquire::begin(std::shared_ptr<client_lock>
 void async_acquire::poke() {
     // One call handles everything that comes before it runs.
     if (poked_.exchange(true)) return;
-    client_.reactor().post([me = shared_from_this()] { me->advance(); });
+    try {
+        client_.reactor().post([me = shared_from_this()] { me->advance(); });
+    } catch (const std::bad_alloc&) {  // the next event tries again
+        poked_.store(false);
+    }
 }
 
 void async_acquire::advance() {
@@ -63,18 +68,29 @@ async_release::~async_release() {
     if (!ended_) finish({release_outcome::unknown_until, client_.store_frees(*of_, boot_clock::now())});
 }
 
-void async_release::begin(std::shared_ptr<client_lock> of, std::shared_ptr<held_lease> t,
+void async_release::begin(const std::shared_ptr<client_lock>& of, const std::shared_ptr<held_lease>& t,
                           callback<void(release_result)> done) {
-    auto& c = of->client();
-    auto b = std::make_shared<async_release>(std::move(of), std::move(t), std::move(done));
-    c.reactor().post([b = std::move(b)] { b->send(); });
+    start(of, t, std::move(done), &async_release::send);
 }
 
-void async_release::confirm_and_begin(std::shared_ptr<client_lock> of, std::shared_ptr<held_lease> t,
+void async_release::confirm_and_begin(const std::shared_ptr<client_lock>& of,
+                                      const std::shared_ptr<held_lease>& t,
                                       callback<void(release_result)> done) {
-    auto& c = of->client();
-    auto b = std::make_shared<async_release>(std::move(of), std::move(t), std::move(done));
-    c.reactor().post([b = std::move(b)] { b->ask_first(); });
+    start(of, t, std::move(done), &async_release::ask_first);
+}
+
+void async_release::start(const std::shared_ptr<client_lock>& of, const std::shared_ptr<held_lease>& t,
+                          callback<void(release_result)> done, void (async_release::*first)()) {
+    std::shared_ptr<async_release> b;
+    try {
+        b = std::make_shared<async_release>(of, t, std::move(done));
+        of->client().reactor().post([b, first] { (*b.*first)(); });
+    } catch (const std::bad_alloc&) {
+        auto end = of->end_without_answer(t);
+        if (b) return b->finish(std::move(end));
+        of->client().end_pending();
+        if (done) done(std::move(end));
+    }
 }
 
 void async_release::ask_first() {

@@ -46,11 +46,11 @@ class async_acquire final : public under_way, public std::enable_shared_from_thi
 // client_state::begin_pending. If the client ends before the store has answered, `done` gets unknown_until.
 class async_release : public std::enable_shared_from_this<async_release> {
   public:
-    static void begin(std::shared_ptr<client_lock> of, std::shared_ptr<held_lease> t,
+    static void begin(const std::shared_ptr<client_lock>& of, const std::shared_ptr<held_lease>& t,
                       callback<void(release_result)> done);
     // First asks whether the store still has the lease: then the lock may go to the next thread instead.
-    static void confirm_and_begin(std::shared_ptr<client_lock> of, std::shared_ptr<held_lease> t,
-                                  callback<void(release_result)> done);
+    static void confirm_and_begin(const std::shared_ptr<client_lock>& of,
+                                  const std::shared_ptr<held_lease>& t, callback<void(release_result)> done);
     async_release(std::shared_ptr<client_lock> of, std::shared_ptr<held_lease> t,
                   callback<void(release_result)> done);
     async_release(const async_release&) = delete;
@@ -58,6 +58,8 @@ class async_release : public std::enable_shared_from_this<async_release> {
     ~async_release();
 
   private:
+    static void start(const std::shared_ptr<client_lock>& of, const std::shared_ptr<held_lease>& t,
+                      callback<void(release_result)> done, void (async_release::*first)());
     void ask_first();
     void send();
     void carry_out(engine::release_action action);

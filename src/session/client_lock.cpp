@@ -162,12 +162,12 @@ std::optional<client_lock::outcome> client_lock::reenter_by_thread(const acquisi
             "this thread's hold of the lock \"" + name().printable() + "\" has ended; unlock it first",
             {}};
     }
+    const auto wants = terms_of(how);
+    if (wants.renewed && (!t->renewed() || wants.lease > t->lease())) client_->keep_renewed(t, wants.lease);
+    client_->renew_now(t, now->holds + 1, wants.lease);
     ++mine->depth;
     ++now->holds;
     client_->counts.reentered.add();
-    const auto wants = terms_of(how);
-    if (wants.renewed && (!t->renewed() || wants.lease > t->lease())) client_->keep_renewed(t, wants.lease);
-    client_->renew_now(t, now->holds, wants.lease);
     return std::shared_ptr<hold>{};  // only unlock() ends it: it also counts the thread's depth
 }
 
@@ -182,10 +182,11 @@ client_lock::outcome client_lock::reenter(const hold& of) {
     if (now == nullptr || !t->valid()) {
         return failed{errc::lost, "the lease of " + called() + " has ended", {}};
     }
+    auto inner = std::make_shared<hold_of_one>(shared_from_this(), t);
+    client_->renew_now(t, now->holds + 1);
     ++now->holds;
     client_->counts.reentered.add();
-    client_->renew_now(t, now->holds);
-    return std::make_shared<hold_of_one>(shared_from_this(), t);
+    return inner;
 }
 
 bool client_lock::renew(const hold_of_one& h) {

@@ -110,7 +110,10 @@ class client_lock final : public lockable, public std::enable_shared_from_this<c
     [[nodiscard]] engine::release releasing(const held_lease& t) const;
     [[nodiscard]] std::shared_ptr<const error> refusal_of(const backend::failure& why) const;
     release_result released(const std::shared_ptr<held_lease>& t, engine::release_done done);
-    release_result end_hold(const std::shared_ptr<held_lease>& t);
+    release_result end_hold(const std::shared_ptr<held_lease>& t) noexcept;
+    release_result end_hold_at_store(const std::shared_ptr<held_lease>& t);
+    // For a hold that cannot end in the usual way, for lack of memory.
+    release_result end_without_answer(const std::shared_ptr<held_lease>& t) noexcept;
     void leave(const std::shared_ptr<waiter>& me);
     // Records what the answer to an attempt means for the waiters behind it in the queue.
     void record_trouble(const backend::attempt_answer& answer);

@@ -29,7 +29,7 @@ void client_lock::unlock() noexcept {
         if (it != threads_.end()) {
             mine = it->lease;
             if (--it->depth > 0) {
-                if (auto* const now = holding_of(mine)) client_->renew_now(mine, --now->holds);
+                if (auto* const now = holding_of(mine)) client_->show_holds(mine, --now->holds);
                 return;
             }
             threads_.erase(it);
@@ -51,7 +51,13 @@ release_result client_lock::release(hold_of_one& h) noexcept {
     return *h.result;
 }
 
-release_result client_lock::end_hold(const std::shared_ptr<held_lease>& t) {
+release_result client_lock::end_hold(const std::shared_ptr<held_lease>& t) noexcept try {
+    return end_hold_at_store(t);
+} catch (const std::bad_alloc&) {
+    return end_without_answer(t);
+}
+
+release_result client_lock::end_hold_at_store(const std::shared_ptr<held_lease>& t) {
     const client_state::call here(*client_);
     auto now = boot_clock::now();
     auto of_store = confirmation::none;
@@ -95,7 +101,11 @@ void client_lock::release_later(const std::shared_ptr<hold_of_one>& h, callback<
         const auto now = boot_clock::now();
         if (wants_confirmation(h->of, now))
             return async_release::confirm_and_begin(shared_from_this(), h->of, std::move(done));
-        h->result = end_locally(h->of, confirmation::none, now);
+        try {
+            h->result = end_locally(h->of, confirmation::none, now);
+        } catch (const std::bad_alloc&) {
+            h->result = end_without_answer(h->of);
+        }
         if (!h->result) return async_release::begin(shared_from_this(), h->of, std::move(done));
         client_->end_pending();
     }
@@ -126,7 +136,7 @@ std::optional<release_result> client_lock::end_locally(const std::shared_ptr<hel
         base::guard lock(mutex_);
         if (auto* const here = holding_of(t)) {
             if (here->holds > 1 && t->valid()) {
-                client_->renew_now(t, --here->holds);
+                client_->show_holds(t, --here->holds);
                 return release_result{release_outcome::released, {}};
             }
             if (const auto next = hand_off(*here, of_store, now)) {
@@ -167,12 +177,13 @@ std::shared_ptr<waiter> client_lock::hand_off(holding& from, confirmation of_sto
     if (client_->store().taken_by_force(key_.of) && of_store == confirmation::none) return nullptr;
     auto next = next_holder(from, now);
     held_lease& t = *from.lease;
-    if (!next || !t.move_to(lease_state::released)) return nullptr;
+    if (!next) return nullptr;
     // The store gives fences in steps that leave room for these.
     const auto fence =
         t.fence == fence::none ? t.fence : static_cast<holdfast::fence>(to_number(t.fence) + 1);
     const auto successor =
         std::make_shared<held_lease>(key_, t.owner, t.terms(), fence, t.own_deadline(), now, t.bound);
+    if (!t.move_to(lease_state::released)) return nullptr;
     successor->acks = t.acks;
     successor->grant = t.grant;
     ++successor->grant.turns;
@@ -262,6 +273,24 @@ release_result client_lock::released(const std::shared_ptr<held_lease>& t, engin
     }
     if (next) next->call();
     return done.result;
+}
+
+release_result client_lock::end_without_answer(const std::shared_ptr<held_lease>& t) noexcept {
+    const client_state::call here(*client_);
+    const auto now = boot_clock::now();
+    release_result end{release_outcome::unknown_until, client_->store_frees(*t, now), {}};
+    if (t->state() == lease_state::lost) end = {release_outcome::already_lost, {}, {}};
+    if (t->move_to(lease_state::released)) client_->ended(*t, now);
+    t->watch.reset();
+    client_->report(event_kind::release_failed, &name(), {}, errc::out_of_memory, t->fence);
+    std::shared_ptr<waiter> next;
+    {
+        base::guard lock(mutex_);
+        next = remove_holding(t);
+    }
+    if (client_->usable()) client_->undo(key_, t->owner, t->lease(), true);
+    if (next) next->call();
+    return end;
 }
 
 void client_lock::on_lost(const std::shared_ptr<held_lease>& t) {

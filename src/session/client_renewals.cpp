@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,11 @@ void client_state::renew_now(const std::shared_ptr<held_lease>& t, std::uint32_t
         send_renewals({&t, 1}, {std::max(t->lease(), at_least), holds},
                       boot_clock::now() + settings.answer_timeout, {});
     });
+}
+
+void client_state::show_holds(const std::shared_ptr<held_lease>& t, std::uint32_t holds) noexcept try {
+    renew_now(t, holds);
+} catch (const std::bad_alloc&) {
 }
 
 void client_state::confirm(const std::shared_ptr<held_lease>& t, time_point until,
@@ -290,9 +296,15 @@ void client_state::on_renewed(const sent_renewal& sent, const backend::renew_ans
         {
             // Under one lock: a tick in between would end, by the timetable, the lease that was just renewed.
             base::guard lock(mutex_);
-            if (!t->extend(sent.asked.for_at_most(yes->lease), clock_margin_, boot_clock::now())) return;
+            const auto worked = sent.asked.for_at_most(yes->lease);
+            if (!t->extend(worked, clock_margin_, boot_clock::now())) return;
             t->refusal.reset();
-            if (yes->lease < sent.asked.lease()) timetable_.gives_less(t->id, yes->lease);
+            const bool is_newest = sent.asked.sent() >= t->renewed_by;
+            if (is_newest) t->renewed_by = sent.asked.sent();
+            if (yes->lease < sent.asked.lease()) {
+                timetable_.gives_less(t->id, yes->lease);
+                if (is_newest) t->shorten(worked.deadline(clock_margin_));
+            }
             timetable_.renewed(t->id, t->own_deadline(), now);
             arm();
         }
@@ -305,13 +317,18 @@ void client_state::on_renewed(const sent_renewal& sent, const backend::renew_ans
         (void)lose(t, "the store reports that the lock is no longer held");
         return;
     }
-    if (sent.asked.deadline(clock_margin_) <= t->own_deadline())
-        return;  // another renewal worked: all is well
+    if (is_out_of_date(*t, sent)) return;
     const auto* const refusal = std::get_if<backend::refused>(&answer);
     endanger(t, refusal != nullptr ? refusal->why() : std::get<backend::unknown>(answer));
     base::guard lock(mutex_);
     timetable_.not_answered(t->id, now);
     arm();
+}
+
+// Another renewal worked that was sent later, or that lasts longer: all is well.
+bool client_state::is_out_of_date(const held_lease& t, const sent_renewal& failed) {
+    base::guard lock(mutex_);
+    return failed.asked.sent() < t.renewed_by || failed.asked.deadline(clock_margin_) <= t.own_deadline();
 }
 
 // Reports again when the store begins to refuse what it did not answer before: an operator can fix that.

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <exception>
 #include <limits>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -144,20 +145,20 @@ std::shared_ptr<client_lock> client_state::lock_of(const backend::lock_key& key)
 // --- leases ---------------------------------------------------------------------------------------
 
 void client_state::began(const std::shared_ptr<held_lease>& t, boot_clock::duration waited) {
-    counts.acquired.add();
-    counts.held.add();
-    counts.wait.add(waited);
     {
         base::guard lock(mutex_);
         begin_renewal(t);
     }
+    counts.acquired.add();
+    counts.held.add();
+    counts.wait.add(waited);
     listen_for_evictions_soon();
     if (events_.anybody()) report(event_kind::acquired, &t->key.name, {}, {}, t->fence);
 }
 
 void client_state::begin_renewal(const std::shared_ptr<held_lease>& t) {
+    leases_.emplace(next_id_, t);
     t->id = next_id_++;
-    leases_.emplace(t->id, t);
     timetable_.add(t->id, t->own_deadline(), t->lease(), t->renewed(), t->since);
     arm();
     if (t->bound) watch_bound(t->bound);
@@ -187,11 +188,13 @@ void client_state::handed_off(held_lease& t, const std::shared_ptr<held_lease>& 
 }
 
 void client_state::ended(const held_lease& t, time_point now) {
+    {
+        base::guard lock(mutex_);
+        timetable_.remove(t.id);
+        if (leases_.erase(t.id) == 0) return;
+    }
     counts.held.subtract();
     counts.hold.add(now - t.since);
-    base::guard lock(mutex_);
-    timetable_.remove(t.id);
-    leases_.erase(t.id);
 }
 
 bool client_state::lose(const std::shared_ptr<held_lease>& t, const std::string& why) {
@@ -225,7 +228,9 @@ bool client_state::give_up(const owner_id& owner, const std::function<void()>& c
     if (kept && all) return true;
     if (kept) {
         base::guard lock(mutex_);
-        evicted_.forget(struck);
+        for (const auto& t : struck)
+            if (std::ranges::find(held, t) == held.end()) evicted_.forget(*t);
+        return false;
     }
     if (all && confirm) confirm();
     for (const auto& t : held) undo(t->key, t->owner, t->lease(), t->stray);
@@ -324,17 +329,24 @@ void client_state::end_pending() {
 }
 
 void client_state::undo(const backend::lock_key& key, const owner_id& owner, milliseconds lease,
-                        bool insist) {
+                        bool insist) noexcept try {
     plan_undo(key, owner, lease)(insist);
+} catch (const std::bad_alloc&) {
 }
 
 std::function<void(bool)> client_state::plan_undo(const backend::lock_key& key, const owner_id& owner,
                                                   milliseconds lease) {
-    begin_pending();
-    return [self = shared_from_this(), r = backend::release_request{key, owner, true}, lease](bool insist) {
-        self->reactor_->post(
-            [state = self.get(), r, lease, insist] { state->send_undo(r, lease, insist, 0); });
+    std::function<void(bool)> plan = [self = shared_from_this(),
+                                      r = backend::release_request{key, owner, true}, lease](bool insist) {
+        try {
+            self->reactor_->post(
+                [state = self.get(), r, lease, insist] { state->send_undo(r, lease, insist, 0); });
+        } catch (const std::bad_alloc&) {
+            self->end_pending();
+        }
     };
+    begin_pending();
+    return plan;
 }
 
 void client_state::send_undo(const backend::release_request& r, milliseconds lease, bool insist,

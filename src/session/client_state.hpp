@@ -100,6 +100,8 @@ class client_state : public std::enable_shared_from_this<client_state> {
     // Renews now, and later as planned: after a hand-off, and to show a new hold count (0: none). This
     // renewal asks for no less than `at_least`.
     void renew_now(const std::shared_ptr<held_lease>& t, std::uint32_t holds, milliseconds at_least = {});
+    // Renews now, to show a smaller hold count to others. Without memory for it they see the old one.
+    void show_holds(const std::shared_ptr<held_lease>& t, std::uint32_t holds) noexcept;
     // Renews now, and reports whether the store still has the lease. If not, the lease is lost by then. A
     // request to the store: the calling thread must lend itself to the store's I/O.
     void confirm(const std::shared_ptr<held_lease>& t, time_point until,
@@ -132,9 +134,10 @@ class client_state : public std::enable_shared_from_this<client_state> {
     // stays.
     [[nodiscard]] bool has_store() const noexcept { return !store_gone_.load(); }
 
-    // Releases what an abandoned acquisition may have been granted, without waiting.
-    void undo(const backend::lock_key& key, const owner_id& owner, milliseconds lease, bool insist);
-    // The same, at the call of the result; close() waits for that too.
+    // Releases what an abandoned acquisition may have been granted, without waiting. Without memory for the
+    // release the lease ends by itself.
+    void undo(const backend::lock_key& key, const owner_id& owner, milliseconds lease, bool insist) noexcept;
+    // The same, at the call of the result, which does not throw; close() waits for that too.
     [[nodiscard]] std::function<void(bool insist)> plan_undo(const backend::lock_key& key,
                                                              const owner_id& owner, milliseconds lease);
 
@@ -181,6 +184,7 @@ class client_state : public std::enable_shared_from_this<client_state> {
                        std::function<void(const renew_answers&)> answered);
     void send_question(const std::shared_ptr<held_lease>& t);
     void on_renewed(const sent_renewal& sent, const backend::renew_answer& answer) EXCLUDES(mutex_);
+    [[nodiscard]] bool is_out_of_date(const held_lease& t, const sent_renewal& failed);
     // `why`: the store's answer to the renewal, if there was one.
     void endanger(const std::shared_ptr<held_lease>& t, const backend::failure& why);
     [[nodiscard]] std::string why_over(const held_lease& t);

@@ -15,8 +15,11 @@ bool evicted_leases::keep(const std::vector<lease>& struck, report gave_up) {
     return true;
 }
 
-void evicted_leases::forget(const std::vector<lease>& struck) {
-    for (const auto& t : struck) kept_.erase(t.get());
+void evicted_leases::forget(const held_lease& t) {
+    const auto it = kept_.find(&t);
+    if (it == kept_.end()) return;
+    it->second.by->gave_up = nullptr;
+    (void)take_out(it);
 }
 
 void evicted_leases::count_holds(const held_lease& t, std::uint32_t holds) {

@@ -19,7 +19,7 @@ class held_lease;
 //   -----------+-------------------------------------------------------+----------------------------------
 //   kept       | keep(), before it is lost                             | its release frees the lock
 //   kept       | count_holds(), when it is lost                        | the last of its holds does
-//   not kept   | forget(): a lease of the eviction ended in another way| nothing is reported
+//   not kept   | forget(): it ended in another way                     | its eviction is not reported
 //   not kept   | end_hold() of the last hold, end_all()                | the caller reports and releases
 class evicted_leases {
   public:
@@ -34,7 +34,8 @@ class evicted_leases {
     // returns `gave_up`. Returns false and keeps none if a thread holds one by lock(), which is free at once,
     // or if another eviction has one of them.
     [[nodiscard]] bool keep(const std::vector<lease>& struck, report gave_up);
-    void forget(const std::vector<lease>& struck);
+    // A lease of the eviction ended in another way, so not all of it ended by the eviction.
+    void forget(const held_lease& t);
     [[nodiscard]] bool keeps(const held_lease& t) const { return kept_.contains(&t); }
 
     // Sets how many holds of the lease are to be released; 1 until this is called. Does nothing if the lease

@@ -69,6 +69,7 @@ class held_lease {
     question asked = question::none;
     // The store's last refusal to renew it, since the last successful renewal; guarded by the client.
     std::optional<backend::failure> refusal;
+    time_point renewed_by{};       // when the latest renewal that worked was sent; guarded by the client
     engine::latest_expiry expiry;  // of the lease in the store; moves to the successor; guarded by the client
     std::unique_ptr<backend::watch_handle>
         watch;  // set before others see it; dropped when the held_lease ends
@@ -122,6 +123,14 @@ class held_lease {
         } while (
             !deadline_.compare_exchange_weak(old, std::max(old, count(until)), std::memory_order_acq_rel));
         return true;
+    }
+
+    // The store ends the lease earlier than it had said.
+    void shorten(time_point until) noexcept {
+        auto old = deadline_.load(std::memory_order_acquire);
+        while (old > count(until) &&
+               !deadline_.compare_exchange_weak(old, count(until), std::memory_order_acq_rel)) {
+        }
     }
 
     // Moves to `next` if the lease is held or in jeopardy. False if another thread ended it before.

@@ -168,6 +168,22 @@ TYPED_TEST(semaphores, waiter_restores_the_number_that_the_server_has_lost) {
     EXPECT_EQ(this->free_now(), 0);
 }
 
+// Redisson's expire(), or an operator's PEXPIRE: with the key, all permits of the semaphore are gone.
+TYPED_TEST(semaphores, are_held_no_longer_than_their_key_lives) {
+    this->of(this->direct).try_set_permits(2);
+    auto before = this->of(this->direct).acquire();
+    this->server.command({"PEXPIRE", "job", "8000"});
+    EXPECT_GT(before.remaining(), 8s) << "nothing has told it yet";
+    const auto after = this->of(this->direct).acquire();
+    EXPECT_TRUE(before.renew());
+    for (const auto* const held : {&before, &after}) {
+        EXPECT_LE(held->remaining(), 8s);
+        EXPECT_TRUE(held->valid());
+    }
+    EXPECT_TRUE(eventually(patience, [&] { return !before.valid() && !after.valid(); }));
+    EXPECT_TRUE(this->of(this->direct).try_set_permits(2)) << "the old permits were held no longer than that";
+}
+
 TYPED_TEST(semaphores, refuse_a_key_that_is_no_semaphore) {
     this->server.command({"SET", "job", "a token"});
     std::error_code ec;

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -38,9 +39,17 @@ bool take_in(std::vector<renew_answer>& answers, const std::vector<std::size_t>&
     if (!reply.is_array()) return true;
     if (received.replicas >= replicas)
         for (const auto i : asked) answers[i] = renewed{lease};
-    for (const auto& lost : reply.items()) {
-        const auto place = static_cast<std::size_t>(lost.integer() - 1);
-        if (place < asked.size()) answers[asked[place]] = not_held{};
+    // A place: not held. {place, ms}: renewed for no longer than that.
+    for (const auto& one : reply.items()) {
+        const auto words = one.is_array() ? one.items() : std::span{&one, 1};
+        if (words.empty()) continue;
+        const auto place = static_cast<std::size_t>(words.front().integer() - 1);
+        if (place >= asked.size()) continue;
+        auto& answer = answers[asked[place]];
+        if (words.size() == 1)
+            answer = not_held{};
+        else if (auto* const yes = std::get_if<renewed>(&answer))
+            yes->lease = std::min(yes->lease, milliseconds{words[1].integer()});
     }
     return true;
 }

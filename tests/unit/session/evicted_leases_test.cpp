@@ -84,15 +84,18 @@ TEST_F(evicted_leases_test, stay_with_the_first_eviction) {
     EXPECT_EQ(others, 0);
 }
 
-TEST_F(evicted_leases_test, are_not_reported_once_they_are_forgotten) {
+TEST_F(evicted_leases_test, are_kept_and_not_reported_if_one_of_them_ended_in_another_way) {
     const auto writes = one(), reads = one();
     ASSERT_TRUE(evicted.keep({writes, reads}, to_operator()));
-    evicted.forget({writes, reads});
+    evicted.forget(*writes);
+    EXPECT_FALSE(evicted.keeps(*writes));
+    EXPECT_EQ(writes.use_count(), 1);
+    EXPECT_TRUE(evicted.keeps(*reads)) << "work goes on under it";
     evicted.count_holds(*reads, 2);
     EXPECT_TRUE(end_hold(writes));
+    EXPECT_FALSE(end_hold(reads));
     EXPECT_TRUE(end_hold(reads));
     EXPECT_EQ(reports, 0);
-    EXPECT_EQ(reads.use_count(), 1);
 }
 
 TEST_F(evicted_leases_test, all_end_with_the_client) {

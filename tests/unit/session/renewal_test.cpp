@@ -61,6 +61,24 @@ TEST_F(renewed_lease, is_renewed_earlier_if_the_store_gives_it_a_shorter_time) {
     EXPECT_LE(held->deadline(), boot_clock::now() + 900ms);
 }
 
+TEST_F(renewed_lease, ends_earlier_if_the_store_says_so) {
+    lock(*mine);
+    held = mine->own_lease();
+    client->renew_now(held, 0);
+    (void)store->renewal(0);
+    store->answer(0, renewed{5s});
+    EXPECT_LE(held->deadline(), boot_clock::now() + 5s);
+    EXPECT_TRUE(held->valid());
+}
+
+TEST_F(renewed_lease, ends_no_earlier_if_the_store_said_so_before_it_gave_more) {
+    nest_a_hold_without_ttl_in_one_of(10s);
+    store->renews(1);
+    const auto deadline = held->deadline();
+    store->answer(0, renewed{5s});
+    EXPECT_EQ(held->deadline(), deadline);
+}
+
 TEST_F(renewal_test, shortens_no_lease_if_it_is_shorter_and_answered_last) {
     nest_a_hold_without_ttl_in_one_of(10s);
     store->renews(1);
@@ -81,6 +99,13 @@ TEST_F(renewal_test, puts_the_lease_in_jeopardy_if_the_longer_one_fails) {
     store->renews(0);
     store->answer(1, unknown{});
     EXPECT_EQ(held->state(), lease_state::jeopardy);
+}
+
+TEST_F(renewal_test, changes_nothing_if_it_fails_after_a_later_one_worked_for_less_than_asked) {
+    nest_a_hold_without_ttl_in_one_of(10s);
+    store->answer(1, renewed{8s});
+    store->answer(0, unknown{});
+    EXPECT_EQ(held->state(), lease_state::held);
 }
 
 TEST_F(renewal_test, changes_nothing_if_it_fails_after_a_longer_one_worked) {

@@ -19,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -92,6 +93,15 @@ class scripted_store final : public backend::store, public backend::counters, pu
         const std::lock_guard hold{mutex_};
         return refused_[name];
     }
+    // How many owners have been granted a lock and have not released it.
+    [[nodiscard]] std::size_t taken() {
+        const std::lock_guard hold{mutex_};
+        return taken_.size();
+    }
+    void forget_taken() {
+        const std::lock_guard hold{mutex_};
+        taken_.clear();
+    }
     [[nodiscard]] std::size_t most_renewals_in_a_call() {
         const std::lock_guard hold{mutex_};
         return most_in_a_call_;
@@ -121,6 +131,7 @@ class scripted_store final : public backend::store, public backend::counters, pu
                 a = std::move(attempts_.front());
                 attempts_.pop_front();
             }
+            if (std::holds_alternative<backend::granted>(a)) taken_.insert(what.owner.str());
         }
         done(std::move(a));
     }
@@ -146,6 +157,7 @@ class scripted_store final : public backend::store, public backend::counters, pu
         {
             const std::lock_guard hold{mutex_};
             if (silent_) return unanswered_.push_back(std::move(done));
+            if (refusals_ == 0) taken_.erase(r.owner.str());
             seen = on_release_;
             if (refusals_ > 0) {
                 --refusals_;
@@ -219,6 +231,7 @@ class scripted_store final : public backend::store, public backend::counters, pu
     std::function<void()> on_release_;
     std::function<void(const lock_name&)> on_hear_requests_;
     bool silent_ = false;
+    std::set<std::string> taken_;
     int refusals_ = 0;
     std::map<lock_name, int> refused_;
     std::size_t most_in_a_call_ = 0;

@@ -7,6 +7,7 @@
 #include "backends/redis/wire/keys.hpp"
 #include "backends/redis/wire/reply_mapping.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -44,8 +45,8 @@ class redisson_protocol : public lock_protocol {
     // The field of the hash that counts the owner's holds.
     [[nodiscard]] virtual std::string field_of(const owner_id& owner) const { return owner.str(); }
 
-    // An integer: the lock was taken, and this is the fence. A text: another kind of lock. Otherwise {PTTL,
-    // holder}.
+    // An integer: the lock was taken, and this is the fence. {ms}: taken, and it ends then at the latest. A
+    // text: another kind of lock. Otherwise {PTTL, holder}.
     static void answer_attempt(const redis::outcome& o, backend::intent want, backend::milliseconds lease,
                                const handler<backend::attempt_answer>& done) {
         using namespace backend;
@@ -54,6 +55,7 @@ class redisson_protocol : public lock_protocol {
         if (reply.is_integer()) return done(granted{lease, static_cast<fence>(reply.integer())});
         if (reply.is_text()) return done(refused{{errc::wrong_kind}});
         const auto items = reply.items();
+        if (items.size() == 1) return done(granted{std::min(lease, milliseconds{items[0].integer()})});
         if (items.size() != 2) return done(unexpected_reply());
         busy answer{items[1].text(), std::nullopt, {}, {}};
         if (items[0].integer() >= 0) answer.look_again = milliseconds{items[0].integer() + 1};

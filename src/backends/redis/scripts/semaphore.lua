@@ -4,7 +4,7 @@
 -- ARGV: verb, the semaphore's channel, '1' if a member of Z ends in '|' and its number of permits (else one),
 -- PUBLISH or SPUBLISH, how long the result is kept in ms, then
 --   take: lease in ms, permits if there is no number yet (or ''), members
---                                    0: taken, now or by an earlier send; else {ms until some expire (-1: unknown), ''}
+--                                    0: taken, now or by an earlier send; {ms}: taken, but N or Z ends then; else {ms until some expire (-1: unknown), ''}
 --   give: members                    -1: none was there, else the number of receivers
 --   disown: members                  1, or 0: none was there; they never expire
 --   set: permits                     1, or 0: there is a number already
@@ -111,8 +111,9 @@ if verb == 'take' then
       for _, member in ipairs(new) do redis.pcall('ZREM', Z, member) end
     end
     for _, member in ipairs(mine) do or_undo(undo, 'ZADD', Z, 'GT', now + ARGV[6], member) end
-    if ttl > 0 and not refused then or_undo(undo, 'PEXPIRE', Z, ttl) end
-    result = 0
+    if ttl >= 0 and not refused then or_undo(undo, 'PEXPIRE', Z, ttl) end
+    local ends = ttl >= 0 and ttl or call('PTTL', Z)
+    result = ends >= 0 and {ends} or 0
   else
     local first = tonumber(call('ZRANGE', Z, 0, 0, 'WITHSCORES')[2] or nil)
     -- This score is Redisson's "never".

@@ -1,0 +1,154 @@
+// One allocation fails, or all from then on: nobody owns a lock that nobody knows of, and no release ends the
+// process.
+#include "support/eventually.hpp"
+#include "unit/session/scripted_store.hpp"
+
+#include <cstdlib>
+#include <new>
+#include <optional>
+
+namespace {
+
+constexpr int never = -1;
+thread_local int allocations_left = never;
+thread_local bool once = true;
+
+bool fails() {
+    if (allocations_left == never) return false;
+    if (allocations_left > 0) {
+        --allocations_left;
+        return false;
+    }
+    if (once) allocations_left = never;
+    return true;
+}
+
+}  // namespace
+
+// Replaces the functions of the C++ library in this whole program.
+void* operator new(std::size_t size) {
+    if (fails()) throw std::bad_alloc{};
+    if (void* const got = std::malloc(size == 0 ? 1 : size)) return got;
+    throw std::bad_alloc{};
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+
+namespace holdfast::session {
+namespace {
+
+enum class failure { of_one_allocation, of_all_from_then_on };
+
+class no_allocation : public with_scripted_store, public ::testing::WithParamInterface<failure> {
+  protected:
+    // Calls `work` again and again, each time with one more allocation that succeeds before the failure,
+    // until none fails. `then` runs after each call, with memory. Returns how many calls met the failure.
+    template <class Work, class Then>
+    int each_failure(Work work, Then then) {
+        for (int n = 0;; ++n) {
+            once = GetParam() == failure::of_one_allocation;
+            allocations_left = n;
+            work();
+            const bool met = allocations_left <= 0;
+            allocations_left = never;
+            then();
+            if (!met) return n;
+        }
+    }
+    void expect_free_soon() {
+        if (GetParam() == failure::of_one_allocation) {
+            EXPECT_TRUE(test::eventually(20s, [&] { return store->taken() == 0; }));
+        } else {
+            store->forget_taken();  // these leases end by themselves
+        }
+        EXPECT_EQ(client->counts.held.get(), 0);
+    }
+
+    void SetUp() override { store->renews_at_once(true); }
+
+    const std::shared_ptr<client_lock> mine = lock_of(backend::kind::recursive);
+};
+INSTANTIATE_TEST_SUITE_P(, no_allocation,
+                         ::testing::Values(failure::of_one_allocation, failure::of_all_from_then_on),
+                         [](const auto& which) {
+                             return which.param == failure::of_one_allocation ? "one" : "all";
+                         });
+
+TEST_P(no_allocation, of_an_acquisition_leaves_no_lock_behind) {
+    const int met = each_failure(
+        [&] {
+            try {
+                auto got = mine->acquire({.give_up_at = time_point::max()});
+                if (auto* const h = std::get_if<std::shared_ptr<hold>>(&got)) (*h)->release();
+            } catch (const std::bad_alloc&) {
+            }
+        },
+        [&] { expect_free_soon(); });
+    EXPECT_GT(met, 5);
+}
+
+TEST_P(no_allocation, of_lock_and_unlock_leaves_no_lock_behind) {
+    const int met = each_failure(
+        [&] {
+            try {
+                if (std::holds_alternative<std::shared_ptr<hold>>(
+                        mine->acquire({.give_up_at = time_point::max(), .by_thread = true})))
+                    mine->unlock();
+            } catch (const std::bad_alloc&) {
+            }
+        },
+        [&] { expect_free_soon(); });
+    EXPECT_GT(met, 5);
+}
+
+TEST_P(no_allocation, of_a_nested_lock_counts_no_hold_that_was_not_got) {
+    const int met = each_failure(
+        [&] {
+            const int n = std::exchange(allocations_left, never);
+            lock(*mine);
+            allocations_left = n;
+            try {
+                (void)mine->acquire({.give_up_at = time_point::max(), .by_thread = true});
+                mine->unlock();
+            } catch (const std::bad_alloc&) {
+            }
+            mine->unlock();
+        },
+        [&] { expect_free_soon(); });
+    EXPECT_GT(met, 0);
+}
+
+TEST_P(no_allocation, of_a_release_does_not_end_the_process) {
+    std::shared_ptr<hold> h;
+    const int met = each_failure(
+        [&] {
+            const int n = std::exchange(allocations_left, never);
+            h = std::get<std::shared_ptr<hold>>(mine->acquire({.give_up_at = time_point::max()}));
+            allocations_left = n;
+            (void)h->release();
+            EXPECT_FALSE(h->valid());
+        },
+        [&] { expect_free_soon(); });
+    EXPECT_GT(met, 0);
+}
+
+TEST_P(no_allocation, of_a_release_without_a_waiting_thread_is_reported_all_the_same) {
+    std::shared_ptr<hold> h;
+    const int met = each_failure(
+        [&] {
+            const int n = std::exchange(allocations_left, never);
+            h = std::get<std::shared_ptr<hold>>(mine->acquire({.give_up_at = time_point::max()}));
+            const auto told = std::make_shared<std::atomic<bool>>(false);
+            callback<void(release_result)> done = [told](const release_result&) { *told = true; };
+            allocations_left = n;
+            h->release_later(std::move(done));
+            const int left = std::exchange(allocations_left, never);
+            EXPECT_TRUE(test::eventually(20s, [&] { return told->load(); }));
+            allocations_left = left;
+        },
+        [&] { expect_free_soon(); });
+    EXPECT_GT(met, 0);
+}
+
+}  // namespace
+}  // namespace holdfast::session
