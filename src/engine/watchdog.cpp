@@ -92,15 +92,17 @@ void watchdog::renewed(lease_id id, time_point deadline, time_point now) {
     const auto it = entries_.find(id);
     if (it == entries_.end()) return;
     auto& e = it->second;
-    e.deadline = deadline;
+    e.deadline = std::max(e.deadline, deadline);
     e.asked = false;
     plan_renewal(e, now);
     place(id, e);
 }
 
-void watchdog::gives_less(lease_id id, milliseconds lease) {
+void watchdog::gives_less(lease_id id, milliseconds lease, time_point deadline) {
     const auto it = entries_.find(id);
-    if (it != entries_.end()) it->second.lease = std::min(it->second.lease, lease);
+    if (it == entries_.end()) return;
+    it->second.lease = std::min(it->second.lease, lease);
+    it->second.deadline = std::min(it->second.deadline, deadline);
 }
 
 void watchdog::not_answered(lease_id id, time_point now) {

@@ -26,8 +26,9 @@ class watchdog {
 
     // A renewal worked. Does nothing if the lease is not in the table.
     void renewed(lease_id id, time_point deadline, time_point now);
-    // The store gives no more than this per renewal, whatever is asked for.
-    void gives_less(lease_id id, milliseconds lease);
+    // The store gives no more than this per renewal, whatever is asked for, and ends the lease at `deadline`.
+    // Call renewed() after it.
+    void gives_less(lease_id id, milliseconds lease, time_point deadline);
     void not_answered(lease_id id, time_point now);  // a retry follows soon
 
     // Makes all renewals due now: the connection is back.

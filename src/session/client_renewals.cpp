@@ -302,8 +302,8 @@ void client_state::on_renewed(const sent_renewal& sent, const backend::renew_ans
             const bool is_newest = sent.asked.sent() >= t->renewed_by;
             if (is_newest) t->renewed_by = sent.asked.sent();
             if (yes->lease < sent.asked.lease()) {
-                timetable_.gives_less(t->id, yes->lease);
                 if (is_newest) t->shorten(worked.deadline(clock_margin_));
+                timetable_.gives_less(t->id, yes->lease, t->own_deadline());
             }
             timetable_.renewed(t->id, t->own_deadline(), now);
             arm();

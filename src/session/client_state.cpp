@@ -157,11 +157,17 @@ void client_state::began(const std::shared_ptr<held_lease>& t, boot_clock::durat
 }
 
 void client_state::begin_renewal(const std::shared_ptr<held_lease>& t) {
-    leases_.emplace(next_id_, t);
     t->id = next_id_++;
-    timetable_.add(t->id, t->own_deadline(), t->lease(), t->renewed(), t->since);
-    arm();
-    if (t->bound) watch_bound(t->bound);
+    leases_.emplace(t->id, t);
+    try {
+        timetable_.add(t->id, t->own_deadline(), t->lease(), t->renewed(), t->since);
+        arm();
+        if (t->bound) watch_bound(t->bound);
+    } catch (const std::bad_alloc&) {
+        timetable_.remove(t->id);
+        leases_.erase(t->id);
+        throw;
+    }
 }
 
 void client_state::handed_off(held_lease& t, const std::shared_ptr<held_lease>& next,

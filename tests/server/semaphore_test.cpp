@@ -174,7 +174,7 @@ TYPED_TEST(semaphores, are_held_no_longer_than_their_key_lives) {
     auto before = this->of(this->direct).acquire();
     this->server.command({"PEXPIRE", "job", "8000"});
     EXPECT_GT(before.remaining(), 8s) << "nothing has told it yet";
-    const auto after = this->of(this->direct).acquire();
+    auto after = this->of(this->direct).acquire();
     EXPECT_TRUE(before.renew());
     for (const auto* const held : {&before, &after}) {
         EXPECT_LE(held->remaining(), 8s);

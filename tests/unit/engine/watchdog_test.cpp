@@ -173,11 +173,20 @@ TEST_F(watchdog_test, renews_soon_a_lease_that_was_renewed_for_much_less) {
 TEST_F(watchdog_test, renews_after_a_third_of_the_shorter_lease_that_the_store_gives) {
     hold(1, 30s);
     (void)next_work();
-    dog.gives_less(1, 6s);
+    dog.gives_less(1, 6s, now + 6s);
     const auto answered = now;
     renewal_works(1, 6s);
     EXPECT_EQ(dog.next(), answered + 2s);
-    dog.gives_less(2, 6s);  // it is not in the table
+    dog.gives_less(2, 6s, now + 6s);  // it is not in the table
+}
+
+TEST_F(watchdog_test, loses_a_lease_when_the_shorter_time_that_the_store_gives_is_over) {
+    hold(1, 30s);
+    (void)next_work();
+    dog.gives_less(1, 6s, now + 6s);
+    renewal_works(1, 6s);
+    now += 6s;
+    EXPECT_EQ(dog.due(now).lost.size(), 1U);
 }
 
 TEST_F(watchdog_test, forgets_removed_leases) {
