@@ -87,7 +87,8 @@ sample run_crew(int n, milliseconds span, const crew_body& body) {
         return static_cast<double>(count) / static_cast<double>(all.acquisitions);
     };
     return {static_cast<double>(all.acquisitions) / took,
-            {{"least / most of a process", static_cast<double>(least) / static_cast<double>(most)},
+            {{"changes of owner per second", static_cast<double>(page->changes) / took},
+             {"least / most of a process", static_cast<double>(least) / static_cast<double>(most)},
              {"smallest share of the whole", each(least)},
              {"commands per acquisition", each(all.commands)},
              {"refused attempts per acquisition", std::max(0.0, each(all.attempts) - 1)}}};

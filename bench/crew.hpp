@@ -3,8 +3,11 @@
 
 #include "harness.hpp"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <functional>
+#include <utility>
 
 namespace holdfast::bench {
 
@@ -14,10 +17,13 @@ struct shared_page {
     std::atomic<int> inside{0};
     std::atomic<std::uint64_t> violations{0};
     std::uint64_t counter = 0;
+    std::uint64_t changes = 0;  // of the process that has the lock
+    int owner = 0;
 
     void enter() {
         if (inside.exchange(1) != 0) ++violations;
         ++counter;
+        if (const int me = ::getpid(); std::exchange(owner, me) != me) ++changes;
     }
     void leave() { inside.store(0); }
 };

@@ -30,6 +30,8 @@ struct context {
     [[nodiscard]] config settings() const;
     // For a command that takes several --url: one configuration for each.
     [[nodiscard]] std::vector<config> settings_each() const;
+    // False: there is no URL in any of these.
+    [[nodiscard]] bool chose_store() const;
 };
 
 // Ends the program with exit_code::usage. The message is a sentence without a full stop.

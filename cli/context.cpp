@@ -21,4 +21,6 @@ std::vector<config> context::settings_each() const {
     return each;
 }
 
+bool context::chose_store() const { return !urls.empty() || settings_each().front().url != config{}.url; }
+
 }  // namespace holdfast::cli

@@ -30,6 +30,9 @@ install(FILES "${PROJECT_SOURCE_DIR}/cmake/holdfast-config.cmake" "${version_fil
 cmake_path(SET pkgconfig_folder "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_INCLUDEDIR BASE_DIRECTORY "${pkgconfig_folder}" OUTPUT_VARIABLE pc_include)
 list(JOIN hiredis_LDFLAGS " " pc_hiredis)
+if(SQLite3_FOUND)
+    set(pc_sqlite -lsqlite3)
+endif()
 set(pc_openssl "-lssl -lcrypto -ldl")  # -ldl: for a static libcrypto with an old C library
 configure_file("${PROJECT_SOURCE_DIR}/cmake/holdfast.pc.in" "${PROJECT_BINARY_DIR}/generated/holdfast.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/generated/holdfast.pc"

@@ -31,4 +31,5 @@ if(NOT TARGET PkgConfig::hiredis)
     return()
 endif()
 find_dependency(OpenSSL)
+find_package(SQLite3 QUIET)  # if the library was built with it
 include("${CMAKE_CURRENT_LIST_DIR}/holdfast-static.cmake")

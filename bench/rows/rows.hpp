@@ -21,6 +21,8 @@ std::unique_ptr<row> memory(redis_server&);
 std::unique_ptr<row> scale_held(redis_server&);
 std::unique_ptr<row> scale_waiters(redis_server&);
 std::unique_ptr<row> scale_clients(redis_server&);
+std::unique_ptr<row> sqlite_uncontended(redis_server&);
+std::unique_ptr<row> sqlite_turns(redis_server&);
 std::unique_ptr<row> redlock(redis_server&);
 std::unique_ptr<row> peers_pairs(redis_server&, int threads);
 std::unique_ptr<row> peers_turns(redis_server&, int processes);

@@ -14,6 +14,10 @@
 
 #include "base/text.hpp"
 
+#include <holdfast/admin.hpp>
+#include <holdfast/client.hpp>
+#include <holdfast/error.hpp>
+
 #include <fmt/format.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
@@ -22,7 +26,9 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -33,17 +39,20 @@ namespace {
 using namespace demo;
 
 constexpr auto examples =
-    R"(Needs only redis-server on PATH. It never touches a Redis of yours: it ignores --url and HOLDFAST_URL.
+    R"(Needs only redis-server on PATH; with --on sqlite not even that. It touches no store of yours, whatever --url and
+HOLDFAST_URL say, unless --on names one: there it uses two locks whose names begin with "holdfast-demo:".
 
-Exit code: 0 if rounds one and two went wrong and round three was exact, 1 if not, 69 without a redis-server.
+Exit code: 0 if rounds one and two went wrong and round three was exact, 1 if not, 69 without a store.
 
 Examples:
   holdfast demo
+  holdfast demo --on sqlite
   holdfast demo --kind recursive
   holdfast demo --requests 10000 --stock 6000 --json)";
 
 struct wishes {
     plan what;
+    std::string url{};  // with demo_store::given
     bool json = false;
     bool serve = false;
 };
@@ -75,21 +84,42 @@ nlohmann::ordered_json as_json(const std::vector<round_result>& rounds, const pl
                                {"processes", what.processes},
                                {"threads", what.threads},
                                {"kind", what.kind == demo_kind::mutex ? "mutex" : "recursive"},
+                               {"on", place_of(what.on).substr(std::string_view{"in "}.size())},
                                {"rounds", nlohmann::ordered_json::array()}};
     for (const auto& round : rounds) out["rounds"].push_back(as_json(round, what));
     out["not_as_it_should_be"] = deviations(rounds, what);
     return out;
 }
 
-std::vector<round_result> all_results(const plan& what, signal_inbox& signals, screen& view) {
+// Throws error if the store does not answer, before two rounds are played for nothing.
+void expect_free(const std::string& url, const std::string& prefix) {
+    client store{url};
+    if (!admin::inspect(store, prefix + "stock:42").holders.empty())
+        throw error(errc::timed_out, fmt::format("the locks \"{}...\" of the demo are held", prefix));
+}
+
+std::vector<round_result> all_results(const wishes& wanted, signal_inbox& signals, screen& view) {
+    const plan& what = wanted.what;
     const scratch_folder folder{"holdfast-demo"};
-    const scratch_server server{folder, {.signals = &signals}};
+    std::optional<scratch_server> server;
+    std::string url = wanted.url, prefix;
+    switch (what.on) {
+        case demo_store::redis:
+            url = server.emplace(folder, server_options{.signals = &signals}).url();
+            break;
+        case demo_store::sqlite: url = "sqlite:" + (folder.path() / "locks.db").string(); break;
+        case demo_store::given:
+            prefix = fmt::format("holdfast-demo:{}:", ::getpid());
+            expect_free(url, prefix);
+            break;
+    }
     view.introduce();
     std::vector<round_result> rounds;
     for (const auto guard : all_rounds) {
         rounds.push_back(run_round(guard, what,
                                    {.folder = folder.path(),
-                                    .url = server.url(),
+                                    .url = url,
+                                    .prefix = prefix,
                                     .signals = signals,
                                     .on_progress = [&](const progress& now) { view.show(now); }}));
         view.conclude(rounds.back());
@@ -104,7 +134,7 @@ int show(const wishes& wanted) {
     screen view{people, wanted.what, wanted.json && ::isatty(STDERR_FILENO) != 1};
     std::vector<round_result> rounds;
     try {
-        rounds = all_results(wanted.what, signals, view);
+        rounds = all_results(wanted, signals, view);
     } catch (const interrupted& by) {
         view.clear_line();
         fmt::print(stderr,
@@ -155,6 +185,21 @@ void add_demo(CLI::App& app, context& shared) {
         ->add_option_function<std::string>("--kind", read_kind, "The lock of round three: mutex or recursive")
         ->default_str("mutex")
         ->type_name("KIND:{mutex,recursive}");
+    const auto read_store = [wanted](const std::string& text) {
+        wanted->what.on = text == "redis"    ? demo_store::redis
+                          : text == "sqlite" ? demo_store::sqlite
+                                             : demo_store::given;
+        if (wanted->what.on != demo_store::given) return;
+        if (text.find(':') == std::string::npos)
+            throw CLI::ValidationError(
+                "--on", fmt::format("\"{}\" is neither redis nor sqlite, nor a URL", base::printable(text)));
+        wanted->url = text;
+    };
+    command
+        ->add_option_function<std::string>("--on", read_store,
+                                           "The store of round three: redis, sqlite, or the URL of yours")
+        ->default_str("redis")
+        ->type_name("STORE");
     command->add_flag("--json", wanted->json,
                       "Print one JSON object to stdout, and the progress to stderr if it is a terminal");
     command->add_flag("--serve", wanted->serve)->group("");  // the demo starts its services with it

@@ -43,7 +43,8 @@ class all_services {
                                       .threads = what.threads,
                                       .requests = what.share_of(i),
                                       .books = books,
-                                      .url = around.url}));
+                                      .url = around.url,
+                                      .prefix = around.prefix}));
         }
     }
 

@@ -35,7 +35,8 @@ struct progress {
 
 struct surroundings {
     std::filesystem::path folder;
-    std::string url;
+    std::string url;     // of the store of round three
+    std::string prefix;  // of the names of its locks
     signal_inbox& signals;
     std::function<void(const progress&)> on_progress;  // called a few times per second
 };

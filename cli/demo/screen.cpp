@@ -45,6 +45,15 @@ colour screen::colour_of(const round_result& round) const {
     return went_wrong(round, what_) ? colour::bad : colour::none;
 }
 
+std::string_view screen::where(demo_store on) {
+    switch (on) {
+        case demo_store::redis: return "in a redis-server that was started for this and ends with it";
+        case demo_store::sqlite: return "in an SQLite file that was made for this and is removed with it";
+        case demo_store::given: break;
+    }
+    return "in the store that you named";
+}
+
 void screen::introduce() {
     const auto will_be_sold = std::min(what_.requests, what_.stock);
     put(painted(wrapped(fmt::format("A shop has {} items in stock and gets {} requests for one each.",
@@ -58,9 +67,8 @@ void screen::introduce() {
                 "if "
                 "anything is left it writes back one less and records the sale. It also needs a price from a "
                 "cache that is cold at first and slow to fill. All this is done three times: without a lock, "
-                "with a std::mutex in each process, and with one {} for all of them, in a redis-server that "
-                "was started for this and ends with it.",
-                what_.processes, what_.threads, name_of(protection::store, what_.kind)),
+                "with a std::mutex in each process, and with one {} for all of them, {}.",
+                what_.processes, what_.threads, name_of(protection::store, what_.kind), where(what_.on)),
             0) +
         "\n\n" +
         wrapped(fmt::format("Right would be: {} sold, {} refused, the cache filled once.",

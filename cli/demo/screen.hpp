@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace holdfast::cli::demo {
@@ -29,6 +30,7 @@ class screen {
     [[nodiscard]] std::string painted(const std::string& text, colour in) const;
     [[nodiscard]] colour colour_of(const round_result& round) const;
     [[nodiscard]] std::string heading(protection guard) const;
+    [[nodiscard]] static std::string_view where(demo_store on);
     [[nodiscard]] std::string bar(double share) const;
     [[nodiscard]] std::string table(const std::vector<round_result>& rounds) const;
     [[nodiscard]] std::string wrapped(const std::string& text, std::size_t indent) const;

@@ -154,8 +154,8 @@ void run_with_own_locks(const assignment& job) {
 template <class Lock>
 void run_with_shared_locks(const assignment& job) {
     client locks{job.url};
-    Lock stock{locks, "stock:42"};
-    Lock price{locks, "price:42"};
+    Lock stock{locks, job.prefix + "stock:42"};
+    Lock price{locks, job.prefix + "price:42"};
     service<Lock>(job, stock, price).run();
 }
 
@@ -179,16 +179,17 @@ assignment from_line(const std::string& line) {
             .threads = job.at("threads"),
             .requests = job.at("requests"),
             .books = job.at("books").get<std::string>(),
-            .url = job.at("url")};
+            .url = job.at("url"),
+            .prefix = job.at("prefix")};
 }
 
 }  // namespace
 
 std::string to_line(const assignment& job) {
-    const nlohmann::json line{
-        {"guard", job.guard},     {"kind", job.kind},         {"process", job.process},
-        {"threads", job.threads}, {"requests", job.requests}, {"books", job.books.string()},
-        {"url", job.url}};
+    const nlohmann::json line{{"guard", job.guard},       {"kind", job.kind},
+                              {"process", job.process},   {"threads", job.threads},
+                              {"requests", job.requests}, {"books", job.books.string()},
+                              {"url", job.url},           {"prefix", job.prefix}};
     return line.dump();
 }
 

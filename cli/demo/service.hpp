@@ -17,7 +17,8 @@ struct assignment {
     int threads = 1;
     std::int64_t requests = 0;
     std::filesystem::path books;
-    std::string url;  // of the private redis-server
+    std::string url;     // of the store
+    std::string prefix;  // of the names of its locks
 };
 
 [[nodiscard]] std::string to_line(const assignment& job);

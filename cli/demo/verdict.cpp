@@ -41,6 +41,15 @@ std::string name_of(protection guard, demo_kind kind) {
     return {};
 }
 
+std::string_view place_of(demo_store on) {
+    switch (on) {
+        case demo_store::redis: return "in Redis";
+        case demo_store::sqlite: return "in an SQLite file";
+        case demo_store::given: break;
+    }
+    return "in the store";
+}
+
 std::int64_t oversold(const round_result& round, const plan& what) {
     return std::max<std::int64_t>(round.books.sold - what.stock, 0);
 }
@@ -82,10 +91,9 @@ std::string explained(const round_result& round, const plan& what) {
                     counted(lost_updates(round, what), "update", "updates"), rebuilt(round));
             }
             return fmt::format(
-                "Exact: one lock in Redis for all threads of all processes. {} sold, the other {} refused, "
-                "and one "
+                "Exact: one lock {} for all threads of all processes. {} sold, the other {} refused, and one "
                 "request rebuilt the cache entry while the rest waited for it.",
-                counted(round.books.sold, "item was", "items were"),
+                place_of(what.on), counted(round.books.sold, "item was", "items were"),
                 counted(round.books.refused, "request was", "requests were"));
     }
     return {};

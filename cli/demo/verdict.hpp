@@ -6,11 +6,15 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace holdfast::cli::demo {
 
 [[nodiscard]] std::string name_of(protection guard, demo_kind kind);
+
+// "in Redis".
+[[nodiscard]] std::string_view place_of(demo_store on);
 
 // Items that were sold and never existed.
 [[nodiscard]] std::int64_t oversold(const round_result& round, const plan& what);

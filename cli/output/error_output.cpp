@@ -39,10 +39,14 @@ int code_for(const std::error_code& code) {
     return exit_code::internal;
 }
 
-std::string advice_for(const std::error_code& code) {
+std::string advice_for(const std::error_code& code, store_choice store) {
     if (code.category() != category()) return {};
     switch (static_cast<errc>(code.value())) {
-        case errc::unavailable: return "is the server running, and is the URL right (--url, HOLDFAST_URL)?";
+        case errc::unavailable:
+            if (store == store_choice::by_default)
+                return "no store was chosen (--url, HOLDFAST_URL): give the URL of a server, or sqlite:PATH "
+                       "for a file that the processes of this machine share";
+            return "is the server running, and is the URL right (--url, HOLDFAST_URL)?";
         case errc::no_permission:
             return "check the user and password of the URL (HOLDFAST_URL, or url in the file of --config), "
                    "and the user's rights";
@@ -96,9 +100,9 @@ int report_error(const std::system_error& e) {
     return report_error(exit_code_for(e), fmt::format("{}; {}", e.what(), lacking));
 }
 
-int report_error(const error& e) {
+int report_error(const error& e, store_choice store) {
     auto sentence = full_message(e);
-    if (const auto advice = advice_for(e.code()); !advice.empty()) sentence += "; " + advice;
+    if (const auto advice = advice_for(e.code(), store); !advice.empty()) sentence += "; " + advice;
     return report_error(code_for(e.code()), sentence);
 }
 

@@ -20,9 +20,12 @@ namespace holdfast::cli {
 // missing_resource() it does not allocate: memory may be what is lacking.
 [[nodiscard]] int exit_code_for(const std::exception& why) noexcept;
 
+// Nobody chose the store: it is the default of --url.
+enum class store_choice { by_user, by_default };
+
 // All of these print the message and return the exit code.
 int report_error(int code, const std::string& sentence);
-int report_error(const error& e);
+int report_error(const error& e, store_choice store = store_choice::by_user);
 // For a refusal by the operating system: exit_code::system if a resource has run out.
 int report_error(const std::system_error& e);
 

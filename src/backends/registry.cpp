@@ -3,6 +3,9 @@
 #include "backends/local/store.hpp"
 #include "backends/redis/store.hpp"
 #include "backends/redlock/store.hpp"
+#ifdef HOLDFAST_HAS_SQLITE
+#include "backends/sqlite/store.hpp"
+#endif
 #include "base/annotations.hpp"
 #include "base/text.hpp"
 
@@ -36,6 +39,9 @@ struct registry {
         {"rediss+cluster", redis_backend::open, "rediss+cluster://"},
         {"unix", redis_backend::open, "unix://"},
         {"redlock", open_redlock, {}},
+#ifdef HOLDFAST_HAS_SQLITE
+        {"sqlite", sqlite_backend::open, {}},
+#endif
         {"local", local_backend::open, {}},
     };
 };

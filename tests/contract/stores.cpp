@@ -4,6 +4,7 @@
 #include "contract/session_store.hpp"
 #include "io/reactor.hpp"
 #include "support/cluster_scene.hpp"
+#include "support/eventually.hpp"
 #include "support/redis_server.hpp"
 
 #include <algorithm>
@@ -65,6 +66,13 @@ std::vector<std::string> leftovers() {
     return all;
 }
 
+const test::temp_dir& files() {
+    static const test::temp_dir one;
+    return one;
+}
+
+int database = 0;  // a new one for each test
+
 // --- the table --------------------------------------------------------------------------------------
 
 const std::vector<store_row>& table() {
@@ -78,6 +86,10 @@ const std::vector<store_row>& table() {
         {.name = "local",
          .url = [] { return std::string{"local:contract"}; },
          .other_url = [] { return std::string{"local:contract-elsewhere"}; }},
+        {.name = "sqlite",
+         .url = [] { return "sqlite:" + (files().path() / std::to_string(database)).string(); },
+         .other_url = [] { return "sqlite:" + (files().path() / "elsewhere").string(); },
+         .clear = [] { ++database; }},
         {.name = "session",
          .url =
              [] {

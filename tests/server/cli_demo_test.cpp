@@ -1,5 +1,6 @@
 // `holdfast demo` shows what it promises: services without a shared lock sell what they do not have.
 #include "cli_show.hpp"
+#include "support/redis_server.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -19,9 +20,9 @@ std::vector<std::string> demo(const std::vector<std::string>& more = {}) {
 
 // 4,000 requests of 64 threads: without a lock about every second sale is lost (thousands), so a run that
 // loses none cannot be luck. Each thread starts with a cold cache that takes 20 ms to fill.
-void expect_only_the_shared_lock_is_exact(const std::string& kind) {
+void expect_only_the_shared_lock_is_exact(const std::string& kind, const std::string& on = "redis") {
     const own_temp_folder place;
-    child_process run{demo({"--requests", "4000", "--stock", "2400", "--json", "--kind", kind}),
+    child_process run{demo({"--requests", "4000", "--stock", "2400", "--json", "--kind", kind, "--on", on}),
                       place.environment()};
     const auto code = run.wait(patience);
     ASSERT_EQ(code, 0) << run.errors() << run.output();
@@ -58,6 +59,22 @@ TEST(cli_demo, only_the_shared_mutex_never_oversells) { expect_only_the_shared_l
 
 TEST(cli_demo, only_the_shared_recursive_mutex_never_oversells) {
     expect_only_the_shared_lock_is_exact("recursive");
+}
+
+TEST(cli_demo, only_the_mutex_in_an_sqlite_file_never_oversells) {
+    expect_only_the_shared_lock_is_exact("mutex", "sqlite");
+}
+
+TEST(cli_demo, uses_the_store_that_the_user_names) {
+    const test::redis_server server;
+    expect_only_the_shared_lock_is_exact("mutex", server.url());
+}
+
+TEST(cli_demo, reports_a_store_that_is_not_there_before_it_begins) {
+    const own_temp_folder place;
+    child_process run{demo({"--on", "redis://127.0.0.1:1"}), place.environment()};
+    EXPECT_EQ(run.wait(patience), 69);
+    EXPECT_EQ(run.output(), "");
 }
 
 TEST(cli_demo, prints_plain_lines_without_a_terminal) {

@@ -1,5 +1,6 @@
 #include "backends/local/space.hpp"
 
+#include "backends/common/record_info.hpp"
 #include "base/text.hpp"
 #include "engine/kinds.hpp"
 
@@ -18,6 +19,10 @@ engine::store_time clock_now() { return engine::store_time{boot_clock::now().tim
 
 void run(const std::vector<std::function<void()>>& after) {
     for (const auto& call : after) call();
+}
+
+backends::client_seen this_process(const owner_id&) {
+    return {{}, ::getpid(), presence::connected, "this process"};
 }
 
 }  // namespace
@@ -85,43 +90,11 @@ release_answer space::release(const release_request& r) { return act(r.key.name,
 
 adjust_answer space::adjust(const adjust_request& r) { return act(r.key.name, r); }
 
-lock_info space::describe(const lock_name& name, const engine::lock_record& r, engine::store_time now) const {
-    lock_info info{name, "free", true, {}, {}, {}, {}, {}};
-    if (r.last_fence != 0) info.last_fence = r.last_fence;
-    if (r.count) {
-        info.count = r.count->value;
-        info.layout = type_name(r.count->of);
-    }
-    for (const auto& w : r.queue) {
-        info.queue.push_back(
-            {w.owner.str(), {}, ::getpid(), std::chrono::floor<milliseconds>(now - w.since)});
-    }
-    for (const auto& h : r.holders) {
-        if (h.expires <= now) {
-            if (info.count) *info.count += h.holds;
-            continue;
-        }
-        info.layout = type_name(h.of);
-        if (!r.count)
-            info.ttl = std::max(info.ttl.value_or(milliseconds{0}),
-                                std::chrono::floor<milliseconds>(h.expires - now));
-        info.holders.push_back({h.owner.str(),
-                                h.holds,
-                                h.of == kind::shared_write,
-                                {},
-                                ::getpid(),
-                                std::nullopt,
-                                presence::connected,
-                                "this process"});
-    }
-    return info;
-}
-
 lock_info space::inspect(const lock_name& name) {
     base::guard lock(mutex_);
     const auto it = records_.find(name);
     if (it == records_.end()) return {name, "free", false, {}, {}, {}, {}, {}};
-    return describe(name, it->second, clock_now());
+    return backends::describe(name, it->second, clock_now(), this_process);
 }
 
 std::vector<lock_info> space::list(const std::string& glob) {
@@ -130,7 +103,8 @@ std::vector<lock_info> space::list(const std::string& glob) {
     const auto now = clock_now();
     for (const auto& [name, r] : records_) {
         if (!base::glob_match(glob, name.str())) continue;
-        if (auto info = describe(name, r, now); !info.holders.empty()) found.push_back(std::move(info));
+        if (auto info = backends::describe(name, r, now, this_process); !info.holders.empty())
+            found.push_back(std::move(info));
     }
     return found;
 }
@@ -142,12 +116,10 @@ std::vector<evicted> space::evict(const lock_name& name, const std::vector<std::
         base::guard lock(mutex_);
         const auto it = records_.find(name);
         if (it == records_.end()) return {};
-        const auto holders = it->second.holders;
-        for (const auto& h : holders) {
-            if (std::find(owners.begin(), owners.end(), h.owner.str()) == owners.end()) continue;
-            const auto left = std::chrono::floor<milliseconds>(h.expires - clock_now());
-            const auto answer = apply(name, release_request{{h.of, name}, h.owner, false}, after);
-            if (std::holds_alternative<released>(answer)) taken.push_back({h.owner.str(), left});
+        for (const auto& one : backends::evictions_of(name, it->second, owners, clock_now())) {
+            const auto answer = apply(name, one.request, after);
+            if (std::holds_alternative<released>(answer))
+                taken.push_back({one.request.owner.str(), one.left});
         }
     }
     run(after);
@@ -157,7 +129,11 @@ std::vector<evicted> space::evict(const lock_name& name, const std::vector<std::
 asked space::ask_to_give_up(const lock_name& name, const holder_info& of) {
     const auto& owner = of.owner;
     asked found;
-    found.left = left_of(name, owner);
+    {
+        base::guard lock(mutex_);
+        if (const auto it = records_.find(name); it != records_.end())
+            found.left = backends::left_of(it->second, owner, clock_now());
+    }
     found.holds = found.left.has_value();
     if (found.holds && !of.ask_at.empty()) {
         evictions_.expect(owner);
@@ -169,19 +145,6 @@ asked space::ask_to_give_up(const lock_name& name, const holder_info& of) {
     }
     found.gave_up = evictions_.is_confirmed(owner);
     return found;
-}
-
-std::optional<milliseconds> space::left_of(const lock_name& name, const std::string& owner) {
-    base::guard lock(mutex_);
-    const auto it = records_.find(name);
-    if (it == records_.end()) return std::nullopt;
-    const auto now = clock_now();
-    std::optional<milliseconds> left;
-    for (const auto& h : it->second.holders) {
-        if (h.owner.str() == owner && h.expires > now)
-            left = std::chrono::floor<milliseconds>(h.expires - now);
-    }
-    return left;
 }
 
 space::member::member(std::shared_ptr<space> of, request on_request)

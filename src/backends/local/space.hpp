@@ -64,9 +64,6 @@ class space : public std::enable_shared_from_this<space> {
   private:
     using calls = std::vector<std::function<void()>>;
 
-    // The time left of the lease of `owner`; empty if it does not hold the lock.
-    std::optional<backend::milliseconds> left_of(const lock_name& name, const std::string& owner);
-
     template <class Request>
     auto act(const lock_name& name, const Request& request);
     // Applies `request` to the record of `name` and collects the calls that report it.
@@ -74,8 +71,6 @@ class space : public std::enable_shared_from_this<space> {
     auto apply(const lock_name& name, const Request& request, calls& after) REQUIRES(mutex_);
     // Returns how many watchers a message to all wakes.
     std::uint32_t notify(const lock_name& name, const engine::messages& what, calls& after) REQUIRES(mutex_);
-    backend::lock_info describe(const lock_name& name, const engine::lock_record& r,
-                                engine::store_time now) const REQUIRES(mutex_);
 
     base::mutex members_mutex_;  // held during the calls; locked before mutex_
     std::set<member*> members_ GUARDED_BY(members_mutex_);

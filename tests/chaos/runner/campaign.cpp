@@ -101,7 +101,8 @@ class campaign {
         c.locks.subject = how_.subject;
         c.locks.topology = how_.topology;
         c.locks.url = servers_->url();
-        c.locks.socket = servers_->lock_servers().at(0)->socket_path();
+        if (const auto servers = servers_->lock_servers(); !servers.empty())
+            c.locks.socket = servers.front()->socket_path();
         c.locks.replicas = how_.care == precautions::taken ? row_.replicas : 0;
         c.locks.lease = lease_;
         c.seed = how_.seed;
@@ -143,7 +144,7 @@ class campaign {
         h.events = clients.collect();
         // The longest lease, the grant of a queue, and its cleanup.
         std::vector<std::string> left;
-        if (!broken_) left = survey_keys(*servers_, locks_, (lease_ * 2 + 5s) * slow_down);
+        if (!broken_) left = survey_locks(*servers_, locks_, (lease_ * 2 + 5s) * slow_down);
         judge_round(h, left);
     }
 

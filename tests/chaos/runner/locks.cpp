@@ -38,7 +38,8 @@ std::vector<run_lock> locks_of(std::string_view subject, std::string_view topolo
     add({latch, {"latch0", model::latch}});
     add({permit_semaphore, {"permits0", model::counted, false, 2}, {"permits0", "{permits0}:timeout"}});
     // Where servers fail over: a lock without replicas, which promises its fences alone.
-    if (topology != "single") add({fenced, {"besteffort0", model::exclusive, true, 1, false, true}});
+    if (topology != "single" && topology != "sqlite")
+        add({fenced, {"besteffort0", model::exclusive, true, 1, false, true}});
     return all;
 }
 

@@ -148,7 +148,8 @@ void nemesis::begin(const planned& p, fault& f) {
         case master_stopped:
         case master_cut_off:
         case replicas_cut_then_lost:
-        case slot_moves: servers_.begin(p); break;
+        case slot_moves:
+        case write_held: servers_.begin(p); break;
     }
 }
 
@@ -158,7 +159,7 @@ void nemesis::evict_from(unsigned lock, fault& f) try {
     if (keys_.at(lock).starts_with("changing")) return;
     const auto token_of = [](const holder_info& h) { return std::hash<std::string>{}(h.owner); };
     config how;
-    how.url = servers_.lock_servers().front()->url();
+    how.url = servers_.direct_url();
     how.answer_timeout = milliseconds{500};
     client on{how};
     admin::evict_options only;
@@ -205,7 +206,8 @@ void nemesis::end(const planned& p) {
         case master_stopped:
         case master_cut_off:
         case replicas_cut_then_lost:
-        case slot_moves: servers_.end(p); break;
+        case slot_moves:
+        case write_held: servers_.end(p); break;
         case link_cut:
         case scripts_flushed:
         case connections_shut:

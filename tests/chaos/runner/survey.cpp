@@ -2,6 +2,8 @@
 
 #include "support/eventually.hpp"
 
+#include <holdfast/holdfast.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -36,11 +38,34 @@ std::string lost_permits(test::redis_server& server, const run_lock& l) {
            std::to_string(l.row.permits);
 }
 
+// What any store can tell.
+std::vector<std::string> survey_by_inspection(const std::string& url, const std::vector<run_lock>& locks,
+                                              std::chrono::milliseconds limit) {
+    std::vector<std::string> wrong;
+    client on{url};
+    for (const auto& l : locks) {
+        for (const auto& name : l.names()) {
+            auto seen = admin::inspect(on, name);
+            const auto is_left_alone = [&] {
+                seen = admin::inspect(on, name);
+                return seen.holders.empty() && seen.queue.empty();
+            };
+            if (!test::eventually(limit, is_left_alone))
+                wrong.push_back("the lock \"" + name + "\" is still held or waited for");
+            else if (l.row.model == model::counted && seen.count != l.row.permits)
+                wrong.push_back("\"" + name + "\" has " + std::to_string(seen.count.value_or(0)) +
+                                " permits and not " + std::to_string(l.row.permits));
+        }
+    }
+    return wrong;
+}
+
 }  // namespace
 
-std::vector<std::string> survey_keys(topology& servers, const std::vector<run_lock>& locks,
-                                     std::chrono::milliseconds limit) {
+std::vector<std::string> survey_locks(topology& servers, const std::vector<run_lock>& locks,
+                                      std::chrono::milliseconds limit) {
     std::vector<std::string> wrong;
+    if (servers.lock_servers().empty()) return survey_by_inspection(servers.direct_url(), locks, limit);
     for (auto* server : servers.lock_servers()) {
         for (const auto& key : server->keys()) {
             // -2: the key no longer exists.

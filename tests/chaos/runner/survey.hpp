@@ -12,8 +12,8 @@ namespace holdfast::chaos {
 
 // Call it while all clients are idle. No key may live for ever that should not, no lock may be held after
 // the limit, and no permit may be lost. Returns what is wrong.
-[[nodiscard]] std::vector<std::string> survey_keys(topology& servers, const std::vector<run_lock>& locks,
-                                                   std::chrono::milliseconds limit);
+[[nodiscard]] std::vector<std::string> survey_locks(topology& servers, const std::vector<run_lock>& locks,
+                                                    std::chrono::milliseconds limit);
 // Call it after all clients have ended. No client may still be subscribed. Returns what is wrong.
 [[nodiscard]] std::vector<std::string> survey_channels(topology& servers);
 

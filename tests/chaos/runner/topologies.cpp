@@ -19,6 +19,8 @@ constexpr topology_row known_topologies[] = {
      &troubles_of_cluster, 0, 6, 6, 1, 2'000ms, 11'000ms, 18'000ms},
     {"quorum", "a redlock of five servers that forget all when they are killed", &make_quorum,
      &troubles_of_quorum, 5, 0, 5, 0, 600ms, 10'000ms, 9'000ms},
+    {"sqlite", "a file that the processes of one machine share", &make_one_file, &troubles_of_one_file, 0, 0,
+     0, 0, 600ms, 10'000ms, 9'000ms},
 };
 
 }  // namespace

@@ -28,7 +28,9 @@ class topology {
 
     // The address for clients.
     [[nodiscard]] virtual std::string url() const = 0;
-    // The servers that store the locks now, each some of them or all.
+    // The address for an operator, past all links.
+    [[nodiscard]] virtual std::string direct_url() { return lock_servers().front()->url(); }
+    // The servers that store the locks now, each some of them or all. Empty: the store is no Redis.
     [[nodiscard]] virtual std::vector<test::redis_server*> lock_servers() = 0;
 
     // The targets of faults; target numbers of a plan are places in these lists. No pointer is null.
@@ -70,9 +72,11 @@ struct topology_row {
 [[nodiscard]] std::unique_ptr<topology> make_sentinel(precautions);
 [[nodiscard]] std::unique_ptr<topology> make_cluster(precautions);
 [[nodiscard]] std::unique_ptr<topology> make_quorum(precautions);
+[[nodiscard]] std::unique_ptr<topology> make_one_file(precautions);
 [[nodiscard]] std::span<const trouble> troubles_of_single();
 [[nodiscard]] std::span<const trouble> troubles_of_sentinel();
 [[nodiscard]] std::span<const trouble> troubles_of_cluster();
 [[nodiscard]] std::span<const trouble> troubles_of_quorum();
+[[nodiscard]] std::span<const trouble> troubles_of_one_file();
 
 }  // namespace holdfast::chaos

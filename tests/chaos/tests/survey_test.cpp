@@ -24,7 +24,7 @@ class one_server : public topology {
 class survey : public ::testing::Test {
   protected:
     [[nodiscard]] std::vector<std::string> found() {
-        return survey_keys(servers, locks_of("holdfast", "single"), 50ms);
+        return survey_locks(servers, locks_of("holdfast", "single"), 50ms);
     }
     void set(const std::string& key, const std::string& value) {
         servers.server.command({"SET", key, value});

@@ -35,6 +35,16 @@ TEST(ErrorOutput, about_a_thread_that_cannot_be_started_is_71) {
     EXPECT_NE(testing::internal::GetCapturedStderr().find("ulimit -u"), std::string::npos);
 }
 
+TEST(ErrorOutput, about_a_store_that_nobody_chose_names_one_that_needs_no_server) {
+    const error refused{errc::unavailable, "no connection"};
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(report_error(refused, store_choice::by_default), 69);
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("sqlite:PATH"), std::string::npos);
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(report_error(refused), 69);
+    EXPECT_EQ(testing::internal::GetCapturedStderr().find("sqlite:PATH"), std::string::npos);
+}
+
 TEST(ErrorOutput, about_any_other_system_error_is_70) {
     EXPECT_EQ(message_for(std::errc::bad_file_descriptor, 70), "holdfast: eventfd: Bad file descriptor\n");
 }

@@ -1,0 +1,51 @@
+// Datagrams between the clients of one database, through sockets in a folder beside it.
+#pragma once
+
+#include "base/owned_fd.hpp"
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace holdfast::sqlite_backend {
+
+// Functions may be called by one thread at a time; receive_all() by another one as well.
+class wake_socket {
+  public:
+    enum class sent { yes, receiver_is_gone, not_now };
+
+    // The folder is `database` + "-wake". Nothing is made before it is needed.
+    wake_socket(const std::string& database, std::string client);
+    wake_socket(const wake_socket&) = delete;
+    wake_socket& operator=(const wake_socket&) = delete;
+    // Removes the socket of this client.
+    ~wake_socket();
+
+    // From now on the client can be reached. Throws std::system_error.
+    void open();
+    [[nodiscard]] bool is_open() const noexcept { return static_cast<bool>(in_); }
+    [[nodiscard]] int fd() const noexcept { return in_.get(); }
+
+    // Whether a socket of that client is open. The kernel knows: a killed process is not reached.
+    [[nodiscard]] bool reaches(std::string_view client);
+    // Never blocks.
+    sent send(std::string_view client, std::string_view text);
+    // Calls `take` for all datagrams that are there. Never blocks.
+    void receive_all(const std::function<void(std::string_view text)>& take);
+
+    // In a forked child: the socket belongs to the parent.
+    void abandon() noexcept { ours_ = false; }
+
+  private:
+    [[nodiscard]] bool open_folder();
+
+    const std::string folder_;
+    const std::string client_;
+    base::owned_fd directory_;
+    base::owned_fd in_;
+    base::owned_fd out_;
+    base::owned_fd probe_;
+    bool ours_ = true;
+};
+
+}  // namespace holdfast::sqlite_backend
