@@ -14,17 +14,20 @@ namespace holdfast::chaos {
 
 namespace {
 
-// Another process that has begun to write and does not go on, as if it were stopped in the middle.
+// Another process that has begun to write and does not go on, as if it were stopped in the middle. Does
+// nothing if a client was stopped in the middle of a write: then the file stands still already.
 class open_write {
   public:
     explicit open_write(const std::string& path) {
         sqlite3* opened = nullptr;
-        const bool ok = ::sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READWRITE, nullptr) == SQLITE_OK;
+        int code = ::sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READWRITE, nullptr);
         file_.reset(opened);
-        constexpr int long_enough_ms = 5'000;
+        constexpr int long_enough_ms = 500;
         ::sqlite3_busy_timeout(opened, long_enough_ms);
-        if (!ok || ::sqlite3_exec(opened, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr) != SQLITE_OK)
-            throw std::runtime_error{"the file of the locks cannot be locked"};
+        if (code == SQLITE_OK) code = ::sqlite3_exec(opened, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr);
+        if (code != SQLITE_OK && code != SQLITE_BUSY)
+            throw std::runtime_error{std::string{"the file of the locks cannot be locked: "} +
+                                     ::sqlite3_errmsg(opened)};
     }
 
   private:
