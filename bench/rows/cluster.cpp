@@ -41,16 +41,6 @@ struct beside_single : row {
         return one;
     }
 
-    template <class Lock>
-    static side subject(const char* name, Lock& lock) {
-        return {name, [&lock](milliseconds span) {
-                    return timed(span, [&lock] {
-                        lock.lock();
-                        lock.unlock();
-                    });
-                }};
-    }
-
     test::reserved_port bus;
     redis_server server{all_slots(bus)};
     client single, spread;

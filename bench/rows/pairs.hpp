@@ -34,6 +34,17 @@ sample timed(milliseconds span, Pair&& pair) {
     return {*middle, {}};
 }
 
+// Locks and unlocks in a loop.
+template <class Lock>
+[[nodiscard]] side subject(const char* name, Lock& lock) {
+    return {name, [&lock](milliseconds span) {
+                return timed(span, [&lock] {
+                    lock.lock();
+                    lock.unlock();
+                });
+            }};
+}
+
 // Pairs per second of `n` threads that each call their `pair(i)` until the span is over.
 template <class Pair>
 sample together(int n, milliseconds span, Pair&& pair) {

@@ -95,16 +95,6 @@ struct one_thread : row, files {
                  subject("recursive_mutex", recursive)};
         targets = {{"mutex", target::kind::ratio_at_most, 1.30}};
     }
-    template <class Lock>
-    static side subject(const char* name, Lock& lock) {
-        return {name, [&lock](milliseconds span) {
-                    return timed(span, [&lock] {
-                        lock.lock();
-                        lock.unlock();
-                    });
-                }};
-    }
-
     by_hand raw;
     client c;
     mutex native;
@@ -134,7 +124,7 @@ struct in_turn : row, files {
         const auto side_of = [](const char* name, crew_body body) {
             return side{name, [body = std::move(body)](milliseconds span) {
                             auto s = run_crew(processes, 2 * span, body);
-                            // Who takes the lock again at once has not handed it off.
+                            // A process that takes the lock again at once has not handed it off.
                             s.value = s.extras.at("changes of owner per second");
                             return s;
                         }};

@@ -42,16 +42,6 @@ struct alone : row {
                    {"recursive_mutex", target::kind::ratio_at_most, 1.20}};
     }
 
-    template <class Lock>
-    static side subject(const char* name, Lock& lock) {
-        return {name, [&lock](milliseconds span) {
-                    return timed(span, [&lock] {
-                        lock.lock();
-                        lock.unlock();
-                    });
-                }};
-    }
-
     static constexpr std::string_view token = "AAAAAAAAAAAAAAAAAAAAAA|1732147200000000";
     client c;
     mutex native;

@@ -184,6 +184,7 @@ std::shared_ptr<waiter> client_lock::hand_off(holding& from, confirmation of_sto
     const auto successor =
         std::make_shared<held_lease>(key_, t.owner, t.terms(), fence, t.own_deadline(), now, t.bound);
     if (!t.move_to(lease_state::released)) return nullptr;
+    successor->shorten(t.own_deadline());  // a renewal may have shortened it meanwhile
     successor->acks = t.acks;
     successor->grant = t.grant;
     ++successor->grant.turns;

@@ -4,7 +4,8 @@
 -- ARGV: verb, the semaphore's channel, '1' if a member of Z ends in '|' and its number of permits (else one),
 -- PUBLISH or SPUBLISH, how long the result is kept in ms, then
 --   take: lease in ms, permits if there is no number yet (or ''), members
---                                    0: taken, now or by an earlier send; {ms}: taken, but N or Z ends then; else {ms until some expire (-1: unknown), ''}
+--                                    0: taken, now or by an earlier send; {ms}: taken, but N or Z ends then; else
+--                                    {ms until some expire (-1: unknown), ''}
 --   give: members                    -1: none was there, else the number of receivers
 --   disown: members                  1, or 0: none was there; they never expire
 --   set: permits                     1, or 0: there is a number already
