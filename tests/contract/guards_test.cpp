@@ -99,8 +99,14 @@ TEST_P(lock_contract, thread_that_ends_as_holder_is_reported_and_not_renewed) {
     client c{short_lease};
     event_recorder events{c};
     const auto of_c = lock_of(c);
-    std::thread{[&] { of_c->lock(); }}.join();
-    const auto gone = events.next(event_kind::holder_gone);
+    // On a slow machine the lease may end before its thread.
+    std::optional<event> gone;
+    for (int i = 0; i < 5 && !gone; ++i) {
+        std::thread{[&] { of_c->lock(); }}.join();
+        gone = events.next_of({event_kind::holder_gone, event_kind::lost});
+        ASSERT_TRUE(gone);
+        if (gone->kind == event_kind::lost) gone.reset();
+    }
     ASSERT_TRUE(gone);
     EXPECT_EQ(gone->lock, stock);
     EXPECT_TRUE(lock_of(b())->try_acquire_for(patience));

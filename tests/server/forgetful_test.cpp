@@ -111,7 +111,7 @@ TEST_F(restarted_server, grants_nothing_by_message) {
 TEST_F(restarted_server, quarantine_is_waited_out_by_the_command) {
     const auto url = server.url() + "?" + quarantine("restarts=quarantined");
     const auto run = [&](cli::words options) {
-        cli::words all{"--url", url, "run", "--ttl", "1s"};
+        cli::words all{"--url", url, "run", "--ttl", std::to_string(longest.count()) + "ms"};
         all.insert(all.end(), options.begin(), options.end());
         all.insert(all.end(), {"stock", "--", "true"});
         auto command = cli::start_command(all);

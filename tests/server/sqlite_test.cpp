@@ -107,7 +107,8 @@ TEST_F(sqlite_locks, cannot_be_acquired_while_another_process_writes_and_are_los
     writer.run("BEGIN IMMEDIATE");
     std::error_code why;
     EXPECT_FALSE(stock.try_acquire(why));
-    EXPECT_EQ(why, errc::busy_server);
+    // The thread that writes to the file may have been too slow to say so.
+    EXPECT_TRUE(why == errc::busy_server || why == condition::unknown) << why.message();
     auto waiter = in_background([&] { return stock.acquire(); });
     EXPECT_TRUE(eventually(patience, [&] { return held.lost_token().stop_requested(); }));
     EXPECT_FALSE(held.valid());

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -35,11 +36,17 @@ class event_recorder {
     }
     // The first event of this kind that no earlier call has returned; empty if none comes within the limit.
     [[nodiscard]] std::optional<event> next(event_kind kind, std::chrono::milliseconds limit = patience) {
+        return next_of({kind}, limit);
+    }
+    // The same of several kinds.
+    [[nodiscard]] std::optional<event> next_of(std::initializer_list<event_kind> kinds,
+                                               std::chrono::milliseconds limit = patience) {
         std::unique_lock hold{record_->mutex};
         std::optional<event> found;
         record_->changed.wait_for(hold, limit, [&] {
-            const auto it = std::find_if(record_->events.begin(), record_->events.end(),
-                                         [&](const entry& e) { return e.what.kind == kind && !e.returned; });
+            const auto it = std::find_if(record_->events.begin(), record_->events.end(), [&](const entry& e) {
+                return !e.returned && std::find(kinds.begin(), kinds.end(), e.what.kind) != kinds.end();
+            });
             if (it == record_->events.end()) return false;
             it->returned = true;
             found = it->what;

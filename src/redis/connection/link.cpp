@@ -274,9 +274,7 @@ void link::resend_whole_script(std::unique_ptr<operation> op) {
 
 // Runs the handlers on the reactor, so that none runs inside another caller's submit.
 void link::fail_soon(operation_queue& ops, not_sent why) {
-    std::size_t for_reactor = 0;
-    ops.each([&](const operation& op) { for_reactor += op.caller_reads ? 0 : 1; });
-    for_reactor_ -= for_reactor;
+    end_counting(ops);
     const auto shared = std::make_shared<operation_queue>();
     shared->swap(ops);
     reactor_.post([shared, why = std::move(why)] {
@@ -284,20 +282,33 @@ void link::fail_soon(operation_queue& ops, not_sent why) {
     });
 }
 
-// Ends queued operations that are past their deadline.
+// The reactor need not read their replies any more.
+void link::end_counting(const operation_queue& ops) {
+    ops.each([&](const operation& op) { for_reactor_ -= op.caller_reads ? 0 : 1; });
+}
+
+// Ends queued operations that are past their deadline, on this thread: a late reactor is one thread more to
+// wait for, and "not sent" is a better answer than none.
 void link::sweep(time_point now) {
     operation_queue all, late;
-    all.swap(queue_);
-    while (!all.empty()) {
-        auto op = all.pop_front();
-        if (op->what.deadline > now) {
-            queue_.push_back(std::move(op));
-        } else {
-            queued_bytes_ -= op->what.bytes.size();
-            late.push_back(std::move(op));
+    not_sent why;
+    {
+        base::guard hold{mutex_};
+        all.swap(queue_);
+        while (!all.empty()) {
+            auto op = all.pop_front();
+            if (op->what.deadline > now) {
+                queue_.push_back(std::move(op));
+            } else {
+                queued_bytes_ -= op->what.bytes.size();
+                late.push_back(std::move(op));
+            }
         }
+        if (late.empty()) return;
+        end_counting(late);
+        why = why_not_sent();
     }
-    if (!late.empty()) fail_soon(late, why_not_sent());
+    while (!late.empty()) run_handler(*late.pop_front(), why);
 }
 
 }  // namespace holdfast::redis

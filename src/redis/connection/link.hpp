@@ -134,7 +134,8 @@ class link : public io::pollable, public std::enable_shared_from_this<link> {
     void finish(operation&, outcome&&) noexcept EXCLUDES(mutex_);
     void resend_whole_script(std::unique_ptr<operation>) EXCLUDES(mutex_);
     void fail_soon(operation_queue&, not_sent) REQUIRES(mutex_);
-    void sweep(time_point now) REQUIRES(mutex_);
+    void end_counting(const operation_queue&) REQUIRES(mutex_);
+    void sweep(time_point now) EXCLUDES(mutex_);
 
     // --- link_reader.cpp: which thread reads
     void read_for(base::parker& me, time_point until, time_point now) REQUIRES(mutex_);

@@ -169,10 +169,10 @@ void link::arm_expiry(time_point deadline) {
 }
 
 void link::on_expiry() {
+    sweep(boot_clock::now());
     base::guard hold{mutex_};
     expiry_at_ = time_point::max();
     if (state_ != state::down) return;
-    sweep(boot_clock::now());
     auto earliest = time_point::max();
     queue_.each([&](const operation& op) { earliest = std::min(earliest, op.what.deadline); });
     arm_expiry(earliest);

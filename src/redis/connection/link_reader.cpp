@@ -26,7 +26,10 @@ void link::run_io(base::parker& me, time_point until) {
     mutex_.lock();
     while (!me.unparked()) {
         const auto now = boot_clock::now();
-        if (now >= until) break;
+        if (now >= until) {
+            mutex_.unlock();
+            return sweep(now);
+        }
         // With nothing in flight the caller does not wait for a reply, and as the reader would only stand
         // between the next command and its own thread.
         if (role_ != role::caller && has_work()) {
@@ -209,13 +212,13 @@ void link::arm_tick() {
 // Runs only while commands come or go: an idle client does not wake.
 void link::tick() {
     connection_ptr late;
+    sweep(boot_clock::now());
     {
         base::guard hold{mutex_};
         tick_armed_ = false;
         if (state_ != state::up)
             return;  // arm_expiry watches waiting commands; on_connected arms the tick again
         const auto now = boot_clock::now();
-        sweep(now);
         if (!conn_->in_flight.empty()) {
             // A long pipeline is not dead while replies come.
             const auto quiet_for = now - std::max(conn_->in_flight.front().sent_at, conn_->last_reply);

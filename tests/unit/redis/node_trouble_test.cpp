@@ -124,6 +124,23 @@ TEST(node, sends_no_command_whose_deadline_passed_before_the_connect) {
     EXPECT_EQ(late->times, 1);
 }
 
+TEST(node, a_caller_that_runs_io_learns_by_itself_that_its_command_was_not_sent) {
+    redis_server server;
+    io::reactor reactor;
+    node n{config_for(server.port()), reactor, {}};
+    standstill now{reactor};
+    const will_run_io here;
+    const auto a = std::make_shared<answer>();
+    n.command({"SET", "late", "1"}, in(20ms), into(a));
+    n.run_io(a->asker, in(50ms));
+    ASSERT_TRUE(a->here());
+    ASSERT_NE(a->as_not_sent(), nullptr) << a->text();
+    now.go_on();
+    ASSERT_EQ(ask(n, {"PING"})->text(), "PONG");
+    EXPECT_EQ(server.command({"DBSIZE"}).number, 0);
+    EXPECT_EQ(a->times, 1);
+}
+
 // The reading thread notices that the connection is lost, and the reactor is to reconnect.
 TEST(node, sends_no_command_whose_deadline_passed_before_the_reconnect) {
     redis_server server;
