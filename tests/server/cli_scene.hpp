@@ -57,7 +57,7 @@ class command_test : public testing::Test {
     }
 
     void hold_as_another_client(const std::string& name) {
-        ASSERT_EQ(server.command({"SET", name, "foreign", "PX", "60000"}).text, "OK");
+        ASSERT_EQ(server.command({"SET", name, "foreign", "PX", "600000"}).text, "OK");
     }
     void free_as_another_client(const std::string& name) {
         ASSERT_EQ(server.command({"DEL", name}).number, 1);

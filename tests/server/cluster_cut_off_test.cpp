@@ -60,7 +60,7 @@ TEST_F(cut_off_master, its_locks_fail_in_bounded_time_and_work_again_afterwards)
     std::error_code ec;
     EXPECT_FALSE(lock.try_acquire(ec));
     EXPECT_TRUE(ec) << "unknown, which is not no";
-    EXPECT_LT(since.took(), 2 * config{}.answer_timeout + slack);
+    EXPECT_LT(since.took(), 2 * answer_timeout + slack);
     EXPECT_TRUE(other.try_lock());
     other.unlock();
     scene().wire_to(cut).stall(false);

@@ -256,7 +256,7 @@ TEST(doctor, reports_a_silent_or_missing_server_in_bounded_time) {
     server.pause();
     const stopwatch since;
     EXPECT_EQ(code_of([&] { (void)examine(c); }).category(), category());
-    EXPECT_LT(since.took(), 5 * config{}.answer_timeout + slack);
+    EXPECT_LT(since.took(), 5 * answer_timeout + slack);
     server.resume();
     ASSERT_TRUE(eventually(patience, [&] {
         try {

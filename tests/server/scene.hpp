@@ -35,10 +35,14 @@ using std::chrono::milliseconds;
 // A delay below this is the fault of a busy machine, not of the lock; all delays under test are longer.
 inline constexpr limit_of_a_busy_machine slack{900ms * slower};
 
+// Longer than a machine that runs a sanitizer stalls.
+inline constexpr milliseconds answer_timeout = config{}.answer_timeout * slower;
+
 inline config settings(const std::string& url, milliseconds lease = 30s) {
     config c;
     c.url = url;
     c.lease = lease;
+    c.answer_timeout = answer_timeout;
     return c;
 }
 

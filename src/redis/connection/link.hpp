@@ -118,6 +118,8 @@ class link : public io::pollable, public std::enable_shared_from_this<link> {
         std::uint64_t bytes_planned = 0;  // positions in the stream, to know what was never sent
         std::uint64_t bytes_sent = 0;     // handed to the kernel, or in a send() that has not returned
         time_point last_reply{};
+        // Since a reply was due, without the time in which the reactor stood still.
+        boot_clock::duration silence{};
         bool draining = false;  // to be replaced after the last reply; sends nothing new
     };
     using connection_ptr = std::shared_ptr<connection>;
@@ -187,6 +189,7 @@ class link : public io::pollable, public std::enable_shared_from_this<link> {
     // The caller in run_io polls without a timeout and must be poked before this time.
     time_point caller_until_ GUARDED_BY(mutex_) = time_point::max();
     bool tick_armed_ GUARDED_BY(mutex_) = false;
+    time_point ticked_at_ GUARDED_BY(mutex_){};
     std::uint64_t submitted_ GUARDED_BY(mutex_) = 0;
     std::uint64_t submitted_at_tick_ GUARDED_BY(mutex_) = 0;
     time_point expiry_at_ GUARDED_BY(mutex_) = time_point::max();

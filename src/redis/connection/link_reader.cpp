@@ -6,6 +6,7 @@
 #include <holdfast/error.hpp>
 
 #include <algorithm>
+#include <utility>
 
 #include <poll.h>
 #include <sched.h>
@@ -219,10 +220,14 @@ void link::tick() {
         if (state_ != state::up)
             return;  // arm_expiry watches waiting commands; on_connected arms the tick again
         const auto now = boot_clock::now();
+        const auto since_tick = now - std::exchange(ticked_at_, now);
         if (!conn_->in_flight.empty()) {
-            // A long pipeline is not dead while replies come.
+            // A long pipeline is not dead while replies come. And if this process stood still, so did perhaps
+            // the machine, and the reply may be there, unread.
             const auto quiet_for = now - std::max(conn_->in_flight.front().sent_at, conn_->last_reply);
-            if (quiet_for >= config_.command_timeout) {
+            const auto counts = std::min<boot_clock::duration>(since_tick, 2 * tick_period);
+            conn_->silence = quiet_for > since_tick ? conn_->silence + counts : std::min(quiet_for, counts);
+            if (conn_->silence >= config_.command_timeout) {
                 lose(conn_, {errc::unavailable, silent_text()});
                 return;
             }

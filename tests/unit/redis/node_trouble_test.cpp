@@ -267,6 +267,27 @@ TEST(node, abandons_a_server_that_sleeps_longer_than_command_timeout) {
     EXPECT_EQ(ask(n, {"PING"}, 10s)->text(), "PONG");
 }
 
+TEST(node, time_in_which_the_reactor_stood_still_is_no_silence_of_the_server) {
+    redis_server server;
+    fault_proxy net{server};
+    io::reactor reactor;
+    node_events events;
+    auto how = config_for(net.port());
+    how.command_timeout = 5s;
+    node n{how, reactor, events.listener()};
+    ASSERT_EQ(ask(n, {"PING"})->text(), "PONG");
+    net.hold_reply_of(test::named("ECHO"));
+    const auto a = send(n, {"ECHO", "x"});
+    {
+        const standstill now{reactor};
+        until_passed(in(how.command_timeout));
+    }
+    net.release_replies();
+    ASSERT_TRUE(eventually(test::patience, [&] { return a->here(); }));
+    EXPECT_EQ(a->text(), "x");
+    EXPECT_EQ(events.count(what::down), 0U);
+}
+
 TEST(node, a_half_open_connection_is_noticed_without_a_waiting_caller) {
     redis_server server;
     fault_proxy proxy{server};
