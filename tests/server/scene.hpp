@@ -36,7 +36,7 @@ using std::chrono::milliseconds;
 inline constexpr limit_of_a_busy_machine slack{900ms * slower};
 
 // Longer than a machine that runs a sanitizer stalls.
-inline constexpr milliseconds answer_timeout = config{}.answer_timeout * slower;
+inline const milliseconds answer_timeout = config{}.answer_timeout * slower;
 
 inline config settings(const std::string& url, milliseconds lease = 30s) {
     config c;
