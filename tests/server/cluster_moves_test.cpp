@@ -96,7 +96,7 @@ TYPED_TEST(moving_slot, new_waiter_gets_the_lock_when_the_move_ends) {
 
 // The lock's own key is on one server, its other keys are on the other.
 TYPED_TEST(moving_slot, held_lock_stays_held_and_its_waiter_gets_it) {
-    held_and_waited_for<TypeParam> lock{this->usual(2s), this->name};
+    held_and_waited_for<TypeParam> lock{this->usual(6s), this->name};
     auto& held = lock.held;
     auto& waiting = lock.waiting;
     event_recorder events{lock.a};
