@@ -57,7 +57,7 @@ class storm {
 
 TEST_F(guarded_command, that_keeps_forking_is_dead_before_the_lease_of_a_stopped_run_ends) {
     const storm started;
-    words arguments{"run", "--ttl", "4s", "a", "--"};
+    words arguments{"run", "--ttl", lasting(4s), "a", "--"};
     for (const auto& word : started.command()) arguments.push_back(word);
     auto command = start(arguments);
     const auto pid = pid_of(command, "pid");
@@ -102,7 +102,7 @@ bool can_unshare() {
 }
 
 TEST_F(guarded_command, child_whose_main_thread_has_ended_is_ended_too) {
-    auto command = start({"run", "--ttl", "3s", "--grace", "100ms", "a", "--", "python3", "-c",
+    auto command = start({"run", "--ttl", lasting(3s), "--grace", "100ms", "a", "--", "python3", "-c",
                           "import ctypes, os, threading, time\n"
                           "if os.fork(): time.sleep(100)\n"
                           "os.setsid()\n"
@@ -125,7 +125,7 @@ TEST_F(guarded_command, child_whose_main_thread_has_ended_is_ended_too) {
 
 #if !defined(__SANITIZE_ADDRESS__)  // undefined-behaviour sanitizer needs descriptors of its own
 TEST_F(guarded_command, is_not_taken_for_dead_by_a_guard_without_descriptors) {
-    auto command = start({"run", "--ttl", "3s", "a", "--", "sh", "-c",
+    auto command = start({"run", "--ttl", lasting(3s), "a", "--", "sh", "-c",
                           "setsid sleep 100 & echo \"session: $!\"; echo \"main: $$\"; wait"});
     const auto pids = pids_of(command, {"session", "main"});
     const auto guard = parent_of(pids.back());

@@ -40,7 +40,7 @@ TEST_F(guarded_command, of_a_killed_run_is_notified_by_term_and_by_the_pipe) {
 // still waits for the processor runs no code of its own any more.
 TEST_F(guarded_command, of_a_run_stopped_beyond_its_lease_is_dead_before_the_next_holder_starts) {
     for (int i = 0; i < 3; ++i) {
-        auto command = start({"run", "--ttl", "3s", "a", "--", "sh", "-c", family});
+        auto command = start({"run", "--ttl", lasting(3s), "a", "--", "sh", "-c", family});
         const auto pids = pids_of(command, members);
         words next{"run",
                    "a",
@@ -69,7 +69,7 @@ TEST_F(guarded_command, of_a_run_stopped_beyond_its_lease_is_dead_before_the_nex
 }
 
 TEST_F(guarded_command, dies_with_all_descendants_before_run_exits_for_a_lost_lock) {
-    auto command = start({"run", "--ttl", "3s", "a", "--", "sh", "-c", family});
+    auto command = start({"run", "--ttl", lasting(3s), "a", "--", "sh", "-c", family});
     const auto pids = pids_of(command, members);
     free_as_another_client("a");
     EXPECT_EQ(outcome_of(command).code, 75);
@@ -285,7 +285,8 @@ TEST_F(guarded_command, that_is_stopped_is_ended_when_its_lock_is_lost) {
 // --- a command that has ended -------------------------------------------------------------------
 
 TEST_F(guarded_command, that_failed_in_time_keeps_its_exit_code_if_run_was_stopped_too_long) {
-    auto command = start({"run", "--ttl", "5s", "a", "--", "sh", "-c", "echo \"pid: $$\"; read x; exit 7"});
+    auto command =
+        start({"run", "--ttl", lasting(5s), "a", "--", "sh", "-c", "echo \"pid: $$\"; read x; exit 7"});
     const auto pid = pid_of(command, "pid");
     command.pause();
     command.write("\n");

@@ -25,7 +25,7 @@ TEST_F(guarded_command, keeps_its_exit_code_though_its_guard_is_stopped) {
 }
 
 TEST_F(guarded_command, is_ended_with_all_descendants_though_its_guard_is_stopped) {
-    auto command = start({"run", "--ttl", "3s", "a", "--", "sh", "-c", family});
+    auto command = start({"run", "--ttl", lasting(3s), "a", "--", "sh", "-c", family});
     const auto pids = pids_of(command, members);
     ::kill(parent_of(pids.front()), SIGSTOP);
     free_as_another_client("a");
@@ -59,7 +59,7 @@ class suspended {
 };
 
 TEST_F(guarded_command, is_ended_with_all_descendants_by_run_if_its_guard_is_suspended) {
-    auto command = start({"run", "--ttl", "3s", "a", "--", "sh", "-c", family});
+    auto command = start({"run", "--ttl", lasting(3s), "a", "--", "sh", "-c", family});
     const auto pids = pids_of(command, members);
     const suspended guard{parent_of(pids.front())};
     free_as_another_client("a");
@@ -69,7 +69,8 @@ TEST_F(guarded_command, is_ended_with_all_descendants_by_run_if_its_guard_is_sus
 }
 
 TEST_F(guarded_command, keeps_its_exit_code_though_its_guard_is_suspended) {
-    auto command = start({"run", "--ttl", "3s", "a", "--", "sh", "-c", "echo \"pid: $$\"; read x; exit 5"});
+    auto command =
+        start({"run", "--ttl", lasting(3s), "a", "--", "sh", "-c", "echo \"pid: $$\"; read x; exit 5"});
     const suspended guard{parent_of(pid_of(command, "pid"))};
     command.write("\n");
     EXPECT_TRUE(guard.is_killed());
@@ -77,7 +78,8 @@ TEST_F(guarded_command, keeps_its_exit_code_though_its_guard_is_suspended) {
 }
 
 TEST_F(guarded_command, continues_when_its_guard_wakes_after_an_outdated_deadline) {
-    auto command = start({"run", "--ttl", "4s", "a", "--", "sh", "-c", "echo \"pid: $$\"; read x; exit 5"});
+    auto command =
+        start({"run", "--ttl", lasting(4s), "a", "--", "sh", "-c", "echo \"pid: $$\"; read x; exit 5"});
     {
         const suspended guard{parent_of(pid_of(command, "pid"))};
         for (int i = 0; i < 8; ++i) ASSERT_TRUE(is_renewed());
@@ -88,7 +90,7 @@ TEST_F(guarded_command, continues_when_its_guard_wakes_after_an_outdated_deadlin
 }
 
 TEST_F(guarded_command, background_process_survives_a_guard_with_an_outdated_deadline) {
-    auto command = start({"run", "--ttl", "4s", "a", "--", "sh", "-c",
+    auto command = start({"run", "--ttl", lasting(4s), "a", "--", "sh", "-c",
                           "sleep 100 >/dev/null 2>&1 </dev/null & echo \"left: $!\"; echo \"pid: $$\"; "
                           "read x; exit 5"});
     const auto left = pid_of(command, "left");

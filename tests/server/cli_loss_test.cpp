@@ -11,7 +11,7 @@ class lost_lock : public command_test {};
 constexpr auto deaf = "trap 'echo got_term' TERM; echo \"pid: $$\"; while :; do sleep 0.02; done";
 
 TEST_F(lost_lock, eviction_ends_the_command) {
-    auto command = start({"run", "--ttl", "6s", "a", "--", "sh", "-c", deaf});
+    auto command = start({"run", "--ttl", lasting(6s), "a", "--", "sh", "-c", deaf});
     const auto pid = printed_pid(command, "pid");
     ASSERT_NE(pid, 0);
     EXPECT_EQ(run({"evict", "--yes", "a"}).code, 0);
@@ -23,7 +23,7 @@ TEST_F(lost_lock, eviction_ends_the_command) {
 }
 
 TEST_F(lost_lock, is_named_without_the_others) {
-    auto command = start({"run", "--ttl", "3s", "a", "b", "c", "--", "sh", "-c", deaf});
+    auto command = start({"run", "--ttl", lasting(3s), "a", "b", "c", "--", "sh", "-c", deaf});
     ASSERT_NE(printed_pid(command, "pid"), 0);
     EXPECT_EQ(run({"evict", "--yes", "b"}).code, 0);
     const auto ended = outcome_of(command);
@@ -32,7 +32,7 @@ TEST_F(lost_lock, is_named_without_the_others) {
 }
 
 TEST_F(lost_lock, locks_lost_together_are_named_in_the_plural) {
-    auto command = start({"run", "--ttl", "3s", "a", "b", "c", "--", "sh", "-c", deaf});
+    auto command = start({"run", "--ttl", lasting(3s), "a", "b", "c", "--", "sh", "-c", deaf});
     ASSERT_NE(printed_pid(command, "pid"), 0);
     // On a slow machine they were acquired at different times; their first renewal is one script.
     ASSERT_TRUE(eventually(patience, [&] {
@@ -71,7 +71,7 @@ TEST_F(lost_lock, that_is_evicted_during_a_wait_for_another_is_given_up_at_once)
 
 TEST_F(lost_lock, that_is_removed_during_a_wait_for_another_ends_the_wait) {
     hold_as_another_client("c");
-    auto command = start({"run", "--json-fd", "1", "--ttl", "4s", "a", "b", "c", "--", "echo", "ran"});
+    auto command = start({"run", "--json-fd", "1", "--ttl", lasting(4s), "a", "b", "c", "--", "echo", "ran"});
     ASSERT_TRUE(command.wait_for_output("\"waiting\"", patience));
     free_as_another_client("b");
     const auto ended = outcome_of(command);
@@ -82,7 +82,7 @@ TEST_F(lost_lock, that_is_removed_during_a_wait_for_another_ends_the_wait) {
 }
 
 TEST_F(lost_lock, exits_with_75_whatever_the_command_returns) {
-    auto command = start({"run", "--ttl", "4s", "a", "--", "sh", "-c",
+    auto command = start({"run", "--ttl", lasting(4s), "a", "--", "sh", "-c",
                           "trap 'exit 0' TERM; echo ready; while :; do sleep 0.02; done"});
     ASSERT_TRUE(command.wait_for_output("ready", patience));
     free_as_another_client("a");
@@ -97,7 +97,7 @@ TEST_F(lost_lock, found_only_by_the_release_exits_with_75) {
 }
 
 TEST_F(lost_lock, frozen_store_ends_the_command_before_the_lock_is_free) {
-    auto command = start({"run", "--ttl", "8s", "a", "--", "sh", "-c", deaf});
+    auto command = start({"run", "--ttl", lasting(8s), "a", "--", "sh", "-c", deaf});
     const auto pid = printed_pid(command, "pid");
     ASSERT_NE(pid, 0);
     const auto before = std::chrono::steady_clock::now();
@@ -113,7 +113,7 @@ TEST_F(lost_lock, frozen_store_ends_the_command_before_the_lock_is_free) {
 }
 
 TEST_F(lost_lock, descendants_of_the_command_are_ended_with_it) {
-    auto command = start({"run", "--ttl", "4s", "a", "--", "sh", "-c",
+    auto command = start({"run", "--ttl", lasting(4s), "a", "--", "sh", "-c",
                           "(trap '' TERM; while :; do sleep 0.02; done) & echo \"deaf: $!\"; wait"});
     const auto grandchild = printed_pid(command, "deaf");
     ASSERT_NE(grandchild, 0);
@@ -123,7 +123,7 @@ TEST_F(lost_lock, descendants_of_the_command_are_ended_with_it) {
 }
 
 TEST_F(lost_lock, command_of_a_stopped_run_is_ended_before_the_lock_is_free) {
-    auto command = start({"run", "--ttl", "4s", "a", "--", "sh", "-c", deaf});
+    auto command = start({"run", "--ttl", lasting(4s), "a", "--", "sh", "-c", deaf});
     const auto pid = printed_pid(command, "pid");
     ASSERT_NE(pid, 0);
     command.pause();
@@ -134,7 +134,7 @@ TEST_F(lost_lock, command_of_a_stopped_run_is_ended_before_the_lock_is_free) {
 }
 
 TEST_F(lost_lock, policy_kill_sends_no_term) {
-    auto command = start({"run", "--on-loss", "kill", "--ttl", "4s", "a", "--", "sh", "-c", deaf});
+    auto command = start({"run", "--on-loss", "kill", "--ttl", lasting(4s), "a", "--", "sh", "-c", deaf});
     ASSERT_NE(printed_pid(command, "pid"), 0);
     free_as_another_client("a");
     const auto ended = outcome_of(command);
@@ -143,7 +143,7 @@ TEST_F(lost_lock, policy_kill_sends_no_term) {
 }
 
 TEST_F(lost_lock, policy_ignore_notifies_by_the_pipe) {
-    auto command = start({"run", "--on-loss", "ignore", "--ttl", "4s", "a", "--", "sh", "-c",
+    auto command = start({"run", "--on-loss", "ignore", "--ttl", lasting(4s), "a", "--", "sh", "-c",
                           "echo ready; head -c1 <&$HOLDFAST_LOST_FD >/dev/null; echo went on; exit 0"});
     ASSERT_TRUE(command.wait_for_output("ready", patience));
     free_as_another_client("a");

@@ -1,15 +1,11 @@
 // `holdfast run` and a server that refuses to release or renew a lock that it has granted.
 #include "server/cli_scene.hpp"
 #include "support/cluster_scene.hpp"
-#include "support/sanitizers.hpp"
 
 #include <regex>
 
 namespace holdfast::test::cli {
 namespace {
-
-// The renewal after half of it must not come too late on a busy machine.
-const std::string ttl = slower > 1 ? "15s" : "6s";
 
 // holdfast ended its command after the server had refused a renewal with this error.
 void expect_ended_after_a_refusal(const outcome& ended, const std::string& error) {
@@ -56,7 +52,7 @@ TEST_F(run_whose_user_loses_a_right, reports_a_refused_release_and_when_the_lock
 }
 
 TEST_F(run_whose_user_loses_a_right, reports_a_refused_renewal_before_it_ends_the_command) {
-    auto command = start_as_alice({"run", "--ttl", ttl, "job", "--", "sh", "-c",
+    auto command = start_as_alice({"run", "--ttl", lasting(5s), "job", "--", "sh", "-c",
                                    "echo ready; trap 'exit 0' TERM; while :; do sleep 0.02; done"});
     ASSERT_TRUE(command.wait_for_output("ready", patience));
     forbid_scripts();
@@ -65,7 +61,7 @@ TEST_F(run_whose_user_loses_a_right, reports_a_refused_renewal_before_it_ends_th
 
 TEST_F(run_whose_user_loses_a_right, reports_a_refused_renewal_and_its_recovery) {
     auto command =
-        start_as_alice({"run", "--ttl", ttl, "job", "--", "sh", "-c", "echo ready; read x; exit 0"});
+        start_as_alice({"run", "--ttl", lasting(5s), "job", "--", "sh", "-c", "echo ready; read x; exit 0"});
     ASSERT_TRUE(command.wait_for_output("ready", patience));
     forbid_scripts();
     ASSERT_TRUE(command.wait_for_output("\"job\": the server refuses to renew the lease", patience));
@@ -75,8 +71,8 @@ TEST_F(run_whose_user_loses_a_right, reports_a_refused_renewal_and_its_recovery)
 }
 
 TEST_F(run_whose_user_loses_a_right, names_the_refusal_as_the_cause_of_the_loss) {
-    auto command = start_as_alice(
-        {"run", "--on-loss", "ignore", "--ttl", ttl, "job", "--", "sh", "-c", "echo ready; read x; exit 0"});
+    auto command = start_as_alice({"run", "--on-loss", "ignore", "--ttl", lasting(5s), "job", "--", "sh",
+                                   "-c", "echo ready; read x; exit 0"});
     ASSERT_TRUE(command.wait_for_output("ready", patience));
     forbid_scripts();
     ASSERT_TRUE(command.wait_for_output("the lease was not renewed in time: the last answer was a refusal",
@@ -89,8 +85,8 @@ TEST(run_on_a_cluster, names_the_lock_of_the_server_that_refuses) {
     cluster_scene cluster{{.replicas = false, .users = {"alice on >pw ~* &* +@all"}}};
     const auto lost = cluster.key_on(0, "lost"), renewed = cluster.key_on(1, "renewed");
     auto command =
-        start_command({"run", "--url", cluster.url("alice:pw@"), "--ttl", ttl, lost, renewed, "--", "sh",
-                       "-c", "echo ready; trap 'exit 0' TERM; while :; do sleep 0.02; done"});
+        start_command({"run", "--url", cluster.url("alice:pw@"), "--ttl", lasting(5s), lost, renewed, "--",
+                       "sh", "-c", "echo ready; trap 'exit 0' TERM; while :; do sleep 0.02; done"});
     ASSERT_TRUE(command.wait_for_output("ready", patience));
     ASSERT_EQ(cluster.server(0).command({"ACL", "SETUSER", "alice", "-eval", "-evalsha"}).text, "OK");
     const auto ended = outcome_of(command);
@@ -117,7 +113,8 @@ class run_whose_server_fails_over : public command_test {
 };
 
 TEST_F(run_whose_server_fails_over, prints_nothing_if_it_renews_in_time) {
-    auto command = start({"run", "--ttl", ttl, "job", "--", "sh", "-c", "echo ready; read x; exit 0"});
+    auto command =
+        start({"run", "--ttl", lasting(5s), "job", "--", "sh", "-c", "echo ready; read x; exit 0"});
     ASSERT_TRUE(command.wait_for_output("ready", patience));
     become_a_replica();
     ASSERT_TRUE(eventually(patience, [&] { return has_refused_a_write(); }));
@@ -131,7 +128,7 @@ TEST_F(run_whose_server_fails_over, prints_nothing_if_it_renews_in_time) {
 
 // An operator may have to repair the server, which its error does not say.
 TEST_F(run_whose_server_fails_over, reports_the_refusal_when_it_ends_the_command) {
-    auto command = start({"run", "--ttl", ttl, "job", "--", "sh", "-c",
+    auto command = start({"run", "--ttl", lasting(5s), "job", "--", "sh", "-c",
                           "echo ready; trap 'exit 0' TERM; while :; do sleep 0.02; done"});
     ASSERT_TRUE(command.wait_for_output("ready", patience));
     become_a_replica();

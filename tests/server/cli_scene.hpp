@@ -4,6 +4,7 @@
 #include "support/child_process.hpp"
 #include "support/eventually.hpp"
 #include "support/redis_server.hpp"
+#include "support/sanitizers.hpp"
 
 #include <gtest/gtest.h>
 
@@ -26,6 +27,12 @@ struct outcome {
     std::string output;
     std::string errors;
 };
+
+// The `--ttl` of a command that must renew, or react, before the lease ends: longer than a machine that runs
+// a sanitizer stalls.
+inline std::string lasting(std::chrono::seconds ttl) {
+    return std::to_string((slower > 1 ? 3 * ttl : ttl).count()) + "s";
+}
 
 // Starts `holdfast WORDS...`.
 inline child_process start_command(words arguments, const child_process::environment& extra = {}) {
