@@ -2,6 +2,8 @@
 // describes the command to CLI11 and sets context::chosen when the command line names this command.
 #pragma once
 
+#include "cli/output/error_output.hpp"
+
 #include <holdfast/config.hpp>
 
 #include <functional>
@@ -30,8 +32,7 @@ struct context {
     [[nodiscard]] config settings() const;
     // For a command that takes several --url: one configuration for each.
     [[nodiscard]] std::vector<config> settings_each() const;
-    // False: there is no URL in any of these.
-    [[nodiscard]] bool chose_store() const;
+    [[nodiscard]] store_choice store() const;
 };
 
 // Ends the program with exit_code::usage. The message is a sentence without a full stop.

@@ -21,6 +21,10 @@ std::vector<config> context::settings_each() const {
     return each;
 }
 
-bool context::chose_store() const { return !urls.empty() || settings_each().front().url != config{}.url; }
+store_choice context::store() const {
+    const auto url = settings_each().front().url;
+    if (urls.empty() && url == config{}.url) return store_choice::by_default;
+    return store_of(url);
+}
 
 }  // namespace holdfast::cli

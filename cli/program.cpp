@@ -117,7 +117,7 @@ int run_program(std::vector<std::string> words) {
     } catch (const usage_error& e) {
         return report_error(exit_code::usage, e.what());
     } catch (const error& e) {
-        return report_error(e, shared.chose_store() ? store_choice::by_user : store_choice::by_default);
+        return report_error(e, shared.store());
     } catch (const std::system_error& e) {
         // Output larger than the buffer of stdio can fail in the middle, and fmt throws then.
         if (std::ferror(stdout) != 0) return not_written();

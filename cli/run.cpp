@@ -265,7 +265,7 @@ int run_it(const run_options& given, const context& shared) {
     if (settings.url.starts_with("local:")) {
         throw usage_error(
             "the store local: exists in one process only, so its locks cannot protect a command; give the "
-            "URL of a shared store, such as redis://127.0.0.1:6379 or sqlite:/run/lock/app.db");
+            "URL of a shared store, such as redis://127.0.0.1:6379 or file:/run/lock/app");
     }
     expect_enough_descriptors(settings.url);
     run_request wanted;

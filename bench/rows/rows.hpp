@@ -23,6 +23,8 @@ std::unique_ptr<row> scale_waiters(redis_server&);
 std::unique_ptr<row> scale_clients(redis_server&);
 std::unique_ptr<row> sqlite_uncontended(redis_server&);
 std::unique_ptr<row> sqlite_turns(redis_server&);
+std::unique_ptr<row> file_uncontended(redis_server&);
+std::unique_ptr<row> file_turns(redis_server&);
 std::unique_ptr<row> redlock(redis_server&);
 std::unique_ptr<row> peers_pairs(redis_server&, int threads);
 std::unique_ptr<row> peers_turns(redis_server&, int processes);

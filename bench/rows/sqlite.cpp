@@ -121,18 +121,10 @@ crew_body polled(const std::string& path) {
 struct in_turn : row, files {
     in_turn() {
         constexpr int processes = 8;
-        const auto side_of = [](const char* name, crew_body body) {
-            return side{name, [body = std::move(body)](milliseconds span) {
-                            auto s = run_crew(processes, 2 * span, body);
-                            // A process that takes the lock again at once has not handed it off.
-                            s.value = s.extras.at("changes of owner per second");
-                            return s;
-                        }};
-        };
-        const auto no_work = [] {};
-        sides = {side_of("a row, asked each millisecond", polled(bare)),
-                 side_of("mutex", holdfast_process<mutex>(ours, 1, no_work)),
-                 side_of("fair_mutex", holdfast_process<fair_mutex>(ours, 1, no_work))};
+        const auto nothing = [] {};
+        sides = {changes_of_owner("a row, asked each millisecond", processes, polled(bare)),
+                 changes_of_owner("mutex", processes, holdfast_process<mutex>(ours, 1, nothing)),
+                 changes_of_owner("fair_mutex", processes, holdfast_process<fair_mutex>(ours, 1, nothing))};
         targets = {{"mutex", target::kind::ratio_at_least, 1},
                    {"mutex", target::kind::extra_at_least, 0.9, "least / most of a process"}};
     }

@@ -65,4 +65,13 @@ inline side turns(std::string label, redis_server& server, int processes, crew_b
             }};
 }
 
+// The same without a server. A process that takes the lock again at once has not handed it off.
+inline side changes_of_owner(std::string label, int processes, crew_body body) {
+    return {std::move(label), [processes, body = std::move(body)](milliseconds span) {
+                auto s = run_crew(processes, 2 * span, body);
+                s.value = s.extras.at("changes of owner per second");
+                return s;
+            }};
+}
+
 }  // namespace holdfast::bench

@@ -39,8 +39,9 @@ namespace {
 using namespace demo;
 
 constexpr auto examples =
-    R"(Needs only redis-server on PATH; with --on sqlite not even that. It touches no store of yours, whatever --url and
-HOLDFAST_URL say, unless --on names one: there it uses two locks whose names begin with "holdfast-demo:".
+    R"(Needs only redis-server on PATH; with --on sqlite or --on file not even that. It touches no store of yours,
+whatever --url and HOLDFAST_URL say, unless --on names one: there it uses two locks whose names begin with
+"holdfast-demo:".
 
 Exit code: 0 if rounds one and two went wrong and round three was exact, 1 if not, 69 without a store.
 
@@ -108,6 +109,7 @@ std::vector<round_result> all_results(const wishes& wanted, signal_inbox& signal
             url = server.emplace(folder, server_options{.signals = &signals}).url();
             break;
         case demo_store::sqlite: url = "sqlite:" + (folder.path() / "locks.db").string(); break;
+        case demo_store::file: url = "file:" + (folder.path() / "locks").string(); break;
         case demo_store::given:
             prefix = fmt::format("holdfast-demo:{}:", ::getpid());
             expect_free(url, prefix);
@@ -188,23 +190,29 @@ void add_demo(CLI::App& app, context& shared) {
     const auto read_store = [wanted](const std::string& text) {
         wanted->what.on = text == "redis"    ? demo_store::redis
                           : text == "sqlite" ? demo_store::sqlite
+                          : text == "file"   ? demo_store::file
                                              : demo_store::given;
         if (wanted->what.on != demo_store::given) return;
         if (text.find(':') == std::string::npos)
             throw CLI::ValidationError(
-                "--on", fmt::format("\"{}\" is neither redis nor sqlite, nor a URL", base::printable(text)));
+                "--on",
+                fmt::format("\"{}\" is neither redis, sqlite nor file, nor a URL", base::printable(text)));
         wanted->url = text;
     };
     command
-        ->add_option_function<std::string>("--on", read_store,
-                                           "The store of round three: redis, sqlite, or the URL of yours")
+        ->add_option_function<std::string>(
+            "--on", read_store, "The store of round three: redis, sqlite, file, or the URL of yours")
         ->default_str("redis")
         ->type_name("STORE");
     command->add_flag("--json", wanted->json,
                       "Print one JSON object to stdout, and the progress to stderr if it is a terminal");
     command->add_flag("--serve", wanted->serve)->group("");  // the demo starts its services with it
-    command->callback(
-        [=, &shared] { shared.chosen = [=] { return wanted->serve ? serve() : show(*wanted); }; });
+    command->callback([=, &shared] {
+        if (wanted->what.on == demo_store::file && wanted->what.kind == demo_kind::recursive)
+            throw CLI::ValidationError("--kind",
+                                       "there is no recursive lock in a lock file; use --on sqlite");
+        shared.chosen = [=] { return wanted->serve ? serve() : show(*wanted); };
+    });
 }
 
 }  // namespace holdfast::cli

@@ -20,6 +20,7 @@ enum class demo_kind { mutex, recursive };
 enum class demo_store {
     redis,   // a redis-server of the demo's own
     sqlite,  // a file of the demo's own
+    file,    // a lock file of the demo's own
     given,   // by the user, as a URL
 };
 

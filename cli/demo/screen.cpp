@@ -49,6 +49,7 @@ std::string_view screen::where(demo_store on) {
     switch (on) {
         case demo_store::redis: return "in a redis-server that was started for this and ends with it";
         case demo_store::sqlite: return "in an SQLite file that was made for this and is removed with it";
+        case demo_store::file: return "in a lock file that was made for this and is removed with it";
         case demo_store::given: break;
     }
     return "in the store that you named";

@@ -45,6 +45,7 @@ std::string_view place_of(demo_store on) {
     switch (on) {
         case demo_store::redis: return "in Redis";
         case demo_store::sqlite: return "in an SQLite file";
+        case demo_store::file: return "in a lock file";
         case demo_store::given: break;
     }
     return "in the store";

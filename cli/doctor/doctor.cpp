@@ -65,6 +65,14 @@ std::string place_of(const std::string& url) {
 }
 
 finding not_examined(const std::string& url, const error& why) {
+    if (store_of(url) == store_choice::files)
+        return {"unreachable",
+                severity::danger,
+                place_of(url),
+                full_message(why),
+                "A store that cannot be opened grants no locks.",
+                "Is the path right, and may this user read and write there?",
+                promise::live};
     return {
         "unreachable",
         severity::danger,

@@ -41,28 +41,39 @@ int code_for(const std::error_code& code) {
 
 std::string advice_for(const std::error_code& code, store_choice store) {
     if (code.category() != category()) return {};
+    const bool files = store == store_choice::files;
     switch (static_cast<errc>(code.value())) {
         case errc::unavailable:
+            if (files) return "is the path of the URL right (--url, HOLDFAST_URL)?";
             if (store == store_choice::by_default)
                 return "no store was chosen (--url, HOLDFAST_URL): give the URL of a server, or sqlite:PATH "
                        "for a file that the processes of this machine share";
             return "is the server running, and is the URL right (--url, HOLDFAST_URL)?";
         case errc::no_permission:
+            if (files) return "check the rights of the path of the URL, and of the files there";
             return "check the user and password of the URL (HOLDFAST_URL, or url in the file of --config), "
                    "and the user's rights";
-        case errc::out_of_memory: return "the server needs more memory, or fewer keys";
-        case errc::busy_server: return "try again when the server is ready";
+        case errc::out_of_memory:
+            return files ? "make room on the disk of the URL" : "the server needs more memory, or fewer keys";
+        case errc::busy_server:
+            return files ? "let the process go on that holds the files up, or end it"
+                         : "try again when the server is ready";
         case errc::not_replicated: return "check the replicas and their connections";
         case errc::quarantined: return "the quarantine ends by itself: wait longer, or try again later";
         case errc::unknown_outcome:
             return "check with holdfast inspect before you try again; a granted lock expires by itself";
         case errc::lease_too_short: return "the store is slow: give a longer --ttl";
-        case errc::wrong_kind: return "holdfast inspect shows what the key holds";
+        case errc::wrong_kind: return files ? "" : "holdfast inspect shows what the key holds";
         default: return {};
     }
 }
 
 }  // namespace
+
+store_choice store_of(std::string_view url) noexcept {
+    const bool files = url.starts_with("sqlite:") || url.starts_with("file:");
+    return files ? store_choice::files : store_choice::server;
+}
 
 std::string_view missing_resource(const std::error_code& code) noexcept {
     if (code == std::errc::too_many_files_open)

@@ -20,12 +20,17 @@ namespace holdfast::cli {
 // missing_resource() it does not allocate: memory may be what is lacking.
 [[nodiscard]] int exit_code_for(const std::exception& why) noexcept;
 
-// Nobody chose the store: it is the default of --url.
-enum class store_choice { by_user, by_default };
+// What the advice in a message is about.
+enum class store_choice {
+    server,
+    files,       // of this machine
+    by_default,  // nobody chose a store: it is the default of --url
+};
+[[nodiscard]] store_choice store_of(std::string_view url) noexcept;
 
 // All of these print the message and return the exit code.
 int report_error(int code, const std::string& sentence);
-int report_error(const error& e, store_choice store = store_choice::by_user);
+int report_error(const error& e, store_choice store = store_choice::server);
 // For a refusal by the operating system: exit_code::system if a resource has run out.
 int report_error(const std::system_error& e);
 

@@ -38,9 +38,17 @@ namespace holdfast::cli {
 
 namespace {
 
+// The kernel frees a lock in a file when the last process that has it open ends. If `run` is killed, the
+// guard and the command keep the lock until the guard has ended the command.
+std::string kept_by_children(std::string url) {
+    if (!url.starts_with("file:") || url.find("children=") != std::string::npos) return url;
+    return url + (url.find('?') == std::string::npos ? "?" : "&") + "children=hold_on";
+}
+
 // An evicted command is ended before the lock is free.
 config with_time_to_end(config settings) {
     settings.keep_evicted = true;
+    settings.url = kept_by_children(std::move(settings.url));
     return settings;
 }
 

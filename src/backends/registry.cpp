@@ -1,5 +1,6 @@
 #include "backends/registry.hpp"
 
+#include "backends/file/store.hpp"
 #include "backends/local/store.hpp"
 #include "backends/redis/store.hpp"
 #include "backends/redlock/store.hpp"
@@ -42,6 +43,7 @@ struct registry {
 #ifdef HOLDFAST_HAS_SQLITE
         {"sqlite", sqlite_backend::open, {}},
 #endif
+        {"file", file_backend::open, {}},
         {"local", local_backend::open, {}},
     };
 };

@@ -81,6 +81,13 @@ client_lock::outcome client_lock::downgrade(const std::shared_ptr<held_lease>& w
         const auto writers = other_side();
         base::guard lock(writers->mutex_);
         if (!writer->valid()) return failed{errc::lost, "the lease of " + called() + " has ended", {}};
+        if (!client_->store().has().downgrades) {
+            if (!how.give_up_at) return failed{errc::timed_out, {}, {}};
+            return failed{errc::would_deadlock,
+                          "the writer of " + called() +
+                              " cannot read as well: this store has no step from one to the other",
+                          {}};
+        }
         writer->read_by_writer = true;
     }
     how.downgrading_from = writer->owner;

@@ -78,6 +78,8 @@ struct capabilities {
     // Each attempt is a separate vote: it needs a new owner, and the store itself undoes what was not
     // granted. There is no queue, and there are no messages.
     bool votes = false;
+    // The writer of a shared mutex can become a reader, without a moment in which others can write.
+    bool downgrades = true;
 };
 
 // A change that a store reports to its client, which turns it into an event (event.hpp).

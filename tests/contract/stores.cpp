@@ -90,6 +90,12 @@ const std::vector<store_row>& table() {
          .url = [] { return "sqlite:" + (files().path() / std::to_string(database)).string(); },
          .other_url = [] { return "sqlite:" + (files().path() / "elsewhere").string(); },
          .clear = [] { ++database; }},
+        // The kernel wakes all waiters, and any of them gets the lock.
+        {.name = "file",
+         .url = [] { return "file:" + (files().path() / ("locks" + std::to_string(database))).string(); },
+         .other_url = [] { return "file:" + (files().path() / "more").string(); },
+         .in_order = false,
+         .clear = [] { ++database; }},
         {.name = "session",
          .url =
              [] {
@@ -135,6 +141,7 @@ abilities ask(const store_row& row) {
     abilities can{.has = opened->has(),
                   .counters = opened->as_counters() != nullptr,
                   .inspection = opened->as_inspection() != nullptr,
+                  .in_order = row.in_order,
                   .shards = opened->shard_of({kind::native, lock_name{"a"}}) !=
                             opened->shard_of({kind::native, lock_name{"b"}})};
     for (const auto& rules : engine::kind_table) {

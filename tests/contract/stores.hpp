@@ -29,6 +29,8 @@ struct store_row {
     std::string_view unserved{};
     // Where each name is another lock than at `url`. nullptr: the store has one space of names.
     std::string (*other_url)() = nullptr;
+    bool in_order =
+        true;  // the store serves the waiters of a kind with a queue in the order of their arrival
     void (*clear)() = nullptr;                          // deletes everything on the servers
     std::vector<std::string> (*leftovers)() = nullptr;  // keys on the servers that should be gone
     std::vector<choice> only{};                         // not empty: a sample; all other tests are left out
@@ -41,11 +43,14 @@ struct abilities {
     std::array<bool, backend::kinds> supports{};
     bool counters = false;
     bool inspection = false;
+    bool in_order = true;
     bool shards = false;  // the keys of two locks may be in different places
 
     [[nodiscard]] bool has_kind(kind of) const { return supports[static_cast<std::size_t>(of)]; }
     // For the kinds that have a queue (kind_rules): a hand-off is a message, and votes make no order.
-    [[nodiscard]] bool keeps_queue() const { return has.ask_every == backend::milliseconds{0} && !has.votes; }
+    [[nodiscard]] bool keeps_queue() const {
+        return in_order && has.ask_every == backend::milliseconds{0} && !has.votes;
+    }
     [[nodiscard]] bool ends_by_session() const { return has.ends == backend::lease_end::by_session; }
 };
 

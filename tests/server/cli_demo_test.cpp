@@ -65,6 +65,18 @@ TEST(cli_demo, only_the_mutex_in_an_sqlite_file_never_oversells) {
     expect_only_the_shared_lock_is_exact("mutex", "sqlite");
 }
 
+TEST(cli_demo, only_the_mutex_in_a_lock_file_never_oversells) {
+    expect_only_the_shared_lock_is_exact("mutex", "file");
+}
+
+TEST(cli_demo, refuses_a_recursive_lock_in_a_lock_file_before_it_begins) {
+    const own_temp_folder place;
+    child_process run{demo({"--on", "file", "--kind", "recursive"}), place.environment()};
+    EXPECT_EQ(run.wait(patience), 64) << run.errors();
+    EXPECT_NE(run.errors().find("--on sqlite"), std::string::npos) << run.errors();
+    EXPECT_EQ(run.output(), "");
+}
+
 TEST(cli_demo, uses_the_store_that_the_user_names) {
     const test::redis_server server;
     expect_only_the_shared_lock_is_exact("mutex", server.url());

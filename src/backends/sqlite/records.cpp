@@ -54,6 +54,8 @@ records::records(const std::string& path, const std::string& boot_id, time_point
 }
 
 void records::make_tables() {
+    // In this order: another process may make the tables meanwhile, and with them its mark.
+    const bool has_tables = file_.number_of("SELECT count(*) FROM sqlite_master") != 0;
     const auto of = file_.number_of("PRAGMA application_id");
     if (of == application) {
         if (const auto found = file_.number_of("PRAGMA user_version"); found != layout) {
@@ -63,7 +65,7 @@ void records::make_tables() {
         }
         return;
     }
-    if (of != 0 || file_.number_of("SELECT count(*) FROM sqlite_master") != 0) {
+    if (of != 0 || has_tables) {
         throw error(make_error_code(errc::invalid_argument),
                     "sqlite: " + file_.path() +
                         " is the database of another program; locks need a file of their own");

@@ -2,16 +2,16 @@
 
 #include "backends/common/confirmed_evictions.hpp"
 #include "backends/common/fence_clock.hpp"
+#include "backends/common/host.hpp"
 #include "backends/common/local_file_system.hpp"
+#include "backends/common/mailbox.hpp"
 #include "backends/common/owner_serials.hpp"
 #include "backends/common/record_info.hpp"
 #include "backends/common/waiter_registry.hpp"
+#include "backends/common/work_queue.hpp"
 #include "backends/sqlite/examine.hpp"
-#include "backends/sqlite/host.hpp"
-#include "backends/sqlite/mailbox.hpp"
 #include "backends/sqlite/records.hpp"
 #include "backends/sqlite/url.hpp"
-#include "backends/sqlite/work_queue.hpp"
 #include "base/clock.hpp"
 #include "base/parker.hpp"
 #include "base/random.hpp"
@@ -38,6 +38,10 @@ namespace holdfast::sqlite_backend {
 namespace {
 
 using namespace backend;
+using backends::mailbox;
+using backends::message;
+using backends::wake_socket;
+using backends::work_queue;
 using engine::store_time;
 
 constexpr std::uint32_t fences_per_grant = 16;  // the grant itself has the first
@@ -82,10 +86,10 @@ class sqlite_store final : public store, public counters, public inspection {
     sqlite_store(const backends::services& given, const url& where)
         : notify_(given.notify),
           id_(given.id.base64url()),
-          boot_(boot_id()),
+          boot_(backends::boot_id()),
           answer_timeout_(given.settings.answer_timeout),
           path_(where.path),
-          mailbox_(given.reactor, where.path, id_, [this](const message& m) { on_message(m); }),
+          mailbox_(given.reactor, where.path + "-wake", id_, [this](const message& m) { on_message(m); }),
           work_(given.reactor),
           records_(
               std::make_unique<records>(where.path, boot_, boot_clock::now() + std::chrono::seconds{5})) {}
@@ -284,7 +288,7 @@ class sqlite_store final : public store, public counters, public inspection {
     // Others see which process it is that holds a lock or waits for it.
     void introduce() REQUIRES(mutex_) {
         if (introduced_ || introducing_) return;
-        records_->add_client({id_, ::getpid(), process_namespace()});
+        records_->add_client({id_, ::getpid(), backends::process_namespace()});
         introducing_ = true;
     }
     void leave() REQUIRES(mutex_) {
@@ -298,8 +302,8 @@ class sqlite_store final : public store, public counters, public inspection {
     backends::client_seen client_of(const owner_id& owner) REQUIRES(mutex_) {
         const auto id = client_in(owner);
         const auto row = id.empty() ? std::nullopt : records_->client(id);
-        if (!row || row->process_namespace != process_namespace()) return {};
-        const bool alive = !program_of(row->pid).empty();
+        if (!row || row->process_namespace != backends::process_namespace()) return {};
+        const bool alive = !backends::program_of(row->pid).empty();
         return {{}, row->pid, alive ? presence::connected : presence::gone, alive ? id : std::string{}};
     }
     lock_info describe(const lock_name& name, const engine::lock_record& r) REQUIRES(mutex_) {
@@ -353,6 +357,8 @@ class sqlite_store final : public store, public counters, public inspection {
                                         m.asker, {message::what::gave_up, m.name, m.of, m.owner, {}, {}});
                                 }});
             case message::what::gave_up: return evictions_.confirm(m.owner.str());
+            case message::what::drop:
+            case message::what::dropped: return;  // a record is changed without its client
         }
     }
     void on_handed_over(const message& m) {
@@ -453,7 +459,7 @@ std::unique_ptr<store> open(const backends::services& given) {
                             ", where machines may not see each other's locks; if no other machine uses it, "
                             "add ?same_kernel=yes");
         }
-        if (in_time_namespace()) {
+        if (backends::in_time_namespace()) {
             throw error(make_error_code(errc::invalid_argument),
                         "sqlite: this process is in a time namespace, so its times are not those of other "
                         "processes");

@@ -1,7 +1,7 @@
 #include "chaos/checker/judge.hpp"
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 namespace holdfast::chaos {
 
@@ -55,10 +55,10 @@ violations judge(const history& h, const judgement_settings& how) {
     }
     std::vector<std::vector<span_of_time>> strikes(h.locks.size());
     std::vector<std::vector<fault>> evictions(h.locks.size());
-    std::set<std::uint32_t> killed;
+    std::map<std::uint32_t, time_ns> killed;
     const auto forgetting = forgetting_of(h);
     for (const auto& f : h.faults) {
-        if (f.killed != 0) killed.insert(f.killed);
+        if (f.killed != 0) killed.emplace(f.killed, f.from);
         if (f.evicts >= 0) evictions.at(static_cast<std::size_t>(f.evicts)).push_back(f);
         if (f.struck >= 0) strikes.at(static_cast<std::size_t>(f.struck)).push_back({f.from, f.to});
     }
@@ -74,6 +74,10 @@ violations judge(const history& h, const judgement_settings& how) {
             continue;
         }
         auto all = attempts_of(events[i]);
+        for (auto& a : all) {
+            const auto death = killed.find(a.process);
+            if (lock.ends_with_process && death != killed.end()) end_firm_part(a, death->second);
+        }
         append(found, check_strikes(all, events[i], strikes[i]));
         append(found, check_evictions(all, events[i], evictions[i]));
         if (!lock.best_effort) {

@@ -89,6 +89,8 @@ struct lock_row {
     // Several servers decide by votes. A lease may end before its deadline without another client having
     // held the lock by then, and a refused request may have had some votes for a moment.
     bool by_votes = false;
+    // The kernel frees what a killed process held, at once, whatever is left of the lease.
+    bool ends_with_process = false;
 
     friend bool operator==(const lock_row&, const lock_row&) = default;
 };

@@ -13,7 +13,7 @@ namespace holdfast::chaos {
 
 namespace {
 
-constexpr std::string_view saved_magic = "holdfast history 4\n";
+constexpr std::string_view saved_magic = "holdfast history 5\n";
 
 [[noreturn]] void no_history(const std::filesystem::path& file, const std::string& why) {
     throw std::runtime_error{file.string() + " is no history: " + why};
@@ -116,6 +116,7 @@ void save(const history& h, const std::filesystem::path& file) {
         out.put(l.dead_stay_in_queue);
         out.put(l.best_effort);
         out.put(l.by_votes);
+        out.put(l.ends_with_process);
     }
     out.put(h.faults.size());
     for (const auto& f : h.faults) {
@@ -151,6 +152,7 @@ history load(const std::filesystem::path& file) {
         l.dead_stay_in_queue = in.get<bool>();
         l.best_effort = in.get<bool>();
         l.by_votes = in.get<bool>();
+        l.ends_with_process = in.get<bool>();
     }
     for (auto n = in.count(); n > 0; --n) {
         auto& f = h.faults.emplace_back();

@@ -15,8 +15,9 @@ std::vector<run_lock> locks_of(std::string_view subject, std::string_view topolo
         {fenced, {"fenced0", model::exclusive, true}},
     };
     const auto add = [&](run_lock l) { all.push_back(std::move(l)); };
-    // A redlock has the mutex alone.
-    if (topology != "quorum") {
+    // A redlock has the mutex alone. Lock files neither count nor have an order.
+    const bool files = topology == "file";
+    if (topology != "quorum" && !files) {
         add({recursive, {"recursive0", model::reentrant}});
         for (const auto* name : {"changing0", "changing1", "changing2"})
             add({changing, {name, model::reentrant}});
@@ -35,6 +36,10 @@ std::vector<run_lock> locks_of(std::string_view subject, std::string_view topolo
     }
     add({shared, {"shared0", model::shared}});
     add({semaphore, {"semaphore0", model::counted, false, 3}, {"semaphore0", "holdfast:p1:{semaphore0}"}});
+    if (files) {
+        for (auto& l : all) l.row.ends_with_process = true;
+        return all;
+    }
     add({latch, {"latch0", model::latch}});
     add({permit_semaphore, {"permits0", model::counted, false, 2}, {"permits0", "{permits0}:timeout"}});
     // Where servers fail over: a lock without replicas, which promises its fences alone.

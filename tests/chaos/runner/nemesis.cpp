@@ -141,7 +141,7 @@ void nemesis::begin(const planned& p, fault& f) {
         case holder_evicted: evict_from(p.target, f); break;
         case key_deleted:
             f.struck = static_cast<std::int32_t>(p.target);
-            order(*servers_.lock_servers().front(), {"DEL", keys_.at(p.target)});
+            servers_.remove(keys_.at(p.target));
             break;
         case failover:
         case master_killed:
@@ -149,7 +149,8 @@ void nemesis::begin(const planned& p, fault& f) {
         case master_cut_off:
         case replicas_cut_then_lost:
         case slot_moves:
-        case write_held: servers_.begin(p); break;
+        case write_held:
+        case foreign_lock: servers_.begin(p); break;
     }
 }
 
@@ -207,7 +208,8 @@ void nemesis::end(const planned& p) {
         case master_cut_off:
         case replicas_cut_then_lost:
         case slot_moves:
-        case write_held: servers_.end(p); break;
+        case write_held:
+        case foreign_lock: servers_.end(p); break;
         case link_cut:
         case scripts_flushed:
         case connections_shut:

@@ -59,6 +59,8 @@ constexpr trouble_row trouble_table[] = {
      "replicas are cut off, then master is killed, then failover", 2'500ms, 3'500ms, 200, 1'500},  // ms
     {trouble::slot_moves, target_kind::all_servers, "slot moves", 20ms, 1'500ms, 0, 99},
     {trouble::write_held, target_kind::all_servers, "a write stands still", 30ms, 1'500ms, 0, 0},
+    {trouble::foreign_lock, target_kind::all_servers, "another program has a lock file", 30ms, 1'500ms, 0,
+     99},
 };
 
 const trouble_row& row_of(trouble t) {
@@ -85,7 +87,8 @@ target_kind kind_of(trouble t) noexcept { return row_of(t).to; }
 
 bool forgets(trouble t) noexcept {
     return t == trouble::server_emptied ||
-           (kind_of(t) == target_kind::all_servers && t != trouble::slot_moves && t != trouble::write_held);
+           (kind_of(t) == target_kind::all_servers && t != trouble::slot_moves && t != trouble::write_held &&
+            t != trouble::foreign_lock);
 }
 
 std::span<const trouble> all_troubles() noexcept {

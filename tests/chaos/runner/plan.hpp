@@ -49,6 +49,7 @@ enum class trouble : std::uint8_t {
     replicas_cut_then_lost,  // the replicas miss what the master grants; then it is killed
     slot_moves,              // the slot of a lock moves to another master
     write_held,              // a process stands still in the middle of a write to the file
+    foreign_lock,            // another program has a lock file
 };
 [[nodiscard]] std::string_view to_string(trouble t) noexcept;
 [[nodiscard]] std::span<const trouble> all_troubles() noexcept;

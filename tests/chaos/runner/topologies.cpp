@@ -21,6 +21,8 @@ constexpr topology_row known_topologies[] = {
      &troubles_of_quorum, 5, 0, 5, 0, 600ms, 10'000ms, 9'000ms},
     {"sqlite", "a file that the processes of one machine share", &make_one_file, &troubles_of_one_file, 0, 0,
      0, 0, 600ms, 10'000ms, 9'000ms},
+    {"file", "lock files that the processes of one machine share with flock(1)", &make_lock_files,
+     &troubles_of_lock_files, 0, 0, 0, 0, 600ms, 10'000ms, 9'000ms},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "chaos/runner/locks.hpp"
+#include "chaos/runner/order.hpp"
 #include "chaos/runner/plan.hpp"
 #include "support/fault_proxy.hpp"
 #include "support/redis_server.hpp"
@@ -40,6 +41,9 @@ class topology {
     // False: a fault of all servers uses this server, and a fault of its wire would be in the way.
     [[nodiscard]] virtual bool is_available(unsigned) const { return true; }
 
+    // Deletes what the store keeps of a lock.
+    virtual void remove(const std::string& lock) { order(*lock_servers().front(), {"DEL", lock}); }
+
     // Begins and ends a fault of all servers together. `end` may wait until it has taken effect.
     virtual void begin(const planned&) {}
     virtual void end(const planned&) {}
@@ -73,10 +77,12 @@ struct topology_row {
 [[nodiscard]] std::unique_ptr<topology> make_cluster(precautions);
 [[nodiscard]] std::unique_ptr<topology> make_quorum(precautions);
 [[nodiscard]] std::unique_ptr<topology> make_one_file(precautions);
+[[nodiscard]] std::unique_ptr<topology> make_lock_files(precautions);
 [[nodiscard]] std::span<const trouble> troubles_of_single();
 [[nodiscard]] std::span<const trouble> troubles_of_sentinel();
 [[nodiscard]] std::span<const trouble> troubles_of_cluster();
 [[nodiscard]] std::span<const trouble> troubles_of_quorum();
 [[nodiscard]] std::span<const trouble> troubles_of_one_file();
+[[nodiscard]] std::span<const trouble> troubles_of_lock_files();
 
 }  // namespace holdfast::chaos

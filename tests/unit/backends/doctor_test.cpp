@@ -244,7 +244,8 @@ TEST(doctor, every_finding_is_in_the_manual) {
     // Findings about several servers, and about none.
     std::vector<std::string> ids{"same-server", "clocks-apart",    "versions-differ", "nothing-to-examine",
                                  "own-clock",   "redlock-members", "redlock-marks",   "redlock-even"};
-    for (const auto* const of_a_file : {"file-system", "file-mode", "disk-space", "sqlite-journal"})
+    for (const auto* const of_a_file :
+         {"file-system", "file-mode", "disk-space", "sqlite-journal", "lock-table"})
         ids.emplace_back(of_a_file);
     for (const auto& e : catalogue()) ids.emplace_back(e.id);
     for (const auto& id : ids) EXPECT_NE(page.find("| `" + id + "` |"), std::string::npos) << id;

@@ -1,22 +1,15 @@
-// The URL and the messages of a store in an SQLite database, and its queue of delayed work.
-#include "backends/sqlite/message.hpp"
+// The URL of a store in an SQLite database.
 #include "backends/sqlite/url.hpp"
-#include "backends/sqlite/work_queue.hpp"
 #include "support/errors.hpp"
-#include "support/eventually.hpp"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <filesystem>
-#include <future>
-#include <string>
-#include <vector>
 
-namespace holdfast::test {
+namespace holdfast::sqlite_backend {
 namespace {
 
-using namespace sqlite_backend;
+using test::code_of;
 
 TEST(sqlite_url, names_a_file) {
     EXPECT_EQ(parse_url("sqlite:/run/app/locks.db").path, "/run/app/locks.db");
@@ -34,63 +27,5 @@ TEST(sqlite_url, that_cannot_be_meant_is_refused) {
         EXPECT_EQ(code_of([&] { (void)parse_url(url); }), errc::invalid_argument) << url;
 }
 
-RC_GTEST_PROP(sqlite_message, is_read_as_it_was_written, ()) {
-    const auto field = [] {
-        return *rc::gen::container<std::string>(
-            rc::gen::oneOf(rc::gen::inRange('a', 'z'), rc::gen::just('|')));
-    };
-    message m;
-    m.is = *rc::gen::element(message::what::handed_over, message::what::free, message::what::evict,
-                             message::what::gave_up);
-    m.of = static_cast<kind>(*rc::gen::inRange(0, 10));
-    m.owner = owner_id{field()};
-    m.ticket = field();
-    m.asker = field();
-    m.name = *rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::arbitrary<char>()));
-    RC_ASSERT((sqlite_backend::message_of(to_text(m)) == std::optional{m}));
-}
-
-TEST(sqlite_message, of_another_program_is_ignored) {
-    for (const char* const text : {"", "h", "h 0 a 1 b", "x 0 a 1 b name", "h 10 a 1 b name",
-                                   "h -1 a 1 b name", "h 0x a 1 b name", "hh 0 a 1 b name", "h 0 a 1 b "})
-        EXPECT_FALSE(sqlite_backend::message_of(text)) << text;
-    EXPECT_FALSE(sqlite_backend::message_of("h 0 a 1 b " + std::string(1025, 'n')));
-    EXPECT_TRUE(sqlite_backend::message_of("h 0 a 1 b name of many words"));
-}
-
-TEST(sqlite_work_queue, goes_on_in_order_once_it_can) {
-    io::reactor reactor;
-    work_queue queue(reactor);
-    std::atomic<bool> blocked{true};
-    std::vector<int> order;  // by one thread at a time: the caller's, then the reactor's
-    for (int i = 0; i < 3; ++i) {
-        queue.run([&, i](const work_queue::attempt&) {
-            if (blocked) return work_queue::outcome::try_again;
-            order.push_back(i);
-            return work_queue::outcome::done;
-        });
-    }
-    EXPECT_TRUE(queue.has_work());
-    blocked = false;
-    EXPECT_TRUE(eventually(patience, [&] { return !queue.has_work(); }));
-    queue.close();
-    EXPECT_EQ(order, (std::vector{0, 1, 2}));
-}
-
-TEST(sqlite_work_queue, attempts_everything_a_last_time_when_it_closes) {
-    io::reactor reactor;
-    work_queue queue(reactor);
-    int last = 0;
-    for (int i = 0; i < 2; ++i) {
-        queue.run([&](const work_queue::attempt& how) {
-            last += how.last ? 1 : 0;
-            return work_queue::outcome::try_again;
-        });
-    }
-    queue.close();
-    EXPECT_EQ(last, 2);
-    EXPECT_FALSE(queue.has_work());
-}
-
 }  // namespace
-}  // namespace holdfast::test
+}  // namespace holdfast::sqlite_backend

@@ -45,6 +45,23 @@ TEST(ErrorOutput, about_a_store_that_nobody_chose_names_one_that_needs_no_server
     EXPECT_EQ(testing::internal::GetCapturedStderr().find("sqlite:PATH"), std::string::npos);
 }
 
+TEST(ErrorOutput, about_a_store_in_files_speaks_of_no_server) {
+    for (const auto* const url : {"sqlite:/run/app/locks.db", "file:/run/lock/app"}) {
+        for (const auto code : {errc::unavailable, errc::no_permission, errc::out_of_memory,
+                                errc::busy_server, errc::wrong_kind}) {
+            const error refused{code, "it was refused"};
+            testing::internal::CaptureStderr();
+            EXPECT_NE(report_error(refused, store_of(url)), 0);
+            const auto text = testing::internal::GetCapturedStderr();
+            for (const auto* const word : {"server", "password", "key"})
+                EXPECT_EQ(text.find(word), std::string::npos) << url << ' ' << text;
+        }
+    }
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(report_error(error{errc::out_of_memory, "it was refused"}, store_of("redis://db")), 69);
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("server"), std::string::npos);
+}
+
 TEST(ErrorOutput, about_any_other_system_error_is_70) {
     EXPECT_EQ(message_for(std::errc::bad_file_descriptor, 70), "holdfast: eventfd: Bad file descriptor\n");
 }

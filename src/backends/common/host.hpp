@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace holdfast::sqlite_backend {
+namespace holdfast::backends {
 
 // Another id after each start of the kernel. Throws std::system_error where /proc is not mounted.
 [[nodiscard]] std::string boot_id();
@@ -14,4 +14,4 @@ namespace holdfast::sqlite_backend {
 // Empty: there is no such process.
 [[nodiscard]] std::string program_of(long pid);
 
-}  // namespace holdfast::sqlite_backend
+}  // namespace holdfast::backends

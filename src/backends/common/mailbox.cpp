@@ -1,4 +1,4 @@
-#include "backends/sqlite/mailbox.hpp"
+#include "backends/common/mailbox.hpp"
 
 #include <sys/epoll.h>
 
@@ -6,14 +6,14 @@
 #include <utility>
 #include <vector>
 
-namespace holdfast::sqlite_backend {
+namespace holdfast::backends {
 
-mailbox::mailbox(io::reactor& on, const std::string& database, std::string client,
+mailbox::mailbox(io::reactor& on, const std::string& folder, std::string client,
                  std::function<void(const message&)> on_message)
     : reactor_(on),
       client_(std::move(client)),
       on_message_(std::move(on_message)),
-      socket_(database, client_) {}
+      socket_(folder, client_) {}
 
 std::string mailbox::open() {
     base::guard lock(mutex_);
@@ -61,4 +61,4 @@ void mailbox::close() {
     reactor_.run_and_wait([] {});  // receive() has ended
 }
 
-}  // namespace holdfast::sqlite_backend
+}  // namespace holdfast::backends

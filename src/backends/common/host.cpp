@@ -1,4 +1,4 @@
-#include "backends/sqlite/host.hpp"
+#include "backends/common/host.hpp"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include <fstream>
 #include <system_error>
 
-namespace holdfast::sqlite_backend {
+namespace holdfast::backends {
 
 namespace {
 
@@ -45,4 +45,4 @@ bool in_time_namespace() {
 
 std::string program_of(long pid) { return first_line("/proc/" + std::to_string(pid) + "/comm"); }
 
-}  // namespace holdfast::sqlite_backend
+}  // namespace holdfast::backends

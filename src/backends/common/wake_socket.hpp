@@ -1,4 +1,4 @@
-// Datagrams between the clients of one database, through sockets in a folder beside it.
+// Datagrams between the clients of one store on this machine, through sockets in a folder.
 #pragma once
 
 #include "base/owned_fd.hpp"
@@ -7,15 +7,15 @@
 #include <string>
 #include <string_view>
 
-namespace holdfast::sqlite_backend {
+namespace holdfast::backends {
 
 // Functions may be called by one thread at a time; receive_all() by another one as well.
 class wake_socket {
   public:
     enum class sent { yes, receiver_is_gone, not_now };
 
-    // The folder is `database` + "-wake". Nothing is made before it is needed.
-    wake_socket(const std::string& database, std::string client);
+    // Nothing is made before it is needed; a new folder is private. `client` is the name of its socket.
+    wake_socket(std::string folder, std::string client);
     wake_socket(const wake_socket&) = delete;
     wake_socket& operator=(const wake_socket&) = delete;
     // Removes the socket of this client.
@@ -26,7 +26,8 @@ class wake_socket {
     [[nodiscard]] bool is_open() const noexcept { return static_cast<bool>(in_); }
     [[nodiscard]] int fd() const noexcept { return in_.get(); }
 
-    // Whether a socket of that client is open. The kernel knows: a killed process is not reached.
+    // Whether a socket of that client is open. The kernel knows: a killed process is not reached, and what is
+    // left of its socket is removed, as by send().
     [[nodiscard]] bool reaches(std::string_view client);
     // Never blocks.
     sent send(std::string_view client, std::string_view text);
@@ -48,4 +49,4 @@ class wake_socket {
     bool ours_ = true;
 };
 
-}  // namespace holdfast::sqlite_backend
+}  // namespace holdfast::backends

@@ -1,14 +1,14 @@
-#include "backends/sqlite/message.hpp"
+#include "backends/common/message.hpp"
 
 #include "store/requests.hpp"
 
 #include <charconv>
 
-namespace holdfast::sqlite_backend {
+namespace holdfast::backends {
 
 namespace {
 
-constexpr std::string_view known = "hfeg";
+constexpr std::string_view known = "hfegdo";
 
 std::optional<std::string_view> next_field(std::string_view& rest) {
     const auto space = rest.find(' ');
@@ -45,4 +45,4 @@ std::optional<message> message_of(std::string_view text) {
                    owner_id{std::string{*owner}},           std::string{*ticket}, std::string{*asker}};
 }
 
-}  // namespace holdfast::sqlite_backend
+}  // namespace holdfast::backends

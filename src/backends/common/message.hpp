@@ -1,4 +1,4 @@
-// The messages between the clients of one database.
+// The messages between the clients of one store on this machine.
 #pragma once
 
 #include <holdfast/kind.hpp>
@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace holdfast::sqlite_backend {
+namespace holdfast::backends {
 
 struct message {
     enum class what : char {
@@ -16,6 +16,8 @@ struct message {
         free = 'f',         // the lock may be free: all its waiters try
         evict = 'e',        // `asker` asks the client of `owner` to give up the lock
         gave_up = 'g',      // the lease of `owner` has ended because of that
+        drop = 'd',         // `asker` takes the lock from `owner`
+        dropped = 'o',      // that was done: `owner` does not hold it any more
     };
     what is = what::free;
     std::string name{};  // of the lock
@@ -32,4 +34,4 @@ struct message {
 // Nothing for a text that to_text() did not write.
 [[nodiscard]] std::optional<message> message_of(std::string_view text);
 
-}  // namespace holdfast::sqlite_backend
+}  // namespace holdfast::backends

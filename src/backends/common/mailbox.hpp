@@ -1,8 +1,8 @@
 // The messages that a client sends and receives.
 #pragma once
 
-#include "backends/sqlite/message.hpp"
-#include "backends/sqlite/wake_socket.hpp"
+#include "backends/common/message.hpp"
+#include "backends/common/wake_socket.hpp"
 #include "base/annotations.hpp"
 #include "io/reactor.hpp"
 
@@ -10,13 +10,14 @@
 #include <string>
 #include <string_view>
 
-namespace holdfast::sqlite_backend {
+namespace holdfast::backends {
 
 // Thread-safe.
 class mailbox {
   public:
-    // `on_message` is called on the reactor's thread, or for a message of this client to itself by send().
-    mailbox(io::reactor& on, const std::string& database, std::string client,
+    // See wake_socket. `on_message` is called on the reactor's thread, or for a message of this client to
+    // itself by send().
+    mailbox(io::reactor& on, const std::string& folder, std::string client,
             std::function<void(const message&)> on_message);
 
     // From now on other clients reach this one. Empty: they do. Else why not, for people.
@@ -39,4 +40,4 @@ class mailbox {
     wake_socket socket_ GUARDED_BY(mutex_);
 };
 
-}  // namespace holdfast::sqlite_backend
+}  // namespace holdfast::backends

@@ -1,4 +1,4 @@
-// Work that waits while another process writes to the database.
+// Work that waits while another process has its turn at a file.
 #pragma once
 
 #include "base/annotations.hpp"
@@ -10,10 +10,10 @@
 #include <functional>
 #include <utility>
 
-namespace holdfast::sqlite_backend {
+namespace holdfast::backends {
 
-// A caller's thread waits for a moment, which is nearly always enough: a write takes some 20 microseconds.
-// The reactor tries the rest again, without blocking. A process that was stopped while it wrote holds it up
+// A caller's thread waits for a moment, which is nearly always enough: a turn takes some 20 microseconds.
+// The reactor tries the rest again, without blocking. A process that was stopped during its turn holds it up
 // until its deadline.
 //
 // Thread-safe.
@@ -54,4 +54,4 @@ class work_queue {
     bool closed_ GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace holdfast::sqlite_backend
+}  // namespace holdfast::backends

@@ -1,8 +1,8 @@
-#include "backends/sqlite/work_queue.hpp"
+#include "backends/common/work_queue.hpp"
 
 #include <algorithm>
 
-namespace holdfast::sqlite_backend {
+namespace holdfast::backends {
 
 namespace {
 
@@ -65,4 +65,4 @@ void work_queue::close() {
     open_.store(0, std::memory_order_relaxed);
 }
 
-}  // namespace holdfast::sqlite_backend
+}  // namespace holdfast::backends

@@ -1,4 +1,4 @@
-#include "backends/sqlite/wake_socket.hpp"
+#include "backends/common/wake_socket.hpp"
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -13,13 +13,13 @@
 #include <system_error>
 #include <utility>
 
-namespace holdfast::sqlite_backend {
+namespace holdfast::backends {
 
 namespace {
 
 constexpr std::size_t largest_message = 4096;
 
-// By the descriptor of the folder: a path of a socket has 107 bytes at most, that of a database may be
+// By the descriptor of the folder: the path of a socket has 107 bytes at most, that of a folder may be
 // longer.
 std::optional<sockaddr_un> address_of(int directory, std::string_view client) {
     sockaddr_un to{};
@@ -41,8 +41,8 @@ const sockaddr* generic(const sockaddr_un& a) { return reinterpret_cast<const so
 
 }  // namespace
 
-wake_socket::wake_socket(const std::string& database, std::string client)
-    : folder_(database + "-wake"), client_(std::move(client)) {}
+wake_socket::wake_socket(std::string folder, std::string client)
+    : folder_(std::move(folder)), client_(std::move(client)) {}
 
 wake_socket::~wake_socket() {
     if (in_ && ours_) ::unlinkat(directory_.get(), client_.c_str(), 0);
@@ -57,7 +57,6 @@ bool wake_socket::open_folder() {
 void wake_socket::open() {
     if (in_) return;
     if (!open_folder()) {
-        // As private as the database.
         if (::mkdir(folder_.c_str(), S_IRWXU) != 0 && errno != EEXIST)
             throw std::system_error(errno, std::generic_category(), folder_);
         if (!open_folder()) throw std::system_error(errno, std::generic_category(), folder_);
@@ -74,7 +73,9 @@ bool wake_socket::reaches(std::string_view client) {
     const auto to = address_of(directory_.get(), client);
     if (!to) return false;
     if (!probe_) probe_ = new_socket();
-    return ::connect(probe_.get(), generic(*to), sizeof *to) == 0;
+    if (::connect(probe_.get(), generic(*to), sizeof *to) == 0) return true;
+    if (errno == ECONNREFUSED) ::unlinkat(directory_.get(), std::string{client}.c_str(), 0);
+    return false;
 }
 
 wake_socket::sent wake_socket::send(std::string_view client, std::string_view text) {
@@ -87,7 +88,7 @@ wake_socket::sent wake_socket::send(std::string_view client, std::string_view te
     if (n >= 0) return sent::yes;
     if (errno == ENOENT) return sent::receiver_is_gone;
     if (errno != ECONNREFUSED) return sent::not_now;
-    ::unlinkat(directory_.get(), std::string{client}.c_str(), 0);  // of a killed process
+    ::unlinkat(directory_.get(), std::string{client}.c_str(), 0);
     return sent::receiver_is_gone;
 }
 
@@ -101,4 +102,4 @@ void wake_socket::receive_all(const std::function<void(std::string_view)>& take)
     }
 }
 
-}  // namespace holdfast::sqlite_backend
+}  // namespace holdfast::backends
