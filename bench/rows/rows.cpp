@@ -48,6 +48,15 @@ const std::vector<row_plan>& all_rows() {
          placement::split, file_uncontended},
         {"file-turns", "8 processes take turns on a lock file, against flock(2) that blocks",
          "changes of owner/s", placement::anywhere, file_turns},
+#ifdef HOLDFAST_HAS_POSTGRES
+        {"postgres", "lock and unlock in a PostgreSQL table, one thread, against two statements", "us",
+         placement::split, postgres_uncontended},
+        {"postgres-turns",
+         "8 processes take turns on a lock in a PostgreSQL table, against an advisory lock with a row",
+         "changes of owner/s", placement::anywhere, postgres_turns},
+        {"postgres-renewals", "1,000 leases in a PostgreSQL table renewed, against a statement for each",
+         "ms", placement::anywhere, postgres_renewals},
+#endif
         {"renewal", "100,000 held locks renewed, against plain PEXPIRE", "ms", placement::anywhere, renewal},
         {"memory", "what a held lock and a waiter cost", "us each", placement::anywhere, memory},
         {"scale-held", "lock and unlock while the client holds others", "us", placement::split, scale_held},

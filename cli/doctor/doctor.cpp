@@ -45,6 +45,7 @@ Examples:
   holdfast doctor
   holdfast doctor stock:42 --kind fair
   holdfast doctor --url redis://db1 --url redis://db2 --url redis://db3
+  holdfast doctor --url postgres://app@db1/shop --sql | psql postgres://admin@db1/shop
   holdfast doctor --json | jq -r ".findings[].mending"       print only how to mend)";
 
 struct doctor_options {
@@ -53,6 +54,7 @@ struct doctor_options {
     std::string kind;
     bool json = false;
     bool quiet = false;
+    bool sql = false;
 };
 
 // The URL's address, without user and password.
@@ -132,6 +134,21 @@ int examine_all(const doctor_options& given, const context& shared) {
     return exit_code::internal;
 }
 
+// For the operator of a database, who reads them, or passes them to psql.
+int print_schema(const context& shared) {
+    for (const auto& settings : shared.settings_each()) {
+        std::string statements;
+        try {
+            statements = admin::schema(settings.url);
+        } catch (const error& why) {
+            throw usage_error(why.what());
+        }
+        if (statements.empty()) throw usage_error("--sql: " + place_of(settings.url) + " has no tables");
+        fmt::print("{}", statements);
+    }
+    return exit_code::ok;
+}
+
 }  // namespace
 
 void add_doctor(CLI::App& app, context& shared) {
@@ -147,10 +164,13 @@ void add_doctor(CLI::App& app, context& shared) {
         ->check(CLI::IsMember(kinds))
         ->type_name("KIND");
     doctor->add_flag("--json", given->json, "Print a JSON object");
+    doctor->add_flag("--sql", given->sql, "Print the SQL that makes the store's tables, and ask no server");
     doctor->add_flag("-q,--quiet", given->quiet, "Print only what needs attention");
     doctor->callback([=, &shared] {
         given->named = name->count() > 0;
-        shared.chosen = [=, &shared] { return examine_all(*given, shared); };
+        shared.chosen = [=, &shared] {
+            return given->sql ? print_schema(shared) : examine_all(*given, shared);
+        };
     });
 }
 

@@ -94,4 +94,8 @@ struct examine_options {
 // cannot be asked at all.
 [[nodiscard]] HOLDFAST_API examination examine(client& on, const examine_options& options = {});
 
+// Returns the SQL statements that make the tables of the store that a URL names, with the rights of the URL's
+// user. Empty: the store has no tables that an operator makes. Asks no server.
+[[nodiscard]] HOLDFAST_API std::string schema(const std::string& url);
+
 }  // namespace holdfast::admin

@@ -15,7 +15,8 @@ struct config {
     // Where the locks live. Each store has options of its own, written behind `?` as option=value&...:
     //   redis://, rediss://, unix://, redis+sentinel://, redis+cluster://   see redis_settings.hpp
     //   redlock:URL,URL,URL   a majority of several independent servers; see redlock.hpp
-    //   file:DIR, sqlite:PATH processes of this machine, in files; see docs/stores
+    //   file:DIR, sqlite:PATH processes of this machine, in files; see docs/stores/
+    //   postgres://           a table in PostgreSQL; see docs/stores/postgres.md
     //   local:[name]          threads of this process only; clients that give the same name share it
     std::string url = "redis://127.0.0.1:6379";
 

@@ -2,6 +2,7 @@
 
 #include "api/access.hpp"
 #include "api/look.hpp"
+#include "backends/registry.hpp"
 #include "base/clock.hpp"
 
 namespace holdfast {
@@ -60,5 +61,7 @@ examination admin::examine(client& on, const examine_options& options) {
     if (!all.servers.empty()) all.findings.push_back(of_this_machine(own_clock.stepped()));
     return all;
 }
+
+std::string admin::schema(const std::string& url) { return backends::schema_for(url); }
 
 }  // namespace holdfast

@@ -2,6 +2,10 @@
 
 #include "backends/file/store.hpp"
 #include "backends/local/store.hpp"
+#ifdef HOLDFAST_HAS_POSTGRES
+#include "backends/postgres/schema.hpp"
+#include "backends/postgres/store.hpp"
+#endif
 #include "backends/redis/store.hpp"
 #include "backends/redlock/store.hpp"
 #ifdef HOLDFAST_HAS_SQLITE
@@ -44,6 +48,10 @@ struct registry {
         {"sqlite", sqlite_backend::open, {}},
 #endif
         {"file", file_backend::open, {}},
+#ifdef HOLDFAST_HAS_POSTGRES
+        {"postgres", postgres_backend::open, "postgres://"},
+        {"postgresql", postgres_backend::open, "postgresql://"},
+#endif
         {"local", local_backend::open, {}},
     };
 };
@@ -70,8 +78,9 @@ void add(std::string_view scheme, opener open) {
     all().rows.push_back({scheme, open, {}});
 }
 
-std::unique_ptr<backend::store> open(const services& given) {
-    const std::string_view url = given.settings.url;
+namespace {
+
+opener opener_for(std::string_view url) {
     const auto colon = url.find(':');
     const auto scheme = url.substr(0, colon);
     opener found = nullptr;
@@ -83,13 +92,25 @@ std::unique_ptr<backend::store> open(const services& given) {
         }
         if (found == nullptr) there_are = in_words(all().rows);
     }
-    if (found != nullptr) return found(given);
+    if (found != nullptr) return found;
     // The URL itself may hold a password, so only its scheme is repeated.
     throw error(errc::invalid_argument, colon == std::string_view::npos
                                             ? "a store's URL begins with one of " + there_are
                                             : "no store is called \"" +
                                                   base::printable(scheme.substr(0, 32)) + ":\"; there are " +
                                                   there_are);
+}
+
+}  // namespace
+
+std::unique_ptr<backend::store> open(const services& given) { return opener_for(given.settings.url)(given); }
+
+std::string schema_for(std::string_view url) {
+    [[maybe_unused]] const auto found = opener_for(url);
+#ifdef HOLDFAST_HAS_POSTGRES
+    if (found == postgres_backend::open) return postgres_backend::schema_for(url);
+#endif
+    return {};
 }
 
 }  // namespace holdfast::backends

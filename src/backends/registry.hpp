@@ -4,12 +4,17 @@
 #include "backends/services.hpp"
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace holdfast::backends {
 
 // Throws holdfast::error (errc::invalid_argument), which names what cannot be used and what can.
 [[nodiscard]] std::unique_ptr<backend::store> open(const services& given);
+
+// The statements that make the tables of the store that a URL names, with the rights of its user. Empty: it
+// has no tables. Throws as open().
+[[nodiscard]] std::string schema_for(std::string_view url);
 
 using opener = std::unique_ptr<backend::store> (*)(const services& given);
 

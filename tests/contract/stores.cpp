@@ -1,10 +1,15 @@
 #include "contract/stores.hpp"
 
 #include "backends/registry.hpp"
+#include "base/text.hpp"
 #include "contract/session_store.hpp"
+#include "engine/lock_record.hpp"
 #include "io/reactor.hpp"
 #include "support/cluster_scene.hpp"
 #include "support/eventually.hpp"
+#ifdef HOLDFAST_HAS_POSTGRES
+#include "support/postgres_server.hpp"
+#endif
 #include "support/redis_server.hpp"
 
 #include <algorithm>
@@ -73,6 +78,43 @@ const test::temp_dir& files() {
 
 int database = 0;  // a new one for each test
 
+#ifdef HOLDFAST_HAS_POSTGRES
+test::postgres_server& postgres() {
+    static test::postgres_server one;
+    return one;
+}
+
+// Another database is another space of names.
+std::string elsewhere_in_postgres() {
+    static const bool made = [] {
+        postgres().run("CREATE DATABASE elsewhere");
+        return true;
+    }();
+    return made ? postgres().url("elsewhere") : std::string{};
+}
+
+void clear_postgres() {
+    for (const auto* const one : {"postgres", "elsewhere"}) {
+        if (postgres().run("SELECT 1 FROM pg_database WHERE datname = '" + std::string{one} + "'").empty())
+            continue;
+        if (!postgres().run("SELECT to_regclass('holdfast_lock')", one).front().front().empty())
+            postgres().run("DELETE FROM holdfast_lock", one);
+    }
+}
+
+// A row stays for its last fence and for what a repeated request must not do again.
+std::vector<std::string> leftovers_in_postgres() {
+    std::vector<std::string> all;
+    for (const auto& row :
+         postgres().run("SELECT encode(name, 'escape'), encode(record, 'hex') FROM holdfast_lock")) {
+        const auto record = engine::from_bytes(base::from_hex(row[1]));
+        if (!record || !record->holders.empty() || !record->queue.empty() || record->count)
+            all.push_back(row[0]);
+    }
+    return all;
+}
+#endif
+
 // --- the table --------------------------------------------------------------------------------------
 
 const std::vector<store_row>& table() {
@@ -96,6 +138,14 @@ const std::vector<store_row>& table() {
          .other_url = [] { return "file:" + (files().path() / "more").string(); },
          .in_order = false,
          .clear = [] { ++database; }},
+#ifdef HOLDFAST_HAS_POSTGRES
+        {.name = "postgres",
+         .url = [] { return postgres().url(); },
+         .unserved = "postgres://127.0.0.1:1/none",
+         .other_url = elsewhere_in_postgres,
+         .clear = clear_postgres,
+         .leftovers = leftovers_in_postgres},
+#endif
         {.name = "session",
          .url =
              [] {

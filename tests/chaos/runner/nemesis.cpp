@@ -150,7 +150,12 @@ void nemesis::begin(const planned& p, fault& f) {
         case replicas_cut_then_lost:
         case slot_moves:
         case write_held:
-        case foreign_lock: servers_.begin(p); break;
+        case foreign_lock:
+        case row_held:
+        case database_stopped:
+        case database_killed:
+        case session_crashed:
+        case sessions_ended: servers_.begin(p); break;
     }
 }
 
@@ -209,7 +214,12 @@ void nemesis::end(const planned& p) {
         case replicas_cut_then_lost:
         case slot_moves:
         case write_held:
-        case foreign_lock: servers_.end(p); break;
+        case foreign_lock:
+        case row_held:
+        case database_stopped:
+        case database_killed:
+        case session_crashed:
+        case sessions_ended: servers_.end(p); break;
         case link_cut:
         case scripts_flushed:
         case connections_shut:

@@ -61,6 +61,13 @@ constexpr trouble_row trouble_table[] = {
     {trouble::write_held, target_kind::all_servers, "a write stands still", 30ms, 1'500ms, 0, 0},
     {trouble::foreign_lock, target_kind::all_servers, "another program has a lock file", 30ms, 1'500ms, 0,
      99},
+    {trouble::row_held, target_kind::all_servers, "a row is locked", 30ms, 1'500ms, 0, 99},
+    {trouble::database_stopped, target_kind::all_servers, "the database is stopped", 30ms, 1'500ms, 0, 0},
+    {trouble::database_killed, target_kind::all_servers, "the database is killed and started again", 0ms,
+     800ms, 0, 0},
+    {trouble::session_crashed, target_kind::all_servers, "a session of the database crashes", 0ms, 0ms, 0, 0},
+    {trouble::sessions_ended, target_kind::all_servers, "all sessions of the database are ended", 0ms, 0ms, 0,
+     0},
 };
 
 const trouble_row& row_of(trouble t) {
@@ -86,9 +93,15 @@ std::string_view to_string(trouble t) noexcept { return row_of(t).name; }
 target_kind kind_of(trouble t) noexcept { return row_of(t).to; }
 
 bool forgets(trouble t) noexcept {
-    return t == trouble::server_emptied ||
-           (kind_of(t) == target_kind::all_servers && t != trouble::slot_moves && t != trouble::write_held &&
-            t != trouble::foreign_lock);
+    switch (t) {
+        case trouble::server_emptied:
+        case trouble::failover:
+        case trouble::master_killed:
+        case trouble::master_stopped:
+        case trouble::master_cut_off:
+        case trouble::replicas_cut_then_lost: return true;
+        default: return false;
+    }
 }
 
 std::span<const trouble> all_troubles() noexcept {

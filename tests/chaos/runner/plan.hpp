@@ -50,6 +50,11 @@ enum class trouble : std::uint8_t {
     slot_moves,              // the slot of a lock moves to another master
     write_held,              // a process stands still in the middle of a write to the file
     foreign_lock,            // another program has a lock file
+    row_held,                // a foreign transaction keeps the row of a lock locked
+    database_stopped,        // SIGSTOP to all processes of the server
+    database_killed,         // SIGKILL, and started again: it recovers
+    session_crashed,         // SIGKILL to one session of the server, which then recovers
+    sessions_ended,          // all sessions of the server, by an operator
 };
 [[nodiscard]] std::string_view to_string(trouble t) noexcept;
 [[nodiscard]] std::span<const trouble> all_troubles() noexcept;

@@ -23,6 +23,10 @@ constexpr topology_row known_topologies[] = {
      0, 0, 600ms, 10'000ms, 9'000ms},
     {"file", "lock files that the processes of one machine share with flock(1)", &make_lock_files,
      &troubles_of_lock_files, 0, 0, 0, 0, 600ms, 10'000ms, 9'000ms},
+#ifdef HOLDFAST_HAS_POSTGRES
+    {"postgres", "a table in a PostgreSQL server behind a link", &make_one_table, &troubles_of_one_table, 0,
+     1, 0, 0, 1'000ms, 10'000ms, 12'000ms},
+#endif
 };
 
 }  // namespace

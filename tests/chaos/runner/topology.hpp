@@ -78,11 +78,13 @@ struct topology_row {
 [[nodiscard]] std::unique_ptr<topology> make_quorum(precautions);
 [[nodiscard]] std::unique_ptr<topology> make_one_file(precautions);
 [[nodiscard]] std::unique_ptr<topology> make_lock_files(precautions);
+[[nodiscard]] std::unique_ptr<topology> make_one_table(precautions);
 [[nodiscard]] std::span<const trouble> troubles_of_single();
 [[nodiscard]] std::span<const trouble> troubles_of_sentinel();
 [[nodiscard]] std::span<const trouble> troubles_of_cluster();
 [[nodiscard]] std::span<const trouble> troubles_of_quorum();
 [[nodiscard]] std::span<const trouble> troubles_of_one_file();
 [[nodiscard]] std::span<const trouble> troubles_of_lock_files();
+[[nodiscard]] std::span<const trouble> troubles_of_one_table();
 
 }  // namespace holdfast::chaos

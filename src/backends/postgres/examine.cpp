@@ -1,0 +1,136 @@
+#include "backends/postgres/examine.hpp"
+
+#include "base/clock.hpp"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace holdfast::postgres_backend {
+
+namespace {
+
+using sql_backend::number;
+using sql_backend::row;
+
+// One row; the columns are read in this order below.
+const sql_backend::prepared facts{
+    "",
+    "SELECT current_setting('server_version'), pg_is_in_recovery()::int, current_setting('fsync'),"
+    " current_setting('full_page_writes'), current_setting('synchronous_commit'),"
+    " current_setting('synchronous_standby_names'), (SELECT relpersistence::text FROM pg_class"
+    " WHERE oid = to_regclass('holdfast_lock')), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,"
+    " (SELECT count(*) FROM pg_stat_replication), has_table_privilege('holdfast_lock', 'SELECT')::int"
+    " * has_table_privilege('holdfast_lock', 'INSERT')::int * has_table_privilege('holdfast_lock', "
+    "'UPDATE')::int,"
+    " (SELECT count(*) FROM pg_stat_activity WHERE backend_xmin IS NOT NULL"
+    " AND xact_start < clock_timestamp() - interval '5 minutes')",
+    false};
+constexpr std::size_t columns = 11;
+
+class judge {
+  public:
+    judge(const row& r, std::string subject) : r_(r), subject_(std::move(subject)) {}
+
+    std::vector<finding> all() {
+        disk();
+        replicas();
+        table();
+        old_transactions();
+        return std::move(found_);
+    }
+
+  private:
+    [[nodiscard]] std::string text(std::size_t i) const { return r_[i].value_or(""); }
+    void add(const char* id, severity how_bad, std::string found, std::string meaning, std::string mending,
+             promise falls) {
+        found_.push_back(
+            {id, how_bad, subject_, std::move(found), std::move(meaning), std::move(mending), falls});
+    }
+
+    void disk() {
+        const bool fsync = text(2) == "on";
+        const bool whole_pages = text(3) == "on";
+        if (!fsync || !whole_pages) {
+            add("pg-fsync", severity::danger, fsync ? "full_page_writes is off" : "fsync is off",
+                "a crash of the machine may lose or damage locks that were granted", "set both to on",
+                promise::timed);
+        } else {
+            add("pg-fsync", severity::ok, "fsync and full_page_writes are on", {}, {}, promise::timed);
+        }
+    }
+    void replicas() {
+        if (number(r_[8]) == 0) {
+            add("pg-replicas", severity::ok, "no replica is connected", {}, {}, promise::timed);
+        } else if (!text(5).empty() && (text(4) == "on" || text(4) == "remote_apply")) {
+            add("pg-replicas", severity::ok, "commits wait for the replicas in synchronous_standby_names", {},
+                {}, promise::timed);
+        } else {
+            add("pg-replicas", severity::warning, "a replica follows asynchronously",
+                "if it is promoted, it may lack the latest grants, and grant them again",
+                "set synchronous_standby_names", promise::timed);
+        }
+    }
+    void table() {
+        if (!r_[6]) {
+            add("pg-table", severity::danger, "there is no table holdfast_lock", "no lock can be acquired",
+                "open the store once with ?create=true", promise::live);
+        } else if (text(6) != "p") {
+            add("pg-table", severity::danger, "the table holdfast_lock is not permanent",
+                "a crash of the server empties it", "ALTER TABLE holdfast_lock SET LOGGED", promise::timed);
+        } else if (number(r_[9]) == 0) {
+            add("pg-table", severity::danger,
+                "this user may not SELECT, INSERT and UPDATE in the table holdfast_lock",
+                "no lock can be acquired", "GRANT SELECT, INSERT, UPDATE ON holdfast_lock TO the user",
+                promise::live);
+        } else {
+            add("pg-table", severity::ok, "the table holdfast_lock is there, and this user may use it", {},
+                {}, promise::live);
+        }
+    }
+    void old_transactions() {
+        const auto n = number(r_[10]);
+        if (n == 0) {
+            add("pg-old-transactions", severity::ok, "no transaction is older than five minutes", {}, {},
+                promise::none);
+        } else {
+            add("pg-old-transactions", severity::note,
+                std::to_string(n) + " transactions are older than five minutes",
+                "rows of locks that change often become slow, because old versions of them cannot be removed",
+                "end those transactions", promise::none);
+        }
+    }
+
+    const row& r_;
+    const std::string subject_;
+    std::vector<finding> found_;
+};
+
+}  // namespace
+
+void examine(sql_backend::database& on, sql_backend::time_point deadline,
+             sql_backend::handler<backend::result<examination>> done) {
+    using answer = backend::result<examination>;
+    const auto asked_at = base::wall_microseconds();
+    auto shared = std::make_shared<sql_backend::handler<answer>>(std::move(done));
+    on.run({&facts, {}}, deadline, [shared, asked_at](const sql_backend::outcome& result) {
+        if (const auto* const no = std::get_if<sql_backend::fault>(&result))
+            return (*shared)(answer{no->why});
+        const auto& all = std::get<sql_backend::rows>(result);
+        if (all.size() != 1 || all[0].size() != columns)
+            return (*shared)(
+                answer{backend::failure{make_error_code(errc::bad_reply), "the server hides its settings"}});
+        const auto& r = all[0];
+        const auto took = base::wall_microseconds() - asked_at;
+        examined_server server;
+        server.version = r[0].value_or("");
+        server.role = number(r[1]) != 0 ? "replica" : "primary";
+        server.clock_offset = std::chrono::microseconds{number(r[7]) - asked_at - took / 2};
+        server.clock_error = std::chrono::microseconds{took / 2};
+        server.round_trip = std::chrono::microseconds{took};
+        const auto subject = "PostgreSQL " + server.version;
+        (*shared)(answer{examination{{std::move(server)}, judge(r, subject).all()}});
+    });
+}
+
+}  // namespace holdfast::postgres_backend

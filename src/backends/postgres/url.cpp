@@ -1,0 +1,154 @@
+#include "backends/postgres/url.hpp"
+
+#include "backends/postgres/libpq.hpp"
+#include "base/text.hpp"
+
+#include <holdfast/error.hpp>
+
+#include <openssl/x509.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+namespace holdfast::postgres_backend {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) {
+    throw error(make_error_code(errc::invalid_argument), "postgres: " + why);
+}
+
+struct our_options {
+    bool quarantined = false;
+    std::optional<std::chrono::milliseconds> longest_lease;
+};
+
+// False: it is an option of libpq.
+bool take_option(std::string_view name, std::string_view value, url& to, our_options& ours) {
+    if (name == "create") {
+        if (value != "true" && value != "false") refuse("the option create is true or false");
+        to.create = value == "true";
+    } else if (name == "restarts") {
+        if (value != "trusted" && value != "quarantined")
+            refuse("the option restarts is trusted or quarantined");
+        ours.quarantined = value == "quarantined";
+    } else if (name == "longest_lease") {
+        ours.longest_lease = base::parse_duration(value);
+        if (!ours.longest_lease || ours.longest_lease->count() <= 0)
+            refuse("the option longest_lease is a duration such as 60s");
+    } else {
+        return false;
+    }
+    return true;
+}
+
+// Takes the options of holdfast out of the URL; libpq refuses what it does not know.
+std::string without_our_options(std::string_view text, url& to) {
+    our_options ours;
+    const auto question = text.find('?');
+    std::string rest{text.substr(0, question)};
+    auto options = question == std::string_view::npos ? std::string_view{} : text.substr(question + 1);
+    char separator = '?';
+    while (!options.empty()) {
+        const auto end = options.find('&');
+        const auto one = options.substr(0, end);
+        options = end == std::string_view::npos ? std::string_view{} : options.substr(end + 1);
+        const auto equals = std::min(one.find('='), one.size());
+        if (take_option(one.substr(0, equals), one.substr(std::min(equals + 1, one.size())), to, ours))
+            continue;
+        rest.append(1, separator).append(one);
+        separator = '&';
+    }
+    if (ours.longest_lease && !ours.quarantined)
+        refuse("the option longest_lease belongs to restarts=quarantined, which is not given");
+    constexpr std::chrono::seconds usual{60};
+    if (ours.quarantined) to.longest_lease = ours.longest_lease.value_or(usual);
+    return rest;
+}
+
+bool is_set(const char* variable) {
+    const char* const value = std::getenv(variable);
+    return value != nullptr && *value != '\0';
+}
+
+bool is_local(std::string_view host) {
+    return host.empty() || host.starts_with('/') || host.starts_with('@') || host == "localhost" ||
+           host.starts_with("127.") || host == "::1";
+}
+
+// Of a list.
+bool all_local(std::string_view hosts) {
+    for (;;) {
+        const auto comma = hosts.find(',');
+        if (!is_local(hosts.substr(0, comma))) return false;
+        if (comma == std::string_view::npos) return true;
+        hosts.remove_prefix(comma + 1);
+    }
+}
+
+// libpq has no way to say "those that this machine trusts" before version 16.
+std::string trusted_certificates() {
+    const char* const named = std::getenv(X509_get_default_cert_file_env());
+    for (const char* const file : {named, X509_get_default_cert_file(), "/etc/ssl/certs/ca-certificates.crt",
+                                   "/etc/pki/tls/certs/ca-bundle.crt"}) {
+        if (file != nullptr && ::access(file, R_OK) == 0) return file;
+    }
+    return {};
+}
+
+bool user_has_root_certificate() {
+    const char* const home = std::getenv("HOME");
+    return home != nullptr && ::access((std::string{home} + "/.postgresql/root.crt").c_str(), F_OK) == 0;
+}
+
+}  // namespace
+
+url parse_url(std::string_view text) {
+    url to;
+    const auto plain = without_our_options(text, to);
+    char* why = nullptr;
+    const std::unique_ptr<PQconninfoOption, decltype(pq().PQconninfoFree)> options{
+        pq().PQconninfoParse(plain.c_str(), &why), pq().PQconninfoFree};
+    const std::unique_ptr<char, decltype(pq().PQfreemem)> text_of_why{why, pq().PQfreemem};
+    if (!options) {
+        // libpq repeats parts of the URL, and these may be parts of a password.
+        refuse(
+            "libpq cannot read the URL; it is postgres://user@host:port/database?option=value, and a '%', "
+            "'@', "
+            "'/', ':' or '?' in a name or password is written as %XX");
+    }
+    std::string host;
+    std::string database;
+    for (const auto* o = options.get(); o->keyword != nullptr; ++o) {
+        if (o->val == nullptr) continue;
+        to.parameters.emplace_back(o->keyword, o->val);
+        if (std::string_view{o->keyword} == "host") host = o->val;
+        if (std::string_view{o->keyword} == "dbname") database = o->val;
+    }
+    const auto has = [&](std::string_view name) {
+        return std::any_of(to.parameters.begin(), to.parameters.end(),
+                           [&](const auto& p) { return p.first == name; });
+    };
+    if (host.empty() && is_set("PGHOST")) host = std::getenv("PGHOST");
+    if (has("service") || is_set("PGSERVICE")) {
+        to.where = "the service that libpq knows";
+    } else {
+        to.where = (host.empty() ? "this machine" : base::printable(host)) + '/' +
+                   (database.empty() ? "the user's database" : base::printable(database));
+        if (!has("sslmode") && !is_set("PGSSLMODE") && !all_local(host)) {
+            to.parameters.emplace_back("sslmode", "verify-full");
+            if (!has("sslrootcert") && !is_set("PGSSLROOTCERT") && !user_has_root_certificate()) {
+                if (auto file = trusted_certificates(); !file.empty())
+                    to.parameters.emplace_back("sslrootcert", std::move(file));
+            }
+        }
+    }
+    // Of several servers, the one that takes writes.
+    if (!has("target_session_attrs") && !is_set("PGTARGETSESSIONATTRS"))
+        to.parameters.emplace_back("target_session_attrs", "read-write");
+    return to;
+}
+
+}  // namespace holdfast::postgres_backend

@@ -1,0 +1,495 @@
+#include "backends/sql/store.hpp"
+
+#include "backends/common/confirmed_evictions.hpp"
+#include "backends/common/message.hpp"
+#include "backends/common/record_info.hpp"
+#include "backends/common/waiter_registry.hpp"
+#include "backends/sql/change.hpp"
+#include "backends/sql/lanes.hpp"
+#include "backends/sql/listing.hpp"
+#include "backends/sql/renewals.hpp"
+#include "backends/sql/unused_rows.hpp"
+#include "backends/sql/watches.hpp"
+#include "base/parker.hpp"
+#include "base/random.hpp"
+#include "base/text.hpp"
+#include "engine/kinds.hpp"
+#include "engine/retry_policy.hpp"
+#include "store/counters.hpp"
+#include "store/inspection.hpp"
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace holdfast::sql_backend {
+
+namespace {
+
+using namespace backend;
+using backends::message;
+
+constexpr capabilities what_we_have{.fences_per_grant = fences_per_grant};
+
+template <class Request>
+using answer_to = decltype(engine::apply(std::declval<engine::lock_record&>(), std::declval<const Request&>(),
+                                         std::declval<const engine::circumstances&>())
+                               .answer);
+
+// What a request answers if the database did not carry it out.
+template <class Answer>
+Answer failed(const fault& f) {
+    if constexpr (std::is_constructible_v<Answer, unknown>) {
+        if (f.what == fault::effect::unknown) return unknown{f.why};
+        return refused{f.why, std::nullopt};
+    } else {
+        return f.why;
+    }
+}
+
+// --- what each request does -------------------------------------------------------------------------
+
+// A crash may take back that a client stands in the queue, or that a lock is free: then the client asks
+// again, and the lease ends in time. But nobody asks again for a client that has left the queue.
+bool must_last(const attempt_request&, const attempt_answer& a) { return std::holds_alternative<granted>(a); }
+bool must_last(const renew_request&, const renew_answer&) { return true; }
+bool must_last(const release_request& r, const release_answer&) { return r.undo; }
+bool must_last(const adjust_request&, const adjust_answer&) { return true; }
+
+// An attempt that only looks leaves no trace: it does not tidy up either.
+bool is_needless(const attempt_request& r, const attempt_answer& a) {
+    return r.want == intent::look && !std::holds_alternative<granted>(a);
+}
+template <class Request, class Answer>
+bool is_needless(const Request&, const Answer&) {
+    return false;
+}
+
+// An attempt that was given up may still be on its way.
+bool writes_anyway(const release_request& r, const release_answer& a) {
+    return r.undo && std::holds_alternative<not_held>(a);
+}
+// Also if an earlier request has granted it: its commit can be read although it still waits for a replica.
+bool writes_anyway(const attempt_request&, const attempt_answer& a) {
+    return std::holds_alternative<granted>(a);
+}
+bool writes_anyway(const renew_request&, const renew_answer& a) { return std::holds_alternative<renewed>(a); }
+template <class Request, class Answer>
+bool writes_anyway(const Request&, const Answer&) {
+    return false;
+}
+
+template <class Request>
+effect apply_to(engine::lock_record& r, const engine::circumstances& c, const Request& request,
+                std::optional<answer_to<Request>>& answer) {
+    auto done = engine::apply(r, request, c);
+    const bool lasts = must_last(request, done.answer) || !done.notify.handed.empty();
+    const bool needless = is_needless(request, done.answer) && done.notify.handed.empty() && !done.notify.all;
+    const bool again = writes_anyway(request, done.answer);
+    answer = std::move(done.answer);
+    return {std::move(done.notify), lasts, needless, again};
+}
+
+class sql_store final : public store, public counters, public inspection {
+  public:
+    sql_store(const backends::services& given, const assembler& assemble)
+        : notify_(given.notify),
+          id_(given.id.base64url()),
+          answer_timeout_(given.settings.answer_timeout),
+          reactor_(given.reactor),
+          with_(assemble({[this](std::string_view text) { on_text(text); },
+                          [this](mailbox::state now, const std::string& why) { on_mailbox(now, why); }})),
+          tools_{*with_.statements,
+                 with_.speaks,
+                 given.reactor,
+                 serials_,
+                 known_,
+                 engine::retry_policy::remembered_for(answer_timeout_),
+                 id_,
+                 [this](kind of, const owner_id& owner) { return waiters_->find(of, owner) != nullptr; }},
+          watches_(std::make_shared<watches>(*with_.messages)) {
+        reactor_.run_and_wait([this] { clean_up_later(); });
+    }
+
+    ~sql_store() override {
+        reactor_.run_and_wait([this] {
+            ending_ = true;
+            (void)reactor_.cancel(clean_up_);
+        });
+        watches_->close();
+        with_.messages->close();
+        with_.statements->close();
+        // Each request that is left makes one more statement at most, which is not carried out.
+        while (open_.load() != 0) reactor_.run_and_wait([] {});
+        reactor_.run_and_wait([] {});
+    }
+
+    const capabilities& has() const noexcept override { return what_we_have; }
+    traffic statistics() const noexcept override { return with_.statements->statistics(); }
+    owner_id new_owner(kind k, std::uint32_t) override {
+        // Here too a permit has an id that can be passed to others.
+        if (k == kind::permit_semaphore) return owner_id{base::client_id::make().hex()};
+        return owner_id{id_ + '|' + std::to_string(serials_.next())};
+    }
+
+    void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
+        if (with_.restarts) {
+            if (auto no = with_.restarts->refuse_request(r.lease, boot_clock::now()))
+                return done(*std::move(no));
+            done = through_quarantine(r, deadline, std::move(done));
+        }
+        perform(r, deadline, std::move(done));
+    }
+    void renew(std::span<const renew_request> all, time_point deadline,
+               handler<std::vector<renew_answer>> done) override {
+        opened();
+        renew_together(tools_, {all.begin(), all.end()}, deadline,
+                       {[this](const renew_request& r, handler<renew_answer> one, time_point until) {
+                            perform(r, until, std::move(one));
+                        },
+                        [this, done = share(std::move(done))](std::vector<renew_answer> answers) {
+                            (*done)(std::move(answers));
+                            closed();
+                        }});
+    }
+    void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
+        perform(r, deadline, std::move(done));
+    }
+    void adjust(const adjust_request& r, time_point deadline, handler<adjust_answer> done) override {
+        perform(r, deadline, std::move(done));
+    }
+    std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& owner,
+                                        handler<watch_event> on_event) override {
+        // A message that grants does not show which run of the server it comes from.
+        const bool may_grant = !with_.restarts;
+        auto to = std::make_shared<handler<watch_event>>(
+            [may_grant, on_event = std::move(on_event)](watch_event e) {
+                if (!may_grant) e.message.ticket.clear();
+                on_event(std::move(e));
+            });
+        auto handle = backends::waiter_registry::add(waiters_, key, owner, to);
+        // The messages about a lock with a queue go to its first waiter.
+        const auto channel = engine::rules_of(key.of).has_queue ? std::string{} : channel_of(key.name);
+        return watches_->add(channel, std::move(handle), std::move(to));
+    }
+    void run_io(base::parker& me, time_point until) override { with_.statements->run_io(me, until); }
+
+    // --- for operators -----------------------------------------------------------------------------
+
+    void inspect(const lock_name& name, holders_shown, time_point deadline,
+                 handler<result<lock_info>> done) override {
+        opened();
+        find_lock(tools_, name, deadline, [this, done = share(std::move(done))](result<lock_info> found) {
+            (*done)(std::move(found));
+            closed();
+        });
+    }
+    void list(const std::string& glob, listed, time_point deadline,
+              handler<result<std::vector<lock_info>>> done) override {
+        opened();
+        list_locks(tools_, glob, deadline,
+                   [this, done = share(std::move(done))](result<std::vector<lock_info>> found) {
+                       (*done)(std::move(found));
+                       closed();
+                   });
+    }
+    void ask_to_give_up(const lock_name& name, const holder_info& of, time_point deadline,
+                        handler<result<asked>> done) override;
+    void evict(const lock_name& name, const std::vector<std::string>& owners, time_point deadline,
+               handler<result<std::vector<evicted>>> done) override;
+    // A waiter whose client is gone is skipped as soon as the lock is free.
+    void clear_line(const lock_name&, const std::vector<std::string>&, time_point,
+                    handler<result<std::vector<std::string>>> done) override {
+        done(std::vector<std::string>{});
+    }
+    bool hear_requests_for(const lock_name&) override {
+        (void)with_.messages->open();
+        return true;
+    }
+    void examine(const examine_request&, time_point deadline, handler<result<examination>> done) override {
+        opened();
+        with_.examine(*with_.statements, deadline,
+                      [this, done = share(std::move(done))](result<examination> found) {
+                          if (auto* const all = std::get_if<examination>(&found)) add_quarantine(*all);
+                          (*done)(std::move(found));
+                          closed();
+                      });
+    }
+
+    // Another client's evict takes it.
+    bool taken_by_force(kind k) const noexcept override { return engine::rules_of(k).reentrant; }
+    // The message about a lock without a queue is for all waiters.
+    bool wakes_all(kind k) const noexcept override { return !engine::rules_of(k).has_queue; }
+    bool has_pending() const noexcept override { return open_.load(std::memory_order_relaxed) != 0; }
+    void abandon() noexcept override {
+        with_.statements->abandon();
+        with_.messages->abandon();
+    }
+    counters* as_counters() noexcept override { return this; }
+    inspection* as_inspection() noexcept override { return this; }
+
+  private:
+    template <class Handler>
+    static std::shared_ptr<Handler> share(Handler h) {
+        return std::make_shared<Handler>(std::move(h));
+    }
+    void opened() noexcept { open_.fetch_add(1); }
+    void closed() noexcept { open_.fetch_sub(1); }
+
+    // Does `work` when the requests before it are done.
+    void change(const lock_name& name, time_point deadline, change_work work) {
+        opened();
+        auto shared = std::make_shared<change_work>(std::move(work));
+        lanes_.enter(name, [this, name, deadline, shared] {
+            change_record(
+                tools_, name, deadline,
+                {std::move(shared->apply), [this, name, shared](const fault* what, const effect& did) {
+                     // The next request begins before the handler runs.
+                     lanes_.leave(name);
+                     shared->done(what, did);
+                     closed();
+                 }});
+        });
+    }
+
+    // Accepts an answer only if the server cannot have forgotten a lock. Otherwise releases a grant, and
+    // leaves the queue, before it reports the refusal.
+    handler<attempt_answer> through_quarantine(const attempt_request& r, time_point deadline,
+                                               handler<attempt_answer> done) {
+        return [this, r, deadline, done = share(std::move(done))](attempt_answer answer) {
+            auto no = with_.restarts->refuse_answer(boot_clock::now());
+            const bool may_be_ours =
+                std::holds_alternative<granted>(answer) || std::holds_alternative<busy>(answer);
+            if (!no || !may_be_ours) return (*done)(std::move(answer));
+            release({r.key, r.owner, true}, deadline, [no = *std::move(no), done](const release_answer& a) {
+                const bool clean = std::holds_alternative<released>(a) || std::holds_alternative<not_held>(a);
+                if (clean) return (*done)(no);
+                (*done)(unknown{no.why()});
+            });
+        };
+    }
+    void add_quarantine(examination& to) const {
+        if (!with_.restarts || to.servers.empty()) return;
+        const auto no = with_.restarts->refuse_answer(boot_clock::now());
+        to.findings.push_back({"quarantine",
+                               no ? severity::danger : severity::ok,
+                               to.servers.front().address,
+                               no ? no->text : "it grants locks",
+                               {},
+                               {},
+                               promise::live});
+    }
+
+    template <class Request>
+    void perform(const Request& request, time_point deadline, handler<answer_to<Request>> done) {
+        auto answer = std::make_shared<std::optional<answer_to<Request>>>();
+        change(request.key.name, deadline,
+               {[request, answer](engine::lock_record& r, const engine::circumstances& c) {
+                    return apply_to(r, c, request, *answer);
+                },
+                [this, answer, name = request.key.name, done = share(std::move(done))](const fault* what,
+                                                                                       const effect& did) {
+                    if (what != nullptr) return (*done)(failed<answer_to<Request>>(*what));
+                    hand_over(name, did.notify);
+                    if (!did.notify.all) return (*done)(*std::move(*answer));
+                    opened();
+                    tell_all(name, did.notify.but, [this, answer, done](std::uint32_t listeners) {
+                        if constexpr (std::is_same_v<answer_to<Request>, release_answer>) {
+                            if (auto* const yes = std::get_if<released>(&**answer))
+                                yes->listeners = listeners;
+                        }
+                        (*done)(*std::move(*answer));
+                        closed();
+                    });
+                }});
+    }
+
+    // Reactor thread. Clients that start together do not clean up together.
+    void clean_up_later() {
+        if (ending_) return;
+        constexpr std::chrono::hours often{1};
+        const auto pause = std::chrono::duration_cast<std::chrono::nanoseconds>(often) / 2 +
+                           std::chrono::nanoseconds{static_cast<std::int64_t>(
+                               base::jitter() * std::chrono::duration<double, std::nano>{often}.count())};
+        clean_up_ = reactor_.at(boot_clock::now() + pause, [this] {
+            opened();
+            remove_unused_rows(tools_, soon(), [this](std::size_t) {
+                reactor_.post([this] {
+                    clean_up_later();
+                    closed();
+                });
+            });
+        });
+    }
+
+    // --- messages ----------------------------------------------------------------------------------
+
+    [[nodiscard]] time_point soon() const { return boot_clock::now() + answer_timeout_; }
+
+    void send(const std::vector<letter>& all, std::function<void(bool)> sent) {
+        std::vector<std::string> to;
+        std::vector<std::string> texts;
+        for (const auto& one : all) {
+            to.push_back("holdfast_" + one.to);
+            texts.push_back(base::to_hex(one.text));
+        }
+        opened();
+        with_.statements->run({&with_.speaks.send,
+                               {parameter::text(with_.speaks.list_of_texts(to)),
+                                parameter::text(with_.speaks.list_of_texts(texts))}},
+                              soon(), [this, sent = std::move(sent)](const outcome& result) {
+                                  if (sent) sent(std::holds_alternative<rows>(result));
+                                  closed();
+                              });
+    }
+    void hand_over(const lock_name& name, const engine::messages& what) {
+        std::vector<letter> all;
+        for (const auto& to : what.handed) {
+            const message m{message::what::handed_over, name.str(), to.of, to.owner, to.ticket, {}};
+            const auto client = client_in(to.owner);
+            if (client == id_)
+                on_message(m);
+            else
+                all.push_back({client, to_text(m)});
+        }
+        if (!all.empty()) send(all, {});
+    }
+    void tell_all(const lock_name& name, const owner_id& but, std::function<void(std::uint32_t)> told) {
+        const message m{.is = message::what::free, .name = name.str(), .owner = but};
+        on_message(m);  // our own waiters
+        const auto channel = channel_of(name);
+        with_.statements->run({&with_.speaks.send_to_all,
+                               {parameter::text(channel), parameter::text(base::to_hex(to_text(m))),
+                                parameter::of(number_of(channel)), parameter::of(with_.own_session())}},
+                              soon(), [told = std::move(told)](const outcome& result) {
+                                  const auto* const found = std::get_if<rows>(&result);
+                                  const bool counted =
+                                      found != nullptr && !found->empty() && !found->front().empty();
+                                  told(counted ? static_cast<std::uint32_t>(number(found->front()[0])) : 0);
+                              });
+    }
+
+    void on_text(std::string_view hex) {
+        if (const auto m = backends::message_of(base::from_hex(hex))) on_message(*m);
+    }
+    void on_message(const message& m) {
+        switch (m.is) {
+            case message::what::handed_over: return on_handed_over(m);
+            case message::what::free:
+                for (const auto& waiter : waiters_->all_of(lock_name{m.name}, m.owner))
+                    (*waiter)({watch_event::change::woken, {}});
+                return;
+            case message::what::evict:
+                return notify_({.what = notice::change::evicted, .owner = m.owner, .confirm = [this, m] {
+                                    const message yes{message::what::gave_up, m.name, m.of, m.owner, {}, {}};
+                                    send({{m.asker, to_text(yes)}}, {});
+                                }});
+            case message::what::gave_up: return evictions_.confirm(m.owner.str());
+            case message::what::drop:
+            case message::what::dropped: return;  // a record is changed without its client
+        }
+    }
+    void on_handed_over(const message& m) {
+        if (const auto waiter = waiters_->find(m.of, m.owner))
+            return (*waiter)({watch_event::change::woken, {m.ticket}});
+        // Its waiter gave up while the message was on its way.
+        release({{m.of, lock_name{m.name}}, m.owner, true}, soon(), [](const release_answer&) {});
+    }
+    void on_mailbox(mailbox::state now, const std::string& why) {
+        if (now == mailbox::state::refused)
+            notify_({notice::change::no_channel_right, "waiters have to poll: " + why, {}});
+        watches_->on_mailbox(now);
+    }
+
+    const std::function<void(const notice&)> notify_;
+    const std::string id_;
+    const milliseconds answer_timeout_;
+    io::reactor& reactor_;
+    backends::owner_serials serials_;
+    knowledge known_{versions{number_of(id_)}};
+    backends::confirmed_evictions evictions_;
+    const std::shared_ptr<backends::waiter_registry> waiters_ = std::make_shared<backends::waiter_registry>();
+    lanes lanes_;
+    std::atomic<std::size_t> open_{0};  // requests without an answer
+    // Reactor thread.
+    io::timer_id clean_up_{};
+    bool ending_ = false;
+
+    const parts with_;
+    const change_tools tools_;
+    const std::shared_ptr<watches> watches_;
+};
+
+void sql_store::evict(const lock_name& name, const std::vector<std::string>& owners, time_point deadline,
+                      handler<result<std::vector<evicted>>> done) {
+    auto taken = std::make_shared<std::vector<evicted>>();
+    change(name, deadline,
+           {[name, owners, taken](engine::lock_record& r, const engine::circumstances& c) {
+                taken->clear();
+                effect all;
+                for (const auto& one : backends::evictions_of(name, r, owners, c.now)) {
+                    std::optional<release_answer> answer;
+                    auto did = apply_to(r, c, one.request, answer);
+                    if (!std::holds_alternative<released>(*answer)) continue;
+                    taken->push_back({one.request.owner.str(), one.left});
+                    std::move(did.notify.handed.begin(), did.notify.handed.end(),
+                              std::back_inserter(all.notify.handed));
+                    all.notify.all = all.notify.all || did.notify.all;
+                }
+                return all;
+            },
+            [this, name, taken, done = share(std::move(done))](const fault* what, const effect& did) {
+                if (what != nullptr) return (*done)(what->why);
+                hand_over(name, did.notify);
+                if (did.notify.all) {
+                    opened();
+                    tell_all(name, {}, [this](std::uint32_t) { closed(); });
+                }
+                (*done)(std::move(*taken));
+            }});
+}
+
+void sql_store::ask_to_give_up(const lock_name& name, const holder_info& of, time_point deadline,
+                               handler<result<asked>> done) {
+    // A confirmation that comes before this client can receive it would be lost.
+    const bool hears = with_.messages->open() == mailbox::state::open;
+    opened();
+    const auto shared = share(std::move(done));
+    load_lock(tools_, name, {number_of(of.ask_at)}, deadline,
+              [this, name, of, hears, shared](std::variant<loaded, fault> found) {
+                  asked answer;
+                  if (const auto* const no = std::get_if<fault>(&found)) {
+                      (*shared)(no->why);
+                      return closed();
+                  }
+                  const auto& lock = std::get<loaded>(found);
+                  answer.left = backends::left_of(lock.record, of.owner, lock.now);
+                  answer.holds = answer.left.has_value();
+                  const owner_id owner{of.owner};
+                  const bool asks = answer.holds && hears && !of.ask_at.empty() &&
+                                    !lock.gone.contains(number_of(of.ask_at));
+                  if (asks) evictions_.expect(of.owner);
+                  answer.gave_up = evictions_.is_confirmed(of.owner);
+                  if (!asks) {
+                      (*shared)(answer);
+                      return closed();
+                  }
+                  const message m{message::what::evict, name.str(), kind::native, owner, {}, id_};
+                  send({{of.ask_at, to_text(m)}}, [answer, shared](bool sent) mutable {
+                      answer.listeners = sent ? 1 : 0;
+                      (*shared)(answer);
+                  });
+                  closed();
+              });
+}
+
+}  // namespace
+
+std::unique_ptr<store> open(const backends::services& given, const assembler& assemble) {
+    return std::make_unique<sql_store>(given, assemble);
+}
+
+}  // namespace holdfast::sql_backend

@@ -1,0 +1,88 @@
+// A real PostgreSQL server for one test.
+#pragma once
+
+#include "support/child_process.hpp"
+#include "support/eventually.hpp"
+#include "support/loopback.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace holdfast::test {
+
+// The constructor starts the server and returns when it answers; the destructor ends it, and so does the end
+// of the thread that started it. It listens on a port of 127.0.0.1 and a unix socket, and trusts everybody.
+// PostgreSQL refuses to run as root: then it runs as the user nobody. Not thread-safe. Throws
+// std::runtime_error, with the server's log, when something fails that a test relies on.
+class postgres_server {
+  public:
+    struct options {
+        bool sync = false;                            // whether a commit waits for the disk
+        std::vector<std::string> settings;            // "max_connections=10"
+        const postgres_server* replica_of = nullptr;  // follows it from its start on, asynchronously
+        child_process::environment environment{};
+    };
+
+    postgres_server();
+    explicit postgres_server(options wanted);
+    postgres_server(const postgres_server&) = delete;
+    postgres_server& operator=(const postgres_server&) = delete;
+    ~postgres_server();
+
+    [[nodiscard]] std::uint16_t port() const noexcept { return port_.number(); }
+    [[nodiscard]] std::string socket_directory() const;
+    [[nodiscard]] pid_t pid() const noexcept { return process_->pid(); }
+    // postgres://holdfast@127.0.0.1:port/DATABASE?create=true. holdfast is a superuser.
+    [[nodiscard]] std::string url(const std::string& database = "postgres",
+                                  const std::string& user = "holdfast") const;
+
+    // Executes statements as holdfast, on a connection of their own. Rows of texts; NULL is empty. Throws if
+    // the server reports an error.
+    using rows = std::vector<std::vector<std::string>>;
+    rows run(const std::string& sql, const std::string& database = "postgres");
+
+    // A session that keeps its transaction open.
+    class session {
+      public:
+        session(const postgres_server& on, const std::string& database);
+        session(const session&) = delete;
+        session& operator=(const session&) = delete;
+        ~session();
+        rows run(const std::string& sql);
+
+      private:
+        void* connection_;
+    };
+
+    // SIGKILL to all of its processes, as a crash.
+    void stop();
+    void start();
+    // Ends it in order, so that nothing is lost.
+    void shut_down();
+    // Waits until it answers.
+    void wait_until_up();
+    // SIGKILL to one session that is not ours, as if it had crashed: the server then starts anew by itself.
+    void crash_a_session();
+    // What this server commits from now on reaches no replica.
+    void stop_sending();
+    // A replica becomes a server of its own.
+    void promote();
+    // Its files can be read only by the user that the server runs as.
+    static void give(const std::filesystem::path& file);
+    // SIGSTOP: connections stay open without answers.
+    void pause();
+    void resume();
+
+  private:
+    [[nodiscard]] std::vector<pid_t> processes() const;
+
+    options options_;
+    temp_dir directory_;
+    reserved_port port_;
+    std::optional<child_process> process_;
+};
+
+}  // namespace holdfast::test
