@@ -57,6 +57,10 @@ const std::vector<row_plan>& all_rows() {
         {"postgres-renewals", "1,000 leases in a PostgreSQL table renewed, against a statement for each",
          "ms", placement::anywhere, postgres_renewals},
 #endif
+        {"zookeeper", "lock and unlock in ZooKeeper, one thread, against a bare create and delete", "us",
+         placement::split, zookeeper_uncontended},
+        {"zookeeper-turns", "8 processes take turns on a lock in ZooKeeper, against the textbook's recipe",
+         "changes of owner/s", placement::anywhere, zookeeper_turns},
         {"renewal", "100,000 held locks renewed, against plain PEXPIRE", "ms", placement::anywhere, renewal},
         {"memory", "what a held lock and a waiter cost", "us each", placement::anywhere, memory},
         {"scale-held", "lock and unlock while the client holds others", "us", placement::split, scale_held},

@@ -28,6 +28,8 @@ std::unique_ptr<row> file_turns(redis_server&);
 std::unique_ptr<row> postgres_uncontended(redis_server&);
 std::unique_ptr<row> postgres_turns(redis_server&);
 std::unique_ptr<row> postgres_renewals(redis_server&);
+std::unique_ptr<row> zookeeper_uncontended(redis_server&);
+std::unique_ptr<row> zookeeper_turns(redis_server&);
 std::unique_ptr<row> redlock(redis_server&);
 std::unique_ptr<row> peers_pairs(redis_server&, int threads);
 std::unique_ptr<row> peers_turns(redis_server&, int processes);

@@ -11,6 +11,7 @@
 #ifdef HOLDFAST_HAS_SQLITE
 #include "backends/sqlite/store.hpp"
 #endif
+#include "backends/zookeeper/store.hpp"
 #include "base/annotations.hpp"
 #include "base/text.hpp"
 
@@ -52,6 +53,8 @@ struct registry {
         {"postgres", postgres_backend::open, "postgres://"},
         {"postgresql", postgres_backend::open, "postgresql://"},
 #endif
+        {"zk", zookeeper_backend::open, "zk://"},
+        {"zks", zookeeper_backend::open, "zks://"},
         {"local", local_backend::open, {}},
     };
 };

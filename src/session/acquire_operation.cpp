@@ -177,7 +177,7 @@ void acquire_operation::begin_attempt() {
     }
     rules.patience = settings.patience;
     rules.answer_timeout = settings.answer_timeout;
-    rules.expect_queue = expect_queue_;
+    rules.expect_queue = expect_queue_ || store.has().queues_at_once;
     attempt_.emplace(rules, backend::attempt_request{key, store.new_owner(key.of, how_.permits), rules.lease,
                                                      backend::intent::look, how_.permits, how_.total,
                                                      how_.downgrading_from, me_->wants.replicas});

@@ -80,6 +80,9 @@ struct capabilities {
     bool votes = false;
     // The writer of a shared mutex can become a reader, without a moment in which others can write.
     bool downgrades = true;
+    // A place in the queue costs no more than a look, and a watch nothing: a caller that will wait begins
+    // with both. A look of its own might be taken for a waiter, and lose the place.
+    bool queues_at_once = false;
 };
 
 // A change that a store reports to its client, which turns it into an event (event.hpp).

@@ -69,7 +69,7 @@ lease lock_contract::briefly(const any_lock& lock, milliseconds ttl) {
 }
 
 bool lock_contract::has_waiter(client& waiting) {
-    return eventually(patience, [&] { return waiting.stats().attempts.busy >= 2; });
+    return eventually(patience, [&] { return waiting.stats().attempts.busy >= refusals_of_a_waiter(); });
 }
 
 bool lock_contract::takes_any_name() {

@@ -75,7 +75,10 @@ class lock_contract : public ::testing::TestWithParam<subject> {
     [[nodiscard]] static lease briefly(const any_lock& lock, milliseconds ttl);
 
     // --- what can be observed ---------------------------------------------------------------------
-    // The client was refused, listens, and was refused once more.
+    // How often a new waiter is refused before it only waits for messages: at a look, if it begins with one,
+    // and again once it listens.
+    [[nodiscard]] static std::uint64_t refusals_of_a_waiter() { return can().has.queues_at_once ? 1 : 2; }
+    // The client has a waiter that listens.
     [[nodiscard]] bool has_waiter(client& waiting);
     [[nodiscard]] bool queue_has(std::size_t waiters);
     // What inspect() may show as the kind of a held lock without waiters. A store need not tell a fair mutex

@@ -11,6 +11,7 @@
 #include "support/postgres_server.hpp"
 #endif
 #include "support/redis_server.hpp"
+#include "support/zookeeper_server.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -73,6 +74,11 @@ std::vector<std::string> leftovers() {
 
 const test::temp_dir& files() {
     static const test::temp_dir one;
+    return one;
+}
+
+test::zookeeper_servers& zookeeper() {
+    static test::zookeeper_servers one;
     return one;
 }
 
@@ -146,6 +152,11 @@ const std::vector<store_row>& table() {
          .clear = clear_postgres,
          .leftovers = leftovers_in_postgres},
 #endif
+        {.name = "zookeeper",
+         .url = [] { return zookeeper().url() + "&base=/t" + std::to_string(database) + "/locks"; },
+         .unserved = "zk://127.0.0.1:1",
+         .other_url = [] { return zookeeper().url() + "&base=/elsewhere"; },
+         .clear = [] { ++database; }},
         {.name = "session",
          .url =
              [] {

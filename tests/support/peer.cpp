@@ -91,4 +91,25 @@ std::unique_ptr<peer> start_poller(std::span<const redis_server> servers, const 
     return std::make_unique<peer>(program);
 }
 
+std::unique_ptr<peer> start_in_zookeeper(const std::string& hosts, const std::string& name,
+                                         std::chrono::milliseconds session) {
+    std::vector<std::string> program;
+    if (name == "curator")
+        program = {"java",
+                   "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+                   "-XX:TieredStopAtLevel=1",
+                   "-XX:+UseSerialGC",
+                   "-Xmx256m",
+                   "-cp",
+                   fetched + "curator:" + fetched + "curator/lib/*",
+                   "CuratorPeer"};
+    else if (name == "kazoo")
+        program = {fetched + "kazoo/bin/python", sources + "kazoo/peer.py"};
+    else
+        program = {fetched + "gozk/peer"};
+    program.push_back(hosts);
+    program.push_back(std::to_string(session.count()));
+    return std::make_unique<peer>(program);
+}
+
 }  // namespace holdfast::test

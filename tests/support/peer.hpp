@@ -110,4 +110,8 @@ enum class java_for {
     return start_poller({&server, 1}, name);
 }
 
+// A client that locks in ZooKeeper: curator, kazoo or gozk. It knows lock, try (not gozk), unlock and turns.
+[[nodiscard]] std::unique_ptr<peer> start_in_zookeeper(const std::string& hosts, const std::string& name,
+                                                       std::chrono::milliseconds session);
+
 }  // namespace holdfast::test

@@ -17,7 +17,7 @@ namespace holdfast::test {
 namespace {
 
 namespace fs = std::filesystem;
-using words = std::vector<std::string>;
+using command_line = std::vector<std::string>;
 
 // Debian keeps the programs of each version in a folder of their own, which is not in PATH.
 fs::path programs() {
@@ -34,17 +34,17 @@ fs::path programs() {
 std::string program(const char* name) { return (programs() / name).string(); }
 
 // The command, run as a user that PostgreSQL accepts.
-words unprivileged(words command) {
+command_line unprivileged(command_line command) {
     if (::geteuid() != 0) return command;
     const auto* const nobody = ::getpwnam("nobody");
     if (nobody == nullptr) throw std::runtime_error{"there is no user called nobody"};
     // A new user is a new process for the kernel, which then forgets whose end ends it.
-    words all{"setpriv",
-              "--reuid=" + std::to_string(nobody->pw_uid),
-              "--regid=" + std::to_string(nobody->pw_gid),
-              "--clear-groups",
-              "--pdeathsig",
-              "QUIT"};
+    command_line all{"setpriv",
+                     "--reuid=" + std::to_string(nobody->pw_uid),
+                     "--regid=" + std::to_string(nobody->pw_gid),
+                     "--clear-groups",
+                     "--pdeathsig",
+                     "QUIT"};
     all.insert(all.end(), command.begin(), command.end());
     return all;
 }
@@ -56,7 +56,7 @@ void give_away(const fs::path& path) {
         throw std::runtime_error{"cannot give " + path.string() + " to nobody"};
 }
 
-void run_to_end(const words& command) {
+void run_to_end(const command_line& command) {
     child_process one{command};
     if (const auto code = one.wait(patience); code != 0)
         throw std::runtime_error{command.back() + ": " + one.errors() + one.output()};
@@ -129,11 +129,11 @@ std::string postgres_server::url(const std::string& database, const std::string&
 }
 
 void postgres_server::start() {
-    words command{
+    command_line command{
         program("postgres"),   "-D", (directory_.path() / "data").string(), "-k", socket_directory(), "-p",
         std::to_string(port())};
-    words settings{"listen_addresses=127.0.0.1", "shared_buffers=16MB", "dynamic_shared_memory_type=mmap",
-                   "log_min_messages=warning", "timezone=UTC"};
+    command_line settings{"listen_addresses=127.0.0.1", "shared_buffers=16MB",
+                          "dynamic_shared_memory_type=mmap", "log_min_messages=warning", "timezone=UTC"};
     settings.push_back(options_.sync ? "fsync=on" : "fsync=off");
     settings.insert(settings.end(), options_.settings.begin(), options_.settings.end());
     for (const auto& s : settings) command.insert(command.end(), {"-c", s});

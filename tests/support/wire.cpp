@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <string_view>
+#include <utility>
 
 namespace holdfast::test {
 
@@ -20,9 +21,10 @@ bool goes_on(ssize_t n) { return n > 0 || (n < 0 && (errno == EAGAIN || errno ==
 
 }  // namespace
 
-wire::wire(std::uint16_t to_port, memory keeps)
+wire::wire(std::uint16_t to_port, memory keeps, std::function<std::unique_ptr<tap>()> taps)
     : to_port_(to_port),
       keeps_(keeps),
+      taps_(std::move(taps)),
       listener_(bound_socket(0)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     port_ = port_of(listener_);
@@ -107,6 +109,7 @@ void wire::run() {
             c.client.reset(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
             c.server = connect_to(to_port_);
             c.open = c.client && c.server;
+            if (taps_) c.reader = taps_();
             connections_.push_back(std::move(c));
         }
     }
@@ -125,13 +128,18 @@ void wire::serve(connection& c, short client_events, short server_events) const 
     if ((client_events & (POLLIN | POLLHUP | POLLERR)) != 0 && !holding_) {
         const auto n = ::recv(c.client.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
         if (n > 0) c.from_client.append(buffer.data(), static_cast<std::size_t>(n));
+        if (n > 0 && c.reader) c.reader->from_client({buffer.data(), static_cast<std::size_t>(n)});
         c.open = c.open && goes_on(n);
     }
     if ((server_events & (POLLIN | POLLHUP | POLLERR)) != 0) {
         const auto n = ::recv(c.server.get(), buffer.data(), std::min(buffer.size(), c.left), MSG_DONTWAIT);
         if (n > 0) {
-            c.to_client.append(buffer.data(), static_cast<std::size_t>(n));
-            c.left -= static_cast<std::size_t>(n);
+            const std::string_view bytes{buffer.data(), static_cast<std::size_t>(n)};
+            c.left -= bytes.size();
+            if (!c.reader)
+                c.to_client += bytes;
+            else if (!c.reader->from_server(bytes, c.to_client))
+                c.left = 0;
         }
         c.open = c.open && goes_on(n) && c.left > 0;
     }

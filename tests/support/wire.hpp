@@ -4,10 +4,13 @@
 #include "support/unique_fd.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -20,7 +23,21 @@ class wire {
     // Whether `sent` knows what has passed. The memory adds up when a wire lives for hours.
     enum class memory { all, none };
 
-    explicit wire(std::uint16_t to_port, memory keeps = memory::all);
+    // Reads the bytes of one connection on the wire's thread. Do not call the wire.
+    class tap {
+      public:
+        tap() = default;
+        tap(const tap&) = delete;
+        tap& operator=(const tap&) = delete;
+        virtual ~tap() = default;
+
+        virtual void from_client(std::string_view bytes) = 0;
+        // Appends to `pass` what goes on to the client. False: the connection is cut after that.
+        virtual bool from_server(std::string_view bytes, std::string& pass) = 0;
+    };
+
+    explicit wire(std::uint16_t to_port, memory keeps = memory::all,
+                  std::function<std::unique_ptr<tap>()> taps = {});
     wire(const wire&) = delete;
     wire& operator=(const wire&) = delete;
     ~wire();
@@ -46,6 +63,7 @@ class wire {
         std::string from_client;
         std::size_t passed_on = 0;  // bytes of from_client
         std::string to_client;
+        std::unique_ptr<tap> reader;
         std::size_t left = std::numeric_limits<std::size_t>::max();  // bytes from the server until the cut
         bool open = true;
     };
@@ -57,6 +75,7 @@ class wire {
 
     std::uint16_t to_port_;
     const memory keeps_;
+    const std::function<std::unique_ptr<tap>()> taps_;
     std::uint16_t port_;
     unique_fd listener_;
     unique_fd wake_;  // eventfd

@@ -83,6 +83,7 @@ result<std::vector<found_lock>> all_kernel_locks(const paths& at, const std::str
     const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(at.directory().c_str()), ::closedir);
     if (!directory) return failure_of(errno, at.directory(), at.directory());
     std::vector<found_lock> all;
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread has this stream
     while (const auto* const entry = ::readdir(directory.get())) {
         const std::string file{static_cast<const char*>(entry->d_name)};
         if (!paths::may_be_lock(file)) continue;

@@ -47,8 +47,7 @@ constexpr capabilities what_we_have{.guarantee = strength::host_local,
 class file_store final : public store, public counters, public inspection {
   public:
     file_store(const backends::services& given, const url& where)
-        : reactor_(given.reactor),
-          notify_(given.notify),
+        : notify_(given.notify),
           tag_(tag_of_client(given.id.hex())),
           socket_(socket_name(tag_)),
           waiting_(std::make_shared<waiting_files>(
@@ -209,7 +208,6 @@ class file_store final : public store, public counters, public inspection {
     void on_message(const message& m);
     void drop(const message& m);
 
-    io::reactor& reactor_;
     const std::function<void(const notice&)> notify_;
     const std::string tag_;
     const std::string socket_;

@@ -224,6 +224,7 @@ void connection::take(const PGresult* r) {
     }
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): it may be of this connection, and outlives it
 void connection::lose(failure why) {
     if (std::exchange(lost_, true)) return;
     std::deque<sent> left;

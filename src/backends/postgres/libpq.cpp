@@ -10,24 +10,24 @@ namespace holdfast::postgres_backend {
 
 namespace {
 
-constexpr const char* file = "libpq.so.5";
+constexpr const char* library_file = "libpq.so.5";
 
-[[noreturn]] void refuse(const std::string& why) {
+[[noreturn]] void no_library(const std::string& why) {
     throw error(make_error_code(errc::invalid_argument),
                 "postgres: " + why + "; install libpq 14 or later (Debian: libpq5)");
 }
 
 void* function(void* library, const char* name) {
     void* const found = ::dlsym(library, name);
-    if (found == nullptr) refuse(std::string{file} + " has no function " + name);
+    if (found == nullptr) no_library(std::string{library_file} + " has no function " + name);
     return found;
 }
 
-libpq load() {
-    void* const library = ::dlopen(file, RTLD_NOW | RTLD_LOCAL);
+libpq open_library() {
+    void* const library = ::dlopen(library_file, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
-        const char* const why = ::dlerror();
-        refuse(why != nullptr ? why : std::string{file} + " cannot be opened");
+        const char* const why = ::dlerror();  // NOLINT(concurrency-mt-unsafe): each thread has its own
+        no_library(why != nullptr ? why : std::string{library_file} + " cannot be opened");
     }
     libpq all;
 #define HOLDFAST_LIBPQ_LOAD(name) all.name = reinterpret_cast<decltype(all.name)>(function(library, #name));
@@ -39,7 +39,7 @@ libpq load() {
 }  // namespace
 
 const libpq& pq() {
-    static const libpq all = load();
+    static const libpq all = open_library();
     return all;
 }
 

@@ -50,6 +50,7 @@ namespace holdfast::postgres_backend {
 
 // Its functions, by their own names.
 struct libpq {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): it is the name of a member
 #define HOLDFAST_LIBPQ_MEMBER(name) decltype(&::name) name = nullptr;
     HOLDFAST_LIBPQ(HOLDFAST_LIBPQ_MEMBER)
 #undef HOLDFAST_LIBPQ_MEMBER

@@ -139,8 +139,11 @@ std::string schema_for(std::string_view url) {
     std::string quoted = "\"";
     for (const char c : user) quoted.append(c == '"' ? 2 : 1, c);
     quoted += '"';
-    return std::string{table_of_locks()} + "GRANT SELECT, INSERT, UPDATE, DELETE ON holdfast_lock TO " +
-           quoted + ";\n" + table_of_runs() + "GRANT SELECT, INSERT ON holdfast_run TO " + quoted + ";\n";
+    std::string all{table_of_locks()};
+    all.append("GRANT SELECT, INSERT, UPDATE, DELETE ON holdfast_lock TO ").append(quoted).append(";\n");
+    all.append(table_of_runs());
+    all.append("GRANT SELECT, INSERT ON holdfast_run TO ").append(quoted).append(";\n");
+    return all;
 }
 
 }  // namespace holdfast::postgres_backend

@@ -337,12 +337,12 @@ class steps {
 rows rows_of(const PGresult* result) {
     rows all;
     const int lines = pq().PQntuples(result);
-    const int columns = pq().PQnfields(result);
+    const int width = pq().PQnfields(result);
     all.reserve(static_cast<std::size_t>(lines));
     for (int i = 0; i < lines; ++i) {
         row& one = all.emplace_back();
-        one.reserve(static_cast<std::size_t>(columns));
-        for (int c = 0; c < columns; ++c) one.push_back(value_of(result, i, c));
+        one.reserve(static_cast<std::size_t>(width));
+        for (int c = 0; c < width; ++c) one.push_back(value_of(result, i, c));
     }
     return all;
 }

@@ -68,8 +68,12 @@ std::string without_our_options(std::string_view text, url& to) {
     return rest;
 }
 
+const char* environment(const char* variable) {
+    return std::getenv(variable);  // NOLINT(concurrency-mt-unsafe): as libpq reads its own
+}
+
 bool is_set(const char* variable) {
-    const char* const value = std::getenv(variable);
+    const char* const value = environment(variable);
     return value != nullptr && *value != '\0';
 }
 
@@ -90,7 +94,7 @@ bool all_local(std::string_view hosts) {
 
 // libpq has no way to say "those that this machine trusts" before version 16.
 std::string trusted_certificates() {
-    const char* const named = std::getenv(X509_get_default_cert_file_env());
+    const char* const named = environment(X509_get_default_cert_file_env());
     for (const char* const file : {named, X509_get_default_cert_file(), "/etc/ssl/certs/ca-certificates.crt",
                                    "/etc/pki/tls/certs/ca-bundle.crt"}) {
         if (file != nullptr && ::access(file, R_OK) == 0) return file;
@@ -99,7 +103,7 @@ std::string trusted_certificates() {
 }
 
 bool user_has_root_certificate() {
-    const char* const home = std::getenv("HOME");
+    const char* const home = environment("HOME");
     return home != nullptr && ::access((std::string{home} + "/.postgresql/root.crt").c_str(), F_OK) == 0;
 }
 
@@ -131,7 +135,7 @@ url parse_url(std::string_view text) {
         return std::any_of(to.parameters.begin(), to.parameters.end(),
                            [&](const auto& p) { return p.first == name; });
     };
-    if (host.empty() && is_set("PGHOST")) host = std::getenv("PGHOST");
+    if (host.empty() && is_set("PGHOST")) host = environment("PGHOST");
     if (has("service") || is_set("PGSERVICE")) {
         to.where = "the service that libpq knows";
     } else {

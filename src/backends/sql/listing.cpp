@@ -21,7 +21,10 @@ void find_clients(const change_tools& with, time_point deadline, std::function<v
         if (const auto* const found = std::get_if<rows>(&result)) {
             for (const auto& r : *found) {
                 if (r.empty() || !r[0]) continue;
-                if (auto l = parse_label(*r[0])) all.insert_or_assign(l->client, *std::move(l));
+                if (auto l = parse_label(*r[0])) {
+                    const auto client = l->client;
+                    all.insert_or_assign(client, *std::move(l));
+                }
             }
         }
         done(all);

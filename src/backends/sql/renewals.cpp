@@ -79,7 +79,7 @@ class renewals : public std::enable_shared_from_this<renewals> {
             by_name.erase(at);
         }
         for (const auto& [name, i] : by_name) rest.push_back(i);
-        if (names.empty()) return alone(std::move(rest));
+        if (names.empty()) return alone(rest);
         with_.on.run({&with_.speaks.save_many,
                       {parameter::text(with_.speaks.list_of_blobs(names)),
                        parameter::text(with_.speaks.list_of_numbers(versions)),
@@ -112,9 +112,9 @@ class renewals : public std::enable_shared_from_this<renewals> {
             answers_[i] = refused{
                 {make_error_code(errc::busy_server), "another transaction keeps the row of this lock locked"},
                 std::nullopt};
-        alone(std::move(rest));
+        alone(rest);
     }
-    void alone(std::vector<std::size_t> rest) {
+    void alone(const std::vector<std::size_t>& rest) {
         left_ = rest.size() + 1;
         for (const auto i : rest) {
             to_.alone(

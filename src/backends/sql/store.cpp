@@ -173,7 +173,7 @@ class sql_store final : public store, public counters, public inspection {
         auto handle = backends::waiter_registry::add(waiters_, key, owner, to);
         // The messages about a lock with a queue go to its first waiter.
         const auto channel = engine::rules_of(key.of).has_queue ? std::string{} : channel_of(key.name);
-        return watches_->add(channel, std::move(handle), std::move(to));
+        return watches_->add(channel, std::move(handle), to);
     }
     void run_io(base::parker& me, time_point until) override { with_.statements->run_io(me, until); }
 

@@ -5,7 +5,7 @@
 
 namespace holdfast::sql_backend {
 
-using change = backend::watch_event::change;
+using seen = backend::watch_event::change;
 
 class watches::entry final : public backend::watch_handle {
   public:
@@ -24,7 +24,7 @@ class watches::entry final : public backend::watch_handle {
 
 std::unique_ptr<backend::watch_handle> watches::add(const std::string& channel,
                                                     std::unique_ptr<backend::watch_handle> inner,
-                                                    backends::waiter_registry::receiver to) {
+                                                    const backends::waiter_registry::receiver& to) {
     place at;
     bool listening = channel.empty();
     auto now = mailbox::state::closed;
@@ -44,9 +44,9 @@ std::unique_ptr<backend::watch_handle> watches::add(const std::string& channel,
     }
     auto handle = std::make_unique<entry>(shared_from_this(), at, std::move(inner));
     if (now == mailbox::state::refused)
-        (*to)({change::refused, {}});
+        (*to)({seen::refused, {}});
     else if (now == mailbox::state::open && listening)
-        (*to)({change::watching, {}});
+        (*to)({seen::watching, {}});
     return handle;
 }
 
@@ -76,7 +76,7 @@ void watches::on_listening(const std::string& channel) {
         for (const auto& w : waiters_)
             if (w.channel == channel) all.push_back(w.to);
     }
-    for (const auto& to : all) (*to)({change::watching, {}});
+    for (const auto& to : all) (*to)({seen::watching, {}});
 }
 
 void watches::on_mailbox(mailbox::state now) {
@@ -89,9 +89,9 @@ void watches::on_mailbox(mailbox::state now) {
         for (const auto& w : waiters_)
             if (now != mailbox::state::open || w.channel.empty()) all.push_back(w.to);
     }
-    const auto what = now == mailbox::state::open      ? change::watching
-                      : now == mailbox::state::refused ? change::refused
-                                                       : change::broken;
+    const auto what = now == mailbox::state::open      ? seen::watching
+                      : now == mailbox::state::refused ? seen::refused
+                                                       : seen::broken;
     for (const auto& to : all) (*to)({what, {}});
 }
 

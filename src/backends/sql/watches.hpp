@@ -22,7 +22,7 @@ class watches : public std::enable_shared_from_this<watches> {
     // `channel` is listened to as long as somebody waits there; empty: the messages come to the client.
     [[nodiscard]] std::unique_ptr<backend::watch_handle> add(const std::string& channel,
                                                              std::unique_ptr<backend::watch_handle> inner,
-                                                             backends::waiter_registry::receiver to);
+                                                             const backends::waiter_registry::receiver& to);
     void on_mailbox(mailbox::state now);
 
   private:

@@ -133,9 +133,15 @@ violations check_refusals(std::span<const attempt> attempts, const lock_row& loc
     writers.settle();
     for (auto& [process, threads] : of_process) threads.settle();
 
+    const auto foreign_program_may_have_it = [&](const attempt& a) {
+        return std::any_of(faults.begin(), faults.end(), [&](const fault& f) {
+            return f.foreign && f.from <= a.answered && f.to >= a.asked;
+        });
+    };
+
     violations found;
     for (const auto& a : attempts) {
-        if (a.answer != phase::busy) continue;
+        if (a.answer != phase::busy || foreign_program_may_have_it(a)) continue;
         if (of_process[a.process].anybody(a.asked, a.answered, a.id)) continue;
         if (lock.model == model::counted) {
             const auto own = a.wait == 0 ? 0 : a.permits;

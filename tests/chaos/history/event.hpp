@@ -115,6 +115,8 @@ struct fault {
     std::int32_t struck = -1;
     // From then on a server may serve that lacks acknowledged writes.
     bool forgets = false;
+    // A program that writes no history may have any lock.
+    bool foreign = false;
     // The lock whose holders an operator has evicted. -1: none.
     std::int32_t evicts = -1;
     std::vector<evicted_hold> evicted{};

@@ -126,6 +126,7 @@ void save(const history& h, const std::filesystem::path& file) {
         out.put(f.killed);
         out.put(f.struck);
         out.put(f.forgets);
+        out.put(f.foreign);
         out.put(f.evicts);
         out.put(f.evicted.size());
         for (const auto& e : f.evicted) out.put(e);
@@ -162,6 +163,7 @@ history load(const std::filesystem::path& file) {
         f.killed = in.get<std::uint32_t>();
         f.struck = in.get<std::int32_t>();
         f.forgets = in.get<bool>();
+        f.foreign = in.get<bool>();
         f.evicts = in.get<std::int32_t>();
         for (auto e = in.count(); e > 0; --e) f.evicted.push_back(in.get<evicted_hold>());
     }

@@ -35,6 +35,10 @@ std::vector<run_lock> locks_of(std::string_view subject, std::string_view topolo
         return all;
     }
     add({shared, {"shared0", model::shared}});
+    if (topology == "zookeeper") {  // it has no semaphores
+        add({latch, {"latch0", model::latch}});
+        return all;
+    }
     add({semaphore, {"semaphore0", model::counted, false, 3}, {"semaphore0", "holdfast:p1:{semaphore0}"}});
     if (files) {
         for (auto& l : all) l.row.ends_with_process = true;

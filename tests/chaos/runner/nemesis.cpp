@@ -63,6 +63,7 @@ void nemesis::carry_out(const std::vector<planned>& all, milliseconds length,
             f.from = boot_time();
             f.to = never;
             f.forgets = forgets(p.what);
+            f.foreign = p.what == trouble::foreign_lock;
             begin(p, f);
             done_.push_back(std::move(f));
         } else if (const auto begun = open_.find(s.of); begun != open_.end()) {
@@ -151,6 +152,8 @@ void nemesis::begin(const planned& p, fault& f) {
         case slot_moves:
         case write_held:
         case foreign_lock:
+        case follower_cut_off:
+        case quorum_lost:
         case row_held:
         case database_stopped:
         case database_killed:
@@ -215,6 +218,8 @@ void nemesis::end(const planned& p) {
         case slot_moves:
         case write_held:
         case foreign_lock:
+        case follower_cut_off:
+        case quorum_lost:
         case row_held:
         case database_stopped:
         case database_killed:

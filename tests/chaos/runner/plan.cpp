@@ -58,6 +58,10 @@ constexpr trouble_row trouble_table[] = {
     {trouble::replicas_cut_then_lost, target_kind::all_servers,
      "replicas are cut off, then master is killed, then failover", 2'500ms, 3'500ms, 200, 1'500},  // ms
     {trouble::slot_moves, target_kind::all_servers, "slot moves", 20ms, 1'500ms, 0, 99},
+    {trouble::follower_cut_off, target_kind::all_servers, "a follower is cut off from its leader", 2'500ms,
+     6'000ms, 0, 99},
+    {trouble::quorum_lost, target_kind::all_servers, "most servers are killed and started again", 500ms,
+     2'000ms, 0, 99},
     {trouble::write_held, target_kind::all_servers, "a write stands still", 30ms, 1'500ms, 0, 0},
     {trouble::foreign_lock, target_kind::all_servers, "another program has a lock file", 30ms, 1'500ms, 0,
      99},

@@ -211,6 +211,8 @@ TEST(refusal, is_spurious_if_nobody_had_the_lock) {
     const lock_row lock{"it"};
     const std::vector<attempt> history{holding(1, 10, 50), refused(2, 60, 65, 2)};
     EXPECT_EQ(rules(check_refusals(history, lock, {})), names{"spurious_no"});
+    EXPECT_TRUE(
+        check_refusals(history, lock, {{.from = 55, .to = 62, .what = "flock", .foreign = true}}).empty());
     // The holder was about to release it.
     EXPECT_TRUE(check_refusals(std::vector{holding(1, 10, 50), refused(2, 51, 65, 2)}, lock, {}).empty());
     // The fault may have left something behind.

@@ -249,6 +249,9 @@ TEST(doctor, every_finding_is_in_the_manual) {
         ids.emplace_back(of_a_file);
     for (const auto* const of_postgres : {"pg-fsync", "pg-replicas", "pg-table", "pg-old-transactions"})
         ids.emplace_back(of_postgres);
+    for (const auto* const of_zookeeper : {"zookeeper-voters", "zookeeper-session", "zookeeper-version",
+                                           "zookeeper-force-sync", "zookeeper-sequence"})
+        ids.emplace_back(of_zookeeper);
     for (const auto& e : catalogue()) ids.emplace_back(e.id);
     for (const auto& id : ids) EXPECT_NE(page.find("| `" + id + "` |"), std::string::npos) << id;
     const auto rows = static_cast<std::size_t>(

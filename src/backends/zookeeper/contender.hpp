@@ -1,0 +1,51 @@
+// One owner that wants or holds a lock, and its node.
+#pragma once
+
+#include "store/requests.hpp"
+
+#include <holdfast/callback.hpp>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+
+namespace holdfast::zookeeper_backend {
+
+// The requests for one owner are carried out one after another: the second may come before the first is
+// answered. Only the request under way uses the node; what other threads use is below.
+struct contender {
+    // Receives the contender.
+    using request = callback<void(const std::shared_ptr<contender>&)>;
+
+    contender(backend::lock_key k, owner_id o, std::string dir)
+        : key(std::move(k)), owner(std::move(o)), directory(std::move(dir)) {}
+
+    const backend::lock_key key;
+    const owner_id owner;
+    const std::string directory;
+
+    std::string name;          // of its node; empty: it has none, as far as we know
+    std::int64_t session = 0;  // that the node belongs to; 0: none
+    std::int64_t czxid = 0;    // the transaction that created it
+    bool uncertain = false;    // the node may exist: its creation was not answered
+    bool followed = false;     // others waited behind it when it was last listed
+    std::string holder;        // the owner it waits for, when it was last listed
+
+    [[nodiscard]] std::string path() const { return directory + '/' + name; }
+    void forget() {
+        name.clear();
+        session = czxid = 0;
+        uncertain = followed = false;
+    }
+
+    // --- guarded by contention's mutex ------------------------------------------------------------------
+    bool busy = false;              // a request is under way
+    std::deque<request> next;       // requests that wait for its end
+    std::uint64_t watched_on = 0;   // the connection on which it watches another node; 0: none
+    bool doomed = false;            // its node is to be deleted, and that was not answered
+    std::string held_at;            // the path of its node while it holds the lock; else empty
+    std::int32_t data_version = 0;  // of its node, unless somebody else has written to it
+};
+
+}  // namespace holdfast::zookeeper_backend

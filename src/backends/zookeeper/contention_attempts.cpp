@@ -1,0 +1,340 @@
+// How an owner gets a lock: it creates its node, lists the directory, and holds the lock or waits for the
+// node before its own.
+#include "backends/zookeeper/answers.hpp"
+#include "backends/zookeeper/contention_attempting.hpp"
+#include "backends/zookeeper/latch_data.hpp"
+#include "backends/zookeeper/node_data.hpp"
+#include "engine/kinds.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::zookeeper_backend {
+
+using namespace backend;
+using zookeeper::answer;
+using zookeeper::code;
+
+namespace {
+
+// The directory and the nodes in it come and go meanwhile.
+constexpr unsigned most_rounds = 100;
+
+// The directory exists no more, or not yet: nobody is in it.
+bool is_empty_directory(const answer& a) { return a.is(code::no_node); }
+
+}  // namespace
+
+void contention::attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) {
+    auto t = std::make_shared<attempting>(attempting{r, deadline, std::move(done)});
+    if (!r.downgrading_from.empty()) t->writer = node_of_writer(r.downgrading_from);
+    (void)in_turn(r.key, r.owner, newcomers::welcome, [this, t](const shared& c) { begin(c, t); });
+}
+
+std::string contention::node_of_writer(const owner_id& writer) {
+    base::guard lock(mutex_);
+    const auto it = contenders_.find({role::writer, writer});
+    return it == contenders_.end() ? std::string{} : last_of(it->second->held_at);
+}
+
+void contention::begin(const shared& c, const attempt_ptr& t) {
+    if (c->session != 0 && c->session != current_session_) c->forget();
+    bool waits = false;
+    {
+        base::guard lock(mutex_);
+        c->doomed = false;
+        waits = !c->name.empty() && c->watched_on != 0 && c->watched_on == connection_;
+    }
+    // The node before it is still there, or there would have been an event.
+    if (waits) return end(c, t, busy{c->holder, {}, {}, {}});
+    if (!c->name.empty()) return relist(c, t);
+    if (c->uncertain) {
+        return search(c, t->deadline, [this, c, t](const answer& a) {
+            if (c->uncertain) return end_without_answer(c, t, a);
+            if (!c->name.empty()) return relist(c, t);
+            create(c, t);
+        });
+    }
+    // A newcomer that is likely to be refused does not write.
+    if (t->request.want == intent::look && is_contended(t->request.key.name)) return look(c, t);
+    create(c, t);
+}
+
+void contention::look(const shared& c, const attempt_ptr& t) {
+    calls both;
+    both.push_back({zookeeper::sync(c->directory), [](const answer&) {}});
+    both.push_back(
+        {zookeeper::get_children(c->directory, zookeeper::watch::no), [this, c, t](const answer& a) {
+             if (is_empty_directory(a)) return create(c, t);
+             const auto found = a.ok() ? zookeeper::parse_children(a.body) : std::nullopt;
+             if (!found) return end_without_answer(c, t, a);
+             if (found->about.data_length != 0 && !t->no_latch)
+                 return look_for_latch(c, t, [this, c, t] { look(c, t); });
+             const auto where = place_of_newcomer(c->key.of, found->names);
+             if (where.is == place::what::holds) {
+                 forget_contended(c->key.name);
+                 return create(c, t);
+             }
+             if (where.is != place::what::waits) return refuse_name(c, t, where);
+             stand_in_line(c, t, where);
+         }});
+    session_->submit(std::move(both), t->deadline);
+}
+
+// --- the own node -----------------------------------------------------------------------------------------
+
+void contention::create(const shared& c, const attempt_ptr& t) {
+    if (t->rounds++ == most_rounds) return end(c, t, busy{});
+    t->repeated = false;
+    const bool of_writer = !t->request.downgrading_from.empty();
+    if (of_writer && t->writer.empty()) {
+        return end(c, t, refused{{errc::lost, "the writer no longer holds the lock", {}}, {}});
+    }
+    const auto data = to_bytes(own_data(c->key.of));
+    auto node = of_writer ? zookeeper::create(c->directory + '/' + name_of_downgraded(c->owner, t->writer),
+                                              data, zookeeper::lifetime::ephemeral, access_)
+                          : zookeeper::create(c->directory + '/' + prefix_of(c->key.of, c->owner), data,
+                                              zookeeper::lifetime::ephemeral_sequential, access_);
+    calls all;
+    if (std::exchange(t->parents_missing, false)) {
+        // Containers: the servers delete them when nobody has used the lock for a while.
+        for (const auto& directory : paths_.ancestors(c->directory))
+            all.push_back({zookeeper::create(directory, {}, zookeeper::lifetime::container, access_),
+                           [](const answer&) {}});
+    }
+    all.push_back({std::move(node), [this, c, t](const answer& a) { on_created(c, t, a); }});
+    // Requests of a session are carried out in their order, so the listing has the node.
+    all.push_back(
+        {zookeeper::get_children(c->directory, zookeeper::watch::no), [this, c, t](const answer& a) {
+             if (!c->name.empty()) on_listed(c, t, a);
+         }});
+    session_->submit(std::move(all), t->deadline);
+}
+
+// Ends the attempt, or leaves that to the listing that follows.
+void contention::on_created(const shared& c, const attempt_ptr& t, const answer& a) {
+    if (a.ok()) {
+        const auto made = zookeeper::parse_created(a.body);
+        if (!made) {
+            c->uncertain = true;
+            c->session = a.session;
+            return end_without_answer(c, t, a);
+        }
+        c->name = last_of(made->path);
+        c->session = a.session;
+        c->czxid = made->about.czxid;
+        t->wrote = true;
+        return;
+    }
+    if (a.is(code::no_node) && t->rounds < 4) {
+        t->parents_missing = true;
+        return create(c, t);
+    }
+    if (a.is(code::no_node)) {
+        const auto& chroot = paths_.chroot();
+        return end(c, t,
+                   refused{{errc::invalid_argument,
+                            chroot.empty() ? "the directory " + c->directory + " cannot be made"
+                                           : "the node " + chroot + ", which the URL names, does not exist",
+                            to_text(a.err)},
+                           {}});
+    }
+    if (a.how == answer::outcome::unknown || a.is(code::connection_loss) || a.is(code::operation_timeout)) {
+        c->uncertain = true;
+        c->session = a.session;
+    }
+    end_without_answer(c, t, a);
+}
+
+// --- its place ------------------------------------------------------------------------------------------
+
+void contention::relist(const shared& c, const attempt_ptr& t) {
+    if (t->rounds++ == most_rounds) return end(c, t, busy{c->holder, {}, {}, {}});
+    calls list;
+    list.push_back({zookeeper::get_children(c->directory, zookeeper::watch::no),
+                    [this, c, t](const answer& a) { on_listed(c, t, a); }});
+    session_->submit(std::move(list), t->deadline);
+}
+
+void contention::on_listed(const shared& c, const attempt_ptr& t, const answer& a) {
+    if (is_empty_directory(a)) return decide(c, t, {});
+    const auto found = a.ok() ? zookeeper::parse_children(a.body) : std::nullopt;
+    if (!found) return end_without_answer(c, t, a);
+    if (found->about.data_length != 0 && !t->no_latch)
+        return look_for_latch(c, t, [this, c, t] { relist(c, t); });
+    decide(c, t, found->names);
+}
+
+// Others may have put data there, which mean nothing.
+void contention::look_for_latch(const shared& c, const attempt_ptr& t, std::function<void()> otherwise) {
+    calls read;
+    read.push_back(
+        {zookeeper::get_data(c->directory, zookeeper::watch::no),
+         [this, c, t, otherwise = std::move(otherwise)](const answer& a) {
+             const auto node = a.ok() ? zookeeper::parse_data(a.body) : std::nullopt;
+             if (!node && !a.is(code::no_node)) return end_without_answer(c, t, a);
+             if (node && parse_latch_data(node->data)) {
+                 return withdraw(c, t, refused{{errc::wrong_kind, "the name is used by a latch", {}}, {}});
+             }
+             t->no_latch = true;
+             otherwise();
+         }});
+    session_->submit(std::move(read), t->deadline);
+}
+
+void contention::decide(const shared& c, const attempt_ptr& t, std::span<const std::string> children) {
+    const auto where = place_of(c->name, children);
+    const bool writer_is_gone =
+        !t->writer.empty() && std::find(children.begin(), children.end(), t->writer) == children.end();
+    switch (where.is) {
+        case place::what::missing:
+            // Somebody deleted it, or its session has ended.
+            drop(c);
+            c->forget();
+            return t->repeated ? create(c, t) : end(c, t, busy{});
+        case place::what::mismatch:
+        case place::what::exhausted: return refuse_name(c, t, where);
+        case place::what::waits:
+            if (!t->writer.empty()) break;
+            remember_contended(c->key.name);
+            return stand_in_line(c, t, where);
+        case place::what::holds:
+            // Otherwise another writer may hold the lock since, whose number is higher.
+            if (writer_is_gone && !t->repeated) break;
+            c->followed = where.followed;
+            return grant(c, t);
+    }
+    withdraw(c, t, refused{{errc::lost, "the writer no longer holds the lock", {}}, {}});
+}
+
+void contention::refuse_name(const shared& c, const attempt_ptr& t, const place& where) {
+    refused no;
+    if (where.is == place::what::exhausted) {
+        no = {{errc::out_of_memory,
+               "the sequence numbers of " + c->directory +
+                   " are used up: delete the directory when nobody holds the lock, and they start anew",
+               {}},
+              {}};
+    } else {
+        no = {{errc::wrong_kind,
+               "the name is used by another kind of lock: the node " + c->directory + '/' + where.alien,
+               {}},
+              {}};
+    }
+    withdraw(c, t, std::move(no));
+}
+
+void contention::stand_in_line(const shared& c, const attempt_ptr& t, const place& where) {
+    const bool stays = t->request.want == intent::queue;
+    const auto before = c->directory + '/' + where.watch;
+    if (stays) {
+        // Before the request: its event may come at once.
+        base::guard lock(mutex_);
+        watched_.emplace(before, c);
+        c->watched_on = connection_;
+    }
+    calls read;
+    read.push_back({zookeeper::get_data(before, stays ? zookeeper::watch::yes : zookeeper::watch::no),
+                    [this, c, t, where](const answer& a) { on_predecessor(c, t, where, a); }});
+    session_->submit(std::move(read), t->deadline);
+}
+
+void contention::on_predecessor(const shared& c, const attempt_ptr& t, const place& where, const answer& a) {
+    if (!a.ok()) {
+        base::guard lock(mutex_);
+        if (std::exchange(c->watched_on, 0) != 0)
+            std::erase_if(watched_, [&](const auto& w) { return w.second == c; });
+    }
+    const bool gone = a.is(code::no_node);
+    if (gone && c->name.empty()) return look(c, t);
+    if (gone) return relist(c, t);
+    const auto found = a.ok() ? zookeeper::parse_data(a.body) : std::nullopt;
+    if (!found) return end_without_answer(c, t, a);
+    const auto data = parse_node_data(found->data);
+    if (data && engine::rules_of(data->of).belongs_to != engine::rules_of(c->key.of).belongs_to) {
+        return withdraw(
+            c, t,
+            refused{{errc::wrong_kind, "the name is used by a " + std::string{type_name(data->of)}, {}}, {}});
+    }
+    c->holder = where.holder;
+    busy no{where.holder, {}, {}, {}};
+    if (t->request.want == intent::look) return withdraw(c, t, std::move(no));
+    end(c, t, std::move(no));
+}
+
+// Deletes the own node, if there is one, and answers.
+void contention::withdraw(const shared& c, const attempt_ptr& t, attempt_answer then) {
+    if (c->name.empty()) return end(c, t, std::move(then));
+    drop(c);
+    auto left = std::make_shared<attempt_answer>(std::move(then));
+    calls write;
+    write.push_back({zookeeper::remove(c->path()), [this, c, t, left](const answer& a) {
+                         if (a.ok() || a.is(code::no_node)) {
+                             c->forget();
+                         } else {
+                             doom(c);
+                         }
+                         end(c, t, std::move(*left));
+                     }});
+    session_->submit(std::move(write), t->deadline);
+}
+
+// --- a grant --------------------------------------------------------------------------------------------
+
+// The lock is ours while our session lives. That is proved first, unless it was proved not long ago.
+void contention::grant(const shared& c, const attempt_ptr& t) {
+    const auto enough = boot_clock::now() + session_->timeout() / 2;
+    if (bound_.current()->until() > enough) return give(c, t);
+    calls proof;
+    if (!t->wrote) {
+        const std::string path = c->path();
+        proof.push_back({zookeeper::check_all({&path, 1}), [this, c, t](const answer& a) {
+                             const auto found = a.how == answer::outcome::answered
+                                                    ? zookeeper::parse_checks(a.body)
+                                                    : std::nullopt;
+                             if (!found || found->empty()) return end_without_answer(c, t, a);
+                             if (found->front() != code::ok) return relist(c, t);
+                             t->wrote = true;
+                             grant(c, t);
+                         }});
+    } else {
+        proof.push_back({zookeeper::sync(c->directory), [this, c, t](const answer& a) {
+                             if (a.ok()) return give(c, t);
+                             end_without_answer(c, t, a);
+                         }});
+    }
+    session_->submit(std::move(proof), t->deadline);
+}
+
+void contention::give(const shared& c, const attempt_ptr& t) {
+    const auto bound = bound_.current();
+    if (bound->until() <= boot_clock::now()) {
+        return end(c, t, unknown{{errc::unknown_outcome, "the session was not proved in time", {}}});
+    }
+    hold(c);
+    granted yes{
+        .lease = t->request.lease,
+        .fence = engine::rules_of(c->key.of).fenced ? static_cast<fence>(c->czxid) : fence::none,
+        .repeated = t->repeated,
+        .kept_for = session_->timeout(),
+    };
+    end(c, t, std::move(yes));
+}
+
+// --- the end --------------------------------------------------------------------------------------------
+
+void contention::end(const shared& c, const attempt_ptr& t, attempt_answer a) {
+    finished(c);
+    t->done(std::move(a));
+}
+
+// A node that is there stays: the attempt is repeated, or undone.
+void contention::end_without_answer(const shared& c, const attempt_ptr& t, const answer& a) {
+    auto failure = failed<attempt_answer>(a, c->directory);
+    // Nothing was changed by the last request, but something may have been by the one before.
+    if (auto* const no = std::get_if<refused>(&failure); no != nullptr && !c->name.empty())
+        failure = unknown{no->why()};
+    end(c, t, std::move(failure));
+}
+
+}  // namespace holdfast::zookeeper_backend

@@ -1,0 +1,49 @@
+// Where the nodes of an ensemble are.
+#pragma once
+
+#include "backends/zookeeper/names.hpp"
+
+#include <holdfast/types.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace holdfast::zookeeper_backend {
+
+// Immutable, so thread-safe.
+class paths {
+  public:
+    paths(std::string chroot, const std::string& base) : chroot_(std::move(chroot)), base_(chroot_ + base) {}
+
+    [[nodiscard]] const std::string& base() const noexcept { return base_; }
+    [[nodiscard]] const std::string& chroot() const noexcept { return chroot_; }
+    // The directory of a lock.
+    [[nodiscard]] std::string of(const lock_name& name) const { return base_ + '/' + escaped(name.str()); }
+
+    // The directories to make before a node in `directory` can be made, the outermost first. The chroot is
+    // not among them: whoever names one has made it.
+    [[nodiscard]] std::vector<std::string> ancestors(std::string_view directory) const {
+        std::vector<std::string> all;
+        for (auto at = directory.find('/', chroot_.size() + 1); at != std::string_view::npos;
+             at = directory.find('/', at + 1))
+            all.emplace_back(directory.substr(0, at));
+        all.emplace_back(directory);
+        return all;
+    }
+
+  private:
+    const std::string chroot_;
+    const std::string base_;
+};
+
+[[nodiscard]] inline std::string parent_of(std::string_view path) {
+    return std::string{path.substr(0, path.rfind('/'))};
+}
+[[nodiscard]] inline std::string last_of(std::string_view path) {
+    return std::string{path.substr(path.rfind('/') + 1)};
+}
+
+}  // namespace holdfast::zookeeper_backend

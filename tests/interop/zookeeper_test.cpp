@@ -1,0 +1,226 @@
+// Curator, kazoo and go-zk on the same locks in ZooKeeper.
+#include "support/background.hpp"
+#include "support/child_process.hpp"
+#include "support/errors.hpp"
+#include "support/eventually.hpp"
+#include "support/peer.hpp"
+#include "support/sanitizers.hpp"
+#include "support/zookeeper_client.hpp"
+#include "support/zookeeper_server.hpp"
+
+#include <holdfast/holdfast.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace holdfast::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct other_library {
+    const char* name;
+    bool tries;  // can give up
+
+    friend std::ostream& operator<<(std::ostream& out, const other_library& o) { return out << o.name; }
+};
+
+constexpr std::chrono::milliseconds session_of_peers = 4s;
+
+std::chrono::milliseconds soak_length() {
+    const char* const seconds = std::getenv("HOLDFAST_SOAK_SECONDS");
+    return seconds == nullptr ? 3s : std::chrono::seconds{std::atoi(seconds)};
+}
+
+zookeeper_servers& servers() {
+    static zookeeper_servers one{{.servers = 3}};
+    return one;
+}
+
+config settings(std::chrono::milliseconds lease = 30s) {
+    config how;
+    how.url = servers().url();
+    how.lease = lease;
+    how.answer_timeout = 2s * slower;
+    return how;
+}
+
+class in_zookeeper : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        if (!zookeeper_servers::available())
+            GTEST_SKIP() << "Debian's package libzookeeper-java, or a Java, is missing";
+    }
+    [[nodiscard]] static std::unique_ptr<peer> start(const std::string& which) {
+        return start_in_zookeeper(servers().hosts(), which, session_of_peers);
+    }
+    [[nodiscard]] static std::size_t nodes(const std::string& name) {
+        return zookeeper_client{servers().port(servers().leader())}.children("/locks/" + name).size();
+    }
+    const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+};
+
+class zookeeper_peers : public in_zookeeper, public ::testing::WithParamInterface<other_library> {
+  protected:
+    [[nodiscard]] std::unique_ptr<peer> start() const { return in_zookeeper::start(GetParam().name); }
+};
+
+TEST_P(zookeeper_peers, and_holdfast_exclude_each_other) {
+    const auto they = start();
+    client c{settings()};
+    mutex lock{c, "exclude"};
+    (void)they->tell("a", "lock", "mutex", "exclude");
+    EXPECT_FALSE(lock.try_acquire());
+    EXPECT_FALSE(admin::inspect(c, "exclude").ours);
+    auto waiter = in_background([&] { return lock.acquire(); });
+    ASSERT_TRUE(eventually(patience, [&] { return nodes("exclude") == 2; }));
+    (void)they->tell("a", "unlock", "mutex", "exclude");
+    auto held = waiter.get();
+    EXPECT_TRUE(held.valid());
+
+    if (GetParam().tries) {
+        EXPECT_EQ(they->tell("a", "try", "mutex", "exclude", {300}), "false");
+    }
+    auto theirs = they->ask("a", "lock", "mutex", "exclude");
+    ASSERT_TRUE(eventually(patience, [&] { return nodes("exclude") == 2; }));
+    EXPECT_FALSE(theirs.ready(300ms));
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_EQ(theirs.get(), "true");
+    (void)they->tell("a", "unlock", "mutex", "exclude");
+    EXPECT_EQ(nodes("exclude"), 0U);
+}
+
+TEST_P(zookeeper_peers, that_are_killed_leave_the_lock_to_holdfast) {
+    const auto they = start();
+    client c{settings()};
+    (void)they->tell("a", "lock", "mutex", "killed");
+    they->process().kill();
+    EXPECT_TRUE(mutex(c, "killed").try_acquire_for(patience));
+}
+
+TEST_P(zookeeper_peers, get_the_lock_of_a_holdfast_that_was_killed) {
+    const auto they = start();
+    auto holder = child_process::fork_call([how = settings(3s)](const parent_link& parent) {
+        client c{how};
+        const auto held = mutex(c, "orphan").acquire();
+        parent.report("held");
+        (void)parent.await_line();
+        return 0;
+    });
+    ASSERT_TRUE(holder.wait_for_output("held", patience)) << holder.errors();
+    auto theirs = they->ask("a", "lock", "mutex", "orphan");
+    ASSERT_TRUE(eventually(patience, [&] { return nodes("orphan") == 2; }));
+    holder.kill();
+    EXPECT_EQ(theirs.get(), "true");
+    (void)they->tell("a", "unlock", "mutex", "orphan");
+}
+
+TEST_P(zookeeper_peers, in_between_leave_growing_fences) {
+    const auto they = start();
+    client c{settings()};
+    mutex ledger{c, "fences", {.fenced = true}};
+    std::uint64_t last = 0;
+    for (int i = 0; i < 3; ++i) {
+        auto held = ledger.acquire();
+        EXPECT_GT(to_number(held.fence()), last);
+        last = to_number(held.fence());
+        (void)held.release();
+        (void)they->tell("a", "lock", "mutex", "fences");
+        (void)they->tell("a", "unlock", "mutex", "fences");
+    }
+}
+
+// Each holder adds one to a number in a file.
+TEST_P(zookeeper_peers, and_holdfast_lose_no_count) {
+    const temp_dir folder;
+    const auto path = (folder.path() / "count").string();
+    std::ofstream{path} << 0;
+    const auto they = start();
+    client c{settings()};
+    constexpr int threads = 2;
+    const auto until = std::chrono::system_clock::now() + soak_length();
+    auto theirs = they->ask("a", "turns", "mutex", path, {threads, until.time_since_epoch() / 1ms});
+    long ours = 0;
+    {
+        std::vector<std::future<long>> crowd;
+        for (int i = 0; i < threads; ++i) {
+            crowd.push_back(in_background([&] {
+                mutex lock{c, path};
+                long n = 0;
+                for (; std::chrono::system_clock::now() < until; ++n) {
+                    const auto held = lock.acquire();
+                    long seen = 0;
+                    std::ifstream{path} >> seen;
+                    std::ofstream{path} << seen + 1;
+                }
+                return n;
+            }));
+        }
+        for (auto& one : crowd) ours += one.get();
+    }
+    const auto counted = std::stol(theirs.get());
+    long in_file = 0;
+    std::ifstream{path} >> in_file;
+    EXPECT_EQ(in_file, ours + counted);
+    EXPECT_GT(ours, 10);
+    EXPECT_GT(counted, 10);
+}
+
+INSTANTIATE_TEST_SUITE_P(each, zookeeper_peers,
+                         ::testing::Values(other_library{"curator", true}, other_library{"kazoo", true},
+                                           other_library{"gozk", false}),
+                         [](const auto& of) { return std::string{of.param.name}; });
+
+TEST_F(in_zookeeper, read_write_locks_of_curator_are_ours) {
+    const auto curator = start("curator");
+    client c{settings()};
+    shared_mutex lock{c, "pages"};
+    (void)curator->tell("a", "lock", "read", "pages");
+    auto read = lock.try_acquire_shared();
+    EXPECT_TRUE(read);
+    EXPECT_FALSE(lock.try_acquire());
+    (void)curator->tell("a", "unlock", "read", "pages");
+    EXPECT_EQ(curator->tell("a", "try", "write", "pages", {200}), "false");
+    EXPECT_EQ(curator->tell("a", "try", "read", "pages", {200}), "true");
+    (void)curator->tell("a", "unlock", "read", "pages");
+    (void)read.release();
+    EXPECT_EQ(curator->tell("a", "try", "write", "pages", {5'000}), "true");
+    EXPECT_FALSE(lock.try_acquire_shared());
+    (void)curator->tell("a", "unlock", "write", "pages");
+    EXPECT_TRUE(lock.try_acquire());
+}
+
+TEST_F(in_zookeeper, a_request_of_curator_to_release_ends_a_lease_that_is_watched) {
+    const auto curator = start("curator");
+    client c{settings()};
+    mutex lock{c, "revoked"};
+    const auto held = lock.acquire();
+    auto lost = held.lost_token();
+    // A lease is watched once it has been held for a while.
+    EXPECT_TRUE(eventually(patience, [&] {
+        (void)curator->tell("a", "revoke", "mutex", "revoked");
+        return lost.stop_requested();
+    }));
+    EXPECT_FALSE(held.valid());
+}
+
+TEST_F(in_zookeeper, plain_locks_of_kazoo_are_refused) {
+    const auto kazoo = start("kazoo");
+    client c{settings()};
+    (void)kazoo->tell("a", "lock", "plain", "theirs");
+    std::error_code why;
+    EXPECT_FALSE(mutex(c, "theirs").try_acquire(why));
+    EXPECT_EQ(why, errc::wrong_kind);
+    EXPECT_EQ(admin::inspect(c, "theirs").layout, "kazoo lock");
+}
+
+}  // namespace
+}  // namespace holdfast::test
