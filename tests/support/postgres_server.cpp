@@ -1,5 +1,7 @@
 #include "support/postgres_server.hpp"
 
+#include "support/eventually.hpp"
+
 #include <libpq-fe.h>
 
 #include <grp.h>
@@ -11,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <utility>
 
 namespace holdfast::test {
 
@@ -89,11 +92,18 @@ postgres_server::rows run_on(PGconn* on, const std::string& sql) {
     return all;
 }
 
+// Waits while the server recovers from a crash.
 PGconn* connected(const std::string& to) {
-    PGconn* const one = PQconnectdb(to.c_str());
-    if (PQstatus(one) == CONNECTION_OK) return one;
-    const std::string why = PQerrorMessage(one);
-    PQfinish(one);
+    PGconn* one = nullptr;
+    std::string why;
+    (void)eventually(patience, [&] {
+        one = PQconnectdb(to.c_str());
+        if (PQstatus(one) == CONNECTION_OK) return true;
+        why = PQerrorMessage(one);
+        PQfinish(std::exchange(one, nullptr));
+        return why.find("the database system is") == std::string::npos;
+    });
+    if (one != nullptr) return one;
     throw std::runtime_error{"no connection to the test's PostgreSQL: " + why};
 }
 

@@ -284,7 +284,9 @@ void link::fail_soon(operation_queue& ops, not_sent why) {
 
 // The reactor need not read their replies any more.
 void link::end_counting(const operation_queue& ops) {
-    ops.each([&](const operation& op) { for_reactor_ -= op.caller_reads ? 0 : 1; });
+    std::size_t for_reactor = 0;
+    ops.each([&](const operation& op) { for_reactor += op.caller_reads ? 0 : 1; });
+    for_reactor_ -= for_reactor;
 }
 
 // Ends queued operations that are past their deadline, on this thread: a late reactor is one thread more to
