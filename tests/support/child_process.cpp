@@ -58,8 +58,8 @@ std::vector<std::string> merged_environment(const child_process::environment& ex
 }
 
 // Made before the fork: in the child of a process with threads, nothing may be allocated under a sanitizer.
-struct program {
-    program(const std::vector<std::string>& argv, const child_process::environment& extra)
+struct prepared_program {
+    prepared_program(const std::vector<std::string>& argv, const child_process::environment& extra)
         : strings(argv), variables(merged_environment(extra)) {}
 
     std::vector<std::string> strings, variables;
@@ -145,7 +145,7 @@ child_process::child_process(const std::function<void()>& in_child) {
 }
 
 child_process::child_process(const std::vector<std::string>& argv, const environment& extra)
-    : child_process([it = std::make_shared<const program>(argv, extra)] {
+    : child_process([it = std::make_shared<const prepared_program>(argv, extra)] {
           ::execvpe(it->arguments[0], it->arguments.data(), it->environment.data());
           static constexpr std::string_view message = "child_process: the program cannot be started\n";
           [[maybe_unused]] const auto n = ::write(STDERR_FILENO, message.data(), message.size());
