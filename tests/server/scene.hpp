@@ -38,6 +38,9 @@ inline constexpr limit_of_a_busy_machine slack{900ms * slower};
 // Longer than a machine that runs a sanitizer stalls.
 inline const milliseconds answer_timeout = config{}.answer_timeout * slower;
 
+// A first attempt on a server that never answers has failed by then.
+inline milliseconds given_up() { return answer_timeout + 1s + slack; }
+
 inline config settings(const std::string& url, milliseconds lease = 30s) {
     config c;
     c.url = url;
