@@ -41,7 +41,8 @@ std::chrono::milliseconds soak_length() {
 }
 
 zookeeper_servers& servers() {
-    static zookeeper_servers one{{.servers = 3}};
+    // Directories live as long as by default: between its look at a directory and its node, kazoo needs it.
+    static zookeeper_servers one{{.servers = 3, .java = {"-Dznode.container.checkIntervalMs=60000"}}};
     return one;
 }
 

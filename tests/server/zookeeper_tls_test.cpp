@@ -36,8 +36,8 @@ class zookeeper_over_tls : public zookeeper_locks {
     // The first handshake of a server makes its Java load what TLS needs, which takes seconds on a busy
     // machine.
     [[nodiscard]] config unhurried(const std::string& options) const {
-        auto how = settings_for(url(options));
-        how.answer_timeout = 10s;
+        auto how = settings_for(url(options), 30s);
+        how.answer_timeout = 20s;
         return how;
     }
 
