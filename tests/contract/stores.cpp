@@ -149,6 +149,7 @@ const std::vector<store_row>& table() {
          .url = [] { return postgres().url(); },
          .unserved = "postgres://127.0.0.1:1/none",
          .other_url = elsewhere_in_postgres,
+         .commits = true,
          .clear = clear_postgres,
          .leftovers = leftovers_in_postgres},
 #endif
@@ -156,6 +157,7 @@ const std::vector<store_row>& table() {
          .url = [] { return zookeeper().url() + "&base=/t" + std::to_string(database) + "/locks"; },
          .unserved = "zk://127.0.0.1:1",
          .other_url = [] { return zookeeper().url() + "&base=/elsewhere"; },
+         .commits = true,
          .clear = [] { ++database; }},
         {.name = "session",
          .url =

@@ -31,7 +31,8 @@ struct store_row {
     std::string (*other_url)() = nullptr;
     bool in_order =
         true;  // the store serves the waiters of a kind with a queue in the order of their arrival
-    void (*clear)() = nullptr;                          // deletes everything on the servers
+    bool commits = false;       // each change waits for a server that writes it to its log
+    void (*clear)() = nullptr;  // deletes everything on the servers
     std::vector<std::string> (*leftovers)() = nullptr;  // keys on the servers that should be gone
     std::vector<choice> only{};                         // not empty: a sample; all other tests are left out
     std::vector<choice> left_out{};                     // although the store's abilities allow them

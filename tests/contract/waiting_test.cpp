@@ -85,8 +85,8 @@ TEST_P(lock_contract, timeout_at_the_moment_of_the_grant_leaves_the_lock_usable)
         auto waiting = in_background([&] {
             std::error_code ec;
             auto got = of_b->try_acquire_for(std::chrono::microseconds{2'000}, ec);
-            // On a busy machine the answer may take longer than the wait.
-            EXPECT_TRUE(!ec || ec == errc::unknown_outcome) << ec;
+            // On a busy machine the answer may take longer than the wait, or the request is not sent in time.
+            EXPECT_TRUE(!ec || ec == errc::unknown_outcome || ec == errc::unavailable) << ec;
             return got;
         });
         const auto moment = boot_clock::now() + std::chrono::microseconds{1'700 + 20 * round};
