@@ -19,6 +19,8 @@ using std::chrono::milliseconds;
 
 // A holder confirms before it releases, but its message may arrive after the answer that it no longer holds.
 constexpr milliseconds confirmation_delay{1000};
+// A holder that has confirmed releases at once, and need not: its lease has ended.
+constexpr milliseconds release_delay{1000};
 constexpr milliseconds longest_wait = std::chrono::hours{1};
 // How long a waiter whose client does not listen may stay away before it counts as dead. The holder may have
 // used up the other second.
@@ -70,12 +72,18 @@ class evicting {
         bool notified = false;  // its client has received the request
         bool gave_up = false;   // its client has confirmed that its lease has ended
         bool holds = true;
-        std::optional<time_point> gone_since{};  // when it was first seen to hold no more
+        std::optional<time_point> gone_since{};     // when it was first seen to hold no more
+        std::optional<time_point> gave_up_since{};  // when this was first known
 
         // Its answer or its release may still arrive.
         [[nodiscard]] bool may_end(time_point now) const {
-            if (!holds) return notified && !gave_up && now < *gone_since + confirmation_delay;
-            return notified || gave_up || (!who.ask_at.empty() && who.client != backend::presence::gone);
+            if (gave_up) return holds && now < *gave_up_since + release_delay;
+            if (!holds) return notified && now < *gone_since + confirmation_delay;
+            return notified || (!who.ask_at.empty() && who.client != backend::presence::gone);
+        }
+        void give_up() {
+            gave_up = true;
+            if (!gave_up_since) gave_up_since = boot_clock::now();
         }
     };
 
@@ -154,7 +162,7 @@ class evicting {
                 there.ask_to_give_up(name_, h.who, until, std::move(done));
             });
             h.notified = h.notified || answer.listeners > 0;
-            h.gave_up = h.gave_up || answer.gave_up;
+            if (answer.gave_up) h.give_up();
             h.holds = answer.holds;
             if (h.holds)
                 h.gone_since.reset();
@@ -171,8 +179,9 @@ class evicting {
         std::set<std::string> ended;
         for (auto& h : open) {
             const auto& lease = h.who.lease.empty() ? h.who.owner : h.who.lease;
-            h.gave_up = ended.contains(lease) || client_.give_up(owner_id{lease});
-            if (h.gave_up) ended.insert(lease);
+            if (!ended.contains(lease) && !client_.give_up(owner_id{lease})) continue;
+            h.give_up();
+            ended.insert(lease);
         }
         base::parker pause;
         const auto enough = time_is_up();

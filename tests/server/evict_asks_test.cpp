@@ -220,7 +220,9 @@ TEST_F(scripted_client, gives_up_and_cannot_release) {
     const auto asked = next_message();
     ASSERT_EQ(asked.size(), 4U);
     server.command({"PUBLISH", "holdfast:wake:" + asked[2], owner + " gave_up job"});
+    const stopwatch since;
     const auto from = end.get().from;
+    EXPECT_LT(since.took(), 3s + slack) << "its release is not waited for as long as its answer";
     ASSERT_EQ(from.size(), 1U);
     EXPECT_EQ(from[0].how, way::gave_up) << "it no longer relies on its lease";
     EXPECT_FALSE(exists(server, "job"));
