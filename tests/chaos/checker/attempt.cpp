@@ -41,6 +41,7 @@ void add(attempt& a, const event& e) {
             a.token = e.token;
             a.depth = e.depth;
             if (e.phase == phase::ok) promise(a, e.deadline);
+            if (e.phase == phase::ok && e.deadline != 0) a.granted_from = e.deadline - a.lease;
             break;
         case action::look:
             if (e.phase == phase::ok) {

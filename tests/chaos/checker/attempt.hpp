@@ -35,6 +35,8 @@ struct attempt {
     // When the holder learned that the lease had ended before the promised time. never: it did not.
     time_ns lost = never;
     time_ns promised = long_ago;  // the latest deadline that it received
+    // The request that was granted was sent then at the earliest. long_ago: not known.
+    time_ns granted_from = long_ago;
     // The time by which lost_token() had not reported that the lease was over. never: it had.
     time_ns unreported = never;
 

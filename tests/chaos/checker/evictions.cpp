@@ -29,6 +29,9 @@ violations check_evictions(std::vector<attempt>& attempts, std::span<const event
         for (const auto& one : f.evicted) {
             for (auto& a : attempts) {
                 if (!a.held() || a.token != one.token || a.asked > f.to) continue;
+                // It lost a hand-over that it had not heard of, went on waiting, and was granted the lock
+                // anew.
+                if (a.granted_from > f.to) continue;
                 const auto seen = looks.find(a.id);
                 const auto last = seen == looks.end() ? long_ago : seen->second;
                 const auto until = one.gave_up ? f.to : one.may_go_on == never ? never : f.to + one.may_go_on;

@@ -94,14 +94,11 @@ class one_table final : public topology {
 
 std::unique_ptr<topology> make_one_table(precautions care) { return std::make_unique<one_table>(care); }
 
-// No evictions: the judge has once found one wrong (evicted_believes), and the reason is not established. It
-// may be a waiter that lost a hand-over by the eviction while it was stopped, and was granted the lock again
-// later.
 std::span<const trouble> troubles_of_one_table() {
     using enum trouble;
-    static constexpr trouble all[] = {client_stops,    client_killed, wire_cut,         wire_stalls,
-                                      wire_cut_soon,   row_held,      database_stopped, database_killed,
-                                      session_crashed, sessions_ended};
+    static constexpr trouble all[] = {client_stops,    client_killed,  wire_cut,         wire_stalls,
+                                      wire_cut_soon,   row_held,       database_stopped, database_killed,
+                                      session_crashed, sessions_ended, holder_evicted};
     return all;
 }
 

@@ -176,6 +176,26 @@ TEST(eviction, ends_a_lease_by_the_time_it_reported) {
     EXPECT_EQ(found_by(30, true, never, 8), names{}) << "another holder";
 }
 
+TEST(eviction, ends_no_lease_that_was_granted_after_it) {
+    // It waited from 10 on; the eviction took a hand-over from it of which it had not heard.
+    auto again = holding(1, 60, 500);
+    again.asked = 10;
+    again.token = 7;
+    event look;
+    look.action = action::look;
+    look.phase = phase::ok;
+    look.hold = 1;
+    look.t = 90;
+    const fault evicted{.from = 20, .to = 30, .what = "evicted", .evicted = {{7, true}}};
+    const auto found_if = [&](time_ns granted_from) {
+        again.granted_from = granted_from;
+        std::vector<attempt> all{again};
+        return rules(check_evictions(all, std::vector{look}, std::vector{evicted}));
+    };
+    EXPECT_EQ(found_if(35), names{});
+    EXPECT_EQ(found_if(25), names{"evicted_believes"});
+}
+
 TEST(eviction, leaves_no_firm_part_to_a_hold_not_yet_answered) {
     auto late = holding(2, 60, 90, 2);
     late.asked = 45;
