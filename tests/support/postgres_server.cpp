@@ -101,7 +101,8 @@ PGconn* connected(const std::string& to) {
         if (PQstatus(one) == CONNECTION_OK) return true;
         why = PQerrorMessage(one);
         PQfinish(std::exchange(one, nullptr));
-        return why.find("the database system is") == std::string::npos;
+        return why.find("the database system is") == std::string::npos &&
+               why.find("timeout expired") == std::string::npos;
     });
     if (one != nullptr) return one;
     throw std::runtime_error{"no connection to the test's PostgreSQL: " + why};
@@ -204,7 +205,7 @@ void postgres_server::wait_until_up() {
             return false;
         }
     });
-    if (!up) throw std::runtime_error{"PostgreSQL does not recover"};
+    if (!up) throw std::runtime_error{"PostgreSQL does not recover: " + process_->errors()};
 }
 
 void postgres_server::stop_sending() {
@@ -234,7 +235,7 @@ postgres_server::rows postgres_server::run(const std::string& sql, const std::st
 
 postgres_server::session::session(const postgres_server& on, const std::string& database)
     : connection_(connected("host=" + on.socket_directory() + " port=" + std::to_string(on.port()) +
-                            " user=holdfast dbname=" + database)) {}
+                            " user=holdfast connect_timeout=5 dbname=" + database)) {}
 
 postgres_server::session::~session() { PQfinish(static_cast<PGconn*>(connection_)); }
 

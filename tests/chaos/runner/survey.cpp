@@ -4,7 +4,10 @@
 
 #include <holdfast/holdfast.hpp>
 
+#include <signal.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -38,6 +41,22 @@ std::string lost_permits(test::redis_server& server, const run_lock& l) {
            std::to_string(l.row.permits);
 }
 
+std::string parties_of(const lock_info& seen) {
+    std::string all = "left:";
+    for (const auto& h : seen.holders)
+        all += " holder " + h.owner + " of process " + std::to_string(h.pid) + ',';
+    for (const auto& w : seen.queue)
+        all += " waiter " + w.owner + " of process " + std::to_string(w.pid) + ", since " +
+               std::to_string(w.waiting.value_or(std::chrono::milliseconds{0}).count()) + "ms,";
+    all.pop_back();
+    return all;
+}
+
+// A killed waiter stays in the queue until the next one asks for the lock, or releases it.
+bool is_gone(const waiter_info& w) {
+    return w.pid == 0 || (::kill(static_cast<pid_t>(w.pid), 0) != 0 && errno == ESRCH);
+}
+
 // What any store can tell.
 std::vector<std::string> survey_by_inspection(const std::string& url, const std::vector<run_lock>& locks,
                                               std::chrono::milliseconds limit) {
@@ -48,10 +67,10 @@ std::vector<std::string> survey_by_inspection(const std::string& url, const std:
             auto seen = admin::inspect(on, name);
             const auto is_left_alone = [&] {
                 seen = admin::inspect(on, name);
-                return seen.holders.empty() && seen.queue.empty();
+                return seen.holders.empty() && std::all_of(seen.queue.begin(), seen.queue.end(), is_gone);
             };
             if (!test::eventually(limit, is_left_alone))
-                wrong.push_back("the lock \"" + name + "\" is still held or waited for");
+                wrong.push_back("the lock \"" + name + "\" has " + parties_of(seen));
             else if (l.row.model == model::counted && seen.count != l.row.permits)
                 wrong.push_back("\"" + name + "\" has " + std::to_string(seen.count.value_or(0)) +
                                 " permits and not " + std::to_string(l.row.permits));
