@@ -204,6 +204,7 @@ abilities ask(const store_row& row) {
     abilities can{.has = opened->has(),
                   .counters = opened->as_counters() != nullptr,
                   .inspection = opened->as_inspection() != nullptr,
+                  .proves_session = opened->session_timeout() > backend::milliseconds{0},
                   .in_order = row.in_order,
                   .shards = opened->shard_of({kind::native, lock_name{"a"}}) !=
                             opened->shard_of({kind::native, lock_name{"b"}})};

@@ -44,6 +44,7 @@ struct abilities {
     std::array<bool, backend::kinds> supports{};
     bool counters = false;
     bool inspection = false;
+    bool proves_session = false;  // a lease is valid only while its session was proved
     bool in_order = true;
     bool shards = false;  // the keys of two locks may be in different places
 

@@ -317,6 +317,7 @@ void contention::give(const shared& c, const attempt_ptr& t) {
         .fence = engine::rules_of(c->key.of).fenced ? static_cast<fence>(c->czxid) : fence::none,
         .repeated = t->repeated,
         .kept_for = session_->timeout(),
+        .bound = bound,
     };
     end(c, t, std::move(yes));
 }
