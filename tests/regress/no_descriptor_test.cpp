@@ -1,46 +1,12 @@
 // All descriptors of the process are in use: a lock that needs another one fails with an error.
+#include "support/no_descriptor.hpp"
 #include "server/cluster_world.hpp"
 #include "server/scene.hpp"
 
-#include <cerrno>
-
-#include <fcntl.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
-// Undefined-behaviour sanitizer uses a pipe to find out whether it may read an object: without a descriptor
-// it takes sound objects for broken ones.
-#if !defined(__SANITIZE_ADDRESS__)
+#if defined(HOLDFAST_TESTS_WITHOUT_DESCRIPTORS)
 
 namespace holdfast::test {
 namespace {
-
-// While it lives, this process gets no new descriptor.
-class no_descriptor_is_left {
-  public:
-    no_descriptor_is_left() {
-        ::getrlimit(RLIMIT_NOFILE, &before_);
-        auto fewer = before_;
-        fewer.rlim_cur = 512;
-        ::setrlimit(RLIMIT_NOFILE, &fewer);
-        for (;;) {
-            unique_fd one{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
-            if (!one) break;
-            taken_.push_back(std::move(one));
-        }
-        EXPECT_EQ(errno, EMFILE);
-    }
-    no_descriptor_is_left(const no_descriptor_is_left&) = delete;
-    no_descriptor_is_left& operator=(const no_descriptor_is_left&) = delete;
-    ~no_descriptor_is_left() {
-        taken_.clear();
-        ::setrlimit(RLIMIT_NOFILE, &before_);
-    }
-
-  private:
-    rlimit before_{};
-    std::vector<unique_fd> taken_;
-};
 
 // Whether the lock can be acquired once there are descriptors again.
 bool works_again(mutex& m) {

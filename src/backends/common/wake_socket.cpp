@@ -31,10 +31,13 @@ std::optional<sockaddr_un> address_of(int directory, std::string_view client) {
     return to;
 }
 
-base::owned_fd new_socket() {
-    base::owned_fd s{::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
-    if (!s) throw std::system_error(errno, std::generic_category(), "socket");
-    return s;
+// Empty, with errno.
+base::owned_fd new_socket() noexcept {
+    return base::owned_fd{::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+}
+
+bool is_shortage(int error) noexcept {
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
 }
 
 const sockaddr* generic(const sockaddr_un& a) { return reinterpret_cast<const sockaddr*>(&a); }
@@ -48,20 +51,28 @@ wake_socket::~wake_socket() {
     if (in_ && ours_) ::unlinkat(directory_.get(), client_.c_str(), 0);
 }
 
-// False: there is none, so nobody has ever listened.
-bool wake_socket::open_folder() {
+// 0, or errno. If there is none, nobody has ever listened.
+int wake_socket::open_folder() noexcept {
     if (!directory_) directory_ = base::owned_fd{::open(folder_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
-    return static_cast<bool>(directory_);
+    return directory_ ? 0 : errno;
 }
 
 void wake_socket::open() {
     if (in_) return;
-    if (!open_folder()) {
-        if (::mkdir(folder_.c_str(), S_IRWXU) != 0 && errno != EEXIST)
-            throw std::system_error(errno, std::generic_category(), folder_);
-        if (!open_folder()) throw std::system_error(errno, std::generic_category(), folder_);
+    const auto check = [](bool done, const std::string& what) {
+        if (!done) throw std::system_error(errno, std::generic_category(), what);
+    };
+    if (open_folder() != 0) {
+        check(::mkdir(folder_.c_str(), S_IRWXU) == 0 || errno == EEXIST, folder_);
+        check(open_folder() == 0, folder_);
+    }
+    // A client that others may ask must be able to answer.
+    for (auto* const one : {&out_, &probe_}) {
+        if (!*one) *one = new_socket();
+        check(static_cast<bool>(*one), "socket");
     }
     auto s = new_socket();
+    check(static_cast<bool>(s), "socket");
     const auto at = address_of(directory_.get(), client_);
     if (!at || ::bind(s.get(), generic(*at), sizeof *at) != 0)
         throw std::system_error(at ? errno : ENAMETOOLONG, std::generic_category(), folder_);
@@ -69,20 +80,23 @@ void wake_socket::open() {
 }
 
 bool wake_socket::reaches(std::string_view client) {
-    if (!open_folder()) return false;
+    if (const int no = open_folder(); no != 0) return is_shortage(no);
     const auto to = address_of(directory_.get(), client);
     if (!to) return false;
     if (!probe_) probe_ = new_socket();
+    if (!probe_) return true;
     if (::connect(probe_.get(), generic(*to), sizeof *to) == 0) return true;
     if (errno == ECONNREFUSED) ::unlinkat(directory_.get(), std::string{client}.c_str(), 0);
     return false;
 }
 
 wake_socket::sent wake_socket::send(std::string_view client, std::string_view text) {
-    if (!open_folder()) return sent::receiver_is_gone;
+    if (const int no = open_folder(); no != 0)
+        return is_shortage(no) ? sent::not_now : sent::receiver_is_gone;
     const auto to = address_of(directory_.get(), client);
     if (!to) return sent::receiver_is_gone;
     if (!out_) out_ = new_socket();
+    if (!out_) return sent::not_now;
     const auto n =
         ::sendto(out_.get(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL, generic(*to), sizeof *to);
     if (n >= 0) return sent::yes;

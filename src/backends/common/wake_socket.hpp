@@ -21,13 +21,14 @@ class wake_socket {
     // Removes the socket of this client.
     ~wake_socket();
 
-    // From now on the client can be reached. Throws std::system_error.
+    // From now on the client can be reached, and needs no more descriptors to send. Throws std::system_error.
     void open();
     [[nodiscard]] bool is_open() const noexcept { return static_cast<bool>(in_); }
     [[nodiscard]] int fd() const noexcept { return in_.get(); }
 
     // Whether a socket of that client is open. The kernel knows: a killed process is not reached, and what is
-    // left of its socket is removed, as by send().
+    // left of its socket is removed, as by send(). True if it cannot be asked, because there is no descriptor
+    // or no memory for that: nobody is taken for dead without its word.
     [[nodiscard]] bool reaches(std::string_view client);
     // Never blocks.
     sent send(std::string_view client, std::string_view text);
@@ -38,7 +39,7 @@ class wake_socket {
     void abandon() noexcept { ours_ = false; }
 
   private:
-    [[nodiscard]] bool open_folder();
+    [[nodiscard]] int open_folder() noexcept;
 
     const std::string folder_;
     const std::string client_;
