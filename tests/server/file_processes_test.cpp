@@ -200,6 +200,42 @@ TEST_F(file_locks, released_by_the_parent_are_free_although_a_child_has_a_copy) 
     EXPECT_EQ(parent.wait(patience), 0) << parent.errors();
 }
 
+// The child has copies of the descriptors, and with them of what the locks show to others.
+TEST_F(file_locks, released_by_the_parent_leave_nothing_although_a_child_has_a_copy) {
+    auto parent = child_process::fork_call([&](const parent_link& up) {
+        auto how = settings();
+        how.url += "?children=hold_on";
+        client mine{how};
+        auto held = mutex(mine, "stock").acquire();
+        auto permits = counting_semaphore(mine, "render", {.total = 2}).acquire({.permits = 2});
+        const char* const words[] = {"sleep", "600", nullptr};
+        pid_t program = 0;
+        if (::posix_spawnp(&program, words[0], nullptr, nullptr, const_cast<char* const*>(words), environ) !=
+            0)
+            return 1;
+        up.report("started");
+        (void)up.await_line();
+        held.release();
+        permits.release();
+        up.report("released");
+        (void)up.await_line();
+        ::kill(program, SIGKILL);
+        return 0;
+    });
+    ASSERT_TRUE(parent.wait_for_output("started", patience)) << parent.errors();
+    counting_semaphore render{c, "render"};
+    EXPECT_EQ(render.available_permits(), 0);
+    EXPECT_EQ(admin::inspect(c, "stock").holders.size(), 1U);
+    parent.write("release them\n");
+    ASSERT_TRUE(parent.wait_for_output("released", patience)) << parent.errors();
+    EXPECT_EQ(render.available_permits(), 2);
+    EXPECT_TRUE(render.try_acquire({.permits = 2}));
+    EXPECT_EQ(admin::inspect(c, "stock").layout, "free");
+    EXPECT_TRUE(shared_mutex(c, "stock").try_acquire_shared()) << "it is of no kind any more";
+    parent.write("end\n");
+    EXPECT_EQ(parent.wait(patience), 0) << parent.errors();
+}
+
 TEST_F(file_locks, count_exactly_over_64_processes) {
     const auto total = (folder.path() / "total").string();
     std::ofstream{total} << 0 << '\n';

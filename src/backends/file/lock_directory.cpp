@@ -151,19 +151,19 @@ release_answer lock_directory::release(const release_request& r) {
     if (!one->at.is_linked()) return not_held{};
     released done;
     if (one->at.mark_of_another(marks_of_waiters())) done.listeners = 1;
-    one->at.unlock();
+    one->at.free();
     return done;
 }
 
 bool lock_directory::drop(const owner_id& owner) {
     const auto number = number_of(owner.str());
     const auto one = number ? held_.take(*number) : nullptr;
-    if (one) one->at.unlock();
+    if (one) one->at.free();
     return one != nullptr;
 }
 
 void lock_directory::drop_all() {
-    for (const auto& one : held_.take_all()) one->at.unlock();
+    for (const auto& one : held_.take_all()) one->at.free();
 }
 
 }  // namespace holdfast::file_backend

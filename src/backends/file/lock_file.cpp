@@ -74,6 +74,12 @@ void lock_file::unlock() const noexcept {
     ::flock(fd(), LOCK_UN);
 }
 
+void lock_file::free() const noexcept {
+    constexpr byte_range whole_file{0, 0};
+    remove_mark(whole_file);
+    unlock();
+}
+
 bool lock_file::is_linked() const noexcept {
     struct stat about {};
     return ::fstat(fd(), &about) == 0 && about.st_nlink > 0;
@@ -104,7 +110,7 @@ std::optional<byte_range> lock_file::mark_of_another(const byte_range& within) c
 
 void lock_file::close() noexcept {
     if (!*this) return;
-    unlock();
+    free();
     closed_.reset();
     kept_ = {};
 }

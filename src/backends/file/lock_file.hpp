@@ -32,7 +32,7 @@ class lock_file {
     lock_file() = default;
     lock_file(lock_file&&) noexcept = default;
     lock_file& operator=(lock_file&&) noexcept = default;
-    // Unlocks: a forked child may have a copy of the descriptor.
+    // Frees it: a forked child may have a copy of the descriptor.
     ~lock_file() { close(); }
 
     explicit operator bool() const noexcept { return fd() >= 0; }
@@ -42,7 +42,10 @@ class lock_file {
     [[nodiscard]] int try_lock(sharing how) noexcept;
     // What try_lock() finds out about the file, without the lock.
     [[nodiscard]] int identify() noexcept;
+    // Keeps the marks.
     void unlock() const noexcept;
+    // Removes all marks, and then unlocks: whoever has the lock next sees none of them.
+    void free() const noexcept;
     // The file was not unlinked since it was opened.
     [[nodiscard]] bool is_linked() const noexcept;
     // Whether the path still names this file: 1, 0, or -1 with errno if that is not known. After identify()
@@ -55,7 +58,8 @@ class lock_file {
     // A mark of another open file within the range; of several, any.
     [[nodiscard]] std::optional<byte_range> mark_of_another(const byte_range& within) const noexcept;
 
-    // Unlocks first, and then closes: the kernel reports a close to waiters before it frees the lock.
+    // Frees first, and then closes: the kernel reports a close to waiters before it frees the lock, and keeps
+    // locks and marks while a child has a copy of the descriptor.
     void close() noexcept;
 
   private:

@@ -1,7 +1,7 @@
 // Marks: what holdfast's clients tell each other about a lock file without writing into it. A mark is a
 // record lock of fcntl(2) (F_OFD_SETLK, for reading) on bytes far behind the end of every file. flock(2) does
-// not see it, the kernel removes it with the descriptor, and /proc/locks shows it to everybody, from other
-// containers too. The bytes that it covers say what it is.
+// not see it, the kernel removes it with the last copy of the descriptor, and /proc/locks shows it to
+// everybody, from other containers too. The bytes that it covers say what it is.
 #pragma once
 
 #include <holdfast/kind.hpp>

@@ -1,13 +1,18 @@
 // An open lock file: what a try to lock it finds.
 #include "backends/file/lock_file.hpp"
 #include "support/eventually.hpp"
+#include "support/unique_fd.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <system_error>
 
 namespace holdfast::file_backend {
 namespace {
@@ -17,6 +22,16 @@ class lock_files : public ::testing::Test {
     [[nodiscard]] std::string path(const char* name) const { return (folder.path() / name).string(); }
     [[nodiscard]] lock_file open(const char* name) const {
         return lock_file::open(path(name), children::let_go, lock_file::missing::make);
+    }
+
+    // As a child has one that was forked while the file was open.
+    [[nodiscard]] test::unique_fd copy_of_open(const char* name) const {
+        for (const auto& one : std::filesystem::directory_iterator("/proc/self/fd")) {
+            std::error_code gone;
+            if (std::filesystem::read_symlink(one.path(), gone) == path(name))
+                return test::unique_fd{::dup(std::stoi(one.path().filename().string()))};
+        }
+        return {};
     }
 
     const test::temp_dir folder;
@@ -54,6 +69,38 @@ TEST_F(lock_files, that_are_no_regular_files_are_refused_and_left_unlocked) {
         EXPECT_EQ(second.try_lock(sharing::exclusive), expected) << name;
         EXPECT_EQ(second.identify(), expected) << name;
     }
+}
+
+TEST_F(lock_files, leave_no_marks_when_they_are_closed_while_a_child_has_a_copy) {
+    const byte_range mark{std::int64_t{1} << 40, 7};
+    for (const bool locked : {true, false}) {  // a waiter has a mark, too
+        auto held = open("stock");
+        if (locked) {
+            EXPECT_EQ(held.try_lock(sharing::exclusive), 0);
+        }
+        ASSERT_TRUE(held.set_mark(mark));
+        const auto copy = copy_of_open("stock");
+        ASSERT_TRUE(copy);
+        auto other = open("stock");
+        EXPECT_EQ(other.mark_of_another(mark), std::optional{mark});
+        held.close();
+        EXPECT_EQ(other.mark_of_another(mark), std::nullopt);
+        EXPECT_EQ(other.try_lock(sharing::exclusive), 0);
+    }
+}
+
+TEST_F(lock_files, are_freed_with_their_marks_before_they_are_closed) {
+    const byte_range mark{std::int64_t{1} << 40, 7};
+    auto held = open("stock");
+    EXPECT_EQ(held.try_lock(sharing::shared), 0);
+    ASSERT_TRUE(held.set_mark(mark));
+    auto other = open("stock");
+    held.unlock();
+    EXPECT_EQ(other.mark_of_another(mark), std::optional{mark}) << "a waiter keeps its mark";
+    EXPECT_EQ(held.try_lock(sharing::shared), 0);
+    held.free();
+    EXPECT_EQ(other.mark_of_another(mark), std::nullopt);
+    EXPECT_EQ(other.try_lock(sharing::exclusive), 0);
 }
 
 }  // namespace
