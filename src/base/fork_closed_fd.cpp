@@ -5,6 +5,8 @@
 #include <pthread.h>
 
 #include <array>
+#include <chrono>
+#include <thread>
 
 namespace holdfast::base {
 
@@ -17,9 +19,24 @@ struct block {
     std::atomic<block*> next{nullptr};
 };
 block first;
+// Forks of all threads. Those that have ended are never more than those that have begun.
 std::atomic<std::uint64_t> begun{0};
+std::atomic<std::uint64_t> ended{0};
+thread_local std::uint64_t begun_here = 0;  // those of this thread that have not ended: one, or none
 
-void close_all_in_child() {
+void before_fork() {
+    begun.fetch_add(1);
+    ++begun_here;
+}
+
+void after_fork_in_parent() {
+    --begun_here;
+    ended.fetch_add(1);
+}
+
+void after_fork_in_child() {
+    begun_here = 0;
+    ended.store(begun.load());  // the other threads, which may have forked as well, do not exist here
     for (auto* b = &first; b != nullptr; b = b->next.load()) {
         for (auto& place : b->places)
             if (const int entry = place.exchange(0); entry != 0) ::close(entry - 1);
@@ -27,7 +44,7 @@ void close_all_in_child() {
 }
 
 [[maybe_unused]] const int closes_in_children =
-    ::pthread_atfork([] { begun.fetch_add(1); }, nullptr, close_all_in_child);
+    ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 
 block* add_block_behind(block& last) {
     auto* const made = new block;
@@ -52,6 +69,19 @@ std::atomic<int>* enter(int fd) {
 }  // namespace
 
 std::uint64_t fork_closed_fd::forks_begun() noexcept { return begun.load(); }
+
+// A fork copies the descriptors first and the memory later, and takes some milliseconds in a large process.
+std::uint64_t fork_closed_fd::forks_when_none_is_under_way() noexcept {
+    constexpr std::chrono::seconds longest_fork{1};
+    const auto enough = std::chrono::steady_clock::now() + longest_fork;
+    for (;;) {
+        // In this order: if both are equal, no fork was under way when `ended` was read.
+        const auto over = ended.load();
+        const auto all = begun.load();
+        if (over + begun_here == all || std::chrono::steady_clock::now() >= enough) return all;
+        std::this_thread::sleep_for(std::chrono::microseconds{20});
+    }
+}
 
 fork_closed_fd::fork_closed_fd(int fd) : fd_(fd), generation_(fork_generation()) {
     if (fd < 0) return;

@@ -32,13 +32,15 @@ class fork_closed_fd {
     }
     ~fork_closed_fd() { reset(); }
 
-    // `open` returns a new descriptor, or -1 with errno: the result is then empty, with that errno. It is
-    // called again if another thread forks at the same time, because that child may have a copy of the
-    // descriptor without knowing it. Throws std::bad_alloc.
+    // `open` returns a new descriptor, or -1 with errno: the result is then empty, with that errno. A child
+    // that another thread forks at the same time may have a copy of the descriptor without knowing it. So
+    // this waits for the end of a fork that has begun, and calls `open` again if one begins meanwhile. It
+    // waits for a second at most: a handler of that fork may wait for this thread. Handlers may call this,
+    // too. Throws std::bad_alloc.
     template <class Open>
     [[nodiscard]] static fork_closed_fd from(Open open) {
         for (;;) {
-            const auto before = forks_begun();
+            const auto before = forks_when_none_is_under_way();
             fork_closed_fd made{open()};
             if (!made || forks_begun() == before) return made;
         }
@@ -53,6 +55,7 @@ class fork_closed_fd {
   private:
     explicit fork_closed_fd(int fd);
     [[nodiscard]] static std::uint64_t forks_begun() noexcept;
+    [[nodiscard]] static std::uint64_t forks_when_none_is_under_way() noexcept;
 
     int fd_ = -1;
     std::atomic<int>* place_ = nullptr;  // where the handler of a fork finds it

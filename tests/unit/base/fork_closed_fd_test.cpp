@@ -2,9 +2,11 @@
 #include "base/fork_closed_fd.hpp"
 #include "support/eventually.hpp"
 #include "support/forked.hpp"
+#include "support/sanitizers.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -12,7 +14,11 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <filesystem>
+#include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -20,12 +26,39 @@
 namespace holdfast::test {
 namespace {
 
+using namespace std::chrono_literals;
+
 using base::fork_closed_fd;
 
 fork_closed_fd open_one() {
     return fork_closed_fd::from([] { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); });
 }
 bool is_open(int fd) { return ::fcntl(fd, F_GETFD) >= 0; }
+
+// --- what a fork does between the handlers of the library and the copy -----------------------------------
+
+std::atomic<std::chrono::milliseconds> slow_fork{0ms};
+std::atomic<bool> fork_has_begun{false};
+std::atomic<bool> file_is_open{false};
+std::atomic<bool> fork_is_over{false};
+thread_local bool opens_in_handler = false;
+std::vector<fork_closed_fd> opened_in_handler;
+
+void before_the_copy() {
+    if (opens_in_handler) opened_in_handler.push_back(open_one());
+    if (slow_fork.load() == 0ms) return;
+    fork_has_begun = true;
+    (void)eventually(slow_fork, [] { return file_is_open.load(); });
+}
+void after_the_copy() {
+    if (opens_in_handler) opened_in_handler.push_back(open_one());
+    fork_is_over = true;
+}
+
+// The handlers that are registered first are the last that run before the copy, and the first after it.
+__attribute__((constructor(101))) void surround_the_copy() {
+    ::pthread_atfork(before_the_copy, after_the_copy, nullptr);
+}
 
 TEST(fork_closed_fd, is_closed_in_the_child_and_open_in_the_parent) {
     std::vector<fork_closed_fd> many;  // more than fit into the first block
@@ -102,6 +135,55 @@ TEST(fork_closed_fd, is_kept_by_no_child_that_is_forked_at_the_same_time) {
         ::kill(child, SIGKILL);
         ::waitpid(child, nullptr, 0);
     }
+}
+
+// Whether the child has a copy of the file that another thread opens between the handlers and the copy, if
+// the library lets it: the fork waits for that, but not longer than `at_most`.
+bool child_has_a_copy(std::chrono::milliseconds at_most) {
+    const temp_dir folder;
+    const auto path = (folder.path() / "lock").string();
+    fork_has_begun = file_is_open = fork_is_over = false;
+    slow_fork = at_most;
+    std::thread opener([&] {
+        EXPECT_TRUE(eventually(patience, [] { return fork_has_begun.load(); }));
+        const auto file = fork_closed_fd::from([&] {
+            const int fd = ::open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
+            file_is_open = true;
+            EXPECT_TRUE(eventually(patience, [] { return fork_is_over.load(); }));
+            return fd;
+        });
+        EXPECT_TRUE(file);
+    });
+    const int copies = in_forked_child([&] {
+        int found = 0;
+        for (const auto& one : std::filesystem::directory_iterator("/proc/self/fd")) {
+            std::error_code gone;
+            found += std::filesystem::read_symlink(one.path(), gone) == path ? 1 : 0;
+        }
+        return found;
+    });
+    slow_fork = 0ms;
+    opener.join();
+    return copies != 0;
+}
+
+TEST(fork_closed_fd, is_kept_by_no_child_whose_fork_has_begun_before_it_was_opened) {
+    EXPECT_FALSE(child_has_a_copy(200ms * slower));
+}
+
+// As a handler does that takes a mutex of the program, while the thread that has the mutex locks a file.
+TEST(fork_closed_fd, is_opened_in_the_end_while_a_handler_of_a_fork_waits_for_that) {
+    EXPECT_TRUE(child_has_a_copy(patience)) << "which is why the library waits at all";
+}
+
+// A program may lock files in handlers of its own: it must not wait for itself.
+TEST(fork_closed_fd, can_be_opened_by_a_handler_of_the_same_fork) {
+    opens_in_handler = true;
+    EXPECT_EQ(in_forked_child([] { return 0; }), 0);
+    opens_in_handler = false;
+    ASSERT_EQ(opened_in_handler.size(), 2U);
+    for (const auto& one : opened_in_handler) EXPECT_TRUE(is_open(one.get()));
+    opened_in_handler.clear();
 }
 
 }  // namespace
