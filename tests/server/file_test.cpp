@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -267,6 +268,26 @@ TEST_F(file_locks, permits_are_counted_one_process_at_a_time) {
     EXPECT_EQ(code_of([&] { (void)counting_semaphore(d, "render").try_acquire(); }), errc::busy_server);
     auto waiter = in_background([&] { return render.acquire(); });
     EXPECT_TRUE(held.release()) << "to release needs no turn";
+    turn.unlock();
+    EXPECT_TRUE(waiter.get().valid());
+}
+
+TEST_F(file_locks, permits_of_one_semaphore_do_not_wait_for_those_of_another) {
+    counting_semaphore stopped{c, "stopped", {.total = 1}};
+    counting_semaphore render{c, "render", {.total = 1}};
+    (void)stopped.try_acquire();
+    const foreign_lock turn{path_of(".holdfast/stopped.permits")};  // as of a process that was stopped
+    ASSERT_TRUE(turn.try_lock());
+    const auto before = c.stats().commands_sent;
+    auto waiter = in_background([&] { return stopped.acquire(); });
+    ASSERT_TRUE(eventually(patience, [&] { return c.stats().commands_sent > before; }));
+    auto longest = boot_clock::duration::zero();
+    const auto end = boot_clock::now() + 200ms;
+    for (auto begun = boot_clock::now(); begun < end; begun = boot_clock::now()) {
+        ASSERT_TRUE(render.try_acquire());
+        longest = std::max(longest, boot_clock::now() - begun);
+    }
+    EXPECT_LT(longest, 1s * slower) << "the other request has two seconds";
     turn.unlock();
     EXPECT_TRUE(waiter.get().valid());
 }

@@ -74,7 +74,7 @@ class file_store final : public store, public counters, public inspection {
 
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
         if (r.key.of == kind::semaphore)
-            return take_turns<attempt_answer>(deadline, std::move(done), [this, r] {
+            return take_turns<attempt_answer>(r.key.name, deadline, std::move(done), [this, r] {
                 auto answer = locks_.take_permits(r);
                 if (answer) listen_if_granted(*answer);
                 return answer;
@@ -97,7 +97,8 @@ class file_store final : public store, public counters, public inspection {
         done(locks_.release(r));
     }
     void adjust(const adjust_request& r, time_point deadline, handler<adjust_answer> done) override {
-        take_turns<adjust_answer>(deadline, std::move(done), [this, r] { return locks_.adjust(r); });
+        take_turns<adjust_answer>(r.key.name, deadline, std::move(done),
+                                  [this, r] { return locks_.adjust(r); });
     }
     std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& owner,
                                         handler<watch_event> on_event) override;
@@ -159,18 +160,21 @@ class file_store final : public store, public counters, public inspection {
 
     // Repeats `work` until it answers: another process may have its turn at a semaphore.
     template <class Answer, class Done, class Work>
-    void take_turns(time_point deadline, Done done, Work work) {
+    void take_turns(const lock_name& name, time_point deadline, Done done, Work work) {
         count();
         auto shared = std::make_shared<Done>(std::move(done));
         work_.run(
+            name.str(), deadline,
             [deadline, done = std::move(shared), work = std::move(work)](const work_queue::attempt& how) {
                 using outcome = work_queue::outcome;
-                auto answer = work();
+                // The caller of a late one does not wait for the permits any more.
+                auto answer = how.late ? std::nullopt : work();
                 while (!answer && boot_clock::now() < std::min(how.wait_until, deadline)) {
                     std::this_thread::sleep_for(std::chrono::microseconds{20});
                     answer = work();
                 }
-                if (!answer && !how.last && boot_clock::now() < deadline) return outcome::try_again;
+                if (!answer && !how.last && !how.late && boot_clock::now() < deadline)
+                    return outcome::try_again;
                 if (answer)
                     (*done)(*std::move(answer));
                 else
