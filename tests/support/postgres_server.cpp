@@ -12,6 +12,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -139,10 +140,25 @@ std::string postgres_server::url(const std::string& database, const std::string&
     return "postgres://" + user + "@127.0.0.1:" + std::to_string(port()) + '/' + database + "?create=true";
 }
 
+// The log of a server that clients crash for minutes would fill a pipe, and the server would stand still.
+std::string postgres_server::log() const {
+    std::ostringstream all;
+    all << std::ifstream{directory_.path() / "log"}.rdbuf();
+    return all.str();
+}
+
 void postgres_server::start() {
-    command_line command{
-        program("postgres"),   "-D", (directory_.path() / "data").string(), "-k", socket_directory(), "-p",
-        std::to_string(port())};
+    command_line command{"sh",
+                         "-c",
+                         "exec \"$@\" 2> \"$0\"",
+                         (directory_.path() / "log").string(),
+                         program("postgres"),
+                         "-D",
+                         (directory_.path() / "data").string(),
+                         "-k",
+                         socket_directory(),
+                         "-p",
+                         std::to_string(port())};
     command_line settings{"listen_addresses=127.0.0.1", "shared_buffers=16MB",
                           "dynamic_shared_memory_type=mmap", "log_min_messages=warning", "timezone=UTC"};
     settings.push_back(options_.sync ? "fsync=on" : "fsync=off");
@@ -155,7 +171,7 @@ void postgres_server::start() {
     process_.reset();
     const bool up = eventually(patience, [&] {
         if (!process_ || !process_->running()) {
-            if (process_) why = process_->errors();
+            if (process_) why = process_->errors() + log();
             if (starts++ == most_starts) return true;
             process_.emplace(unprivileged(command), options_.environment);
         }
@@ -205,7 +221,7 @@ void postgres_server::wait_until_up() {
             return false;
         }
     });
-    if (!up) throw std::runtime_error{"PostgreSQL does not recover: " + process_->errors()};
+    if (!up) throw std::runtime_error{"PostgreSQL does not recover: " + log()};
 }
 
 void postgres_server::stop_sending() {

@@ -78,6 +78,8 @@ class postgres_server {
 
   private:
     [[nodiscard]] std::vector<pid_t> processes() const;
+    // Since its last start.
+    [[nodiscard]] std::string log() const;
 
     options options_;
     temp_dir directory_;
