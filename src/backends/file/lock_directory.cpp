@@ -81,7 +81,7 @@ attempt_answer lock_directory::lock(const attempt_request& r) {
     if (permit_count::exists(paths_, on.file)) return other_kind();
     if (!engine::rules_of(r.key.of).fenced) return grant(r, std::move(on), fence::none);
     auto next = next_fence(paths_, on.file, fences_per_grant);
-    if (auto* const no = std::get_if<failure>(&next)) return refused{std::move(*no)};
+    if (auto* const no = std::get_if<failure>(&next)) return refuse(r, std::move(on), std::move(*no));
     return grant(r, std::move(on), static_cast<fence>(std::get<std::uint64_t>(next)));
 }
 
@@ -99,6 +99,12 @@ attempt_answer lock_directory::not_now(const attempt_request& r, place on) {
     const auto closed = waiting_->closes().last_closed(r.key.name);
     keep_for_waiter(r, std::move(on));
     return busy{.look_again = look_again_after(closed)};
+}
+
+refused lock_directory::refuse(const attempt_request& r, place on, failure why) {
+    on.at.unlock();
+    keep_for_waiter(r, std::move(on));
+    return {std::move(why)};
 }
 
 // Only where the handle of a watch will close it.

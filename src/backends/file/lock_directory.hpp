@@ -62,6 +62,8 @@ class lock_directory {
     backend::attempt_answer not_now(const backend::attempt_request& r, place on);
     backend::attempt_answer grant(const backend::attempt_request& r, place on, holdfast::fence fence);
     [[nodiscard]] backend::refused refusal(const place& on, int system_error) const;
+    // Of an attempt that had the file for a moment.
+    backend::refused refuse(const backend::attempt_request& r, place on, backend::failure why);
     [[nodiscard]] held_locks::entry held_by(const owner_id& owner) const;
     void keep_for_waiter(const backend::attempt_request& r, place on);
 

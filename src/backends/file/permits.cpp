@@ -80,18 +80,19 @@ std::optional<attempt_answer> lock_directory::take_permits(const attempt_request
     };
     if (shows_other_kind(on.at, r.key.of)) return unlocked();
     if (!count) return unlocked();
+    const auto refused_because = [&](failure why) { return refuse(r, std::move(on), std::move(why)); };
     auto read = count->read();
-    if (auto* const no = std::get_if<failure>(&read)) return refused{std::move(*no)};
+    if (auto* const no = std::get_if<failure>(&read)) return refused_because(std::move(*no));
     auto& total = std::get<permit_total>(read);
     if (!total && !r.total) return unlocked();
     if (!total) {
-        if (auto no = count->write(*r.total)) return refused{*std::move(no)};
+        if (auto no = count->write(*r.total)) return refused_because(*std::move(no));
         total = r.total;
     }
     const auto held = permits_held(on.at);
-    if (!held) return refused{locked_by_fcntl(on.path)};
+    if (!held) return refused_because(locked_by_fcntl(on.path));
     if (*total - *held < static_cast<std::int64_t>(r.permits)) return unlocked();
-    if (!mark_permits(on.at, on.owner, r.permits)) return refusal(on, errno);
+    if (!mark_permits(on.at, on.owner, r.permits)) return refused_because(refusal(on, errno));
     return grant(r, std::move(on), fence::none);
 }
 

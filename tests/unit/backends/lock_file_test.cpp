@@ -1,6 +1,7 @@
 // An open lock file: what a try to lock it finds.
 #include "backends/file/lock_file.hpp"
 #include "support/eventually.hpp"
+#include "support/open_files.hpp"
 #include "support/unique_fd.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <system_error>
 
 namespace holdfast::file_backend {
 namespace {
@@ -26,12 +26,8 @@ class lock_files : public ::testing::Test {
 
     // As a child has one that was forked while the file was open.
     [[nodiscard]] test::unique_fd copy_of_open(const char* name) const {
-        for (const auto& one : std::filesystem::directory_iterator("/proc/self/fd")) {
-            std::error_code gone;
-            if (std::filesystem::read_symlink(one.path(), gone) == path(name))
-                return test::unique_fd{::dup(std::stoi(one.path().filename().string()))};
-        }
-        return {};
+        const auto all = test::descriptors_of(path(name));
+        return all.empty() ? test::unique_fd{} : test::unique_fd{::dup(all.front())};
     }
 
     const test::temp_dir folder;

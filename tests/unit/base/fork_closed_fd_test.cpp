@@ -2,6 +2,7 @@
 #include "base/fork_closed_fd.hpp"
 #include "support/eventually.hpp"
 #include "support/forked.hpp"
+#include "support/open_files.hpp"
 #include "support/sanitizers.hpp"
 
 #include <fcntl.h>
@@ -16,9 +17,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <filesystem>
 #include <optional>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -154,14 +153,7 @@ bool child_has_a_copy(std::chrono::milliseconds at_most) {
         });
         EXPECT_TRUE(file);
     });
-    const int copies = in_forked_child([&] {
-        int found = 0;
-        for (const auto& one : std::filesystem::directory_iterator("/proc/self/fd")) {
-            std::error_code gone;
-            found += std::filesystem::read_symlink(one.path(), gone) == path ? 1 : 0;
-        }
-        return found;
-    });
+    const int copies = in_forked_child([&] { return static_cast<int>(descriptors_of(path).size()); });
     slow_fork = 0ms;
     opener.join();
     return copies != 0;
