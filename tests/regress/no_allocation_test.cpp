@@ -1,5 +1,6 @@
 // One allocation fails, or all from then on: nobody owns a lock that nobody knows of, and no release ends the
 // process.
+#include "backends/sqlite/database.hpp"
 #include "support/eventually.hpp"
 #include "unit/session/scripted_store.hpp"
 
@@ -147,6 +148,36 @@ TEST_P(no_allocation, of_a_release_without_a_waiting_thread_is_reported_all_the_
             allocations_left = left;
         },
         [&] { expect_free_soon(); });
+    EXPECT_GT(met, 0);
+}
+
+// It would stop all locks of the file.
+TEST_P(no_allocation, of_a_statement_leaves_no_transaction_open) {
+    const test::temp_dir folder;
+    const auto path = (folder.path() / "locks.db").string();
+    sqlite_backend::database other{path};
+    other.run("CREATE TABLE written (number INTEGER)");
+    std::optional<sqlite_backend::database> file;
+    const int met = each_failure(
+        [&] {
+            const int n = std::exchange(allocations_left, never);
+            file.emplace(path);
+            allocations_left = n;
+            try {
+                sqlite_backend::transaction all{*file};
+                sqlite_backend::statement{*file, "INSERT INTO written VALUES (1)"}.run();
+                all.commit();
+            } catch (const std::bad_alloc&) {
+            }
+        },
+        [&] {
+            for (auto* const one : {&other, &*file}) {
+                EXPECT_NO_THROW({
+                    sqlite_backend::transaction all{*one};
+                    all.commit();
+                });
+            }
+        });
     EXPECT_GT(met, 0);
 }
 

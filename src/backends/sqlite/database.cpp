@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <thread>
 #include <utility>
@@ -32,6 +33,11 @@ using namespace std::chrono_literals;
 void create_if_missing(const std::string& path) {
     const auto folder = std::filesystem::path{path}.parent_path();
     const base::owned_fd one_at_a_time{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    if (!one_at_a_time && (errno == EMFILE || errno == ENFILE)) {
+        throw database_error(database_error::effect::none,
+                             {make_error_code(errc::unavailable),
+                              "SQLite cannot use " + path + ": " + std::generic_category().message(errno)});
+    }
     if (one_at_a_time) ::flock(one_at_a_time.get(), LOCK_EX);
     if (::access(path.c_str(), F_OK) == 0) return;
     for (const char* const left : {"-wal", "-shm"}) ::unlink((path + left).c_str());
@@ -203,6 +209,9 @@ void database::fail(int code, database_error::effect otherwise) const {
 // --- transaction ------------------------------------------------------------------------------------
 
 transaction::transaction(database& on, access to) : on_(on) {
+    // There may be no memory for them later, and a transaction that is left open stops all locks of the file.
+    (void)on.prepared(on.commit_, "COMMIT");
+    (void)on.prepared(on.rollback_, "ROLLBACK");
     if (to == access::read)
         on.prepared(on.begin_to_read_, "BEGIN").run();
     else
@@ -212,22 +221,19 @@ transaction::transaction(database& on, access to) : on_(on) {
 transaction::~transaction() {
     if (!open_) return;
     try {
-        on_.prepared(on_.rollback_, "ROLLBACK").run();
-    } catch (const database_error&) {  // SQLite has rolled back by itself
+        on_.rollback_->run();
+    } catch (const std::exception&) {  // SQLite has rolled back by itself
     }
 }
 
 void transaction::commit() {
-    open_ = false;
     try {
-        on_.prepared(on_.commit_, "COMMIT").run();
+        on_.commit_->run();
     } catch (const database_error& e) {
-        if (e.what_happened() == database_error::effect::none_busy) {
-            open_ = true;
-            throw;
-        }
+        if (e.what_happened() == database_error::effect::none_busy) throw;
         throw database_error(database_error::effect::unknown, e.why());
     }
+    open_ = false;
 }
 
 }  // namespace holdfast::sqlite_backend

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <exception>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -79,6 +80,15 @@ Answer failed(const database_error& e) {
     } else {
         return e.why();
     }
+}
+
+// Anything but an answer of SQLite: on the reactor's thread it would end the process.
+database_error what_stopped_it(const std::exception& e) {
+    using effect = database_error::effect;
+    const auto* const known = dynamic_cast<const std::system_error*>(&e);
+    if (known == nullptr) return {effect::unknown, {make_error_code(errc::out_of_memory)}};
+    const bool is_ours = known->code().category() == category();
+    return {effect::none, {is_ours ? known->code() : make_error_code(errc::unavailable), e.what()}};
 }
 
 class sqlite_store final : public store, public counters, public inspection {
@@ -220,35 +230,35 @@ class sqlite_store final : public store, public counters, public inspection {
     void perform(time_point deadline, Done done, Work work, Failure failure = failed<Answer>) {
         requests_.fetch_add(1, std::memory_order_relaxed);
         auto shared = std::make_shared<Done>(std::move(done));
-        work_.run(
-            path_, deadline,
-            [this, deadline, done = std::move(shared), work = std::move(work),
-             failure = std::move(failure)](const work_queue::attempt& how) {
-                mail out;
-                std::optional<Answer> answer;
-                bool replaced = false;
-                try {
-                    const base::guard lock(mutex_);
-                    replaced = open_again_if_replaced(how.wait_until);
-                    records_->file().wait_for_writers_until(std::min(how.wait_until, deadline));
-                    transaction all(records_->file(), To);
-                    answer = work(out);
-                    all.commit();
-                    introduced_ = introduced_ || introducing_;
-                } catch (const database_error& e) {
-                    const bool busy = e.what_happened() == database_error::effect::none_busy;
-                    const bool must_answer = how.last || how.late || boot_clock::now() >= deadline;
-                    if (busy && !must_answer) return work_queue::outcome::try_again;
-                    out.clear();
-                    answer = failure(e);
-                } catch (const error& e) {
-                    answer = failure(database_error(database_error::effect::none, {e.code(), e.what()}));
-                }
-                if (replaced) on_replaced();
-                send(out);
-                (*done)(*std::move(answer));
-                return work_queue::outcome::done;
-            });
+        work_.run(path_, deadline,
+                  [this, deadline, done = std::move(shared), work = std::move(work),
+                   failure = std::move(failure)](const work_queue::attempt& how) {
+                      mail out;
+                      std::optional<Answer> answer;
+                      bool replaced = false;
+                      try {
+                          const base::guard lock(mutex_);
+                          replaced = open_again_if_replaced(how.wait_until);
+                          records_->file().wait_for_writers_until(std::min(how.wait_until, deadline));
+                          transaction all(records_->file(), To);
+                          answer = work(out);
+                          all.commit();
+                          introduced_ = introduced_ || introducing_;
+                      } catch (const database_error& e) {
+                          const bool busy = e.what_happened() == database_error::effect::none_busy;
+                          const bool must_answer = how.last || how.late || boot_clock::now() >= deadline;
+                          if (busy && !must_answer) return work_queue::outcome::try_again;
+                          out.clear();
+                          answer = failure(e);
+                      } catch (const std::exception& e) {
+                          out.clear();
+                          answer = failure(what_stopped_it(e));
+                      }
+                      if (replaced) on_replaced();
+                      send(out);
+                      (*done)(*std::move(answer));
+                      return work_queue::outcome::done;
+                  });
     }
 
     template <class Request>
