@@ -97,7 +97,7 @@ class inspection {
                             handler<result<std::vector<std::string>>>) = 0;
 
     // A lease on this lock has been held for a while: the store must receive messages that ask for it from
-    // now on. True: it receives those for all other locks, too.
+    // now on. True: it receives those for all other locks, too. False: it is asked again with the next lease.
     virtual bool hear_requests_for(const lock_name&) = 0;
 
     // Reports what endangers locks on the store's servers. Changes nothing there. Data that a server hides

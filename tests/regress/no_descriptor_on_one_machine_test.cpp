@@ -2,6 +2,7 @@
 #include "server/cli_scene.hpp"
 #include "support/eventually.hpp"
 #include "support/no_descriptor.hpp"
+#include "support/sanitizers.hpp"
 
 #include <holdfast/holdfast.hpp>
 
@@ -34,8 +35,8 @@ class no_descriptor_left_on_one_machine : public testing::TestWithParam<const ch
     [[nodiscard]] bool are_listening(std::ptrdiff_t clients) const {
         const bool in_files = std::string{GetParam()} == "file";
         const std::filesystem::path sockets{in_files ? path + "/.holdfast/clients" : path + "-wake"};
-        return std::filesystem::exists(sockets) &&
-               std::distance(std::filesystem::directory_iterator{sockets}, {}) == clients;
+        if (!std::filesystem::exists(sockets)) return clients == 0;
+        return std::distance(std::filesystem::directory_iterator{sockets}, {}) == clients;
     }
 
     const temp_dir folder;
@@ -83,6 +84,23 @@ TEST_P(no_descriptor_left_on_one_machine, released_lock_goes_to_a_waiter_of_anot
     }
     const auto end = cli::outcome_of(waiter);
     EXPECT_EQ(end.code, 0) << end.errors;
+}
+
+TEST_P(no_descriptor_left_on_one_machine, client_listens_as_soon_as_there_is_a_descriptor) {
+    if (std::string{GetParam()} == "file") GTEST_SKIP() << "there a lock needs a descriptor itself";
+    auto how = settings();
+    how.lease = 600ms * slower;
+    client c{how};
+    mutex stock{c, "stock"};
+    {
+        const no_descriptor_is_left now;
+        const auto held = stock.acquire();
+        // A client listens when it has held a lock for a while, and it renews later.
+        ASSERT_TRUE(eventually(patience, [&] { return c.stats().renewals >= 1; }));
+    }
+    EXPECT_TRUE(are_listening(0));
+    const auto held = stock.acquire();
+    EXPECT_TRUE(eventually(patience, [&] { return are_listening(1); }));
 }
 
 INSTANTIATE_TEST_SUITE_P(stores, no_descriptor_left_on_one_machine, testing::Values("file", "sqlite"),

@@ -134,10 +134,7 @@ class file_store final : public store, public counters, public inspection {
                     handler<result<std::vector<std::string>>> done) override {
         done(std::vector<std::string>{});
     }
-    bool hear_requests_for(const lock_name&) override {
-        (void)hears();
-        return true;
-    }
+    bool hear_requests_for(const lock_name&) override { return hears(); }
     void examine(const examine_request&, time_point, handler<result<examination>> done) override {
         try {
             done(file_backend::examine(locks_.where().directory()));

@@ -198,10 +198,7 @@ class sqlite_store final : public store, public counters, public inspection {
                     handler<result<std::vector<std::string>>> done) override {
         done(std::vector<std::string>{});
     }
-    bool hear_requests_for(const lock_name&) override {
-        (void)mailbox_.open();
-        return true;
-    }
+    bool hear_requests_for(const lock_name&) override { return mailbox_.open().empty(); }
     void examine(const examine_request&, time_point deadline, handler<result<examination>> done) override {
         perform<result<examination>, access::read>(deadline, std::move(done),
                                                    [this](mail&) REQUIRES(mutex_) -> result<examination> {
