@@ -1,8 +1,9 @@
 // Locks in a PostgreSQL database, when something happens to a process, a session, the server or a row.
 #ifdef HOLDFAST_HAS_POSTGRES
 
-#include "backends/postgres/pool.hpp"
+#include "backends/postgres/connection.hpp"
 #include "backends/postgres/schema.hpp"
+#include "backends/sql/pool.hpp"
 #include "backends/sql/unused_rows.hpp"
 #include "server/cli_scene.hpp"
 #include "server/postgres_scene.hpp"
@@ -342,7 +343,8 @@ TEST_F(postgres_locks, that_nobody_has_used_for_a_week_lose_their_row) {
                                           .label = "holdfast:test:1:test",
                                           .answer_timeout = 2s};
     const auto nothing = [](const auto&...) {};
-    postgres_backend::pool pool{reactor, how, {nothing, nothing, nothing}};
+    sql_backend::pool pool{
+        reactor, {postgres_backend::maker_of(how), how.to.where}, {nothing, nothing, nothing}};
     backends::owner_serials serials;
     sql_backend::knowledge known{sql_backend::versions{1}};
     const sql_backend::change_tools tools{

@@ -71,8 +71,4 @@ sql_backend::fault fault_of(std::string_view sqlstate, std::string_view text, bo
             {make_error_code(found->code), found->text, std::move(shown)}};
 }
 
-bool needs_operator(const std::error_code& code) noexcept {
-    return code == errc::invalid_argument || code == errc::no_permission;
-}
-
 }  // namespace holdfast::postgres_backend

@@ -12,7 +12,4 @@ namespace holdfast::postgres_backend {
 // the connection was lost.
 [[nodiscard]] sql_backend::fault fault_of(std::string_view sqlstate, std::string_view text, bool changes);
 
-// The server will not serve this client before an operator has done something.
-[[nodiscard]] bool needs_operator(const std::error_code& code) noexcept;
-
 }  // namespace holdfast::postgres_backend

@@ -1,6 +1,5 @@
 #include "backends/postgres/notifications.hpp"
 
-#include "backends/postgres/errors.hpp"
 #include "backends/sql/dialect.hpp"
 
 #include <holdfast/error.hpp>
@@ -12,8 +11,8 @@ namespace holdfast::postgres_backend {
 using sql_backend::failure;
 using sql_backend::outcome;
 
-notifications::notifications(io::reactor& reactor, session_options how, handlers to)
-    : reactor_(reactor), how_(std::move(how)), to_(std::move(to)) {}
+notifications::notifications(io::reactor& reactor, const session_options& how, handlers to)
+    : reactor_(reactor), make_(maker_of(how)), answer_timeout_(how.answer_timeout), to_(std::move(to)) {}
 
 notifications::~notifications() { close(); }
 
@@ -33,8 +32,8 @@ notifications::state notifications::open() {
 
 void notifications::connect() {
     again_ = {};
-    connecting_ =
-        std::make_unique<connector>(reactor_, how_, [this](connector::result r) { on_made(std::move(r)); });
+    connecting_ = std::make_unique<sql_backend::connector>(
+        reactor_, make_, [this](sql_backend::connector::result r) { on_made(std::move(r)); });
 }
 
 void notifications::connect_in(std::chrono::nanoseconds pause) {
@@ -44,10 +43,10 @@ void notifications::connect_in(std::chrono::nanoseconds pause) {
     });
 }
 
-void notifications::on_made(connector::result result) {
+void notifications::on_made(sql_backend::connector::result result) {
     connecting_.reset();
     if (const auto* const why = std::get_if<failure>(&result)) {
-        const bool refused = needs_operator(why->code);
+        const bool refused = sql_backend::needs_operator(why->code);
         connect_in(pauses_.next(refused));
         // Waiters that are not served by messages poll.
         if (refused && state_.exchange(state::refused) != state::refused)
@@ -55,11 +54,11 @@ void notifications::on_made(connector::result result) {
         return;
     }
     pauses_.reset();
-    open_ = std::make_shared<connection>(reactor_, std::get<made_session>(std::move(result)),
-                                         how_.answer_timeout);
-    open_->start(sockets_, {[this](const failure& why) { on_lost(why); },
-                            [this](std::string_view text) { to_.on_message(text); },
-                            {}});
+    open_ = std::get<std::shared_ptr<sql_backend::connection>>(std::move(result));
+    open_->start(reactor_, sockets_,
+                 {[this](const failure& why) { on_lost(why); },
+                  [this](std::string_view text) { to_.on_message(text); },
+                  {}});
     session_ = open_->server().session;
     for (const auto& [channel, listening] : channels_) send_listen(channel);
     state_ = state::open;
@@ -102,7 +101,7 @@ void notifications::stop_listening(const std::string& channel) {
 
 void notifications::send_text(std::string sql, sql_backend::handler<outcome> done) {
     if (!done) done = [](const outcome&) {};
-    request r{{}, boot_clock::now() + how_.answer_timeout, std::move(done), std::move(sql)};
+    sql_backend::request r{{}, boot_clock::now() + answer_timeout_, std::move(done), std::move(sql)};
     if (!open_->send(r)) return;  // a lost connection is reported, and all is sent again
 }
 

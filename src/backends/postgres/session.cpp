@@ -24,6 +24,7 @@ using sql_backend::cell;
 using sql_backend::number;
 using sql_backend::row;
 using sql_backend::rows;
+using sql_backend::session_error;
 using sql_backend::time_point;
 
 // The object identifiers of types whose binary form is a big-endian number.

@@ -3,12 +3,11 @@
 
 #include "backends/postgres/libpq.hpp"
 #include "backends/postgres/url.hpp"
-#include "backends/sql/database.hpp"
+#include "backends/sql/connector.hpp"
 #include "base/owned_fd.hpp"
 #include "base/wake_fd.hpp"
 
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,36 +38,16 @@ struct session_options {
     std::int64_t listener = 0;
 };
 
-// What the server says about itself.
-struct server_facts {
-    std::string address;  // for people
-    // Another one when the server may have lost commits; where the mark is not there, for each start.
-    std::string run_id;
-    std::chrono::seconds uptime{0};  // of this run
-    std::int64_t session = 0;        // the process of the server that serves it
-    bool pooled = false;             // a pooler stands between: the next statement may run in another session
-};
-
 struct made_session {
     pg_session session;
     // A second descriptor of its socket: libpq closes its own as soon as the connection breaks, on any
     // thread, and the number may then mean another file.
     base::owned_fd watched;
-    server_facts server;
-};
-
-class session_error : public std::exception {
-  public:
-    explicit session_error(sql_backend::failure why) : why_(std::move(why)) {}
-    [[nodiscard]] const sql_backend::failure& why() const noexcept { return why_; }
-    [[nodiscard]] const char* what() const noexcept override { return why_.text.c_str(); }
-
-  private:
-    sql_backend::failure why_;
+    sql_backend::server_facts server;
 };
 
 // Blocks until the session can be used, or `stop` becomes readable. Only the system's look-up of a host name
-// cannot be stopped. Throws session_error.
+// cannot be stopped. Throws sql_backend::session_error.
 [[nodiscard]] made_session make_session(const session_options& how, const base::wake_fd& stop);
 
 }  // namespace holdfast::postgres_backend

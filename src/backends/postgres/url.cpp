@@ -1,6 +1,7 @@
 #include "backends/postgres/url.hpp"
 
 #include "backends/postgres/libpq.hpp"
+#include "backends/sql/url_options.hpp"
 #include "base/text.hpp"
 
 #include <holdfast/error.hpp>
@@ -20,33 +21,9 @@ namespace {
     throw error(make_error_code(errc::invalid_argument), "postgres: " + why);
 }
 
-struct our_options {
-    bool quarantined = false;
-    std::optional<std::chrono::milliseconds> longest_lease;
-};
-
-// False: it is an option of libpq.
-bool take_option(std::string_view name, std::string_view value, url& to, our_options& ours) {
-    if (name == "create") {
-        if (value != "true" && value != "false") refuse("the option create is true or false");
-        to.create = value == "true";
-    } else if (name == "restarts") {
-        if (value != "trusted" && value != "quarantined")
-            refuse("the option restarts is trusted or quarantined");
-        ours.quarantined = value == "quarantined";
-    } else if (name == "longest_lease") {
-        ours.longest_lease = base::parse_duration(value);
-        if (!ours.longest_lease || ours.longest_lease->count() <= 0)
-            refuse("the option longest_lease is a duration such as 60s");
-    } else {
-        return false;
-    }
-    return true;
-}
-
 // Takes the options of holdfast out of the URL; libpq refuses what it does not know.
 std::string without_our_options(std::string_view text, url& to) {
-    our_options ours;
+    sql_backend::url_options ours{"postgres"};
     const auto question = text.find('?');
     std::string rest{text.substr(0, question)};
     auto options = question == std::string_view::npos ? std::string_view{} : text.substr(question + 1);
@@ -56,15 +33,13 @@ std::string without_our_options(std::string_view text, url& to) {
         const auto one = options.substr(0, end);
         options = end == std::string_view::npos ? std::string_view{} : options.substr(end + 1);
         const auto equals = std::min(one.find('='), one.size());
-        if (take_option(one.substr(0, equals), one.substr(std::min(equals + 1, one.size())), to, ours))
-            continue;
+        if (ours.take(one.substr(0, equals), one.substr(std::min(equals + 1, one.size())))) continue;
         rest.append(1, separator).append(one);
         separator = '&';
     }
-    if (ours.longest_lease && !ours.quarantined)
-        refuse("the option longest_lease belongs to restarts=quarantined, which is not given");
-    constexpr std::chrono::seconds usual{60};
-    if (ours.quarantined) to.longest_lease = ours.longest_lease.value_or(usual);
+    ours.check();
+    to.create = ours.create();
+    to.longest_lease = ours.longest_lease();
     return rest;
 }
 
@@ -77,16 +52,11 @@ bool is_set(const char* variable) {
     return value != nullptr && *value != '\0';
 }
 
-bool is_local(std::string_view host) {
-    return host.empty() || host.starts_with('/') || host.starts_with('@') || host == "localhost" ||
-           host.starts_with("127.") || host == "::1";
-}
-
 // Of a list.
 bool all_local(std::string_view hosts) {
     for (;;) {
         const auto comma = hosts.find(',');
-        if (!is_local(hosts.substr(0, comma))) return false;
+        if (!sql_backend::is_local(hosts.substr(0, comma))) return false;
         if (comma == std::string_view::npos) return true;
         hosts.remove_prefix(comma + 1);
     }

@@ -2,6 +2,8 @@
 
 #include "base/text.hpp"
 
+#include <unistd.h>
+
 #include <array>
 #include <charconv>
 
@@ -34,6 +36,12 @@ std::string channel_of(const lock_name& name) {
 
 std::string to_text(const label& l) {
     return "holdfast:" + l.client + ':' + std::to_string(l.pid) + ':' + l.host;
+}
+
+std::string label_of_this_process(const std::string& client) {
+    std::array<char, 256> host{};
+    if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
+    return to_text(label{client, ::getpid(), host.data()});
 }
 
 std::optional<label> parse_label(std::string_view text) {

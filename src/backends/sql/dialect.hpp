@@ -62,5 +62,6 @@ struct label {
 };
 [[nodiscard]] std::string to_text(const label&);
 [[nodiscard]] std::optional<label> parse_label(std::string_view text);
+[[nodiscard]] std::string label_of_this_process(const std::string& client);
 
 }  // namespace holdfast::sql_backend

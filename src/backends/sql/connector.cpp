@@ -1,4 +1,4 @@
-#include "backends/postgres/connector.hpp"
+#include "backends/sql/connector.hpp"
 
 #include "base/annotations.hpp"
 #include "base/random.hpp"
@@ -13,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-namespace holdfast::postgres_backend {
+namespace holdfast::sql_backend {
 
 // The thread may outlive everything else here.
 struct connector::shared {
@@ -23,7 +23,7 @@ struct connector::shared {
     std::function<void(result)> done;                  // on the reactor thread; empty: called, or not wanted
 };
 
-connector::connector(io::reactor& reactor, session_options how, std::function<void(result)> done)
+connector::connector(io::reactor& reactor, session_maker make, std::function<void(result)> done)
     : with_thread_(std::make_shared<shared>()) {
     {
         const base::guard lock(with_thread_->mutex);
@@ -37,22 +37,20 @@ connector::connector(io::reactor& reactor, session_options how, std::function<vo
             if (const auto call = std::exchange(to->done, nullptr)) call(std::move(*found));
         });
     };
-    const auto make = [to = with_thread_, how = std::move(how), deliver] {
+    const auto work = [to = with_thread_, make = std::move(make), deliver] {
         try {
-            deliver(to, make_session(how, to->stop));
+            deliver(to, make(to->stop));
         } catch (const session_error& e) {
             deliver(to, e.why());
         } catch (const std::bad_alloc&) {
-            deliver(to, sql_backend::failure{make_error_code(errc::unavailable),
-                                             "there is no memory for a connection"});
+            deliver(to, failure{make_error_code(errc::unavailable), "there is no memory for a connection"});
         }
     };
     try {
-        io::start_thread("holdfast-sql", make);
+        io::start_thread("holdfast-sql", work);
     } catch (const std::system_error& no_thread) {
-        deliver(with_thread_,
-                sql_backend::failure{make_error_code(errc::unavailable),
-                                     "there is no thread to connect: " + no_thread.code().message()});
+        deliver(with_thread_, failure{make_error_code(errc::unavailable),
+                                      "there is no thread to connect: " + no_thread.code().message()});
     }
 }
 
@@ -64,6 +62,10 @@ connector::~connector() {
     [[maybe_unused]] const auto n = ::write(with_thread_->stop.get(), &one, sizeof one);
 }
 
+bool needs_operator(const std::error_code& code) noexcept {
+    return code == errc::invalid_argument || code == errc::no_permission;
+}
+
 std::chrono::nanoseconds pauses::next(bool refused) noexcept {
     constexpr std::chrono::nanoseconds first = std::chrono::milliseconds{50};
     constexpr std::chrono::nanoseconds most = std::chrono::seconds{2};
@@ -73,4 +75,4 @@ std::chrono::nanoseconds pauses::next(bool refused) noexcept {
     return std::chrono::nanoseconds{static_cast<std::int64_t>(static_cast<double>(ceiling.count()) * part)};
 }
 
-}  // namespace holdfast::postgres_backend
+}  // namespace holdfast::sql_backend

@@ -1,16 +1,11 @@
-#include "backends/postgres/pool.hpp"
+#include "backends/sql/pool.hpp"
 
 #include <holdfast/error.hpp>
-#include "backends/postgres/errors.hpp"
 
 #include <algorithm>
 #include <utility>
 
-namespace holdfast::postgres_backend {
-
-using sql_backend::failure;
-using sql_backend::fault;
-using sql_backend::outcome;
+namespace holdfast::sql_backend {
 
 namespace {
 
@@ -18,15 +13,14 @@ failure closing() { return {make_error_code(errc::closed), {}, {}}; }
 
 }  // namespace
 
-pool::pool(io::reactor& reactor, session_options how, link_handlers to)
+pool::pool(io::reactor& reactor, pool_settings how, link_handlers to)
     : reactor_(reactor), how_(std::move(how)), to_(std::move(to)) {
     reactor_.run_and_wait([this] { connect(); });
 }
 
 pool::~pool() { close(); }
 
-void pool::run(sql_backend::statement what, sql_backend::time_point deadline,
-               sql_backend::handler<outcome> done) {
+void pool::run(statement what, time_point deadline, handler<outcome> done) {
     request r{std::move(what), deadline, std::move(done)};
     failure why;
     {
@@ -56,7 +50,6 @@ void pool::fail_soon(request r, failure why) {
 
 // To the connection with the fewest statements; makes another one if that has to work off many.
 bool pool::send(request& r) {
-    constexpr std::size_t many = 3;
     std::size_t fewest = 0;
     connection* best = nullptr;
     for (const auto& c : all_) {
@@ -68,7 +61,7 @@ bool pool::send(request& r) {
         if (n == 0) break;
     }
     if (best == nullptr) return false;
-    if (fewest >= many && all_.size() < most && !growing_ && boot_clock::now() >= grow_again_) {
+    if (fewest >= how_.many && all_.size() < most && !growing_ && boot_clock::now() >= grow_again_) {
         growing_ = true;
         reactor_.post([this, weak = life_] {
             if (const auto alive = weak.lock(); alive && !connecting_ && again_.serial == 0) connect();
@@ -104,7 +97,7 @@ void pool::on_expiry() {
         waiting_.clear();
         for (auto& r : left) wait(std::move(r));
         why = last_.code ? last_
-                         : failure{make_error_code(errc::unavailable), "no connection to " + how_.to.where};
+                         : failure{make_error_code(errc::unavailable), "no connection to " + how_.where};
     }
     end_waiting(over, why);
 }
@@ -117,8 +110,8 @@ void pool::end_waiting(std::vector<request>& all, const failure& why) {
 
 void pool::connect() {
     again_ = {};
-    connecting_ =
-        std::make_unique<connector>(reactor_, how_, [this](connector::result r) { on_made(std::move(r)); });
+    connecting_ = std::make_unique<connector>(reactor_, how_.make,
+                                              [this](connector::result r) { on_made(std::move(r)); });
 }
 
 void pool::connect_in(std::chrono::nanoseconds pause) {
@@ -152,16 +145,16 @@ void pool::on_made(connector::result result) {
         return;
     }
     pauses_.reset();
-    auto made = std::make_shared<connection>(reactor_, std::get<made_session>(std::move(result)),
-                                             how_.answer_timeout);
-    made->start(sockets_, {[this, which = made.get()](const failure& why) { on_lost(which, why); },
-                           {},
-                           [this](std::chrono::nanoseconds took) {
-                               const auto old = round_trip_.load(std::memory_order_relaxed);
-                               round_trip_.store(old == 0 ? took.count() : old + (took.count() - old) / 8,
-                                                 std::memory_order_relaxed);
-                           },
-                           [this](connection& one) { return reactor_reads(one); }});
+    auto made = std::get<std::shared_ptr<connection>>(std::move(result));
+    made->start(reactor_, sockets_,
+                {[this, which = made.get()](const failure& why) { on_lost(which, why); },
+                 {},
+                 [this](std::chrono::nanoseconds took) {
+                     const auto old = round_trip_.load(std::memory_order_relaxed);
+                     round_trip_.store(old == 0 ? took.count() : old + (took.count() - old) / 8,
+                                       std::memory_order_relaxed);
+                 },
+                 [this](connection& one) { return reactor_reads(one); }});
     to_.on_session(made->server());
     bool first = false;
     std::vector<request> late;
@@ -184,7 +177,7 @@ void pool::on_made(connector::result result) {
                 wait(std::move(r));
         }
     }
-    end_waiting(late, {make_error_code(errc::unavailable), "no connection to " + how_.to.where + " in time"});
+    end_waiting(late, {make_error_code(errc::unavailable), "no connection to " + how_.where + " in time"});
     if (!first) return;
     reported_down_ = false;
     const bool restarted = !run_id_.empty() && run_id_ != made->server().run_id;
@@ -233,4 +226,4 @@ backend::traffic pool::statistics() const noexcept {
             std::chrono::nanoseconds{round_trip_.load(std::memory_order_relaxed)}};
 }
 
-}  // namespace holdfast::postgres_backend
+}  // namespace holdfast::sql_backend

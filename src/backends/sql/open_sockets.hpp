@@ -7,24 +7,24 @@
 #include <array>
 #include <atomic>
 
-namespace holdfast::postgres_backend {
+namespace holdfast::sql_backend {
 
 // A child can trust no list that another thread may just change, and frees no memory. A session has two
-// descriptors of one socket (see made_session); libpq closes its own when the session breaks. Thread-safe.
+// descriptors of one socket (see connection); drivers close their own when the session breaks. Thread-safe.
 class open_sockets {
   public:
-    void add(int ours, int of_libpq) noexcept {
+    void add(int ours, int of_driver) noexcept {
         for (auto& slot : all_) {
             int none = -1;
             if (!slot.ours.compare_exchange_strong(none, ours)) continue;
-            slot.of_libpq.store(of_libpq);
+            slot.of_driver.store(of_driver);
             return;
         }
     }
     void remove(int ours) noexcept {
         for (auto& slot : all_) {
             if (slot.ours.load() != ours) continue;
-            slot.of_libpq.store(-1);
+            slot.of_driver.store(-1);
             slot.ours.store(-1);
             return;
         }
@@ -34,7 +34,7 @@ class open_sockets {
             const int ours = slot.ours;
             if (ours < 0) continue;
             // The number may mean another file by now.
-            const int other = slot.of_libpq;
+            const int other = slot.of_driver;
             if (other >= 0 && are_same(ours, other)) ::close(other);
             ::close(ours);
         }
@@ -43,7 +43,7 @@ class open_sockets {
   private:
     struct pair {
         std::atomic<int> ours{-1};
-        std::atomic<int> of_libpq{-1};
+        std::atomic<int> of_driver{-1};
     };
 
     static bool are_same(int one, int other) noexcept {
@@ -57,4 +57,4 @@ class open_sockets {
     std::array<pair, most> all_{};
 };
 
-}  // namespace holdfast::postgres_backend
+}  // namespace holdfast::sql_backend

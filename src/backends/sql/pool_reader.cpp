@@ -1,5 +1,5 @@
 // Which thread reads the answers: a caller that waits for one, or the reactor.
-#include "backends/postgres/pool.hpp"
+#include "backends/sql/pool.hpp"
 #include "base/parker.hpp"
 
 #include <poll.h>
@@ -9,7 +9,7 @@
 #include <array>
 #include <cstdint>
 
-namespace holdfast::postgres_backend {
+namespace holdfast::sql_backend {
 
 namespace {
 
@@ -23,7 +23,7 @@ bool pool::has_work() const {
     return std::any_of(all_.begin(), all_.end(), [](const auto& c) { return c->in_flight() != 0; });
 }
 
-void pool::run_io(base::parker& me, sql_backend::time_point until) {
+void pool::run_io(base::parker& me, time_point until) {
     mutex_.lock();
     while (!me.unparked() && boot_clock::now() < until) {
         // With nothing in flight the caller does not wait for an answer, and would only stand between the
@@ -36,7 +36,7 @@ void pool::run_io(base::parker& me, sql_backend::time_point until) {
     mutex_.unlock();
 }
 
-void pool::read_for(base::parker& me, sql_backend::time_point until) {
+void pool::read_for(base::parker& me, time_point until) {
     role_ = role::caller;
     while (has_work() && !me.unparked()) {
         std::array<std::shared_ptr<connection>, most> open;
@@ -79,7 +79,7 @@ void pool::read_for(base::parker& me, sql_backend::time_point until) {
 }
 
 // Another thread reads, or there is nothing to read.
-void pool::wait_for_turn(base::parker& me, sql_backend::time_point until) {
+void pool::wait_for_turn(base::parker& me, time_point until) {
     io::parked_caller mine{&me};
     parked_.push_back(&mine);
     mutex_.unlock();
@@ -148,4 +148,4 @@ void pool::tick() {
     if (caller_waits || has_work()) arm_tick();
 }
 
-}  // namespace holdfast::postgres_backend
+}  // namespace holdfast::sql_backend

@@ -1,8 +1,8 @@
 // A few connections that carry out statements.
 #pragma once
 
-#include "backends/postgres/connection.hpp"
-#include "backends/postgres/connector.hpp"
+#include "backends/sql/connection.hpp"
+#include "backends/sql/connector.hpp"
 #include "base/wake_fd.hpp"
 #include "io/pollable.hpp"
 
@@ -10,26 +10,32 @@
 #include <memory>
 #include <vector>
 
-namespace holdfast::postgres_backend {
+namespace holdfast::sql_backend {
 
 // The commits of one session wait for the disk one after the other, so there are up to four. Reported on the
 // reactor thread.
 struct link_handlers {
     std::function<void(const server_facts&)> on_session;             // each, before it carries statements
     std::function<void(const server_facts&, bool restarted)> on_up;  // the first connection is there
-    std::function<void(const sql_backend::failure&)> on_down;  // the last one is gone, or none can be made
+    std::function<void(const failure&)> on_down;  // the last one is gone, or none can be made
 };
 
-class pool final : public sql_backend::database {
+struct pool_settings {
+    session_maker make;
+    std::string where{};  // for people
+    // A connection with this many statements is busy enough for another one.
+    std::size_t many = 1;
+};
+
+class pool final : public database {
   public:
     static constexpr std::size_t most = 4;
 
-    pool(io::reactor& reactor, session_options how, link_handlers to);
+    pool(io::reactor& reactor, pool_settings how, link_handlers to);
     ~pool() override;
 
-    void run(sql_backend::statement what, sql_backend::time_point deadline,
-             sql_backend::handler<sql_backend::outcome> done) override;
-    void run_io(base::parker& me, sql_backend::time_point until) override;
+    void run(statement what, time_point deadline, handler<outcome> done) override;
+    void run_io(base::parker& me, time_point until) override;
     [[nodiscard]] backend::traffic statistics() const noexcept override;
     void close() override;
     void abandon() noexcept override { sockets_.close_all(); }
@@ -37,15 +43,15 @@ class pool final : public sql_backend::database {
   private:
     enum class state { down, up, refused, closed };
 
-    void fail_soon(request r, sql_backend::failure why);
+    void fail_soon(request r, failure why);
     [[nodiscard]] bool send(request& r) REQUIRES(mutex_);
     void wait(request r) REQUIRES(mutex_);
     void connect();
     void connect_in(std::chrono::nanoseconds pause);
     void on_made(connector::result result);
-    void on_lost(const connection* which, const sql_backend::failure& why);
+    void on_lost(const connection* which, const failure& why);
     void on_expiry();
-    void end_waiting(std::vector<request>& all, const sql_backend::failure& why);
+    void end_waiting(std::vector<request>& all, const failure& why);
 
     // Who reads; see pool_reader.cpp.
     enum class role {
@@ -54,8 +60,8 @@ class pool final : public sql_backend::database {
         reactor,  // those that wait do not call run_io
     };
     [[nodiscard]] bool has_work() const REQUIRES(mutex_);
-    void read_for(base::parker& me, sql_backend::time_point until) REQUIRES(mutex_);
-    void wait_for_turn(base::parker& me, sql_backend::time_point until) REQUIRES(mutex_);
+    void read_for(base::parker& me, time_point until) REQUIRES(mutex_);
+    void wait_for_turn(base::parker& me, time_point until) REQUIRES(mutex_);
     void pass_reading_on() REQUIRES(mutex_);
     void find_reader() REQUIRES(mutex_);
     void let_reactor_read() REQUIRES(mutex_);
@@ -65,14 +71,14 @@ class pool final : public sql_backend::database {
     void tick();
 
     io::reactor& reactor_;
-    const session_options how_;
+    const pool_settings how_;
     open_sockets sockets_;
 
     mutable base::mutex mutex_;
     state state_ GUARDED_BY(mutex_) = state::down;
     std::vector<std::shared_ptr<connection>> all_ GUARDED_BY(mutex_);
     std::vector<request> waiting_ GUARDED_BY(mutex_);  // for a connection
-    sql_backend::failure last_ GUARDED_BY(mutex_);     // why there is none
+    failure last_ GUARDED_BY(mutex_);                  // why there is none
     bool growing_ GUARDED_BY(mutex_) = false;
     io::time_point grow_again_ GUARDED_BY(mutex_){};  // after it could not
     io::timer_id expiry_ GUARDED_BY(mutex_);
@@ -97,4 +103,4 @@ class pool final : public sql_backend::database {
     std::atomic<std::int64_t> round_trip_{0};
 };
 
-}  // namespace holdfast::postgres_backend
+}  // namespace holdfast::sql_backend
