@@ -2,6 +2,10 @@
 
 #include "backends/file/store.hpp"
 #include "backends/local/store.hpp"
+#ifdef HOLDFAST_HAS_MARIADB
+#include "backends/mariadb/schema.hpp"
+#include "backends/mariadb/store.hpp"
+#endif
 #ifdef HOLDFAST_HAS_POSTGRES
 #include "backends/postgres/schema.hpp"
 #include "backends/postgres/store.hpp"
@@ -52,6 +56,10 @@ struct registry {
 #ifdef HOLDFAST_HAS_POSTGRES
         {"postgres", postgres_backend::open, "postgres://"},
         {"postgresql", postgres_backend::open, "postgresql://"},
+#endif
+#ifdef HOLDFAST_HAS_MARIADB
+        {"mysql", mariadb_backend::open, "mysql://"},
+        {"mariadb", mariadb_backend::open, "mariadb://"},
 #endif
         {"zk", zookeeper_backend::open, "zk://"},
         {"zks", zookeeper_backend::open, "zks://"},
@@ -112,6 +120,9 @@ std::string schema_for(std::string_view url) {
     [[maybe_unused]] const auto found = opener_for(url);
 #ifdef HOLDFAST_HAS_POSTGRES
     if (found == postgres_backend::open) return postgres_backend::schema_for(url);
+#endif
+#ifdef HOLDFAST_HAS_MARIADB
+    if (found == mariadb_backend::open) return mariadb_backend::schema_for(url);
 #endif
     return {};
 }

@@ -205,6 +205,24 @@ std::string from_hex(std::string_view text) {
     return out;
 }
 
+std::optional<std::string> percent_decoded(std::string_view text) {
+    std::string plain;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text[i] != '%') {
+            plain += text[i];
+            continue;
+        }
+        std::string hex{text.substr(i + 1, 2)};
+        for (auto& c : hex)
+            if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
+        const auto byte = hex.size() == 2 ? from_hex(hex) : std::string{};
+        if (byte.empty()) return std::nullopt;
+        plain += byte;
+        i += 2;
+    }
+    return plain;
+}
+
 bool glob_match(std::string_view pattern, std::string_view text) {
     std::size_t p = 0;
     std::size_t t = 0;

@@ -25,6 +25,8 @@ namespace holdfast::base {
 // Two lower-case digits a byte, and back; empty if `text` is not that.
 [[nodiscard]] std::string to_hex(std::string_view bytes);
 [[nodiscard]] std::string from_hex(std::string_view text);
+// %XX becomes the byte XX, as in URLs. Empty if a '%' is not followed by two hexadecimal digits.
+[[nodiscard]] std::optional<std::string> percent_decoded(std::string_view text);
 // A-Z a-z 0-9 - _, without padding: 22 characters for 16 bytes.
 [[nodiscard]] std::string to_base64url(std::string_view bytes);
 

@@ -11,23 +11,11 @@ namespace holdfast::backends {
 namespace {
 
 std::string decoded(std::string_view scheme, std::string_view text) {
-    std::string plain;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] != '%') {
-            plain += text[i];
-            continue;
-        }
-        std::string hex{text.substr(i + 1, 2)};
-        for (auto& c : hex)
-            if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
-        const auto byte = hex.size() == 2 ? base::from_hex(hex) : std::string{};
-        if (byte.empty())
-            refuse_url(scheme, "a '%' in the path is followed by two hexadecimal digits, as in %3F for '?'");
-        plain += byte;
-        i += 2;
-    }
-    if (plain.find('\0') != std::string::npos) refuse_url(scheme, "the path contains a NUL byte");
-    return plain;
+    auto plain = base::percent_decoded(text);
+    if (!plain)
+        refuse_url(scheme, "a '%' in the path is followed by two hexadecimal digits, as in %3F for '?'");
+    if (plain->find('\0') != std::string::npos) refuse_url(scheme, "the path contains a NUL byte");
+    return *std::move(plain);
 }
 
 }  // namespace

@@ -1,36 +1,16 @@
 #include "backends/postgres/libpq.hpp"
 
-#include <holdfast/error.hpp>
-
-#include <dlfcn.h>
-
-#include <string>
+#include "backends/sql/client_library.hpp"
 
 namespace holdfast::postgres_backend {
 
 namespace {
 
-constexpr const char* library_file = "libpq.so.5";
-
-[[noreturn]] void no_library(const std::string& why) {
-    throw error(make_error_code(errc::invalid_argument),
-                "postgres: " + why + "; install libpq 14 or later (Debian: libpq5)");
-}
-
-void* function(void* library, const char* name) {
-    void* const found = ::dlsym(library, name);
-    if (found == nullptr) no_library(std::string{library_file} + " has no function " + name);
-    return found;
-}
-
 libpq open_library() {
-    void* const library = ::dlopen(library_file, RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) {
-        const char* const why = ::dlerror();  // NOLINT(concurrency-mt-unsafe): each thread has its own
-        no_library(why != nullptr ? why : std::string{library_file} + " cannot be opened");
-    }
+    const sql_backend::client_library file{"libpq.so.5", "postgres",
+                                           "install libpq 14 or later (Debian: libpq5)"};
     libpq all;
-#define HOLDFAST_LIBPQ_LOAD(name) all.name = reinterpret_cast<decltype(all.name)>(function(library, #name));
+#define HOLDFAST_LIBPQ_LOAD(name) all.name = reinterpret_cast<decltype(all.name)>(file.function(#name));
     HOLDFAST_LIBPQ(HOLDFAST_LIBPQ_LOAD)
 #undef HOLDFAST_LIBPQ_LOAD
     return all;

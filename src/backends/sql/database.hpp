@@ -96,7 +96,8 @@ class mailbox {
         closed,   // nobody has opened it
         opening,  // for the first time, or again after a loss
         open,
-        refused,  // there are no messages: waiters poll
+        silent,   // there are no messages here, so waiters poll; others see that this client is there
+        refused,  // there should be messages, and there are none: waiters poll
     };
     struct handlers {
         std::function<void(std::string_view text)> on_message;

@@ -34,14 +34,16 @@ struct dialect {
     prepared unused;
     // (names, versions) -> the names that were removed.
     prepared remove;
-    // (clients, texts) sends messages.
-    prepared send;
+    // (clients, texts) sends messages. Without a text: there are no messages in this database.
+    prepared send{};
     // (channel, text) sends a message to all that listen -> how many other clients do.
-    prepared send_to_all;
+    prepared send_to_all{};
     // () -> what the connections of clients are called: see parse_label().
     prepared clients;
     // () -> microseconds since 1970.
     prepared clock;
+
+    [[nodiscard]] bool sends() const noexcept { return *send.sql != '\0'; }
 
     std::string (*list_of_blobs)(const std::vector<std::string>&);
     std::string (*list_of_texts)(const std::vector<std::string>&);

@@ -7,6 +7,7 @@
 #include "backends/sql/change.hpp"
 #include "backends/sql/lanes.hpp"
 #include "backends/sql/listing.hpp"
+#include "backends/sql/polling.hpp"
 #include "backends/sql/renewals.hpp"
 #include "backends/sql/unused_rows.hpp"
 #include "backends/sql/watches.hpp"
@@ -18,6 +19,7 @@
 #include "store/counters.hpp"
 #include "store/inspection.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <string>
@@ -68,6 +70,12 @@ bool is_needless(const Request&, const Answer&) {
     return false;
 }
 
+bool is_busy(const attempt_answer& a) { return std::holds_alternative<busy>(a); }
+template <class Answer>
+bool is_busy(const Answer&) {
+    return false;
+}
+
 // An attempt that was given up may still be on its way.
 bool writes_anyway(const release_request& r, const release_answer& a) {
     return r.undo && std::holds_alternative<not_held>(a);
@@ -82,12 +90,24 @@ bool writes_anyway(const Request&, const Answer&) {
     return false;
 }
 
+// The waiter keeps its place without a write: it will ask again long before it is forgotten.
+bool keeps_its_place(const engine::lock_record& r, const attempt_request& q, engine::store_time now) {
+    const auto* const place = q.want == intent::queue ? place_of(r, q.owner) : nullptr;
+    return place != nullptr && place->forgotten_at - now > engine::line_patience / 2;
+}
+template <class Request>
+bool keeps_its_place(const engine::lock_record&, const Request&, engine::store_time) {
+    return false;
+}
+
 template <class Request>
 effect apply_to(engine::lock_record& r, const engine::circumstances& c, const Request& request,
                 std::optional<answer_to<Request>>& answer) {
+    const bool stays = keeps_its_place(r, request, c.now);
     auto done = engine::apply(r, request, c);
     const bool lasts = must_last(request, done.answer) || !done.notify.handed.empty();
-    const bool needless = is_needless(request, done.answer) && done.notify.handed.empty() && !done.notify.all;
+    const bool needless = (is_needless(request, done.answer) || (stays && is_busy(done.answer))) &&
+                          done.notify.handed.empty() && !done.notify.all;
     const bool again = writes_anyway(request, done.answer);
     answer = std::move(done.answer);
     return {std::move(done.notify), lasts, needless, again};
@@ -287,8 +307,15 @@ class sql_store final : public store, public counters, public inspection {
     void perform(const Request& request, time_point deadline, handler<answer_to<Request>> done) {
         auto answer = std::make_shared<std::optional<answer_to<Request>>>();
         change(request.key.name, deadline,
-               {[request, answer](engine::lock_record& r, const engine::circumstances& c) {
-                    return apply_to(r, c, request, *answer);
+               {[request, answer, polls = !with_.speaks.sends()](engine::lock_record& r,
+                                                                 const engine::circumstances& c) {
+                    auto did = apply_to(r, c, request, *answer);
+                    if constexpr (std::is_same_v<Request, attempt_request>) {
+                        auto* const no = std::get_if<busy>(&**answer);
+                        if (polls && no != nullptr && request.want == intent::queue && no->look_again)
+                            no->look_again = std::min(*no->look_again, pause_of(r, request.owner, c.now));
+                    }
+                    return did;
                 },
                 [this, answer, name = request.key.name, done = share(std::move(done))](const fault* what,
                                                                                        const effect& did) {
@@ -330,6 +357,10 @@ class sql_store final : public store, public counters, public inspection {
     [[nodiscard]] time_point soon() const { return boot_clock::now() + answer_timeout_; }
 
     void send(const std::vector<letter>& all, std::function<void(bool)> sent) {
+        if (!with_.speaks.sends()) {
+            if (sent) sent(false);
+            return;
+        }
         std::vector<std::string> to;
         std::vector<std::string> texts;
         for (const auto& one : all) {
@@ -360,6 +391,7 @@ class sql_store final : public store, public counters, public inspection {
     void tell_all(const lock_name& name, const owner_id& but, std::function<void(std::uint32_t)> told) {
         const message m{.is = message::what::free, .name = name.str(), .owner = but};
         on_message(m);  // our own waiters
+        if (!with_.speaks.sends()) return told(0);
         const auto channel = channel_of(name);
         with_.statements->run({&with_.speaks.send_to_all,
                                {parameter::text(channel), parameter::text(base::to_hex(to_text(m))),

@@ -43,7 +43,7 @@ std::unique_ptr<backend::watch_handle> watches::add(const std::string& channel,
         }
     }
     auto handle = std::make_unique<entry>(shared_from_this(), at, std::move(inner));
-    if (now == mailbox::state::refused)
+    if (now == mailbox::state::refused || now == mailbox::state::silent)
         (*to)({seen::refused, {}});
     else if (now == mailbox::state::open && listening)
         (*to)({seen::watching, {}});
@@ -89,9 +89,16 @@ void watches::on_mailbox(mailbox::state now) {
         for (const auto& w : waiters_)
             if (now != mailbox::state::open || w.channel.empty()) all.push_back(w.to);
     }
-    const auto what = now == mailbox::state::open      ? seen::watching
-                      : now == mailbox::state::refused ? seen::refused
-                                                       : seen::broken;
+    const auto what = [now] {
+        switch (now) {
+            case mailbox::state::open: return seen::watching;
+            case mailbox::state::silent:
+            case mailbox::state::refused: return seen::refused;
+            case mailbox::state::closed:
+            case mailbox::state::opening: break;
+        }
+        return seen::broken;
+    }();
     for (const auto& to : all) (*to)({what, {}});
 }
 

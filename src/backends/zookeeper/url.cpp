@@ -21,23 +21,11 @@ using std::string_view;
 std::string quoted(string_view text) { return '"' + base::printable(text.substr(0, 64)) + '"'; }
 
 std::string decoded(string_view text, string_view part) {
-    std::string plain;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] != '%') {
-            plain += text[i];
-            continue;
-        }
-        std::string hex{text.substr(i + 1, 2)};
-        for (auto& c : hex)
-            if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
-        const auto byte = hex.size() == 2 ? base::from_hex(hex) : std::string{};
-        if (byte.empty())
-            refuse("the " + std::string{part} +
-                   " has a \"%\" that is not followed by two hex digits; write %25 for a percent sign");
-        plain += byte;
-        i += 2;
-    }
-    return plain;
+    auto plain = base::percent_decoded(text);
+    if (!plain)
+        refuse("the " + std::string{part} +
+               " has a \"%\" that is not followed by two hex digits; write %25 for a percent sign");
+    return *std::move(plain);
 }
 
 zookeeper::server parse_server(string_view text) {

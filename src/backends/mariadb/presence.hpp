@@ -1,0 +1,54 @@
+// A session that shows other clients, and operators, that this client is there.
+#pragma once
+
+#include "backends/mariadb/session.hpp"
+#include "backends/sql/connector.hpp"
+#include "backends/sql/database.hpp"
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+namespace holdfast::mariadb_backend {
+
+// MariaDB sends no messages, so waiters poll. From the first open() on a session has a user lock, by which
+// those who hand a lock over see that its waiter is there, and sleeps in a statement that names the client.
+class presence final : public sql_backend::mailbox {
+  public:
+    presence(io::reactor& reactor, session_options how, std::string label, handlers to);
+    ~presence() override;
+
+    state open() override;
+    void listen(const std::string&, std::function<void()>) override {}
+    void stop_listening(const std::string&) override {}
+    void close() override;
+    void abandon() noexcept override { sockets_.close_all(); }
+
+    // The server's number of the session; 0: none.
+    [[nodiscard]] std::int64_t session() const noexcept { return session_.load(std::memory_order_relaxed); }
+
+  private:
+    void connect();
+    void connect_in(std::chrono::nanoseconds pause);
+    void on_made(sql_backend::connector::result result);
+    void on_lost(const sql_backend::failure& why);
+    void sleep();
+
+    io::reactor& reactor_;
+    const sql_backend::session_maker make_;
+    const std::string label_;
+    sql_backend::open_sockets sockets_;
+    std::atomic<state> state_{state::closed};
+    std::atomic<bool> asked_for_{false};
+    std::atomic<std::int64_t> session_{0};
+
+    // Reactor thread.
+    handlers to_;
+    std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // empty: closed
+    std::unique_ptr<sql_backend::connector> connecting_;
+    std::shared_ptr<sql_backend::connection> open_;
+    io::timer_id again_;
+    sql_backend::pauses pauses_;
+};
+
+}  // namespace holdfast::mariadb_backend

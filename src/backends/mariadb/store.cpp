@@ -1,0 +1,42 @@
+#include "backends/mariadb/store.hpp"
+
+#include "backends/mariadb/connection.hpp"
+#include "backends/mariadb/examine.hpp"
+#include "backends/mariadb/presence.hpp"
+#include "backends/mariadb/schema.hpp"
+#include "backends/mariadb/url.hpp"
+#include "backends/sql/link_reports.hpp"
+#include "backends/sql/store.hpp"
+
+#include <utility>
+
+namespace holdfast::mariadb_backend {
+
+std::unique_ptr<backend::store> open(const backends::services& given) {
+    const auto id = given.id.base64url();
+    session_options statements{.to = parse_url(given.settings.url),
+                               .answer_timeout = given.settings.answer_timeout};
+    (void)my();  // says at once if it is not there
+    auto shown = statements;
+    shown.presence = sql_backend::number_of(id);
+    return sql_backend::open(given, [&](sql_backend::mailbox::handlers to) -> sql_backend::parts {
+        auto messages = std::make_unique<presence>(given.reactor, std::move(shown),
+                                                   sql_backend::label_of_this_process(id), std::move(to));
+        const auto* const session = messages.get();
+        const auto longest_lease = statements.to.longest_lease;
+        const auto quarantine =
+            longest_lease ? std::make_shared<sql_backend::quarantine>(*longest_lease) : nullptr;
+        const auto where = statements.to.where;
+        auto connections = std::make_unique<sql_backend::pool>(
+            given.reactor, sql_backend::pool_settings{maker_of(std::move(statements)), where},
+            sql_backend::report_links(given, quarantine));
+        return {dialect(),
+                std::move(connections),
+                std::move(messages),
+                examine,
+                [session] { return session->session(); },
+                quarantine};
+    });
+}
+
+}  // namespace holdfast::mariadb_backend
