@@ -48,6 +48,14 @@ const std::vector<row_plan>& all_rows() {
          placement::split, file_uncontended},
         {"file-turns", "8 processes take turns on a lock file, against flock(2) that blocks",
          "changes of owner/s", placement::anywhere, file_turns},
+#ifdef HOLDFAST_HAS_MARIADB
+        {"mariadb", "lock and unlock in a MariaDB table, one thread, against two statements", "us",
+         placement::split, mariadb_uncontended},
+        {"mariadb-turns", "8 processes take turns on a lock in a MariaDB table, against GET_LOCK with a row",
+         "changes of owner/s", placement::anywhere, mariadb_turns},
+        {"mariadb-renewals", "1,000 leases in a MariaDB table renewed, against a statement for each", "ms",
+         placement::anywhere, mariadb_renewals},
+#endif
 #ifdef HOLDFAST_HAS_POSTGRES
         {"postgres", "lock and unlock in a PostgreSQL table, one thread, against two statements", "us",
          placement::split, postgres_uncontended},

@@ -43,7 +43,8 @@ std::string about(const examined_server& server, std::size_t width) {
     auto line = base::without_controls(server.address);
     // Redis says "slave" where it means a replica.
     const auto role = server.role == "slave" ? "replica" : server.role;
-    const bool named = server.version.starts_with("Valkey ");
+    // Only Redis says no more than a number.
+    const bool named = !server.version.empty() && (server.version[0] < '0' || server.version[0] > '9');
     line += server.version.empty() ? "  unknown version"
                                    : (named ? "  " : "  Redis ") + base::printable(server.version);
     if (!role.empty()) line += ", " + base::printable(role);

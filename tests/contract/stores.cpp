@@ -7,6 +7,9 @@
 #include "io/reactor.hpp"
 #include "support/cluster_scene.hpp"
 #include "support/eventually.hpp"
+#ifdef HOLDFAST_HAS_MARIADB
+#include "support/mariadb_server.hpp"
+#endif
 #ifdef HOLDFAST_HAS_POSTGRES
 #include "support/postgres_server.hpp"
 #endif
@@ -84,6 +87,20 @@ test::zookeeper_servers& zookeeper() {
 
 int database = 0;  // a new one for each test
 
+#if defined(HOLDFAST_HAS_POSTGRES) || defined(HOLDFAST_HAS_MARIADB)
+// Of rows with a name and a record. A row stays for its last fence and for what a repeated request must not
+// do again.
+std::vector<std::string> names_in_use(const std::vector<std::vector<std::string>>& rows) {
+    std::vector<std::string> all;
+    for (const auto& row : rows) {
+        const auto record = engine::from_bytes(base::from_hex(row[1]));
+        if (!record || !record->holders.empty() || !record->queue.empty() || record->count)
+            all.push_back(row[0]);
+    }
+    return all;
+}
+#endif
+
 #ifdef HOLDFAST_HAS_POSTGRES
 test::postgres_server& postgres() {
     static test::postgres_server one;
@@ -108,16 +125,31 @@ void clear_postgres() {
     }
 }
 
-// A row stays for its last fence and for what a repeated request must not do again.
 std::vector<std::string> leftovers_in_postgres() {
-    std::vector<std::string> all;
-    for (const auto& row :
-         postgres().run("SELECT encode(name, 'escape'), encode(record, 'hex') FROM holdfast_lock")) {
-        const auto record = engine::from_bytes(base::from_hex(row[1]));
-        if (!record || !record->holders.empty() || !record->queue.empty() || record->count)
-            all.push_back(row[0]);
-    }
-    return all;
+    return names_in_use(
+        postgres().run("SELECT encode(name, 'escape'), encode(record, 'hex') FROM holdfast_lock"));
+}
+#endif
+
+#ifdef HOLDFAST_HAS_MARIADB
+test::mariadb_server& mariadb() {
+    static test::mariadb_server one;
+    return one;
+}
+
+std::string elsewhere_in_mariadb() {
+    mariadb().run("CREATE DATABASE IF NOT EXISTS elsewhere");
+    return mariadb().url("elsewhere");
+}
+
+void clear_mariadb() {
+    for (const auto& row : mariadb().run("SELECT TABLE_SCHEMA FROM information_schema.TABLES"
+                                         " WHERE TABLE_NAME = 'holdfast_lock'"))
+        mariadb().run("DELETE FROM holdfast_lock", row[0]);
+}
+
+std::vector<std::string> leftovers_in_mariadb() {
+    return names_in_use(mariadb().run("SELECT name, LOWER(HEX(record)) FROM holdfast_lock"));
 }
 #endif
 
@@ -152,6 +184,14 @@ const std::vector<store_row>& table() {
          .commits = true,
          .clear = clear_postgres,
          .leftovers = leftovers_in_postgres},
+#endif
+#ifdef HOLDFAST_HAS_MARIADB
+        {.name = "mariadb",
+         .url = [] { return mariadb().url(); },
+         .unserved = "mysql://127.0.0.1:1/none",
+         .other_url = elsewhere_in_mariadb,
+         .clear = clear_mariadb,
+         .leftovers = leftovers_in_mariadb},
 #endif
         {.name = "zookeeper",
          .url = [] { return zookeeper().url() + "&base=/t" + std::to_string(database) + "/locks"; },

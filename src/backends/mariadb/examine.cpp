@@ -122,12 +122,12 @@ void examine(sql_backend::database& on, sql_backend::time_point deadline,
             if (r.size() == 2 && r[0]) all[*r[0]] = r[1].value_or("");
         const auto took = base::wall_microseconds() - asked_at;
         examined_server server;
-        server.version = all["version"];
+        server.version = "MariaDB " + all["version"];
         server.role = all["read_only"] == "OFF" ? "primary" : "replica";
         server.clock_offset = std::chrono::microseconds{number(all["clock"]) - asked_at - took / 2};
         server.clock_error = std::chrono::microseconds{took / 2};
         server.round_trip = std::chrono::microseconds{took};
-        const auto subject = "MariaDB " + server.version;
+        const auto subject = server.version;
         (*shared)(answer{examination{{std::move(server)}, judge(std::move(all), subject).all()}});
     });
 }

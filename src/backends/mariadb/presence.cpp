@@ -5,6 +5,9 @@
 
 #include <holdfast/error.hpp>
 
+#include <unistd.h>
+
+#include <cstdint>
 #include <utility>
 
 namespace holdfast::mariadb_backend {
@@ -60,15 +63,23 @@ void presence::connect_in(std::chrono::nanoseconds pause) {
 
 void presence::on_made(sql_backend::connector::result result) {
     connecting_.reset();
-    if (const auto* const why = std::get_if<failure>(&result))
+    if (const auto* const why = std::get_if<failure>(&result)) {
+        settle();
         return connect_in(pauses_.next(sql_backend::needs_operator(why->code)));
+    }
     pauses_.reset();
     open_ = std::get<std::shared_ptr<sql_backend::connection>>(std::move(result));
     open_->start(reactor_, sockets_, {[this](const failure& why) { on_lost(why); }, {}, {}, {}});
     session_ = open_->server().session;
     state_ = state::silent;
     sleep();
+    settle();
     to_.on_change(state::silent, {});
+}
+
+void presence::settle() const {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto n = ::write(settled_->get(), &one, sizeof one);
 }
 
 // Ends when it is over, or when somebody cancels it; then it sleeps again.

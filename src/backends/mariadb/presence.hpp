@@ -4,6 +4,7 @@
 #include "backends/mariadb/session.hpp"
 #include "backends/sql/connector.hpp"
 #include "backends/sql/database.hpp"
+#include "base/wake_fd.hpp"
 
 #include <atomic>
 #include <memory>
@@ -24,6 +25,8 @@ class presence final : public sql_backend::mailbox {
     void close() override;
     void abandon() noexcept override { sockets_.close_all(); }
 
+    // Readable as soon as the first session is there, or could not be made.
+    [[nodiscard]] std::shared_ptr<const base::wake_fd> settled() const { return settled_; }
     // The server's number of the session; 0: none.
     [[nodiscard]] std::int64_t session() const noexcept { return session_.load(std::memory_order_relaxed); }
 
@@ -33,10 +36,12 @@ class presence final : public sql_backend::mailbox {
     void on_made(sql_backend::connector::result result);
     void on_lost(const sql_backend::failure& why);
     void sleep();
+    void settle() const;
 
     io::reactor& reactor_;
     const sql_backend::session_maker make_;
     const std::string label_;
+    const std::shared_ptr<const base::wake_fd> settled_ = std::make_shared<const base::wake_fd>();
     sql_backend::open_sockets sockets_;
     std::atomic<state> state_{state::closed};
     std::atomic<bool> asked_for_{false};

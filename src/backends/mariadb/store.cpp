@@ -8,9 +8,27 @@
 #include "backends/sql/link_reports.hpp"
 #include "backends/sql/store.hpp"
 
+#include <poll.h>
+
+#include <memory>
 #include <utility>
 
 namespace holdfast::mariadb_backend {
+
+namespace {
+
+// A client does not ask for locks before others can see who it is, if that is possible.
+sql_backend::session_maker after(std::shared_ptr<const base::wake_fd> settled, session_options how) {
+    const auto limit = how.answer_timeout / 2;
+    return [settled = std::move(settled), limit, make = maker_of(std::move(how))](const base::wake_fd& stop) {
+        auto made = make(stop);
+        pollfd fds[2] = {{settled->get(), POLLIN, 0}, {stop.get(), POLLIN, 0}};
+        (void)::poll(fds, 2, static_cast<int>(limit.count()));
+        return made;
+    };
+}
+
+}  // namespace
 
 std::unique_ptr<backend::store> open(const backends::services& given) {
     const auto id = given.id.base64url();
@@ -28,7 +46,8 @@ std::unique_ptr<backend::store> open(const backends::services& given) {
             longest_lease ? std::make_shared<sql_backend::quarantine>(*longest_lease) : nullptr;
         const auto where = statements.to.where;
         auto connections = std::make_unique<sql_backend::pool>(
-            given.reactor, sql_backend::pool_settings{maker_of(std::move(statements)), where},
+            given.reactor,
+            sql_backend::pool_settings{after(messages->settled(), std::move(statements)), where},
             sql_backend::report_links(given, quarantine));
         return {dialect(),
                 std::move(connections),

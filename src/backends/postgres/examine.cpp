@@ -123,12 +123,12 @@ void examine(sql_backend::database& on, sql_backend::time_point deadline,
         const auto& r = all[0];
         const auto took = base::wall_microseconds() - asked_at;
         examined_server server;
-        server.version = r[0].value_or("");
+        server.version = "PostgreSQL " + r[0].value_or("");
         server.role = number(r[1]) != 0 ? "replica" : "primary";
         server.clock_offset = std::chrono::microseconds{number(r[7]) - asked_at - took / 2};
         server.clock_error = std::chrono::microseconds{took / 2};
         server.round_trip = std::chrono::microseconds{took};
-        const auto subject = "PostgreSQL " + server.version;
+        const auto subject = server.version;
         (*shared)(answer{examination{{std::move(server)}, judge(r, subject).all()}});
     });
 }

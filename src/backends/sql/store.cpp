@@ -131,6 +131,8 @@ class sql_store final : public store, public counters, public inspection {
                  id_,
                  [this](kind of, const owner_id& owner) { return waiters_->find(of, owner) != nullptr; }},
           watches_(std::make_shared<watches>(*with_.messages)) {
+        // Where it carries no messages, it shows who the client is.
+        if (!with_.speaks.sends()) (void)with_.messages->open();
         reactor_.run_and_wait([this] { clean_up_later(); });
     }
 

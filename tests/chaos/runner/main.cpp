@@ -51,9 +51,9 @@ int play(int argc, char** argv) {
         ->check(between(std::int64_t{1}, most_seconds));
     app.add_option("--seed", how.seed, "the same seed makes the same schedule (default: a new one)")
         ->check(between(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()));
-    app.add_option(
-        "--topology", how.topology,
-        "single, sentinel, cluster, quorum, sqlite, file, zookeeper or postgres (default: all, in turn)");
+    app.add_option("--topology", how.topology,
+                   "single, sentinel, cluster, quorum, sqlite, file, zookeeper, postgres or mariadb "
+                   "(default: all, in turn)");
     app.add_flag("--careless", careless, "locks without what protects them from failovers and restarts");
     app.add_option("--subject", how.subject, "holdfast, or a scheme of the lab");
     app.add_flag("--expect-violation", how.expect_violation,

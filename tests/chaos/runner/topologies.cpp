@@ -27,6 +27,10 @@ constexpr topology_row known_topologies[] = {
     {"postgres", "a table in a PostgreSQL server behind a link", &make_one_table, &troubles_of_one_table, 0,
      1, 0, 0, 1'000ms, 10'000ms, 12'000ms},
 #endif
+#ifdef HOLDFAST_HAS_MARIADB
+    {"mariadb", "a table in a MariaDB server behind a link", &make_one_table_of_mariadb,
+     &troubles_of_one_table_of_mariadb, 0, 1, 0, 0, 1'000ms, 10'000ms, 12'000ms},
+#endif
     // A session lasts 4/3 of a lease, and the next leader gives each its whole time again.
     {"zookeeper", "an ensemble of three ZooKeeper servers", &make_ensemble, &troubles_of_ensemble, 0, 3, 0, 0,
      3'000ms, 14'000ms, 27'000ms},

@@ -79,6 +79,7 @@ struct topology_row {
 [[nodiscard]] std::unique_ptr<topology> make_one_file(precautions);
 [[nodiscard]] std::unique_ptr<topology> make_lock_files(precautions);
 [[nodiscard]] std::unique_ptr<topology> make_one_table(precautions);
+[[nodiscard]] std::unique_ptr<topology> make_one_table_of_mariadb(precautions);
 [[nodiscard]] std::unique_ptr<topology> make_ensemble(precautions);
 [[nodiscard]] std::span<const trouble> troubles_of_single();
 [[nodiscard]] std::span<const trouble> troubles_of_sentinel();
@@ -87,6 +88,7 @@ struct topology_row {
 [[nodiscard]] std::span<const trouble> troubles_of_one_file();
 [[nodiscard]] std::span<const trouble> troubles_of_lock_files();
 [[nodiscard]] std::span<const trouble> troubles_of_one_table();
+[[nodiscard]] std::span<const trouble> troubles_of_one_table_of_mariadb();
 [[nodiscard]] std::span<const trouble> troubles_of_ensemble();
 
 }  // namespace holdfast::chaos

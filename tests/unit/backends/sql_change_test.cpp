@@ -1,5 +1,5 @@
 // A change of a lock's record in a table: which statements it takes, and what it relies on.
-#ifdef HOLDFAST_HAS_POSTGRES
+#if defined(HOLDFAST_HAS_POSTGRES) || defined(HOLDFAST_HAS_MARIADB)
 
 #include "backends/common/fence_clock.hpp"
 #include "backends/sql/change.hpp"
