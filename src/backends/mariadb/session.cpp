@@ -109,6 +109,9 @@ class steps {
             },
             [&](int ready) { return my().mysql_real_connect_cont(&connected, db(), ready); });
         if (connected == nullptr) fail_to_connect();
+        // With TLS, libmariadb leaves the socket blocking, although it was told not to wait.
+        const int fd = my().mysql_get_socket(db());
+        (void)::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
         made_.server.address = by_socket
                                    ? (to.socket.empty() ? std::string{"localhost"} : to.socket)
                                    : at_.host + ':' + std::to_string(at_.port == 0 ? MYSQL_PORT : at_.port);
