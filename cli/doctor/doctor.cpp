@@ -46,6 +46,7 @@ Examples:
   holdfast doctor stock:42 --kind fair
   holdfast doctor --url redis://db1 --url redis://db2 --url redis://db3
   holdfast doctor --url postgres://app@db1/shop --sql | psql -h db1 shop
+  holdfast doctor --url mysql://app@db1/shop --sql | mariadb -h db1 shop
   holdfast doctor --json | jq -r ".findings[].mending"       print only how to mend)";
 
 struct doctor_options {

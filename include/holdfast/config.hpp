@@ -17,6 +17,7 @@ struct config {
     //   redlock:URL,URL,URL   a majority of several independent servers; see redlock.hpp
     //   file:DIR, sqlite:PATH processes of this machine, in files; see docs/stores/
     //   postgres://           a table in PostgreSQL; see docs/stores/postgres.md
+    //   mysql://, mariadb://  a table in MariaDB; see docs/stores/mariadb.md
     //   zk://h1,h2,h3/chroot  a ZooKeeper ensemble; zks:// in TLS; see docs/stores/zookeeper.md
     //   local:[name]          threads of this process only; clients that give the same name share it
     std::string url = "redis://127.0.0.1:6379";

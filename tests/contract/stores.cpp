@@ -190,6 +190,7 @@ const std::vector<store_row>& table() {
          .url = [] { return mariadb().url(); },
          .unserved = "mysql://127.0.0.1:1/none",
          .other_url = elsewhere_in_mariadb,
+         .commits = true,
          .clear = clear_mariadb,
          .leftovers = leftovers_in_mariadb},
 #endif

@@ -35,7 +35,7 @@ std::string_view why_no_member(std::string_view scheme) {
 // An unknown scheme may be part of a password with a comma, so it is not shown.
 std::string shown(std::string_view scheme) {
     for (const std::string_view known :
-         {"redis+cluster", "rediss+cluster", "zk", "mysql", "postgres", "sqlite"}) {
+         {"redis+cluster", "rediss+cluster", "zk", "mysql", "mariadb", "postgres", "sqlite"}) {
         if (scheme == known) return "a " + in_quotes(scheme);
     }
     return "of an unknown scheme";

@@ -249,6 +249,8 @@ TEST(doctor, every_finding_is_in_the_manual) {
         ids.emplace_back(of_a_file);
     for (const auto* const of_postgres : {"pg-fsync", "pg-replicas", "pg-table", "pg-old-transactions"})
         ids.emplace_back(of_postgres);
+    for (const auto* const of_mariadb : {"mariadb-flush", "mariadb-replicas", "mariadb-table"})
+        ids.emplace_back(of_mariadb);
     for (const auto* const of_zookeeper : {"zookeeper-voters", "zookeeper-session", "zookeeper-version",
                                            "zookeeper-force-sync", "zookeeper-sequence"})
         ids.emplace_back(of_zookeeper);
