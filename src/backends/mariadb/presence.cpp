@@ -89,7 +89,9 @@ void presence::sleep() {
                            [this, weak = std::weak_ptr(alive_)](const outcome&) {
                                reactor_.post([this, weak] {
                                    const auto alive = weak.lock();
-                                   if (alive && open_) sleep();
+                                   if (!alive || !open_) return;
+                                   sleep();  // at once: a ring meanwhile is lost
+                                   to_.on_ring();
                                });
                            },
                            sleep_of(label_, one_sleep)};

@@ -14,6 +14,7 @@ namespace holdfast::mariadb_backend {
 
 // MariaDB sends no messages, so waiters poll. From the first open() on a session has a user lock, by which
 // those who hand a lock over see that its waiter is there, and sleeps in a statement that names the client.
+// Others may end its sleep by KILL QUERY: that is a ring.
 class presence final : public sql_backend::mailbox {
   public:
     presence(io::reactor& reactor, session_options how, std::string label, handlers to);

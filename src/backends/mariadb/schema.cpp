@@ -77,6 +77,19 @@ std::string literals(const std::vector<std::string>& all) {
     for (const auto& one : all) each.push_back(literal(one));
     return joined(each);
 }
+// Ends the sleep of each client. An error if one is gone; then nobody needs to be told.
+std::string rings(const std::vector<std::string>& all) {
+    constexpr std::string_view prefix = "holdfast_";
+    std::string sql;
+    for (const auto& one : all) {
+        const auto client = sql_backend::number_of(std::string_view{one}.substr(prefix.size()));
+        sql.append(sql.empty() ? "" : ";")
+            .append("KILL QUERY IS_USED_LOCK('")
+            .append(presence_of(client))
+            .append("')");
+    }
+    return sql;
+}
 std::string numbers(const std::vector<std::int64_t>& all) {
     std::vector<std::string> each;
     for (const auto one : all) each.push_back(std::to_string(one));
@@ -87,6 +100,7 @@ std::string numbers(const std::vector<std::int64_t>& all) {
 
 const sql_backend::dialect& dialect() {
     static const sql_backend::dialect words{
+        .wakes = sql_backend::dialect::wake::by_polling,
         .load = {"", load_sql},
         .insert = {"", insert_sql, true},
         .save = {"", HOLDFAST_SAVE, true},
@@ -102,6 +116,17 @@ const sql_backend::dialect& dialect() {
         .list_of_texts = joined,
         .list_of_numbers = numbers,
     };
+    return words;
+}
+
+const sql_backend::dialect& ringing_dialect() {
+    static const sql_backend::dialect words = [] {
+        auto all = dialect();
+        all.wakes = sql_backend::dialect::wake::by_ring;
+        all.send = {"", "$1"};
+        all.list_of_texts = rings;
+        return all;
+    }();
     return words;
 }
 

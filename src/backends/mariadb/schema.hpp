@@ -9,6 +9,8 @@
 namespace holdfast::mariadb_backend {
 
 [[nodiscard]] const sql_backend::dialect& dialect();
+// The same, with rings by KILL QUERY.
+[[nodiscard]] const sql_backend::dialect& ringing_dialect();
 
 // The statement as the server reads it: $1 to $9 stand for the parameters. Bytes become a hexadecimal
 // literal; other texts are written as they are, because they are numbers, or lists of the dialect.

@@ -74,7 +74,10 @@ void take_option(string_view text, url& to, our_options& ours) {
         {"socket", &to.socket},        {"ssl-ca", &to.ca},   {"ssl-capath", &to.ca_path},
         {"ssl-cert", &to.certificate}, {"ssl-key", &to.key}, {"defaults-file", &to.defaults_file}};
     if (ours.common.take(name, value)) return;
-    if (name == "ssl-mode") {
+    if (name == "wake") {
+        if (value != "poll" && value != "kill") refuse("the option wake is poll or kill");
+        to.rings = value == "kill";
+    } else if (name == "ssl-mode") {
         ours.mode = parse_mode(value);
     } else if (const auto found = texts.find(name); found != texts.end()) {
         if (value.empty()) refuse("the option " + std::string{name} + " is a path");
@@ -82,7 +85,7 @@ void take_option(string_view text, url& to, our_options& ours) {
     } else {
         refuse(
             "there is no option of that name; there are socket, ssl-mode, ssl-ca, ssl-capath, ssl-cert, "
-            "ssl-key, defaults-file, create, restarts and longest_lease");
+            "ssl-key, defaults-file, wake, create, restarts and longest_lease");
     }
 }
 

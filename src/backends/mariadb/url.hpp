@@ -35,6 +35,7 @@ struct url {
     std::string key;
     std::string defaults_file;
 
+    bool rings = false;   // wake waiters by KILL QUERY
     bool create = false;  // make the table if it is missing
     // Grant nothing for this long after a start of the server, and no longer lease; empty: trust the server.
     std::optional<std::chrono::milliseconds> longest_lease{};
@@ -42,9 +43,10 @@ struct url {
 };
 
 // "mysql://" or "mariadb://", then USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE and options: socket, ssl-mode
-// (disabled, required or verify_identity), ssl-ca, ssl-capath, ssl-cert, ssl-key, defaults-file; those of
-// sql_backend::url_options. %XX is the byte XX. Servers on other machines must show a certificate unless
-// ssl-mode says otherwise. Throws holdfast::error (errc::invalid_argument), without a password in its text.
+// (disabled, required or verify_identity), ssl-ca, ssl-capath, ssl-cert, ssl-key, defaults-file, wake (poll
+// or kill); those of sql_backend::url_options. %XX is the byte XX. Servers on other machines must show a
+// certificate unless ssl-mode says otherwise. Throws holdfast::error (errc::invalid_argument), without a
+// password in its text.
 [[nodiscard]] url parse_url(std::string_view text);
 
 }  // namespace holdfast::mariadb_backend

@@ -96,12 +96,13 @@ class mailbox {
         closed,   // nobody has opened it
         opening,  // for the first time, or again after a loss
         open,
-        silent,   // there are no messages here, so waiters poll; others see that this client is there
+        silent,   // messages have no texts here, so waiters poll too; others see that this client is there
         refused,  // there should be messages, and there are none: waiters poll
     };
     struct handlers {
         std::function<void(std::string_view text)> on_message;
         std::function<void(state, const std::string& why)> on_change;  // without a lock
+        std::function<void()> on_ring;                                 // a message without a text
     };
 
     mailbox() = default;

@@ -12,6 +12,12 @@ namespace holdfast::sql_backend {
 // version that no other change has written (see versions): a row that has the version that a client knows is
 // as that client knows it, although rows are deleted and servers lose commits.
 struct dialect {
+    // How a waiter learns that a lock was handed to it, or may be free.
+    enum class wake {
+        by_message,
+        by_ring,     // it is woken, but not told for which lock: it asks for all
+        by_polling,  // it asks now and then
+    } wakes = wake::by_message;
     // (name, clients) -> record, version, microseconds since 1970 by the database's clock, those of `clients`
     // that receive no messages. Always one row; without a lock, record and version are NULL. The clock is
     // read after the record: the time is later than everything in it.
@@ -34,7 +40,7 @@ struct dialect {
     prepared unused;
     // (names, versions) -> the names that were removed.
     prepared remove;
-    // (clients, texts) sends messages. Without a text: there are no messages in this database.
+    // (clients, texts) sends messages, or rings.
     prepared send{};
     // (channel, text) sends a message to all that listen -> how many other clients do.
     prepared send_to_all{};
@@ -42,8 +48,6 @@ struct dialect {
     prepared clients;
     // () -> microseconds since 1970.
     prepared clock;
-
-    [[nodiscard]] bool sends() const noexcept { return *send.sql != '\0'; }
 
     std::string (*list_of_blobs)(const std::vector<std::string>&);
     std::string (*list_of_texts)(const std::vector<std::string>&);

@@ -121,7 +121,8 @@ class sql_store final : public store, public counters, public inspection {
           answer_timeout_(given.settings.answer_timeout),
           reactor_(given.reactor),
           with_(assemble({[this](std::string_view text) { on_text(text); },
-                          [this](mailbox::state now, const std::string& why) { on_mailbox(now, why); }})),
+                          [this](mailbox::state now, const std::string& why) { on_mailbox(now, why); },
+                          [this] { on_ring(); }})),
           tools_{*with_.statements,
                  with_.speaks,
                  given.reactor,
@@ -131,8 +132,8 @@ class sql_store final : public store, public counters, public inspection {
                  id_,
                  [this](kind of, const owner_id& owner) { return waiters_->find(of, owner) != nullptr; }},
           watches_(std::make_shared<watches>(*with_.messages)) {
-        // Where it carries no messages, it shows who the client is.
-        if (!with_.speaks.sends()) (void)with_.messages->open();
+        // There it shows who the client is.
+        if (with_.speaks.wakes != dialect::wake::by_message) (void)with_.messages->open();
         reactor_.run_and_wait([this] { clean_up_later(); });
     }
 
@@ -309,12 +310,13 @@ class sql_store final : public store, public counters, public inspection {
     void perform(const Request& request, time_point deadline, handler<answer_to<Request>> done) {
         auto answer = std::make_shared<std::optional<answer_to<Request>>>();
         change(request.key.name, deadline,
-               {[request, answer, polls = !with_.speaks.sends()](engine::lock_record& r,
-                                                                 const engine::circumstances& c) {
+               {[request, answer, wakes = with_.speaks.wakes](engine::lock_record& r,
+                                                              const engine::circumstances& c) {
                     auto did = apply_to(r, c, request, *answer);
                     if constexpr (std::is_same_v<Request, attempt_request>) {
                         auto* const no = std::get_if<busy>(&**answer);
-                        if (polls && no != nullptr && request.want == intent::queue && no->look_again)
+                        if (wakes == dialect::wake::by_polling && no != nullptr &&
+                            request.want == intent::queue && no->look_again)
                             no->look_again = std::min(*no->look_again, pause_of(r, request.owner, c.now));
                     }
                     return did;
@@ -359,7 +361,7 @@ class sql_store final : public store, public counters, public inspection {
     [[nodiscard]] time_point soon() const { return boot_clock::now() + answer_timeout_; }
 
     void send(const std::vector<letter>& all, std::function<void(bool)> sent) {
-        if (!with_.speaks.sends()) {
+        if (with_.speaks.wakes == dialect::wake::by_polling) {
             if (sent) sent(false);
             return;
         }
@@ -393,7 +395,7 @@ class sql_store final : public store, public counters, public inspection {
     void tell_all(const lock_name& name, const owner_id& but, std::function<void(std::uint32_t)> told) {
         const message m{.is = message::what::free, .name = name.str(), .owner = but};
         on_message(m);  // our own waiters
-        if (!with_.speaks.sends()) return told(0);
+        if (with_.speaks.wakes != dialect::wake::by_message) return told(0);
         const auto channel = channel_of(name);
         with_.statements->run({&with_.speaks.send_to_all,
                                {parameter::text(channel), parameter::text(base::to_hex(to_text(m))),
@@ -431,6 +433,9 @@ class sql_store final : public store, public counters, public inspection {
             return (*waiter)({watch_event::change::woken, {m.ticket}});
         // Its waiter gave up while the message was on its way.
         release({{m.of, lock_name{m.name}}, m.owner, true}, soon(), [](const release_answer&) {});
+    }
+    void on_ring() {
+        for (const auto& waiter : waiters_->all()) (*waiter)({watch_event::change::woken, {}});
     }
     void on_mailbox(mailbox::state now, const std::string& why) {
         if (now == mailbox::state::refused)
