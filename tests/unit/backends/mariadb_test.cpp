@@ -16,40 +16,38 @@ namespace holdfast::test {
 namespace {
 
 using namespace std::chrono_literals;
-using mariadb_backend::fault_of;
-using mariadb_backend::tls;
+namespace maria = mariadb_backend;
+using servers_in_url = std::vector<maria::url::server>;
 using effect = sql_backend::fault::effect;
-using server = mariadb_backend::url::server;
-
-mariadb_backend::url parsed(const std::string& text) { return mariadb_backend::parse_url(text); }
 
 TEST(mariadb_url, names_a_server_a_user_and_a_database) {
-    const auto to = parsed("mysql://app:s%40%3a@db.example.org:3307/locks");
-    EXPECT_EQ(to.servers, (std::vector<server>{{"db.example.org", 3307}}));
+    const auto to = maria::parse_url("mysql://app:s%40%3a@db.example.org:3307/locks");
+    EXPECT_EQ(to.servers, (servers_in_url{{"db.example.org", 3307}}));
     EXPECT_EQ(to.user, "app");
     EXPECT_EQ(to.password, "s@:");
     EXPECT_EQ(to.database, "locks");
     EXPECT_EQ(to.where, "db.example.org/locks");
     EXPECT_FALSE(to.create);
     EXPECT_FALSE(to.longest_lease);
-    const auto several = parsed("mariadb://[::1]:3307,b/locks");
-    EXPECT_EQ(several.servers, (std::vector<server>{{"::1", 3307}, {"b", 0}}));
+    const auto several = maria::parse_url("mariadb://[::1]:3307,b/locks");
+    EXPECT_EQ(several.servers, (servers_in_url{{"::1", 3307}, {"b", 0}}));
     EXPECT_FALSE(several.password);
-    const auto socket = parsed("mysql:///locks?socket=/run/db%3fx&create=true");
+    const auto socket = maria::parse_url("mysql:///locks?socket=/run/db%3fx&create=true");
     EXPECT_EQ(socket.socket, "/run/db?x");
     EXPECT_TRUE(socket.create);
-    EXPECT_EQ(parsed("mysql:///?defaults-file=/etc/app.cnf").defaults_file, "/etc/app.cnf");
-    EXPECT_EQ(parsed("mysql://h/d?restarts=quarantined").longest_lease, 60s);
+    EXPECT_EQ(maria::parse_url("mysql:///?defaults-file=/etc/app.cnf").defaults_file, "/etc/app.cnf");
+    EXPECT_EQ(maria::parse_url("mysql://h/d?restarts=quarantined").longest_lease, 60s);
 }
 
 TEST(mariadb_url, verifies_servers_on_other_machines) {
-    EXPECT_EQ(parsed("mysql://db.example.org/d").encryption, tls::verified);
-    EXPECT_EQ(parsed("mysql://localhost,db.example.org/d").encryption, tls::verified);
+    EXPECT_EQ(maria::parse_url("mysql://db.example.org/d").encryption, maria::tls::verified);
+    EXPECT_EQ(maria::parse_url("mysql://localhost,db.example.org/d").encryption, maria::tls::verified);
     for (const char* const text : {"mysql:///d", "mysql://localhost/d", "mysql://127.0.0.1:3306/d",
                                    "mysql://[::1]/d", "mysql://db.example.org/d?ssl-mode=DISABLED"})
-        EXPECT_EQ(parsed(text).encryption, tls::off) << text;
-    EXPECT_EQ(parsed("mysql://localhost/d?ssl-ca=/ca.pem").encryption, tls::verified);
-    EXPECT_EQ(parsed("mysql://db.example.org/d?ssl-mode=required").encryption, tls::unverified);
+        EXPECT_EQ(maria::parse_url(text).encryption, maria::tls::off) << text;
+    EXPECT_EQ(maria::parse_url("mysql://localhost/d?ssl-ca=/ca.pem").encryption, maria::tls::verified);
+    EXPECT_EQ(maria::parse_url("mysql://db.example.org/d?ssl-mode=required").encryption,
+              maria::tls::unverified);
 }
 
 TEST(mariadb_url, that_cannot_be_meant_is_refused_without_its_password) {
@@ -58,7 +56,7 @@ TEST(mariadb_url, that_cannot_be_meant_is_refused_without_its_password) {
           "mysql://u:secret@h/d?wrong=1", "mysql://u:secret@h/d?create=maybe", "mysql://u:secret@h",
           "mysql://u:secret@h/d?ssl-mode=VERIFY_CA", "mysql://u:secret@h/d?socket=",
           "mysql://u:secret@[::1/d", "mysql://u:secret/x@h/d", "mysql://u:secret%00@h/d"}) {
-        const auto why = message_of([&] { (void)parsed(text); });
+        const auto why = message_of([&] { (void)maria::parse_url(text); });
         EXPECT_FALSE(why.empty()) << text;
         EXPECT_EQ(why.find("secret"), std::string::npos) << why;
     }
@@ -66,42 +64,42 @@ TEST(mariadb_url, that_cannot_be_meant_is_refused_without_its_password) {
 
 TEST(mariadb_error, says_what_happened_to_the_lock) {
     for (const unsigned nothing_done : {1213U, 1205U, 1020U, 1062U})
-        EXPECT_EQ(fault_of(nothing_done, "", true).what, effect::conflict) << nothing_done;
+        EXPECT_EQ(maria::fault_of(nothing_done, "", true).what, effect::conflict) << nothing_done;
     for (const unsigned not_known : {2006U, 2013U, 1317U, 1053U, 1927U, 1969U, 1180U}) {
-        EXPECT_EQ(fault_of(not_known, "", true).what, effect::unknown) << not_known;
-        EXPECT_EQ(fault_of(not_known, "", false).what, effect::none) << "a statement that only reads";
+        EXPECT_EQ(maria::fault_of(not_known, "", true).what, effect::unknown) << not_known;
+        EXPECT_EQ(maria::fault_of(not_known, "", false).what, effect::none) << "a statement that only reads";
     }
-    EXPECT_EQ(fault_of(1114, "", true).why.code, errc::out_of_memory);
-    EXPECT_EQ(fault_of(1290, "", true).why.code, errc::busy_server);
-    EXPECT_EQ(fault_of(1040, "", true).why.code, errc::unavailable);
-    EXPECT_EQ(fault_of(1142, "", true).why.code, errc::no_permission);
-    EXPECT_EQ(fault_of(1045, "", true).why.code, errc::no_permission);
-    EXPECT_EQ(fault_of(1146, "", true).why.code, errc::invalid_argument);
-    EXPECT_EQ(fault_of(4444, "", true).why.code, errc::bad_reply);
-    EXPECT_EQ(fault_of(1142, "no\x1b[2J right\n", true).why.server_text, "no\\x1b[2J right ");
+    EXPECT_EQ(maria::fault_of(1114, "", true).why.code, errc::out_of_memory);
+    EXPECT_EQ(maria::fault_of(1290, "", true).why.code, errc::busy_server);
+    EXPECT_EQ(maria::fault_of(1040, "", true).why.code, errc::unavailable);
+    EXPECT_EQ(maria::fault_of(1142, "", true).why.code, errc::no_permission);
+    EXPECT_EQ(maria::fault_of(1045, "", true).why.code, errc::no_permission);
+    EXPECT_EQ(maria::fault_of(1146, "", true).why.code, errc::invalid_argument);
+    EXPECT_EQ(maria::fault_of(4444, "", true).why.code, errc::bad_reply);
+    EXPECT_EQ(maria::fault_of(1142, "no\x1b[2J right\n", true).why.server_text, "no\\x1b[2J right ");
 }
 
 TEST(mariadb_dialect, writes_parameters_into_the_statement) {
     const sql_backend::prepared what{"", "a $2 b $1 '$[*]' $1$3 $"};
     using sql_backend::parameter;
-    EXPECT_EQ(mariadb_backend::text_of(
-                  {&what, {parameter::bytes("'\\\xff$2"), parameter::of(-5), parameter::text("")}}),
-              "a -5 b x'275cff2432' '$[*]' x'275cff2432' $");
-    const auto& d = mariadb_backend::dialect();
+    EXPECT_EQ(
+        maria::text_of({&what, {parameter::bytes("'\\\xff$2"), parameter::of(-5), parameter::text("")}}),
+        "a -5 b x'275cff2432' '$[*]' x'275cff2432' $");
+    const auto& d = maria::dialect();
     EXPECT_EQ(d.list_of_blobs({"a\"", ""}), "x'6122',x''");
     EXPECT_EQ(d.list_of_numbers({1, -2}), "1,-2");
-    EXPECT_EQ(mariadb_backend::ringing_dialect().list_of_texts({"holdfast_"}),
+    EXPECT_EQ(maria::ringing_dialect().list_of_texts({"holdfast_"}),
               "KILL QUERY IS_USED_LOCK('holdfast_-3750763034362895579')");
 }
 
 TEST(mariadb_schema, grants_rights_to_the_user_of_the_url) {
-    const auto text = mariadb_backend::schema_for("mysql://a%27b%5c@h/d");
+    const auto text = maria::schema_for("mysql://a%27b%5c@h/d");
     EXPECT_NE(text.find("ON holdfast_lock TO 'a''b\\\\';"), std::string::npos) << text;
-    EXPECT_NE(mariadb_backend::schema_for("mysql://h/d").find("TO 'app';"), std::string::npos);
+    EXPECT_NE(maria::schema_for("mysql://h/d").find("TO 'app';"), std::string::npos);
 }
 
 TEST(mariadb_presence, cannot_be_left_by_the_name_of_a_host) {
-    EXPECT_EQ(mariadb_backend::sleep_of("holdfast:a_-:1:h*/; DROP", 15s),
+    EXPECT_EQ(maria::sleep_of("holdfast:a_-:1:h*/; DROP", 15s),
               "DO /* holdfast:a_-:1:h_____DROP */ SLEEP(15)");
 }
 
