@@ -18,6 +18,7 @@ using sql_backend::fault;
 
 connection::connection(made_session made, std::chrono::milliseconds answer_timeout)
     : sql_backend::connection(std::move(made.server), std::move(made.watched), answer_timeout),
+      tls_(made.in_tls),
       db_(std::move(made.session)) {}
 
 bool connection::submit() {
@@ -31,7 +32,7 @@ void connection::begin() {
     first.at = boot_clock::now();
     sql_ = first.what.what.what == nullptr ? first.what.sql : text_of(first.what.what);
     now_ = phase::asking;
-    const no_broken_pipes guard;
+    const no_broken_pipes guard{tls_};
     waits_ = my().mysql_real_query_start(&failed_, db_.get(), sql_.data(), sql_.size());
     if (waits_ != 0) return;
     // It has failed, or the answer was there at once.
@@ -42,7 +43,7 @@ void connection::begin() {
 
 void connection::go_on() {
     const int ready = waits_ & ~MYSQL_WAIT_TIMEOUT;
-    const no_broken_pipes guard;
+    const no_broken_pipes guard{tls_};
     switch (now_) {
         case phase::idle: waits_ = 0; return;
         case phase::asking: waits_ = my().mysql_real_query_cont(&failed_, db_.get(), ready); return;
@@ -52,13 +53,15 @@ void connection::go_on() {
 }
 
 void connection::advance(progress& p) {
+    if (now_ == phase::idle && in_flight_.empty()) return look_for_the_end(p);
     while (!p.lost) {
         if (now_ == phase::idle) {
-            if (in_flight_.empty()) return look_for_the_end(p);
+            if (in_flight_.empty()) return;
             if (spent_ || in_flight_.front().what.deadline <= boot_clock::now()) {
                 fail(in_flight_.front(),
                      {fault::effect::none,
-                      {make_error_code(errc::unavailable), "no time was left to send it"}});
+                      spent_ ? last_
+                             : failure{make_error_code(errc::unavailable), "no time was left to send it"}});
                 finish_first(p);
                 continue;
             }
@@ -110,7 +113,10 @@ void connection::fail_first(progress& p) {
         why.why.text.insert(0, server_.address + ": ");
         p.lost = why.why;
     }
-    spent_ = spent_ || spends_session(number);
+    if (spends_session(number)) {
+        spent_ = true;
+        last_ = why.why;
+    }
     fail(first, std::move(why));
     finish_first(p);
 }

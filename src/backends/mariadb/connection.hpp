@@ -36,6 +36,7 @@ class connection final : public sql_backend::connection {
     void fail_first(progress& p) REQUIRES(mutex_);
     void look_for_the_end(progress& p) REQUIRES(mutex_);
 
+    const bool tls_;
     maria_session db_ GUARDED_BY(mutex_);
     phase now_ GUARDED_BY(mutex_) = phase::idle;
     int waits_ GUARDED_BY(mutex_) = 0;  // for what, as libmariadb says; 0: the phase is over

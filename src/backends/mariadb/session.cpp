@@ -35,6 +35,12 @@ using sql_backend::time_point;
     throw session_error({make_error_code(code), std::move(text), {}});
 }
 
+// "1.500", whatever the decimal point of the program's locale is.
+std::string in_seconds(std::chrono::milliseconds span) {
+    const auto thousandths = std::to_string(1000 + span.count() % 1000);
+    return std::to_string(span.count() / 1000) + '.' + thousandths.substr(1);
+}
+
 const char* or_null(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
 
 // With one server of the URL.
@@ -112,6 +118,7 @@ class steps {
         // With TLS, libmariadb leaves the socket blocking, although it was told not to wait.
         const int fd = my().mysql_get_socket(db());
         (void)::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+        made_.in_tls = my().mysql_get_ssl_cipher(db()) != nullptr;
         made_.server.address = by_socket
                                    ? (to.socket.empty() ? std::string{"localhost"} : to.socket)
                                    : at_.host + ':' + std::to_string(at_.port == 0 ? MYSQL_PORT : at_.port);
@@ -198,7 +205,7 @@ class steps {
     // A statement that waits for a foreign transaction, or for an operator's LOCK TABLES, ends before the
     // client gives up the session. Each statement sees what was committed before it.
     [[nodiscard]] std::string settings_of() {
-        const auto timeout = std::to_string(static_cast<double>(how_.answer_timeout.count()) * 3 / 4000);
+        const auto timeout = in_seconds(how_.answer_timeout * 3 / 4);
         std::string all =
             "SET SESSION autocommit = 1, sql_mode = 'STRICT_ALL_TABLES', time_zone = '+00:00',"
             " innodb_lock_wait_timeout = 1, max_statement_time = " +
@@ -253,7 +260,8 @@ class steps {
 
 }  // namespace
 
-no_broken_pipes::no_broken_pipes() noexcept {
+no_broken_pipes::no_broken_pipes(bool in_tls) noexcept : needed_(in_tls) {
+    if (!needed_) return;
     sigset_t pipe;
     sigset_t before;
     sigset_t pending;
@@ -265,7 +273,7 @@ no_broken_pipes::no_broken_pipes() noexcept {
 }
 
 no_broken_pipes::~no_broken_pipes() {
-    if (was_blocked_ && was_pending_) return;
+    if (!needed_ || (was_blocked_ && was_pending_)) return;
     sigset_t pipe;
     ::sigemptyset(&pipe);
     ::sigaddset(&pipe, SIGPIPE);

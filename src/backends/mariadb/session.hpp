@@ -22,15 +22,17 @@ using maria_session = std::unique_ptr<MYSQL, close_session>;
 // A result that was stored: its rows.
 [[nodiscard]] sql_backend::rows rows_of(MYSQL_RES* result);
 
-// While it exists, the calling thread gets no SIGPIPE from a connection that broke.
+// While it exists, the calling thread gets no SIGPIPE from a connection that broke. Only OpenSSL raises it;
+// its three system calls would be a good part of a statement's cost.
 class no_broken_pipes {
   public:
-    no_broken_pipes() noexcept;
+    explicit no_broken_pipes(bool in_tls = true) noexcept;
     no_broken_pipes(const no_broken_pipes&) = delete;
     no_broken_pipes& operator=(const no_broken_pipes&) = delete;
     ~no_broken_pipes();
 
   private:
+    const bool needed_;
     bool was_blocked_ = false;
     bool was_pending_ = false;
 };
@@ -50,6 +52,7 @@ struct made_session {
     // thread, and the number may then mean another file.
     base::owned_fd watched;
     sql_backend::server_facts server;
+    bool in_tls = false;
 };
 
 // Blocks until the session can be used, or `stop` becomes readable. Only the system's look-up of a host name
