@@ -100,7 +100,7 @@ TEST(mariadb_schema, grants_rights_to_the_user_of_the_url) {
 
 TEST(mariadb_presence, cannot_be_left_by_the_name_of_a_host) {
     EXPECT_EQ(maria::sleep_of("holdfast:a_-:1:h*/; DROP", 15s),
-              "DO /* holdfast:a_-:1:h_____DROP */ SLEEP(15)");
+              "DO /* holdfast:a_-:1:h____DROP */ SLEEP(15)");
 }
 
 TEST(sql_polling, asks_sooner_for_the_first_and_later_after_a_long_wait) {
