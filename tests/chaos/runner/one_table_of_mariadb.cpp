@@ -81,12 +81,11 @@ std::unique_ptr<topology> make_one_table_of_mariadb(precautions care) {
     return std::make_unique<one_table_of_mariadb>(care);
 }
 
-// No evictions: see one_table.cpp.
 std::span<const trouble> troubles_of_one_table_of_mariadb() {
     using enum trouble;
-    static constexpr trouble all[] = {client_stops,     client_killed,   wire_cut,
-                                      wire_stalls,      wire_cut_soon,   row_held,
-                                      database_stopped, database_killed, sessions_ended};
+    static constexpr trouble all[] = {client_stops,   client_killed, wire_cut,         wire_stalls,
+                                      wire_cut_soon,  row_held,      database_stopped, database_killed,
+                                      sessions_ended, holder_evicted};
     return all;
 }
 
