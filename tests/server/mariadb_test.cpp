@@ -16,7 +16,6 @@
 
 #include <gtest/gtest.h>
 
-#include <csignal>
 #include <fstream>
 #include <future>
 #include <string>
@@ -117,12 +116,6 @@ TEST_F(mariadb_locks, are_shown_evicted_and_examined_by_the_command) {
     ASSERT_TRUE(doctor.wait(patience)) << doctor.errors();
     EXPECT_NE(doctor.output().find("innodb_flush_log_at_trx_commit is 0"), std::string::npos)
         << doctor.output() << doctor.errors();
-}
-
-// libmariadb makes a process ignore the signal, and its children would inherit that.
-TEST_F(mariadb_locks, leave_the_signals_of_a_command_as_they_are) {
-    auto holder = start({"run", "stock", "--", "sh", "-c", "kill -PIPE $$; echo ignored"});
-    EXPECT_EQ(holder.wait(patience), 128 + SIGPIPE) << holder.output();
 }
 
 // --- rows -------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 #ifdef HOLDFAST_HAS_MARIADB
 
 #include "backends/mariadb/errors.hpp"
+#include "backends/mariadb/libmariadb.hpp"
 #include "backends/mariadb/schema.hpp"
 #include "backends/mariadb/url.hpp"
 #include "backends/sql/polling.hpp"
@@ -9,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <string>
 #include <vector>
 
@@ -96,6 +98,16 @@ TEST(mariadb_schema, grants_rights_to_the_user_of_the_url) {
     const auto text = maria::schema_for("mysql://a%27b%5c@h/d");
     EXPECT_NE(text.find("ON holdfast_lock TO 'a''b\\\\';"), std::string::npos) << text;
     EXPECT_NE(maria::schema_for("mysql://h/d").find("TO 'app';"), std::string::npos);
+}
+
+// Programs that the process starts would inherit it.
+TEST(mariadb_library, does_not_make_the_process_ignore_broken_pipes) {
+    struct sigaction before {};
+    struct sigaction after {};
+    ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &before), 0);
+    (void)maria::my();
+    ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &after), 0);
+    EXPECT_EQ(after.sa_handler, before.sa_handler);
 }
 
 TEST(mariadb_presence, cannot_be_left_by_the_name_of_a_host) {
