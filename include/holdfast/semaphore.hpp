@@ -75,8 +75,9 @@ class HOLDFAST_API permit_semaphore : public semaphore_base {
   public:
     permit_semaphore(client& on, lock_name name, semaphore_options options = {});
 
-    // Releases a permit of another process: Java's (32 hexadecimal digits) or holdfast's (lease::owner()).
-    // False: it had come back before. Throws errc::invalid_argument if `id` is not an id.
+    // Releases a permit of another process: Java's (32 hexadecimal digits; in ZooKeeper the name of its node)
+    // or holdfast's (lease::owner()). False: it had come back before. Throws errc::invalid_argument if `id`
+    // is not an id.
     bool release(std::string_view id);
 };
 

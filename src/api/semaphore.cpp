@@ -43,6 +43,16 @@ std::int64_t semaphore_base::available_permits() { return adjust(client_lock(), 
 
 namespace {
 
+// The digits of the UUID in "_c_<UUID>-lease-<number>", a node of ZooKeeper; else the id itself.
+std::string without_node(std::string_view id) {
+    constexpr std::string_view mark = "_c_";
+    const auto end = id.rfind("-lease-");
+    if (!id.starts_with(mark) || end == std::string_view::npos) return std::string{id};
+    std::string digits{id.substr(mark.size(), end - mark.size())};
+    std::erase(digits, '-');
+    return digits;
+}
+
 // "<32 hexadecimal digits>", for several permits followed by "*<how many>".
 bool is_owner(std::string_view text) {
     constexpr std::size_t digits = 32;
@@ -88,13 +98,14 @@ void counting_semaphore::give(std::uint32_t permits) {
 permit_semaphore::permit_semaphore(client& on, lock_name name, semaphore_options options)
     : semaphore_base(on, std::move(name), kind::permit_semaphore, options) {}
 
-bool permit_semaphore::release(std::string_view id) {
+bool permit_semaphore::release(std::string_view given) {
+    const auto id = without_node(given);
     if (!is_owner(id)) {
         throw error(errc::invalid_argument,
                     "the id of a permit is 32 hexadecimal digits in lower case, and \"" +
-                        base::printable(id) + "\" was given");
+                        base::printable(given) + "\" was given");
     }
-    return detail::adjust(client_lock(), adjustment::release, 0, owner_id{std::string{id}}) >= 0;
+    return detail::adjust(client_lock(), adjustment::release, 0, owner_id{id}) >= 0;
 }
 
 }  // namespace holdfast

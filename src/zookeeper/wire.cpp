@@ -162,14 +162,23 @@ request set_data(std::string_view path, std::string_view data, std::int32_t vers
 
 request sync(std::string_view path) { return {op::sync, writer{}.text(path).take()}; }
 
-request check_all(std::span<const std::string> paths) {
+request check(std::string_view path, std::int32_t version) {
+    return {op::check, writer{}.text(path).i32(version).take()};
+}
+
+request transaction(std::span<const request> steps) {
     writer w;
-    for (const auto& path : paths) {
-        w.i32(static_cast<std::int32_t>(op::check)).boolean(false).i32(-1);
-        w.text(path).i32(any_version);
-    }
+    for (const auto& step : steps)
+        w.i32(static_cast<std::int32_t>(step.what)).boolean(false).i32(-1).raw(step.body);
     w.i32(-1).boolean(true).i32(-1);
     return {op::multi, w.take()};
+}
+
+request check_all(std::span<const std::string> paths) {
+    std::vector<request> steps;
+    steps.reserve(paths.size());
+    for (const auto& path : paths) steps.push_back(check(path));
+    return transaction(steps);
 }
 
 // --- frames -------------------------------------------------------------------------------------------
@@ -291,23 +300,41 @@ std::optional<event> parse_event(std::string_view body) {
     return r.if_ok(std::move(found));
 }
 
-std::optional<std::vector<code>> parse_checks(std::string_view body) {
+std::optional<std::vector<step_result>> parse_transaction(std::string_view body) {
     constexpr std::int32_t failed = -1;
     reader r{body};
-    std::vector<code> found;
+    std::vector<step_result> found;
     while (r.ok()) {
         const auto type = r.i32();
         const bool done = r.boolean();
-        const auto err = r.i32();
+        step_result one{static_cast<code>(r.i32()), {}};
         if (done) return r.if_ok(std::move(found));
-        if (type == failed)
-            found.push_back(static_cast<code>(r.i32()));
-        else if (type == static_cast<std::int32_t>(op::check))
-            found.push_back(static_cast<code>(err));
-        else
-            return std::nullopt;
+        if (type == failed) {
+            one.err = static_cast<code>(r.i32());
+        } else {
+            switch (static_cast<op>(type)) {
+                case op::check:
+                case op::remove: break;
+                case op::set_data: (void)r.about(); break;
+                case op::create:
+                    one.path = r.text();
+                    (void)r.about();
+                    break;
+                default: return std::nullopt;
+            }
+        }
+        found.push_back(std::move(one));
     }
     return std::nullopt;
+}
+
+std::optional<std::vector<code>> parse_checks(std::string_view body) {
+    const auto steps = parse_transaction(body);
+    if (!steps) return std::nullopt;
+    std::vector<code> found;
+    found.reserve(steps->size());
+    for (const auto& one : *steps) found.push_back(one.err);
+    return found;
 }
 
 }  // namespace holdfast::zookeeper

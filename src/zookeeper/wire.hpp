@@ -105,6 +105,10 @@ inline constexpr std::int32_t any_version = -1;
 [[nodiscard]] request set_data(std::string_view path, std::string_view data, std::int32_t version);
 [[nodiscard]] request get_children(std::string_view path, watch);
 [[nodiscard]] request sync(std::string_view path);
+// One write: all of these creations, changes, deletions and checks in their order, or none of them.
+[[nodiscard]] request transaction(std::span<const request> steps);
+// A step of a transaction that changes nothing: the node exists, and has this version.
+[[nodiscard]] request check(std::string_view path, std::int32_t version = any_version);
 // A write that changes nothing: succeeds if all these nodes exist.
 [[nodiscard]] request check_all(std::span<const std::string> paths);
 
@@ -190,6 +194,12 @@ struct event {
 [[nodiscard]] std::optional<node_data> parse_data(std::string_view body);
 [[nodiscard]] std::optional<children> parse_children(std::string_view body);
 [[nodiscard]] std::optional<event> parse_event(std::string_view body);
+struct step_result {
+    code err = code::ok;  // if a step failed: ok before it, and runtime_inconsistency behind it
+    std::string path;     // of a node that was created
+};
+// The results of a transaction, in the order of its steps.
+[[nodiscard]] std::optional<std::vector<step_result>> parse_transaction(std::string_view body);
 // The results of check_all, in order.
 [[nodiscard]] std::optional<std::vector<code>> parse_checks(std::string_view body);
 

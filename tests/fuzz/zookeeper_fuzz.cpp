@@ -19,7 +19,7 @@ void parse_all(std::string_view content) {
     (void)parse_stat(r->body);
     (void)parse_data(r->body);
     (void)parse_event(r->body);
-    (void)parse_checks(r->body);
+    (void)parse_transaction(r->body);
     if (const auto found = parse_children(r->body)) {
         // A name takes at least its length.
         if (found->names.size() > r->body.size() / 4) std::abort();

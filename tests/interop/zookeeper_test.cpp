@@ -12,9 +12,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <future>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -197,6 +200,138 @@ TEST_F(in_zookeeper, read_write_locks_of_curator_are_ours) {
     EXPECT_FALSE(lock.try_acquire_shared());
     (void)curator->tell("a", "unlock", "write", "pages");
     EXPECT_TRUE(lock.try_acquire());
+}
+
+// --- semaphores of Curator --------------------------------------------------------------------------------
+
+TEST_F(in_zookeeper, semaphores_of_curator_are_ours) {
+    const auto curator = start("curator");
+    client c{settings()};
+    counting_semaphore rooms{c, "rooms", {.total = 2}};
+    (void)curator->tell("a", "lock", "two", "rooms");
+    auto ours = rooms.try_acquire();
+    EXPECT_TRUE(ours);
+    EXPECT_FALSE(rooms.try_acquire());
+    EXPECT_EQ(curator->tell("b", "try", "two", "rooms", {300}), "false");
+    EXPECT_EQ(rooms.available_permits(), 0);
+    const auto seen = admin::inspect(c, "rooms");
+    EXPECT_EQ(seen.holders.size(), 2U);
+    EXPECT_EQ(seen.layout, "Curator InterProcessSemaphoreV2");
+    EXPECT_EQ(nodes("rooms/locks"), 0U);
+
+    auto waiter = in_background([&] { return rooms.acquire(); });
+    ASSERT_TRUE(eventually(patience, [&] { return nodes("rooms/locks") == 1; }));
+    (void)curator->tell("a", "unlock", "two", "rooms");
+    auto second = waiter.get();
+    EXPECT_TRUE(second.valid());
+    auto theirs = curator->ask("b", "lock", "two", "rooms");
+    ASSERT_TRUE(eventually(patience, [&] { return nodes("rooms/leases") == 3; })) << "its permit waits";
+    EXPECT_FALSE(theirs.ready(300ms));
+    EXPECT_FALSE(rooms.try_acquire());
+    EXPECT_EQ(second.release(), release_outcome::released);
+    EXPECT_EQ(theirs.get(), "true");
+    (void)ours.release();
+    (void)curator->tell("b", "unlock", "two", "rooms");
+    EXPECT_EQ(rooms.available_permits(), 2);
+}
+
+TEST_F(in_zookeeper, a_semaphore_mutex_of_curator_is_a_semaphore_of_one_permit) {
+    const auto curator = start("curator");
+    client c{settings()};
+    counting_semaphore desk{c, "desk", {.total = 1}};
+    auto ours = desk.acquire();
+    EXPECT_EQ(curator->tell("a", "try", "one", "desk", {300}), "false");
+    (void)ours.release();
+    EXPECT_EQ(curator->tell("a", "try", "one", "desk", {5'000}), "true");
+    EXPECT_FALSE(desk.try_acquire());
+    (void)curator->tell("a", "unlock", "one", "desk");
+    EXPECT_TRUE(desk.try_acquire());
+}
+
+TEST_F(in_zookeeper, the_number_of_permits_is_a_shared_count_of_curator) {
+    const auto curator = start("curator");
+    client c{settings()};
+    counting_semaphore beds{c, "beds"};
+    EXPECT_TRUE(beds.try_set_permits(1));
+    (void)curator->tell("a", "lock", "counted", "beds");
+    EXPECT_EQ(curator->tell("b", "try", "counted", "beds", {300}), "false");
+    auto theirs = curator->ask("b", "lock", "counted", "beds");
+    ASSERT_TRUE(eventually(patience, [&] { return nodes("beds/leases") == 2; }));
+    EXPECT_EQ(beds.add_permits(1), 0) << "a permit that waits counts, too";
+    EXPECT_EQ(theirs.get(), "true") << "it was told";
+    (void)curator->tell("a", "total", "counted", "beds", {4});
+    EXPECT_EQ(beds.available_permits(), 2);
+    EXPECT_TRUE(beds.try_acquire({.permits = 2}));
+}
+
+TEST_F(in_zookeeper, permits_of_a_curator_that_was_killed_come_back) {
+    const auto curator = start("curator");
+    client c{settings()};
+    (void)curator->tell("a", "lock", "two", "killed_rooms");
+    (void)curator->tell("a", "lock", "two", "killed_rooms");
+    curator->process().kill();
+    EXPECT_TRUE(
+        counting_semaphore(c, "killed_rooms", {.total = 2}).try_acquire_for(patience, {.permits = 2}));
+}
+
+TEST_F(in_zookeeper, a_permit_of_curator_can_be_released_by_its_node) {
+    const auto curator = start("curator");
+    client c{settings()};
+    (void)curator->tell("a", "lock", "two", "lost_rooms");
+    permit_semaphore theirs{c, "lost_rooms", {.total = 2}};
+    const auto node = curator->tell("a", "nodes", "two", "lost_rooms");
+    EXPECT_TRUE(theirs.release(node));
+    EXPECT_FALSE(theirs.release(node));
+    EXPECT_EQ(nodes("lost_rooms/leases"), 0U);
+}
+
+// Each holder of a permit has a file in a directory, and counts them.
+TEST_F(in_zookeeper, crowds_of_curator_and_holdfast_never_hold_too_many_permits) {
+    const temp_dir folder;
+    const auto path = folder.path().string();
+    const auto curator = start("curator");
+    client c{settings()};
+    constexpr int threads = 3;
+    const auto until = std::chrono::system_clock::now() + soak_length();
+    auto theirs = curator->ask("a", "crowd", "two", path, {threads, until.time_since_epoch() / 1ms});
+    std::atomic<long> ours = 0;
+    std::atomic<std::size_t> most = 0;
+    std::atomic<bool> mistaken = false;
+    {
+        std::vector<std::future<void>> crowd;
+        for (int i = 0; i < threads; ++i) {
+            crowd.push_back(in_background([&, mine = folder.path() / ("ours" + std::to_string(i)), i] {
+                counting_semaphore rooms{c, path, {.total = 2}};
+                while (std::chrono::system_clock::now() < until) {
+                    // One of them only tries.
+                    const auto held = i == 0 ? rooms.try_acquire() : rooms.acquire();
+                    if (!held) continue;
+                    std::ofstream{mine};
+                    std::size_t inside = 0;
+                    for ([[maybe_unused]] const auto& file :
+                         std::filesystem::directory_iterator{folder.path()})
+                        ++inside;
+                    for (auto seen = most.load();
+                         inside > seen && !most.compare_exchange_weak(seen, inside);) {
+                    }
+                    std::filesystem::remove(mine);
+                    mistaken = mistaken || !held.valid();
+                    ++ours;
+                }
+            }));
+        }
+        for (auto& one : crowd) one.get();
+    }
+    const auto answer = theirs.get();
+    const auto slash = answer.find('/');
+    RecordProperty("ours", std::to_string(ours));
+    RecordProperty("theirs", answer);
+    EXPECT_LE(most, 2U);
+    EXPECT_LE(std::stoul(answer.substr(slash + 1)), 2U) << "seen by Curator";
+    EXPECT_GT(ours, 10);
+    EXPECT_GT(std::stol(answer.substr(0, slash)), 10);
+    EXPECT_FALSE(mistaken);
+    EXPECT_EQ(counting_semaphore(c, path).available_permits(), 2);
 }
 
 TEST_F(in_zookeeper, a_request_of_curator_to_release_ends_a_lease_that_is_watched) {

@@ -4,8 +4,6 @@
 #include "support/child_process.hpp"
 #include "support/errors.hpp"
 #include "support/event_recorder.hpp"
-#include "support/wire.hpp"
-#include "support/zookeeper_losses.hpp"
 
 namespace holdfast::test {
 namespace {
@@ -127,27 +125,6 @@ TEST_F(zookeeper_locks, of_a_closed_client_are_free_at_once) {
 
 // --- lost answers -----------------------------------------------------------------------------------------
 
-class zookeeper_answers : public zookeeper_locks {
-  protected:
-    void SetUp() override {
-        zookeeper_locks::SetUp();
-        if (IsSkipped()) return;
-        to_server = std::make_unique<wire>(servers->port(), wire::memory::none, losses.taps());
-        through = std::make_unique<client>(
-            settings_for("zk://127.0.0.1:" + std::to_string(to_server->port()) + "?tick=200ms", 30s));
-        // A session, and the directory.
-        (void)mutex(*through, "stock").acquire();
-    }
-    [[nodiscard]] std::size_t nodes() const {
-        return zookeeper_client{servers->port()}.children("/locks/stock").size();
-    }
-    void lose(zk::op answer, int nth = 1) { losses.lose_answer_of(static_cast<std::int32_t>(answer), nth); }
-
-    zookeeper_losses losses;
-    std::unique_ptr<wire> to_server;
-    std::unique_ptr<client> through;
-};
-
 TEST_F(zookeeper_answers, of_a_creation_that_are_lost_leave_one_node) {
     mutex stock{*through, "stock"};
     lose(zk::op::create);
@@ -246,28 +223,6 @@ TEST_F(zookeeper_ensembles, lose_locks_in_time_without_a_quorum) {
 }
 
 // --- a follower that is cut off from its leader -----------------------------------------------------------
-
-class zookeeper_cut_followers : public zookeeper_locks {
-  protected:
-    zookeeper_cut_followers() {
-        wanted.servers = 3;
-        wanted.wired = true;
-        // It serves clients for so long without its leader.
-        wanted.config = {"syncLimit=300"};
-    }
-    void SetUp() override {
-        zookeeper_locks::SetUp();
-        if (IsSkipped()) return;
-        leader = servers->leader();
-        follower = (leader + 1) % servers->size();
-    }
-    [[nodiscard]] std::string url_of(std::size_t n) const {
-        return "zk://" + servers->host(n) + "?tick=200ms";
-    }
-
-    std::size_t leader = 0;
-    std::size_t follower = 0;
-};
 
 // The follower goes on answering, but the leader ends the session.
 TEST_F(zookeeper_cut_followers, do_not_keep_leases_valid) {

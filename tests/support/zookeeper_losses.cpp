@@ -38,7 +38,7 @@ class zookeeper_losses::connection final : public wire::tap {
         for (auto frame = next_frame(requests_); !frame.empty(); frame = next_frame(requests_)) {
             const bool is_login = !std::exchange(login_sent_, true);
             if (is_login || frame.size() < 3 * header) continue;
-            if (!lost_ && rules_.is_meant(number(frame, 2 * header))) lost_ = number(frame, header);
+            if (!lost_ && rules_.is_meant(number(frame, 2 * header), frame)) lost_ = number(frame, header);
         }
     }
     bool from_server(std::string_view bytes, std::string& pass) override {
@@ -63,8 +63,9 @@ class zookeeper_losses::connection final : public wire::tap {
     std::optional<std::int32_t> lost_;  // the number of the request whose answer is lost
 };
 
-void zookeeper_losses::lose_answer_of(std::int32_t type, int nth) {
+void zookeeper_losses::lose_answer_of(std::int32_t type, int nth, const std::string& containing) {
     const std::lock_guard hold{mutex_};
+    containing_ = containing;
     type_ = type;
     nth_ = nth;
 }
@@ -78,9 +79,10 @@ std::function<std::unique_ptr<wire::tap>()> zookeeper_losses::taps() {
     return [this] { return std::make_unique<connection>(*this); };
 }
 
-bool zookeeper_losses::is_meant(std::int32_t type) {
+bool zookeeper_losses::is_meant(std::int32_t type, std::string_view request) {
     const std::lock_guard hold{mutex_};
-    return nth_ > 0 && type == type_ && --nth_ == 0;
+    const bool meant = nth_ > 0 && type == type_ && request.find(containing_) != std::string_view::npos;
+    return meant && --nth_ == 0;
 }
 
 }  // namespace holdfast::test

@@ -8,6 +8,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <string_view>
 
 namespace holdfast::test {
 
@@ -20,8 +22,9 @@ namespace holdfast::test {
 class zookeeper_losses {
   public:
     // The server carries out the nth request of this type from now on; its answer is lost, and the connection
-    // is cut. The numbers are those of the protocol: 15 is a creation, 2 a deletion.
-    void lose_answer_of(std::int32_t type, int nth = 1);
+    // is cut. The numbers are those of the protocol: 15 is a creation, 2 a deletion. Only requests that
+    // contain the text count.
+    void lose_answer_of(std::int32_t type, int nth = 1, const std::string& containing = "");
     // Answers lost so far.
     [[nodiscard]] std::size_t lost() const;
 
@@ -30,11 +33,12 @@ class zookeeper_losses {
   private:
     class connection;
 
-    [[nodiscard]] bool is_meant(std::int32_t type);
+    [[nodiscard]] bool is_meant(std::int32_t type, std::string_view request);
 
     mutable std::mutex mutex_;  // guards everything below
     std::int32_t type_ = 0;
     int nth_ = 0;  // 0: no rule
+    std::string containing_;
     std::size_t lost_ = 0;
 };
 

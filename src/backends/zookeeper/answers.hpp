@@ -1,6 +1,7 @@
 // What an answer of the ensemble means for a request of the store.
 #pragma once
 
+#include "backends/zookeeper/paths.hpp"
 #include "store/requests.hpp"
 #include "zookeeper/session.hpp"
 
@@ -33,6 +34,14 @@ namespace holdfast::zookeeper_backend {
         case code::not_empty: return as(errc::wrong_kind);
         default: return as(errc::bad_reply);  // with code::ok, its body was not what it should be
     }
+}
+
+// A node could not be made, though its parents were to be made before.
+[[nodiscard]] inline backend::failure no_parent(const paths& where, const std::string& directory) {
+    return {errc::invalid_argument,
+            where.chroot().empty() ? "the directory " + directory + " cannot be made"
+                                   : "the node " + where.chroot() + ", which the URL names, does not exist",
+            to_text(zookeeper::code::no_node)};
 }
 
 // `refused` or `unknown`.

@@ -9,6 +9,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace holdfast::zookeeper_backend {
 
@@ -23,7 +24,7 @@ struct contender {
 
     const backend::lock_key key;
     const owner_id owner;
-    const std::string directory;
+    const std::string directory;  // of its node; for a semaphore: of the line
 
     std::string name;          // of its node; empty: it has none, as far as we know
     std::int64_t session = 0;  // that the node belongs to; 0: none
@@ -32,19 +33,32 @@ struct contender {
     bool followed = false;     // others waited behind it when it was last listed
     std::string holder;        // the owner it waits for, when it was last listed
 
+    std::vector<std::string> permits;  // of a semaphore: the paths of its nodes. It has left the line by then
+    bool permits_uncertain = false;    // these nodes may exist: their creation was not answered
+
     [[nodiscard]] std::string path() const { return directory + '/' + name; }
+    // All its nodes.
+    [[nodiscard]] std::vector<std::string> nodes() const {
+        auto all = permits;
+        if (!name.empty()) all.push_back(path());
+        return all;
+    }
+    [[nodiscard]] bool has_nothing() const {
+        return name.empty() && permits.empty() && !uncertain && !permits_uncertain;
+    }
     void forget() {
         name.clear();
+        permits.clear();
         session = czxid = 0;
-        uncertain = followed = false;
+        uncertain = permits_uncertain = followed = false;
     }
 
     // --- guarded by contention's mutex ------------------------------------------------------------------
     bool busy = false;              // a request is under way
     std::deque<request> next;       // requests that wait for its end
-    std::uint64_t watched_on = 0;   // the connection on which it watches another node; 0: none
-    bool doomed = false;            // its node is to be deleted, and that was not answered
-    std::string held_at;            // the path of its node while it holds the lock; else empty
+    std::uint64_t watched_on = 0;   // the connection on which it watches other nodes; 0: none
+    bool doomed = false;            // its nodes are to be deleted, and that was not answered
+    std::vector<std::string> held;  // the paths of its nodes while it holds the lock; else empty
     std::int32_t data_version = 0;  // of its node, unless somebody else has written to it
 };
 

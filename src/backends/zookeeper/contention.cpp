@@ -29,7 +29,7 @@ bool contention::in_turn(const lock_key& key, const owner_id& owner, newcomers o
             c = it->second;
         else if (others == newcomers::welcome)
             c = contenders_[{role_of(key.of), owner}] =
-                std::make_shared<contender>(key, owner, paths_.of(key.name));
+                std::make_shared<contender>(key, owner, directory_of(paths_, key));
         else
             return false;
         if (c->busy) {
@@ -48,8 +48,7 @@ void contention::finished(const shared& c) {
         base::guard lock(mutex_);
         if (c->next.empty()) {
             c->busy = false;
-            // Without a node there is nothing to remember.
-            if (c->name.empty() && !c->uncertain) contenders_.erase({role_of(c->key.of), c->owner});
+            if (c->has_nothing() && c->watched_on == 0) contenders_.erase({role_of(c->key.of), c->owner});
             return;
         }
         run = std::move(c->next.front());
@@ -62,22 +61,32 @@ void contention::finished(const shared& c) {
 
 void contention::hold(const shared& c) {
     base::guard lock(mutex_);
-    if (c->held_at.empty()) c->data_version = 0;
-    c->held_at = c->path();
-    held_.emplace(c->held_at, c);
+    if (c->held.empty()) c->data_version = 0;
+    c->held = c->nodes();
+    for (const auto& path : c->held) held_.emplace(path, c);
 }
 
-// Before its node is deleted, so that nobody takes that for a loss.
+void contention::let_go(contender& c) {
+    for (const auto& path : c.held) {
+        held_.erase(path);
+        watched_held_.erase(path);
+    }
+    c.held.clear();
+}
+
+// Before its nodes are deleted, so that nobody takes that for a loss.
 void contention::drop(const shared& c) {
     base::guard lock(mutex_);
-    held_.erase(c->held_at);
-    watched_held_.erase(c->held_at);
-    c->held_at.clear();
+    let_go(*c);
+    unwatch(c);
+}
+
+void contention::unwatch(const shared& c) {
     if (std::exchange(c->watched_on, 0) != 0)
         std::erase_if(watched_, [&](const auto& w) { return w.second == c; });
 }
 
-// Somebody else deleted the node of a holder.
+// Somebody else deleted a node of a holder.
 void contention::lost(const std::string& path) {
     shared c;
     {
@@ -85,9 +94,9 @@ void contention::lost(const std::string& path) {
         watched_held_.erase(path);
         const auto it = held_.find(path);
         if (it == held_.end()) return;
-        c = std::move(it->second);
-        c->held_at.clear();
-        held_.erase(it);
+        c = it->second;
+        c->doomed = c->held.size() > 1;  // the other permits of the lease
+        let_go(*c);
     }
     notify_({.what = notice::change::evicted, .owner = c->owner});
 }
@@ -97,14 +106,14 @@ void contention::lost(const std::string& path) {
 zookeeper::session::call contention::show_holds(contender& c, std::uint32_t holds) {
     auto data = own_data(c.key.of);
     data.holds = holds;
-    return {zookeeper::set_data(c.held_at, to_bytes(data), c.data_version++), [](const answer&) {}};
+    return {zookeeper::set_data(c.held.front(), to_bytes(data), c.data_version++), [](const answer&) {}};
 }
 
 void contention::renew(std::span<const renew_request> all, time_point deadline,
                        handler<std::vector<renew_answer>> done) {
     struct renewal {
         std::vector<renew_answer> answers;
-        std::vector<std::size_t> asked;  // which of them
+        std::vector<std::size_t> asked;  // for each node: which of them it belongs to
         std::vector<milliseconds> leases;
         handler<std::vector<renew_answer>> done;
     };
@@ -118,10 +127,12 @@ void contention::renew(std::span<const renew_request> all, time_point deadline,
             r->answers.emplace_back(not_held{});
             r->leases.push_back(all[i].lease);
             const auto it = contenders_.find({role_of(all[i].key.of), all[i].owner});
-            if (it == contenders_.end() || it->second->held_at.empty()) continue;
-            r->asked.push_back(i);
-            nodes.push_back(it->second->held_at);
-            if (all[i].holds != 0) shown.push_back(show_holds(*it->second, all[i].holds));
+            if (it == contenders_.end() || it->second->held.empty()) continue;
+            const auto& held = it->second->held;
+            r->asked.insert(r->asked.end(), held.size(), i);
+            nodes.insert(nodes.end(), held.begin(), held.end());
+            if (all[i].holds != 0 && !is_semaphore(all[i].key.of))
+                shown.push_back(show_holds(*it->second, all[i].holds));
         }
     }
     if (!shown.empty()) session_->submit(std::move(shown), deadline);
@@ -131,9 +142,11 @@ void contention::renew(std::span<const renew_request> all, time_point deadline,
             auto& to = r->answers[r->asked[i]];
             if (!found.how.ok())
                 to = failed<renew_answer>(found.how, path);
-            else if (found.exist[i])
+            else if (i == 0 || r->asked[i] != r->asked[i - 1])
                 to = renewed{r->leases[r->asked[i]]};
         }
+        for (std::size_t i = 0; i < found.exist.size(); ++i)
+            if (!found.exist[i]) r->answers[r->asked[i]] = not_held{};
         r->done(std::move(r->answers));
     });
 }
@@ -177,11 +190,8 @@ void contention::on_event(const zookeeper::event& e) {
     {
         base::guard lock(mutex_);
         const auto [first, last] = watched_.equal_range(e.path);
-        for (auto it = first; it != last; ++it) {
-            it->second->watched_on = 0;
-            woken.push_back(it->second);
-        }
-        watched_.erase(first, last);
+        for (auto it = first; it != last; ++it) woken.push_back(it->second);
+        for (const auto& c : woken) unwatch(c);
         of_holder = watched_held_.erase(e.path) != 0;
     }
     for (const auto& c : woken)
@@ -215,7 +225,7 @@ void contention::doom(const shared& c) {
 
 bool contention::holds(const shared& c) {
     base::guard lock(mutex_);
-    return !c->held_at.empty();
+    return !c->held.empty();
 }
 
 void contention::delete_doomed() {
@@ -246,7 +256,7 @@ void contention::on_expired() {
         for (const auto& [key, c] : contenders_) {
             c->doomed = false;
             c->watched_on = 0;
-            c->held_at.clear();
+            c->held.clear();
         }
     }
     // Waiters learn of it when the next session is attached.

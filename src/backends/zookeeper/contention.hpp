@@ -5,6 +5,7 @@
 #include "backends/zookeeper/contender.hpp"
 #include "backends/zookeeper/names.hpp"
 #include "backends/zookeeper/paths.hpp"
+#include "backends/zookeeper/semaphore_reading.hpp"
 #include "backends/zookeeper/session_bound.hpp"
 #include "base/annotations.hpp"
 #include "store/store.hpp"
@@ -26,7 +27,8 @@ namespace holdfast::zookeeper_backend {
 //
 // An owner's node is created once and stays while the owner waits; a request that is repeated finds it in
 // memory, or, after a lost answer, in the ensemble by the UUID in its name. What the node's session has ended
-// with is forgotten.
+// with is forgotten. An owner of permits of a semaphore has a node for each, and while it waits one in the
+// line.
 class contention {
   public:
     contention(std::shared_ptr<zookeeper::session>, const paths&, zookeeper::access, session_bound&,
@@ -81,9 +83,35 @@ class contention {
     void give(const shared&, const attempt_ptr&);
     void end(const shared&, const attempt_ptr&, backend::attempt_answer);
     void end_without_answer(const shared&, const attempt_ptr&, const zookeeper::answer&);
+    void end_by(const shared&, const attempt_ptr&, backend::failure);
+
+    // --- permits of a semaphore ---
+    void begin_permits(const shared&, const attempt_ptr&);
+    void read_permits(const shared&, const attempt_ptr&);
+    void decide_permits(const shared&, const attempt_ptr&, const semaphore_seen&);
+    [[nodiscard]] bool refuse_permits(const shared&, const attempt_ptr&, const semaphore_seen&);
+    void set_total(const shared&, const attempt_ptr&);
+    void wait_for_permits(const shared&, const attempt_ptr&, const semaphore_seen&);
+    void take_permits(const shared&, const attempt_ptr&, const semaphore_seen&);
+    [[nodiscard]] bool on_taken(const shared&, const attempt_ptr&, const zookeeper::answer&);
+    void judge_permits(const shared&, const attempt_ptr&, std::span<const std::string> listed,
+                       std::int64_t total);
+    void leave_line(const shared&, const attempt_ptr&);
+    void make_permits_directory(const shared&, const attempt_ptr&);
+    void search_permits(const shared&, backend::time_point deadline,
+                        std::function<void(const zookeeper::answer&)> done);
+    void adopt_permits(const shared&, const std::vector<std::string>& names, backend::time_point deadline,
+                       const std::function<void(const zookeeper::answer&)>& done);
 
     void begin_release(const shared&, const std::shared_ptr<backend::handler<backend::release_answer>>&,
                        backend::time_point deadline);
+    // Deletes all nodes of a contender, and forgets them. What is not answered is done later. `done` receives
+    // an answer that tells of a failure, else one that tells of a node that was gone, else any.
+    void remove_nodes(const shared&, backend::time_point deadline,
+                      std::function<void(const zookeeper::answer&)> done);
+    // Looks for what a request without an answer may have created. `done` receives the last answer.
+    void search_all(const shared&, backend::time_point deadline,
+                    std::function<void(const zookeeper::answer&)> done);
     // Looks for the node of a creation without an answer. `done` receives the last answer.
     void search(const shared&, backend::time_point deadline,
                 std::function<void(const zookeeper::answer&)> done);
@@ -99,6 +127,8 @@ class contention {
     [[nodiscard]] static zookeeper::session::call show_holds(contender&, std::uint32_t holds);
     void hold(const shared&);
     void drop(const shared&);
+    void let_go(contender&) REQUIRES(mutex_);
+    void unwatch(const shared&) REQUIRES(mutex_);
     void lost(const std::string& path);
     void look_for_revocation(const std::string& path);
     void confirm_to(const std::string& path, const std::string& request, const owner_id& owner);
@@ -118,8 +148,8 @@ class contention {
     base::mutex mutex_;
     std::map<contender_key, shared> contenders_ GUARDED_BY(mutex_);
     std::multimap<std::string, shared> watched_
-        GUARDED_BY(mutex_);                                  // by the path of the node that is watched
-    std::map<std::string, shared> held_ GUARDED_BY(mutex_);  // by the path of the own node
+        GUARDED_BY(mutex_);                                  // by the paths of the nodes that are watched
+    std::map<std::string, shared> held_ GUARDED_BY(mutex_);  // by the paths of the own nodes
     std::set<std::string> watched_held_ GUARDED_BY(mutex_);  // paths of them
     std::set<lock_name> contended_ GUARDED_BY(mutex_);
     std::uint64_t connection_ GUARDED_BY(mutex_) = 0;

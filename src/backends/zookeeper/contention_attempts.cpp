@@ -2,7 +2,7 @@
 // node before its own.
 #include "backends/zookeeper/answers.hpp"
 #include "backends/zookeeper/contention_attempting.hpp"
-#include "backends/zookeeper/latch_data.hpp"
+#include "backends/zookeeper/count_data.hpp"
 #include "backends/zookeeper/node_data.hpp"
 #include "engine/kinds.hpp"
 
@@ -16,9 +16,6 @@ using zookeeper::answer;
 using zookeeper::code;
 
 namespace {
-
-// The directory and the nodes in it come and go meanwhile.
-constexpr unsigned most_rounds = 100;
 
 // The directory exists no more, or not yet: nobody is in it.
 bool is_empty_directory(const answer& a) { return a.is(code::no_node); }
@@ -34,7 +31,7 @@ void contention::attempt(const attempt_request& r, time_point deadline, handler<
 std::string contention::node_of_writer(const owner_id& writer) {
     base::guard lock(mutex_);
     const auto it = contenders_.find({role::writer, writer});
-    return it == contenders_.end() ? std::string{} : last_of(it->second->held_at);
+    return it == contenders_.end() || it->second->held.empty() ? std::string{} : it->second->name;
 }
 
 void contention::begin(const shared& c, const attempt_ptr& t) {
@@ -43,10 +40,11 @@ void contention::begin(const shared& c, const attempt_ptr& t) {
     {
         base::guard lock(mutex_);
         c->doomed = false;
-        waits = !c->name.empty() && c->watched_on != 0 && c->watched_on == connection_;
+        waits = c->watched_on != 0 && c->watched_on == connection_;
     }
-    // The node before it is still there, or there would have been an event.
+    // What it waits for has not changed, or there would have been an event.
     if (waits) return end(c, t, busy{c->holder, {}, {}, {}});
+    if (is_semaphore(c->key.of)) return begin_permits(c, t);
     if (!c->name.empty()) return relist(c, t);
     if (c->uncertain) {
         return search(c, t->deadline, [this, c, t](const answer& a) {
@@ -84,7 +82,7 @@ void contention::look(const shared& c, const attempt_ptr& t) {
 // --- the own node -----------------------------------------------------------------------------------------
 
 void contention::create(const shared& c, const attempt_ptr& t) {
-    if (t->rounds++ == most_rounds) return end(c, t, busy{});
+    if (t->rounds++ == attempting::most_rounds) return end(c, t, busy{});
     t->repeated = false;
     const bool of_writer = !t->request.downgrading_from.empty();
     if (of_writer && t->writer.empty()) {
@@ -104,10 +102,12 @@ void contention::create(const shared& c, const attempt_ptr& t) {
     }
     all.push_back({std::move(node), [this, c, t](const answer& a) { on_created(c, t, a); }});
     // Requests of a session are carried out in their order, so the listing has the node.
-    all.push_back(
-        {zookeeper::get_children(c->directory, zookeeper::watch::no), [this, c, t](const answer& a) {
-             if (!c->name.empty()) on_listed(c, t, a);
-         }});
+    if (!is_semaphore(c->key.of)) {
+        all.push_back(
+            {zookeeper::get_children(c->directory, zookeeper::watch::no), [this, c, t](const answer& a) {
+                 if (!c->name.empty()) on_listed(c, t, a);
+             }});
+    }
     session_->submit(std::move(all), t->deadline);
 }
 
@@ -124,21 +124,14 @@ void contention::on_created(const shared& c, const attempt_ptr& t, const answer&
         c->session = a.session;
         c->czxid = made->about.czxid;
         t->wrote = true;
+        if (is_semaphore(c->key.of)) read_permits(c, t);
         return;
     }
-    if (a.is(code::no_node) && t->rounds < 4) {
+    if (a.is(code::no_node) && t->parents_made++ < 3) {
         t->parents_missing = true;
         return create(c, t);
     }
-    if (a.is(code::no_node)) {
-        const auto& chroot = paths_.chroot();
-        return end(c, t,
-                   refused{{errc::invalid_argument,
-                            chroot.empty() ? "the directory " + c->directory + " cannot be made"
-                                           : "the node " + chroot + ", which the URL names, does not exist",
-                            to_text(a.err)},
-                           {}});
-    }
+    if (a.is(code::no_node)) return end(c, t, refused{no_parent(paths_, c->directory), {}});
     if (a.how == answer::outcome::unknown || a.is(code::connection_loss) || a.is(code::operation_timeout)) {
         c->uncertain = true;
         c->session = a.session;
@@ -149,7 +142,8 @@ void contention::on_created(const shared& c, const attempt_ptr& t, const answer&
 // --- its place ------------------------------------------------------------------------------------------
 
 void contention::relist(const shared& c, const attempt_ptr& t) {
-    if (t->rounds++ == most_rounds) return end(c, t, busy{c->holder, {}, {}, {}});
+    if (is_semaphore(c->key.of)) return read_permits(c, t);
+    if (t->rounds++ == attempting::most_rounds) return end(c, t, busy{c->holder, {}, {}, {}});
     calls list;
     list.push_back({zookeeper::get_children(c->directory, zookeeper::watch::no),
                     [this, c, t](const answer& a) { on_listed(c, t, a); }});
@@ -173,7 +167,7 @@ void contention::look_for_latch(const shared& c, const attempt_ptr& t, std::func
          [this, c, t, otherwise = std::move(otherwise)](const answer& a) {
              const auto node = a.ok() ? zookeeper::parse_data(a.body) : std::nullopt;
              if (!node && !a.is(code::no_node)) return end_without_answer(c, t, a);
-             if (node && parse_latch_data(node->data)) {
+             if (node && parse_count_data(node->data, kind::latch)) {
                  return withdraw(c, t, refused{{errc::wrong_kind, "the name is used by a latch", {}}, {}});
              }
              t->no_latch = true;
@@ -211,7 +205,7 @@ void contention::refuse_name(const shared& c, const attempt_ptr& t, const place&
     refused no;
     if (where.is == place::what::exhausted) {
         no = {{errc::out_of_memory,
-               "the sequence numbers of " + c->directory +
+               "the sequence numbers of " + (where.alien.empty() ? c->directory : where.alien) +
                    " are used up: delete the directory when nobody holds the lock, and they start anew",
                {}},
               {}};
@@ -230,6 +224,7 @@ void contention::stand_in_line(const shared& c, const attempt_ptr& t, const plac
     if (stays) {
         // Before the request: its event may come at once.
         base::guard lock(mutex_);
+        unwatch(c);
         watched_.emplace(before, c);
         c->watched_on = connection_;
     }
@@ -242,8 +237,7 @@ void contention::stand_in_line(const shared& c, const attempt_ptr& t, const plac
 void contention::on_predecessor(const shared& c, const attempt_ptr& t, const place& where, const answer& a) {
     if (!a.ok()) {
         base::guard lock(mutex_);
-        if (std::exchange(c->watched_on, 0) != 0)
-            std::erase_if(watched_, [&](const auto& w) { return w.second == c; });
+        unwatch(c);
     }
     const bool gone = a.is(code::no_node);
     if (gone && c->name.empty()) return look(c, t);
@@ -262,21 +256,12 @@ void contention::on_predecessor(const shared& c, const attempt_ptr& t, const pla
     end(c, t, std::move(no));
 }
 
-// Deletes the own node, if there is one, and answers.
+// Deletes the own nodes, if there are any, and answers.
 void contention::withdraw(const shared& c, const attempt_ptr& t, attempt_answer then) {
-    if (c->name.empty()) return end(c, t, std::move(then));
     drop(c);
+    if (c->nodes().empty()) return end(c, t, std::move(then));
     auto left = std::make_shared<attempt_answer>(std::move(then));
-    calls write;
-    write.push_back({zookeeper::remove(c->path()), [this, c, t, left](const answer& a) {
-                         if (a.ok() || a.is(code::no_node)) {
-                             c->forget();
-                         } else {
-                             doom(c);
-                         }
-                         end(c, t, std::move(*left));
-                     }});
-    session_->submit(std::move(write), t->deadline);
+    remove_nodes(c, t->deadline, [this, c, t, left](const answer&) { end(c, t, std::move(*left)); });
 }
 
 // --- a grant --------------------------------------------------------------------------------------------
@@ -287,13 +272,14 @@ void contention::grant(const shared& c, const attempt_ptr& t) {
     if (bound_.current()->until() > enough) return give(c, t);
     calls proof;
     if (!t->wrote) {
-        const std::string path = c->path();
-        proof.push_back({zookeeper::check_all({&path, 1}), [this, c, t](const answer& a) {
+        proof.push_back({zookeeper::check_all(c->nodes()), [this, c, t](const answer& a) {
                              const auto found = a.how == answer::outcome::answered
                                                     ? zookeeper::parse_checks(a.body)
                                                     : std::nullopt;
                              if (!found || found->empty()) return end_without_answer(c, t, a);
-                             if (found->front() != code::ok) return relist(c, t);
+                             if (std::count(found->begin(), found->end(), code::ok) !=
+                                 static_cast<std::ptrdiff_t>(found->size()))
+                                 return relist(c, t);
                              t->wrote = true;
                              grant(c, t);
                          }});
@@ -329,13 +315,20 @@ void contention::end(const shared& c, const attempt_ptr& t, attempt_answer a) {
     t->done(std::move(a));
 }
 
-// A node that is there stays: the attempt is repeated, or undone.
 void contention::end_without_answer(const shared& c, const attempt_ptr& t, const answer& a) {
-    auto failure = failed<attempt_answer>(a, c->directory);
+    end_by(c, t, failure_of(a, c->directory));
+}
+
+// A node that is there stays: the attempt is repeated, or undone.
+void contention::end_by(const shared& c, const attempt_ptr& t, failure why) {
+    {
+        // The watches may not have been set.
+        base::guard lock(mutex_);
+        unwatch(c);
+    }
     // Nothing was changed by the last request, but something may have been by the one before.
-    if (auto* const no = std::get_if<refused>(&failure); no != nullptr && !c->name.empty())
-        failure = unknown{no->why()};
-    end(c, t, std::move(failure));
+    if (why.code == errc::unknown_outcome || !c->has_nothing()) return end(c, t, unknown{std::move(why)});
+    end(c, t, refused{std::move(why), {}});
 }
 
 }  // namespace holdfast::zookeeper_backend

@@ -21,37 +21,59 @@ void contention::release(const release_request& r, time_point deadline, handler<
 void contention::begin_release(const shared& c, const std::shared_ptr<handler<release_answer>>& done,
                                time_point deadline) {
     if (c->session != 0 && c->session != current_session_) c->forget();
-    if (c->name.empty() && !c->uncertain) {
+    drop(c);
+    if (c->has_nothing()) {
         finished(c);
         return (*done)(not_held{});
     }
-    if (c->name.empty()) {
-        return search(c, deadline, [this, c, done, deadline](const answer& a) {
-            if (!c->uncertain) return begin_release(c, done, deadline);
+    if (c->uncertain || c->permits_uncertain) {
+        return search_all(c, deadline, [this, c, done, deadline](const answer& a) {
+            if (!c->uncertain && !c->permits_uncertain) return begin_release(c, done, deadline);
             doom(c);
             finished(c);
             (*done)(failed<release_answer>(a, c->directory));
         });
     }
-    drop(c);
-    const auto path = c->path();
-    calls write;
-    write.push_back({zookeeper::remove(path), [this, c, done, path](const answer& a) {
-                         release_answer result = failed<release_answer>(a, path);
-                         if (a.ok()) result = released{.handed_over = c->followed};
-                         if (a.is(code::no_node)) result = not_held{};
-                         if (a.ok() || a.is(code::no_node))
-                             c->forget();
-                         else
-                             doom(c);
-                         finished(c);
-                         (*done)(std::move(result));
-                     }});
     if (c->followed) remember_contended(c->key.name);
+    remove_nodes(c, deadline, [this, c, done, followed = c->followed](const answer& a) {
+        release_answer result = failed<release_answer>(a, c->directory);
+        if (a.ok()) result = released{.handed_over = followed};
+        if (a.is(code::no_node)) result = not_held{};
+        finished(c);
+        (*done)(std::move(result));
+    });
+}
+
+void contention::remove_nodes(const shared& c, time_point deadline, std::function<void(const answer&)> done) {
+    const auto nodes = c->nodes();
+    const auto worst = std::make_shared<std::optional<answer>>();
+    const auto rank = [](const answer& a) { return a.ok() ? 0 : a.is(code::no_node) ? 1 : 2; };
+    calls write;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        write.push_back(
+            {zookeeper::remove(nodes[i]), [=, this, last = i + 1 == nodes.size()](const answer& a) {
+                 if (!*worst || rank(a) > rank(**worst)) {
+                     *worst = a;
+                     (*worst)->body = {};
+                 }
+                 if (!last) return;
+                 if (rank(**worst) < 2)
+                     c->forget();
+                 else
+                     doom(c);
+                 done(**worst);
+             }});
+    }
     session_->submit(std::move(write), deadline);
 }
 
 // --- a creation without an answer -----------------------------------------------------------------------
+
+// An owner never waits for two answers at once: it has its place in the line before it asks for permits.
+void contention::search_all(const shared& c, time_point deadline, std::function<void(const answer&)> done) {
+    if (c->permits_uncertain) return search_permits(c, deadline, std::move(done));
+    search(c, deadline, std::move(done));
+}
 
 // `sync`, so that the server knows all that the leader had ordered. The leader carries out nothing that the
 // former connection sent once the session has moved, so a node that is absent then stays absent.
@@ -75,7 +97,7 @@ void contention::on_searched(const shared& c, time_point deadline, const answer&
     const auto found = a.ok() ? zookeeper::parse_children(a.body) : std::nullopt;
     if (!found) return done(a);
     const auto mine = std::find_if(found->names.begin(), found->names.end(), [&](const std::string& name) {
-        return owner_in(name) == c->owner.str() && parse_child(name).is == role_of(c->key.of);
+        return owner_in(name) == uuid_of(c->owner.str()) && parse_child(name).is == role_of(c->key.of);
     });
     if (mine == found->names.end()) {
         c->forget();

@@ -29,15 +29,15 @@ void eviction_requests::ask(const lock_name& name, const holder_info& of, time_p
         base::guard lock(mutex_);
         if (const auto it = sent_.find(of.owner); it != sent_.end()) a->confirm_at = it->second;
     }
-    find_holders(session_, paths_, name, deadline, [this, a](result<std::vector<child>> found) {
+    find_holders(session_, paths_, name, deadline, [this, a](result<std::vector<held_node>> found) {
         if (auto* const why = std::get_if<failure>(&found)) return a->done(std::move(*why));
         const auto& holders = std::get<0>(found);
         const auto it = std::find_if(holders.begin(), holders.end(),
-                                     [&](const child& c) { return owner_in(c.name) == a->of.owner; });
+                                     [&](const held_node& h) { return h.owner == uuid_of(a->of.owner); });
         a->answer.holds = it != holders.end();
         if (!a->confirm_at.empty()) return look_for_confirmation(a);
         if (!a->answer.holds || a->of.ask_at.empty()) return a->done(a->answer);
-        request(a, paths_.of(a->name) + '/' + it->name);
+        request(a, it->path);
     });
 }
 
@@ -86,27 +86,33 @@ void eviction_requests::request(const std::shared_ptr<asking>& a, const std::str
 void eviction_requests::evict(const lock_name& name, const std::vector<std::string>& owners,
                               time_point deadline, handler<result<std::vector<evicted>>> done) {
     auto kept = std::make_shared<handler<result<std::vector<evicted>>>>(std::move(done));
-    find_holders(session_, paths_, name, deadline, [=, this](result<std::vector<child>> found) {
+    find_holders(session_, paths_, name, deadline, [=, this](result<std::vector<held_node>> found) {
         if (auto* const why = std::get_if<failure>(&found)) return (*kept)(std::move(*why));
-        std::vector<child> those;
-        for (auto& c : std::get<0>(found))
-            if (std::find(owners.begin(), owners.end(), owner_in(c.name)) != owners.end())
-                those.push_back(std::move(c));
+        std::vector<held_node> those;
+        for (auto& h : std::get<0>(found)) {
+            const auto asked = std::find_if(owners.begin(), owners.end(), [&](const std::string& owner) {
+                return uuid_of(owner) == h.owner;
+            });
+            if (asked != owners.end()) those.push_back({*asked, std::move(h.path)});
+        }
         if (those.empty()) return (*kept)(std::vector<evicted>{});
         const auto taken = std::make_shared<std::vector<evicted>>();
         std::vector<zookeeper::session::call> deletions;
         for (std::size_t i = 0; i < those.size(); ++i) {
-            const auto path = paths_.of(name) + '/' + those[i].name;
+            const auto& path = those[i].path;
             const bool last = i + 1 == those.size();
-            deletions.push_back(
-                {zookeeper::remove(path), [=, this, owner = owner_in(those[i].name)](const answer& a) {
-                     // Its client learns of it by its next proof, within the session's timeout.
-                     if (a.ok()) taken->push_back({owner, session_->timeout()});
-                     if (!last) return;
-                     if (!a.ok() && !a.is(code::no_node) && taken->empty())
-                         return (*kept)(failure_of(a, path));
-                     (*kept)(std::move(*taken));
-                 }});
+            deletions.push_back({zookeeper::remove(path), [=, this, owner = those[i].owner](const answer& a) {
+                                     const bool again =
+                                         std::any_of(taken->begin(), taken->end(),
+                                                     [&](const evicted& e) { return e.owner == owner; });
+                                     // Its client learns of it by its next proof, within the session's
+                                     // timeout.
+                                     if (a.ok() && !again) taken->push_back({owner, session_->timeout()});
+                                     if (!last) return;
+                                     if (!a.ok() && !a.is(code::no_node) && taken->empty())
+                                         return (*kept)(failure_of(a, path));
+                                     (*kept)(std::move(*taken));
+                                 }});
         }
         session_->submit(std::move(deletions), deadline);
     });

@@ -2,6 +2,7 @@
 
 #include "backends/zookeeper/answers.hpp"
 #include "backends/zookeeper/judgement.hpp"
+#include "backends/zookeeper/semaphore_nodes.hpp"
 
 #include <algorithm>
 #include <string>
@@ -63,8 +64,13 @@ struct examining : std::enable_shared_from_this<examining> {
             self->read_directories(paths);
         });
     }
-    void read_directories(const std::vector<std::string>& paths) {
-        if (paths.empty()) return ask_servers();
+    void read_directories(const std::vector<std::string>& of_locks) {
+        if (of_locks.empty()) return ask_servers();
+        std::vector<std::string> paths;
+        for (const auto& path : of_locks) {
+            const semaphore_paths semaphore{path};
+            paths.insert(paths.end(), {path, semaphore.line, semaphore.permits});
+        }
         std::vector<zookeeper::session::call> reads;
         for (const auto& path : paths) {
             const bool last = &path == &paths.back();

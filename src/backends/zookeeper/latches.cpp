@@ -1,7 +1,7 @@
 #include "backends/zookeeper/latches.hpp"
 
 #include "backends/zookeeper/answers.hpp"
-#include "backends/zookeeper/latch_data.hpp"
+#include "backends/zookeeper/count_data.hpp"
 #include "base/clock.hpp"
 #include "engine/lock_record.hpp"
 
@@ -126,7 +126,7 @@ void latches::on_read(const change& c, const answer& a) {
         if (!node) return c->fail(failure_of(a, c->path));
         const bool was_directory = node->about.data_length == 0 && node->about.num_children == 0;
         auto found = was_directory               ? std::optional{engine::lock_record{}}
-                     : may_be_latch(node->about) ? parse_latch_data(node->data)
+                     : may_be_latch(node->about) ? parse_count_data(node->data, kind::latch)
                                                  : std::nullopt;
         if (!found) {
             return c->fail(
@@ -141,10 +141,10 @@ void latches::on_read(const change& c, const answer& a) {
     c->apply(after);
     if (after == before) return c->succeed();
     if (after.idle() && version) return write(c, zookeeper::remove(c->path, *version));
-    if (version) return write(c, zookeeper::set_data(c->path, to_latch_data(after), *version));
+    if (version) return write(c, zookeeper::set_data(c->path, to_count_data(after), *version));
     // The servers delete an empty directory of a lock some day, so it cannot become a latch.
     if (a.ok()) return remove_directory(c);
-    write(c, zookeeper::create(c->path, to_latch_data(after), zookeeper::lifetime::persistent, access_));
+    write(c, zookeeper::create(c->path, to_count_data(after), zookeeper::lifetime::persistent, access_));
 }
 
 void latches::write(const change& c, zookeeper::request r) {

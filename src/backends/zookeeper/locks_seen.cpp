@@ -1,8 +1,9 @@
 #include "backends/zookeeper/locks_seen.hpp"
 
 #include "backends/zookeeper/answers.hpp"
-#include "backends/zookeeper/latch_data.hpp"
+#include "backends/zookeeper/count_data.hpp"
 #include "backends/zookeeper/node_data.hpp"
+#include "backends/zookeeper/semaphores_seen.hpp"
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "engine/kinds.hpp"
@@ -20,9 +21,6 @@ using zookeeper::session;
 
 namespace {
 
-constexpr std::size_t most_holders = 1'000;
-constexpr std::size_t most_waiters = 100;
-
 // Whose node it is, as far as its name tells.
 std::string layout_of_foreign(const child& c) {
     const bool curator = owner_in(c.name) != c.name;
@@ -31,28 +29,10 @@ std::string layout_of_foreign(const child& c) {
         case role::reader:
         case role::writer: return curator ? "Curator InterProcessReadWriteLock" : "foreign read/write lock";
         case role::kazoo: return "kazoo lock";
+        case role::permit:
         case role::other: break;
     }
-    return c.name == "locks" || c.name == "leases" ? "Curator InterProcessSemaphoreV2" : "foreign nodes";
-}
-
-holder_info holder_of(const child& c, const seen_child* seen) {
-    holder_info h;
-    h.owner = owner_in(c.name);
-    h.writes = c.is == role::writer;
-    if (seen == nullptr) return h;
-    h.since = std::chrono::system_clock::time_point{milliseconds{seen->content.about.ctime}};
-    // An ephemeral node lives as long as the session of its client.
-    if (seen->content.about.ephemeral_owner != 0) h.client = presence::connected;
-    if (const auto ours = parse_node_data(seen->content.data)) {
-        h.host = ours->host;
-        h.pid = ours->pid;
-        h.holds = ours->holds;
-        h.ask_at = seen->node.name;
-    } else if (seen->content.data.size() < 64) {
-        h.host = base::printable(seen->content.data);  // Curator's clients write their address
-    }
-    return h;
+    return "foreign nodes";
 }
 
 void read_children(const std::shared_ptr<session>& with, const std::string& directory, time_point deadline,
@@ -77,7 +57,7 @@ void read_latch(const std::shared_ptr<session>& with, const std::string& path, c
                         if (a.is(code::no_node)) return done(std::move(info));
                         const auto node = a.ok() ? zookeeper::parse_data(a.body) : std::nullopt;
                         if (!node) return done(failure_of(a, path));
-                        if (const auto r = parse_latch_data(node->data); r && r->count) {
+                        if (const auto r = parse_count_data(node->data, kind::latch); r && r->count) {
                             info.layout = type_name(kind::latch);
                             info.ours = true;
                             info.count = r->count->value;
@@ -88,6 +68,53 @@ void read_latch(const std::shared_ptr<session>& with, const std::string& path, c
 }
 
 }  // namespace
+
+holder_info holder_of(const child& c, const seen_child* seen) {
+    holder_info h;
+    h.owner = owner_in(c.name);
+    h.writes = c.is == role::writer;
+    if (seen == nullptr) return h;
+    h.since = std::chrono::system_clock::time_point{milliseconds{seen->content.about.ctime}};
+    // An ephemeral node lives as long as the session of its client.
+    if (seen->content.about.ephemeral_owner != 0) h.client = presence::connected;
+    if (const auto ours = parse_node_data(seen->content.data)) {
+        h.host = ours->host;
+        h.pid = ours->pid;
+        h.holds = ours->holds;
+        h.ask_at = seen->node.name;
+    } else if (seen->content.data.size() < 64) {
+        h.host = base::printable(seen->content.data);  // Curator's clients write their address
+    }
+    return h;
+}
+
+waiter_info waiter_of(const child& c, const seen_child* seen, std::int64_t now) {
+    auto h = holder_of(c, seen);
+    waiter_info w{std::move(h.owner), std::move(h.host), h.pid, std::nullopt};
+    if (seen != nullptr) w.waiting = std::max(milliseconds{0}, milliseconds{now - seen->content.about.ctime});
+    return w;
+}
+
+void read_nodes(const std::shared_ptr<session>& with, const std::string& directory,
+                const std::vector<child>& which, time_point deadline,
+                std::function<void(result<std::map<std::string, seen_child>>)> done) {
+    using nodes = std::map<std::string, seen_child>;
+    if (which.empty()) return done(nodes{});
+    const auto found = std::make_shared<nodes>();
+    const auto then = std::make_shared<std::function<void(result<nodes>)>>(std::move(done));
+    std::vector<session::call> reads;
+    for (std::size_t i = 0; i < which.size(); ++i) {
+        reads.push_back({zookeeper::get_data(directory + '/' + which[i].name, zookeeper::watch::no),
+                         [=, c = which[i], last = i + 1 == which.size()](const answer& a) {
+                             if (auto data = a.ok() ? zookeeper::parse_data(a.body) : std::nullopt)
+                                 found->emplace(c.name, seen_child{c, std::move(*data)});
+                             if (!last) return;
+                             if (a.how != answer::outcome::answered) return (*then)(failure_of(a, directory));
+                             (*then)(std::move(*found));
+                         }});
+    }
+    with->submit(std::move(reads), deadline);
+}
 
 lock_info describe(const lock_name& name, const listing& all, const std::map<std::string, seen_child>& seen,
                    std::int64_t now) {
@@ -121,58 +148,37 @@ lock_info describe(const lock_name& name, const listing& all, const std::map<std
             ++info.more_waiting;
             continue;
         }
-        auto h = holder_of(c, content(c));
-        waiter_info w{std::move(h.owner), std::move(h.host), h.pid, std::nullopt};
-        if (const auto* const s = content(c))
-            w.waiting = std::max(milliseconds{0}, milliseconds{now - s->content.about.ctime});
-        info.queue.push_back(std::move(w));
+        info.queue.push_back(waiter_of(c, content(c), now));
     }
     return info;
 }
 
 void read_lock(const std::shared_ptr<session>& with, const paths& where, const lock_name& name, holders_shown,
                time_point deadline, std::function<void(result<lock_info>)> done) {
-    struct reading {
-        listing all;
-        std::map<std::string, seen_child> seen;
-        std::function<void(result<lock_info>)> done;
-    };
     const auto directory = where.of(name);
     read_children(
         with, directory, deadline,
         [with, directory, name, deadline, done = std::move(done)](result<zookeeper::children> found) {
             if (auto* const why = std::get_if<failure>(&found)) return done(std::move(*why));
-            if (may_be_latch(std::get<0>(found).about))
-                return read_latch(with, directory, name, deadline, done);
-            const auto r = std::make_shared<reading>();
-            r->all = sorted(std::get<0>(found).names);
-            r->done = done;
+            const auto& children = std::get<0>(found);
+            if (may_be_latch(children.about)) return read_latch(with, directory, name, deadline, done);
+            if (is_directory_of_semaphore(children.names))
+                return read_semaphore_info(with, semaphore_paths{directory}, name, deadline, done);
+            const auto all = std::make_shared<listing>(sorted(children.names));
             std::vector<child> chosen;
             const auto choose = [&](const std::vector<child>& from, std::size_t most) {
                 chosen.insert(chosen.end(), from.begin(),
                               from.begin() + static_cast<std::ptrdiff_t>(std::min(most, from.size())));
             };
-            choose(r->all.holders, most_holders);
-            choose(r->all.waiters, most_waiters);
-            choose(r->all.others, 1);
-            const auto finish = [r, name] {
-                const auto now = base::wall_microseconds() / 1000;
-                r->done(describe(name, r->all, r->seen, now));
-            };
-            if (chosen.empty()) return finish();
-            std::vector<session::call> reads;
-            for (std::size_t i = 0; i < chosen.size(); ++i) {
-                reads.push_back(
-                    {zookeeper::get_data(directory + '/' + chosen[i].name, zookeeper::watch::no),
-                     [r, c = chosen[i], last = i + 1 == chosen.size(), finish, directory](const answer& a) {
-                         if (auto data = a.ok() ? zookeeper::parse_data(a.body) : std::nullopt)
-                             r->seen.emplace(c.name, seen_child{c, std::move(*data)});
-                         if (!last) return;
-                         if (a.how != answer::outcome::answered) return r->done(failure_of(a, directory));
-                         finish();
-                     }});
-            }
-            with->submit(std::move(reads), deadline);
+            choose(all->holders, most_holders);
+            choose(all->waiters, most_waiters);
+            choose(all->others, 1);
+            read_nodes(with, directory, chosen, deadline,
+                       [all, name, done](result<std::map<std::string, seen_child>> seen) {
+                           if (auto* const why = std::get_if<failure>(&seen)) return done(std::move(*why));
+                           const auto now = base::wall_microseconds() / 1000;
+                           done(describe(name, *all, std::get<0>(seen), now));
+                       });
         });
 }
 
@@ -195,7 +201,8 @@ void list_locks(const std::shared_ptr<session>& with, const paths& where, const 
                           if (auto* const why = std::get_if<failure>(&one))
                               return self->done(std::move(*why));
                           auto& info = std::get<lock_info>(one);
-                          if (!info.holders.empty() || info.count) self->found.push_back(std::move(info));
+                          const bool latch = info.layout == type_name(kind::latch);
+                          if (!info.holders.empty() || latch) self->found.push_back(std::move(info));
                           self->go_on();
                       });
         }
@@ -220,11 +227,18 @@ void list_locks(const std::shared_ptr<session>& with, const paths& where, const 
 }
 
 void find_holders(const std::shared_ptr<session>& with, const paths& where, const lock_name& name,
-                  time_point deadline, std::function<void(result<std::vector<child>>)> done) {
-    read_children(with, where.of(name), deadline,
-                  [done = std::move(done)](result<zookeeper::children> found) {
+                  time_point deadline, std::function<void(result<std::vector<held_node>>)> done) {
+    const auto directory = where.of(name);
+    read_children(with, directory, deadline,
+                  [with, directory, deadline, done = std::move(done)](result<zookeeper::children> found) {
                       if (auto* const why = std::get_if<failure>(&found)) return done(std::move(*why));
-                      done(sorted(std::get<0>(found).names).holders);
+                      const auto& names = std::get<0>(found).names;
+                      if (is_directory_of_semaphore(names))
+                          return find_permits(with, semaphore_paths{directory}, deadline, done);
+                      std::vector<held_node> held;
+                      for (const auto& c : sorted(names).holders)
+                          held.push_back({uuid_of(owner_in(c.name)), directory + '/' + c.name});
+                      done(std::move(held));
                   });
 }
 

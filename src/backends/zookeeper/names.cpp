@@ -120,6 +120,7 @@ child parse_child(std::string_view name) {
     if (const auto n = number_after(name, "__lock__")) return as(role::kazoo, *n);
     if (const auto n = number_after(name, "__rlock__")) return as(role::kazoo, *n);
     if (const auto n = number_after(name, mutex_mark)) return as(role::mutex, *n);
+    if (const auto n = number_after(name, "lease-")) return as(role::permit, *n);
     return as(role::other, 0);
 }
 
@@ -132,6 +133,17 @@ std::string owner_in(std::string_view name) {
     return std::string{name.substr(guard.size(), uuid_size)};
 }
 
+std::string uuid_of(std::string_view owner) {
+    constexpr std::size_t digits = 32;
+    if (owner.size() < digits || base::from_hex(owner.substr(0, digits)).empty()) return std::string{owner};
+    std::string uuid;
+    for (const std::size_t part : {8U, 4U, 4U, 4U, 12U}) {
+        uuid.append(uuid.empty() ? "" : "-").append(owner.substr(0, part));
+        owner.remove_prefix(part);
+    }
+    return uuid;
+}
+
 role role_of(kind of) {
     if (of == kind::shared_read) return role::reader;
     return of == kind::shared_write ? role::writer : role::mutex;
@@ -140,7 +152,7 @@ role role_of(kind of) {
 std::string prefix_of(kind of, const owner_id& owner) {
     const auto is = role_of(of);
     const auto mark = is == role::reader ? read_mark : is == role::writer ? write_mark : mutex_mark;
-    return std::string{"_c_"}.append(owner.str()).append("-").append(mark);
+    return std::string{"_c_"}.append(uuid_of(owner.str())).append("-").append(mark);
 }
 
 std::string name_of_downgraded(const owner_id& reader, std::string_view writer) {
@@ -172,7 +184,7 @@ listing sorted(std::span<const std::string> children) {
     listing found;
     std::vector<child> before;
     for (auto& c : parsed(children)) {
-        if (c.is == role::other || c.is == role::kazoo) {
+        if (c.is == role::other || c.is == role::kazoo || c.is == role::permit) {
             found.others.push_back(std::move(c));
             continue;
         }

@@ -26,6 +26,7 @@ enum class role {
     reader,  // "...__READ__0000000012"
     writer,  // "...__WRIT__0000000012"
     kazoo,   // "...__lock__0000000012", "...__rlock__0000000012": it does not see the others
+    permit,  // "...lease-0000000012", in a directory of its own: semaphore_nodes.hpp
     other,
 };
 struct child {
@@ -37,7 +38,11 @@ struct child {
 // The owner in the name: the UUID of "_c_UUID-...", else the whole name.
 [[nodiscard]] std::string owner_in(std::string_view name);
 
-// "_c_UUID-lock-": the servers append the number.
+// The UUID in the names of an owner's nodes. An owner that is no UUID begins with the digits of one, as those
+// of a permit_semaphore do.
+[[nodiscard]] std::string uuid_of(std::string_view owner);
+
+// "_c_UUID-lock-": the servers append the number. Of a semaphore: its place in the line.
 [[nodiscard]] std::string prefix_of(backend::kind of, const owner_id& owner);
 [[nodiscard]] role role_of(backend::kind of);
 // The reader of a writer that reads as well: it has the writer's number.
@@ -56,9 +61,11 @@ struct place {
         mismatch,   // there are children of another recipe
         exhausted,  // there are numbers that are no longer unique
     } is;
-    std::string watch{};    // the child whose end lets it try again; with waits
-    std::string holder{};   // the owner in the first child; with waits
-    std::string alien{};    // the name of a child of another recipe; with mismatch
+    std::string watch{};   // the child whose end lets it try again; with waits
+    std::string holder{};  // the owner in the first child; with waits
+    // With mismatch: the name of a child of another recipe. With exhausted: the directory, if it is not the
+    // one that was listed.
+    std::string alien{};
     bool followed = false;  // others wait behind it; with holds
 };
 [[nodiscard]] place place_of(std::string_view name, std::span<const std::string> children);

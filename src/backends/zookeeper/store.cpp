@@ -5,6 +5,7 @@
 #include "backends/zookeeper/examine.hpp"
 #include "backends/zookeeper/latches.hpp"
 #include "backends/zookeeper/locks_seen.hpp"
+#include "backends/zookeeper/semaphore_counts.hpp"
 #include "backends/zookeeper/url.hpp"
 #include "base/parker.hpp"
 #include "base/random.hpp"
@@ -52,6 +53,8 @@ class zookeeper_store final : public store, public counters, public inspection {
           evictions_(session_, paths_, access_for(where)),
           latches_(session_, paths_, access_for(where),
                    engine::retry_policy::remembered_for(given.settings.answer_timeout)),
+          counts_(session_, paths_, access_for(where),
+                  engine::retry_policy::remembered_for(given.settings.answer_timeout)),
           words_(given.reactor) {
         // One server of several may be lost, if these are the voters.
         has_.guarantee = where.servers.size() >= 3 ? strength::quorum : strength::single;
@@ -68,7 +71,12 @@ class zookeeper_store final : public store, public counters, public inspection {
     const capabilities& has() const noexcept override { return has_; }
     traffic statistics() const noexcept override { return {session_->requests(), session_->round_trip()}; }
     milliseconds session_timeout() const noexcept override { return session_->timeout() + tick_; }
-    owner_id new_owner(kind, std::uint32_t) override { return owner_id{base::client_id::make().uuid()}; }
+    // The id of a permit is made of the UUID in its node's name, in the form of other stores.
+    owner_id new_owner(kind of, std::uint32_t permits) override {
+        const auto id = base::client_id::make();
+        if (of != kind::permit_semaphore) return owner_id{id.uuid()};
+        return owner_id{permits > 1 ? id.hex() + '*' + std::to_string(permits) : id.hex()};
+    }
 
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
         if (r.key.of == kind::latch) return latches_.attempt(r, deadline, std::move(done));
@@ -90,7 +98,13 @@ class zookeeper_store final : public store, public counters, public inspection {
     }
     void adjust(const adjust_request& r, time_point deadline, handler<adjust_answer> done) override {
         if (r.key.of == kind::latch) return latches_.adjust(r, deadline, std::move(done));
-        done(refused{{errc::invalid_argument, std::string{unsupported(kind::semaphore)}, {}}, {}});
+        if (r.what != adjustment::disown) return counts_.adjust(r, deadline, std::move(done));
+        // Its nodes are gone with the permits, so the lease has ended.
+        counts_.adjust(r, deadline, [this, r, deadline, kept = std::move(done)](adjust_answer a) mutable {
+            if (std::holds_alternative<adjusted>(a))
+                contention_.release({.key = r.key, .owner = r.owner}, deadline, [](const release_answer&) {});
+            kept(std::move(a));
+        });
     }
     void run_io(base::parker& me, time_point until) override { me.park_until(until); }
 
@@ -127,11 +141,6 @@ class zookeeper_store final : public store, public counters, public inspection {
                                    deadline, shared(std::move(done)));
     }
 
-    std::string_view unsupported(kind k) const noexcept override {
-        if (engine::rules_of(k).belongs_to == engine::family::semaphore)
-            return "in ZooKeeper's recipes each program has its own number of permits, and none is stored";
-        return {};
-    }
     bool has_pending() const noexcept override { return session_->has_pending(); }
     void abandon() noexcept override { session_->abandon(); }
     counters* as_counters() noexcept override { return this; }
@@ -208,6 +217,7 @@ class zookeeper_store final : public store, public counters, public inspection {
     contention contention_;
     eviction_requests evictions_;
     latches latches_;
+    semaphore_counts counts_;
     zookeeper::server_words words_;
     std::atomic<bool> proving_{false};
     base::mutex mutex_;

@@ -35,10 +35,6 @@ std::vector<run_lock> locks_of(std::string_view subject, std::string_view topolo
         return all;
     }
     add({shared, {"shared0", model::shared}});
-    if (topology == "zookeeper") {  // it has no semaphores
-        add({latch, {"latch0", model::latch}});
-        return all;
-    }
     add({semaphore, {"semaphore0", model::counted, false, 3}, {"semaphore0", "holdfast:p1:{semaphore0}"}});
     if (files) {
         for (auto& l : all) l.row.ends_with_process = true;
@@ -47,7 +43,7 @@ std::vector<run_lock> locks_of(std::string_view subject, std::string_view topolo
     add({latch, {"latch0", model::latch}});
     add({permit_semaphore, {"permits0", model::counted, false, 2}, {"permits0", "{permits0}:timeout"}});
     // Where servers fail over: a lock without replicas, which promises its fences alone.
-    if (topology != "single" && topology != "sqlite")
+    if (topology != "single" && topology != "sqlite" && topology != "zookeeper")
         add({fenced, {"besteffort0", model::exclusive, true, 1, false, true}});
     return all;
 }

@@ -2,8 +2,10 @@
 //
 //     java CuratorPeer HOST:PORT[,HOST:PORT...] SESSION_MS
 //
-// Kinds: mutex (InterProcessMutex), read and write (InterProcessReadWriteLock). The owner of a lock is a thread, so each
-// thread of the requests is a thread of its own here. revoke asks the holder of a mutex to release it.
+// Kinds: mutex (InterProcessMutex), read and write (InterProcessReadWriteLock), one (InterProcessSemaphoreMutex), two
+// (InterProcessSemaphoreV2 with 2 permits) and counted (the same, and the number of permits is a SharedCount). The owner of
+// a lock is a thread, so each thread of the requests is a thread of its own here. revoke asks the holder of a mutex to
+// release it; total sets the number of permits of a counted semaphore, and nodes names those that are held.
 
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
@@ -11,9 +13,11 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -26,7 +30,11 @@ import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
+import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
+import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
+import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.curator.framework.recipes.locks.Revoker;
+import org.apache.curator.framework.recipes.shared.SharedCount;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 
 public final class CuratorPeer {
@@ -73,8 +81,61 @@ public final class CuratorPeer {
         return "/locks/" + name.replace("/", "%2f");
     }
 
+    // Permits of a semaphore as a lock: release gives the last one back.
+    private static final class Permits implements InterProcessLock {
+        private final InterProcessSemaphoreV2 semaphore;
+        private final Deque<Lease> held = new ArrayDeque<>();
+
+        Permits(InterProcessSemaphoreV2 semaphore) {
+            this.semaphore = semaphore;
+        }
+
+        @Override
+        public void acquire() throws Exception {
+            keep(semaphore.acquire());
+        }
+
+        @Override
+        public boolean acquire(long time, TimeUnit unit) throws Exception {
+            Lease one = semaphore.acquire(time, unit);
+            if (one != null) keep(one);
+            return one != null;
+        }
+
+        private synchronized void keep(Lease one) {
+            held.push(one);
+        }
+
+        @Override
+        public synchronized void release() {
+            semaphore.returnLease(held.pop());
+        }
+
+        @Override
+        public synchronized boolean isAcquiredInThisProcess() {
+            return !held.isEmpty();
+        }
+    }
+
+    private final Map<String, SharedCount> counts = new ConcurrentHashMap<>();
+
+    private SharedCount count(String name) {
+        return counts.computeIfAbsent(name, key -> {
+            try {
+                SharedCount made = new SharedCount(curator, pathOf(name) + "/count", 2);
+                made.start();
+                return made;
+            } catch (Exception e) {
+                throw new IllegalStateException(e);
+            }
+        });
+    }
+
     private InterProcessLock make(String kind, String name) {
         switch (kind) {
+            case "one": return new InterProcessSemaphoreMutex(curator, pathOf(name));
+            case "two": return new Permits(new InterProcessSemaphoreV2(curator, pathOf(name), 2));
+            case "counted": return new Permits(new InterProcessSemaphoreV2(curator, pathOf(name), count(name)));
             case "mutex": return new InterProcessMutex(curator, pathOf(name));
             case "read": return new InterProcessReadWriteLock(curator, pathOf(name)).readLock();
             case "write": return new InterProcessReadWriteLock(curator, pathOf(name)).writeLock();
@@ -96,19 +157,24 @@ public final class CuratorPeer {
                 Collection<String> nodes = ((InterProcessMutex) lock).getParticipantNodes();
                 if (!nodes.isEmpty()) Revoker.attemptRevoke(curator, nodes.iterator().next());
                 return null;
-            case "turns": return turns(name, Integer.parseInt(args[0]), Long.parseLong(args[1]));
+            case "total":
+                count(name).setCount(Integer.parseInt(args[0]));
+                return null;
+            case "nodes": return String.join(",", curator.getChildren().forPath(pathOf(name) + "/leases"));
+            case "turns": return turns(kind, name, Integer.parseInt(args[0]), Long.parseLong(args[1]));
+            case "crowd": return crowd(kind, name, Integer.parseInt(args[0]), Long.parseLong(args[1]));
             default: throw new IllegalArgumentException("no verb " + verb);
         }
     }
 
     // Threads lock and unlock as fast as they can, until the clock shows `until` ms.
-    private long turns(String name, int count, long until) throws Exception {
+    private long turns(String kind, String name, int count, long until) throws Exception {
         Path file = Paths.get(name);
         ExecutorService crowd = Executors.newFixedThreadPool(count);
         List<Future<Long>> all = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             all.add(crowd.submit(() -> {
-                InterProcessLock lock = make("mutex", name);
+                InterProcessLock lock = make(kind, name);
                 long n = 0;
                 for (; System.currentTimeMillis() < until; n++) {
                     lock.acquire();
@@ -123,5 +189,34 @@ public final class CuratorPeer {
         for (Future<Long> one : all) sum += one.get();
         crowd.shutdown();
         return sum;
+    }
+
+    // The same with a permit: each holder has a file in the directory of that name, and counts all of them. The answer is
+    // the number of turns, and the most holders that were seen.
+    private String crowd(String kind, String name, int count, long until) throws Exception {
+        ExecutorService threads = Executors.newFixedThreadPool(count);
+        List<Future<long[]>> all = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            Path mine = Paths.get(name, "java" + i);
+            all.add(threads.submit(() -> {
+                InterProcessLock lock = make(kind, name);
+                long[] seen = {0, 0};
+                for (; System.currentTimeMillis() < until; seen[0]++) {
+                    lock.acquire();
+                    Files.createFile(mine);
+                    seen[1] = Math.max(seen[1], Paths.get(name).toFile().list().length);
+                    Files.delete(mine);
+                    lock.release();
+                }
+                return seen;
+            }));
+        }
+        long[] sum = {0, 0};
+        for (Future<long[]> one : all) {
+            sum[0] += one.get()[0];
+            sum[1] = Math.max(sum[1], one.get()[1]);
+        }
+        threads.shutdown();
+        return sum[0] + "/" + sum[1];
     }
 }

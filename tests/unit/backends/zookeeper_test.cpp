@@ -1,9 +1,10 @@
 // The names of nodes and the URL of a store in ZooKeeper.
+#include "backends/zookeeper/count_data.hpp"
 #include "backends/zookeeper/judgement.hpp"
-#include "backends/zookeeper/latch_data.hpp"
 #include "backends/zookeeper/names.hpp"
 #include "backends/zookeeper/node_data.hpp"
 #include "backends/zookeeper/paths.hpp"
+#include "backends/zookeeper/semaphore_nodes.hpp"
 #include "backends/zookeeper/session_bound.hpp"
 #include "backends/zookeeper/url.hpp"
 #include "support/errors.hpp"
@@ -164,13 +165,58 @@ TEST(zookeeper_nodes, say_who_made_them) {
 TEST(zookeeper_latch, shows_its_count_as_curators_shared_count) {
     engine::lock_record r;
     r.count = {kind::latch, 258};
-    const auto bytes = to_latch_data(r);
+    const auto bytes = to_count_data(r);
     EXPECT_EQ(bytes.substr(0, 4), (std::string{"\0\0\1\2", 4}));
-    EXPECT_EQ(parse_latch_data(bytes), r);
-    EXPECT_EQ(parse_latch_data(bytes.substr(0, 4))->count->value, 258);
-    EXPECT_EQ(parse_latch_data({"\xff\xff\xff\xff", 4})->count->value, 0);
+    EXPECT_EQ(parse_count_data(bytes, kind::latch), r);
+    EXPECT_EQ(parse_count_data(bytes.substr(0, 4), kind::latch)->count->value, 258);
+    EXPECT_EQ(parse_count_data({"\xff\xff\xff\xff", 4}, kind::latch)->count->value, 0);
     for (const auto* const other : {"", "abc", "10.0.0.7", "holdfast mutex web-3 4711 1"})
-        EXPECT_FALSE(parse_latch_data(other)) << other;
+        EXPECT_FALSE(parse_count_data(other, kind::latch)) << other;
+}
+
+// --- semaphores -----------------------------------------------------------------------------------------
+
+TEST(zookeeper_semaphore, keeps_its_number_as_curators_shared_count) {
+    engine::lock_record r;
+    r.count = {kind::permit_semaphore, -2};
+    const auto bytes = to_count_data(r);
+    EXPECT_EQ(bytes.substr(0, 4), "\xff\xff\xff\xfe");
+    EXPECT_EQ(parse_count_data(bytes, kind::semaphore), r);
+    EXPECT_EQ(parse_count_data(bytes.substr(0, 4), kind::semaphore)->count->value, -2);
+    EXPECT_FALSE(parse_count_data(bytes, kind::latch));
+    r.count->value = std::int64_t{1} << 40;
+    EXPECT_EQ(to_count_data(r).substr(0, 4), "\x7f\xff\xff\xff") << "more than Curator can count";
+    EXPECT_EQ(parse_count_data(to_count_data(r), kind::semaphore), r);
+}
+
+TEST(zookeeper_semaphore, is_told_by_its_directories) {
+    using names = std::vector<std::string>;
+    EXPECT_EQ(alien_in(names{"locks", "leases", "count"}), "");
+    EXPECT_EQ(alien_in(names{"locks", node(ann, "lock-", 1)}), node(ann, "lock-", 1));
+    EXPECT_TRUE(is_directory_of_semaphore(names{"leases"}));
+    EXPECT_FALSE(is_directory_of_semaphore(names{}));
+    EXPECT_EQ(place_of_newcomer(kind::native, names{"count"}).is, place::what::mismatch);
+    EXPECT_EQ(parse_child(node(ann, "lease-", 7)).is, role::permit);
+}
+
+TEST(zookeeper_semaphore, has_owners_that_are_found_by_their_uuid) {
+    EXPECT_EQ(uuid_of(ann), ann);
+    EXPECT_EQ(uuid_of("0000000000004000800000000000000a"), ann);
+    EXPECT_EQ(uuid_of("0000000000004000800000000000000a*3"), ann);
+    EXPECT_EQ(uuid_of("x-123"), "x-123");
+}
+
+TEST(zookeeper_semaphore, gives_permits_to_those_who_came_first) {
+    const owner_id a{ann};
+    const std::vector permits{node(bob, "lease-", 1), node(ann, "lease-", 4), node(ann, "lease-", 3),
+                              node(bob, "lease-", 5)};
+    const auto found = look_for(a, permits);
+    EXPECT_EQ(found.names, (std::vector{permits[1], permits[2]}));
+    EXPECT_EQ(found.rank, 3) << "with the one that came before, not the one behind";
+    EXPECT_FALSE(found.exhausted);
+    EXPECT_TRUE(look_for(owner_id{"nobody"}, permits).names.empty());
+    EXPECT_EQ(look_for(a, std::vector{permits[1], std::string{"strange"}}).rank, 2);
+    EXPECT_TRUE(look_for(a, std::vector{node(bob, "lease-", 2147483647)}).exhausted);
 }
 
 // --- the bound ----------------------------------------------------------------------------------------

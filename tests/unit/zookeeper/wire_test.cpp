@@ -101,6 +101,24 @@ TEST(zookeeper_wire, reads_the_results_of_checks) {
     EXPECT_FALSE(parse_checks(i32(99) + "\0"s + i32(0) + end));
 }
 
+TEST(zookeeper_wire, writes_a_transaction_and_reads_its_results) {
+    const std::vector steps{check("/a", 3), remove("/b")};
+    EXPECT_EQ(transaction(steps).what, op::multi);
+    EXPECT_EQ(transaction(steps).body, i32(13) + "\0"s + i32(0xffffffffU) + text("/a") + i32(3) + i32(2) +
+                                           "\0"s + i32(0xffffffffU) + text("/b") + i32(0xffffffffU) +
+                                           i32(0xffffffffU) + "\1" + i32(0xffffffffU));
+    const auto end = i32(0xffffffffU) + "\1" + i32(0xffffffffU);
+    const auto about = std::string(68, '\0');
+    const auto results =
+        parse_transaction(i32(13) + "\0"s + i32(0) + i32(5) + "\0"s + i32(0) + about + i32(15) + "\0"s +
+                          i32(0) + text("/c/d-0000000001") + about + i32(2) + "\0"s + i32(0) + end);
+    ASSERT_TRUE(results);
+    ASSERT_EQ(results->size(), 4U);
+    EXPECT_EQ((*results)[2].path, "/c/d-0000000001");
+    EXPECT_EQ((*results)[3].err, code::ok);
+    EXPECT_FALSE(parse_transaction(i32(15) + "\0"s + i32(0) + text("/c") + end));
+}
+
 RC_GTEST_PROP(zookeeper_frames, come_out_as_they_went_in_however_they_are_split, ()) {
     const auto contents = *rc::gen::container<std::vector<std::string>>(rc::gen::string<std::string>());
     std::string bytes;
