@@ -77,7 +77,7 @@ class campaign {
           lease_(or_else(how.lease, row_.lease)),
           locks_(locks_of(how.subject, row_.name)),
           servers_(row_.make(how.care)) {
-        (void)places_of(locks_, how.locks);
+        for (const auto place : places_of(locks_, how.locks)) used_.push_back(locks_[place]);
         for (const auto& l : locks_) {
             rows_.push_back(l.row);
             keys_.push_back(l.row.name);
@@ -144,7 +144,7 @@ class campaign {
         h.events = clients.collect();
         // The longest lease, the grant of a queue, and its cleanup.
         std::vector<std::string> left;
-        if (!broken_) left = survey_locks(*servers_, locks_, (lease_ * 2 + 5s) * slow_down);
+        if (!broken_) left = survey_locks(*servers_, used_, (lease_ * 2 + 5s) * slow_down);
         judge_round(h, left);
     }
 
@@ -230,6 +230,7 @@ class campaign {
     const topology_row& row_;
     const milliseconds lease_;
     const std::vector<run_lock> locks_;
+    std::vector<run_lock> used_;  // those that the clients use
     std::vector<lock_row> rows_;
     std::vector<std::string> keys_;
     const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
