@@ -108,7 +108,7 @@ class contention {
     // Deletes all nodes of a contender, and forgets them. What is not answered is done later. `done` receives
     // an answer that tells of a failure, else one that tells of a node that was gone, else any.
     void remove_nodes(const shared&, backend::time_point deadline,
-                      std::function<void(const zookeeper::answer&)> done);
+                      const std::function<void(const zookeeper::answer&)>& done);
     // Looks for what a request without an answer may have created. `done` receives the last answer.
     void search_all(const shared&, backend::time_point deadline,
                     std::function<void(const zookeeper::answer&)> done);

@@ -44,7 +44,8 @@ void contention::begin_release(const shared& c, const std::shared_ptr<handler<re
     });
 }
 
-void contention::remove_nodes(const shared& c, time_point deadline, std::function<void(const answer&)> done) {
+void contention::remove_nodes(const shared& c, time_point deadline,
+                              const std::function<void(const answer&)>& done) {
     const auto nodes = c->nodes();
     const auto worst = std::make_shared<std::optional<answer>>();
     const auto rank = [](const answer& a) { return a.ok() ? 0 : a.is(code::no_node) ? 1 : 2; };
