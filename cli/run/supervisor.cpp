@@ -52,8 +52,13 @@ std::vector<std::size_t> leases_behind(why_ended why, const std::vector<lease_vi
 run_action supervisor::resume(const run_event& what, const lease_view& seen, time_point now) {
     run_action action;
     if (seen.valid) {
-        renewed_ = renewed_ || (deadline_ != time_point{} && seen.deadline > deadline_);
+        moved_ = deadline_ != time_point{} && seen.deadline > deadline_;
+        renewed_ = renewed_ || moved_;
         deadline_ = seen.deadline;
+        if (moved_) {
+            room_ = seen.deadline - now;
+            longest_room_ = std::max(longest_room_.value_or(room_), room_);
+        }
     }
     // The end of the command comes before the look: there is nothing left to be ended.
     std::visit(overloaded{
@@ -130,16 +135,18 @@ void supervisor::look(const lease_view& seen, time_point now, run_action& action
 void supervisor::look_while_guarded(const lease_view& seen, time_point now, run_action& action) {
     if (!seen.valid) return end_it(why_ended::lost, now, action);
 
-    const auto kill_by = deadline_ - rules_.margin;
+    const auto kill_by = this->kill_by();
     const auto term_by = kill_by - rules_.grace;
     action.look_again = term_by;
     if (now < term_by) {
         late_since_.reset();
     } else {
-        if (!late_since_) late_since_ = now;
+        if (!late_since_ || moved_) late_since_ = now;
         // A lock that was handed off has a short lease until its first renewal, which is under way: half of
-        // that time is for the renewal.
-        const auto doubt = renewed_ ? benefit_of_the_doubt(rules_.grace) : (kill_by - *late_since_) / 2;
+        // that time is for the renewal. So it is with a lease that never lasts for the whole grace, because
+        // the store keeps sessions for less: its renewals are due all the time.
+        const auto doubt =
+            renewed_ && !is_short() ? benefit_of_the_doubt(rules_.grace) : (kill_by - *late_since_) / 2;
         const auto doubt_ends = std::min(*late_since_ + doubt, kill_by);
         if (seen.jeopardy || now >= doubt_ends) {
             if (rules_.policy != on_loss::ignore) return end_it(why_ended::expiring, now, action);
@@ -201,7 +208,15 @@ void supervisor::check_guard_answer(time_point now, run_action& action) {
 // The lease's own end is the limit even for a lease that was taken away earlier: the client that took it away
 // knows no better limit.
 supervisor::time_point supervisor::kill_at() const noexcept {
-    return std::min(term_at_ + rules_.grace, deadline_ - rules_.margin);
+    return std::min(term_at_ + rules_.grace, kill_by());
+}
+
+// Right after a renewal.
+bool supervisor::is_short() const noexcept { return room_ < rules_.margin + rules_.grace; }
+
+supervisor::time_point supervisor::kill_by() const noexcept {
+    if (!longest_room_) return deadline_ - rules_.margin;
+    return deadline_ - std::min<boot_clock::duration>(rules_.margin, *longest_room_ / 16);
 }
 
 void supervisor::forward(int signal, run_action& action) {
@@ -257,7 +272,7 @@ void supervisor::command_ended(const ended& how, const lease_view& seen, time_po
 }
 
 supervisor::limits supervisor::limits_for_guard(time_point now) const noexcept {
-    const auto kill_by = deadline_ - rules_.margin;
+    const auto kill_by = this->kill_by();
     // This process sends TERM when the whole grace is left, or a little later. It has half of the grace for
     // that.
     const auto late = std::min<boot_clock::duration>(rules_.grace / 2, (kill_by - now) / 4);

@@ -138,6 +138,10 @@ class supervisor {
     void forward(int signal, run_action& action);
     void command_ended(const ended& how, const lease_view& seen, time_point now, run_action& action);
     [[nodiscard]] time_point kill_at() const noexcept;
+    // A lease may last for less than the ttl that the margin was made for.
+    [[nodiscard]] time_point kill_by() const noexcept;
+    // The whole grace does not fit into the lease.
+    [[nodiscard]] bool is_short() const noexcept;
 
     supervision rules_;
     time_point held_since_;
@@ -148,7 +152,11 @@ class supervisor {
     bool lost_later_ = false;
     int code_ = 0;
     int interrupted_by_ = 0;
-    bool renewed_ = false;                       // the deadline has moved since the first look
+    bool renewed_ = false;  // the deadline has moved since the first look
+    bool moved_ = false;    // the same, since the last look
+    // What was left when the deadline had moved: the last time, and at most.
+    boot_clock::duration room_ = boot_clock::duration::max();
+    std::optional<boot_clock::duration> longest_room_;
     time_point deadline_{};                      // the latest that was seen while the lease was valid
     time_point term_at_{};                       // in ending
     bool awaits_guard_ = false;                  // its answer to the order to kill

@@ -29,8 +29,10 @@ zookeeper::session_config config_of(const url& where, const config& settings) {
     zookeeper::session_config to;
     to.servers = where.servers;
     to.credentials = where.credentials;
-    // A lease that is renewed lasts for its whole length without an answer, less what a proof may be old.
-    to.timeout = std::clamp(settings.lease * 4 / 3, shortest, milliseconds{std::chrono::hours{1}});
+    // A lease that is renewed lasts for its whole length without an answer, less what a proof may be old:
+    // a tick, and twice the time between two of them.
+    to.timeout = std::clamp(std::max(settings.lease * 4 / 3, where.tick) + where.tick, shortest,
+                            milliseconds{std::chrono::hours{1}});
     to.tick = where.tick;
     to.answer_timeout = settings.answer_timeout;
     to.drift = settings.drift;
@@ -163,6 +165,8 @@ class zookeeper_store final : public store, public counters, public inspection {
             .attached =
                 [this](const zookeeper::session::attachment& to) {
                     notify_({.what = notice::change::link_up, .detail = to.server});
+                    // It may be much shorter than what was asked for.
+                    if (proving_) prove_later();
                     contention_.on_attached(to.session);
                     latches_.on_attached();
                 },
@@ -195,6 +199,7 @@ class zookeeper_store final : public store, public counters, public inspection {
         constexpr milliseconds shortest{50};
         base::guard lock(mutex_);
         if (closing_) return;
+        if (timer_.serial != 0) reactor_.cancel(timer_);
         timer_ = reactor_.at(boot_clock::now() + std::max(shortest, session_->timeout() / 10),
                              [this] { prove(); });
     }

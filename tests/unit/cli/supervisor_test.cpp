@@ -189,6 +189,47 @@ TEST_F(SupervisorTest, handed_off_lock_that_cannot_be_renewed_is_not_kept_to_its
     EXPECT_EQ(after(1s).signal, SIGKILL);
 }
 
+// A store whose sessions last for less than the ttl, and that proves them again and again.
+class SupervisorOfShortSessionsTest : public SupervisorTest {
+  protected:
+    void prove() { lease_.deadline = now_ + 2s; }
+    run_action looks_after(boot_clock::duration d) {
+        auto action = after(d);
+        action.look_again = std::min(action.look_again, now_ + (lease_.deadline - now_) / 2);
+        return action;
+    }
+};
+
+TEST_F(SupervisorOfShortSessionsTest, a_lease_that_never_lasts_for_the_grace_ends_no_command) {
+    under({.policy = on_loss::term, .grace = 5s, .margin = 500ms});
+    prove();
+    auto action = looks_after(0s);
+    auto next = now_ + 300ms;
+    for (int i = 0; i < 1000; ++i) {
+        ASSERT_EQ(action.signal, 0) << i;
+        ASSERT_FALSE(action.warn);
+        for (; next <= action.look_again; next += 300ms) lease_.deadline = next + 2s - 400ms;
+        action = looks_after(action.look_again - now_);
+    }
+}
+
+TEST_F(SupervisorOfShortSessionsTest, a_command_is_ended_in_time_when_the_proofs_stop) {
+    under({.policy = on_loss::term, .grace = 5s, .margin = 500ms});
+    prove();
+    ASSERT_EQ(looks_after(0s).signal, 0);
+    prove();
+    auto action = looks_after(100ms);
+    ASSERT_EQ(action.signal, 0);
+    while (action.signal == 0) action = looks_after(action.look_again - now_);
+    EXPECT_EQ(action.signal, SIGTERM);
+    EXPECT_GT(lease_.deadline - now_, 800ms) << "half of the time is for the command";
+    do action = looks_after(action.look_again - now_);
+    while (action.signal == 0);
+    EXPECT_EQ(action.signal, SIGKILL);
+    EXPECT_TRUE(lease_.valid);
+    EXPECT_GT(lease_.deadline - now_, 50ms);
+}
+
 TEST_F(SupervisorTest, wait_for_a_late_renewal_begins_anew_after_a_renewal) {
     ASSERT_EQ(after(8s).signal, 0);
     renew();
