@@ -101,6 +101,7 @@ class campaign {
         c.locks.subject = how_.subject;
         c.locks.topology = how_.topology;
         c.locks.url = servers_->url();
+        c.url_of_first = servers_->url_of_first();
         if (const auto servers = servers_->lock_servers(); !servers.empty())
             c.locks.socket = servers.front()->socket_path();
         c.locks.replicas = how_.care == precautions::taken ? row_.replicas : 0;

@@ -10,6 +10,7 @@ namespace holdfast::chaos {
 
 struct client_settings {
     setting locks;
+    std::string url_of_first{};  // see topology
     std::uint32_t process = 0;
     std::uint64_t seed = 0;
     unsigned threads = 4;

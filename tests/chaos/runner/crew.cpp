@@ -23,11 +23,14 @@ std::chrono::milliseconds left_until(std::chrono::steady_clock::time_point deadl
 
 crew::crew(client_settings how, unsigned size, std::filesystem::path folder)
     : how_(std::move(how)), folder_(std::move(folder)) {
-    for (unsigned i = 0; i < size; ++i) members_.push_back(start());
+    for (unsigned i = 0; i < size; ++i) members_.push_back(start(i));
 }
 
-crew::member crew::start() {
+crew::member crew::start(unsigned which) {
     const auto process = ++started_;
+    // It asks for short sessions: many of its leases are longer.
+    const bool apart = which == 0 && !how_.url_of_first.empty();
+    const auto session = apart ? how_.locks.lease / 3 : how_.locks.lease;
     return {process, test::child_process{{"/proc/self/exe",
                                           "--client",
                                           std::to_string(process),
@@ -38,7 +41,9 @@ crew::member crew::start() {
                                           "--replicas",
                                           std::to_string(how_.locks.replicas),
                                           "--url",
-                                          how_.locks.url,
+                                          apart ? how_.url_of_first : how_.locks.url,
+                                          "--session",
+                                          std::to_string(session.count()),
                                           "--socket",
                                           how_.locks.socket,
                                           "--seed",
@@ -109,7 +114,7 @@ std::uint32_t crew::kill(unsigned which) {
 }
 
 void crew::replace(unsigned which) {
-    members_.at(which) = start();
+    members_.at(which) = start(which);
     send_round(members_[which]);
 }
 

@@ -46,7 +46,7 @@ class crew {
         bool killed = false;
     };
 
-    [[nodiscard]] member start();
+    [[nodiscard]] member start(unsigned which);
     void send_round(member& m);
 
     client_settings how_;

@@ -250,7 +250,7 @@ std::unique_ptr<subject> make(client& c, const run_lock& l, replication replicas
 config settings_of(const setting& how) {
     config c;
     c.url = how.url;
-    c.lease = how.lease;
+    c.lease = how.session.value_or(how.lease);
     c.poll_gap = milliseconds{200};
     c.answer_timeout = milliseconds{500};
     c.patience = milliseconds{5'000};

@@ -36,7 +36,7 @@ int play(int argc, char** argv) {
     campaign_settings how;
     client_settings client;
     double minutes = 0;
-    std::int64_t seconds = 60, lease = 0, round = 0;
+    std::int64_t seconds = 60, lease = 0, round = 0, session = 0;
     constexpr std::int64_t most_seconds = 10'000'000, most_ms = 3'600'000;
     constexpr unsigned most_clients = 1'000;
     bool careless = false;
@@ -73,6 +73,7 @@ int play(int argc, char** argv) {
     app.add_option("--lease", lease, "lease in ms")->check(between(std::int64_t{1}, most_ms));
     auto* const as_client = app.add_option("--client", client.process)->group("");
     app.add_option("--url", client.locks.url)->group("");
+    app.add_option("--session", session)->group("");
     app.add_option("--replicas", client.locks.replicas)->group("");
     app.add_option("--socket", client.locks.socket)->group("");
     app.add_option("--resource", client.resource)->group("");
@@ -86,6 +87,7 @@ int play(int argc, char** argv) {
     how.round = milliseconds{round};
     if (as_client->count() > 0) {
         client.locks.subject = how.subject;
+        if (session > 0) client.locks.session = milliseconds{session};
         client.locks.topology = how.topology;
         client.locks.who = "p" + std::to_string(client.process);
         client.seed = how.seed;

@@ -153,6 +153,7 @@ void nemesis::begin(const planned& p, fault& f) {
         case write_held:
         case foreign_lock:
         case follower_cut_off:
+        case client_cut_off:
         case quorum_lost:
         case row_held:
         case database_stopped:
@@ -219,6 +220,7 @@ void nemesis::end(const planned& p) {
         case write_held:
         case foreign_lock:
         case follower_cut_off:
+        case client_cut_off:
         case quorum_lost:
         case row_held:
         case database_stopped:

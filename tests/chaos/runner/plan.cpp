@@ -60,6 +60,8 @@ constexpr trouble_row trouble_table[] = {
     {trouble::slot_moves, target_kind::all_servers, "slot moves", 20ms, 1'500ms, 0, 99},
     {trouble::follower_cut_off, target_kind::all_servers, "a follower is cut off from its leader", 2'500ms,
      6'000ms, 0, 99},
+    {trouble::client_cut_off, target_kind::all_servers, "a client is cut off from all servers", 1'500ms,
+     6'000ms, 0, 0},
     {trouble::quorum_lost, target_kind::all_servers, "most servers are killed and started again", 500ms,
      2'000ms, 0, 99},
     {trouble::write_held, target_kind::all_servers, "a write stands still", 30ms, 1'500ms, 0, 0},

@@ -49,6 +49,7 @@ enum class trouble : std::uint8_t {
     replicas_cut_then_lost,  // the replicas miss what the master grants; then it is killed
     slot_moves,              // the slot of a lock moves to another master
     follower_cut_off,        // from its master, while clients still reach it
+    client_cut_off,          // the first client, from all servers: nothing passes
     quorum_lost,             // most servers are killed; they come back
     write_held,              // a process stands still in the middle of a write to the file
     foreign_lock,            // another program has a lock file

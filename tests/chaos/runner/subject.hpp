@@ -83,6 +83,8 @@ struct setting {
     std::uint32_t replicas = 0;  // that must confirm each grant
     std::string socket;          // of the server, for the lab
     std::chrono::milliseconds lease{600};
+    // What the client asks sessions for, where leases end with a session; else `lease`.
+    std::optional<std::chrono::milliseconds> session{};
     std::string who;  // unique among processes
 };
 

@@ -29,6 +29,8 @@ class topology {
 
     // The address for clients.
     [[nodiscard]] virtual std::string url() const = 0;
+    // The address for the first client, whose links are its own. Empty: it uses those of all.
+    [[nodiscard]] virtual std::string url_of_first() const { return {}; }
     // The address for an operator, past all links.
     [[nodiscard]] virtual std::string direct_url() { return lock_servers().front()->url(); }
     // The servers that store the locks now, each some of them or all. Empty: the store is no Redis.
