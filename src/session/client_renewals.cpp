@@ -164,10 +164,18 @@ void client_state::tick() {
 // pass.
 void client_state::watch_bound(const std::shared_ptr<const backend::bound>& b) {
     const auto until = b->until();
+    auto& timer = bounds_[b];
     // One that was ended while the grant was on its way has a timer for a later time.
-    if (bounds_.contains(b) && until > boot_clock::now()) return;
-    reactor_->at(until, [this, b] { look_at_bound(b); });
-    bounds_.insert(b);
+    if (timer.serial != 0 && until > boot_clock::now()) return;
+    if (timer.serial != 0) reactor_->cancel(timer);
+    timer = reactor_->at(until, [this, b] { look_at_bound(b); });
+}
+
+void client_state::watch_bounds_anew() {
+    for (auto& [b, timer] : bounds_) {
+        if (timer.serial != 0) reactor_->cancel(timer);
+        timer = reactor_->at(b->until(), [this, b = b] { look_at_bound(b); });
+    }
 }
 
 void client_state::look_at_bound(const std::shared_ptr<const backend::bound>& b) {

@@ -448,6 +448,7 @@ void client_state::on_notice(const backend::notice& n) {
             base::guard lock(mutex_);
             timetable_.hurry(boot_clock::now());
             arm();
+            watch_bounds_anew();
             break;
         }
         case change::link_down:

@@ -163,6 +163,8 @@ class client_state : public std::enable_shared_from_this<client_state> {
     // When the bound is reached, the leases under it are lost.
     void watch_bound(const std::shared_ptr<const backend::bound>&) REQUIRES(mutex_);
     void look_at_bound(const std::shared_ptr<const backend::bound>&);
+    // They may end earlier than their timers are due.
+    void watch_bounds_anew() REQUIRES(mutex_);
     // The lease has expired. Releases the lock if the store would keep it.
     void end_in_time(const std::shared_ptr<held_lease>& t, const std::string& why);
     // The session with the store has ended, and all leases with it.
@@ -219,7 +221,7 @@ class client_state : public std::enable_shared_from_this<client_state> {
     io::timer_id timer_ GUARDED_BY(mutex_);
     std::map<event_kind, event> current_events_ GUARDED_BY(mutex_);  // true until another event replaces it
     std::size_t pending_ GUARDED_BY(mutex_) = 0;
-    std::set<std::shared_ptr<const backend::bound>> bounds_ GUARDED_BY(mutex_);  // one timer each
+    std::map<std::shared_ptr<const backend::bound>, io::timer_id> bounds_ GUARDED_BY(mutex_);
     std::map<backend::lock_key, std::weak_ptr<client_lock>> locks_ GUARDED_BY(mutex_);
     std::uint64_t lock_lookups_ GUARDED_BY(mutex_) = 0;  // expired ones are swept out now and then
 };

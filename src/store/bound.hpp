@@ -8,8 +8,8 @@
 
 namespace holdfast::backend {
 
-// The store extends the bound, forward only, as it learns that its leases are valid for longer. Holders of
-// such leases only read it. Thread-safe.
+// The store extends the bound as it learns that its leases are valid for longer. Holders of such leases only
+// read it. Thread-safe.
 class bound {
   public:
     using time_point = boot_clock::time_point;
@@ -26,6 +26,14 @@ class bound {
     void extend(time_point until, time_point now) noexcept {
         auto old = until_.load(std::memory_order_acquire);
         while (old > count(now) && old < count(until) &&
+               !until_.compare_exchange_weak(old, count(until), std::memory_order_acq_rel)) {
+        }
+    }
+    // The leases last no longer than `until`. Whoever waits for the end of the bound is told: see
+    // notice::change::link_up.
+    void shorten(time_point until) noexcept {
+        auto old = until_.load(std::memory_order_acquire);
+        while (old > count(until) &&
                !until_.compare_exchange_weak(old, count(until), std::memory_order_acq_rel)) {
         }
     }

@@ -88,7 +88,8 @@ struct capabilities {
 // A change that a store reports to its client, which turns it into an event (event.hpp).
 struct notice {
     enum class change {
-        link_up,  // connected or reconnected: renewals are due at once
+        link_up,  // connected or reconnected: renewals are due at once, and bounds may end earlier than
+                  // before
         link_down,
         restarted,         // the server is a new process; it may have lost its data
         failed_over,       // another server is the master now; it may lack the latest grants

@@ -151,12 +151,14 @@ void session::on_login(const logged_in& found) {
     session_ = found.session;
     password_ = found.password;
     failed_rounds_ = 0;
-    // A server may give another timeout than the one before. The leader knows one of them.
+    // A server may give another timeout than the one before. The leader counts the new one from this login.
     const milliseconds given{found.timeout_ms};
+    const bool less = !is_new && given < timeout();
     const auto timeout_now = is_new ? given : std::min(given, timeout());
     timeout_.store(timeout_now.count(), std::memory_order_relaxed);
     const std::chrono::duration<double, std::milli> safe{static_cast<double>(timeout_now.count()) *
                                                          (1 - config_.drift)};
+    const auto lasts = std::chrono::duration_cast<boot_clock::duration>(safe) - config_.margin;
     {
         base::guard lock(mutex_);
         stream_ = std::move(stream);
@@ -166,12 +168,13 @@ void session::on_login(const logged_in& found) {
         last_xid_ = 0;
         ping_sent_.reset();
         last_heard_ = last_sent_ = boot_clock::now();
-        proof_.attached(login_sent, std::chrono::duration_cast<boot_clock::duration>(safe) - config_.margin,
+        proof_.attached(login_sent, lasts,
                         // By default, a timeout has at least two ticks.
                         std::min(config_.tick, timeout_now / 2));
         if (!config_.credentials.empty()) out_ += frame_of_auth("digest", config_.credentials);
     }
-    on_.attached({session_, is_new, timeout_now, name});
+    on_.attached(
+        {session_, is_new, timeout_now, name, less ? std::optional{login_sent + lasts} : std::nullopt});
     base::guard lock(mutex_);
     if (phase_ == phase::closed) return;
     phase_ = phase::attached;

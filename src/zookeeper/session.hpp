@@ -77,6 +77,8 @@ class session : public std::enable_shared_from_this<session> {
         bool is_new;  // else it is the former session, on another connection
         milliseconds timeout;
         std::string server;
+        // The former session got less time than before: what was proven counts until then at the longest.
+        std::optional<time_point> shortened{};
     };
     struct events {
         // Before any request is sent on this connection. Watches of former connections are gone.

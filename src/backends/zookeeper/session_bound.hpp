@@ -26,6 +26,11 @@ class session_bound {
         else if (until > now)
             bound_ = std::make_shared<backend::bound>(until);
     }
+    // They end it earlier than it was proven.
+    void shorten(backend::time_point until) {
+        base::guard lock(mutex_);
+        bound_->shorten(until);
+    }
     // The session has ended.
     void end() {
         base::guard lock(mutex_);

@@ -164,6 +164,7 @@ class zookeeper_store final : public store, public counters, public inspection {
         return {
             .attached =
                 [this](const zookeeper::session::attachment& to) {
+                    if (to.shortened) bound_.shorten(*to.shortened);
                     notify_({.what = notice::change::link_up, .detail = to.server});
                     // It may be much shorter than what was asked for.
                     if (proving_) prove_later();
