@@ -49,5 +49,45 @@ TEST_F(zookeeper_rarely, a_session_gets_less_time_when_it_moves_and_its_leases_t
     EXPECT_LT(boot_clock::now(), first - 5s) << "the loss is reported in time";
 }
 
+// --- lost answers -----------------------------------------------------------------------------------------
+
+// A follower shows the deletion of the node before ours, but not yet that of our own.
+TEST_F(zookeeper_rarely, a_node_that_may_be_deleted_grants_nothing) {
+    const auto before = "/locks/stock/" + std::string{another} + "lock-0000000000";
+    const auto behind = "/locks/stock/" + std::string{another} + "lock-0000000002";
+    server.create("/locks/stock");
+    server.create(before);
+    const auto c = new_client();
+    const auto proved = mutex(*c, "other").acquire();
+    std::atomic<bool> lost{false}, synced{false};
+    std::vector<std::string> stale;
+    server.set_rule([&](const fake_zookeeper::asked& q) {
+        fake_zookeeper::reaction how;
+        if (!q.path.starts_with("/locks/stock")) return how;
+        if (q.what == zk::op::remove && !lost) {
+            stale = {q.path.substr(q.path.rfind('/') + 1)};
+            server.remove(before);
+            server.create(behind);
+            server.refuse_logins(true);
+            lost = true;
+            how.how = fate::answer_lost;
+        }
+        if (q.what == zk::op::sync) synced = true;
+        if (q.what == zk::op::get_children && lost && !synced) how.listing = stale;
+        return how;
+    });
+    recursive_mutex stock{*c, "stock", {.wake = wake::poll}};
+    auto waiter = in_background([&] { return stock.acquire(); });
+    ASSERT_TRUE(eventually(patience, [&] { return lost && server.logins() >= 4; }));
+    server.refuse_logins(false);
+    const auto listings = server.seen(zk::op::get_children);
+    const auto granted = [&] { return waiter.wait_for(0s) == std::future_status::ready; };
+    ASSERT_TRUE(
+        eventually(patience, [&] { return granted() || server.seen(zk::op::get_children) > listings + 3; }));
+    EXPECT_FALSE(granted()) << "two holders";
+    server.remove(behind);
+    EXPECT_TRUE(waiter.get().valid());
+}
+
 }  // namespace
 }  // namespace holdfast::test

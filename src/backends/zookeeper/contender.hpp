@@ -29,7 +29,7 @@ struct contender {
     std::string name;          // of its node; empty: it has none, as far as we know
     std::int64_t session = 0;  // that the node belongs to; 0: none
     std::int64_t czxid = 0;    // the transaction that created it
-    bool uncertain = false;    // the node may exist: its creation was not answered
+    bool uncertain = false;    // a node may exist: its creation, or deletion, was not answered
     bool followed = false;     // others waited behind it when it was last listed
     std::string holder;        // the owner it waits for, when it was last listed
 

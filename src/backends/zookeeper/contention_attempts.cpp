@@ -39,8 +39,17 @@ void contention::begin(const shared& c, const attempt_ptr& t) {
     bool waits = false;
     {
         base::guard lock(mutex_);
-        c->doomed = false;
-        waits = c->watched_on != 0 && c->watched_on == connection_;
+        // Its nodes may have been deleted, and the server that is asked next may not know that yet.
+        const bool doomed = std::exchange(c->doomed, false);
+        if (doomed && !c->name.empty()) {
+            c->name.clear();
+            c->uncertain = true;
+        }
+        if (doomed && !c->permits.empty()) {
+            c->permits.clear();
+            c->permits_uncertain = true;
+        }
+        waits = !doomed && c->watched_on != 0 && c->watched_on == connection_;
     }
     // What it waits for has not changed, or there would have been an event.
     if (waits) return end(c, t, busy{c->holder, {}, {}, {}});
