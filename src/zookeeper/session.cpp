@@ -168,9 +168,7 @@ void session::on_login(const logged_in& found) {
         last_xid_ = 0;
         ping_sent_.reset();
         last_heard_ = last_sent_ = boot_clock::now();
-        proof_.attached(login_sent, lasts,
-                        // By default, a timeout has at least two ticks.
-                        std::min(config_.tick, timeout_now / 2));
+        proof_.attached(login_sent, lasts, config_.tick);
         if (!config_.credentials.empty()) out_ += frame_of_auth("digest", config_.credentials);
     }
     on_.attached(

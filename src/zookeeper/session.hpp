@@ -115,6 +115,9 @@ class session : public std::enable_shared_from_this<session> {
         return milliseconds{timeout_.load(std::memory_order_relaxed)};
     }
 
+    // The servers give so little time that no session can be proved again and again: a proof takes a tick.
+    [[nodiscard]] bool is_too_short() const noexcept { return 2 * timeout() < 3 * config_.tick; }
+
     // Ends the session, so that its nodes vanish at once; waits for that until `until`. Afterwards all
     // handlers have been called, and none runs. Not on the reactor's thread.
     void close(time_point until);

@@ -49,6 +49,15 @@ TEST_F(zookeeper_rarely, a_session_gets_less_time_when_it_moves_and_its_leases_t
     EXPECT_LT(boot_clock::now(), first - 5s) << "the loss is reported in time";
 }
 
+TEST_F(zookeeper_rarely, sessions_that_are_too_short_to_be_proved_are_refused) {
+    server.grant(2'000);
+    client c{settings_for("zk://" + server.host(), 30s)};  // tick=2s
+    std::error_code why;
+    EXPECT_FALSE(mutex(c, "stock").try_acquire(why));
+    EXPECT_EQ(why, errc::invalid_argument);
+    EXPECT_TRUE(nodes("stock").empty());
+}
+
 // --- lost answers -----------------------------------------------------------------------------------------
 
 // A follower shows the deletion of the node before ours, but not yet that of our own.

@@ -4,6 +4,7 @@
 #include "backends/zookeeper/contention_attempting.hpp"
 #include "backends/zookeeper/count_data.hpp"
 #include "backends/zookeeper/node_data.hpp"
+#include "base/text.hpp"
 #include "engine/kinds.hpp"
 
 #include <algorithm>
@@ -186,6 +187,16 @@ void contention::look_for_latch(const shared& c, const attempt_ptr& t, std::func
 }
 
 void contention::decide(const shared& c, const attempt_ptr& t, std::span<const std::string> children) {
+    if (session_->is_too_short()) {
+        return withdraw(
+            c, t,
+            refused{{errc::invalid_argument,
+                     "the servers give sessions of " + base::to_text(session_->timeout()) +
+                         ", too short for the tick of the URL: give tick=, which is no less than tickTime of "
+                         "the servers, or raise their maxSessionTimeout",
+                     {}},
+                    {}});
+    }
     const auto where = place_of(c->name, children);
     const bool writer_is_gone =
         !t->writer.empty() && std::find(children.begin(), children.end(), t->writer) == children.end();
