@@ -98,5 +98,24 @@ TEST_F(zookeeper_rarely, a_node_that_may_be_deleted_grants_nothing) {
     EXPECT_TRUE(waiter.get().valid());
 }
 
+TEST_F(zookeeper_rarely, a_downgrade_without_an_answer_is_refused_when_the_writer_is_gone) {
+    const auto c = new_client();
+    shared_mutex list{*c, "list"};
+    const auto writing = list.acquire();
+    std::atomic<bool> lost{false};
+    server.set_rule([&](const fake_zookeeper::asked& q) {
+        fake_zookeeper::reaction how;
+        if (q.what != zk::op::create || q.path.find("__READ__") == std::string::npos || lost.exchange(true))
+            return how;
+        for (const auto& name : nodes("list")) server.remove("/locks/list/" + name);
+        server.create("/locks/list/" + std::string{another} + "__WRIT__0000000007");
+        how.how = fate::answer_lost;
+        return how;
+    });
+    EXPECT_EQ(code_of([&] { (void)list.acquire_shared(writing); }), errc::lost);
+    EXPECT_TRUE(lost);
+    EXPECT_TRUE(eventually(patience, [&] { return nodes("list").size() == 1; })) << "that of the next writer";
+}
+
 }  // namespace
 }  // namespace holdfast::test

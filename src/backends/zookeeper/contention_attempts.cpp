@@ -198,8 +198,9 @@ void contention::decide(const shared& c, const attempt_ptr& t, std::span<const s
                     {}});
     }
     const auto where = place_of(c->name, children);
+    const bool of_writer = !t->request.downgrading_from.empty();
     const bool writer_is_gone =
-        !t->writer.empty() && std::find(children.begin(), children.end(), t->writer) == children.end();
+        of_writer && std::find(children.begin(), children.end(), t->writer) == children.end();
     switch (where.is) {
         case place::what::missing:
             // Somebody deleted it, or its session has ended.
@@ -209,12 +210,13 @@ void contention::decide(const shared& c, const attempt_ptr& t, std::span<const s
         case place::what::mismatch:
         case place::what::exhausted: return refuse_name(c, t, where);
         case place::what::waits:
-            if (!t->writer.empty()) break;
+            if (of_writer) break;
             remember_contended(c->key.name);
             return stand_in_line(c, t, where);
         case place::what::holds:
-            // Otherwise another writer may hold the lock since, whose number is higher.
-            if (writer_is_gone && !t->repeated) break;
+            // Another writer may hold the lock since, whose number is higher: also when this node, of a
+            // creation without an answer, was made after the writer's had gone.
+            if (writer_is_gone && !holds(c)) break;
             c->followed = where.followed;
             return grant(c, t);
     }
