@@ -58,6 +58,19 @@ TEST_F(zookeeper_rarely, sessions_that_are_too_short_to_be_proved_are_refused) {
     EXPECT_TRUE(nodes("stock").empty());
 }
 
+TEST_F(zookeeper_rarely, a_client_whose_session_was_lost_with_its_lease_is_idle) {
+    server.grant(1'000);
+    const auto c = new_client(1s);
+    event_recorder events{*c};
+    const auto held = mutex(*c, "stock").acquire();
+    server.end_sessions();
+    ASSERT_TRUE(events.next(event_kind::lost));
+    const auto pings = [&] { return server.seen(zk::op::ping); };
+    const auto before = pings();
+    EXPECT_TRUE(eventually(5s * slower, [&] { return pings() >= before + 3; }))
+        << "a client that proves its session sends none";
+}
+
 // --- lost answers -----------------------------------------------------------------------------------------
 
 // A follower shows the deletion of the node before ours, but not yet that of our own.

@@ -48,7 +48,10 @@ void contention::finished(const shared& c) {
         base::guard lock(mutex_);
         if (c->next.empty()) {
             c->busy = false;
-            if (c->has_nothing() && c->watched_on == 0) contenders_.erase({role_of(c->key.of), c->owner});
+            // Without a node there is nothing to remember; a node of a former session is gone.
+            const bool of_another_session = c->session != 0 && c->session != current_session_;
+            if ((c->has_nothing() && c->watched_on == 0) || of_another_session)
+                contenders_.erase({role_of(c->key.of), c->owner});
             return;
         }
         run = std::move(c->next.front());
@@ -97,6 +100,7 @@ void contention::lost(const std::string& path) {
         c = it->second;
         c->doomed = c->held.size() > 1;  // the other permits of the lease
         let_go(*c);
+        if (!c->busy && !c->doomed) contenders_.erase({role_of(c->key.of), c->owner});
     }
     notify_({.what = notice::change::evicted, .owner = c->owner});
 }
@@ -258,6 +262,8 @@ void contention::on_expired() {
             c->watched_on = 0;
             c->held.clear();
         }
+        // Their nodes are gone. Those that are busy end in finished().
+        std::erase_if(contenders_, [](const auto& entry) { return !entry.second->busy; });
     }
     // Waiters learn of it when the next session is attached.
 }
