@@ -76,7 +76,7 @@ void lock_file::unlock() const noexcept {
 
 void lock_file::free() const noexcept {
     constexpr byte_range whole_file{0, 0};
-    remove_mark(whole_file);
+    if (marked_.is_set.exchange(false)) remove_mark(whole_file);
     unlock();
 }
 
@@ -93,7 +93,9 @@ int lock_file::is_in_place(const std::string& path) const noexcept {
 
 bool lock_file::set_mark(const byte_range& range) const noexcept {
     auto how = as_flock(F_RDLCK, range);
-    return ::fcntl(fd(), F_OFD_SETLK, &how) == 0;
+    if (::fcntl(fd(), F_OFD_SETLK, &how) != 0) return false;
+    marked_.is_set.store(true);  // behind it: if the file is freed in between, close() removes the mark
+    return true;
 }
 
 void lock_file::remove_mark(const byte_range& range) const noexcept {

@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -63,11 +64,24 @@ class lock_file {
     void close() noexcept;
 
   private:
+    // A renewal may set a mark while another thread frees the file.
+    struct flag {
+        flag() = default;
+        flag(flag&& other) noexcept : is_set(other.is_set.load()) {}
+        flag& operator=(flag&& other) noexcept {
+            is_set = other.is_set.load();
+            return *this;
+        }
+        ~flag() = default;
+        std::atomic<bool> is_set{false};
+    };
+
     [[nodiscard]] int fd() const noexcept { return kept_ ? kept_.get() : closed_.get(); }
 
     base::fork_closed_fd closed_;  // one of the two
     base::owned_fd kept_;
     mutable bool locked_ = false;
+    mutable flag marked_;  // there may be marks to remove
     dev_t device_ = 0;
     ino_t inode_ = 0;
 };
