@@ -110,6 +110,9 @@ const sql_backend::dialect& dialect() {
         .scan = {"", scan_sql},
         .unused = {"", unused_sql},
         .remove = {"", remove_sql, true},
+        // A server looks only every five seconds whether the client of a statement that sleeps is still
+        // there.
+        .end_mailbox = {"", "KILL $1"},
         .clients = {"", clients_sql},
         .clock = {"", "SELECT " HOLDFAST_MICROSECONDS},
         .list_of_blobs = literals,

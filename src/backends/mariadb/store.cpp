@@ -44,11 +44,12 @@ std::unique_ptr<backend::store> open(const backends::services& given) {
         const auto longest_lease = statements.to.longest_lease;
         const auto quarantine =
             longest_lease ? std::make_shared<sql_backend::quarantine>(*longest_lease) : nullptr;
+        constexpr std::size_t many = 2;  // the second waits for the first
         const auto where = statements.to.where;
         const bool rings = statements.to.rings;
         auto connections = std::make_unique<sql_backend::pool>(
             given.reactor,
-            sql_backend::pool_settings{after(messages->settled(), std::move(statements)), where},
+            sql_backend::pool_settings{after(messages->settled(), std::move(statements)), where, many},
             sql_backend::report_links(given, quarantine));
         return {rings ? ringing_dialect() : dialect(),
                 std::move(connections),

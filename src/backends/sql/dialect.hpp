@@ -44,6 +44,8 @@ struct dialect {
     prepared send{};
     // (channel, text) sends a message to all that listen -> how many other clients do.
     prepared send_to_all{};
+    // (session) ends the session of the mailbox, where the end of its connection is noticed late.
+    prepared end_mailbox{};
     // () -> what the connections of clients are called: see parse_label().
     prepared clients;
     // () -> microseconds since 1970.

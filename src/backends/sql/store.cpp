@@ -142,6 +142,10 @@ class sql_store final : public store, public counters, public inspection {
             ending_ = true;
             (void)reactor_.cancel(clean_up_);
         });
+        const auto session = with_.own_session();
+        if (session != 0 && *with_.speaks.end_mailbox.sql != '\0')
+            with_.statements->run({&with_.speaks.end_mailbox, {parameter::of(session)}}, soon(),
+                                  [](const outcome&) {});
         watches_->close();
         with_.messages->close();
         with_.statements->close();
