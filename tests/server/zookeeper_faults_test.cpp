@@ -76,6 +76,28 @@ TEST_F(zookeeper_locks, are_held_through_a_short_outage_of_the_server) {
     EXPECT_TRUE(mutex(*other, "stock").try_acquire());
 }
 
+TEST_F(zookeeper_locks, that_are_released_during_an_outage_are_no_loss) {
+    auto how = settings_for(servers->url(), 30s);
+    how.answer_timeout = 30s;
+    client c{how};
+    event_recorder events{c};
+    auto held = mutex(c, "stock").acquire();
+    servers->stop();
+    ASSERT_TRUE(events.next(event_kind::store_down));
+    auto outcome = in_background([&] { return held.release(); });
+    std::stop_source enough;
+    // The client is connected again while the release pauses between two attempts.
+    auto other = in_background([&, until = enough.get_token()] {
+        std::error_code why;
+        while (!until.stop_requested()) (void)mutex(c, "other").try_acquire(why);
+    });
+    servers->start();
+    EXPECT_EQ(outcome.get(), release_outcome::released);
+    enough.request_stop();
+    other.get();
+    EXPECT_TRUE(mutex(c, "stock").try_acquire());
+}
+
 // The server would give the sessions their whole time-out when it goes on, but a holder cannot know that.
 TEST_F(zookeeper_locks, are_lost_in_time_while_the_server_is_stopped) {
     const auto c = new_client(2s);

@@ -31,16 +31,16 @@ void contention::begin_release(const shared& c, const std::shared_ptr<handler<re
             if (!c->uncertain && !c->permits_uncertain) return begin_release(c, done, deadline);
             doom(c);
             finished(c);
-            (*done)(failed<release_answer>(a, c->directory));
+            (*done)(unknown{failure_of(a, c->directory)});
         });
     }
     if (c->followed) remember_contended(c->key.name);
     remove_nodes(c, deadline, [this, c, done, followed = c->followed](const answer& a) {
-        release_answer result = failed<release_answer>(a, c->directory);
-        if (a.ok()) result = released{.handed_over = followed};
-        if (a.is(code::no_node)) result = not_held{};
         finished(c);
-        (*done)(std::move(result));
+        if (a.ok()) return (*done)(released{.handed_over = followed});
+        if (a.is(code::no_node)) return (*done)(not_held{});
+        // Even if nothing was sent: the nodes are deleted later, and then a repeated release finds none.
+        (*done)(unknown{failure_of(a, c->directory)});
     });
 }
 
