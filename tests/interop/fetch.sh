@@ -67,6 +67,11 @@ fetch_curator() {
         limited javac -nowarn -d "$1" -cp "$1/lib/*" "$here"/curator/*.java
 }
 
+fetch_shedlock() {
+    from_registry mvn -q -B -f "$here/shedlock/pom.xml" dependency:copy-dependencies -DoutputDirectory="$1/lib" &&
+        limited javac -nowarn -d "$1" -cp "$1/lib/*" "$here"/shedlock/*.java
+}
+
 fetch_kazoo() {
     limited python3 -m venv "$1" &&
         from_registry "$1/bin/pip" install -q --disable-pip-version-check --require-hashes -r "$here/kazoo/requirements.txt"
@@ -114,6 +119,7 @@ all_java() {
     local version
     for version in "${redisson_versions[@]}"; do fetched "redisson-$version" fetch_redisson "$version"; done
     fetched curator fetch_curator
+    fetched shedlock fetch_shedlock
 }
 all_java &
 running=($!)

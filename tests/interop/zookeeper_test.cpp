@@ -1,4 +1,5 @@
 // Curator, kazoo and go-zk on the same locks in ZooKeeper.
+#include "interop/counted_turns.hpp"
 #include "support/background.hpp"
 #include "support/child_process.hpp"
 #include "support/errors.hpp"
@@ -21,8 +22,6 @@
 #include <memory>
 #include <ostream>
 #include <string>
-#include <thread>
-#include <vector>
 
 namespace holdfast::test {
 namespace {
@@ -37,11 +36,6 @@ struct other_library {
 };
 
 constexpr std::chrono::milliseconds session_of_peers = 4s;
-
-std::chrono::milliseconds soak_length() {
-    const char* const seconds = std::getenv("HOLDFAST_SOAK_SECONDS");
-    return seconds == nullptr ? 3s : std::chrono::seconds{std::atoi(seconds)};
-}
 
 zookeeper_servers& servers() {
     // Directories live as long as by default: between its look at a directory and its node, kazoo needs it.
@@ -142,40 +136,15 @@ TEST_P(zookeeper_peers, in_between_leave_growing_fences) {
     }
 }
 
-// Each holder adds one to a number in a file.
 TEST_P(zookeeper_peers, and_holdfast_lose_no_count) {
-    const temp_dir folder;
-    const auto path = (folder.path() / "count").string();
-    std::ofstream{path} << 0;
     const auto they = start();
     client c{settings()};
-    constexpr int threads = 2;
-    const auto until = std::chrono::system_clock::now() + soak_length();
-    auto theirs = they->ask("a", "turns", "mutex", path, {threads, until.time_since_epoch() / 1ms});
-    long ours = 0;
-    {
-        std::vector<std::future<long>> crowd;
-        for (int i = 0; i < threads; ++i) {
-            crowd.push_back(in_background([&] {
-                mutex lock{c, path};
-                long n = 0;
-                for (; std::chrono::system_clock::now() < until; ++n) {
-                    const auto held = lock.acquire();
-                    long seen = 0;
-                    std::ifstream{path} >> seen;
-                    std::ofstream{path} << seen + 1;
-                }
-                return n;
-            }));
-        }
-        for (auto& one : crowd) ours += one.get();
-    }
-    const auto counted = std::stol(theirs.get());
-    long in_file = 0;
-    std::ifstream{path} >> in_file;
-    EXPECT_EQ(in_file, ours + counted);
-    EXPECT_GT(ours, 10);
-    EXPECT_GT(counted, 10);
+    const auto counted = take_turns(*they, c, [](client& on, const std::string& name) {
+        return mutex{on, name}.acquire();
+    });
+    EXPECT_EQ(counted.in_file, counted.ours + counted.theirs);
+    EXPECT_GT(counted.ours, 10);
+    EXPECT_GT(counted.theirs, 10);
 }
 
 INSTANTIATE_TEST_SUITE_P(each, zookeeper_peers,
@@ -292,7 +261,7 @@ TEST_F(in_zookeeper, crowds_of_curator_and_holdfast_never_hold_too_many_permits)
     const auto curator = start("curator");
     client c{settings()};
     constexpr int threads = 3;
-    const auto until = std::chrono::system_clock::now() + soak_length();
+    const auto until = std::chrono::system_clock::now() + time_of_turns();
     auto theirs = curator->ask("a", "crowd", "two", path, {threads, until.time_since_epoch() / 1ms});
     std::atomic<long> ours = 0;
     std::atomic<std::size_t> most = 0;

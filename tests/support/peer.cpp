@@ -11,6 +11,18 @@ namespace {
 const std::string fetched = std::string{HOLDFAST_INTEROP_FETCHED} + "/";
 const std::string sources = std::string{HOLDFAST_INTEROP_SOURCES} + "/";
 
+// A Java that starts fast.
+std::vector<std::string> in_java(const std::string& folder, const std::string& program) {
+    return {"java",
+            "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+            "-XX:TieredStopAtLevel=1",
+            "-XX:+UseSerialGC",
+            "-Xmx256m",
+            "-cp",
+            fetched + folder + ":" + fetched + folder + "/lib/*",
+            program};
+}
+
 }  // namespace
 
 peer::peer(const std::vector<std::string>& program) : process_(program) {
@@ -91,18 +103,18 @@ std::unique_ptr<peer> start_poller(std::span<const redis_server> servers, const 
     return std::make_unique<peer>(program);
 }
 
+std::unique_ptr<peer> start_shedlock(const std::string& jdbc_url, const std::string& user) {
+    auto program = in_java("shedlock", "ShedLockPeer");
+    program.push_back(jdbc_url);
+    program.push_back(user);
+    return std::make_unique<peer>(program);
+}
+
 std::unique_ptr<peer> start_in_zookeeper(const std::string& hosts, const std::string& name,
                                          std::chrono::milliseconds session) {
     std::vector<std::string> program;
     if (name == "curator")
-        program = {"java",
-                   "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
-                   "-XX:TieredStopAtLevel=1",
-                   "-XX:+UseSerialGC",
-                   "-Xmx256m",
-                   "-cp",
-                   fetched + "curator:" + fetched + "curator/lib/*",
-                   "CuratorPeer"};
+        program = in_java("curator", "CuratorPeer");
     else if (name == "kazoo")
         program = {fetched + "kazoo/bin/python", sources + "kazoo/peer.py"};
     else

@@ -114,4 +114,7 @@ enum class java_for {
 [[nodiscard]] std::unique_ptr<peer> start_in_zookeeper(const std::string& hosts, const std::string& name,
                                                        std::chrono::milliseconds session);
 
+// ShedLock in a database. It knows lock, try, extend, unlock and turns.
+[[nodiscard]] std::unique_ptr<peer> start_shedlock(const std::string& jdbc_url, const std::string& user);
+
 }  // namespace holdfast::test

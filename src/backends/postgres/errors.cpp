@@ -38,16 +38,18 @@ constexpr std::array meanings{
     meaning{"57P", effect::unknown, errc::unavailable, "the server ended the connection"},
     meaning{"08", effect::unknown, errc::unavailable, "the connection is broken"},
     meaning{"42501", effect::none, errc::no_permission,
-            "this user needs the rights SELECT, INSERT and UPDATE on the table holdfast_lock"},
-    meaning{
-        "42P01", effect::none, errc::invalid_argument,
-        "the table holdfast_lock does not exist; ?create=true in the URL makes it, if this user may, or what "
-        "holdfast doctor --sql prints"},
+            "this user needs the rights SELECT, INSERT and UPDATE on the table of locks"},
+    meaning{"42P01", effect::none, errc::invalid_argument,
+            "the table of locks does not exist; ?create=true in the URL makes it, if this user may, or what "
+            "holdfast doctor --sql prints"},
     meaning{"42703", effect::none, errc::invalid_argument,
-            "the table holdfast_lock has other columns than this version of holdfast knows"},
+            "the table of locks has other columns than this version of holdfast knows"},
     meaning{"3F000", effect::none, errc::invalid_argument, "the search_path names no schema that exists"},
     meaning{"3D000", effect::none, errc::invalid_argument, "the database does not exist"},
     meaning{"28", effect::none, errc::no_permission, "the server refuses this user"},
+    meaning{"22001", effect::none, errc::invalid_argument, "the name is longer than the column of the table"},
+    meaning{"22021", effect::none, errc::invalid_argument,
+            "the name is no text in the encoding of the database"},
     meaning{"22", effect::none, errc::bad_reply, "the server refuses a value"},
     meaning{"XX", effect::unknown, errc::bad_reply, "the server reports an error of its own"},
 };

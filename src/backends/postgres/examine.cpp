@@ -1,5 +1,6 @@
 #include "backends/postgres/examine.hpp"
 
+#include "backends/postgres/schema.hpp"
 #include "base/clock.hpp"
 
 #include <memory>
@@ -14,23 +15,25 @@ using sql_backend::number;
 using sql_backend::row;
 
 // One row; the columns are read in this order below.
-const sql_backend::prepared facts{
-    "",
-    "SELECT current_setting('server_version'), pg_is_in_recovery()::int, current_setting('fsync'),"
-    " current_setting('full_page_writes'), current_setting('synchronous_commit'),"
-    " current_setting('synchronous_standby_names'), (SELECT relpersistence::text FROM pg_class"
-    " WHERE oid = to_regclass('holdfast_lock')), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,"
-    " (SELECT count(*) FROM pg_stat_replication), has_table_privilege('holdfast_lock', 'SELECT')::int"
-    " * has_table_privilege('holdfast_lock', 'INSERT')::int * has_table_privilege('holdfast_lock', "
-    "'UPDATE')::int,"
-    " (SELECT count(*) FROM pg_stat_activity WHERE backend_xmin IS NOT NULL"
-    " AND xact_start < clock_timestamp() - interval '5 minutes')",
-    false};
+#define HOLDFAST_FACTS(table)                                                                              \
+    "SELECT current_setting('server_version'), pg_is_in_recovery()::int, current_setting('fsync'),"        \
+    " current_setting('full_page_writes'), current_setting('synchronous_commit'),"                         \
+    " current_setting('synchronous_standby_names'), (SELECT relpersistence::text FROM pg_class"            \
+    " WHERE oid = to_regclass('" table                                                                     \
+    "')), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,"                                      \
+    " (SELECT count(*) FROM pg_stat_replication), (SELECT bool_and(has_table_privilege(oid, r))::int FROM" \
+    " unnest('{SELECT,INSERT,UPDATE}'::text[]) AS r, pg_class WHERE oid = to_regclass('" table             \
+    "')),"                                                                                                 \
+    " (SELECT count(*) FROM pg_stat_activity WHERE backend_xmin IS NOT NULL"                               \
+    " AND xact_start < clock_timestamp() - interval '5 minutes')"
+const sql_backend::prepared facts_of_ours{"", HOLDFAST_FACTS("holdfast_lock")};
+const sql_backend::prepared facts_of_shedlock{"", HOLDFAST_FACTS("shedlock")};
 constexpr std::size_t columns = 11;
 
 class judge {
   public:
-    judge(const row& r, std::string subject) : r_(r), subject_(std::move(subject)) {}
+    judge(const row& r, std::string subject, std::string table)
+        : r_(r), subject_(std::move(subject)), table_(std::move(table)) {}
 
     std::vector<finding> all() {
         disk();
@@ -73,18 +76,18 @@ class judge {
     }
     void table() {
         if (!r_[6]) {
-            add("pg-table", severity::danger, "there is no table holdfast_lock", "no lock can be acquired",
+            add("pg-table", severity::danger, "there is no table " + table_, "no lock can be acquired",
                 "open the store once with ?create=true", promise::live);
         } else if (text(6) != "p") {
-            add("pg-table", severity::danger, "the table holdfast_lock is not permanent",
-                "a crash of the server empties it", "ALTER TABLE holdfast_lock SET LOGGED", promise::timed);
+            add("pg-table", severity::danger, "the table " + table_ + " is not permanent",
+                "a crash of the server empties it", "ALTER TABLE " + table_ + " SET LOGGED", promise::timed);
         } else if (number(r_[9]) == 0) {
             add("pg-table", severity::danger,
-                "this user may not SELECT, INSERT and UPDATE in the table holdfast_lock",
-                "no lock can be acquired", "GRANT SELECT, INSERT, UPDATE ON holdfast_lock TO the user",
+                "this user may not SELECT, INSERT and UPDATE in the table " + table_,
+                "no lock can be acquired", "GRANT SELECT, INSERT, UPDATE ON " + table_ + " TO the user",
                 promise::live);
         } else {
-            add("pg-table", severity::ok, "the table holdfast_lock is there, and this user may use it", {},
+            add("pg-table", severity::ok, "the table " + table_ + " is there, and this user may use it", {},
                 {}, promise::live);
         }
     }
@@ -103,17 +106,20 @@ class judge {
 
     const row& r_;
     const std::string subject_;
+    const std::string table_;
     std::vector<finding> found_;
 };
 
 }  // namespace
 
-void examine(sql_backend::database& on, sql_backend::time_point deadline,
+void examine(sql_backend::layout of, sql_backend::database& on, sql_backend::time_point deadline,
              sql_backend::handler<backend::result<examination>> done) {
     using answer = backend::result<examination>;
     const auto asked_at = base::wall_microseconds();
     auto shared = std::make_shared<sql_backend::handler<answer>>(std::move(done));
-    on.run({&facts, {}}, deadline, [shared, asked_at](const sql_backend::outcome& result) {
+    const auto& facts = of == sql_backend::layout::shedlock ? facts_of_shedlock : facts_of_ours;
+    const std::string table = table_of_locks(of).name;
+    on.run({&facts, {}}, deadline, [shared, asked_at, table](const sql_backend::outcome& result) {
         if (const auto* const no = std::get_if<sql_backend::fault>(&result))
             return (*shared)(answer{no->why});
         const auto& all = std::get<sql_backend::rows>(result);
@@ -129,7 +135,7 @@ void examine(sql_backend::database& on, sql_backend::time_point deadline,
         server.clock_error = std::chrono::microseconds{took / 2};
         server.round_trip = std::chrono::microseconds{took};
         const auto subject = server.version;
-        (*shared)(answer{examination{{std::move(server)}, judge(r, subject).all()}});
+        (*shared)(answer{examination{{std::move(server)}, judge(r, subject, table).all()}});
     });
 }
 

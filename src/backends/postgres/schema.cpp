@@ -1,5 +1,6 @@
 #include "backends/postgres/schema.hpp"
 
+#include "backends/postgres/shedlock_statements.hpp"
 #include "backends/postgres/url.hpp"
 #include "base/text.hpp"
 
@@ -112,37 +113,47 @@ const sql_backend::dialect& dialect() {
     return words;
 }
 
-const char* table_of_locks() noexcept {
-    return "CREATE TABLE IF NOT EXISTS holdfast_lock (\n"
-           "    name bytea PRIMARY KEY,\n"
-           "    record bytea NOT NULL,\n"
-           "    version bigint NOT NULL,\n"
-           "    changed date NOT NULL DEFAULT current_date\n"
-           ") WITH (fillfactor = 50);\n"
-           "COMMENT ON TABLE holdfast_lock IS 'locks of holdfast, layout 1';\n";
+const table& table_of_locks(sql_backend::layout of) noexcept {
+    if (of == sql_backend::layout::shedlock) return table_of_shedlock();
+    static const table ours{"holdfast_lock", "name, record, version", "SELECT, INSERT, UPDATE, DELETE",
+                            "CREATE TABLE IF NOT EXISTS holdfast_lock (\n"
+                            "    name bytea PRIMARY KEY,\n"
+                            "    record bytea NOT NULL,\n"
+                            "    version bigint NOT NULL,\n"
+                            "    changed date NOT NULL DEFAULT current_date\n"
+                            ") WITH (fillfactor = 50);\n"
+                            "COMMENT ON TABLE holdfast_lock IS 'locks of holdfast, layout 1';\n"};
+    return ours;
 }
 
-const char* table_of_runs() noexcept {
-    return "CREATE UNLOGGED TABLE IF NOT EXISTS holdfast_run (\n"
-           "    one boolean PRIMARY KEY DEFAULT true CHECK (one),\n"
-           "    run text NOT NULL,\n"
-           "    since timestamptz NOT NULL\n"
-           ");\n"
-           "COMMENT ON TABLE holdfast_run IS 'empty when this server may have lost commits of "
-           "holdfast_lock';\n";
+const table& table_of_runs() noexcept {
+    static const table runs{
+        "holdfast_run", "run, since", "SELECT, INSERT",
+        "CREATE UNLOGGED TABLE IF NOT EXISTS holdfast_run (\n"
+        "    one boolean PRIMARY KEY DEFAULT true CHECK (one),\n"
+        "    run text NOT NULL,\n"
+        "    since timestamptz NOT NULL\n"
+        ");\n"
+        "COMMENT ON TABLE holdfast_run IS 'empty when this server may have lost commits of "
+        "holdfast_lock';\n"};
+    return runs;
 }
 
 std::string schema_for(std::string_view url) {
+    const auto to = parse_url(url);
     std::string user = "app";
-    for (const auto& [name, value] : parse_url(url).parameters)
+    for (const auto& [name, value] : to.parameters)
         if (name == "user") user = value;
     std::string quoted = "\"";
     for (const char c : user) quoted.append(c == '"' ? 2 : 1, c);
     quoted += '"';
-    std::string all{table_of_locks()};
-    all.append("GRANT SELECT, INSERT, UPDATE, DELETE ON holdfast_lock TO ").append(quoted).append(";\n");
-    all.append(table_of_runs());
-    all.append("GRANT SELECT, INSERT ON holdfast_run TO ").append(quoted).append(";\n");
+    std::string all;
+    const auto add = [&](const table& one) {
+        all.append(one.sql).append("GRANT ").append(one.rights).append(" ON ").append(one.name);
+        all.append(" TO ").append(quoted).append(";\n");
+    };
+    add(table_of_locks(to.table));
+    if (to.table == sql_backend::layout::holdfast) add(table_of_runs());
     return all;
 }
 

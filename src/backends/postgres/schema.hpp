@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/sql/dialect.hpp"
+#include "backends/sql/url_options.hpp"
 
 #include <string>
 #include <string_view>
@@ -10,10 +11,16 @@ namespace holdfast::postgres_backend {
 
 [[nodiscard]] const sql_backend::dialect& dialect();
 
-// Make the tables, with ?create=true.
-[[nodiscard]] const char* table_of_locks() noexcept;
-[[nodiscard]] const char* table_of_runs() noexcept;
-// Both, and the rights of the user in the URL ("app" if it names none), for psql. Throws as parse_url().
+struct table {
+    const char* name;
+    const char* columns;  // that the statements use
+    const char* rights;   // that they need
+    const char* sql;      // makes it, with ?create=true
+};
+[[nodiscard]] const table& table_of_locks(sql_backend::layout of) noexcept;
+[[nodiscard]] const table& table_of_runs() noexcept;
+// The tables, and the rights of the user in the URL ("app" if it names none), for psql. Throws as
+// parse_url().
 [[nodiscard]] std::string schema_for(std::string_view url);
 
 }  // namespace holdfast::postgres_backend

@@ -95,7 +95,7 @@ class steps {
                  "a pooler such as pgbouncer stands between, and messages need a session of their own");
         if (how_.listens_at.empty()) {
             if (how_.to.create) create();
-            find_run();
+            if (how_.to.table == sql_backend::layout::holdfast) find_run();
         }
         if (pq().PQsetnonblocking(pg(), 1) != 0 || pq().PQenterPipelineMode(pg()) == 0) fail_broken();
         if (!made_.server.pooled) settle();
@@ -103,7 +103,7 @@ class steps {
             send("SELECT pg_advisory_lock(" + std::to_string(how_.listener) + ")");
             send("LISTEN \"" + how_.listens_at + '"');
         } else if (made_.server.pooled) {
-            send("SELECT name, record, version FROM holdfast_lock LIMIT 0");
+            send(std::string{"SELECT "} + locks_.columns + " FROM " + locks_.name + " LIMIT 0");
         } else {
             for (const auto* const s : how_.statements) prepare(*s);
         }
@@ -271,16 +271,15 @@ class steps {
 
     // The mark is needed only by some: see find_run().
     void create() {
-        const auto there = rows_of(run("SELECT to_regclass('holdfast_lock') IS NULL,"
-                                       " to_regclass('holdfast_run') IS NULL")
-                                       .get());
-        if (there.size() != 1 || there[0].size() != 2) return;
-        if (there[0][0] == "t") make(table_of_locks(), true);
-        if (there[0][1] == "t") make(table_of_runs(), how_.to.longest_lease.has_value());
+        make(locks_, true);
+        if (how_.to.table == sql_backend::layout::holdfast)
+            make(table_of_runs(), how_.to.longest_lease.has_value());
     }
     // Two clients at once may both find no table; the slower one finds it in place.
-    void make(const char* table, bool needed) {
-        if (pq().PQsendQuery(pg(), table) == 0) fail_broken();
+    void make(const table& one, bool needed) {
+        const auto there = rows_of(run(std::string{"SELECT to_regclass('"} + one.name + "') IS NULL").get());
+        if (there.size() != 1 || there[0].size() != 1 || there[0][0] != "t") return;
+        if (pq().PQsendQuery(pg(), one.sql) == 0) fail_broken();
         const auto r = finish();
         if (!r) fail_broken();
         if (pq().PQresultStatus(r.get()) != PGRES_FATAL_ERROR) return;
@@ -288,9 +287,10 @@ class steps {
         const std::string_view code = state == nullptr ? "" : state;
         if (!needed || code == "23505" || code == "42P07" || code == "42710") return;
         auto why = fault_in(r.get(), false).why;
-        why.text =
-            "the tables of holdfast cannot be made: this user needs the right to create tables in the "
-            "schema, or somebody else makes them (holdfast doctor --sql)";
+        why.text = std::string{"the table "} + one.name +
+                   " cannot be made: this user needs the right to create tables in the schema, or somebody "
+                   "else makes "
+                   "it (holdfast doctor --sql)";
         throw session_error(std::move(why));
     }
 
@@ -329,6 +329,7 @@ class steps {
     }
 
     const session_options& how_;
+    const table& locks_ = table_of_locks(how_.to.table);
     const base::wake_fd& stop_;
     made_session made_;
 };

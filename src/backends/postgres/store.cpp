@@ -3,6 +3,7 @@
 #include "backends/postgres/examine.hpp"
 #include "backends/postgres/notifications.hpp"
 #include "backends/postgres/schema.hpp"
+#include "backends/postgres/shedlock_statements.hpp"
 #include "backends/postgres/url.hpp"
 #include "backends/sql/link_reports.hpp"
 #include "backends/sql/store.hpp"
@@ -14,9 +15,32 @@ namespace holdfast::postgres_backend {
 
 namespace {
 
-std::vector<const sql_backend::prepared*> all_of(const sql_backend::dialect& d) {
+using sql_backend::layout;
+
+std::vector<const sql_backend::prepared*> statements_on(layout table) {
+    if (table == layout::shedlock) {
+        const auto& d = shedlock_dialect();
+        return {&d.look, &d.lock, &d.extend, &d.unlock, &d.scan};
+    }
+    const auto& d = dialect();
     return {&d.load, &d.insert, &d.save,        &d.save_at, &d.load_many, &d.save_many,
             &d.scan, &d.send,   &d.send_to_all, &d.clients, &d.clock};
+}
+
+std::unique_ptr<sql_backend::pool> make_pool(const backends::services& given, session_options how,
+                                             std::shared_ptr<sql_backend::quarantine> restarts) {
+    const auto where = how.to.where;
+    constexpr std::size_t many = 3;  // its statements do not wait for each other's answers
+    return std::make_unique<sql_backend::pool>(
+        given.reactor, sql_backend::pool_settings{maker_of(std::move(how)), where, many},
+        sql_backend::report_links(given, std::move(restarts)));
+}
+
+auto examine_table(layout of) {
+    return [of](sql_backend::database& on, sql_backend::time_point deadline,
+                sql_backend::handler<backend::result<examination>> done) {
+        examine(of, on, deadline, std::move(done));
+    };
 }
 
 }  // namespace
@@ -26,8 +50,13 @@ std::unique_ptr<backend::store> open(const backends::services& given) {
         .to = parse_url(given.settings.url),
         .label =
             sql_backend::label_of_this_process(given.id.base64url()).substr(0, 63),  // PostgreSQL has no more
-        .answer_timeout = given.settings.answer_timeout,
-        .statements = all_of(dialect())};
+        .answer_timeout = given.settings.answer_timeout};
+    const auto table = statements.to.table;
+    statements.statements = statements_on(table);
+    if (table == layout::shedlock)
+        return sql_backend::open_shedlock(
+            given,
+            {shedlock_dialect(), make_pool(given, std::move(statements), nullptr), examine_table(table)});
     auto listener = statements;
     listener.statements.clear();
     listener.listens_at = "holdfast_" + given.id.base64url();
@@ -38,15 +67,11 @@ std::unique_ptr<backend::store> open(const backends::services& given) {
         const auto longest_lease = statements.to.longest_lease;
         const auto quarantine =
             longest_lease ? std::make_shared<sql_backend::quarantine>(*longest_lease) : nullptr;
-        const auto where = statements.to.where;
-        constexpr std::size_t many = 3;  // its statements do not wait for each other's answers
-        auto connections = std::make_unique<sql_backend::pool>(
-            given.reactor, sql_backend::pool_settings{maker_of(std::move(statements)), where, many},
-            sql_backend::report_links(given, quarantine));
+        auto connections = make_pool(given, std::move(statements), quarantine);
         return {dialect(),
                 std::move(connections),
                 std::move(messages),
-                examine,
+                examine_table(table),
                 [session] { return session->session(); },
                 quarantine};
     });

@@ -1,7 +1,6 @@
 #include "backends/postgres/url.hpp"
 
 #include "backends/postgres/libpq.hpp"
-#include "backends/sql/url_options.hpp"
 #include "base/text.hpp"
 
 #include <holdfast/error.hpp>
@@ -39,6 +38,7 @@ std::string without_our_options(std::string_view text, url& to) {
     }
     ours.check();
     to.create = ours.create();
+    to.table = ours.table();
     to.longest_lease = ours.longest_lease();
     return rest;
 }

@@ -12,6 +12,9 @@ bool url_options::take(std::string_view name, std::string_view value) {
     if (name == "create") {
         if (value != "true" && value != "false") refuse("the option create is true or false");
         create_ = value == "true";
+    } else if (name == "layout") {
+        if (value != "holdfast" && value != "shedlock") refuse("the option layout is holdfast or shedlock");
+        table_ = value == "shedlock" ? layout::shedlock : layout::holdfast;
     } else if (name == "restarts") {
         if (value != "trusted" && value != "quarantined")
             refuse("the option restarts is trusted or quarantined");
@@ -29,6 +32,8 @@ bool url_options::take(std::string_view name, std::string_view value) {
 void url_options::check() const {
     if (longest_lease_ && !quarantined_)
         refuse("the option longest_lease belongs to restarts=quarantined, which is not given");
+    if (quarantined_ && table_ == layout::shedlock)
+        refuse("the option restarts belongs to the table of holdfast, and not to that of ShedLock");
 }
 
 std::optional<std::chrono::milliseconds> url_options::longest_lease() const {

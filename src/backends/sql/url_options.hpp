@@ -7,8 +7,11 @@
 
 namespace holdfast::sql_backend {
 
-// create=true, restarts=trusted|quarantined, longest_lease (a duration). Functions throw holdfast::error
-// (errc::invalid_argument), with a text that begins with the name of the store.
+// Whose table has the locks.
+enum class layout { holdfast, shedlock };
+
+// create=true, layout=holdfast|shedlock, restarts=trusted|quarantined, longest_lease (a duration). Functions
+// throw holdfast::error (errc::invalid_argument), with a text that begins with the name of the store.
 class url_options {
   public:
     explicit url_options(std::string_view store) : store_(store) {}
@@ -19,6 +22,7 @@ class url_options {
     void check() const;
 
     [[nodiscard]] bool create() const noexcept { return create_; }  // make the tables that are missing
+    [[nodiscard]] layout table() const noexcept { return table_; }
     // Grant nothing for this long after the server may have lost locks, and no longer lease; empty: trust it.
     [[nodiscard]] std::optional<std::chrono::milliseconds> longest_lease() const;
 
@@ -27,6 +31,7 @@ class url_options {
 
     const std::string_view store_;
     bool create_ = false;
+    layout table_ = layout::holdfast;
     bool quarantined_ = false;
     std::optional<std::chrono::milliseconds> longest_lease_;
 };

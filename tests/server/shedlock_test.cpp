@@ -1,0 +1,195 @@
+// Locks in the table of ShedLock, in PostgreSQL. What ShedLock itself writes is written by statements here;
+// tests/interop has the real one.
+#ifdef HOLDFAST_HAS_POSTGRES
+
+#include "backends/postgres/shedlock_statements.hpp"
+#include "server/cli_scene.hpp"
+#include "server/postgres_scene.hpp"
+#include "support/background.hpp"
+#include "support/errors.hpp"
+#include "support/eventually.hpp"
+
+#include <holdfast/holdfast.hpp>
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+namespace holdfast::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* utc_now = "timezone('utc', CURRENT_TIMESTAMP)";
+
+class locks_in_the_table_of_shedlock : public ::testing::Test {
+  protected:
+    // As ShedLock does for a host, for `length`.
+    void lock_as_java(const std::string& name, const std::string& length = "1 hour") {
+        server.run("INSERT INTO shedlock VALUES ('" + name + "', " + utc_now + " + interval '" + length +
+                   "', " + utc_now +
+                   ", 'web-3') ON CONFLICT (name) DO UPDATE SET lock_until = excluded.lock_until,"
+                   " locked_at = excluded.locked_at, locked_by = 'web-3' WHERE shedlock.lock_until <= " +
+                   utc_now);
+    }
+    void unlock_as_java(const std::string& name) {
+        server.run("UPDATE shedlock SET lock_until = " + std::string{utc_now} + " WHERE name = '" + name +
+                   "' AND locked_by = 'web-3'");
+    }
+    [[nodiscard]] std::string holder(const std::string& name) {
+        const auto rows = server.run("SELECT locked_by FROM shedlock WHERE name = '" + name +
+                                     "' AND lock_until > " + utc_now);
+        return rows.empty() ? "" : rows.front().front();
+    }
+
+    postgres_server server;
+    std::string url = server.url() + "&layout=shedlock";
+    client c{postgres_settings(url)};
+    mutex report{c, "report"};
+};
+
+TEST_F(locks_in_the_table_of_shedlock, exclude_each_other_and_leave_a_free_row) {
+    client other{postgres_settings(url)};
+    auto held = report.acquire();
+    EXPECT_FALSE(mutex(other, "report").try_acquire());
+    auto waiter = in_background([&] { return mutex(other, "report").acquire(); });
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_TRUE(waiter.get().valid());
+    EXPECT_EQ(server.run("SELECT count(*) FROM shedlock").front().front(), "1");
+}
+
+TEST_F(locks_in_the_table_of_shedlock, are_busy_for_java_and_while_java_has_them) {
+    auto held = report.acquire();
+    const auto ours = holder("report");
+    lock_as_java("report");
+    EXPECT_EQ(holder("report"), ours);
+    unlock_as_java("report");
+    EXPECT_EQ(holder("report"), ours);
+    EXPECT_EQ(held.release(), release_outcome::released);
+    lock_as_java("report");
+    EXPECT_EQ(holder("report"), "web-3");
+    EXPECT_FALSE(report.try_acquire());
+    unlock_as_java("report");
+    EXPECT_TRUE(report.try_acquire());
+}
+
+TEST_F(locks_in_the_table_of_shedlock, are_renewed_beyond_their_lease) {
+    client brisk{postgres_settings(url, 1500ms)};
+    auto held = mutex(brisk, "report").acquire();
+    ASSERT_TRUE(eventually(patience, [&] { return brisk.stats().renewals >= 4; }));
+    EXPECT_TRUE(held.valid());
+    lock_as_java("report");
+    EXPECT_NE(holder("report"), "web-3");
+}
+
+TEST_F(locks_in_the_table_of_shedlock, are_lost_when_somebody_else_writes_the_row) {
+    client brisk{postgres_settings(url, 1500ms)};
+    auto held = mutex(brisk, "report").acquire();
+    server.run("DELETE FROM shedlock");
+    lock_as_java("report");
+    EXPECT_TRUE(eventually(patience, [&] { return !held.valid(); }));
+    EXPECT_EQ(held.release(), release_outcome::already_lost);
+    EXPECT_EQ(holder("report"), "web-3");
+}
+
+// A request that repeats an attempt, or renews, with a shorter lease.
+TEST_F(locks_in_the_table_of_shedlock, are_not_made_shorter_by_their_owner) {
+    const auto held = report.acquire({.ttl = 1h, .renew = false});
+    const auto& words = postgres_backend::shedlock_dialect();
+    for (const auto* const one : {words.lock.sql, words.extend.sql}) {
+        std::string sql = one;
+        for (const auto& [mark, value] :
+             {std::pair{"$1", "'report'"}, std::pair{"$2", "(SELECT locked_by FROM shedlock)"},
+              std::pair{"$3", "1000"}})
+            for (auto at = sql.find(mark); at != std::string::npos; at = sql.find(mark, at + 1))
+                sql.replace(at, 2, value);
+        EXPECT_EQ(server.run(sql).size(), 1U) << sql;
+        EXPECT_EQ(
+            server
+                .run("SELECT lock_until > " + std::string{utc_now} + " + interval '50 minutes' FROM shedlock")
+                .front()
+                .front(),
+            "t");
+    }
+}
+
+TEST_F(locks_in_the_table_of_shedlock, are_seen_and_evicted) {
+    auto held = report.acquire();
+    lock_as_java("cleanup");
+    const auto ours = admin::inspect(c, "report");
+    EXPECT_TRUE(ours.ours);
+    EXPECT_EQ(ours.layout, "mutex");
+    ASSERT_EQ(ours.holders.size(), 1U);
+    EXPECT_EQ(ours.holders.front().pid, ::getpid());
+    EXPECT_FALSE(ours.holders.front().host.empty());
+    const auto theirs = admin::inspect(c, "cleanup");
+    EXPECT_FALSE(theirs.ours);
+    EXPECT_EQ(theirs.layout, "lock of ShedLock");
+    ASSERT_EQ(theirs.holders.size(), 1U);
+    EXPECT_EQ(theirs.holders.front().owner, "web-3");
+    EXPECT_EQ(admin::list(c, "*").size(), 2U);
+    EXPECT_EQ(admin::list(c, "rep*").size(), 1U);
+
+    const auto evicted = admin::evict(c, "cleanup");
+    ASSERT_EQ(evicted.from.size(), 1U);
+    EXPECT_EQ(evicted.from.front().how, admin::evicted_holder::way::unreachable);
+    EXPECT_TRUE(mutex(c, "cleanup").try_acquire());
+    EXPECT_EQ(admin::inspect(c, "never").layout, "free");
+}
+
+TEST_F(locks_in_the_table_of_shedlock, have_names_that_fit_their_column) {
+    EXPECT_TRUE(mutex(c, std::string(64, 'n')).try_acquire());
+    const auto refuses = [&](const std::string& name, const std::string& says) {
+        const auto text = message_of([&] { (void)mutex(c, name).try_acquire(); });
+        EXPECT_NE(text.find(says), std::string::npos) << text;
+        EXPECT_EQ(code_of([&] { (void)mutex(c, name).try_acquire(); }), errc::invalid_argument);
+    };
+    refuses(std::string(65, 'n'), "longer than the column");
+    refuses(std::string{"a\0b", 3}, "zero byte");
+    refuses("\xff", "no text in the encoding");
+    EXPECT_TRUE(mutex(c, "Bücher 'und' \"mehr\" \\").try_acquire());
+}
+
+TEST_F(locks_in_the_table_of_shedlock, have_no_other_kinds_and_no_quarantine) {
+    EXPECT_EQ(code_of([&] { (void)recursive_mutex(c, "report").try_acquire(); }), errc::invalid_argument);
+    EXPECT_EQ(code_of([&] { (void)mutex(c, "report", {.fenced = true}).try_acquire(); }),
+              errc::invalid_argument);
+    EXPECT_NE(message_of([&] {
+                  client none{postgres_settings(url + "&restarts=quarantined")};
+              }).find("not to that of ShedLock"),
+              std::string::npos);
+}
+
+TEST_F(locks_in_the_table_of_shedlock, run_a_command) {
+    auto run = cli::start_command({"--url", url, "run", "report", "--", "true"});
+    EXPECT_EQ(run.wait(patience), 0) << run.errors();
+    lock_as_java("report");
+    auto busy = cli::start_command({"--url", url, "run", "-w", "0", "report", "--", "true"});
+    EXPECT_EQ(busy.wait(patience), 75) << busy.errors();
+}
+
+TEST_F(locks_in_the_table_of_shedlock, have_the_schema_that_the_doctor_prints) {
+    server.run("CREATE DATABASE bare; ", "postgres");
+    server.run("CREATE ROLE app LOGIN");
+    const auto of_app = "postgres://app@127.0.0.1:" + std::to_string(server.port()) + "/bare?layout=shedlock";
+    auto doctor = cli::start_command({"--url", of_app, "doctor", "--sql"});
+    ASSERT_EQ(doctor.wait(patience), 0) << doctor.errors();
+    server.run(doctor.output(), "bare");
+    client app{postgres_settings(of_app)};
+    EXPECT_TRUE(mutex(app, "report").acquire().release());
+    const auto examined = admin::examine(app, {});
+    EXPECT_TRUE(std::any_of(examined.findings.begin(), examined.findings.end(), [](const auto& f) {
+        return f.id == std::string{"pg-table"} &&
+               f.found.find("table shedlock is there") != std::string::npos;
+    }));
+}
+
+}  // namespace
+}  // namespace holdfast::test
+
+#endif
