@@ -30,7 +30,7 @@ constexpr const char* unlock =
     " FOR UPDATE) UPDATE shedlock AS s SET lock_until = " HOLDFAST_UTC
     " FROM mine WHERE s.name = mine.name RETURNING mine.ms";
 
-constexpr const char* scan =
+constexpr const char* scan_locked =
     "SELECT name, locked_by, " HOLDFAST_LEFT " FROM shedlock WHERE name > $1 AND lock_until > " HOLDFAST_UTC
     " ORDER BY name LIMIT $2::bigint";
 
@@ -42,7 +42,7 @@ const sql_backend::shedlock_dialect& shedlock_dialect() {
         .lock = {"shedlock_lock", lock, true},
         .extend = {"shedlock_extend", extend, true},
         .unlock = {"shedlock_unlock", unlock, true},
-        .scan = {"shedlock_scan", scan},
+        .scan = {"shedlock_scan", scan_locked},
     };
     return words;
 }
