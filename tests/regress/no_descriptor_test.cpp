@@ -1,7 +1,10 @@
 // All descriptors of the process are in use: a lock that needs another one fails with an error.
 #include "support/no_descriptor.hpp"
 #include "server/cluster_world.hpp"
+#include "server/postgres_scene.hpp"
 #include "server/scene.hpp"
+#include "support/background.hpp"
+#include "support/event_recorder.hpp"
 
 #if defined(HOLDFAST_TESTS_WITHOUT_DESCRIPTORS)
 
@@ -77,6 +80,43 @@ TEST_F(no_descriptor_left_in_a_cluster, lock_on_an_unconnected_master_is_unavail
     }
     for (auto& m : far) EXPECT_TRUE(works_again(*m));
 }
+
+#ifdef HOLDFAST_HAS_POSTGRES
+// One for statements, and one for messages: the latter is wanted by a waiter.
+TEST(no_descriptor_left, postgres_client_waits_without_messages_and_connects_again_later) {
+    postgres_server server;
+    postgres_server::session operator_of{server, "postgres"};
+    client c{postgres_settings(server.url())};
+    client d{postgres_settings(server.url())};
+    const event_recorder events{d};
+    mutex of_c{c, "stock"};
+    mutex of_d{d, "stock"};
+    ASSERT_TRUE(of_d.acquire().release());
+    auto held = of_c.acquire();
+    {
+        no_descriptor_is_left now;
+        auto waiter = in_background([&] { return of_d.acquire(); });
+        ASSERT_TRUE(eventually(patience, [&] { return !admin::inspect(c, "stock").queue.empty(); }));
+        EXPECT_TRUE(held.release());
+        EXPECT_TRUE(waiter.get().release());
+        operator_of.run(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE "
+            "'holdfast:%'");
+        ASSERT_TRUE(eventually(patience, [&] {
+            now.take_the_rest();
+            return events.has(event_kind::store_down, 0ms);
+        }));
+        now.take_the_rest();
+        for (int i = 0; i < 3; ++i) {
+            std::error_code why;
+            EXPECT_FALSE(of_d.try_acquire(why));
+            EXPECT_EQ(why, errc::unavailable) << why.message();
+        }
+    }
+    EXPECT_TRUE(works_again(of_d));
+    EXPECT_TRUE(works_again(of_c));
+}
+#endif
 
 }  // namespace
 }  // namespace holdfast::test

@@ -28,6 +28,10 @@ class no_descriptor_is_left {
         auto fewer = before_;
         fewer.rlim_cur = 512;
         ::setrlimit(RLIMIT_NOFILE, &fewer);
+        take_the_rest();
+    }
+    // Those that were closed since then.
+    void take_the_rest() {
         for (;;) {
             unique_fd one{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
             if (!one) break;

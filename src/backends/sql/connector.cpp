@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -17,7 +18,7 @@ namespace holdfast::sql_backend {
 
 // The thread may outlive everything else here.
 struct connector::shared {
-    base::wake_fd stop;
+    std::optional<base::wake_fd> stop;  // empty: there was no descriptor left, so there is no thread
     base::mutex mutex;
     io::reactor* reactor GUARDED_BY(mutex) = nullptr;  // nullptr: nobody wants the session
     std::function<void(result)> done;                  // on the reactor thread; empty: called, or not wanted
@@ -39,18 +40,22 @@ connector::connector(io::reactor& reactor, session_maker make, std::function<voi
     };
     const auto work = [to = with_thread_, make = std::move(make), deliver] {
         try {
-            deliver(to, make(to->stop));
+            deliver(to, make(*to->stop));
         } catch (const session_error& e) {
             deliver(to, e.why());
         } catch (const std::bad_alloc&) {
             deliver(to, failure{make_error_code(errc::unavailable), "there is no memory for a connection"});
+        } catch (const std::exception& e) {  // a driver that is not there any more
+            deliver(to, failure{make_error_code(errc::unavailable), e.what()});
         }
     };
     try {
+        with_thread_->stop.emplace();
         io::start_thread("holdfast-sql", work);
-    } catch (const std::system_error& no_thread) {
-        deliver(with_thread_, failure{make_error_code(errc::unavailable),
-                                      "there is no thread to connect: " + no_thread.code().message()});
+    } catch (const std::system_error& e) {
+        deliver(with_thread_,
+                failure{make_error_code(errc::unavailable),
+                        "there is no descriptor or no thread to connect: " + e.code().message()});
     }
 }
 
@@ -58,8 +63,9 @@ connector::~connector() {
     with_thread_->done = nullptr;
     const base::guard lock(with_thread_->mutex);
     with_thread_->reactor = nullptr;
+    if (!with_thread_->stop) return;
     const std::uint64_t one = 1;
-    [[maybe_unused]] const auto n = ::write(with_thread_->stop.get(), &one, sizeof one);
+    [[maybe_unused]] const auto n = ::write(with_thread_->stop->get(), &one, sizeof one);
 }
 
 bool needs_operator(const std::error_code& code) noexcept {
