@@ -17,7 +17,7 @@ void quarantine::on_session(const std::string& address, const std::string& run, 
 }
 
 std::optional<refused> quarantine::refuse_request(milliseconds lease, time_point now) const {
-    if (lease > longest_lease_) {
+    if (!outlasts(lease)) {
         return refused{{make_error_code(errc::invalid_argument),
                         "the lease of " + base::to_text(lease) + " is longer than the URL's longest_lease, " +
                             base::to_text(longest_lease_) +

@@ -22,6 +22,10 @@ class quarantine {
     void on_session(const std::string& address, const std::string& run, std::chrono::seconds age,
                     backend::time_point now);
 
+    // Whether it lasts until such a lease, granted before it began, is over.
+    [[nodiscard]] bool outlasts(backend::milliseconds lease) const noexcept {
+        return lease <= longest_lease_;
+    }
     // Why an attempt would fail, before it is sent. Empty if no reason is known yet.
     [[nodiscard]] std::optional<backend::refused> refuse_request(backend::milliseconds lease,
                                                                  backend::time_point now) const;

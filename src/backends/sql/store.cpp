@@ -172,13 +172,25 @@ class sql_store final : public store, public counters, public inspection {
     }
     void renew(std::span<const renew_request> all, time_point deadline,
                handler<std::vector<renew_answer>> done) override {
+        // A hold may be asked for a longer ttl after its grant. What outlives a quarantine is not renewed.
+        std::vector<renew_request> sent;
+        std::vector<std::size_t> places;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            if (with_.restarts && !with_.restarts->outlasts(all[i].lease)) continue;
+            sent.push_back(all[i]);
+            places.push_back(i);
+        }
         opened();
-        renew_together(tools_, {all.begin(), all.end()}, deadline,
+        const auto answers = std::make_shared<std::vector<renew_answer>>(all.size(), unknown{});
+        renew_together(tools_, std::move(sent), deadline,
                        {[this](const renew_request& r, handler<renew_answer> one, time_point until) {
                             perform(r, until, std::move(one));
                         },
-                        [this, done = share(std::move(done))](std::vector<renew_answer> answers) {
-                            (*done)(std::move(answers));
+                        [this, answers, places = std::move(places),
+                         done = share(std::move(done))](std::vector<renew_answer> found) {
+                            for (std::size_t i = 0; i < found.size(); ++i)
+                                (*answers)[places[i]] = std::move(found[i]);
+                            (*done)(std::move(*answers));
                             closed();
                         }});
     }
