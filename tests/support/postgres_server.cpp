@@ -37,22 +37,6 @@ fs::path programs() {
 
 std::string program(const char* name) { return (programs() / name).string(); }
 
-// The command, run as a user that PostgreSQL accepts.
-command_line unprivileged(command_line command) {
-    if (::geteuid() != 0) return command;
-    const auto* const nobody = ::getpwnam("nobody");
-    if (nobody == nullptr) throw std::runtime_error{"there is no user called nobody"};
-    // A new user is a new process for the kernel, which then forgets whose end ends it.
-    command_line all{"setpriv",
-                     "--reuid=" + std::to_string(nobody->pw_uid),
-                     "--regid=" + std::to_string(nobody->pw_gid),
-                     "--clear-groups",
-                     "--pdeathsig",
-                     "QUIT"};
-    all.insert(all.end(), command.begin(), command.end());
-    return all;
-}
-
 void give_away(const fs::path& path) {
     if (::geteuid() != 0) return;
     const auto* const nobody = ::getpwnam("nobody");
@@ -72,8 +56,8 @@ const fs::path& fresh_data() {
     static const fs::path made = [] {
         give_away(folder.path());
         const auto to = folder.path() / "data";
-        run_to_end(unprivileged({program("initdb"), "-D", to.string(), "-U", "holdfast", "-A", "trust",
-                                 "--no-sync", "--locale=C", "-E", "UTF8"}));
+        run_to_end(postgres_server::as_its_user({program("initdb"), "-D", to.string(), "-U", "holdfast", "-A",
+                                                 "trust", "--no-sync", "--locale=C", "-E", "UTF8"}));
         return to;
     }();
     return made;
@@ -117,11 +101,11 @@ postgres_server::postgres_server(options wanted) : options_(std::move(wanted)) {
     give_away(directory_.path());
     const auto data = (directory_.path() / "data").string();
     if (const auto* const other = options_.replica_of)
-        run_to_end(unprivileged({program("pg_basebackup"), "-h", other->socket_directory(), "-p",
-                                 std::to_string(other->port()), "-U", "holdfast", "-D", data, "-R",
-                                 "--no-sync", "--checkpoint=fast"}));
+        run_to_end(as_its_user({program("pg_basebackup"), "-h", other->socket_directory(), "-p",
+                                std::to_string(other->port()), "-U", "holdfast", "-D", data, "-R",
+                                "--no-sync", "--checkpoint=fast"}));
     else
-        run_to_end(unprivileged({"cp", "-r", fresh_data().string(), data}));
+        run_to_end(as_its_user({"cp", "-r", fresh_data().string(), data}));
     start();
 }
 
@@ -173,7 +157,7 @@ void postgres_server::start() {
         if (!process_ || !process_->running()) {
             if (process_) why = process_->errors() + log();
             if (starts++ == most_starts) return true;
-            process_.emplace(unprivileged(command), options_.environment);
+            process_.emplace(as_its_user(command), options_.environment);
         }
         try {
             (void)run("SELECT 1");
@@ -229,6 +213,21 @@ void postgres_server::stop_sending() {
 }
 
 void postgres_server::promote() { (void)run("SELECT pg_promote()"); }
+
+command_line postgres_server::as_its_user(command_line command) {
+    if (::geteuid() != 0) return command;
+    const auto* const nobody = ::getpwnam("nobody");
+    if (nobody == nullptr) throw std::runtime_error{"there is no user called nobody"};
+    // A new user is a new process for the kernel, which then forgets whose end ends it.
+    command_line all{"setpriv",
+                     "--reuid=" + std::to_string(nobody->pw_uid),
+                     "--regid=" + std::to_string(nobody->pw_gid),
+                     "--clear-groups",
+                     "--pdeathsig",
+                     "QUIT"};
+    all.insert(all.end(), command.begin(), command.end());
+    return all;
+}
 
 void postgres_server::give(const std::filesystem::path& file) {
     give_away(file);

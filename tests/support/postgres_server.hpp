@@ -72,6 +72,8 @@ class postgres_server {
     void promote();
     // Its files can be read only by the user that the server runs as.
     static void give(const std::filesystem::path& file);
+    // The command, run as that user.
+    static std::vector<std::string> as_its_user(std::vector<std::string> command);
     // SIGSTOP: connections stay open without answers.
     void pause();
     void resume();

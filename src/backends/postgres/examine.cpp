@@ -25,18 +25,20 @@ using sql_backend::row;
     " unnest('{SELECT,INSERT,UPDATE}'::text[]) AS r, pg_class WHERE oid = to_regclass('" table             \
     "')),"                                                                                                 \
     " (SELECT count(*) FROM pg_stat_activity WHERE backend_xmin IS NOT NULL"                               \
-    " AND xact_start < clock_timestamp() - interval '5 minutes')"
+    " AND xact_start < clock_timestamp() - interval '5 minutes'),"                                         \
+    " (SELECT reset_val FROM pg_settings WHERE name = 'synchronous_commit')"
 const sql_backend::prepared facts_of_ours{"", HOLDFAST_FACTS("holdfast_lock")};
 const sql_backend::prepared facts_of_shedlock{"", HOLDFAST_FACTS("shedlock")};
-constexpr std::size_t columns = 11;
+constexpr std::size_t columns = 12;
 
 class judge {
   public:
-    judge(const row& r, std::string subject, std::string table)
-        : r_(r), subject_(std::move(subject)), table_(std::move(table)) {}
+    judge(const row& r, std::string subject, std::string table, bool shared)
+        : r_(r), subject_(std::move(subject)), table_(std::move(table)), shared_(shared) {}
 
     std::vector<finding> all() {
         disk();
+        commits();
         replicas();
         table();
         old_transactions();
@@ -62,10 +64,19 @@ class judge {
             add("pg-fsync", severity::ok, "fsync and full_page_writes are on", {}, {}, promise::timed);
         }
     }
+    // Our own statements turn it on.
+    void commits() {
+        if (text(11) != "off") return;
+        add("pg-synchronous-commit", shared_ ? severity::warning : severity::note,
+            "synchronous_commit is off by default",
+            shared_ ? "a crash of the server may lose a lock that ShedLock was granted"
+                    : "locks of holdfast are committed synchronously all the same",
+            shared_ ? "set synchronous_commit to on" : "", shared_ ? promise::timed : promise::none);
+    }
     void replicas() {
         if (number(r_[8]) == 0) {
             add("pg-replicas", severity::ok, "no replica is connected", {}, {}, promise::timed);
-        } else if (!text(5).empty() && (text(4) == "on" || text(4) == "remote_apply")) {
+        } else if (!text(5).empty() && (text(4) == "on" || text(4) == "off" || text(4) == "remote_apply")) {
             add("pg-replicas", severity::ok, "commits wait for the replicas in synchronous_standby_names", {},
                 {}, promise::timed);
         } else {
@@ -107,6 +118,7 @@ class judge {
     const row& r_;
     const std::string subject_;
     const std::string table_;
+    const bool shared_;  // with ShedLock
     std::vector<finding> found_;
 };
 
@@ -118,8 +130,7 @@ void examine(sql_backend::layout of, sql_backend::database& on, sql_backend::tim
     const auto asked_at = base::wall_microseconds();
     auto shared = std::make_shared<sql_backend::handler<answer>>(std::move(done));
     const auto& facts = of == sql_backend::layout::shedlock ? facts_of_shedlock : facts_of_ours;
-    const std::string table = table_of_locks(of).name;
-    on.run({&facts, {}}, deadline, [shared, asked_at, table](const sql_backend::outcome& result) {
+    on.run({&facts, {}}, deadline, [shared, asked_at, of](const sql_backend::outcome& result) {
         if (const auto* const no = std::get_if<sql_backend::fault>(&result))
             return (*shared)(answer{no->why});
         const auto& all = std::get<sql_backend::rows>(result);
@@ -135,7 +146,9 @@ void examine(sql_backend::layout of, sql_backend::database& on, sql_backend::tim
         server.clock_error = std::chrono::microseconds{took / 2};
         server.round_trip = std::chrono::microseconds{took};
         const auto subject = server.version;
-        (*shared)(answer{examination{{std::move(server)}, judge(r, subject, table).all()}});
+        (*shared)(answer{examination{
+            {std::move(server)},
+            judge(r, subject, table_of_locks(of).name, of == sql_backend::layout::shedlock).all()}});
     });
 }
 

@@ -20,13 +20,14 @@ constexpr const char* load =
 
 constexpr const char* insert =
     "INSERT INTO holdfast_lock (name, record, version) VALUES ($1, $2, $3::bigint) ON CONFLICT DO NOTHING"
-    " RETURNING version";
+    " RETURNING version, CASE " HOLDFAST_DURABLE " END";
 
 #define HOLDFAST_SAVE                                                                                     \
     "UPDATE holdfast_lock SET record = $3, version = $5::bigint, changed = current_date WHERE name = $1 " \
     "AND version = $2::bigint"
-#define HOLDFAST_SAVED \
-    " RETURNING version, CASE WHEN NOT $4::boolean THEN set_config('synchronous_commit', 'off', true) END"
+#define HOLDFAST_SAVED                                                                            \
+    " RETURNING version, CASE WHEN NOT $4::boolean THEN set_config('synchronous_commit', 'off', " \
+    "true) " HOLDFAST_DURABLE " END"
 
 constexpr const char* save = HOLDFAST_SAVE HOLDFAST_SAVED;
 constexpr const char* save_at =
@@ -44,7 +45,7 @@ constexpr const char* save_many =
     " ON l.name = w.name AND l.version = w.version ORDER BY l.name FOR UPDATE OF l SKIP LOCKED)"
     " UPDATE holdfast_lock AS l SET record = mine.record, version = mine.next, changed = current_date"
     " FROM mine"
-    " WHERE l.name = mine.name RETURNING l.name";
+    " WHERE l.name = mine.name RETURNING l.name, CASE " HOLDFAST_DURABLE " END";
 
 constexpr const char* scan =
     "SELECT name, record FROM holdfast_lock WHERE name > $1 OR ($2::boolean AND name = $1) ORDER BY name"

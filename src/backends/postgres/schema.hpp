@@ -7,6 +7,11 @@
 #include <string>
 #include <string_view>
 
+// A branch of CASE in a statement whose commit has to be on the disk when it is answered. Behind a pooler a
+// session has the settings of the server, not those that settle() makes.
+#define HOLDFAST_DURABLE \
+    "WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true)"
+
 namespace holdfast::postgres_backend {
 
 [[nodiscard]] const sql_backend::dialect& dialect();

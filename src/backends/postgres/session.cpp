@@ -93,6 +93,10 @@ class steps {
         if (made_.server.pooled && !how_.listens_at.empty())
             fail(errc::no_permission,
                  "a pooler such as pgbouncer stands between, and messages need a session of their own");
+        if (made_.server.pooled && how_.to.longest_lease)
+            fail(errc::invalid_argument,
+                 "restarts=quarantined does not work behind a pooler such as pgbouncer, whose connections "
+                 "outlive a crash of the server; the URL must name the server itself");
         if (how_.listens_at.empty()) {
             if (how_.to.create) create();
             if (how_.to.table == sql_backend::layout::holdfast) find_run();

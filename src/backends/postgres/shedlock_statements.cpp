@@ -18,11 +18,13 @@ constexpr const char* lock =
     " lock_until = CASE WHEN s.locked_by = excluded.locked_by THEN greatest(s.lock_until, "
     "excluded.lock_until)"
     " ELSE excluded.lock_until END"
-    " WHERE s.lock_until <= " HOLDFAST_UTC " OR s.locked_by = excluded.locked_by RETURNING 1::bigint";
+    " WHERE s.lock_until <= " HOLDFAST_UTC
+    " OR s.locked_by = excluded.locked_by RETURNING 1::bigint, CASE " HOLDFAST_DURABLE " END";
 
-constexpr const char* extend = "UPDATE shedlock SET lock_until = greatest(lock_until, " HOLDFAST_UTC
-                               " + $3::bigint * interval '1 millisecond') WHERE name = $1 AND locked_by = $2 "
-                               "AND lock_until > " HOLDFAST_UTC " RETURNING 1::bigint";
+constexpr const char* extend =
+    "UPDATE shedlock SET lock_until = greatest(lock_until, " HOLDFAST_UTC
+    " + $3::bigint * interval '1 millisecond') WHERE name = $1 AND locked_by = $2 "
+    "AND lock_until > " HOLDFAST_UTC " RETURNING 1::bigint, CASE " HOLDFAST_DURABLE " END";
 
 constexpr const char* unlock =
     "WITH mine AS (SELECT name, " HOLDFAST_LEFT
