@@ -144,22 +144,34 @@ busy transaction::held(const attempt_request& q) {
         std::find_if(r_.queue.begin(), r_.queue.end(), [&](const auto& w) { return w.owner == q.owner; });
     if (place == r_.queue.end()) place = r_.queue.insert(place, {q.key.of, q.owner, c_.ticket, c_.now, {}});
     place->forgotten_at = later(c_.now, line_patience);
+    no.look_again = std::min(*no.look_again, std::max(q.lease / 3, milliseconds{1}));
+    if (c_.polls) {
+        place->ticket = 0;
+        no.look_again = std::min(*no.look_again, polls_within / 2);
+        return no;
+    }
+    if (place->ticket == 0) place->ticket = c_.ticket;
     if (q.key.of == kind::native) no.ticket = std::to_string(place->ticket);
     no.handed_lease = handed_lease;
-    no.look_again = std::min(*no.look_again, std::max(q.lease / 3, milliseconds{1}));
     return no;
 }
 
-// Hands a free lock to the first waiter that messages reach. False if there is none.
+// Hands a free lock to the first waiter that messages reach, or that finds out by itself soon. Passing over
+// the latter would starve it: it asks at times when others have the lock, which is handed from one to the
+// next. False if there is none.
 bool transaction::hand_over() {
     while (!r_.queue.empty()) {
         const auto head = std::move(r_.queue.front());
         r_.queue.pop_front();
-        if (head.forgotten_at <= c_.now || (c_.reaches && !c_.reaches(head.of, head.owner))) continue;
+        const bool polls = head.ticket == 0;
+        const bool asks_soon = polls && head.forgotten_at - line_patience + polls_within >= c_.now;
+        const bool hears = !c_.reaches || c_.reaches(head.of, head.owner);
+        if (head.forgotten_at <= c_.now || (!hears && !asks_soon)) continue;
         r_.holders.push_back({head.of, head.owner, later(c_.now, handed_lease)});
+        if (!hears) return true;
         // Without a ticket the waiter asks for the lock, so its fence is newer than every other.
-        notify.handed.push_back(
-            {head.of, head.owner, head.of == kind::native ? std::to_string(head.ticket) : std::string{}});
+        const bool proves = head.of == kind::native && !polls;
+        notify.handed.push_back({head.of, head.owner, proves ? std::to_string(head.ticket) : std::string{}});
         return true;
     }
     return false;

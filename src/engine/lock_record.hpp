@@ -41,7 +41,7 @@ struct lock_record {
     struct waiter {
         backend::kind of{};
         owner_id owner;
-        std::uint64_t ticket = 0;
+        std::uint64_t ticket = 0;  // 0: it polls
         store_time since;
         store_time forgotten_at;  // unless it asks again
 
@@ -86,6 +86,8 @@ struct circumstances {
     // How long a repeated adjustment is recognized: longer than the last possible resend. Zero where answers
     // cannot be lost.
     std::chrono::milliseconds remembers{0};
+    // No message reaches the one that asks. It asks again by itself, within `polls_within`.
+    bool polls = false;
 };
 
 // Messages for the store to send once the record is saved. It sends none for a record that it did not save.
@@ -110,6 +112,9 @@ struct applied {
 inline constexpr std::int64_t largest_count = std::int64_t{1} << 53;
 // A waiter keeps a lock that was handed to it for this long, and takes it over meanwhile.
 inline constexpr std::chrono::milliseconds handed_lease{3'000};
+// A waiter that polls and does not ask for this long is gone. Less than handed_lease, so that it takes over
+// what was handed to it.
+inline constexpr std::chrono::milliseconds polls_within{2'000};
 // A waiter that does not ask for this long loses its place in the queue.
 inline constexpr std::chrono::milliseconds line_patience{120'000};
 

@@ -17,10 +17,15 @@
 
 #include <gtest/gtest.h>
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include <atomic>
 #include <fstream>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace holdfast::test {
@@ -230,6 +235,25 @@ TEST_F(postgres_locks, are_lost_in_time_while_the_server_is_stopped_and_acquired
     EXPECT_TRUE(of_d.try_acquire_for(patience));
 }
 
+// The server ends a session whose machine does not answer, and its locks. The client must learn of that, even
+// if no packet reaches it: it would never receive a message again.
+TEST_F(postgres_locks, are_reached_over_connections_that_notice_a_dead_path) {
+    const base::wake_fd stop;
+    const auto made = postgres_backend::make_session({.to = postgres_backend::parse_url(server.url()),
+                                                      .label = "holdfast:test:1:test",
+                                                      .answer_timeout = 2s},
+                                                     stop);
+    const auto option = [&](int level, int name) {
+        int value = 0;
+        socklen_t size = sizeof value;
+        EXPECT_EQ(::getsockopt(made.watched.get(), level, name, &value, &size), 0);
+        return value;
+    };
+    EXPECT_NE(option(SOL_SOCKET, SO_KEEPALIVE), 0);
+    EXPECT_LE(option(IPPROTO_TCP, TCP_KEEPIDLE), 10);
+    EXPECT_LE(option(IPPROTO_TCP, TCP_KEEPINTVL) * option(IPPROTO_TCP, TCP_KEEPCNT), 15);
+}
+
 TEST_F(postgres_locks, cannot_be_acquired_without_a_connection_left) {
     postgres_server small{{.settings = {"max_connections=5", "superuser_reserved_connections=3"}}};
     small.run("CREATE ROLE app LOGIN; GRANT ALL ON SCHEMA public TO app");
@@ -271,6 +295,33 @@ TEST_F(postgres_locks, cannot_be_acquired_while_the_server_takes_no_writes) {
         std::error_code none;
         return static_cast<bool>(of_d.try_acquire(none));
     }));
+}
+
+// It has a connection for statements, and none for messages. Listeners hand the lock to each other.
+TEST_F(postgres_locks, have_their_turn_for_a_waiter_that_can_only_poll) {
+    ASSERT_TRUE(stock.acquire().release());
+    server.run("CREATE ROLE app LOGIN CONNECTION LIMIT 1");
+    server.run("GRANT ALL ON ALL TABLES IN SCHEMA public TO app");
+    client one{postgres_settings(server.url("postgres", "app"))};
+    mutex of_one{one, "stock"};
+    std::atomic<bool> over{false};
+    std::vector<std::future<void>> loops;
+    constexpr int listeners = 5;
+    for (int i = 0; i < listeners; ++i)
+        loops.push_back(in_background([&] {
+            client mine{postgres_settings(server.url())};
+            mutex its{mine, "stock"};
+            postgres_server::session work{server, "postgres"};
+            while (!over) {
+                const auto held = its.acquire();
+                work.run("SELECT pg_sleep(0.1)");  // it holds the lock, so that the others wait for it
+            }
+        }));
+    // As many as others wait before one of them is handed the lock.
+    ASSERT_TRUE(eventually(patience, [&] { return admin::inspect(c, "stock").queue.size() >= 4; }));
+    for (int turn = 0; turn < 3; ++turn) EXPECT_TRUE(of_one.try_acquire_for(8s * slower)) << turn;
+    over = true;
+    for (auto& loop : loops) loop.get();
 }
 
 // --- rows -------------------------------------------------------------------------------------------

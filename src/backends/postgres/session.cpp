@@ -138,6 +138,11 @@ class steps {
         const auto timeout = std::to_string(how_.answer_timeout.count());
         // What the user says about these comes later, and counts.
         add("tcp_user_timeout", timeout.c_str());
+        // As settle() sets them for the server: when the server has given up a session that listens, the
+        // client must not take it for open.
+        add("keepalives_idle", "10");
+        add("keepalives_interval", "5");
+        add("keepalives_count", "3");
         for (const auto& [name, value] : how_.to.parameters) add(name.c_str(), value.c_str());
         add("application_name", how_.label.c_str());
         add("client_encoding", "UTF8");

@@ -132,7 +132,8 @@ change::verdict change::apply(const loaded& found, engine::store_time fence_time
                                         asks_more = asks_more || !clients_.contains(n);
                                         return !found.gone.contains(n);
                                     },
-                                .remembers = with_.remembers});
+                                .remembers = with_.remembers,
+                                .polls = with_.hears && !with_.hears()});
     if (asks_more) return verdict::asks_more;
     const bool changed = record != found.record;
     const bool new_and_idle = found.version == 0 && record.idle() && record.last_fence == 0;

@@ -54,6 +54,8 @@ struct change_tools {
     // Whether messages reach a waiter of this client; for others the database knows it.
     std::string this_client;
     std::function<bool(backend::kind, const owner_id&)> waits_here;
+    // Whether this client receives messages of others now. Empty: it does.
+    std::function<bool()> hears{};
 };
 
 // What a request does to a record.

@@ -130,7 +130,8 @@ class sql_store final : public store, public counters, public inspection {
                  known_,
                  engine::retry_policy::remembered_for(answer_timeout_),
                  id_,
-                 [this](kind of, const owner_id& owner) { return waiters_->find(of, owner) != nullptr; }},
+                 [this](kind of, const owner_id& owner) { return waiters_->find(of, owner) != nullptr; },
+                 [this] { return hears_.load(); }},
           watches_(std::make_shared<watches>(*with_.messages)) {
         // There it shows who the client is.
         if (with_.speaks.wakes != dialect::wake::by_message) (void)with_.messages->open();
@@ -454,6 +455,7 @@ class sql_store final : public store, public counters, public inspection {
         for (const auto& waiter : waiters_->all()) (*waiter)({watch_event::change::woken, {}});
     }
     void on_mailbox(mailbox::state now, const std::string& why) {
+        hears_ = now == mailbox::state::open;
         if (now == mailbox::state::refused)
             notify_({notice::change::no_channel_right, "waiters have to poll: " + why, {}});
         watches_->on_mailbox(now);
@@ -469,6 +471,7 @@ class sql_store final : public store, public counters, public inspection {
     const std::shared_ptr<backends::waiter_registry> waiters_ = std::make_shared<backends::waiter_registry>();
     lanes lanes_;
     std::atomic<std::size_t> open_{0};  // requests without an answer
+    std::atomic<bool> hears_{false};    // messages of other clients
     // Reactor thread.
     io::timer_id clean_up_{};
     bool ending_ = false;

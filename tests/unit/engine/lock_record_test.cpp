@@ -90,6 +90,44 @@ TEST_F(lock_record_test, is_handed_off_to_the_first_waiter_that_messages_reach) 
     EXPECT_EQ(record.queue.size(), 1U);
 }
 
+// No message reaches it, so it asks again and again, and would find the lock taken by others each time.
+TEST_F(lock_record_test, is_kept_for_a_waiter_that_polls_when_its_turn_comes) {
+    const auto polling = [&](const char* owner) {
+        auto where = here();
+        where.polls = true;
+        return apply(record, attempt_request{key(kind::native), owner_id{owner}, 10s, intent::queue}, where);
+    };
+    const auto leave = [&](const char* owner) {
+        auto where = here();
+        where.reaches = [](kind, const owner_id& o) { return o.str() != "deaf"; };
+        return apply(record, release_request{key(kind::native), owner_id{owner}}, where);
+    };
+    (void)attempt(kind::native, "a");
+    const auto no = polling("deaf").answer;
+    EXPECT_EQ(std::get<busy>(no).ticket, "") << "a message proves nothing to it";
+    EXPECT_LE(std::get<busy>(no).look_again, polls_within / 2);
+    (void)attempt(kind::native, "b");
+    const auto passed = leave("a");
+    EXPECT_TRUE(std::get<released>(passed.answer).handed_over);
+    EXPECT_TRUE(passed.notify.handed.empty());
+    EXPECT_TRUE(is<busy>(attempt(kind::native, "c")));
+    EXPECT_TRUE(is<granted>(polling("deaf")));
+    EXPECT_EQ(leave("deaf").notify.handed.at(0).owner.str(), "b");
+
+    EXPECT_EQ(leave("b").notify.handed.at(0).owner.str(), "c");
+
+    // One that has stopped asking is gone.
+    (void)polling("deaf");
+    (void)attempt(kind::native, "d");
+    now += polls_within + 1ms;
+    EXPECT_EQ(leave("c").notify.handed.at(0).owner.str(), "d");
+    // One that receives messages by now has a ticket.
+    (void)polling("deaf");
+    const auto hears = attempt(kind::native, "deaf").answer;
+    EXPECT_NE(std::get<busy>(hears).ticket, "");
+    EXPECT_NE(std::get<busy>(hears).ticket, "0");
+}
+
 TEST_F(lock_record_test, skips_a_waiter_that_has_stopped_asking) {
     (void)attempt(kind::native, "a");
     (void)attempt(kind::native, "b");
