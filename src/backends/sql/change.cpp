@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <new>
 #include <set>
 #include <utility>
 #include <vector>
@@ -39,10 +40,26 @@ class change : public std::enable_shared_from_this<change> {
     change(const change_tools& with, lock_name name, time_point deadline, change_work work)
         : with_(with), name_(std::move(name)), deadline_(deadline), work_(std::move(work)) {}
 
-    void begin();
+    void begin() {
+        step([this] {
+            if (!try_remembered()) load();
+        });
+    }
 
   private:
     enum class verdict { asks_more, needs_no_write, write };
+
+    // Without memory for a step the request ends. It has changed nothing: a statement that cannot be sent is
+    // not sent in part, and what was written is reported without memory.
+    template <class Step>
+    void step(const Step& what) {
+        try {
+            what();
+        } catch (const std::bad_alloc&) {
+            const fault no{fault::effect::none, {make_error_code(errc::out_of_memory), {}, {}}};
+            finish(&no);
+        }
+    }
 
     [[nodiscard]] bool try_remembered();
     void load();
@@ -53,7 +70,9 @@ class change : public std::enable_shared_from_this<change> {
               const std::optional<database_clock::estimate>& at);
     void on_saved(outcome&& result, bool remembered);
     void again();
-    void finish(const fault* what) { work_.done(what, did_); }
+    void finish(const fault* what) {
+        if (!std::exchange(finished_, true)) work_.done(what, did_);
+    }
 
     const change_tools& with_;  // of the store, which ends after all changes
     const lock_name name_;
@@ -63,11 +82,8 @@ class change : public std::enable_shared_from_this<change> {
     std::set<std::int64_t> clients_;  // whose mailboxes the database was asked about, as number_of() says
     unsigned conflicts_ = 0;
     remembered_records::entry written_;
+    bool finished_ = false;
 };
-
-void change::begin() {
-    if (!try_remembered()) load();
-}
 
 // True: the statement is on its way. Not where the answer would depend on the time to the second, or on other
 // clients.
@@ -91,7 +107,7 @@ void change::load() {
     with_.on.run({&with_.speaks.load,
                   {parameter::bytes(name_.str()), parameter::text(with_.speaks.list_of_numbers(numbers))}},
                  deadline_, [self = shared_from_this(), sent = boot_clock::now()](outcome result) {
-                     self->on_loaded(std::move(result), sent);
+                     self->step([&] { self->on_loaded(std::move(result), sent); });
                  });
 }
 
@@ -157,7 +173,7 @@ void change::ask_about(const engine::lock_record& r) {
 void change::save(const loaded& before, engine::lock_record&& after,
                   const std::optional<database_clock::estimate>& at) {
     auto done = [self = shared_from_this(), remembered = at.has_value()](outcome result) {
-        self->on_saved(std::move(result), remembered);
+        self->step([&] { self->on_saved(std::move(result), remembered); });
     };
     auto bytes = engine::to_bytes(after);
     written_ = {std::move(after), bytes, with_.known.next_version.next()};
@@ -187,7 +203,10 @@ void change::on_saved(outcome&& result, bool remembered) {
         return finish(no);
     }
     if (std::get<rows>(result).empty()) return remembered ? load() : again();
-    with_.known.records.saved(name_.str(), std::move(written_));
+    try {
+        with_.known.records.saved(name_.str(), std::move(written_));
+    } catch (const std::bad_alloc&) {  // then it is read the next time
+    }
     finish(nullptr);
 }
 
@@ -204,7 +223,7 @@ void change::again() {
     const auto most = std::chrono::microseconds{200} * std::min(conflicts_, 20U);
     const auto pause = std::chrono::nanoseconds{static_cast<std::int64_t>(
         base::jitter() * static_cast<double>(std::chrono::nanoseconds{most}.count()))};
-    with_.reactor.at(now + pause, [self = shared_from_this()] { self->load(); });
+    with_.reactor.at(now + pause, [self = shared_from_this()] { self->step([&] { self->load(); }); });
 }
 
 }  // namespace

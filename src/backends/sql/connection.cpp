@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <new>
 #include <utility>
 
 namespace holdfast::sql_backend {
@@ -29,7 +30,15 @@ bool connection::send(request& r) {
     if (ended_ || broken_ || spent_) return false;
     const bool changes = r.what.what != nullptr && r.what.what->changes;
     in_flight_.push_back({.what = std::move(r), .at = boot_clock::now(), .changes = changes});
-    if (!submit()) {
+    bool submitted = false;
+    try {
+        arm();
+        submitted = submit();
+    } catch (const std::bad_alloc&) {  // before the driver has it
+        in_flight_.pop_back();
+        throw;
+    }
+    if (!submitted) {
         // The driver may have taken a part of it, and would send that with the next statement.
         spent_ = true;
         r = std::move(in_flight_.back().what);
@@ -42,7 +51,6 @@ bool connection::send(request& r) {
     }
     count();
     set_interest();
-    arm();
     return true;
 }
 
@@ -133,10 +141,10 @@ void connection::close(const failure& why) {
 
 void connection::arm() {
     if (armed_ || in_flight_.empty()) return;
-    armed_ = true;
     reactor().at(in_flight_.front().at + answer_timeout_, [weak = weak_from_this()] {
         if (const auto self = weak.lock()) self->on_timer();
     });
+    armed_ = true;
 }
 
 // Neither the kernel nor a driver notices a server that is stopped.

@@ -57,7 +57,7 @@ class connection : public std::enable_shared_from_this<connection> {
     // On the reactor thread. Both arguments outlive the session.
     void start(io::reactor& reactor, open_sockets& sockets, handlers to);
 
-    // False: the session is lost, and `r` is as it was.
+    // False: the session is lost, and `r` is as it was. Without memory it throws, and nothing was sent.
     [[nodiscard]] bool send(request& r);
     // 0 if the session is broken.
     [[nodiscard]] std::size_t in_flight() const noexcept {
@@ -106,8 +106,8 @@ class connection : public std::enable_shared_from_this<connection> {
 
     // --- a driver implements these; the mutex is held ------------------------------------------------
 
-    // Takes what it can of in_flight_, and sets `begun`. False: nothing of the last one will reach the
-    // server, because the session ends.
+    // Takes what it can of in_flight_, and sets `begun`. Throws std::bad_alloc only before. False: nothing of
+    // the last one will reach the server, because the session ends.
     [[nodiscard]] virtual bool submit() REQUIRES(mutex_) = 0;
     // Reads what there is, and calls finish_first() for each statement that has its answer.
     virtual void advance(progress& p) REQUIRES(mutex_) = 0;

@@ -75,7 +75,8 @@ class database {
     virtual ~database() = default;
 
     // Calls `done` once, never before it returns and without a lock. A statement that was not sent by then is
-    // not sent any more. Statements that are run at the same time are carried out in any order.
+    // not sent any more. Statements that are run at the same time are carried out in any order. Throws
+    // std::bad_alloc: then it is not sent, and `done` is not called.
     virtual void run(statement what, time_point deadline, handler<outcome> done) = 0;
 
     // Lends the calling thread to the connections; see backend::store::run_io.

@@ -62,11 +62,12 @@ bool pool::send(request& r) {
     }
     if (best == nullptr) return false;
     if (fewest >= how_.many && all_.size() < most && !growing_ && boot_clock::now() >= grow_again_) {
-        growing_ = true;
         reactor_.post([this, weak = life_] {
             if (const auto alive = weak.lock(); alive && !connecting_ && again_.serial == 0) connect();
         });
+        growing_ = true;
     }
+    arm_tick();  // what needs memory comes before the statement is sent
     bool is_sent = best->send(r);
     for (const auto& c : all_) is_sent = is_sent || (c.get() != best && c->send(r));
     if (!is_sent) return false;
@@ -76,13 +77,14 @@ bool pool::send(request& r) {
 }
 
 void pool::wait(request r) {
-    const auto until = r.deadline;
+    if (expiry_.serial == 0 || expiry_.when > r.deadline) {
+        const auto earlier = reactor_.at(r.deadline, [this, weak = life_] {
+            if (const auto alive = weak.lock()) on_expiry();
+        });
+        if (expiry_.serial != 0) (void)reactor_.cancel(expiry_);
+        expiry_ = earlier;
+    }
     waiting_.push_back(std::move(r));
-    if (expiry_.serial != 0 && expiry_.when <= until) return;
-    if (expiry_.serial != 0) (void)reactor_.cancel(expiry_);
-    expiry_ = reactor_.at(until, [this, weak = life_] {
-        if (const auto alive = weak.lock()) on_expiry();
-    });
 }
 
 void pool::on_expiry() {

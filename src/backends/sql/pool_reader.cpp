@@ -109,7 +109,6 @@ void pool::pass_reading_on() {
 // Something was sent. A caller reads its answer itself, in a moment.
 void pool::find_reader() {
     if (role_ == role::idle && reactor_.in_thread()) let_reactor_read();
-    arm_tick();
 }
 
 void pool::let_reactor_read() {
@@ -132,10 +131,10 @@ void pool::poke_caller() const {
 
 void pool::arm_tick() {
     if (tick_armed_) return;
-    tick_armed_ = true;
     reactor_.at(boot_clock::now() + tick_period, [this, weak = life_] {
         if (const auto alive = weak.lock()) tick();
     });
+    tick_armed_ = true;
 }
 
 // Runs only while there is something to read.

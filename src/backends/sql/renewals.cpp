@@ -3,6 +3,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <new>
 #include <utility>
 
 namespace holdfast::sql_backend {
@@ -22,13 +23,7 @@ class renewals : public std::enable_shared_from_this<renewals> {
         : with_(with), all_(std::move(all)), deadline_(deadline), to_(std::move(to)), answers_(all_.size()) {}
 
     void begin() {
-        if (all_.size() == 1) return alone({0});
-        // One of two leases on one lock, as of a semaphore, would find that the other has changed the record.
-        std::map<std::string, std::size_t> by_name;
-        std::vector<std::size_t> rest;
-        for (std::size_t i = 0; i < all_.size(); ++i)
-            if (!by_name.try_emplace(all_[i].key.name.str(), i).second) rest.push_back(i);
-        load(std::move(by_name), std::move(rest));
+        step([this] { begin_with_memory(); });
     }
 
   private:
@@ -37,6 +32,24 @@ class renewals : public std::enable_shared_from_this<renewals> {
         remembered_records::entry written;
     };
 
+    // Without memory for a step, none of the leases that the step would renew is.
+    template <class Step>
+    void step(const Step& what) {
+        try {
+            what();
+        } catch (const std::bad_alloc&) {
+            fail({fault::effect::unknown, {make_error_code(errc::out_of_memory), {}, {}}});
+        }
+    }
+    void begin_with_memory() {
+        if (all_.size() == 1) return alone({0});
+        // One of two leases on one lock, as of a semaphore, would find that the other has changed the record.
+        std::map<std::string, std::size_t> by_name;
+        std::vector<std::size_t> rest;
+        for (std::size_t i = 0; i < all_.size(); ++i)
+            if (!by_name.try_emplace(all_[i].key.name.str(), i).second) rest.push_back(i);
+        load(std::move(by_name), std::move(rest));
+    }
     void load(std::map<std::string, std::size_t> by_name, std::vector<std::size_t> rest) {
         std::vector<std::string> names;
         for (const auto& [name, i] : by_name) names.push_back(name);
@@ -44,7 +57,7 @@ class renewals : public std::enable_shared_from_this<renewals> {
                      deadline_,
                      [self = shared_from_this(), by_name = std::move(by_name),
                       rest = std::move(rest)](const outcome& result) mutable {
-                         self->on_loaded(result, std::move(by_name), std::move(rest));
+                         self->step([&] { self->on_loaded(result, std::move(by_name), std::move(rest)); });
                      });
     }
     void on_loaded(const outcome& result, std::map<std::string, std::size_t> by_name,
@@ -88,7 +101,7 @@ class renewals : public std::enable_shared_from_this<renewals> {
                      deadline_,
                      [self = shared_from_this(), asked = std::move(asked),
                       rest = std::move(rest)](const outcome& answer) mutable {
-                         self->on_saved(answer, std::move(asked), std::move(rest));
+                         self->step([&] { self->on_saved(answer, std::move(asked), std::move(rest)); });
                      });
     }
     void on_saved(const outcome& result, std::map<std::string, renewing> asked,
@@ -117,13 +130,18 @@ class renewals : public std::enable_shared_from_this<renewals> {
     void alone(const std::vector<std::size_t>& rest) {
         left_ = rest.size() + 1;
         for (const auto i : rest) {
-            to_.alone(
-                all_[i],
-                [self = shared_from_this(), i](renew_answer a) {
-                    self->answers_[i] = std::move(a);
-                    self->one_is_done();
-                },
-                deadline_);
+            try {
+                to_.alone(
+                    all_[i],
+                    [self = shared_from_this(), i](renew_answer a) {
+                        self->answers_[i] = std::move(a);
+                        self->one_is_done();
+                    },
+                    deadline_);
+            } catch (const std::bad_alloc&) {
+                answers_[i] = refused{{make_error_code(errc::out_of_memory), {}, {}}, std::nullopt};
+                one_is_done();
+            }
         }
         one_is_done();
     }

@@ -2,6 +2,7 @@
 
 #include "backends/common/owner_serials.hpp"
 #include "backends/sql/dialect.hpp"
+#include "backends/sql/open_requests.hpp"
 #include "base/text.hpp"
 #include "io/reactor.hpp"
 #include "store/inspection.hpp"
@@ -83,7 +84,7 @@ class shedlock_store final : public store, public inspection {
           with_(std::move(parts)) {}
     ~shedlock_store() override {
         with_.statements->close();
-        while (open_.load() != 0) reactor_.run_and_wait([] {});
+        while (open_.any()) reactor_.run_and_wait([] {});
         reactor_.run_and_wait([] {});
     }
 
@@ -152,7 +153,7 @@ class shedlock_store final : public store, public inspection {
         return std::make_unique<watch_handle>();
     }
     void run_io(base::parker& me, time_point until) override { with_.statements->run_io(me, until); }
-    bool has_pending() const noexcept override { return open_.load(std::memory_order_relaxed) != 0; }
+    bool has_pending() const noexcept override { return open_.any(); }
     void abandon() noexcept override { with_.statements->abandon(); }
     inspection* as_inspection() noexcept override { return this; }
 
@@ -205,11 +206,9 @@ class shedlock_store final : public store, public inspection {
     }
     bool hear_requests_for(const lock_name&) override { return true; }  // nobody can ask
     void examine(const examine_request&, time_point deadline, handler<result<examination>> done) override {
-        opened();
         with_.examine(*with_.statements, deadline,
-                      [this, done = share(std::move(done))](result<examination> found) {
+                      [open = open_.count(), done = share(std::move(done))](result<examination> found) {
                           (*done)(std::move(found));
-                          closed();
                       });
     }
 
@@ -225,8 +224,6 @@ class shedlock_store final : public store, public inspection {
     static std::shared_ptr<Handler> share(Handler h) {
         return std::make_shared<Handler>(std::move(h));
     }
-    void opened() noexcept { open_.fetch_add(1); }
-    void closed() noexcept { open_.fetch_sub(1); }
 
     // The column may have milliseconds only, and databases round: one more makes it no shorter.
     static std::vector<parameter> words(const lock_name& name, const owner_id& owner, milliseconds lease) {
@@ -243,12 +240,9 @@ class shedlock_store final : public store, public inspection {
 
     template <class Handler>
     void run(const prepared& what, std::vector<parameter> with, time_point deadline, Handler then) {
-        opened();
-        with_.statements->run({&what, std::move(with)}, deadline,
-                              [this, then = std::move(then)](const outcome& result) {
-                                  then(result);
-                                  closed();
-                              });
+        with_.statements->run(
+            {&what, std::move(with)}, deadline,
+            [open = open_.count(), then = std::move(then)](const outcome& result) { then(result); });
     }
     void take(const attempt_request& r, bool again, time_point deadline,
               const std::shared_ptr<handler<attempt_answer>>& done) {
@@ -294,7 +288,7 @@ class shedlock_store final : public store, public inspection {
     const std::string where_;  // host and process, as a label
     io::reactor& reactor_;
     backends::owner_serials serials_;
-    std::atomic<std::size_t> open_{0};  // requests without an answer
+    open_requests open_;
     const shedlock_parts with_;
 };
 

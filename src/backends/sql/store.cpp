@@ -7,6 +7,7 @@
 #include "backends/sql/change.hpp"
 #include "backends/sql/lanes.hpp"
 #include "backends/sql/listing.hpp"
+#include "backends/sql/open_requests.hpp"
 #include "backends/sql/polling.hpp"
 #include "backends/sql/renewals.hpp"
 #include "backends/sql/unused_rows.hpp"
@@ -21,6 +22,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <new>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -151,7 +153,7 @@ class sql_store final : public store, public counters, public inspection {
         with_.messages->close();
         with_.statements->close();
         // Each request that is left makes one more statement at most, which is not carried out.
-        while (open_.load() != 0) reactor_.run_and_wait([] {});
+        while (open_.any()) reactor_.run_and_wait([] {});
         reactor_.run_and_wait([] {});
     }
 
@@ -181,18 +183,16 @@ class sql_store final : public store, public counters, public inspection {
             sent.push_back(all[i]);
             places.push_back(i);
         }
-        opened();
         const auto answers = std::make_shared<std::vector<renew_answer>>(all.size(), unknown{});
         renew_together(tools_, std::move(sent), deadline,
                        {[this](const renew_request& r, handler<renew_answer> one, time_point until) {
                             perform(r, until, std::move(one));
                         },
-                        [this, answers, places = std::move(places),
+                        [open = open_.count(), answers, places = std::move(places),
                          done = share(std::move(done))](std::vector<renew_answer> found) {
                             for (std::size_t i = 0; i < found.size(); ++i)
                                 (*answers)[places[i]] = std::move(found[i]);
                             (*done)(std::move(*answers));
-                            closed();
                         }});
     }
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
@@ -221,20 +221,16 @@ class sql_store final : public store, public counters, public inspection {
 
     void inspect(const lock_name& name, holders_shown, time_point deadline,
                  handler<result<lock_info>> done) override {
-        opened();
-        find_lock(tools_, name, deadline, [this, done = share(std::move(done))](result<lock_info> found) {
-            (*done)(std::move(found));
-            closed();
-        });
+        find_lock(tools_, name, deadline,
+                  [open = open_.count(), done = share(std::move(done))](result<lock_info> found) {
+                      (*done)(std::move(found));
+                  });
     }
     void list(const std::string& glob, listed, time_point deadline,
               handler<result<std::vector<lock_info>>> done) override {
-        opened();
         list_locks(tools_, glob, deadline,
-                   [this, done = share(std::move(done))](result<std::vector<lock_info>> found) {
-                       (*done)(std::move(found));
-                       closed();
-                   });
+                   [open = open_.count(), done = share(std::move(done))](
+                       result<std::vector<lock_info>> found) { (*done)(std::move(found)); });
     }
     void ask_to_give_up(const lock_name& name, const holder_info& of, time_point deadline,
                         handler<result<asked>> done) override;
@@ -250,12 +246,10 @@ class sql_store final : public store, public counters, public inspection {
         return true;
     }
     void examine(const examine_request&, time_point deadline, handler<result<examination>> done) override {
-        opened();
         with_.examine(*with_.statements, deadline,
-                      [this, done = share(std::move(done))](result<examination> found) {
+                      [this, open = open_.count(), done = share(std::move(done))](result<examination> found) {
                           if (auto* const all = std::get_if<examination>(&found)) add_quarantine(*all);
                           (*done)(std::move(found));
-                          closed();
                       });
     }
 
@@ -263,7 +257,7 @@ class sql_store final : public store, public counters, public inspection {
     bool taken_by_force(kind k) const noexcept override { return engine::rules_of(k).reentrant; }
     // The message about a lock without a queue is for all waiters.
     bool wakes_all(kind k) const noexcept override { return !engine::rules_of(k).has_queue; }
-    bool has_pending() const noexcept override { return open_.load(std::memory_order_relaxed) != 0; }
+    bool has_pending() const noexcept override { return open_.any(); }
     void abandon() noexcept override {
         with_.statements->abandon();
         with_.messages->abandon();
@@ -276,23 +270,31 @@ class sql_store final : public store, public counters, public inspection {
     static std::shared_ptr<Handler> share(Handler h) {
         return std::make_shared<Handler>(std::move(h));
     }
-    void opened() noexcept { open_.fetch_add(1); }
-    void closed() noexcept { open_.fetch_sub(1); }
-
+    struct turn {
+        std::shared_ptr<const open_requests::counted> open;
+        lock_name name;
+        change_work work;
+    };
     // Does `work` when the requests before it are done.
     void change(const lock_name& name, time_point deadline, change_work work) {
-        opened();
-        auto shared = std::make_shared<change_work>(std::move(work));
-        lanes_.enter(name, [this, name, deadline, shared] {
-            change_record(
-                tools_, name, deadline,
-                {std::move(shared->apply), [this, name, shared](const fault* what, const effect& did) {
-                     // The next request begins before the handler runs.
-                     lanes_.leave(name);
-                     shared->done(what, did);
-                     closed();
-                 }});
+        auto mine = std::make_shared<turn>(turn{open_.count(), name, std::move(work)});
+        // Begins on the thread of the request before it, which must not have its exceptions.
+        lanes_.enter(name, [this, deadline, mine] {
+            try {
+                change_record(tools_, mine->name, deadline,
+                              {mine->work.apply, [this, mine](const fault* what, const effect& did) {
+                                   end(*mine, what, did);
+                               }});
+            } catch (const std::bad_alloc&) {
+                const fault no{fault::effect::none, {make_error_code(errc::out_of_memory), {}, {}}};
+                end(*mine, &no, {});
+            }
         });
+    }
+    // The next request begins before the handler runs.
+    void end(const turn& of, const fault* what, const effect& did) {
+        lanes_.leave(of.name);
+        of.work.done(what, did);
     }
 
     // Accepts an answer only if the server cannot have forgotten a lock. Otherwise releases a grant, and
@@ -341,17 +343,19 @@ class sql_store final : public store, public counters, public inspection {
                 [this, answer, name = request.key.name, done = share(std::move(done))](const fault* what,
                                                                                        const effect& did) {
                     if (what != nullptr) return (*done)(failed<answer_to<Request>>(*what));
-                    hand_over(name, did.notify);
-                    if (!did.notify.all) return (*done)(*std::move(*answer));
-                    opened();
-                    tell_all(name, did.notify.but, [this, answer, done](std::uint32_t listeners) {
-                        if constexpr (std::is_same_v<answer_to<Request>, release_answer>) {
-                            if (auto* const yes = std::get_if<released>(&**answer))
-                                yes->listeners = listeners;
-                        }
-                        (*done)(*std::move(*answer));
-                        closed();
-                    });
+                    try {
+                        hand_over(name, did.notify);
+                        if (did.notify.all)
+                            return tell_all(name, did.notify.but, [answer, done](std::uint32_t listeners) {
+                                if constexpr (std::is_same_v<answer_to<Request>, release_answer>) {
+                                    if (auto* const yes = std::get_if<released>(&**answer))
+                                        yes->listeners = listeners;
+                                }
+                                (*done)(*std::move(*answer));
+                            });
+                    } catch (const std::bad_alloc&) {  // a message that is not sent costs a poll gap
+                    }
+                    (*done)(*std::move(*answer));
                 }});
     }
 
@@ -363,12 +367,8 @@ class sql_store final : public store, public counters, public inspection {
                            std::chrono::nanoseconds{static_cast<std::int64_t>(
                                base::jitter() * std::chrono::duration<double, std::nano>{often}.count())};
         clean_up_ = reactor_.at(boot_clock::now() + pause, [this] {
-            opened();
-            remove_unused_rows(tools_, soon(), [this](std::size_t) {
-                reactor_.post([this] {
-                    clean_up_later();
-                    closed();
-                });
+            remove_unused_rows(tools_, soon(), [this, open = open_.count()](std::size_t) {
+                reactor_.post([this, open] { clean_up_later(); });
             });
         });
     }
@@ -388,13 +388,11 @@ class sql_store final : public store, public counters, public inspection {
             to.push_back("holdfast_" + one.to);
             texts.push_back(base::to_hex(one.text));
         }
-        opened();
         with_.statements->run({&with_.speaks.send,
                                {parameter::text(with_.speaks.list_of_texts(to)),
                                 parameter::text(with_.speaks.list_of_texts(texts))}},
-                              soon(), [this, sent = std::move(sent)](const outcome& result) {
+                              soon(), [open = open_.count(), sent = std::move(sent)](const outcome& result) {
                                   if (sent) sent(std::holds_alternative<rows>(result));
-                                  closed();
                               });
     }
     void hand_over(const lock_name& name, const engine::messages& what) {
@@ -417,7 +415,7 @@ class sql_store final : public store, public counters, public inspection {
         with_.statements->run({&with_.speaks.send_to_all,
                                {parameter::text(channel), parameter::text(base::to_hex(to_text(m))),
                                 parameter::of(number_of(channel)), parameter::of(with_.own_session())}},
-                              soon(), [told = std::move(told)](const outcome& result) {
+                              soon(), [open = open_.count(), told = std::move(told)](const outcome& result) {
                                   const auto* const found = std::get_if<rows>(&result);
                                   const bool counted =
                                       found != nullptr && !found->empty() && !found->front().empty();
@@ -470,8 +468,8 @@ class sql_store final : public store, public counters, public inspection {
     backends::confirmed_evictions evictions_;
     const std::shared_ptr<backends::waiter_registry> waiters_ = std::make_shared<backends::waiter_registry>();
     lanes lanes_;
-    std::atomic<std::size_t> open_{0};  // requests without an answer
-    std::atomic<bool> hears_{false};    // messages of other clients
+    open_requests open_;
+    std::atomic<bool> hears_{false};  // messages of other clients
     // Reactor thread.
     io::timer_id clean_up_{};
     bool ending_ = false;
@@ -502,10 +500,7 @@ void sql_store::evict(const lock_name& name, const std::vector<std::string>& own
             [this, name, taken, done = share(std::move(done))](const fault* what, const effect& did) {
                 if (what != nullptr) return (*done)(what->why);
                 hand_over(name, did.notify);
-                if (did.notify.all) {
-                    opened();
-                    tell_all(name, {}, [this](std::uint32_t) { closed(); });
-                }
+                if (did.notify.all) tell_all(name, {}, [](std::uint32_t) {});
                 (*done)(std::move(*taken));
             }});
 }
@@ -514,15 +509,11 @@ void sql_store::ask_to_give_up(const lock_name& name, const holder_info& of, tim
                                handler<result<asked>> done) {
     // A confirmation that comes before this client can receive it would be lost.
     const bool hears = with_.messages->open() == mailbox::state::open;
-    opened();
     const auto shared = share(std::move(done));
     load_lock(tools_, name, {number_of(of.ask_at)}, deadline,
-              [this, name, of, hears, shared](std::variant<loaded, fault> found) {
+              [this, open = open_.count(), name, of, hears, shared](std::variant<loaded, fault> found) {
                   asked answer;
-                  if (const auto* const no = std::get_if<fault>(&found)) {
-                      (*shared)(no->why);
-                      return closed();
-                  }
+                  if (const auto* const no = std::get_if<fault>(&found)) return (*shared)(no->why);
                   const auto& lock = std::get<loaded>(found);
                   answer.left = backends::left_of(lock.record, of.owner, lock.now);
                   answer.holds = answer.left.has_value();
@@ -531,16 +522,12 @@ void sql_store::ask_to_give_up(const lock_name& name, const holder_info& of, tim
                                     !lock.gone.contains(number_of(of.ask_at));
                   if (asks) evictions_.expect(of.owner);
                   answer.gave_up = evictions_.is_confirmed(of.owner);
-                  if (!asks) {
-                      (*shared)(answer);
-                      return closed();
-                  }
+                  if (!asks) return (*shared)(answer);
                   const message m{message::what::evict, name.str(), kind::native, owner, {}, id_};
                   send({{of.ask_at, to_text(m)}}, [answer, shared](bool sent) mutable {
                       answer.listeners = sent ? 1 : 0;
                       (*shared)(answer);
                   });
-                  closed();
               });
 }
 

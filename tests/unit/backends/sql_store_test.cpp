@@ -99,6 +99,23 @@ TEST_F(sql_store_on_a_table, renews_no_lease_that_a_quarantine_would_not_outlast
               engine::store_time{std::chrono::microseconds{base::wall_microseconds()} + 60s});
 }
 
+// There is no memory for a statement: the first is sent by the calling thread, the others by the reactor's.
+TEST_F(sql_store_on_a_table, answers_without_memory_and_goes_on) {
+    const auto one = make();
+    for (const auto& [statement, name] :
+         {std::pair{"load", "a"}, std::pair{"insert", "b"}, std::pair{"save_at", "a"}}) {
+        database->no_memory_for = statement;
+        const auto no = acquire(*one, name, "c|1");
+        database->no_memory_for.clear();
+        const auto* const why = std::get_if<refused>(&no);
+        ASSERT_NE(why, nullptr) << statement;
+        EXPECT_EQ(why->code, errc::out_of_memory);
+        ASSERT_TRUE(std::holds_alternative<granted>(acquire(*one, name, "c|2"))) << statement;
+        ASSERT_TRUE(std::holds_alternative<released>(release(*one, name, "c|2"))) << statement;
+    }
+    EXPECT_TRUE(eventually(patience, [&] { return !one->has_pending(); }));
+}
+
 }  // namespace
 }  // namespace holdfast::sql_backend
 

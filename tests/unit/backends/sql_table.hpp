@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,6 +25,7 @@ class table final : public database {
 
     void run(statement what, time_point, handler<outcome> done) override {
         asked.emplace_back(what.what->sql);
+        if (no_memory_for == what.what->sql) throw std::bad_alloc{};
         reactor_.post(
             [this, what = std::make_shared<statement>(std::move(what)),
              done = std::make_shared<handler<outcome>>(std::move(done))] { (*done)(answer(*what)); });
@@ -40,6 +42,7 @@ class table final : public database {
     std::map<std::string, stored> all;
     std::chrono::microseconds ahead{0};  // the clock of the database
     std::vector<std::string> asked;
+    std::string no_memory_for;  // the statement that this process has no memory for
 
   private:
     rows answer(const statement& s) {
