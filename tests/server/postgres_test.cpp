@@ -133,6 +133,34 @@ TEST_F(postgres_locks, belong_to_the_parent_after_a_fork) {
     EXPECT_TRUE(held.release());
 }
 
+// TCP sockets of this process that are connected to the server.
+int sockets_to(const postgres_server& one) {
+    int n = 0;
+    for (int fd = 0; fd < 1'024; ++fd) {
+        sockaddr_in to{};
+        socklen_t size = sizeof to;
+        if (::getpeername(fd, reinterpret_cast<sockaddr*>(&to), &size) == 0 && to.sin_family == AF_INET &&
+            ntohs(to.sin_port) == one.port())
+            ++n;
+    }
+    return n;
+}
+
+// The server would wait for both processes before it ends the session.
+TEST(postgres_client_that_connects, leaves_no_socket_to_a_forked_child) {
+    postgres_server slow;
+    slow.pause();
+    std::optional<client> c{std::in_place, postgres_settings(slow.url())};
+    ASSERT_TRUE(eventually(patience, [&] { return sockets_to(slow) == 1; }));
+    EXPECT_EQ(in_forked_child([&] {
+                  c.reset();
+                  return sockets_to(slow);
+              }),
+              0);
+    slow.resume();
+    EXPECT_TRUE(mutex(*c, "stock").try_acquire_for(patience));
+}
+
 TEST_F(postgres_locks, are_shown_evicted_and_examined_by_the_command) {
     auto holder = start({"run", "--grace", "100ms", "stock", "--", "sh", "-c", "echo held; exec sleep 100"});
     ASSERT_TRUE(holder.wait_for_output("held", patience)) << holder.errors();

@@ -3,6 +3,7 @@
 #include "backends/postgres/errors.hpp"
 #include "backends/postgres/libpq.hpp"
 #include "backends/postgres/schema.hpp"
+#include "backends/sql/unfinished_socket.hpp"
 #include "base/random.hpp"
 #include "base/text.hpp"
 
@@ -178,7 +179,8 @@ class steps {
         fail(errc::unavailable, "cannot connect to " + how_.to.where + ": " + trimmed(text));
     }
 
-    void wait_for(short events, time_point until) const {
+    void wait_for(short events, time_point until) {
+        socket_.is(pq().PQsocket(pg()));
         pollfd fds[2] = {{pq().PQsocket(pg()), events, 0}, {stop_.get(), POLLIN, 0}};
         const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - boot_clock::now());
         if (fds[0].fd < 0) fail_broken();
@@ -340,6 +342,7 @@ class steps {
     const session_options& how_;
     const table& locks_ = table_of_locks(how_.to.table);
     const base::wake_fd& stop_;
+    sql_backend::unfinished_socket socket_;
     made_session made_;
 };
 

@@ -3,6 +3,7 @@
 
 #include "backends/sql/connection.hpp"
 #include "backends/sql/connector.hpp"
+#include "backends/sql/unfinished_socket.hpp"
 #include "base/wake_fd.hpp"
 #include "io/pollable.hpp"
 
@@ -38,7 +39,10 @@ class pool final : public database {
     void run_io(base::parker& me, time_point until) override;
     [[nodiscard]] backend::traffic statistics() const noexcept override;
     void close() override;
-    void abandon() noexcept override { sockets_.close_all(); }
+    void abandon() noexcept override {
+        sockets_.close_all();
+        unfinished_socket::close_all();
+    }
 
   private:
     enum class state { down, up, refused, closed };
