@@ -122,6 +122,8 @@ url parse_url(string_view text) {
         options = end == string_view::npos ? string_view{} : options.substr(end + 1);
     }
     ours.common.check();
+    if (ours.common.table() != sql_backend::layout::holdfast)
+        refuse("the option layout=shedlock is there for postgres:// only");
     to.create = ours.common.create();
     to.longest_lease = ours.common.longest_lease();
     if (to.database.empty() && to.defaults_file.empty())
