@@ -140,7 +140,7 @@ TEST_P(zookeeper_peers, and_holdfast_lose_no_count) {
     const auto they = start();
     client c{settings()};
     const auto counted = take_turns(*they, c, [](client& on, const std::string& path) {
-        return mutex{on, name}.acquire();
+        return mutex{on, path}.acquire();
     });
     EXPECT_EQ(counted.in_file, counted.ours + counted.theirs);
     EXPECT_GT(counted.ours, 10);
