@@ -56,8 +56,8 @@ std::vector<child> parsed(std::span<const std::string> children) {
     // A writer comes before the reader that has its number.
     std::sort(all.begin(), all.end(), [](const child& a, const child& b) {
         if (a.number != b.number) return a.number < b.number;
-        if (a.is != b.is) return a.is == role::writer;
-        return a.name < b.name;
+        const bool first = a.is == role::writer;
+        return first != (b.is == role::writer) ? first : a.name < b.name;
     });
     return all;
 }

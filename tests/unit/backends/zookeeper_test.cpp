@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -125,6 +126,22 @@ TEST(zookeeper_shared_mutex, lets_a_writer_read_as_well) {
     const std::vector<std::string> left{reader, node(bob, "__WRIT__", 4), node(ann, "__READ__", 5)};
     EXPECT_EQ(place_of(reader, left).is, place::what::holds);
     EXPECT_EQ(place_of(left[1], left).watch, reader);
+}
+
+// Each order of the listing, or std::sort has no order to keep to.
+TEST(zookeeper_children, have_one_order) {
+    std::vector<std::string> all{node(bob, "__READ__", 3), node(ann, "lock-", 3), node(ann, "__READ__", 3),
+                                 "leases", "x-1-2"};
+    std::sort(all.begin(), all.end());
+    const auto names = [](const listing& of) {
+        std::vector<std::string> n;
+        for (const auto* const part : {&of.holders, &of.waiters, &of.others})
+            for (const auto& c : *part) n.push_back(c.name);
+        return n;
+    };
+    const auto first = names(sorted(all));
+    do EXPECT_EQ(names(sorted(all)), first);
+    while (std::next_permutation(all.begin(), all.end()));
 }
 
 TEST(zookeeper_children, of_another_recipe_are_refused) {
