@@ -8,7 +8,8 @@ namespace holdfast::zookeeper_backend {
 
 namespace {
 
-constexpr std::size_t at_a_time = 500;  // some 50 kB
+constexpr std::size_t at_a_time = 500;            // some 50 kB
+constexpr std::size_t bytes_at_a_time = 500'000;  // names may be long; the servers accept 1 MiB
 
 // A question stops at the first node that does not exist: the rest is asked for again.
 struct check_run : std::enable_shared_from_this<check_run> {
@@ -20,12 +21,22 @@ struct check_run : std::enable_shared_from_this<check_run> {
 
     void ask() {
         const auto from = exist.size();
-        const auto count = std::min(paths.size() - from, at_a_time);
+        const auto count = count_from(from);
         std::vector<zookeeper::session::call> calls;
         calls.push_back(
             {zookeeper::check_all({paths.data() + from, count}),
              [self = shared_from_this(), count](const zookeeper::answer& a) { self->on(a, count); }});
         with->submit(std::move(calls), deadline);
+    }
+    [[nodiscard]] std::size_t count_from(std::size_t from) const {
+        std::size_t count = 0;
+        std::size_t bytes = 0;
+        while (from + count < paths.size() && count < at_a_time) {
+            bytes += paths[from + count].size() + 32;
+            if (count > 0 && bytes > bytes_at_a_time) break;
+            ++count;
+        }
+        return count;
     }
     void on(const zookeeper::answer& a, std::size_t count) {
         auto how = a;
