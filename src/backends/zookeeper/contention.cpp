@@ -313,11 +313,12 @@ void contention::look_for_revocation(const std::string& path) {
     session_->submit(std::move(read), boot_clock::now() + session_->timeout());
 }
 
-// An operator's holdfast adds to its request the path of a node that is deleted to confirm it.
+// An operator's holdfast adds to its request the path of a node that is deleted to confirm it. Whoever may
+// write to the holder's node must not choose any other node.
 void contention::confirm_to(const std::string& path, const std::string& request, const owner_id& owner) {
     const auto confirm_at = request.substr(please_release.size());
     std::function<void()> confirm = [this, confirm_at] {
-        if (!confirm_at.starts_with(' ')) return;
+        if (!confirm_at.starts_with(' ' + paths_.evictions() + '/')) return;
         calls write;
         write.push_back({zookeeper::remove(confirm_at.substr(1)), [](const answer&) {}});
         session_->submit(std::move(write), boot_clock::now() + session_->timeout());

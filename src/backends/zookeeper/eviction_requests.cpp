@@ -20,14 +20,18 @@ struct eviction_requests::asking {
     handler<result<asked>> done;
     asked answer;
     std::string confirm_at;  // the node that the holder deletes; empty: it was not asked before
+    bool written = true;     // the holder has that path, for certain
 };
 
 void eviction_requests::ask(const lock_name& name, const holder_info& of, time_point deadline,
                             handler<result<asked>> done) {
-    auto a = std::make_shared<asking>(asking{name, of, deadline, std::move(done), {}, {}});
+    auto a = std::make_shared<asking>(asking{name, of, deadline, std::move(done), {}, {}, true});
     {
         base::guard lock(mutex_);
-        if (const auto it = sent_.find(of.owner); it != sent_.end()) a->confirm_at = it->second;
+        if (const auto it = sent_.find(of.owner); it != sent_.end()) {
+            a->confirm_at = it->second.path;
+            a->written = it->second.written;
+        }
     }
     find_holders(session_, paths_, name, deadline, [this, a](result<std::vector<held_node>> found) {
         if (auto* const why = std::get_if<failure>(&found)) return a->done(std::move(*why));
@@ -35,26 +39,28 @@ void eviction_requests::ask(const lock_name& name, const holder_info& of, time_p
         const auto it = std::find_if(holders.begin(), holders.end(),
                                      [&](const held_node& h) { return h.owner == uuid_of(a->of.owner); });
         a->answer.holds = it != holders.end();
-        if (!a->confirm_at.empty()) return look_for_confirmation(a);
+        const auto node = a->answer.holds ? it->path : std::string{};
+        if (!a->confirm_at.empty()) return look_for_confirmation(a, node);
         if (!a->answer.holds || a->of.ask_at.empty()) return a->done(a->answer);
-        request(a, it->path);
+        request(a, node);
     });
 }
 
-void eviction_requests::look_for_confirmation(const std::shared_ptr<asking>& a) {
+void eviction_requests::look_for_confirmation(const std::shared_ptr<asking>& a, const std::string& node) {
     std::vector<zookeeper::session::call> look;
-    look.push_back({zookeeper::exists(a->confirm_at, zookeeper::watch::no), [a](const answer& seen) {
-                        if (seen.how != answer::outcome::answered)
-                            return a->done(failure_of(seen, a->confirm_at));
-                        a->answer.gave_up = seen.is(code::no_node);
-                        a->answer.listeners = a->answer.holds ? 1 : 0;
-                        a->done(a->answer);
-                    }});
+    look.push_back(
+        {zookeeper::exists(a->confirm_at, zookeeper::watch::no), [this, a, node](const answer& seen) {
+             if (seen.how != answer::outcome::answered) return a->done(failure_of(seen, a->confirm_at));
+             a->answer.gave_up = seen.is(code::no_node);
+             if (!a->answer.gave_up && !a->written && !node.empty()) return write(a, node);
+             a->answer.listeners = a->answer.holds ? 1 : 0;
+             a->done(a->answer);
+         }});
     session_->submit(std::move(look), a->deadline);
 }
 
 void eviction_requests::request(const std::shared_ptr<asking>& a, const std::string& node) {
-    const auto directory = paths_.chroot() + "/holdfast-evictions";
+    const auto directory = paths_.evictions();
     std::vector<zookeeper::session::call> calls;
     calls.push_back(
         {zookeeper::create(directory, {}, zookeeper::lifetime::container, access_), [](const answer&) {}});
@@ -65,21 +71,29 @@ void eviction_requests::request(const std::shared_ptr<asking>& a, const std::str
                          if (!found) return a->done(failure_of(made, directory));
                          {
                              base::guard lock(mutex_);
-                             sent_[a->of.owner] = found->path;
+                             sent_[a->of.owner] = {found->path, false};
                          }
-                         std::vector<zookeeper::session::call> write;
-                         write.push_back(
-                             {zookeeper::set_data(node, std::string{please_release} + ' ' + found->path,
-                                                  zookeeper::any_version),
-                              [a, node](const answer& set) {
-                                  if (set.how != answer::outcome::answered)
-                                      return a->done(failure_of(set, node));
-                                  a->answer.listeners = set.ok() ? 1 : 0;
-                                  a->answer.holds = a->answer.holds && !set.is(code::no_node);
-                                  a->done(a->answer);
-                              }});
-                         session_->submit(std::move(write), a->deadline);
+                         a->confirm_at = found->path;
+                         write(a, node);
                      }});
+    session_->submit(std::move(calls), a->deadline);
+}
+
+// Once more, if it is not certain that the holder was asked.
+void eviction_requests::write(const std::shared_ptr<asking>& a, const std::string& node) {
+    std::vector<zookeeper::session::call> calls;
+    calls.push_back(
+        {zookeeper::set_data(node, std::string{please_release} + ' ' + a->confirm_at, zookeeper::any_version),
+         [this, a, node](const answer& set) {
+             if (set.how != answer::outcome::answered) return a->done(failure_of(set, node));
+             if (set.ok()) {
+                 base::guard lock(mutex_);
+                 if (const auto it = sent_.find(a->of.owner); it != sent_.end()) it->second.written = true;
+             }
+             a->answer.listeners = set.ok() ? 1 : 0;
+             a->answer.holds = a->answer.holds && !set.is(code::no_node);
+             a->done(a->answer);
+         }});
     session_->submit(std::move(calls), a->deadline);
 }
 

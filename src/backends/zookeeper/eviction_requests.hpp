@@ -33,13 +33,19 @@ class eviction_requests {
     struct asking;
 
     void request(const std::shared_ptr<asking>&, const std::string& node);
-    void look_for_confirmation(const std::shared_ptr<asking>&);
+    // `node`: of the holder; empty: it holds no more.
+    void look_for_confirmation(const std::shared_ptr<asking>&, const std::string& node);
+    void write(const std::shared_ptr<asking>&, const std::string& node);
 
     const std::shared_ptr<zookeeper::session> session_;
     const paths& paths_;
     const zookeeper::access access_;
     base::mutex mutex_;
-    std::map<std::string, std::string> sent_ GUARDED_BY(mutex_);  // the node to delete, by owner
+    struct sent {
+        std::string path;      // of the node to delete
+        bool written = false;  // into the holder's node
+    };
+    std::map<std::string, sent> sent_ GUARDED_BY(mutex_);  // by owner
 };
 
 }  // namespace holdfast::zookeeper_backend

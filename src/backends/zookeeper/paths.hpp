@@ -20,6 +20,8 @@ class paths {
 
     [[nodiscard]] const std::string& base() const noexcept { return base_; }
     [[nodiscard]] const std::string& chroot() const noexcept { return chroot_; }
+    // The directory of the nodes by which holders confirm that they gave up.
+    [[nodiscard]] std::string evictions() const { return chroot_ + "/holdfast-evictions"; }
     // The directory of a lock.
     [[nodiscard]] std::string of(const lock_name& name) const { return base_ + '/' + escaped(name.str()); }
 
