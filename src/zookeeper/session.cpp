@@ -55,6 +55,10 @@ void session::submit(std::vector<call> calls, time_point deadline) {
             not_sent.push_back(std::move(w));
         } else if (closing_ || phase_ == phase::closed) {
             not_sent.push_back(std::move(w));
+        } else if (deadline <= boot_clock::now()) {
+            why = "it was too late to send the request";
+            reason = make_error_code(errc::unavailable);
+            not_sent.push_back(std::move(w));
         } else if (phase_ == phase::attached && !broken_) {
             send(std::move(w));
             flush();
@@ -150,7 +154,7 @@ void session::on_login(const logged_in& found) {
     stop_connecting();
     session_ = found.session;
     password_ = found.password;
-    failed_rounds_ = 0;
+    served_ = false;
     // A server may give another timeout than the one before. The leader counts the new one from this login.
     const milliseconds given{found.timeout_ms};
     const bool less = !is_new && given < timeout();
@@ -251,6 +255,7 @@ void session::on_frame(std::string_view content) {
         base::guard lock(mutex_);
         last_heard_ = now;
         if (r->xid == xid_of_ping) {
+            served_ = true;
             if (const auto sent = std::exchange(ping_sent_, std::nullopt)) proof_.answered(*sent, now);
             return;
         }
@@ -271,6 +276,8 @@ void session::on_frame(std::string_view content) {
         return;
     }
     if (!of) return detach("the peer does not speak ZooKeeper's protocol", errc::unavailable);
+    served_ = true;
+    failed_rounds_ = 0;
     const auto took = (now - of->sent).count();
     const auto average = round_trip_.load(std::memory_order_relaxed);
     round_trip_.store(average == 0 ? took : average + (took - average) / 8, std::memory_order_relaxed);
@@ -292,7 +299,8 @@ void session::detach(const std::string& why, std::error_code reason) {
         out_.clear();
         proof_.detached();
         seeks = phase_ == phase::attached && !closing_;
-        if (seeks) phase_ = phase::seeking;
+        // A server that ends each connection after the login is not asked without a pause.
+        if (seeks) phase_ = served_ ? phase::seeking : phase::pausing;
         if (closer_ != nullptr) closer_->unpark();
     }
     reactor_.unwatch(old->fd());
@@ -305,7 +313,9 @@ void session::detach(const std::string& why, std::error_code reason) {
         open_.fetch_sub(1, std::memory_order_relaxed);
         p.done({.how = answer::outcome::unknown, .session = session_, .reason = reason, .why = why});
     }
-    if (seeks) seek();
+    if (!seeks) return;
+    if (served_) return seek();
+    seek_later();
 }
 
 void session::expire(const std::string& why) {

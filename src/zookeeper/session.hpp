@@ -68,7 +68,7 @@ struct answer {
 //   idle       | the first request              | seeking
 //   seeking    | a server that accepts us       | attached; or, after all of them, pausing or idle
 //   pausing    | a moment                       | seeking
-//   attached   | answers                        | seeking, when the connection is lost
+//   attached   | answers                        | seeking, when the connection is lost; pausing, if none came
 //   closed     | nothing
 class session : public std::enable_shared_from_this<session> {
   public:
@@ -150,6 +150,7 @@ class session : public std::enable_shared_from_this<session> {
     void begin_login();
     void server_failed(const std::string& why, std::error_code reason, bool refused = false);
     void round_failed();
+    void seek_later();
     void stop_connecting();
     void stop_attempt();
     void send_login();
@@ -212,6 +213,7 @@ class session : public std::enable_shared_from_this<session> {
     std::int64_t last_zxid_ = 0;
     time_point attached_until_{};  // the end of the last connection
     unsigned failed_rounds_ = 0;
+    bool served_ = false;  // a request was answered on this connection
     io::timer_id beat_timer_;
     io::timer_id pause_timer_;
 };

@@ -236,14 +236,19 @@ void session::round_failed() {
         arm_deadlines();
         phase_ = session_ != 0 ? phase::pausing : phase::idle;
     }
-    if (session_ != 0) {
-        const auto pause = std::min(first_pause * (1 << std::min(failed_rounds_, 10U)), longest_pause);
-        pause_timer_ = reactor_.at(boot_clock::now() + std::chrono::duration_cast<boot_clock::duration>(
-                                                           pause * (0.5 + base::jitter())),
-                                   weakly(&session::seek));
-    }
-    ++failed_rounds_;
+    if (session_ != 0)
+        seek_later();
+    else
+        ++failed_rounds_;
     drop(std::move(not_sent), why, reason);
+}
+
+void session::seek_later() {
+    const auto pause = std::min(first_pause * (1 << std::min(failed_rounds_, 10U)), longest_pause);
+    pause_timer_ = reactor_.at(
+        boot_clock::now() + std::chrono::duration_cast<boot_clock::duration>(pause * (0.5 + base::jitter())),
+        weakly(&session::seek));
+    ++failed_rounds_;
 }
 
 }  // namespace holdfast::zookeeper

@@ -153,8 +153,11 @@ void fake_zookeeper::notify(const std::string& path, zookeeper::event::what type
 }
 std::vector<std::string> fake_zookeeper::names_in(const std::string& directory) const {
     std::vector<std::string> names;
-    for (const auto& [path, n] : nodes_)
-        if (path != "/" && parent_of(path) == directory) names.push_back(path.substr(path.rfind('/') + 1));
+    const auto prefix = directory == "/" ? directory : directory + '/';
+    for (auto it = nodes_.lower_bound(prefix); it != nodes_.end() && it->first.starts_with(prefix); ++it) {
+        const auto name = it->first.substr(prefix.size());
+        if (!name.empty() && name.find('/') == std::string::npos) names.push_back(name);
+    }
     return names;
 }
 std::string fake_zookeeper::stat_of(const std::string& path) const {

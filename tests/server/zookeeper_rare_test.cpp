@@ -1,12 +1,15 @@
 // Locks in ZooKeeper, when servers do what they rarely do: a server in memory does it on cue.
+#include "io/reactor.hpp"
 #include "server/fake_zookeeper.hpp"
 #include "server/zookeeper_scene.hpp"
 #include "support/background.hpp"
 #include "support/errors.hpp"
 #include "support/event_recorder.hpp"
+#include "zookeeper/session.hpp"
 
 #include <algorithm>
 #include <atomic>
+#include <future>
 
 namespace holdfast::test {
 namespace {
@@ -69,6 +72,93 @@ TEST_F(zookeeper_rarely, a_client_whose_session_was_lost_with_its_lease_is_idle)
     const auto before = pings();
     EXPECT_TRUE(eventually(5s * slower, [&] { return pings() >= before + 3; }))
         << "a client that proves its session sends none";
+}
+
+TEST_F(zookeeper_rarely, a_server_that_hangs_up_after_each_login_is_not_asked_all_the_time) {
+    const auto c = new_client();
+    (void)mutex(*c, "stock").acquire();
+    server.hang_up(true);
+    server.cut_all();
+    EXPECT_FALSE(eventually(1s, [&] { return server.logins() > 100; }));
+    server.hang_up(false);
+    EXPECT_TRUE(mutex(*c, "stock").try_acquire_for(patience));
+}
+
+TEST_F(zookeeper_rarely, a_request_whose_time_is_over_is_not_sent) {
+    io::reactor reactor;
+    const auto session = std::make_shared<zk::session>(
+        zk::session_config{.servers = {{{.host = "127.0.0.1", .port = server.port()}, nullptr}}}, reactor,
+        zk::session::events{[](const auto&) {}, [](const auto&, auto) {}, [](const auto&) {},
+                            [](const auto&) {}, [](auto) {}});
+    const auto outcome_by = [&](boot_clock::time_point deadline) {
+        std::promise<zk::answer::outcome> how;
+        std::vector<zk::session::call> calls;
+        calls.push_back({zk::sync("/"), [&](const zk::answer& a) { how.set_value(a.how); }});
+        session->submit(std::move(calls), deadline);
+        return how.get_future().get();
+    };
+    EXPECT_EQ(outcome_by(boot_clock::now() + patience), zk::answer::outcome::answered);
+    EXPECT_EQ(outcome_by(boot_clock::now() - 1ms), zk::answer::outcome::not_sent);
+    EXPECT_EQ(server.seen(zk::op::sync), 1U);
+    session->close(boot_clock::now() + 1s);
+}
+
+TEST_F(zookeeper_rarely, leases_with_long_names_are_proved) {
+    server.grant(2'000);
+    const auto c = new_client();
+    std::vector<lease> all;
+    // Escaped, each has 3 kB.
+    for (int i = 0; i < 360; ++i)
+        all.push_back(mutex(*c, std::to_string(i) + std::string(1'000, '\x01')).acquire({.ttl = 60s}));
+    const auto until = all.front().deadline();
+    EXPECT_TRUE(eventually(10s * slower, [&] { return all.front().deadline() > until + 4s; }));
+    EXPECT_TRUE(std::all_of(all.begin(), all.end(), [](const lease& l) { return l.valid(); }));
+}
+
+// --- evictions --------------------------------------------------------------------------------------------
+
+TEST_F(zookeeper_rarely, a_holder_is_asked_again_when_the_request_was_lost) {
+    const auto c = new_client();
+    event_recorder events{*c};
+    mutex stock{*c, "stock"};
+    const auto held = stock.acquire();
+    // It listens.
+    const auto operators = new_client();
+    std::atomic<bool> lost{false};
+    server.set_rule([&](const fake_zookeeper::asked& q) {
+        fake_zookeeper::reaction how;
+        if (q.what == zk::op::set_data && !lost.exchange(true)) how.how = fate::lost;
+        return how;
+    });
+    admin::eviction done;
+    EXPECT_TRUE(eventually(patience, [&] {
+        try {
+            done = admin::evict(*operators, "stock", {.wait = 5s});
+            return true;
+        } catch (const error&) {
+            return false;
+        }
+    }));
+    EXPECT_TRUE(lost);
+    ASSERT_EQ(done.from.size(), 1U);
+    EXPECT_EQ(done.from[0].how, admin::evicted_holder::way::gave_up);
+    EXPECT_FALSE(held.valid());
+}
+
+TEST_F(zookeeper_rarely, a_request_to_release_deletes_no_node_of_others) {
+    server.create("/treasure");
+    const auto c = new_client();
+    event_recorder events{*c};
+    mutex stock{*c, "stock"};
+    const auto held = stock.acquire();
+    zookeeper_client thief{server.port()};
+    // Its client begins to listen when the lease is a moment old.
+    EXPECT_TRUE(eventually(patience, [&] {
+        for (const auto& node : nodes("stock"))
+            thief.ask(zk::set_data("/locks/stock/" + node, "__REVOKE__ /treasure", zk::any_version));
+        return !held.valid() && nodes("stock").empty();
+    }));
+    EXPECT_TRUE(server.has("/treasure"));
 }
 
 // --- lost answers -----------------------------------------------------------------------------------------
