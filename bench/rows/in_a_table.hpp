@@ -21,7 +21,7 @@ inline constexpr int leases_in_a_table = 1'000;
 
 // `Hand` does by itself, with the driver, what a program without a library does: rows that have an owner
 // until a time. It has `server`, `driver` and `gate` (for people), make_rows(), end_sessions(), take(),
-// give(), renew(), enter_gate() and leave_gate().
+// give(), renew(), enter_gate() and leave_gate(); perhaps `option`, with which turns are measured once more.
 template <class Hand>
 struct in_a_table {
     struct a_server {
@@ -97,6 +97,11 @@ struct in_a_table {
                      side_of("a row, asked each millisecond", with_a_row(database.url(), waits::by_asking)),
                      side_of("mutex", holdfast_process<mutex>(ours, 1, no_work)),
                      side_of("fair_mutex", holdfast_process<fair_mutex>(ours, 1, no_work))};
+            if constexpr (requires { Hand::option; }) {
+                const config other{.url = database.url() + Hand::option};
+                sides.push_back(side_of(fmt::format("mutex, {}", Hand::option + 1),
+                                        holdfast_process<mutex>(other, 1, no_work)));
+            }
             targets = {{"mutex", target::kind::ratio_at_least, 1},
                        {"mutex", target::kind::extra_at_least, 0.9, "least / most of a process"}};
         }

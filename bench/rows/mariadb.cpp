@@ -26,11 +26,12 @@ class by_hand {
     using server = mariadb_server;
     static constexpr const char* driver = "libmariadb";
     static constexpr const char* gate = "GET_LOCK";
+    static constexpr const char* option = "&wake=kill";
 
     explicit by_hand(const std::string& url) : c_(mysql_init(nullptr), mysql_close) {
         const auto at = url.substr(0, url.find('?'));
         const auto port = std::stoul(at.substr(at.rfind(':') + 1));
-        if (mysql_real_connect(c_.get(), "127.0.0.1", "holdfast", nullptr, "locks",
+        if (mysql_real_connect(c_.get(), "127.0.0.1", "holdfast", nullptr, nullptr,
                                static_cast<unsigned>(port), nullptr, CLIENT_FOUND_ROWS) == nullptr)
             throw std::runtime_error(mysql_error(c_.get()));
         (void)run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
@@ -43,19 +44,21 @@ class by_hand {
         on.run("INSERT INTO bench_lock SELECT CONCAT('bench:', seq), NULL, NULL FROM seq_0_to_" +
                std::to_string(leases_in_a_table - 1));
     }
+    // Ours have no database, and stay.
     static void end_sessions(mariadb_server& of) { of.end_sessions(); }
 
     [[nodiscard]] bool take(const std::string& name = "bench") {
-        return run("UPDATE bench_lock SET owner = " + me_ +
+        return run("UPDATE locks.bench_lock SET owner = " + me_ +
                    ", until = UTC_TIMESTAMP(6) + INTERVAL 30 SECOND WHERE name = '" + name +
                    "' AND (owner IS NULL OR until < UTC_TIMESTAMP(6))");
     }
     [[nodiscard]] bool renew(const std::string& name) {
-        return run("UPDATE bench_lock SET until = UTC_TIMESTAMP(6) + INTERVAL 30 SECOND WHERE name = '" +
-                   name + "' AND owner = " + me_);
+        return run(
+            "UPDATE locks.bench_lock SET until = UTC_TIMESTAMP(6) + INTERVAL 30 SECOND WHERE name = '" +
+            name + "' AND owner = " + me_);
     }
     void give() {
-        if (!run("UPDATE bench_lock SET owner = NULL WHERE name = 'bench' AND owner = " + me_))
+        if (!run("UPDATE locks.bench_lock SET owner = NULL WHERE name = 'bench' AND owner = " + me_))
             throw std::runtime_error("the row was not held");
     }
     void enter_gate() { (void)run("DO GET_LOCK('bench', 60)"); }
