@@ -247,7 +247,8 @@ TEST(doctor, every_finding_is_in_the_manual) {
     for (const auto* const of_a_file :
          {"file-system", "file-mode", "disk-space", "sqlite-journal", "lock-table"})
         ids.emplace_back(of_a_file);
-    for (const auto* const of_postgres : {"pg-fsync", "pg-replicas", "pg-table", "pg-old-transactions"})
+    for (const auto* const of_postgres :
+         {"pg-fsync", "pg-synchronous-commit", "pg-replicas", "pg-table", "pg-old-transactions"})
         ids.emplace_back(of_postgres);
     for (const auto* const of_mariadb : {"mariadb-flush", "mariadb-replicas", "mariadb-table"})
         ids.emplace_back(of_mariadb);
