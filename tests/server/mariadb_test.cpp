@@ -65,6 +65,37 @@ TEST_F(mariadb_locks, pass_over_waiters_whose_process_was_killed) {
     EXPECT_LT(std::chrono::steady_clock::now() - began, 2s * slower) << "it is not waited for";
 }
 
+TEST_F(mariadb_locks, wake_the_next_waiter_by_kill_query_where_the_url_says_so) {
+    const auto kills = [&] { return std::stoi(server.run("SHOW GLOBAL STATUS LIKE 'Com_kill'")[0][1]); };
+    const auto url = server.url() + "&wake=kill";
+    client rings{mariadb_settings(url)};
+    client sleeps{mariadb_settings(url)};
+    mutex of_rings{rings, "stock"};
+    mutex of_sleeps{sleeps, "stock"};
+    for (int i = 0; i < 3; ++i) {
+        const auto before = kills();
+        auto held = of_rings.acquire();
+        auto waiter = in_background([&] { return of_sleeps.acquire(); });
+        ASSERT_TRUE(eventually(patience, [&] { return waiting() == 1; }));
+        EXPECT_EQ(kills(), before) << "nobody is woken for nothing";
+        EXPECT_TRUE(held.release());
+        EXPECT_TRUE(waiter.get().release());
+        EXPECT_TRUE(eventually(patience, [&] { return kills() == before + 1; }));
+    }
+}
+
+// The server looks only now and then whether a client that sleeps is still there.
+TEST_F(mariadb_locks, leave_no_session_behind_when_their_client_ends) {
+    {
+        client d{mariadb_settings(server.url())};
+        EXPECT_TRUE(mutex(d, "other").acquire().release());
+        EXPECT_EQ(server.sessions_of(::getpid()), 2U);
+    }
+    const auto began = std::chrono::steady_clock::now();
+    EXPECT_TRUE(eventually(patience, [&] { return server.sessions_of(::getpid()) == 1; }));
+    EXPECT_LT(std::chrono::steady_clock::now() - began, 2s * slower);
+}
+
 TEST_F(mariadb_locks, count_exactly_over_many_processes) {
     const temp_dir folder;
     const auto total = (folder.path() / "total").string();
