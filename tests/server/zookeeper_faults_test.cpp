@@ -111,6 +111,20 @@ TEST_F(zookeeper_locks, are_lost_in_time_while_the_server_is_stopped) {
     EXPECT_TRUE(mutex(*other, "stock").try_acquire_for(patience));
 }
 
+// A ttl may be longer than a session, but no lease is valid beyond what the session was proved for.
+TEST_F(zookeeper_locks, with_a_long_ttl_are_lost_in_time_while_the_server_is_stopped) {
+    const auto c = new_client(2s);
+    const auto held = mutex(*c, "stock").acquire({.ttl = 10min});
+    const auto permits = counting_semaphore(*c, "seats", {.total = 2}).acquire({.ttl = 10min, .permits = 2});
+    servers->pause();
+    EXPECT_TRUE(eventually(patience, [&] {
+        return held.lost_token().stop_requested() && permits.lost_token().stop_requested();
+    }));
+    EXPECT_FALSE(held.valid());
+    EXPECT_FALSE(permits.valid());
+    servers->resume();
+}
+
 TEST_F(zookeeper_locks, of_a_stopped_client_are_free_after_its_session_and_invalid_when_it_goes_on) {
     auto holder = child_process::fork_call([url = servers->url()](const parent_link& parent) {
         client c{settings_for(url, 2s)};
