@@ -72,7 +72,8 @@ std::vector<std::string> survey_by_inspection(const std::string& url, const std:
             if (!test::eventually(limit, is_left_alone))
                 wrong.push_back("the lock \"" + name + "\" has " + parties_of(seen));
             else if (l.row.model == model::counted && seen.count != l.row.permits)
-                wrong.push_back("\"" + name + "\" has " + std::to_string(seen.count.value_or(0)) +
+                wrong.push_back("\"" + name + "\" has " +
+                                (seen.count ? std::to_string(*seen.count) : std::string{"no number of"}) +
                                 " permits and not " + std::to_string(l.row.permits));
         }
     }
