@@ -89,6 +89,7 @@ class campaign {
                     std::string{row_.what}.c_str(), how_.subject.c_str(),
                     static_cast<unsigned long long>(how_.seed), static_cast<long long>(how_.length.count()));
         std::fflush(stdout);
+        if (how_.subject == "holdfast") set_permits();
         crew clients{common(), how_.clients, folder_.path()};
         for (std::uint64_t round = 0; !over(); ++round) play(clients, round);
         finish(clients);
@@ -111,6 +112,18 @@ class campaign {
         c.only_locks = how_.locks;
         c.resource = (folder_.path() / "resource").string();
         return c;
+    }
+    // While nothing is wrong yet: a semaphore that nobody could use in a round would have no number of
+    // permits.
+    void set_permits() {
+        auto how = common().locks;
+        how.who = "first";
+        const auto all = open_holdfast(how);
+        for (const auto place : places_of(locks_, how_.locks)) {
+            if (locks_[place].row.model != model::counted) continue;
+            const auto got = all->at(place).acquire({.wait = in_ns(test::patience)});
+            if (got.held) (void)got.held->release();
+        }
     }
     [[nodiscard]] bool over() const {
         return interrupted() || broken_ || (how_.expect_violation && wrong_ > 0) ||
