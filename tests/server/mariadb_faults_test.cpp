@@ -209,14 +209,19 @@ TEST_F(faulty_mariadb, with_a_full_table_grants_nothing_and_goes_on_when_there_i
 TEST_F(faulty_mariadb, in_a_deadlock_with_a_foreign_transaction_grants_when_it_is_over) {
     server.run(
         "CREATE TABLE others (n int PRIMARY KEY, hits int) ENGINE=InnoDB; INSERT INTO others VALUES (1, 0)");
-    ASSERT_TRUE(stock.acquire().release());
+    config how = mariadb_settings(server.url());
+    how.answer_timeout =
+        30s;  // its statement is repeated for that long, so its wait is seen on a busy machine
+    client patient{how};
+    mutex of_patient{patient, "stock"};
+    ASSERT_TRUE(of_patient.acquire().release());
     before_each_change("UPDATE others SET hits = hits + 1 WHERE n = 1");
     // The foreign transaction has written more, so ours is the one that is rolled back.
     mariadb_server::session foreign{server};
     foreign.run(
         "BEGIN; INSERT INTO others SELECT seq + 1, 0 FROM seq_1_to_200;"
         " UPDATE others SET hits = 1 WHERE n = 1");
-    auto attempt = in_background([&] { return stock.try_acquire(); });
+    auto attempt = in_background([&] { return of_patient.try_acquire(); });
     ASSERT_TRUE(eventually(
         patience, [&] { return !server.run("SELECT 1 FROM information_schema.INNODB_LOCK_WAITS").empty(); }));
     try {
