@@ -74,12 +74,13 @@ void connection::advance(progress& p) {
     }
 }
 
+void connection::read_result() {
+    now_ = phase::reading;
+    result_ = nullptr;
+    waits_ = my().mysql_store_result_start(&result_, db_.get());
+}
+
 void connection::end_phase(progress& p) {
-    const auto read_result = [this] {
-        now_ = phase::reading;
-        result_ = nullptr;
-        waits_ = my().mysql_store_result_start(&result_, db_.get());
-    };
     auto& first = in_flight_.front();
     switch (now_) {
         case phase::idle: return;

@@ -32,6 +32,7 @@ class connection final : public sql_backend::connection {
 
     void begin() REQUIRES(mutex_);
     void go_on() REQUIRES(mutex_);
+    void read_result() REQUIRES(mutex_);
     void end_phase(progress& p) REQUIRES(mutex_);
     void fail_first(progress& p) REQUIRES(mutex_);
     void look_for_the_end(progress& p) REQUIRES(mutex_);

@@ -115,6 +115,16 @@ effect apply_to(engine::lock_record& r, const engine::circumstances& c, const Re
     return {std::move(done.notify), lasts, needless, again};
 }
 
+// Where nothing wakes the waiter.
+void ask_again_soon(dialect::wake wakes, const engine::lock_record& r, const attempt_request& q,
+                    engine::store_time now, attempt_answer& answer) {
+    auto* const no = std::get_if<busy>(&answer);
+    if (wakes == dialect::wake::by_polling && no != nullptr && q.want == intent::queue && no->look_again)
+        no->look_again = std::min(*no->look_again, pause_of(r, q.owner, now));
+}
+template <class Request, class Answer>
+void ask_again_soon(dialect::wake, const engine::lock_record&, const Request&, engine::store_time, Answer&) {}
+
 class sql_store final : public store, public counters, public inspection {
   public:
     sql_store(const backends::services& given, const assembler& assemble)
@@ -332,12 +342,7 @@ class sql_store final : public store, public counters, public inspection {
                {[request, answer, wakes = with_.speaks.wakes](engine::lock_record& r,
                                                               const engine::circumstances& c) {
                     auto did = apply_to(r, c, request, *answer);
-                    if constexpr (std::is_same_v<Request, attempt_request>) {
-                        auto* const no = std::get_if<busy>(&**answer);
-                        if (wakes == dialect::wake::by_polling && no != nullptr &&
-                            request.want == intent::queue && no->look_again)
-                            no->look_again = std::min(*no->look_again, pause_of(r, request.owner, c.now));
-                    }
+                    ask_again_soon(wakes, r, request, c.now, **answer);
                     return did;
                 },
                 [this, answer, name = request.key.name, done = share(std::move(done))](const fault* what,
