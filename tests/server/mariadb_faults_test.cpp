@@ -81,11 +81,11 @@ class answer_is_lost final : public wire::tap {
 
 // The commit is there, and its answer is not.
 TEST_F(faulty_mariadb, grants_once_if_the_answer_is_lost) {
+    ASSERT_TRUE(stock.acquire().release());  // and the table is made
     std::atomic<int> to_lose{0};
     wire link{server.port(), wire::memory::none, [&] { return std::make_unique<answer_is_lost>(to_lose); }};
     client far{mariadb_settings("mysql://holdfast@127.0.0.1:" + std::to_string(link.port()) + "/locks")};
     mutex of_far{far, "stock"};
-    ASSERT_TRUE(stock.acquire().release());
     to_lose = 1;
     auto held = of_far.acquire();
     EXPECT_EQ(to_lose, 0) << "no answer was lost";
@@ -100,6 +100,7 @@ TEST_F(faulty_mariadb, grants_once_if_the_answer_is_lost) {
 }
 
 TEST_F(faulty_mariadb, takes_back_what_it_may_have_granted_to_a_client_that_got_no_answer) {
+    ASSERT_TRUE(stock.acquire().release());  // and the table is made
     std::atomic<int> to_lose{0};
     wire link{server.port(), wire::memory::none, [&] { return std::make_unique<answer_is_lost>(to_lose); }};
     auto how =
@@ -107,7 +108,6 @@ TEST_F(faulty_mariadb, takes_back_what_it_may_have_granted_to_a_client_that_got_
     how.answer_timeout = 500ms * slower;
     client far{how};
     mutex of_far{far, "stock"};
-    ASSERT_TRUE(stock.acquire().release());
     to_lose = 1'000'000;
     EXPECT_TRUE(code_of([&] { (void)of_far.try_acquire(); }));
     to_lose = 0;
