@@ -17,15 +17,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// A server that starts deletes what others have there.
+std::string own_temporary_files_in(const temp_dir& folder) {
+    const auto own = folder.path() / "tmp";
+    fs::create_directories(own);
+    return "--tmpdir=" + own.string();
+}
+
 // Made once, because that takes most of a second; each server has a copy.
 const fs::path& fresh_data_of_mariadb() {
     static const temp_dir folder;
     static const fs::path made = [] {
         auto to = folder.path() / "data";
-        std::vector<std::string> command{
-            "mariadb-install-db",       "--no-defaults",
-            "--datadir=" + to.string(), "--auth-root-authentication-method=normal",
-            "--skip-test-db",           "--innodb-log-file-size=4M"};
+        std::vector<std::string> command{"mariadb-install-db",
+                                         "--no-defaults",
+                                         "--datadir=" + to.string(),
+                                         "--auth-root-authentication-method=normal",
+                                         "--skip-test-db",
+                                         "--innodb-log-file-size=4M",
+                                         own_temporary_files_in(folder)};
         if (::geteuid() == 0) command.emplace_back("--user=root");
         child_process one{command};
         if (const auto code = one.wait(patience); code != 0)
@@ -100,6 +110,7 @@ void mariadb_server::start() {
                                      "--log-error=" + in("log"),
                                      "--pid-file=" + in("pid"),
                                      "--init-file=" + in("first.sql"),
+                                     own_temporary_files_in(directory_),
                                      "--skip-name-resolve",
                                      "--innodb-buffer-pool-size=16M",
                                      "--innodb-log-file-size=4M",
