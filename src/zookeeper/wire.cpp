@@ -320,6 +320,8 @@ std::optional<std::vector<step_result>> parse_transaction(std::string_view body)
                     one.path = r.text();
                     (void)r.about();
                     break;
+                // In a transaction, servers answer a creation so, without the stat that was asked for.
+                case op::create_without_stat: one.path = r.text(); break;
                 default: return std::nullopt;
             }
         }

@@ -13,6 +13,7 @@
 namespace holdfast::zookeeper {
 
 enum class op : std::int32_t {
+    create_without_stat = 1,  // in answers only
     remove = 2,
     exists = 3,
     get_data = 4,

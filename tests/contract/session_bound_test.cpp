@@ -13,6 +13,13 @@ bool a_lease_of_a_session(const subject& s) {
     return s.can().proves_session && s.of != kind::latch && s.of != kind::shared_read;
 }
 
+std::string text_of(const backend::attempt_answer& a) {
+    if (const auto* const no = std::get_if<backend::refused>(&a)) return "refused: " + no->in_one();
+    if (const auto* const no = std::get_if<backend::unknown>(&a)) return "unknown: " + no->in_one();
+    if (const auto* const no = std::get_if<backend::busy>(&a)) return "held by " + no->holder;
+    return "granted";
+}
+
 void expect_bound(const config& how, kind of, const lock_name& name) {
     io::reactor reactor;
     const auto opened =
@@ -26,7 +33,7 @@ void expect_bound(const config& how, kind of, const lock_name& name) {
                     [&](backend::attempt_answer a) { answered.set_value(std::move(a)); });
     const auto answer = answered.get_future().get();
     const auto* const yes = std::get_if<backend::granted>(&answer);
-    ASSERT_NE(yes, nullptr);
+    ASSERT_NE(yes, nullptr) << text_of(answer);
     ASSERT_NE(yes->bound, nullptr) << "the lease would be valid after the end of the session";
     EXPECT_LE(yes->bound->until(), boot_clock::now() + opened->session_timeout());
     EXPECT_GT(yes->bound->until(), begun);

@@ -92,7 +92,7 @@ std::optional<attempt_answer> lock_directory::take_permits(const attempt_request
     const auto held = permits_held(on.at);
     if (!held) return refused_because(locked_by_fcntl(on.path));
     if (*total - *held < static_cast<std::int64_t>(r.permits)) return unlocked();
-    if (!mark_permits(on.at, on.owner, r.permits)) return refused_because(refusal(on, errno));
+    if (!mark_permits(on.at, on.owner, r.permits)) return refused_because(refusal(on, errno).why());
     return grant(r, std::move(on), fence::none);
 }
 

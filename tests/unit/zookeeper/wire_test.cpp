@@ -117,6 +117,10 @@ TEST(zookeeper_wire, writes_a_transaction_and_reads_its_results) {
     EXPECT_EQ((*results)[2].path, "/c/d-0000000001");
     EXPECT_EQ((*results)[3].err, code::ok);
     EXPECT_FALSE(parse_transaction(i32(15) + "\0"s + i32(0) + text("/c") + end));
+    // As a server of version 3.8 answers.
+    const auto without_stat = parse_transaction(i32(1) + "\0"s + i32(0) + text("/c/d-0000000001") + end);
+    ASSERT_TRUE(without_stat);
+    EXPECT_EQ(without_stat->front().path, "/c/d-0000000001");
 }
 
 RC_GTEST_PROP(zookeeper_frames, come_out_as_they_went_in_however_they_are_split, ()) {
