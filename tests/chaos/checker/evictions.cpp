@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace holdfast::chaos {
 
@@ -27,11 +28,16 @@ violations check_evictions(std::vector<attempt>& attempts, std::span<const event
     const auto looks = last_looks(events);
     for (const auto& f : evictions) {
         for (const auto& one : f.evicted) {
+            std::unordered_set<std::uint64_t> taken;
             for (auto& a : attempts) {
-                if (!a.held() || a.token != one.token || a.asked > f.to) continue;
-                // It lost a hand-over that it had not heard of, went on waiting, and was granted the lock
-                // anew.
-                if (a.granted_from > f.to) continue;
+                if (!a.held() || a.token != one.token) continue;
+                // A hold inside another shares its lease, also if it began before the owner knew.
+                const bool inside = a.outer != 0 && taken.contains(a.outer);
+                // One that was granted later had lost a hand-over that it had not heard of, and went on
+                // waiting.
+                const bool before = a.asked <= f.to && a.granted_from <= f.to;
+                if (!inside && !before) continue;
+                taken.insert(a.id);
                 const auto seen = looks.find(a.id);
                 const auto last = seen == looks.end() ? long_ago : seen->second;
                 const auto until = one.gave_up ? f.to : one.may_go_on == never ? never : f.to + one.may_go_on;

@@ -176,6 +176,23 @@ TEST(eviction, ends_a_lease_by_the_time_it_reported) {
     EXPECT_EQ(found_by(30, true, never, 8), names{}) << "another holder";
 }
 
+TEST(eviction, ends_a_hold_that_began_later_inside_an_evicted_one) {
+    auto outer = holding(1, 10, 35);
+    outer.token = 7;
+    auto inner = holding(2, 40, 300);
+    inner.token = 7;
+    inner.outer = 1;
+    inner.lost = 60;
+    std::vector<attempt> all{outer, inner};
+    const fault evicted{.from = 20, .to = 30, .what = "evicted", .evicted = {{7, false, 100}}};
+    EXPECT_TRUE(check_evictions(all, {}, std::vector{evicted}).empty());
+    EXPECT_EQ(all[1].lost, never) << "it is told why";
+    all[1].outer = 0;
+    all[1].lost = 60;
+    EXPECT_TRUE(check_evictions(all, {}, std::vector{evicted}).empty());
+    EXPECT_EQ(all[1].lost, 60) << "another lease";
+}
+
 TEST(eviction, ends_no_lease_that_was_granted_after_it) {
     // It waited from 10 on; the eviction took a hand-over from it of which it had not heard.
     auto again = holding(1, 60, 500);
