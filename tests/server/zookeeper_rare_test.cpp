@@ -104,7 +104,7 @@ TEST_F(zookeeper_rarely, a_request_whose_time_is_over_is_not_sent) {
 }
 
 TEST_F(zookeeper_rarely, leases_with_long_names_are_proved) {
-    server.grant(2'000);
+    server.grant(2'000 * slower);
     const auto c = new_client();
     std::vector<lease> all;
     // Escaped, each has 3 kB: more than fit into one request. Under a sanitizer so many take minutes.
