@@ -24,9 +24,12 @@ class listening_holder : public with_scripted_store {
         while (there.wait_for(1ms) != std::future_status::ready)
             if (store->watches() > 0) store->wake();
         settle();
-        // A message during the attempt made it ask whether it still holds the lock.
-        for (; answered < store->renewals(); ++answered) store->renews(answered);
-        settle();
+        // Messages during the attempt made it ask whether it still holds the lock, and those during that,
+        // again.
+        while (answered < store->renewals()) {
+            for (; answered < store->renewals(); ++answered) store->renews(answered);
+            settle();
+        }
         return std::static_pointer_cast<hold_of_one>(std::get<std::shared_ptr<hold>>(there.get()));
     }
     void settle() {
