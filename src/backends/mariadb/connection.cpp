@@ -90,7 +90,7 @@ void connection::end_phase(progress& p) {
     }
     if (result_ == nullptr) {
         if (my().mysql_errno(db_.get()) != 0) return fail_first(p);
-        // Of a change: as many rows as it has found.
+        // A change has no result: its answer is the number of rows that it found.
         first.found.resize(static_cast<std::size_t>(my().mysql_affected_rows(db_.get())));
     } else {
         first.found = rows_of(result_);

@@ -40,8 +40,8 @@ class no_broken_pipes {
 struct session_options {
     url to;
     std::chrono::milliseconds answer_timeout{0};  // of each step, and of statements later
-    // Of a session that shows that the client is there: it has the user lock of this number, and the server
-    // ends it when it has not heard from the client for this long.
+    // Set for a session that shows that the client is there: it has the user lock of this number, and the
+    // server ends it when it has not heard from the client for this long.
     std::optional<std::int64_t> presence{};
     std::chrono::seconds silence{0};
 };

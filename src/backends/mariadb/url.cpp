@@ -130,7 +130,7 @@ url parse_url(string_view text) {
         refuse("the URL names no database; it is mysql://user:password@host:port/database");
     const bool local = std::all_of(to.servers.begin(), to.servers.end(),
                                    [](const auto& s) { return sql_backend::is_local(s.host); });
-    // Who names authorities wants them to be asked.
+    // A user who names authorities wants the certificate to be verified.
     const bool verifies = !local || !to.ca.empty() || !to.ca_path.empty();
     to.encryption = ours.mode.value_or(verifies ? tls::verified : tls::off);
     const auto& first = to.servers.front().host;

@@ -25,7 +25,7 @@ constexpr capabilities what_shedlock_has{.ask_every = milliseconds{200}};
 
 // --- what is in a row ---------------------------------------------------------------------------------
 
-// Who has a lock, and for how long.
+// The holder of a lock, and the time left of its lease.
 struct shedlock_row {
     std::string owner;
     milliseconds left{0};

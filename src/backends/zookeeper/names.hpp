@@ -42,7 +42,7 @@ struct child {
 // of a permit_semaphore do.
 [[nodiscard]] std::string uuid_of(std::string_view owner);
 
-// "_c_UUID-lock-": the servers append the number. Of a semaphore: its place in the line.
+// "_c_UUID-lock-": the servers append the number. For a semaphore this is the owner's place in the line.
 [[nodiscard]] std::string prefix_of(backend::kind of, const owner_id& owner);
 [[nodiscard]] role role_of(backend::kind of);
 // The reader of a writer that reads as well: it has the writer's number.
