@@ -35,7 +35,42 @@ class shared_memory {
 
 constexpr milliseconds patience = 60s;
 
+// A mutex that works between processes.
+class spinning {
+  public:
+    explicit spinning(std::atomic_flag& on) : flag_(on) {
+        while (flag_.test_and_set()) std::this_thread::yield();
+    }
+    spinning(const spinning&) = delete;
+    spinning& operator=(const spinning&) = delete;
+    ~spinning() { flag_.clear(); }
+
+  private:
+    std::atomic_flag& flag_;
+};
+
 }  // namespace
+
+std::size_t shared_page::enter_with_permit() {
+    const int me = ::getpid();
+    const spinning guard{taken};
+    std::size_t at = permits;
+    for (std::size_t i = 0; i < permits; ++i)
+        if (holders[i] == 0 && (at == permits || last_holders[i] == me)) at = i;
+    ++counter;
+    if (at == permits) {
+        ++violations;
+        return at;
+    }
+    holders[at] = me;
+    if (std::exchange(last_holders[at], me) != me) ++changes;
+    return at;
+}
+
+void shared_page::leave_permit(std::size_t at) {
+    const spinning guard{taken};
+    if (at < permits) holders[at] = 0;
+}
 
 sample run_crew(int n, milliseconds span, const crew_body& body) {
     shared_memory page;
@@ -79,7 +114,8 @@ sample run_crew(int n, milliseconds span, const crew_body& body) {
         all.attempts += t.attempts;
     }
     if (page->violations != 0)
-        throw std::runtime_error(fmt::format("the lock had two holders {} times", page->violations.load()));
+        throw std::runtime_error(
+            fmt::format("the lock had too many holders {} times", page->violations.load()));
     if (page->counter - before != all.acquisitions)
         throw std::runtime_error(
             fmt::format("{} acquisitions counted {}", all.acquisitions, page->counter - before));

@@ -5,7 +5,9 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <functional>
 #include <utility>
 
@@ -26,6 +28,16 @@ struct shared_page {
         if (const int me = ::getpid(); std::exchange(owner, me) != me) ++changes;
     }
     void leave() { inside.store(0); }
+
+    // The same for a semaphore of `permits` permits. Returns a number for leave_permit(). A process that
+    // takes its last permit again has not handed it off.
+    std::size_t enter_with_permit();
+    void leave_permit(std::size_t at);
+
+    static constexpr std::size_t permits = 2;
+    std::atomic_flag taken;  // guards these, and counter and changes of a semaphore
+    std::array<int, permits> holders{};
+    std::array<int, permits> last_holders{};
 };
 
 // What one process counted; added up over the crew. `acquisitions` are also compared.

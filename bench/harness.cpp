@@ -202,13 +202,20 @@ int run_rows(const run_options& how) {
             std::any_of(chosen.begin(), chosen.end(), [&](const row_plan* p) { return p->name == name; });
         if (known) continue;
         fmt::print(stderr, "bench: there is no row \"{}\"; there are:\n", name);
-        for (const auto& plan : *how.plans) fmt::print(stderr, "  {:<14} {}\n", plan.name, plan.title);
+        for (const auto& plan : *how.plans) fmt::print(stderr, "  {:<24} {}\n", plan.name, plan.title);
         return 64;
     }
     auto json = nlohmann::ordered_json::array();
     int missed = 0;
     int targets = 0;
     for (const auto* plan : chosen) {
+        if (const auto why = plan->missing(); !why.empty()) {
+            if (how.json)
+                json.push_back(nlohmann::ordered_json{{"row", plan->name}, {"left_out", why}});
+            else
+                fmt::print("\n{}: left out: {}\n", plan->name, why);
+            continue;
+        }
         const auto where = how.where.empty() ? plan->where : placement_named(how.where);
         const auto result = measure(*plan, where, how);
         for (const auto& v : result.verdicts) {

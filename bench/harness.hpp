@@ -66,6 +66,8 @@ struct row_plan {
     std::string unit;  // "pairs/s"; for "us", less is better
     placement where = placement::anywhere;
     std::function<std::unique_ptr<row>(redis_server&)> set_up;
+    // Why this machine cannot run the row, which is then left out; empty if it can.
+    std::function<std::string()> missing = [] { return std::string{}; };
 };
 
 [[nodiscard]] const std::vector<row_plan>& all_rows();

@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
     CLI::App app{
         "Measures holdfast against the floor, or against the lock libraries of other languages: the sides "
         "take turns, results are ratios to the first."};
-    app.add_option("against", against, "floors, or peers: Redisson, redis-py, redsync, node-redlock")
+    app.add_option("against", against, "floors, or peers: Redisson, redis-py, redsync, node-redlock, Curator")
         ->check(CLI::IsMember({"floors", "peers"}))
         ->capture_default_str();
     app.add_option("--row", how.rows, "only these rows (see --list)");
@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
     how.span = milliseconds{span};
     if (against == "peers") how.plans = &peer_rows();
     if (list) {
-        for (const auto& plan : *how.plans) std::printf("%-14s %s\n", plan.name.c_str(), plan.title.c_str());
+        for (const auto& plan : *how.plans) std::printf("%-24s %s\n", plan.name.c_str(), plan.title.c_str());
         return 0;
     }
     try {

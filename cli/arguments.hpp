@@ -59,6 +59,18 @@ CLI::Option* add_number(CLI::App& to, const std::string& flags, std::optional<Nu
     return to.add_option_function<std::string>(flags, read, description)->type_name("N");
 }
 
+// The same for a number from 1 on that has a value already, which help shows.
+template <class Number>
+CLI::Option* add_number_with_default(CLI::App& to, const std::string& flag, Number& value, std::int64_t most,
+                                     const std::string& description) {
+    const auto read = [=, &value](const std::string& text) {
+        value = static_cast<Number>(decimal(flag, text, 1, most));
+    };
+    return to.add_option_function<std::string>(flag, read, description)
+        ->default_str(std::to_string(value))
+        ->type_name("N");
+}
+
 // Why CLI11 refuses the command line: a sentence for people, without a full stop.
 [[nodiscard]] std::string sentence_about(const CLI::ParseError& refused, const CLI::App& app);
 

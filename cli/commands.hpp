@@ -28,8 +28,10 @@ struct context {
     // Does the work and returns the exit code. Called after the whole command line has been parsed.
     std::function<int()> chosen;
 
-    // The configuration from --url, HOLDFAST_URL and --config. Throws usage_error.
+    // The configuration from --url, HOLDFAST_URL and --config, without its policies: they are for a command
+    // that takes locks, as they make the client open a second store. Throws usage_error.
     [[nodiscard]] config settings() const;
+    [[nodiscard]] config settings_with_policies() const;
     // For a command that takes several --url: one configuration for each.
     [[nodiscard]] std::vector<config> settings_each() const;
     [[nodiscard]] store_choice store() const;
@@ -47,7 +49,9 @@ void add_inspect(CLI::App& app, context& shared);
 void add_evict(CLI::App& app, context& shared);
 void add_doctor(CLI::App& app, context& shared);
 void add_latch(CLI::App& app, context& shared);
+void add_switch(CLI::App& app, context& shared);
 void add_demo(CLI::App& app, context& shared);
+void add_demo_outage(CLI::App& app, context& shared);  // after add_demo
 void add_lab(CLI::App& app, context& shared);
 // The rungs of the lab, separated by spaces. The completion needs them; the lab's help only says how to list
 // them.

@@ -1,5 +1,5 @@
-// The file of --config: lines "key = value" with the fields of holdfast::config. '#' starts a comment line. A
-// value may be in double or single quotes.
+// The file of --config: lines "key = value" with the fields of holdfast::config, and "policy.NAME.key =
+// value" with those of a policy. '#' starts a comment line. A value may be in double or single quotes.
 #pragma once
 
 #include <holdfast/config.hpp>

@@ -28,8 +28,8 @@ namespace holdfast::cli {
 namespace {
 
 // In the order in which --help lists them.
-constexpr std::array commands{add_run,    add_ls,    add_inspect, add_evict,
-                              add_doctor, add_latch, add_demo,    add_lab};
+constexpr std::array commands{add_run,   add_ls,     add_inspect, add_evict,       add_doctor,
+                              add_latch, add_switch, add_demo,    add_demo_outage, add_lab};
 
 constexpr auto program_help =
     R"(The store of the locks: --url, else HOLDFAST_URL, else `url` in the file of --config, else redis://127.0.0.1:6379.
@@ -115,6 +115,8 @@ int run_program(std::vector<std::string> words) {
     try {
         return written_out(shared.chosen());
     } catch (const usage_error& e) {
+        return report_error(exit_code::usage, e.what());
+    } catch (const CLI::ParseError& e) {  // a word that is looked at later
         return report_error(exit_code::usage, e.what());
     } catch (const error& e) {
         return report_error(e, shared.store());

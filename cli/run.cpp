@@ -1,4 +1,5 @@
 // holdfast run: the options, and the check that they fit together.
+#include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/output/exit_codes.hpp"
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -20,6 +22,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -45,6 +48,7 @@ Processes that CMD leaves behind when it ends are left running.
 Environment of CMD:
   HOLDFAST_LOCK     the names, one per line        HOLDFAST_TOKEN    the owner token in the store, one per line
   HOLDFAST_FENCE    the fence (if there is one)    HOLDFAST_LOST_FD  becomes readable when the lock is (nearly) lost
+  HOLDFAST_STRENGTH whom it excludes: see --at-least-strength
 
 Exit code: that of CMD, or 128 + the signal that ended it, or
   1    another client holds the lock (-n), or held it for the whole wait (-w); -E changes this code
@@ -63,7 +67,9 @@ Examples:
   holdfast run --permits 1 --of 4 render -- ./frame 17       at most four at once, on all machines
   holdfast run -n --at-least 50s hourly -- ./tick            cron on several machines with unequal clocks
   holdfast run --replicas 1 ledger -- ./post                 only if a replica has the lock too
-  holdfast run --max-hold 1h --grace 30s import -- ./import  TERM after an hour, KILL after 30 s more
+  holdfast run --max-hold 1h --grace 10s import -- ./import  TERM after an hour, KILL after 10 s more
+  holdfast run --metrics-file backup.prom backup -- ./backup  how it went, for Prometheus
+  holdfast run --policy nightly report -- ./report           also while the store is away, if the policy says so
   holdfast run --url redlock:redis://a,redis://b,redis://c hourly -- ./tick  on at least two of three servers
   holdfast run -n -- -name -- ./report                       a name that begins with "-")";
 
@@ -102,7 +108,11 @@ struct run_options {
     std::optional<std::uint32_t> replicas;
     std::optional<milliseconds> replicas_within;
     std::optional<int> conflict_code;
+    std::string policy;
+    std::string at_least_strength;
+    std::optional<int> weak_code;
     std::optional<int> json_fd;
+    std::optional<std::string> metrics_file;
     bool verbose = false;
 };
 
@@ -110,6 +120,15 @@ on_loss policy_named(const std::string& name) {
     if (name == "kill") return on_loss::kill;
     if (name == "ignore") return on_loss::ignore;
     return on_loss::term;
+}
+
+constexpr std::array strengths{strength::host_local, strength::single, strength::quorum,
+                               strength::fenced_quorum};
+
+strength strength_named(const std::string& name) {
+    for (const auto s : strengths)
+        if (name == to_string(s)) return s;
+    return strength::process_local;
 }
 
 kind kind_of(const run_options& given) {
@@ -140,6 +159,12 @@ kind kind_of(const run_options& given) {
         throw usage_error("--fenced is for a mutex: --kind " + given.kind +
                           " gives no fence; --kind fenced does");
     return is(kind::fair) ? kind::fair : kind::recursive;
+}
+
+std::vector<std::string> names_of(std::span<const strength> all) {
+    std::vector<std::string> names;
+    for (const auto s : all) names.emplace_back(to_string(s));
+    return names;
 }
 
 // Each name once, in the user's order. Throws if a name is invalid.
@@ -203,6 +228,36 @@ supervision rules_of(const run_options& given, const config& settings) {
     return rules;
 }
 
+// A lock of this process excludes nobody from a command.
+void check_policy(const std::string& chosen, const config& settings) {
+    if (chosen.empty()) return;
+    const auto found = std::ranges::find(settings.policies, chosen, &policy::name);
+    if (found == settings.policies.end()) {
+        std::string there_are;
+        for (const auto& p : settings.policies)
+            there_are += (there_are.empty() ? "\"" : ", \"") + p.name + '"';
+        throw usage_error(fmt::format("the configuration has no policy \"{}\"; there {}",
+                                      base::printable(chosen),
+                                      there_are.empty() ? "are none (--config)" : "are " + there_are));
+    }
+    if (found->outage == on_outage::fail_open_process)
+        throw usage_error(
+            fmt::format("the policy {} fails open in the process, so it would run the command "
+                        "without any lock; use one with outage = fail_open_host",
+                        chosen));
+}
+
+// The others are for programs that share the configuration; so are those of processes, where a name matches.
+void keep_policies_for(const std::vector<std::string>& names, const std::string& chosen, config& settings) {
+    std::erase_if(settings.policies, [&](const policy& p) {
+        const auto matches = [&](const std::string& name) {
+            return !p.match.empty() && base::glob_match(p.match, name);
+        };
+        return p.outage == on_outage::fail_open_process ||
+               (p.name != chosen && std::ranges::none_of(names, matches));
+    });
+}
+
 // The command does not inherit this descriptor, unless it is a standard stream.
 void reserve_json_fd(int fd) {
     const int flags = ::fcntl(fd, F_GETFL);
@@ -255,10 +310,19 @@ names_and_command words_of(const run_options& given, const context& shared) {
     return cut;
 }
 
+metrics_file metrics_file_for(const std::string& path, const std::vector<std::string>& names) {
+    if (path.empty()) throw usage_error("--metrics-file needs the name of a file");
+    try {
+        return {path, names};
+    } catch (const std::system_error& e) {
+        throw usage_error(fmt::format("--metrics-file: {}", e.what()));
+    }
+}
+
 int run_it(const run_options& given, const context& shared) {
     const auto [names, command] = words_of(given, shared);
     if (given.json_fd) reserve_json_fd(*given.json_fd);
-    auto settings = shared.settings();
+    auto settings = shared.settings_with_policies();
     // All leases of this process have this --ttl, and a store may refuse a longer default lease.
     if (given.ttl)
         settings.lease = std::clamp(*given.ttl, milliseconds{10}, milliseconds{std::chrono::hours{24}});
@@ -267,6 +331,12 @@ int run_it(const run_options& given, const context& shared) {
             "the store local: exists in one process only, so its locks cannot protect a command; give the "
             "URL of a shared store, such as redis://127.0.0.1:6379 or file:/run/lock/app");
     }
+    if (given.weak_code && given.at_least_strength.empty())
+        throw usage_error("--weak-exit-code is for a lock weaker than --at-least-strength: give that, too");
+    check_policy(given.policy, settings);
+    if (!given.policy.empty() && has_permits(kind_of(given)))
+        throw usage_error("--policy is not for a semaphore: no substitute knows how many permits are taken");
+    keep_policies_for(names_of(names), given.policy, settings);
     expect_enough_descriptors(settings.url);
     run_request wanted;
     wanted.command = command;
@@ -277,10 +347,14 @@ int run_it(const run_options& given, const context& shared) {
                     .wait = given.no_wait ? std::optional{milliseconds{0}} : given.wait,
                     .permits = given.permits.value_or(1),
                     .of = given.of,
-                    .replicas = replicas_of(given)};
+                    .replicas = replicas_of(given),
+                    .policy = given.policy,
+                    .at_least = strength_named(given.at_least_strength)};
     wanted.rules = rules_of(given, settings);
+    wanted.weak_code = given.weak_code;
     wanted.conflict_code = given.conflict_code.value_or(exit_code::conflict);
     wanted.json_fd = given.json_fd;
+    if (given.metrics_file) wanted.metrics = metrics_file_for(*given.metrics_file, wanted.names);
     wanted.verbose = given.verbose;
     return run_under_lock(settings, wanted);
 }
@@ -331,8 +405,23 @@ void add_run(CLI::App& app, context& shared) {
     add_number(*run, "-E,--conflict-exit-code", given->conflict_code, 0, 255,
                "Exit code if another client holds the lock (default 1)")
         ->type_name("CODE");
+    run->add_option(
+           "--policy", given->policy,
+           "What to do while the store is away: a policy of the file of --config (default: the one that "
+           "matches the name)")
+        ->type_name("POLICY");
+    run->add_option("--at-least-strength", given->at_least_strength,
+                    "Refuse a lock that is weaker: host_local, single, quorum or fenced_quorum")
+        ->check(CLI::IsMember(names_of(strengths)))
+        ->type_name("STRENGTH");
+    add_number(*run, "--weak-exit-code", given->weak_code, 0, 255,
+               "Exit code if the lock would be weaker than --at-least-strength (default 69)")
+        ->type_name("CODE");
     add_number(*run, "--json-fd", given->json_fd, 0, std::numeric_limits<int>::max(),
                "Write a line of JSON for each event to this descriptor");
+    run->add_option("--metrics-file", given->metrics_file,
+                    "Write how the run went, for the textfile collector of Prometheus's node_exporter")
+        ->type_name("FILE");
     run->add_flag("-v,--verbose", given->verbose, "Report on stderr which holder it waits for, and more");
     run->callback([given, &shared] { shared.chosen = [given, &shared] { return run_it(*given, shared); }; });
 }

@@ -1,19 +1,11 @@
-# holdfast_embed_clock_shim(<target>): builds lab/base/clock_shim.cpp as a separate library, which needs only the C library,
-# and embeds its bytes as the constant holdfast::lab::clock_shim in the header lab/base/clock_shim.hpp for <target>. So the
+# holdfast_embed_clock_shim(<target>): builds lab/base/clock_shim.cpp by holdfast_preloaded() and embeds its bytes as the constant holdfast::lab::clock_shim in the header lab/base/clock_shim.hpp for <target>. So the
 # command has it wherever it is installed.
 function(holdfast_embed_clock_shim target)
     set(source "${PROJECT_SOURCE_DIR}/lab/base/clock_shim.cpp")
     set(library "${PROJECT_BINARY_DIR}/generated/clock_shim.so")
     set(header "${PROJECT_BINARY_DIR}/generated/include/lab/base/clock_shim.hpp")
     set(generator "${PROJECT_SOURCE_DIR}/cmake/embed_bytes.cmake")
-    # A custom command, because it must not get what all other targets get: sanitizers, the C++ library.
-    add_custom_command(
-        OUTPUT "${library}"
-        COMMAND "${CMAKE_CXX_COMPILER}" -std=c++20 -O2 -fPIC -shared -s -fno-exceptions -fno-rtti
-            -o "${library}" "${source}" -nodefaultlibs -lc
-        DEPENDS "${source}"
-        COMMENT "Building the clock of the lab"
-        VERBATIM)
+    holdfast_preloaded("${library}" "${source}" "Building the clock of the lab")
     add_custom_command(
         OUTPUT "${header}"
         COMMAND "${CMAKE_COMMAND}" "-DINPUT=${library}" "-DOUTPUT=${header}" -DNAMESPACE=holdfast::lab -DNAME=clock_shim

@@ -25,7 +25,10 @@ constexpr auto of_the_rest = std::to_array<translation>({
     {"Redlock on nodes marked as members", "RedLock（红锁），节点须带有成员标记"},
     {"Redlock with a fence", "RedLock（红锁）加 fencing token"},
     {"SET NX PX; without Redis a lock in the process", "SET NX PX；Redis 不可用时降级为本地锁"},
+    {"SET NX PX; a process that is refused takes a lock of its own",
+     "SET NX PX；被拒绝的进程改用自己的本地锁"},
     {"SET NX PX; without Redis a row in a table", "SET NX PX；Redis 不可用时降级为表中的一行"},
+    {"SET NX PX, or a row in a table, as a pushed flag says", "SET NX PX 或表中的一行，由推送的开关决定"},
     {"INSERT ... ON CONFLICT DO UPDATE", "INSERT ... ON CONFLICT DO UPDATE"},
     {"the upsert of table, then SELECT owner", "table 的 upsert，再 SELECT owner"},
     {"an upsert by the database's clock, which writes only if it takes the lock",
@@ -37,6 +40,8 @@ constexpr auto of_the_rest = std::to_array<translation>({
     {"holdfast::recursive_mutex, waiting", "holdfast::recursive_mutex，等待唤醒"},
     {"holdfast::mutex, confirmed by a replica", "holdfast::mutex，由从节点确认"},
     {"holdfast::mutex on a redlock", "redlock 上的 holdfast::mutex"},
+    {"holdfast::mutex on a joint store: Redis, or a database",
+     "joint 存储上的 holdfast::mutex：Redis 或数据库"},
     {"holdfast::mutex on a redlock, fenced", "redlock 上的 holdfast::mutex，带 fencing token"},
 
     // The director.
@@ -51,6 +56,15 @@ constexpr auto of_the_rest = std::to_array<translation>({
     {"the replica is sent REPLICAOF 127.0.0.1 1, where nobody listens",
      "让从节点执行 REPLICAOF 127.0.0.1 1，而那里没有人监听"},
     {"the master is killed (SIGKILL)", "主节点被杀死（SIGKILL）"},
+    {"is cut off from the switch", "与开关失去联系"},
+    {"this scheme has no switch", "这个方案没有开关"},
+    {"the configuration centre pushes distributed.lock.use-redis=false",
+     "配置中心推送 distributed.lock.use-redis=false"},
+    {"holdfast switch: a lock needs Redis and the database now, until no client can use the mode before "
+     "(mode_lease={}ms here, 20s by default)",
+     "holdfast switch：现在锁需要同时在 Redis 和数据库中持有，直到没有客户端还能使用之前的模式（这里 "
+     "mode_lease={}ms，默认 20s）"},
+    {"holdfast switch: a lock needs the database now", "holdfast switch：现在锁只需要数据库"},
     {"a reply of the server got lost on its way to A", "服务器的一个应答在送往 A 的途中丢失"},
 
     // The processes.
@@ -65,6 +79,13 @@ constexpr auto of_the_rest = std::to_array<translation>({
     {"release(): already_lost", "release()：already_lost（早已失去）"},
     {"cannot reach Redis, and takes a lock of its process", "连不上 Redis，改用自己进程的本地锁"},
     {"cannot reach Redis, and uses the table", "连不上 Redis，改用表"},
+    {"has no lock in Redis, and takes a lock of its process", "没有拿到 Redis 里的锁，改用自己进程的本地锁"},
+    {"reads the flag: use Redis", "读取开关：使用 Redis"},
+    {"reads the flag: use the table", "读取开关：使用表"},
+    {"knows the mode: a lock needs Redis", "得知模式：锁需要 Redis"},
+    {"knows the mode: a lock needs the database", "得知模式：锁需要数据库"},
+    {"knows the mode: a lock needs Redis and the database", "得知模式：锁需要 Redis 和数据库"},
+    {"cannot ask the arbiter, or the store that the lock needs", "问不到仲裁者，或者锁所需要的存储"},
     {"gets not_replicated: no replica has the lock, so it does not hold it",
      "得到 not_replicated：没有从节点拥有这把锁，所以它不持有锁"},
     {"gets no reply from most servers in time", "没有及时得到多数服务器的应答"},
@@ -86,6 +107,7 @@ constexpr auto of_the_rest = std::to_array<translation>({
     {"the flaw", "缺陷"},
     {"the cure, on the same schedule", "改进方案，同样的步骤"},
     {"holdfast, on the same schedule", "holdfast，同样的步骤"},
+    {"holdfast with two stores, on the same schedule", "holdfast 使用两个存储，同样的步骤"},
     {"on this schedule", "按这组步骤"},
     {"Cannot be played so:", "无法这样演示："},
     {"The flaw is seen.", "出现了缺陷。"},
@@ -115,6 +137,7 @@ constexpr auto of_the_rest = std::to_array<translation>({
     {"What goes wrong", "问题在哪里"},
     {"What cures it", "怎样改进"},
     {"What holdfast does", "holdfast 怎么做"},
+    {"What holdfast does with two stores", "holdfast 使用两个存储时怎么做"},
     {"from \"{}\"", "出自“{}”"},
     {"Rungs", "各级方案"},
 
@@ -148,6 +171,7 @@ constexpr auto of_the_rest = std::to_array<translation>({
     {"process {} did not write", "进程 {} 没有写入"},
     {"{} has no Redis for this step", "{} 没有可供这一步使用的 Redis"},
     {"nobody subscribes", "没有人订阅"},
+    {"the mode could not be changed", "无法改变模式"},
     {"B got the lock while A held it", "A 持有锁的同时，B 也拿到了锁"},
     {"B stopped at {}", "B 停在 {}"},
     {"A failed", "A 失败了"},

@@ -361,7 +361,9 @@ constexpr auto of_rungs = std::to_array<translation>({
     // fallback
     {"degradation: without Redis, use a substitute", "降级：Redis 不可用时，用别的来代替"},
     {"A practical guide to Redis locks: degradation", "Redis分布式锁实战指南：分布式锁的降级策略"},
-    {"Nobody can reach Redis. A wants the lock", "谁也连不上 Redis。A 想要获取锁"},
+    {"Nobody can reach Redis. An operator moves the lock to the substitute",
+     "谁也连不上 Redis。运维人员把锁切换到备用存储"},
+    {"A wants the lock", "A 想要获取锁"},
     {"B, another process, wants it too", "B 是另一个进程，也想要获取它"},
     {"a local lock keeps out other threads, but no other process",
      "本地锁只能挡住本进程的其他线程，挡不住别的进程"},
@@ -373,7 +375,11 @@ constexpr auto of_rungs = std::to_array<translation>({
      "双方都改用同一张表，而那一行是 A 的。B 继续等待。"},
     {"Without Redis nobody gets the lock: acquire() throws, and never grants on a guess.",
      "Redis 不可用时，谁也拿不到锁：acquire() 抛出异常，绝不会在不确定的时候说拿到了。"},
+    {"All clients have moved to the database before one of them may take a lock there. It is A's, and B "
+     "waits.",
+     "所有客户端都切换到数据库之后，才有客户端可以在那里获取锁。锁归 A，B 继续等待。"},
     {"A takes the lock, from Redis", "A 从 Redis 获取锁"},
+    {"An operator moves the lock to the substitute, while A works", "A 还在工作，运维人员把锁切换到备用存储"},
     {"B cannot reach Redis, and wants the lock", "B 连不上 Redis，想要获取锁"},
     {"one process uses Redis, the other the substitute, and both get the lock",
      "一个进程用 Redis，另一个用降级方案，双方都拿到了锁"},
@@ -383,6 +389,49 @@ constexpr auto of_rungs = std::to_array<translation>({
     {"B gets an error and not the lock. No lock can promise to be available with either store and exclusive "
      "with both.",
      "B 得到的是错误，不是锁。只要有一个存储就可用，又要在两个存储之间保持互斥，没有哪种锁能做到。"},
+    {"For a time each lock needed both stores. So A has taken its lock in the database, too, before B may "
+     "ask "
+     "there, and has held it throughout.",
+     "切换期间，每把锁都需要同时在两个存储中持有。所以在 B 可以去数据库获取之前，A 已经在那里也拿到了锁，"
+     "并且自始至终持有它。"},
+    {"B reaches Redis, too, and wants the lock", "B 也连得上 Redis，想要获取锁"},
+    {"a lock that another process holds is taken for a Redis that is down",
+     "锁被别的进程持有，却被当成 Redis 宕机"},
+    {"The code leaves its loop after a refusal as after an exception, and goes on to the local lock. Redis "
+     "is "
+     "well, and every contended acquisition has two holders.",
+     "无论是被拒绝还是抛出异常，代码都会跳出循环，接着去拿本地锁。Redis 完全正常，而只要发生竞争，"
+     "就会有两个持有者。"},
+    {"Only an exception leads to the local lock. A refusal is an answer, and B waits.",
+     "只有抛出异常才会降级为本地锁。被拒绝是明确的应答，B 继续等待。"},
+    {"An answer is granted, busy, refused or unknown, and none of them moves the lock to another store. B "
+     "waits.",
+     "应答分为授予、被占用、拒绝和未知四种，哪一种都不会让锁换到另一个存储。B 继续等待。"},
+    {"A looks which store the lock is in: Redis", "A 查看锁现在在哪个存储：Redis"},
+    {"A stands still right there, and an operator moves the lock to the substitute",
+     "A 恰好停在这里，运维人员把锁切换到备用存储"},
+    {"B takes the lock, from the substitute", "B 从备用存储获取锁"},
+    {"A goes on, and wants the lock", "A 恢复运行，想要获取锁"},
+    {"a process acts on a flag that has changed since it looked", "进程按已经过时的开关行事"},
+    {"The flag was true when A read it. Nothing says until when an answer may be used, so A takes the lock "
+     "in "
+     "Redis beside B's in the table.",
+     "A 读到开关时，它确实是 true。但没有什么规定这个结果能用到什么时候，于是 A 在 Redis 里拿到锁，"
+     "同时 B 在表里也持有锁。"},
+    {"What A knew was good for its mode lease, and the change lasted longer than that. A asks the arbiter "
+     "again, finds B in the database, and waits.",
+     "A 所知道的模式只在模式租约之内有效，而切换持续的时间比它更长。A 重新询问仲裁者，"
+     "在数据库里看到 B 持有锁，就继续等待。"},
+    {"A is cut off from the switch, and an operator moves the lock to the substitute",
+     "A 与开关失去联系，运维人员把锁切换到备用存储"},
+    {"a process that the switch does not reach stays where it was", "开关通知不到的进程，仍然留在原来的存储"},
+    {"A push reaches each process at its own moment, and A never. It works under its lock in Redis, B under "
+     "one in the table.",
+     "推送到达每个进程的时刻各不相同，而 A 始终没有收到。A 凭 Redis 里的锁工作，B 凭表里的锁工作。"},
+    {"A cannot ask the arbiter any more, so its mode lease ends, and its lock with it. The change lasted "
+     "longer than that, and A knew before B was in.",
+     "A 再也问不到仲裁者，它的模式租约随之结束，锁也一起结束。切换持续的时间比模式租约更长，"
+     "所以在 B 拿到锁之前，A 就已经知道了。"},
 
     // table
     {"a row in the table distributed_lock, taken by an upsert",

@@ -25,7 +25,8 @@ bool outcome::as_predicted() const {
         case role::any: return true;
         case role::flawed: return flaw_seen;
         case role::cure: return !flaw_seen;
-        case role::ours: return !flaw_seen && (may_overlap || overlaps(seen).empty());
+        case role::ours:
+        case role::joint: return !flaw_seen && (may_overlap || overlaps(seen).empty());
     }
     return false;
 }
@@ -38,7 +39,9 @@ outcome play(const schedule& what, const std::string& scheme, role as, const sur
             result.flaw_seen = what.play(d);
             result.seen = d.finish();
             result.broken.clear();
-            return result;
+            // Its renewals may have come too late, and do not with a longer TTL.
+            const bool unexpected = result.flaw_seen && as != role::flawed && as != role::any;
+            if (!unexpected) return result;
         } catch (const too_slow& why) {  // the next TTL is longer
             result.broken = fmt::format("too slow with every TTL: {}", why.what());
         } catch (const cli::interrupted&) {
@@ -57,6 +60,7 @@ std::vector<casting> cast_of(const schedule& what) {
     std::vector<casting> all{{std::string{what.flawed}, role::flawed}};
     if (!what.cure.empty()) all.push_back({std::string{what.cure}, role::cure});
     if (!what.ours.empty() && what.ours != what.cure) all.push_back({std::string{what.ours}, role::ours});
+    if (!what.joint.empty()) all.push_back({std::string{what.joint}, role::joint});
     return all;
 }
 

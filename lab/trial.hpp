@@ -14,9 +14,10 @@ namespace holdfast::lab {
 enum class role {
     flawed,  // the flaw must be seen
     cure,    // it must not
-    ours,  // it must not, and no two processes may both believe they hold the lock (unless the schedule says
-           // so)
-    any,   // the user asked for it: nothing is predicted
+    // It must not, and no two processes may both believe they hold the lock, unless the schedule says so.
+    ours,
+    joint,  // the same
+    any,    // the user asked for it: nothing is predicted
 };
 
 struct outcome {
@@ -30,8 +31,9 @@ struct outcome {
     [[nodiscard]] bool as_predicted() const;
 };
 
-// Plays it once; a machine that is too slow for the TTL plays it again with longer ones. Throws
-// interrupted and no_server; any other failure is reported in `broken`.
+// Plays it once; a machine that is too slow for the TTL plays it again with longer ones, also when it shows a
+// flaw of a scheme that has none: what remains with every TTL is one. Throws interrupted and no_server; any
+// other failure is reported in `broken`.
 [[nodiscard]] outcome play(const schedule& what, const std::string& scheme, role as,
                            const surroundings& around);
 
@@ -39,7 +41,8 @@ struct casting {
     std::string scheme;
     role as = role::flawed;
 };
-// The cast: the scheme with the flaw, its cure if there is one, and holdfast.
+// The cast: the scheme with the flaw, its cure if there is one, and holdfast, with two stores as well if that
+// adds something.
 [[nodiscard]] std::vector<casting> cast_of(const schedule& what);
 
 }  // namespace holdfast::lab

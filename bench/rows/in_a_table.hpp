@@ -3,6 +3,7 @@
 
 #include "rows/pairs.hpp"
 #include "rows/turns.hpp"
+#include "support/child_process.hpp"
 
 #include <holdfast/holdfast.hpp>
 
@@ -25,7 +26,10 @@ inline constexpr int leases_in_a_table = 1'000;
 template <class Hand>
 struct in_a_table {
     struct a_server {
-        explicit a_server(bool sync) : database({.sync = sync}) { Hand::make_rows(database); }
+        explicit a_server(bool sync, const test::child_process::environment& with = {})
+            : database({.sync = sync, .environment = with}) {
+            Hand::make_rows(database);
+        }
         typename Hand::server database;
     };
 
@@ -80,27 +84,21 @@ struct in_a_table {
     struct in_turn : row, a_server {
         using a_server::database;
 
-        in_turn() : a_server(true) {
+        explicit in_turn(const test::child_process::environment& with = {}) : a_server(true, with) {
             constexpr int processes = 8;
-            const auto side_of = [](std::string name, crew_body body) {
-                return side{name, [body = std::move(body)](milliseconds span) {
-                                auto s = run_crew(processes, 2 * span, body);
-                                // A process that takes the lock again at once has not handed it off.
-                                s.value = s.extras.at("changes of owner per second");
-                                return s;
-                            }};
-            };
             const config ours{.url = database.url()};
             const auto no_work = [] {};
-            sides = {side_of(fmt::format("{}, then a row", Hand::gate),
-                             with_a_row(database.url(), waits::at_a_gate)),
-                     side_of("a row, asked each millisecond", with_a_row(database.url(), waits::by_asking)),
-                     side_of("mutex", holdfast_process<mutex>(ours, 1, no_work)),
-                     side_of("fair_mutex", holdfast_process<fair_mutex>(ours, 1, no_work))};
+            sides = {
+                changes_of_owner(fmt::format("{}, then a row", Hand::gate), processes,
+                                 with_a_row(database.url(), waits::at_a_gate)),
+                changes_of_owner("a row, asked each millisecond", processes,
+                                 with_a_row(database.url(), waits::by_asking)),
+                changes_of_owner("mutex", processes, holdfast_process<mutex>(ours, 1, no_work)),
+                changes_of_owner("fair_mutex", processes, holdfast_process<fair_mutex>(ours, 1, no_work))};
             if constexpr (requires { Hand::option; }) {
                 const config other{.url = database.url() + Hand::option};
-                sides.push_back(side_of(fmt::format("mutex, {}", Hand::option + 1),
-                                        holdfast_process<mutex>(other, 1, no_work)));
+                sides.push_back(changes_of_owner(fmt::format("mutex, {}", Hand::option + 1), processes,
+                                                 holdfast_process<mutex>(other, 1, no_work)));
             }
             targets = {{"mutex", target::kind::ratio_at_least, 1},
                        {"mutex", target::kind::extra_at_least, 0.9, "least / most of a process"}};

@@ -4,14 +4,17 @@
 
 #include "rows/in_a_table.hpp"
 #include "rows/rows.hpp"
+#include "slow_disk.hpp"
 #include "support/postgres_server.hpp"
 
 #include <libpq-fe.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace holdfast::bench {
 
@@ -87,6 +90,22 @@ class by_hand {
     const std::string me_;
 };
 
+struct turns_on_slow_disk : slow_disk, in_a_table<by_hand>::in_turn {
+    turns_on_slow_disk() : slow_disk(2ms), in_turn(environment()) {
+        // Turns are few, and processes must not differ by chance.
+        for (auto& one : sides)
+            one.run = [run = std::move(one.run)](milliseconds span) { return run(4 * span); };
+        const auto session = database.connect();
+        auto quickest = steady::duration::max();
+        for (int i = 0; i < 20; ++i) {
+            const auto from = steady::now();
+            session->run("UPDATE bench_lock SET owner = NULL WHERE name = 'bench'");
+            quickest = std::min(quickest, steady::now() - from);
+        }
+        if (quickest < by()) throw std::runtime_error("the disk of the server is not slow");
+    }
+};
+
 }  // namespace
 
 }  // namespace in_postgres
@@ -96,6 +115,9 @@ std::unique_ptr<row> postgres_uncontended(redis_server&) {
 }
 std::unique_ptr<row> postgres_turns(redis_server&) {
     return std::make_unique<in_a_table<in_postgres::by_hand>::in_turn>();
+}
+std::unique_ptr<row> postgres_turns_on_slow_disk(redis_server&) {
+    return std::make_unique<in_postgres::turns_on_slow_disk>();
 }
 std::unique_ptr<row> postgres_renewals(redis_server&) {
     return std::make_unique<in_a_table<in_postgres::by_hand>::many_held>();

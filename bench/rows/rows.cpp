@@ -1,6 +1,27 @@
 #include "rows/rows.hpp"
 
+#include "support/peer.hpp"
+#include "support/zookeeper_server.hpp"
+
+#include <string>
+#include <vector>
+
 namespace holdfast::bench {
+
+namespace {
+
+std::string no_zookeeper() {
+    return test::zookeeper_servers::available() ? ""
+                                                : "Debian's package libzookeeper-java, or a Java, is missing";
+}
+
+std::string not_fetched(const std::vector<std::string>& clients) {
+    for (const auto& one : clients)
+        if (!test::is_fetched(one)) return one + " is missing: tests/interop/fetch.sh has not fetched it";
+    return "";
+}
+
+}  // namespace
 
 const std::vector<row_plan>& all_rows() {
     const auto threads = [](int n) {
@@ -40,6 +61,15 @@ const std::vector<row_plan>& all_rows() {
          "acquisitions/s", placement::anywhere, semaphore_turns},
         {"redlock", "a mutex on five servers, one thread, against PING to all five", "us", placement::split,
          redlock},
+        {"joint", "lock and unlock in a joint store that uses its Redis, one thread, against plain Redis",
+         "us", placement::split, joint},
+        {"joint-switch",
+         "p99.9 of acquisitions while a joint store changes its mode there and back; stores are 10 ms away",
+         "us", placement::anywhere, joint_switch},
+        {"outage", "lock and unlock while Redis is away and the policy fails open, against a std::mutex",
+         "us", placement::split, outage},
+        {"outage-begins", "from the death of Redis to the first grant, by policy", "ms", placement::anywhere,
+         outage_begins},
         {"sqlite", "lock and unlock in an SQLite file, one thread, against two bare transactions", "us",
          placement::split, sqlite_uncontended},
         {"sqlite-turns", "8 processes take turns on a lock in an SQLite file, against a row that is polled",
@@ -62,13 +92,18 @@ const std::vector<row_plan>& all_rows() {
         {"postgres-turns",
          "8 processes take turns on a lock in a PostgreSQL table, against an advisory lock with a row",
          "changes of owner/s", placement::anywhere, postgres_turns},
+        {"postgres-turns-slow-disk", "the same where each fdatasync takes 2 ms longer", "changes of owner/s",
+         placement::anywhere, postgres_turns_on_slow_disk},
         {"postgres-renewals", "1,000 leases in a PostgreSQL table renewed, against a statement for each",
          "ms", placement::anywhere, postgres_renewals},
 #endif
         {"zookeeper", "lock and unlock in ZooKeeper, one thread, against a bare create and delete", "us",
-         placement::split, zookeeper_uncontended},
+         placement::split, zookeeper_uncontended, no_zookeeper},
         {"zookeeper-turns", "8 processes take turns on a lock in ZooKeeper, against the textbook's recipe",
-         "changes of owner/s", placement::anywhere, zookeeper_turns},
+         "changes of owner/s", placement::anywhere, zookeeper_turns, no_zookeeper},
+        {"zookeeper-semaphore",
+         "8 processes take turns on a semaphore of 2 permits in ZooKeeper, against its recipe by hand",
+         "changes of owner/s", placement::anywhere, zookeeper_semaphore, no_zookeeper},
         {"renewal", "100,000 held locks renewed, against plain PEXPIRE", "ms", placement::anywhere, renewal},
         {"memory", "what a held lock and a waiter cost", "us each", placement::anywhere, memory},
         {"scale-held", "lock and unlock while the client holds others", "us", placement::split, scale_held},
@@ -83,13 +118,32 @@ const std::vector<row_plan>& all_rows() {
 const std::vector<row_plan>& peer_rows() {
     const auto pairs = [](int n) { return [n](redis_server& server) { return peers_pairs(server, n); }; };
     const auto turns = [](int n) { return [n](redis_server& server) { return peers_turns(server, n); }; };
+    const std::string java = std::string{"redisson-"} + test::newest_redisson;
+    const auto no_redis_client = [java] {
+        return not_fetched({java, "redis_py", "redsync", "node_redlock"});
+    };
+    const auto no_redisson = [java] { return not_fetched({java}); };
+    const auto no_curator = [] {
+        const auto why = no_zookeeper();
+        return why.empty() ? not_fetched({"curator"}) : why;
+    };
     static const std::vector<row_plan> rows{
-        {"pairs-1", "lock and unlock, one thread", "pairs/s", placement::anywhere, pairs(1)},
-        {"pairs-32", "lock and unlock, 32 threads, a lock each", "pairs/s", placement::anywhere, pairs(32)},
-        {"turns-2", "2 processes take turns on one lock", "acquisitions/s", placement::anywhere, turns(2)},
-        {"turns-8", "8 processes take turns on one lock", "acquisitions/s", placement::anywhere, turns(8)},
+        {"pairs-1", "lock and unlock, one thread", "pairs/s", placement::anywhere, pairs(1), no_redis_client},
+        {"pairs-32", "lock and unlock, 32 threads, a lock each", "pairs/s", placement::anywhere, pairs(32),
+         no_redis_client},
+        {"turns-2", "2 processes take turns on one lock", "acquisitions/s", placement::anywhere, turns(2),
+         no_redis_client},
+        {"turns-8", "8 processes take turns on one lock", "acquisitions/s", placement::anywhere, turns(8),
+         no_redis_client},
         {"renewal", "10,000 held locks: the server's time for one renewal", "us", placement::anywhere,
-         peers_renewal},
+         peers_renewal, no_redisson},
+        {"curator-turns",
+         "8 processes take turns on a lock in ZooKeeper, against 8 sessions of Curator in one JVM",
+         "changes of owner/s", placement::anywhere, curator_turns, no_curator},
+        {"curator-semaphore",
+         "8 processes take turns on a semaphore of 2 permits in ZooKeeper, against 8 sessions of Curator in "
+         "one JVM",
+         "changes of owner/s", placement::anywhere, curator_semaphore, no_curator},
     };
     return rows;
 }

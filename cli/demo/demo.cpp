@@ -29,7 +29,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 namespace holdfast::cli {
@@ -49,7 +48,8 @@ Examples:
   holdfast demo
   holdfast demo --on sqlite
   holdfast demo --kind recursive
-  holdfast demo --requests 10000 --stock 6000 --json)";
+  holdfast demo --requests 10000 --stock 6000 --json
+  holdfast demo outage)";
 
 struct wishes {
     plan what;
@@ -162,20 +162,12 @@ void add_demo(CLI::App& app, context& shared) {
     auto* const command =
         app.add_subcommand("demo", "Show in numbers why services need a lock that they share");
     auto wanted = std::make_shared<wishes>();
-    const auto number = [&](const char* flag, auto& value, auto most, const char* description) {
-        using number_type = std::remove_reference_t<decltype(value)>;
-        const auto read = [wanted, &value, flag, most](const std::string& text) {
-            value = static_cast<number_type>(decimal(flag, text, 1, most));
-        };
-        command->add_option_function<std::string>(flag, read, description)
-            ->default_str(std::to_string(value))
-            ->type_name("N");
-    };
     command->footer(examples);
-    number("--requests", wanted->what.requests, 10'000'000, "Requests in each round");
-    number("--stock", wanted->what.stock, 10'000'000, "Items to sell");
-    number("--processes", wanted->what.processes, 64, "Service processes");
-    number("--threads", wanted->what.threads, 256, "Threads in each of them");
+    add_number_with_default(*command, "--requests", wanted->what.requests, 10'000'000,
+                            "Requests in each round");
+    add_number_with_default(*command, "--stock", wanted->what.stock, 10'000'000, "Items to sell");
+    add_number_with_default(*command, "--processes", wanted->what.processes, 64, "Service processes");
+    add_number_with_default(*command, "--threads", wanted->what.threads, 256, "Threads in each of them");
     const auto read_kind = [wanted](const std::string& text) {
         if (text != "mutex" && text != "recursive") {
             throw CLI::ValidationError(
@@ -196,7 +188,9 @@ void add_demo(CLI::App& app, context& shared) {
         if (text.find(':') == std::string::npos)
             throw CLI::ValidationError(
                 "--on",
-                fmt::format("\"{}\" is neither redis, sqlite nor file, nor a URL", base::printable(text)));
+                fmt::format("\"{}\" is neither redis, sqlite nor file, nor a URL that --url takes, such as "
+                            "postgres://user@host/database",
+                            base::printable(text)));
         wanted->url = text;
     };
     command
@@ -211,6 +205,7 @@ void add_demo(CLI::App& app, context& shared) {
         if (wanted->what.on == demo_store::file && wanted->what.kind == demo_kind::recursive)
             throw CLI::ValidationError("--kind",
                                        "there is no recursive lock in a lock file; use --on sqlite");
+        if (!command->get_subcommands().empty()) return;
         shared.chosen = [=] { return wanted->serve ? serve() : show(*wanted); };
     });
 }

@@ -20,7 +20,7 @@ constexpr auto settings = R"(
 )";
 
 constexpr auto empty_books = R"(
-    CREATE TABLE stock (items INTEGER NOT NULL);
+    CREATE TABLE stock (items INTEGER NOT NULL, version INTEGER NOT NULL DEFAULT 0);
     CREATE TABLE sale (process INTEGER NOT NULL);
     CREATE TABLE cache (price INTEGER NOT NULL);
     CREATE TABLE rebuild (process INTEGER NOT NULL);
@@ -64,7 +64,7 @@ void ledger::closer::operator()(sqlite3_stmt* statement) const noexcept { ::sqli
 void ledger::create(const std::filesystem::path& file, std::int64_t stock) {
     const connection db{open(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)};
     for (const auto& sql : {std::string{settings}, std::string{empty_books},
-                            fmt::format("INSERT INTO stock VALUES ({})", stock)}) {
+                            fmt::format("INSERT INTO stock (items) VALUES ({})", stock)}) {
         if (::sqlite3_exec(db.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) fail(db.get());
     }
 }
@@ -78,6 +78,9 @@ ledger::ledger(const std::filesystem::path& file) : db_(open(file, SQLITE_OPEN_R
     insert_rebuild_ = prepare("INSERT INTO rebuild VALUES (?)");
     write_price_ = prepare("INSERT OR REPLACE INTO cache (rowid, price) VALUES (1, 1999)");
     last_sale_ = prepare("SELECT max(rowid) FROM sale");
+    read_version_ = prepare("SELECT items, version FROM stock");
+    sell_version_ =
+        prepare("UPDATE stock SET items = items - 1, version = version + 1 WHERE version = ? AND items > 0");
 }
 
 ledger::statement ledger::prepare(const char* sql) const {
@@ -111,6 +114,29 @@ void ledger::run(const char* sql) const {
 std::int64_t ledger::stock_left() { return run(read_left_); }
 void ledger::write_stock_left(std::int64_t left) { run(write_left_, left); }
 void ledger::record_sale(int process) { run(insert_sale_, process); }
+
+ledger::version ledger::stock_version() {
+    version seen;
+    while (true) {
+        const int result = ::sqlite3_step(read_version_.get());
+        if (result == SQLITE_ROW)
+            seen = {::sqlite3_column_int64(read_version_.get(), 0),
+                    ::sqlite3_column_int64(read_version_.get(), 1)};
+        ::sqlite3_reset(read_version_.get());
+        if (result == SQLITE_ROW) return seen;
+        if ((result & 0xff) != SQLITE_BUSY && result != SQLITE_PROTOCOL) fail(db_.get());
+        wait_for_the_writer(nullptr, 4);
+    }
+}
+
+bool ledger::sell_one_of(const version& seen, int process) {
+    run("BEGIN IMMEDIATE");
+    run(sell_version_, seen.number);
+    const bool sold = ::sqlite3_changes(db_.get()) == 1;
+    if (sold) run(insert_sale_, process);
+    run("COMMIT");
+    return sold;
+}
 
 bool ledger::price_is_cached() { return run(read_price_) > 0; }
 void ledger::record_rebuild(int process) { run(insert_rebuild_, process); }

@@ -46,6 +46,15 @@ class ledger {
     void write_stock_left(std::int64_t left);
     void record_sale(int process);
 
+    // For a sale without a lock: of all that have read the same version, one succeeds.
+    struct version {
+        std::int64_t items = 0;
+        std::int64_t number = 0;
+    };
+    [[nodiscard]] version stock_version();
+    // Sells one and records it, in one transaction. False: somebody else has sold since `seen`.
+    [[nodiscard]] bool sell_one_of(const version& seen, int process);
+
     [[nodiscard]] bool price_is_cached();
     void record_rebuild(int process);
     void cache_price();
@@ -70,7 +79,8 @@ class ledger {
     void run(const char* sql) const;
 
     connection db_;
-    statement read_left_, write_left_, insert_sale_, read_price_, insert_rebuild_, write_price_, last_sale_;
+    statement read_left_, write_left_, insert_sale_, read_price_, insert_rebuild_, write_price_, last_sale_,
+        read_version_, sell_version_;
 };
 
 }  // namespace holdfast::cli::demo

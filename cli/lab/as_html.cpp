@@ -102,6 +102,7 @@ class page {
         answer("What goes wrong", what.why);
         answer("What cures it", what.why_cured);
         answer("What holdfast does", what.why_ours);
+        answer("What holdfast does with two stores", what.why_joint);
         put("</dl>\n<div class=\"plays\">\n");
         for (const auto& one : of.plays) figure(what, one);
         put("</div>\n</article>\n");
@@ -112,7 +113,7 @@ class page {
     }
 
     void figure(const schedule& what, const tally& one) {
-        static constexpr std::array roles{"flawed", "cure", "holdfast", "any"};
+        static constexpr std::array roles{"flawed", "cure", "holdfast", "joint", "any"};
         const auto* const scheme = find_scheme(one.cast.scheme);
         put("<figure class=\"play\" data-role=\"{}\" data-scheme=\"{}\">\n<figcaption><b>{}</b> ",
             roles.at(static_cast<std::size_t>(one.cast.as)), scheme->name, translated(role_of(one.cast.as)));

@@ -54,7 +54,7 @@ constexpr auto any = [](const auto& one) { return as_json(one); };
 json as_json(const place& one) { return {{"place", one.name}, {"owners", list_of(one.owners, any)}}; }
 
 json as_json(const tally& one) {
-    static constexpr std::array roles{"flawed", "cure", "holdfast", "any"};
+    static constexpr std::array roles{"flawed", "cure", "holdfast", "joint", "any"};
     const auto& seen = one.shown.seen;
     json out{{"scheme", one.cast.scheme},
              {"role", roles.at(static_cast<std::size_t>(one.cast.as))},

@@ -13,6 +13,7 @@
 #include "cli/process/signals.hpp"
 
 #include "lab/ladder.hpp"
+#include "lab/play/mode_change.hpp"
 #include "lab/play/performance.hpp"
 #include "lab/play/reply_dropper.hpp"
 #include "lab/schemes/schemes.hpp"
@@ -66,6 +67,7 @@ struct lab_wishes {
     std::string language = "en";
     bool perform = false;
     bool drop_replies = false;
+    bool change_mode = false;
 
     [[nodiscard]] lab::language spoken() const {
         return language == "zh" ? lab::language::chinese : lab::language::english;
@@ -269,11 +271,13 @@ void add_lab(CLI::App& app, context& shared) {
     // The lab starts its processes with these.
     command->add_flag("--perform", wanted->perform)->group("");
     command->add_flag("--drop-replies", wanted->drop_replies)->group("");
+    command->add_flag("--change-mode", wanted->change_mode)->group("");
     command->callback([=, &shared] {
         shared.chosen = [=] {
             wanted->rung = plain(wanted->rung);
             if (wanted->perform) return lab::perform();
             if (wanted->drop_replies) return lab::drop_replies();
+            if (wanted->change_mode) return lab::change_mode();
             return show_lab(*wanted);
         };
     });

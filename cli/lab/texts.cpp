@@ -11,6 +11,7 @@ std::string_view role_of(role as) {
         case role::flawed: return "the flaw";
         case role::cure: return "the cure, on the same schedule";
         case role::ours: return "holdfast, on the same schedule";
+        case role::joint: return "holdfast with two stores, on the same schedule";
         case role::any: return "on this schedule";
     }
     return {};
@@ -33,6 +34,7 @@ verdict verdict_of(const schedule& played, const outcome& seen) {
         case role::flawed: return {"Flaw seen.", played.why, false};
         case role::cure: return {"Cured.", played.why_cured, true};
         case role::ours: return {"Not here.", played.why_ours, true};
+        case role::joint: return {"Not here.", played.why_joint, true};
         case role::any: break;
     }
     return {};

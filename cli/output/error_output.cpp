@@ -24,6 +24,7 @@ int code_for(const std::error_code& code) {
         case errc::out_of_memory:
         case errc::busy_server:
         case errc::not_replicated:
+        case errc::too_weak:
         case errc::quarantined:
         case errc::unknown_outcome:
         case errc::lease_too_short:
@@ -89,6 +90,7 @@ std::string_view missing_resource(const std::error_code& code) noexcept {
 
 int exit_code_for(const std::exception& why) noexcept {
     if (dynamic_cast<const std::bad_alloc*>(&why) != nullptr) return exit_code::system;
+    if (const auto* const ours = dynamic_cast<const error*>(&why)) return code_for(ours->code());
     const auto* const refused = dynamic_cast<const std::system_error*>(&why);
     return refused != nullptr && !missing_resource(refused->code()).empty() ? exit_code::system
                                                                             : exit_code::internal;

@@ -16,8 +16,9 @@ namespace holdfast::cli {
 // Which resource this machine has run out of, and how to get more. Empty if the error has another cause.
 [[nodiscard]] std::string_view missing_resource(const std::error_code& code) noexcept;
 
-// exit_code::system if the machine has run out of a resource, else exit_code::internal. Like
-// missing_resource() it does not allocate: memory may be what is lacking.
+// exit_code::system if the machine has run out of a resource; for a holdfast::error the code that
+// report_error() returns; else exit_code::internal. Like missing_resource() it does not allocate: memory may
+// be what is lacking.
 [[nodiscard]] int exit_code_for(const std::exception& why) noexcept;
 
 // What the advice in a message is about.

@@ -18,20 +18,24 @@ namespace {
 std::shared_ptr<leasable> lock_of(client& on, const std::string& name, const lock_request& wanted) {
     switch (wanted.kind) {
         case kind::native:
-            return std::make_shared<mutex>(on, name, mutex_options{.replicas = wanted.replicas});
+            return std::make_shared<mutex>(
+                on, name, mutex_options{.replicas = wanted.replicas, .policy = wanted.policy});
         case kind::native_fenced:
-            return std::make_shared<mutex>(on, name,
-                                           mutex_options{.fenced = true, .replicas = wanted.replicas});
+            return std::make_shared<mutex>(
+                on, name,
+                mutex_options{.fenced = true, .replicas = wanted.replicas, .policy = wanted.policy});
         case kind::recursive:
-            return std::make_shared<recursive_mutex>(on, name,
-                                                     recursive_options{.replicas = wanted.replicas});
+            return std::make_shared<recursive_mutex>(
+                on, name, recursive_options{.replicas = wanted.replicas, .policy = wanted.policy});
         case kind::recursive_fenced:
-            return std::make_shared<fenced_mutex>(on, name, lock_options{.replicas = wanted.replicas});
+            return std::make_shared<fenced_mutex>(
+                on, name, lock_options{.replicas = wanted.replicas, .policy = wanted.policy});
         case kind::fair:
-            return std::make_shared<fair_mutex>(on, name, lock_options{.replicas = wanted.replicas});
+            return std::make_shared<fair_mutex>(
+                on, name, lock_options{.replicas = wanted.replicas, .policy = wanted.policy});
         case kind::shared_read: {
-            const auto whole =
-                std::make_shared<shared_mutex>(on, name, lock_options{.replicas = wanted.replicas});
+            const auto whole = std::make_shared<shared_mutex>(
+                on, name, lock_options{.replicas = wanted.replicas, .policy = wanted.policy});
             return {whole, &whole->readers()};
         }
         case kind::semaphore:
@@ -43,7 +47,8 @@ std::shared_ptr<leasable> lock_of(client& on, const std::string& name, const loc
         case kind::latch: throw std::logic_error("a latch cannot be held");
         case kind::shared_write: break;
     }
-    return std::make_shared<shared_mutex>(on, name, lock_options{.replicas = wanted.replicas});
+    return std::make_shared<shared_mutex>(on, name,
+                                          lock_options{.replicas = wanted.replicas, .policy = wanted.policy});
 }
 
 // Errors that may pass during a wait.
@@ -136,8 +141,11 @@ lease acquire_locks::acquire(held_lock& one) {
 }
 
 lease acquire_locks::try_or_wait(held_lock& one) {
-    const acquire_options how{
-        .ttl = wanted_.ttl, .renew = true, .stop = stop_.get_token(), .permits = wanted_.permits};
+    const acquire_options how{.ttl = wanted_.ttl,
+                              .renew = true,
+                              .stop = stop_.get_token(),
+                              .at_least = wanted_.at_least,
+                              .permits = wanted_.permits};
     state while_waiting{outcome::pending, one.name};
     const auto may_wait = [&] { return !wanted_.wait || time_left()->count() > 0; };
     // A first try takes as long as the server needs to answer. If less time is left, this process asks only

@@ -39,6 +39,8 @@ struct lock_request {
     std::uint32_t permits = 1;         // of each semaphore
     std::optional<std::int64_t> of{};  // the number of permits of each, if it is not set yet
     replication replicas{};            // which must have each lock before it counts
+    std::string policy{};              // of each; empty: by its name
+    strength at_least = strength::process_local;
 };
 
 // A lock and its lease. Neither moves: a lease does not outlive its lock.

@@ -4,6 +4,7 @@
 #include "cli/output/format.hpp"
 
 #include <holdfast/admin.hpp>
+#include <holdfast/error.hpp>
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -91,12 +92,23 @@ std::optional<int> lock_wait::end_with(acquire_locks::outcome how, acquire_locks
                                          wanted_.names.size() == 1 ? "it" : "one of them"));
             return wanted_.conflict_code;
         case outcome::lost: report_.lost_before_start(locks.lost_lock()); return exit_code::lost;
-        case outcome::failed: std::rethrow_exception(locks.failure());
-        case outcome::acquired: report_.acquired(locks.locks()); return std::nullopt;
+        case outcome::failed: return fail_with(locks.failure());
+        case outcome::acquired: report_.acquired(locks.locks(), client_.strength()); return std::nullopt;
         case outcome::cancelled:
         case outcome::pending: break;  // only a signal cancels
     }
     return exit_code::internal;
+}
+
+// Reported as the error of any command, but for the exit code.
+int lock_wait::fail_with(const std::exception_ptr& why) {
+    try {
+        std::rethrow_exception(why);
+    } catch (const error& e) {
+        if (e.code() != errc::too_weak || !wanted_.weak_code) throw;
+        log_.say(e.what());
+        return *wanted_.weak_code;
+    }
 }
 
 // The question who holds the lock takes round trips, during which the main thread must read signals. The

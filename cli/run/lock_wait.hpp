@@ -37,6 +37,7 @@ class lock_wait {
     void report_wait(const acquire_locks::state& now);
     // Once it is not pending.
     [[nodiscard]] std::optional<int> end_with(acquire_locks::outcome how, acquire_locks& locks);
+    [[nodiscard]] int fail_with(const std::exception_ptr& why);
     void start_holder_report(const std::string& name);
     void report_holder(const std::string& name);
 

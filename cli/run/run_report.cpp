@@ -48,14 +48,18 @@ std::string in_quotes(const std::vector<std::string>& names) {
     return all;
 }
 
-void run_report::acquired(const std::deque<held_lock>& locks) {
+void run_report::acquired(const std::deque<held_lock>& locks, strength of_store) {
     for (const auto& one : locks) {
         nlohmann::ordered_json fields{{"name", json_text(one.name)},
                                       {"owner", json_text(one.hold.owner().str())}};
         if (one.hold.fence() != fence::none) fields["fence"] = to_number(one.hold.fence());
+        fields["strength"] = to_string(one.hold.strength());
         fields["waited_ms"] = one.waited.count();
         log_.write_event("acquired", fields);
         log_.mention(fmt::format("acquired {} after {}", in_quotes(one.name), rough(one.waited)));
+        if (one.hold.strength() < of_store)
+            log_.say(fmt::format("the lock {} was granted without the store: it is only {}",
+                                 in_quotes(one.name), to_string(one.hold.strength())));
     }
 }
 
@@ -88,6 +92,15 @@ void run_report::events(const std::vector<event>& seen) {
                 else
                     log_.mention(about_lock());
                 break;
+            case event_kind::bad_document:
+            case event_kind::source_down: log_.say(e.detail); break;
+            case event_kind::switched:
+            case event_kind::breaker_open:
+            case event_kind::breaker_closed:
+            case event_kind::clocks_apart:
+            case event_kind::source_up: log_.mention(e.detail); break;
+            case event_kind::restored:
+            case event_kind::overlap: log_.say(about_lock()); break;
             case event_kind::store_down: was_down_ = true; [[fallthrough]];
             case event_kind::store_restarted:
             case event_kind::failed_over:
@@ -100,6 +113,7 @@ void run_report::events(const std::vector<event>& seen) {
             case event_kind::store_up:
                 if (std::exchange(was_down_, false)) log_.mention("the store answers again");
                 break;
+            case event_kind::degraded:
             case event_kind::acquired:
             case event_kind::released:
             case event_kind::release_failed:

@@ -29,7 +29,8 @@ class run_report {
   public:
     run_report(run_log& to, const run_request& wanted) : log_(to), wanted_(wanted) {}
 
-    void acquired(const std::deque<held_lock>& locks);
+    // `of_store`: what a lock of the store stands for.
+    void acquired(const std::deque<held_lock>& locks, strength of_store);
     void events(const std::vector<event>& seen);
     void lost_before_start(const std::string& name);
     // Why the command is being ended, or was, because of the locks `of`. `end` says how it ended, if it has.

@@ -11,6 +11,7 @@
 #include "cli/run/guard.hpp"
 #include "cli/run/lock_wait.hpp"
 #include "cli/run/lost_pipe.hpp"
+#include "cli/run/on_terminate.hpp"
 #include "cli/run/overloaded.hpp"
 #include "cli/run/run_log.hpp"
 #include "cli/run/run_report.hpp"
@@ -20,14 +21,17 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/uio.h>
+#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string_view>
 #include <system_error>
@@ -49,6 +53,8 @@ std::string kept_by_children(std::string url) {
 config with_time_to_end(config settings) {
     settings.keep_evicted = true;
     settings.url = kept_by_children(std::move(settings.url));
+    for (auto& p : settings.policies)
+        if (p.outage == on_outage::fail_open_host) p.substitute = kept_by_children(substitute_of(p));
     return settings;
 }
 
@@ -66,7 +72,14 @@ class guarded_run {
 
     int run() {
         if (const auto code = waiting_.acquire_all(locks_)) return *code;
+        held_since_ = boot_clock::now();
         return run_the_command();
+    }
+    [[nodiscard]] run_times times() const {
+        if (!held_since_) return {boot_clock::now() - begun_, {}};
+        run_times all{*held_since_ - begun_, {}};
+        if (end_) all.ran = end_->at - *held_since_;
+        return all;
     }
 
   private:
@@ -112,6 +125,8 @@ class guarded_run {
     std::optional<acquire_locks> locks_;
     std::optional<child> child_;
     std::optional<guard_order> last_order_;
+    const boot_clock::time_point begun_ = boot_clock::now();
+    std::optional<boot_clock::time_point> held_since_;
     std::optional<child_ended> end_;  // of the command
     int stopped_by_ = 0;              // the signal, as far as is known: a CONT to the command is not reported
     bool wants_terminal_ = false;
@@ -130,6 +145,9 @@ int guarded_run::run_the_command() {
                 one.hold.lost_token(), [this] { lease_lost_.notify(); }));
         }
         start(watch);
+        // A thread of the client may lack memory, too.
+        std::optional<on_terminate> on_other_threads;
+        if (child_) on_other_threads.emplace(give_up);
         while (!over_) watch_over(watch);
     } catch (const std::exception& e) {
         const bool at_work = watch.phase() != run_phase::resting && !over_;
@@ -145,6 +163,8 @@ int guarded_run::run_the_command() {
 // The command runs: if the locks were released on the way out, the next holder would begin beside it. They
 // expire by themselves, and the guard ends the command before that. There may be no memory for the message.
 void guarded_run::give_up(const std::exception& why) noexcept {
+    static std::atomic_flag by_another_thread;
+    while (by_another_thread.test_and_set()) ::pause();
     constexpr std::string_view before = "holdfast: ";
     constexpr std::string_view after =
         ": the guard process takes over the command, and the lock expires by itself\n";
@@ -195,6 +215,8 @@ launch guarded_run::how_to_launch(const supervisor& watch) const {
         {"HOLDFAST_LOCK", joined([](const held_lock& one) { return one.name; })},
         {"HOLDFAST_TOKEN", joined([](const held_lock& one) { return one.hold.owner().str(); })},
         {"HOLDFAST_LOST_FD", std::to_string(lost_.for_command())},
+        {"HOLDFAST_STRENGTH",
+         joined([](const held_lock& one) { return std::string{to_string(one.hold.strength())}; })},
     };
     if (gives_fences(wanted_.locks.kind)) {
         how.variables.emplace_back("HOLDFAST_FENCE", joined([](const held_lock& one) {
@@ -472,7 +494,25 @@ void guarded_run::release_locks(supervisor& watch) {
 }  // namespace
 
 int run_under_lock(const config& settings, const run_request& wanted) {
-    return guarded_run{settings, wanted}.run();
+    const auto& metrics = wanted.metrics;
+    const auto write = [&](int code, const run_times& times) {
+        if (!metrics) return;
+        try {
+            metrics->write(code, times);
+        } catch (const std::exception& e) {  // the exit code is that of the command
+            (void)report_error(exit_code::output, e.what());
+        }
+    };
+    std::optional<guarded_run> one;
+    try {
+        one.emplace(settings, wanted);
+        const auto code = one->run();
+        write(code, one->times());
+        return code;
+    } catch (const std::exception& e) {
+        write(exit_code_for(e), one ? one->times() : run_times{});
+        throw;
+    }
 }
 
 }  // namespace holdfast::cli

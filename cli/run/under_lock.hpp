@@ -4,6 +4,7 @@
 #include "cli/process/signals.hpp"
 #include "cli/process/unique_fd.hpp"
 #include "cli/run/acquire_locks.hpp"
+#include "cli/run/metrics_file.hpp"
 #include "cli/run/supervisor.hpp"
 
 #include <holdfast/config.hpp>
@@ -20,7 +21,9 @@ struct run_request {
     lock_request locks;
     supervision rules;
     int conflict_code = 1;
+    std::optional<int> weak_code;  // exit code if the lock would be too weak
     std::optional<int> json_fd;
+    std::optional<metrics_file> metrics;
     bool verbose = false;
 };
 

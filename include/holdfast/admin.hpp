@@ -5,11 +5,14 @@
 #include <holdfast/client.hpp>
 #include <holdfast/examination.hpp>
 #include <holdfast/export.hpp>
+#include <holdfast/group_mode.hpp>
 #include <holdfast/kind.hpp>
 #include <holdfast/lock_info.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -89,13 +92,60 @@ struct examine_options {
 };
 
 // Reports what endangers locks on this client's servers, how to fix it, and which promise fails without that.
-// Reports every check, including those that pass. Changes nothing on the server (docs/doctor.md lists the
-// requests). If a server refuses to answer, that is a finding; an error is thrown only for a server that
-// cannot be asked at all.
+// Reports every check, including those that pass. Changes nothing on the server, but for a node that comes
+// and goes in a ZooKeeper of a joint: URL (docs/doctor.md lists the requests). If a server refuses to answer,
+// that is a finding; an error is thrown only for a server that cannot be asked at all.
 [[nodiscard]] HOLDFAST_API examination examine(client& on, const examine_options& options = {});
 
 // Returns the SQL statements that make the tables of the store that a URL names, with the rights of the URL's
 // user. Empty: the store has no tables that an operator makes. Asks no server.
 [[nodiscard]] HOLDFAST_API std::string schema(const std::string& url);
+
+// What the arbiter of a joint: URL says now: which of its levels the group's locks need. Throws
+// errc::invalid_argument for any other store.
+[[nodiscard]] HOLDFAST_API group_mode mode(client& on);
+
+struct switch_options {
+    std::string by{};      // who wants it, for people; empty: the user of this process
+    std::string reason{};  // and why
+    // How long to wait until the level is reached. A change from one level to the next takes at least the
+    // mode lease (docs/fallback.md).
+    std::chrono::milliseconds wait{120'000};
+    // Called with each mode on the way, in the thread of the caller.
+    std::function<void(const group_mode&)> on_step{};
+};
+
+// Changes the mode of the group step by step, until its locks need this level and no other: its index, 0 for
+// the preferred one. Locks stay held meanwhile, and their holders exclude each other throughout. Throws
+// errc::timed_out if that takes longer than `wait`: the group stays in the mode that was reached, and each
+// later call goes on from there. Another operator who changes the mode meanwhile is errc::lost. If the group
+// changed its mode automatically, it does not any more.
+HOLDFAST_API group_mode switch_mode(client& on, std::size_t level, const switch_options& options = {});
+
+// Changes the mode until the group's locks need two levels, the one in use and the next one (the one before
+// if it is the last), and lets that mode stay: for planned work after which either of them may be the one to
+// use. Then a change to one of them takes effect at once, not after a mode lease. Until then each lock needs
+// both levels, and none is granted while one of them is down. If the group has two levels already, these
+// stay. Throws as switch_mode() does; if the group changed its mode automatically, it does not any more.
+HOLDFAST_API group_mode use_two_levels(client& on, const switch_options& options = {});
+
+// The way out when the arbiter of a joint: URL is lost for good: end all clients of the group, wait, and
+// start them with a level (its index) pinned in their URL. Only people can do that; this says how. Asks no
+// server. Throws errc::invalid_argument for any other URL, and for a level that it does not have.
+[[nodiscard]] HOLDFAST_API pin_plan plan_pin(const config& settings, std::size_t level);
+
+// From now on (`on`) the group changes its mode by itself, or not any more. Its clients try each level once a
+// second; one of each host, of five hosts at most, reports what it sees to the arbiter. If most of those
+// hosts cannot use the level in use for 3 s (down_for= in the URL), they change to the most preferred level
+// that works; if a more preferred one works for all of them for 60 s (healthy_for=), back to that. Uses of
+// switch_options: by, reason. Throws errc::lost if another operator has changed the mode meanwhile.
+HOLDFAST_API group_mode set_automatic(client& on, bool is_on, const switch_options& options = {});
+
+// Writes the document that clients with this config::switch_source, an "arbiter:URL", read within five
+// seconds (docs/fallback.md has its form). Returns false if it is there already. Blocks for two answers of
+// the arbiter, at most config::answer_timeout each. Throws errc::invalid_argument, with the field, for what
+// clients would refuse, and for a serial that is not higher than the last one; errc::lost if another document
+// is published at the same time; errc::unknown_outcome if it may have been written.
+HOLDFAST_API bool publish_document(const config& settings, const std::string& document);
 
 }  // namespace holdfast::admin

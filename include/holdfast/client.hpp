@@ -20,7 +20,8 @@ class access;
 }
 
 // Make one per process and store, and keep it longer than the locks made from it. It has a thread for I/O and
-// renewals, a thread that runs the callbacks of lease::lost_token(), and a thread for each listener.
+// renewals, a thread that runs the callbacks of lease::lost_token(), and a thread for each listener. Without
+// memory for what the thread for I/O must do, the process ends (std::terminate).
 //
 // Thread safety: all members may be called from any threads at once.
 // fork(): a client is dead in the child; every call there throws errc::forked, destructors do nothing.

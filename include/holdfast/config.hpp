@@ -2,10 +2,13 @@
 // errc::invalid_argument, and the message names its field.
 #pragma once
 
+#include <holdfast/lock_family.hpp>
+#include <holdfast/policy.hpp>
 #include <holdfast/redis_settings.hpp>
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 namespace holdfast {
 
@@ -50,8 +53,8 @@ struct config {
     // How long to wait for one answer of the store. 10 ms to 1 min.
     milliseconds answer_timeout{2'000};
 
-    // The client's destructor releases the locks that are still held and runs the callbacks that are due.
-    // Both together take at most this long.
+    // The client's destructor releases the locks that are still held, runs the callbacks that are due, and
+    // ends the client's session in ZooKeeper. All of it together takes at most this long.
     milliseconds close_timeout{200};
 
     // A user callback that runs longer is reported. Callbacks of other lost leases wait at most this long
@@ -64,6 +67,27 @@ struct config {
     // operator see "gave it up", and the operator may remove the lock before. Applies to leases only: a lock
     // held by lock() is free at once, and so is one that this very client evicts.
     bool keep_evicted = false;
+
+    // What locks do while the store is away, by policy: see policy.hpp. A lock has the policy that it names,
+    // or the one whose pattern matches its name, or fails closed. If two match, the lock must name one.
+    std::vector<policy> policies{};
+
+    // What a configuration centre says about the store; empty: nothing. While it says so, locks whose policy
+    // fails open do without the store, although it may be there. docs/fallback.md has its form.
+    //   file:PATH             a file; the client's constructor reads it
+    //   nacos://[user:password@]host[:8848][,host...]/namespace/group/dataId[?long_poll=30s&path=/nacos]
+    //                         a configuration in Nacos 2.2 or later, on a thread of its own. The constructor
+    //                         waits for a first answer, for answer_timeout at most. Without a user in the
+    //                         URL: HOLDFAST_NACOS_USER and HOLDFAST_NACOS_PASSWORD in the environment
+    //   nacos+https://...     the same in TLS, which verifies the server; ca=FILE: PEM file with authorities
+    //   arbiter:[name=NAME,]URL  a document in zk://, postgres://, mariadb://, sqlite: or file:, read every
+    //                         five seconds; `holdfast switch publish` writes it
+    std::string switch_source{};
+    // The group of the document whose mode counts for this client.
+    std::string switch_group = "default";
+
+    // By which groups of locks metrics are counted (metrics.hpp); at most 32. Empty: all locks together.
+    std::vector<lock_family> families{};
 
     // Settings that only Redis has.
     redis_settings redis{};

@@ -20,9 +20,10 @@ enum class errc {
 
     // The store did not carry out the request, and nothing changed; a later try may succeed.
     unavailable,     // no connection, or no answer to a request that was never sent
-    out_of_memory,   // the store has no memory left for a new lock
+    out_of_memory,   // the store has no memory left for a new lock, or this process none for the request
     busy_server,     // the store answers, but cannot serve now: LOADING, BUSY, MISCONF, READONLY
     not_replicated,  // too few replicas have the grant (replication.hpp); the grant is being undone
+    too_weak,        // only a grant weaker than acquire_options::at_least could be had (policy.hpp)
     quarantined,     // servers were started or promoted so recently that they may have forgotten locks
 
     // The request may or may not have been carried out; it is being undone and expires by itself.

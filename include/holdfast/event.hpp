@@ -33,6 +33,18 @@ enum class event_kind {
     quorum_whole,  // redlock: all of its servers can vote again
     quorum_double,  // redlock: two of them are one server, which has one vote; names them
     quorum_even,    // redlock: their number is even: one of them adds nothing but another thing that can fail
+    degraded,       // a lock was granted without its store, as its policy says (policy.hpp)
+    restored,       // the store is back, and has that lock for its holder
+    overlap,        // the store is back, and another client has that lock there: there are two holders
+    switched,       // another store is in use (joint:), or none (config::switch_source); who says so, and why
+    bad_document,   // what config::switch_source says cannot be used; the last good one counts on
+    source_down,    // it, or the arbiter of a joint: URL, cannot be read; what it said last counts on
+    source_up,      // it can be read again
+    // The store has failed several times in a row, so locks with a policy ask it only now and then; names it,
+    // and the last failure.
+    breaker_open,
+    breaker_closed,  // it works again
+    clocks_apart,    // joint: the mode is not changed, as the clocks of both levels differ by too much
 };
 
 [[nodiscard]] HOLDFAST_API std::string_view to_string(event_kind k) noexcept;

@@ -16,6 +16,7 @@
 //   config.hpp        every setting with its default and reason
 //   redis_settings.hpp  URLs and settings of Redis
 //   event.hpp         events of locks and stores; counters and histograms
+//   metrics.hpp       metrics_text: counters and histograms as text for Prometheus
 //   admin.hpp         admin::inspect, list, evict, examine
 //   examination.hpp   the result of examine: severity, promise, finding
 //   async.hpp         acquire and release with Boost.Asio's completion tokens; include it by itself
@@ -37,7 +38,9 @@
 #include <holdfast/kind.hpp>
 #include <holdfast/latch.hpp>
 #include <holdfast/lease.hpp>
+#include <holdfast/lock_family.hpp>
 #include <holdfast/lock_info.hpp>
+#include <holdfast/metrics.hpp>
 #include <holdfast/multi_lock.hpp>
 #include <holdfast/mutex.hpp>
 #include <holdfast/redis_settings.hpp>

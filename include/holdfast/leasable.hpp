@@ -11,6 +11,7 @@
 #include <concepts>
 #include <memory>
 #include <optional>
+#include <string>
 #include <system_error>
 
 namespace holdfast {
@@ -93,7 +94,7 @@ class HOLDFAST_API leasable {
         replication replicas{};
     };
 
-    leasable(client& on, lock_name name, kind of, choices chosen);
+    leasable(client& on, lock_name name, kind of, choices chosen, const std::string& policy = {});
     leasable(std::shared_ptr<session::lockable> on, choices chosen);
     ~leasable();
 

@@ -32,6 +32,8 @@ struct acquire_options {
     std::optional<bool> renew{};
     // A stop request ends the wait with errc::cancelled.
     std::stop_token stop{};
+    // A weaker grant is refused with errc::too_weak: for locks whose policy can give one (policy.hpp).
+    strength at_least = strength::process_local;
     // How many permits of a semaphore to take: 1 or more. For any other lock more than 1 is
     // errc::invalid_argument.
     std::uint32_t permits = 1;
@@ -71,7 +73,8 @@ struct release_result {
 // that of a lease of async.hpp: it does not wait for the release.
 //
 // Thread safety: valid(), remaining(), state(), fence() and lost_token() may be called from any threads at
-// once; only one thread at a time, not always the same, may move, assign, renew, release and destroy.
+// once, also while another thread releases or renews; only one thread at a time, not always the same, may
+// move, assign, renew, release and destroy.
 class [[nodiscard]] HOLDFAST_API lease {
   public:
     lease() noexcept = default;

@@ -65,6 +65,7 @@ struct lock_options {
     std::optional<std::chrono::milliseconds> ttl{};  // default of acquire_options::ttl for this lock
     std::optional<bool> renew{};                     // default of acquire_options::renew
     replication replicas{};  // how many replicas must confirm a grant before it counts
+    std::string policy{};    // config::policies; empty: the one whose pattern matches the name (policy.hpp)
 };
 
 // As lock_options.
@@ -73,6 +74,7 @@ struct mutex_options {
     std::optional<bool> renew{};                     // default of acquire_options::renew
     bool fenced = false;     // every grant carries a fence; costs a script instead of a SET
     replication replicas{};  // how many replicas must confirm a grant before it counts
+    std::string policy{};    // config::policies; empty: the one whose pattern matches the name (policy.hpp)
 };
 
 // The default lock: not re-entrant, first come first served among holdfast's waiters. The same lock as that
@@ -81,7 +83,7 @@ struct mutex_options {
 // belongs to no thread: it waits even for the calling thread's own lock().
 class HOLDFAST_API mutex : public exclusive_lock {
   public:
-    mutex(client& on, lock_name name, mutex_options options = {});
+    mutex(client& on, lock_name name, const mutex_options& options = {});
 };
 
 // How a waiter of a recursive_mutex learns of a release.
@@ -96,6 +98,7 @@ struct recursive_options {
     std::optional<bool> renew{};
     enum wake wake = wake::message;
     replication replicas{};
+    std::string policy{};
 };
 
 // The same lock as Redisson's RLock. A thread that holds it by lock() may lock it again; the last unlock()
@@ -104,7 +107,7 @@ struct recursive_options {
 // and a nested one has none, the lease is renewed until the last unlock().
 class HOLDFAST_API recursive_mutex : public exclusive_lock {
   public:
-    recursive_mutex(client& on, lock_name name, recursive_options options = {});
+    recursive_mutex(client& on, lock_name name, const recursive_options& options = {});
 
     using exclusive_lock::acquire;
     // Another hold of the same lease: releasing the last of them releases the lock. Does not block. Throws
@@ -117,7 +120,7 @@ class HOLDFAST_API recursive_mutex : public exclusive_lock {
 // again from the beginning (those of mutex{.fenced = true} do not: docs/safety.md S1).
 class HOLDFAST_API fenced_mutex : public exclusive_lock {
   public:
-    fenced_mutex(client& on, lock_name name, lock_options options = {});
+    fenced_mutex(client& on, lock_name name, const lock_options& options = {});
 
     using exclusive_lock::acquire;
     // As recursive_mutex::acquire(outer); the fence is that of the outer lease.
@@ -129,7 +132,7 @@ class HOLDFAST_API fenced_mutex : public exclusive_lock {
 // waiter delays those behind it by redis_settings::fair_liveness when its turn comes.
 class HOLDFAST_API fair_mutex : public exclusive_lock {
   public:
-    fair_mutex(client& on, lock_name name, lock_options options = {});
+    fair_mutex(client& on, lock_name name, const lock_options& options = {});
 
     using exclusive_lock::acquire;
     // As recursive_mutex::acquire(outer).

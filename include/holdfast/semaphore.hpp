@@ -40,6 +40,9 @@ class HOLDFAST_API semaphore_base : public leasable {
   protected:
     semaphore_base(client& on, lock_name name, kind of, const semaphore_options& options);
     ~semaphore_base() = default;
+
+  private:
+    std::int64_t total_ = 0;  // semaphore_options::total
 };
 
 // The same semaphore as Redisson's RSemaphore, where permits have no owner: Java's acquire() and release()

@@ -17,7 +17,7 @@ namespace holdfast {
 // Thread safety: all members may be called from any threads at once.
 class HOLDFAST_API shared_mutex : public exclusive_lock {
   public:
-    shared_mutex(client& on, lock_name name, lock_options options = {});
+    shared_mutex(client& on, lock_name name, const lock_options& options = {});
 
     // --- as a standard SharedTimedLockable -----------------------------------------------------
     void lock_shared() { readers_.lock(); }

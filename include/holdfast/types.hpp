@@ -77,5 +77,6 @@ enum class strength {
     quorum,  // the same, even if a minority of several independent servers is lost (docs/wire/redlock.md)
     fenced_quorum,  // and the lease carries a fence that a majority of them knows
 };
+[[nodiscard]] HOLDFAST_API std::string_view to_string(strength s) noexcept;  // "process_local"
 
 }  // namespace holdfast

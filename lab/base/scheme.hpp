@@ -7,6 +7,7 @@
 
 #include <holdfast/types.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -42,6 +43,16 @@ struct part {
         return all;
     }
     [[nodiscard]] std::string url() const { return urls().front(); }
+    // Redis and a database, one at a time, as the arbiter says. The mode lease is much shorter than the
+    // default of 20 s, and so is a change.
+    [[nodiscard]] std::chrono::milliseconds mode_lease() const {
+        return std::max(ttl, std::chrono::milliseconds{500});
+    }
+    [[nodiscard]] std::string joint_url() const {
+        return "joint:arbiter=sqlite:/proc/self/cwd/arbiter/mode.db,mode_lease=" +
+               std::to_string(mode_lease().count()) + "ms,max_skew=0ms," + url() +
+               ",sqlite:/proc/self/cwd/substitute/locks.db";
+    }
 };
 
 // Carries out a scheme: reports what is sent, and stops where the director wants it to.

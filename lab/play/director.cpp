@@ -44,11 +44,13 @@ director::director(const surroundings& around, std::string scheme, std::chrono::
     allow_all();
     free_memory();
     if (where_ == kept::in_table) clear_nodes();
-    if (where_ == kept::in_table || where_ == kept::on_server_or_in_table) {
+    if (where_ == kept::in_table || where_ == kept::on_server_or_in_table ||
+        where_ == kept::moved_by_a_push) {
         table_ = (around_.folder.path() / "locks.db").string();
         std::filesystem::remove(table_);
         add_node({.socket = {}, .truth = std::make_unique<table_lock_reader>(table_)}, "row");
     }
+    if (where_ == kept::moved_by_an_arbiter) use_joint_store();
 }
 
 process& director::start(const std::string& name, const process_options& how) {
@@ -67,6 +69,7 @@ process& director::start(const std::string& name, const process_options& how) {
         .stack = how.stack,
         .clock_ahead = how.clock_ahead};
     make_network(own, how);
+    if (flag_pushed_) push_flag(name);
     auto& made = processes_.emplace_back(*this, own, how);
     wait_for(made);
     return made;
@@ -139,6 +142,13 @@ void director::must_be_before(boot_clock::time_point end) const {
 
 void director::must_be_owned_by(const process& who) {
     if (owner() != who.name_) throw too_slow(fmt::format("{} lost the key too early", who.name_));
+}
+
+void director::must_own_some(const process& who) {
+    look();
+    for (std::size_t i = 0; i < nodes_.size(); ++i)
+        if (made_.owner_at(i) == who.name_) return;
+    throw too_slow(fmt::format("{} lost the key too early", who.name_));
 }
 
 std::string director::resource() { return resource_.send({"GET", "resource"}).text(); }

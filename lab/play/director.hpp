@@ -92,6 +92,8 @@ class process {
     // migrated. Throws play_broken if its part is over.
     void pause();
     void resume();
+    // No pushed flag and no arbiter reach it from now on: see director::switch_to_substitute().
+    void cut_off_from_switch();
 
   private:
     friend class director;
@@ -103,6 +105,7 @@ class process {
     cli::scoped_process child_;
     std::string owner_;  // its name in the key
     std::vector<int> cut_off_from_;
+    bool sees_switch_ = true;
     std::string stands_at_;  // empty while it runs
     bool ended_ = false;     // and the director knows
     std::optional<boot_clock::time_point> last_command_{};
@@ -150,6 +153,8 @@ class director {
     // Throws too_slow after `end`: what follows would prove nothing.
     void must_be_before(boot_clock::time_point end) const;
     void must_be_owned_by(const process& who);
+    // Throws too_slow if it owns the lock in no place any more.
+    void must_own_some(const process& who);
 
     // Removes the key's TTL, as if its owner renewed it for ever.
     void make_key_last();
@@ -168,6 +173,10 @@ class director {
     // The server will run the next command of such a process about the key, and the reply will get lost.
     void lose_next_answer();
     void must_have_lost_it();
+
+    // An operator moves the lock from Redis to its substitute, in the scheme's own way. Returns when all
+    // processes have noticed that can. Schemes that cannot be moved stay where they are.
+    void switch_to_substitute();
 
     // The scheme has this stop point. Other schemes have only the common ones.
     [[nodiscard]] bool stops_at(std::string_view point) const;
@@ -224,6 +233,12 @@ class director {
     void wait_for_reply_dropper();
     // A socket that refuses every connection.
     [[nodiscard]] std::string dead_end();
+    [[nodiscard]] std::string folder_of(const std::string& process) const;
+    void push_flag(const std::string& process) const;
+    // A Redis of its own, a database, and an arbiter.
+    void use_joint_store();
+    // Moves the joint store from Redis to its database.
+    void change_mode();
     void start_server(node& into, const cli::server_options& how);
     [[nodiscard]] connection& to(node& server);
     // Marks a server as a member that may grant a lock.
@@ -257,6 +272,7 @@ class director {
     std::vector<node> nodes_;
     std::string password_;  // of all servers
     std::string table_;     // file
+    bool flag_pushed_ = false;
     std::unique_ptr<cli::scratch_server> replica_;
     std::unique_ptr<cli::scoped_process> reply_dropper_;
     boot_clock::time_point begun_;

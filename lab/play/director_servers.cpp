@@ -90,6 +90,7 @@ void director::use_masters(int number) {
         const auto name = fmt::format("node{}", i);
         node made;
         made.clock = std::make_unique<false_clock>(around_.folder.path(), name);
+        made.clock->step(-servers_age);  // right again when it runs: stores compare their clocks
         start_server(made,
                      {.name = name, .environment = made.clock->environment(), .signals = &around_.signals});
         made.clock->step(servers_age);
@@ -174,12 +175,20 @@ void director::fail_over() {
     look();
 }
 
+std::string director::folder_of(const std::string& process) const {
+    return (around_.folder.path() / ("of " + process)).string();
+}
+
 void director::make_network(part& of, const process_options& how) {
     namespace fs = std::filesystem;
-    const auto own = around_.folder.path() / ("of " + of.name);
+    of.folder = folder_of(of.name);
+    const fs::path own{of.folder};
     fs::remove_all(own);
     fs::create_directory(own);
-    of.folder = own.string();
+    if (where_ == kept::moved_by_an_arbiter) {
+        for (const auto* const name : {"arbiter", "substitute"})
+            fs::create_directory_symlink(around_.folder.path() / name, own / name);
+    }
     int number = 0;
     for (const auto& one : nodes_) {
         if (one.socket.empty()) continue;

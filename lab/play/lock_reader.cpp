@@ -1,5 +1,10 @@
 #include "lab/play/lock_reader.hpp"
 
+#include <holdfast/admin.hpp>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
 namespace holdfast::lab {
 
 stored_lock redis_lock_reader::look(const std::string& key) {
@@ -26,6 +31,17 @@ stored_lock table_lock_reader::look(const std::string& key) {
     const std::chrono::milliseconds left{std::stoll(row.columns[1])};
     if (left.count() < 0) return {};
     return {row.columns[0], left};
+}
+
+// The folder may have a name that a URL would take for options.
+sqlite_store_reader::sqlite_store_reader(const std::filesystem::path& folder)
+    : folder_(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)),
+      locks_(fmt::format("sqlite:/proc/self/fd/{}/locks.db", folder_.get())) {}
+
+stored_lock sqlite_store_reader::look(const std::string& key) {
+    const auto seen = admin::inspect(locks_, lock_name{key});
+    if (seen.holders.empty()) return {};
+    return {seen.holders.front().owner, seen.ttl};
 }
 
 }  // namespace holdfast::lab

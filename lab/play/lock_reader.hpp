@@ -4,7 +4,12 @@
 #include "lab/base/connection.hpp"
 #include "lab/base/database.hpp"
 
+#include "cli/process/unique_fd.hpp"
+
+#include <holdfast/client.hpp>
+
 #include <chrono>
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -46,6 +51,18 @@ class table_lock_reader final : public lock_reader {
 
   private:
     database database_;
+};
+
+// The database locks.db of holdfast clients in this folder, as holdfast::admin::inspect() reads it.
+class sqlite_store_reader final : public lock_reader {
+  public:
+    explicit sqlite_store_reader(const std::filesystem::path& folder);
+
+    [[nodiscard]] stored_lock look(const std::string& key) override;
+
+  private:
+    cli::unique_fd folder_;
+    client locks_;
 };
 
 }  // namespace holdfast::lab

@@ -7,7 +7,7 @@
 namespace holdfast::lab {
 
 // B asks once. True: B has the lock, and A believes that it has it, too. Throws too_slow if A's TTL has
-// passed since it asked: that would be no flaw.
+// passed since it asked: then the answer, whatever it is, is about a lock that may be free.
 [[nodiscard]] bool gets_in_too(director& d, process& b, const process& a, boot_clock::time_point a_asked);
 
 // A is gone and its key is there: B wants the lock. True: B starves.

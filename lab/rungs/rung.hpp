@@ -21,6 +21,8 @@ struct schedule {
     std::string_view why_cured;
     std::string_view ours;  // holdfast's scheme; empty: none of its locks can help here
     std::string_view why_ours;
+    std::string_view joint{};  // holdfast's scheme of two stores, beside that of one; empty: nothing to add
+    std::string_view why_joint{};
     // The schedule breaks what leases assume: only a fence helps, and two leases may be valid at once.
     bool leases_may_overlap = false;
 };

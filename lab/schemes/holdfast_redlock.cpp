@@ -12,7 +12,7 @@ namespace holdfast::lab {
 namespace {
 
 struct holdfast_redlock : scheme {
-    explicit holdfast_redlock(performer& by, mutex_options how = {})
+    explicit holdfast_redlock(performer& by, const mutex_options& how = {})
         : scheme(by),
           locks{config{.url = redlock_url(own_part().urls(), {.node_timeout = ttl / 4}), .lease = ttl}},
           turn{locks, key, how} {}

@@ -30,8 +30,12 @@ constexpr std::array schemes{
     known_scheme{"redlock_fenced", "Redlock with a fence", text::redlock, make_redlock_fenced, kept::on_many},
     known_scheme{"fallback_local", "SET NX PX; without Redis a lock in the process", text::fallback_local,
                  make_fallback_local},
+    known_scheme{"fallback_local_busy", "SET NX PX; a process that is refused takes a lock of its own",
+                 text::fallback_local, make_fallback_local_busy},
     known_scheme{"fallback_table", "SET NX PX; without Redis a row in a table", text::fallback_table,
                  make_fallback_table, kept::on_server_or_in_table},
+    known_scheme{"fallback_table_flag", "SET NX PX, or a row in a table, as a pushed flag says",
+                 text::fallback_table, make_fallback_table_flag, kept::moved_by_a_push},
     known_scheme{"table", "INSERT ... ON CONFLICT DO UPDATE", text::table, make_table, kept::in_table},
     known_scheme{"table_reread", "the upsert of table, then SELECT owner", text::table_reread,
                  make_table_reread, kept::in_table},
@@ -49,6 +53,8 @@ constexpr std::array schemes{
                  make_holdfast_redlock, kept::on_many},
     known_scheme{"holdfast_redlock_fenced", "holdfast::mutex on a redlock, fenced", text::holdfast_redlock,
                  make_holdfast_redlock_fenced, kept::on_many},
+    known_scheme{"holdfast_joint", "holdfast::mutex on a joint store: Redis, or a database",
+                 text::holdfast_joint, make_holdfast_joint, kept::moved_by_an_arbiter},
     known_scheme{"nothing", "no lock: it fails", text::nothing, make_nothing},
 };
 

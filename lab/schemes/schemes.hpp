@@ -11,9 +11,11 @@ namespace holdfast::lab {
 // Where a scheme keeps its lock.
 enum class kept {
     on_one_server,
-    on_many,   // independent servers
-    in_table,  // of a database
-    on_server_or_in_table,
+    on_many,                // independent servers
+    in_table,               // of a database
+    on_server_or_in_table,  // as each process decides
+    moved_by_a_push,        // from the server to the table, when a configuration centre pushes that
+    moved_by_an_arbiter,  // from the server to a database of holdfast's, by a change that the arbiter records
 };
 
 struct known_scheme {
@@ -44,7 +46,9 @@ std::unique_ptr<scheme> make_redlock(performer& by);
 std::unique_ptr<scheme> make_redlock_member(performer& by);
 std::unique_ptr<scheme> make_redlock_fenced(performer& by);
 std::unique_ptr<scheme> make_fallback_local(performer& by);
+std::unique_ptr<scheme> make_fallback_local_busy(performer& by);
 std::unique_ptr<scheme> make_fallback_table(performer& by);
+std::unique_ptr<scheme> make_fallback_table_flag(performer& by);
 std::unique_ptr<scheme> make_table(performer& by);
 std::unique_ptr<scheme> make_table_reread(performer& by);
 std::unique_ptr<scheme> make_table_clock(performer& by);
@@ -55,6 +59,7 @@ std::unique_ptr<scheme> make_holdfast_waiting(performer& by);
 std::unique_ptr<scheme> make_holdfast_replicated(performer& by);
 std::unique_ptr<scheme> make_holdfast_redlock(performer& by);
 std::unique_ptr<scheme> make_holdfast_redlock_fenced(performer& by);
+std::unique_ptr<scheme> make_holdfast_joint(performer& by);
 std::unique_ptr<scheme> make_nothing(performer& by);
 
 }  // namespace holdfast::lab

@@ -64,4 +64,8 @@ examination admin::examine(client& on, const examine_options& options) {
 
 std::string admin::schema(const std::string& url) { return backends::schema_for(url); }
 
+admin::pin_plan admin::plan_pin(const config& settings, std::size_t level) {
+    return backends::plan_pin(settings, level);
+}
+
 }  // namespace holdfast

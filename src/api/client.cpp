@@ -1,5 +1,6 @@
 #include <holdfast/client.hpp>
 
+#include "api/policies.hpp"
 #include "backends/registry.hpp"
 #include "base/text.hpp"
 #include "session/client_state.hpp"
@@ -43,6 +44,9 @@ config checked(config c) {
     check_between("answer_timeout", c.answer_timeout, 10ms, 1min);
     check_between("close_timeout", c.close_timeout, 0ms, 1min);
     check_between("slow_callback", c.slow_callback, 1ms, 1h);
+    detail::check(c.policies);
+    detail::check(c.families);
+    detail::check_switch(c);
     if (c.program.empty()) c.program = program_invocation_short_name;
     return c;
 }
@@ -58,10 +62,16 @@ config with_url(std::string_view url) {
 client::client(std::string_view url) : client(with_url(url)) {}
 
 client::client(config settings)
-    : state_(session::client_state::open(checked(std::move(settings)), [](session::client_state& c) {
-          return backends::open({c.reactor(), c.settings, base::client_id::make(),
-                                 [&c](const backend::notice& n) { c.on_notice(n); }});
-      })) {}
+    : state_(session::client_state::open(
+          checked(std::move(settings)),
+          [](session::client_state& c) {
+              return backends::open(
+                  {c.reactor(), c.settings, base::client_id::make(),
+                   [&c](const backend::notice& n) { c.on_notice(n); },
+                   [&c](backend::store& in, const backend::lock_key& key, const owner_id& owner,
+                        std::chrono::milliseconds lease) { c.undo(in, key, owner, lease, true); }});
+          },
+          detail::open_policies)) {}
 
 client::~client() { state_->close(); }
 

@@ -38,7 +38,8 @@ class evicting {
         : client_(state), name_(name), options_(options) {}
 
     eviction run() {
-        if (const auto no = client_.objection_to(name_)) throw error(no->code, failed() + ": " + no->text);
+        if (const auto no = session::client_state::objection_to(name_, client_.store()))
+            throw error(no->code, failed() + ": " + no->text);
         if (options_.wait < milliseconds{1} || options_.wait > longest_wait)
             throw error(errc::invalid_argument, failed() + ": wait must be 1ms to 1h");
         for (int round = 0; round < rounds && result_.from.empty(); ++round) {

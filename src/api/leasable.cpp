@@ -2,6 +2,7 @@
 
 #include "api/access.hpp"
 #include "api/outcome.hpp"
+#include "api/policies.hpp"
 #include "session/client_state.hpp"
 
 #include <holdfast/client.hpp>
@@ -19,10 +20,15 @@ void leasable::check(const choices& chosen) {
         throw error(errc::invalid_argument, "replication::within must be 1 ms or more");
 }
 
-leasable::leasable(client& on, lock_name name, kind of, choices chosen) : chosen_(chosen) {
-    detail::access::state_of(on)->check_usable();
+leasable::leasable(client& on, lock_name name, kind of, choices chosen, const std::string& policy)
+    : chosen_(chosen) {
+    const auto& state = detail::access::state_of(on);
+    state->check_usable();
     check(chosen_);
-    on_ = detail::access::state_of(on)->lock_of({of, std::move(name)});
+    const auto& policies = state->settings.policies;
+    const auto* const found = policy.empty() ? detail::policy_matching(policies, name.str())
+                                             : &detail::policy_named(policies, policy);
+    on_ = state->lock_of({of, std::move(name)}, found != nullptr ? found->name : std::string{});
 }
 
 leasable::leasable(std::shared_ptr<session::lockable> on, choices chosen)
@@ -58,6 +64,7 @@ session::acquisition leasable::how_(std::optional<time_point> give_up_at,
     if (options->renew) how.renew = options->renew;
     how.stop = options->stop;
     how.permits = options->permits;
+    how.at_least = options->at_least;
     return how;
 }
 

@@ -57,28 +57,30 @@ void detail::release_after_work(lease& held, const lock_name& name) {
         throw error(errc::lost, "the lock \"" + name.printable() + "\" was lost while the work under it ran");
 }
 
-mutex::mutex(client& on, lock_name name, mutex_options options)
+mutex::mutex(client& on, lock_name name, const mutex_options& options)
     : exclusive_lock(on, std::move(name), options.fenced ? kind::native_fenced : kind::native,
-                     {options.ttl, options.renew, false, {}, options.replicas}) {}
+                     {options.ttl, options.renew, false, {}, options.replicas}, options.policy) {}
 
-recursive_mutex::recursive_mutex(client& on, lock_name name, recursive_options options)
+recursive_mutex::recursive_mutex(client& on, lock_name name, const recursive_options& options)
     : exclusive_lock(on, std::move(name), kind::recursive,
-                     {options.ttl, options.renew, options.wake == wake::poll, {}, options.replicas}) {}
+                     {options.ttl, options.renew, options.wake == wake::poll, {}, options.replicas},
+                     options.policy) {}
 
-fenced_mutex::fenced_mutex(client& on, lock_name name, lock_options options)
+fenced_mutex::fenced_mutex(client& on, lock_name name, const lock_options& options)
     : exclusive_lock(on, std::move(name), kind::recursive_fenced,
-                     {options.ttl, options.renew, false, {}, options.replicas}) {}
+                     {options.ttl, options.renew, false, {}, options.replicas}, options.policy) {}
 
-fair_mutex::fair_mutex(client& on, lock_name name, lock_options options)
+fair_mutex::fair_mutex(client& on, lock_name name, const lock_options& options)
     : exclusive_lock(on, std::move(name), kind::fair,
-                     {options.ttl, options.renew, false, {}, options.replicas}) {}
+                     {options.ttl, options.renew, false, {}, options.replicas}, options.policy) {}
 
-shared_mutex::shared_mutex(client& on, lock_name name, lock_options options)
-    : exclusive_lock(on, name, kind::shared_write, {options.ttl, options.renew, false, {}, options.replicas}),
+shared_mutex::shared_mutex(client& on, lock_name name, const lock_options& options)
+    : exclusive_lock(on, name, kind::shared_write, {options.ttl, options.renew, false, {}, options.replicas},
+                     options.policy),
       readers_(on, std::move(name), options) {}
 
 shared_mutex::reader_side::reader_side(client& on, lock_name name, const lock_options& options)
     : exclusive_lock(on, std::move(name), kind::shared_read,
-                     {options.ttl, options.renew, false, {}, options.replicas}) {}
+                     {options.ttl, options.renew, false, {}, options.replicas}, options.policy) {}
 
 }  // namespace holdfast

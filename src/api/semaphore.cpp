@@ -26,7 +26,9 @@ void check_total(std::int64_t permits) {
 semaphore_base::semaphore_base(client& on, lock_name name, kind of, const semaphore_options& options)
     : leasable(on, std::move(name), of,
                {options.ttl, options.renew, false, options.total, options.replicas}) {
-    if (options.total) check_total(*options.total);
+    if (!options.total) return;
+    check_total(*options.total);
+    total_ = *options.total;
 }
 
 bool semaphore_base::try_set_permits(std::int64_t permits) {
@@ -39,7 +41,7 @@ std::int64_t semaphore_base::add_permits(std::int64_t permits) {
     return adjust(client_lock(), adjustment::add, permits);
 }
 
-std::int64_t semaphore_base::available_permits() { return adjust(client_lock(), adjustment::read); }
+std::int64_t semaphore_base::available_permits() { return adjust(client_lock(), adjustment::read, total_); }
 
 namespace {
 
@@ -82,6 +84,11 @@ bool counting_semaphore::try_take(std::uint32_t permits) {
 
 // First as a lease: if this process ends before it owns the permits for good, they come back.
 bool counting_semaphore::take_until_(time_point until, std::uint32_t permits, const std::stop_token& stop) {
+    const auto& of = client_lock();
+    of.check_usable();
+    if (!of.store().has().permits_without_owner)
+        throw error(errc::invalid_argument, "permits of \"" + name().printable() +
+                                                "\" can be held by a lease only: its store may change");
     const lease mine = try_acquire_until_(until, {.stop = stop, .permits = permits});
     if (!mine) return false;
     if (detail::number_or_raise(client_lock(), client_lock().disown(static_cast<session::hold_of_one&>(

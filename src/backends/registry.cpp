@@ -1,6 +1,8 @@
 #include "backends/registry.hpp"
 
 #include "backends/file/store.hpp"
+#include "backends/joint/pin.hpp"
+#include "backends/joint/store.hpp"
 #include "backends/local/store.hpp"
 #ifdef HOLDFAST_HAS_MARIADB
 #include "backends/mariadb/schema.hpp"
@@ -38,6 +40,10 @@ std::unique_ptr<backend::store> open_redlock(const services& given) {
     return redlock_backend::open(given, &backends::open);
 }
 
+std::unique_ptr<backend::store> open_joint(const services& given) {
+    return joint_backend::open(given, &backends::open);
+}
+
 struct registry {
     base::mutex mutex;
     std::vector<row> rows GUARDED_BY(mutex){
@@ -49,6 +55,7 @@ struct registry {
         {"rediss+cluster", redis_backend::open, "rediss+cluster://"},
         {"unix", redis_backend::open, "unix://"},
         {"redlock", open_redlock, {}},
+        {"joint", open_joint, {}},
 #ifdef HOLDFAST_HAS_SQLITE
         {"sqlite", sqlite_backend::open, {}},
 #endif
@@ -125,6 +132,12 @@ std::string schema_for(std::string_view url) {
     if (found == mariadb_backend::open) return mariadb_backend::schema_for(url);
 #endif
     return {};
+}
+
+admin::pin_plan plan_pin(const config& settings, std::size_t level) {
+    if (opener_for(settings.url) != open_joint)
+        throw error(errc::invalid_argument, "only a joint: URL has levels, one of which can be pinned");
+    return joint_backend::plan_pin(settings, level);
 }
 
 }  // namespace holdfast::backends

@@ -3,6 +3,9 @@
 
 #include "backends/services.hpp"
 
+#include <holdfast/group_mode.hpp>
+
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,6 +18,9 @@ namespace holdfast::backends {
 // The statements that make the tables of the store that a URL names, with the rights of its user. Empty: it
 // has no tables. Throws as open().
 [[nodiscard]] std::string schema_for(std::string_view url);
+
+// See admin::plan_pin(). Throws as open(), and for a URL that has no levels.
+[[nodiscard]] admin::pin_plan plan_pin(const config& settings, std::size_t level);
 
 using opener = std::unique_ptr<backend::store> (*)(const services& given);
 

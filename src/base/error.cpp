@@ -1,3 +1,4 @@
+#include "base/never_destroyed.hpp"
 #include "base/text.hpp"
 
 #include <holdfast/error.hpp>
@@ -23,6 +24,7 @@ class holdfast_category final : public std::error_category {
             case errc::out_of_memory: return "the store has no memory left";
             case errc::busy_server: return "the store cannot carry out the request now";
             case errc::not_replicated: return "too few replicas have the grant";
+            case errc::too_weak: return "the lock could only be granted with less strength than asked for";
             case errc::quarantined: return "the store may have forgotten locks and grants none for now";
             case errc::unknown_outcome:
                 return "the store did not answer; the request may have been carried out";
@@ -48,6 +50,7 @@ class holdfast_category final : public std::error_category {
             case errc::out_of_memory:
             case errc::busy_server:
             case errc::not_replicated:
+            case errc::too_weak:
             case errc::quarantined: return condition::try_later;
             case errc::unknown_outcome:
             case errc::bad_reply: return condition::unknown;
@@ -77,15 +80,14 @@ class holdfast_conditions final : public std::error_category {
 
 }  // namespace
 
-// Never destroyed: a destructor that runs at the end of the process may still need a message.
 const std::error_category& category() noexcept {
-    static const auto& it = *new holdfast_category;
-    return it;
+    static const base::never_destroyed<holdfast_category> one;
+    return one.it;
 }
 
 const std::error_category& condition_category() noexcept {
-    static const auto& it = *new holdfast_conditions;
-    return it;
+    static const base::never_destroyed<holdfast_conditions> one;
+    return one.it;
 }
 
 std::error_code make_error_code(errc e) noexcept { return {static_cast<int>(e), category()}; }

@@ -23,6 +23,17 @@ lock_name::lock_name(std::string_view bytes) : bytes_(bytes) {
     }
 }
 
+std::string_view to_string(strength s) noexcept {
+    switch (s) {
+        case strength::process_local: return "process_local";
+        case strength::host_local: return "host_local";
+        case strength::single: return "single";
+        case strength::quorum: return "quorum";
+        case strength::fenced_quorum: return "fenced_quorum";
+    }
+    return "unknown";
+}
+
 std::string lock_name::printable() const { return base::printable(bytes_); }
 
 std::string owner_id::printable() const { return base::printable(bytes_); }

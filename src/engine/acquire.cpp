@@ -92,7 +92,8 @@ acquire_action acquire::on_answer(const backend::granted& a, time_point now) {
                   .fence = a.fence,
                   .stray = uncertain_.has_value(),
                   .acks = a.acks,
-                  .bound = a.bound},
+                  .bound = a.bound,
+                  .weaker = a.weaker},
                  std::max(how_.lease, a.kept_for), now);
 }
 

@@ -77,6 +77,7 @@ struct hold_it {  // granted: valid until `deadline`, and no longer than `bound`
     // The latest time until which the store may keep the lock, by all requests so far.
     time_point expires_by{};
     std::shared_ptr<const backend::bound> bound{};
+    std::optional<strength> weaker{};  // see backend::granted
 };
 struct give_up {
     backend::failure why;  // errc::timed_out: another owner has the lock

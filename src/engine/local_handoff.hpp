@@ -7,6 +7,7 @@
 #include "engine/validity.hpp"
 
 #include <holdfast/replication.hpp>
+#include <holdfast/types.hpp>
 
 namespace holdfast::engine {
 
@@ -22,6 +23,7 @@ struct lease_terms {
     milliseconds lease{};
     bool renewed = false;
     replication replicas{};
+    strength at_least = strength::process_local;
 
     friend bool operator==(const lease_terms&, const lease_terms&) = default;
 };

@@ -96,7 +96,7 @@ attempt_answer transaction::take(const attempt_request& q) {
     if (r_.holders.empty() && !r_.queue.empty()) {
         // The head of the queue goes first; it may be the one that asks.
         if (r_.queue.front().owner == q.owner)
-            r_.queue.pop_front();
+            r_.queue.erase(r_.queue.begin());
         else
             (void)hand_over();
     }
@@ -162,7 +162,7 @@ busy transaction::held(const attempt_request& q) {
 bool transaction::hand_over() {
     while (!r_.queue.empty()) {
         const auto head = std::move(r_.queue.front());
-        r_.queue.pop_front();
+        r_.queue.erase(r_.queue.begin());
         const bool polls = head.ticket == 0;
         const bool asks_soon = polls && head.forgotten_at - line_patience + polls_within >= c_.now;
         const bool hears = !c_.reaches || c_.reaches(head.of, head.owner);
@@ -206,7 +206,8 @@ adjust_answer transaction::adjust(const adjust_request& q) {
     const auto had = r_.count;
     const adjusted done{count(q)};
     if (r_.count != had && (!r_.count || r_.count->value > (had ? had->value : 0))) tell_all({});
-    if (c_.remembers > milliseconds::zero() && q.what != adjustment::read)
+    const bool may_be_repeated = q.what == adjustment::read || q.what == adjustment::raise_fence;
+    if (c_.remembers > milliseconds::zero() && !may_be_repeated)
         r_.operations.push_back({q.operation, done.value, later(c_.now, c_.remembers)});
     return done;
 }
@@ -219,8 +220,14 @@ std::int64_t transaction::count(const adjust_request& q) {
     };
     const auto is_of_owner = [&](const auto& h) { return h.owner == q.owner; };
     switch (q.what) {
-        case adjustment::read:
-        case adjustment::raise_fence: break;
+        case adjustment::read: break;
+        case adjustment::raise_fence: {
+            const auto holds = [&](const auto& h) { return h.of == q.key.of && h.owner == q.owner; };
+            if (std::ranges::none_of(r_.holders, holds)) return 0;
+            r_.last_fence =
+                std::max(r_.last_fence, static_cast<std::uint64_t>(std::max<std::int64_t>(q.amount, 0)));
+            return 1;
+        }
         case adjustment::set_if_unset:
             if (r_.count) return 0;
             (void)set(bounded(q.amount));

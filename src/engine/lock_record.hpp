@@ -7,7 +7,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -63,7 +62,7 @@ struct lock_record {
     };
 
     std::vector<holder> holders;  // more than one only of a shared mutex or a semaphore
-    std::deque<waiter> queue;     // the queue, for kinds that have one
+    std::vector<waiter> queue;    // the queue, for kinds that have one
     std::uint64_t last_fence = 0;
     std::optional<counter> count;
     std::vector<operation> operations;
@@ -118,8 +117,7 @@ inline constexpr std::chrono::milliseconds polls_within{2'000};
 // A waiter that does not ask for this long loses its place in the queue.
 inline constexpr std::chrono::milliseconds line_patience{120'000};
 
-// Each call is one transaction. The store fills in `released::listeners`. A record is no member of a redlock:
-// adjustment::raise_fence finds nothing to raise.
+// Each call is one transaction. The store fills in `released::listeners`.
 [[nodiscard]] applied<backend::attempt_answer> apply(lock_record&, const backend::attempt_request&,
                                                      const circumstances&);
 [[nodiscard]] applied<backend::renew_answer> apply(lock_record&, const backend::renew_request&,

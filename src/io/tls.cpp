@@ -1,5 +1,6 @@
 #include "io/tls.hpp"
 
+#include "base/never_destroyed.hpp"
 #include "base/text.hpp"
 
 #include <holdfast/error.hpp>
@@ -45,14 +46,13 @@ class certificate_category final : public std::error_category {
     std::string message(int value) const override { return X509_verify_cert_error_string(value); }
 };
 
-// Never destroyed: static clients may outlive other static objects.
 const std::error_category& of_tls() noexcept {
-    static const auto& it = *new tls_category;
-    return it;
+    static const base::never_destroyed<tls_category> one;
+    return one.it;
 }
 const std::error_category& of_certificates() noexcept {
-    static const auto& it = *new certificate_category;
-    return it;
+    static const base::never_destroyed<certificate_category> one;
+    return one.it;
 }
 
 [[noreturn]] void bad(const std::string& sentence) {

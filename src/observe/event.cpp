@@ -25,6 +25,16 @@ std::string_view to_string(event_kind k) noexcept {
         case event_kind::quorum_whole: return "quorum_whole";
         case event_kind::quorum_double: return "quorum_double";
         case event_kind::quorum_even: return "quorum_even";
+        case event_kind::degraded: return "degraded";
+        case event_kind::restored: return "restored";
+        case event_kind::overlap: return "overlap";
+        case event_kind::switched: return "switched";
+        case event_kind::bad_document: return "bad_document";
+        case event_kind::source_down: return "source_down";
+        case event_kind::source_up: return "source_up";
+        case event_kind::breaker_open: return "breaker_open";
+        case event_kind::breaker_closed: return "breaker_closed";
+        case event_kind::clocks_apart: return "clocks_apart";
     }
     return "unknown";
 }

@@ -69,6 +69,8 @@ class database {
     // slots.hpp.
     [[nodiscard]] virtual bool is_cluster() const noexcept { return false; }
     [[nodiscard]] virtual std::uint16_t slot_of(std::string_view) const noexcept { return 0; }
+    // The server that has this key, as far as it is known: "127.0.0.1:7000". Empty on a single server.
+    [[nodiscard]] virtual std::string server_of(std::string_view) const { return {}; }
     // How other client libraries publish here (docs/wire/).
     [[nodiscard]] virtual pubsub channels() const noexcept { return pubsub::plain; }
 

@@ -43,7 +43,7 @@ acquire_operation::~acquire_operation() {
 void acquire_operation::take_back() noexcept {
     if (!attempt_ || attempt_->number == 0 || attempt_->request.owner.empty()) return;
     const auto& r = attempt_->request;
-    client_.undo(r.key, r.owner, r.lease, true);
+    client_.undo(lock_->store(), r.key, r.owner, r.lease, true);
 }
 
 void acquire_operation::wait() {
@@ -61,9 +61,9 @@ std::optional<acquire_operation::outcome> acquire_operation::advance() {
         if (stood) lock_->leave(me_);
         if (!client_.usable()) return closed();
         if (no->why == errc::timed_out)
-            client_.counts.not_acquired.add();
+            lock_->counts().not_acquired.add();
         else
-            client_.counts.failed.add();
+            lock_->counts().failed[observe::index_of(no->why)].add();
     }
     return end;
 }
@@ -116,7 +116,8 @@ std::optional<acquire_operation::outcome> acquire_operation::wait_in_queue(time_
         }
         // This thread was stopped until nothing was left of the lease; back into the queue.
         lock.unlock();
-        client_.lose(t, "the lease expired before the thread that received it by a hand-off ran");
+        client_.lose(t, observe::loss::expired,
+                     "the lease expired before the thread that received it by a hand-off ran");
         lock_->on_lost(t);
         if (client_.usable()) client_.free_what_is_over(t);
         lock.lock();
@@ -155,7 +156,7 @@ void acquire_operation::at_the_head() {
 void acquire_operation::begin_attempt() {
     const auto& key = lock_->key_;
     const auto& settings = client_.settings;
-    auto& store = client_.store();
+    auto& store = lock_->store();
     engine::acquire_settings rules;
     rules.lease = me_->wants.lease;
     rules.replicas = me_->wants.replicas.at_least;
@@ -180,7 +181,8 @@ void acquire_operation::begin_attempt() {
     rules.expect_queue = expect_queue_ || store.has().queues_at_once;
     attempt_.emplace(rules, backend::attempt_request{key, store.new_owner(key.of, how_.permits), rules.lease,
                                                      backend::intent::look, how_.permits, how_.total,
-                                                     how_.downgrading_from, me_->wants.replicas});
+                                                     how_.downgrading_from, me_->wants.replicas,
+                                                     me_->wants.at_least, !rules.once});
 }
 
 std::optional<acquire_operation::outcome> acquire_operation::advance_attempt(time_point now) {
@@ -212,12 +214,13 @@ std::optional<acquire_operation::outcome> acquire_operation::advance_attempt(tim
 std::optional<acquire_operation::outcome> acquire_operation::carry_out(engine::acquire_action action,
                                                                        time_point now) {
     auto& at = *attempt_;
-    auto& store = client_.store();
+    auto& store = lock_->store();
     if (const auto* a = std::get_if<engine::send_attempt>(&action)) {
         until_ = a->until;
         at.request.want = a->want;
         if (a->number > 1 && store.has().votes) {
-            if (at.may_be_granted) client_.undo(at.request.key, at.request.owner, at.request.lease, true);
+            if (at.may_be_granted)
+                client_.undo(store, at.request.key, at.request.owner, at.request.lease, true);
             at.request.owner = store.new_owner(at.request.key.of, how_.permits);
         }
         at.number = a->number;
@@ -245,13 +248,12 @@ std::optional<acquire_operation::outcome> acquire_operation::carry_out(engine::a
         auto& no = std::get<engine::give_up>(action);
         const auto& r = at.request;
         if (no.cleanup == engine::undo::insist) {
-            client_.undo(r.key, r.owner, r.lease, true);
+            client_.undo(lock_->store(), r.key, r.owner, r.lease, true);
         } else if (no.cleanup == engine::undo::once) {
             // After the answer: a script that the server did not know is resent, and would arrive after
             // the undo.
-            me_->once_answered([undo = client_.plan_undo(r.key, r.owner, r.lease)](waiter::answers all) {
-                undo(all == waiter::answers::some_unknown);
-            });
+            me_->once_answered([undo = client_.plan_undo(store, r.key, r.owner, r.lease)](
+                                   waiter::answers all) { undo(all == waiter::answers::some_unknown); });
         }
         return lock_->describe(no.why, no.holder);
     }
@@ -260,13 +262,16 @@ std::optional<acquire_operation::outcome> acquire_operation::carry_out(engine::a
 
 std::shared_ptr<hold> acquire_operation::settle(const engine::hold_it& grant, time_point now) {
     auto key = lock_->key_;
-    const auto t = std::make_shared<held_lease>(std::move(key), std::move(attempt_->request.owner),
-                                                me_->wants, grant.fence, grant.deadline, now, grant.bound);
+    const auto t =
+        std::make_shared<held_lease>(lock_->store(), std::move(key), std::move(attempt_->request.owner),
+                                     me_->wants, grant.fence, grant.deadline, now, grant.bound);
     t->acks = grant.acks;
+    t->weaker = grant.weaker;
     t->expiry.at_least_until(grant.expires_by);
     t->grant = {now, t->deadline()};
     t->stray = grant.stray;
     t->home = lock_;
+    t->counts = &lock_->counts();
     t->watch = std::move(attempt_->watch);
     if (t->watch) t->listener = me_;
     t->thread = me_->thread;
@@ -295,6 +300,10 @@ std::shared_ptr<hold> acquire_operation::begin_hold(const std::shared_ptr<held_l
     }
     if (next) next->call();
     client_.began(t, now - me_->called_at);
+    if (t->weaker)
+        client_.report(event_kind::degraded, &lock_->name(),
+                       "granted without the store: it is only " + std::string{to_string(*t->weaker)},
+                       errc::unavailable);
     if (me_->close_with(t) || grant.in_doubt) client_.ask_whether_held(t);
     // The watchdog renews the others.
     if (grant.claim && !me_->wants.renewed) client_.renew_now(t, 0);

@@ -120,10 +120,10 @@ void async_release::carry_out(engine::release_action action) {
         return;
     }
     const auto until = std::get<engine::send_release>(action).until;
-    client_.store().release({of_->key, of_->owner, false}, client_.send_by(boot_clock::now(), until),
-                            [b = shared_from_this()](const backend::release_answer& a) {
-                                b->carry_out(b->machine_->on_answer(a, boot_clock::now()));
-                            });
+    of_->store.release({of_->key, of_->owner, false}, client_.send_by(boot_clock::now(), until),
+                       [b = shared_from_this()](const backend::release_answer& a) {
+                           b->carry_out(b->machine_->on_answer(a, boot_clock::now()));
+                       });
 }
 
 void async_release::finish(release_result r) {

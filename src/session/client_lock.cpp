@@ -19,6 +19,14 @@ constexpr milliseconds longest_lease = std::chrono::hours{24} * 365;
 
 }  // namespace
 
+client_lock::client_lock(std::shared_ptr<client_state> of, backend::lock_key key, std::string policy)
+    : client_(std::move(of)),
+      key_(std::move(key)),
+      policy_(std::move(policy)),
+      store_(client_->store_of(policy_)),
+      counts_(client_->counts.of(key_.name.str())),
+      queue_(engine::rules_of(key_.of).threads) {}
+
 client_lock::~client_lock() {
     if (!client_->usable()) return;
     for (const auto& left : threads_) {
@@ -68,7 +76,7 @@ client_lock::outcome client_lock::acquire_downgraded(const hold& of, acquisition
     const client_state::call here(*client_);
     if (auto no = refuse(how)) return std::move(*no);
     const auto* const other = dynamic_cast<const hold_of_one*>(&of);
-    if (other == nullptr || other->in != other_side() || other->result) {
+    if (other == nullptr || other->in != other_side() || other->result()) {
         return failed{errc::not_owner,
                       "the lease given is not one of the writer of the lock \"" + name().printable() + "\"",
                       {}};
@@ -81,7 +89,7 @@ client_lock::outcome client_lock::downgrade(const std::shared_ptr<held_lease>& w
         const auto writers = other_side();
         base::guard lock(writers->mutex_);
         if (!writer->valid()) return failed{errc::lost, "the lease of " + called() + " has ended", {}};
-        if (!client_->store().has().downgrades) {
+        if (!store_.has().downgrades) {
             if (!how.give_up_at) return failed{errc::timed_out, {}, {}};
             return failed{errc::would_deadlock,
                           "the writer of " + called() +
@@ -96,8 +104,8 @@ client_lock::outcome client_lock::downgrade(const std::shared_ptr<held_lease>& w
 
 std::shared_ptr<client_lock> client_lock::other_side() const {
     using backend::kind;
-    if (key_.of == kind::shared_read) return client_->lock_of({kind::shared_write, key_.name});
-    if (key_.of == kind::shared_write) return client_->lock_of({kind::shared_read, key_.name});
+    if (key_.of == kind::shared_read) return client_->lock_of({kind::shared_write, key_.name}, policy_);
+    if (key_.of == kind::shared_write) return client_->lock_of({kind::shared_read, key_.name}, policy_);
     return nullptr;
 }
 
@@ -126,8 +134,16 @@ std::optional<failed> client_lock::refuse(const acquisition& how) const {
                                : called() + " has no permits to choose from",
                       {}};
     }
+    const auto& rules = engine::rules_of(key_.of);
+    const auto given = store_.has().guarantee;
+    const auto most = given == strength::quorum && rules.fenced ? strength::fenced_quorum : given;
+    if (how.at_least > most)
+        return failed{errc::too_weak,
+                      called() + " is to be held with the strength " + std::string{to_string(how.at_least)} +
+                          ", and this store gives " + std::string{to_string(most)},
+                      {}};
     if (how.replicas.at_least > 0) {
-        if (!client_->store().has().replicas)
+        if (!store_.has().replicas)
             return failed{errc::invalid_argument,
                           "this store has no replicas that could confirm a grant of " + called(),
                           {}};
@@ -138,13 +154,13 @@ std::optional<failed> client_lock::refuse(const acquisition& how) const {
                               base::to_text(terms_of(how).lease),
                           {}};
     }
-    if (const auto no = client_->objection_to(key_)) return describe(*no, {});
+    if (const auto no = client_state::objection_to(key_, store_)) return describe(*no, {});
     return std::nullopt;
 }
 
 engine::lease_terms client_lock::terms_of(const acquisition& how) const {
     return {std::min(how.ttl.value_or(client_->settings.lease), longest_lease), how.renew.value_or(!how.ttl),
-            how.replicas};
+            how.replicas, how.at_least};
 }
 
 // For a thread that holds the lock by lock() and asks again.
@@ -174,13 +190,13 @@ std::optional<client_lock::outcome> client_lock::reenter_by_thread(const acquisi
     client_->renew_now(t, now->holds + 1, wants.lease);
     ++mine->depth;
     ++now->holds;
-    client_->counts.reentered.add();
+    counts_.reentered.add();
     return std::shared_ptr<hold>{};  // only unlock() ends it: it also counts the thread's depth
 }
 
 client_lock::outcome client_lock::reenter(const hold& of) {
     const auto* const outer = dynamic_cast<const hold_of_one*>(&of);
-    if (outer == nullptr || outer->in.get() != this || outer->result) {
+    if (outer == nullptr || outer->in.get() != this || outer->result()) {
         return failed{errc::not_owner, "the lease given is not one of " + called(), {}};
     }
     const auto& t = outer->of;
@@ -192,13 +208,13 @@ client_lock::outcome client_lock::reenter(const hold& of) {
     auto inner = std::make_shared<hold_of_one>(shared_from_this(), t);
     client_->renew_now(t, now->holds + 1);
     ++now->holds;
-    client_->counts.reentered.add();
+    counts_.reentered.add();
     return inner;
 }
 
 bool client_lock::renew(const hold_of_one& h) {
     const client_state::call here(*client_);
-    if (h.result || !client_->usable() || !h.of->valid()) return false;
+    if (h.result() || !client_->usable() || !h.of->valid()) return false;
     const auto until = boot_clock::now() + client_->settings.answer_timeout;
     const auto held = blocking_call<bool>(
         *client_, until, [&](auto handler) { client_->confirm(h.of, until, std::move(handler)); });
@@ -226,6 +242,8 @@ failed client_lock::not_had() const {
     if (trouble_.code) return describe(trouble_, {});
     return {errc::timed_out, {}, {}};
 }
+
+time_point client_lock::called_at(const waiter& w) { return w.called_at; }
 
 client_lock::holding* client_lock::holding_of(const std::shared_ptr<held_lease>& t) {
     const auto it =

@@ -12,9 +12,11 @@
 
 #include <holdfast/callback.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <variant>
 #include <vector>
@@ -28,8 +30,8 @@ class waiter;
 // Thread-safe. Lives as long as a lock object or a hold.
 class client_lock final : public lockable, public std::enable_shared_from_this<client_lock> {
   public:
-    client_lock(std::shared_ptr<client_state> of, backend::lock_key key)
-        : client_(std::move(of)), key_(std::move(key)), queue_(engine::rules_of(key_.of).threads) {}
+    // `policy`: one of config::policies, or empty.
+    client_lock(std::shared_ptr<client_state> of, backend::lock_key key, std::string policy = {});
     client_lock(const client_lock&) = delete;
     client_lock& operator=(const client_lock&) = delete;
     // Reports a lock that a thread still holds by lock(): nothing can unlock it after this.
@@ -39,6 +41,10 @@ class client_lock final : public lockable, public std::enable_shared_from_this<c
     void check_usable() const override;
     const backend::lock_key& key() const noexcept { return key_; }
     client_state& client() const noexcept { return *client_; }
+    const std::string& policy() const noexcept { return policy_; }
+    [[nodiscard]] observe::lock_counters& counts() const noexcept { return counts_; }
+    // Of its policy; there while client_state::has_store().
+    backend::store& store() const noexcept { return store_; }
 
     [[nodiscard]] outcome acquire(const acquisition& how) override;
     // Adds a hold to the lease of `outer`.
@@ -59,6 +65,17 @@ class client_lock final : public lockable, public std::enable_shared_from_this<c
     [[nodiscard]] std::optional<thread_status> held_here() const override;
     // The lease that this thread holds by lock(); empty if none.
     [[nodiscard]] std::shared_ptr<held_lease> own_lease() const;
+
+    // Calls `f` with the moment of the call of each acquisition that is under way.
+    template <class F>
+    void each_waiting(F f) const {
+        base::guard lock(mutex_);
+        const std::span<const holding> held{holdings_};
+        queue_.each([&](const std::shared_ptr<waiter>& w) {
+            const bool holds = std::ranges::any_of(held, [&](const auto& h) { return h.place == w; });
+            if (!holds) f(called_at(*w));
+        });
+    }
 
     // The client is being closed: cancels all waiters.
     void cancel_waiters();
@@ -82,6 +99,7 @@ class client_lock final : public lockable, public std::enable_shared_from_this<c
     friend class acquire_operation;  // queues here, and adds the lease
     friend class async_release;      // likewise ends the lease
 
+    [[nodiscard]] static time_point called_at(const waiter& w);
     [[nodiscard]] holding* holding_of(const std::shared_ptr<held_lease>& t) REQUIRES(mutex_);
     // Removes the lease. Returns the new head of the queue, if that changed.
     [[nodiscard]] std::shared_ptr<waiter> remove_holding(const std::shared_ptr<held_lease>& t)
@@ -126,6 +144,9 @@ class client_lock final : public lockable, public std::enable_shared_from_this<c
 
     const std::shared_ptr<client_state> client_;
     const backend::lock_key key_;
+    const std::string policy_;
+    backend::store& store_;
+    observe::lock_counters& counts_;
 
     mutable base::mutex mutex_;
     engine::local_queue<std::shared_ptr<waiter>> queue_ GUARDED_BY(mutex_);

@@ -45,10 +45,9 @@ void client_lock::unlock() noexcept {
 }
 
 release_result client_lock::release(hold_of_one& h) noexcept {
-    if (!h.result) {
-        h.result = client_->forked() ? release_result{release_outcome::already_lost, {}} : end_hold(h.of);
-    }
-    return *h.result;
+    if (!h.result())
+        h.end(client_->forked() ? release_result{release_outcome::already_lost, {}} : end_hold(h.of));
+    return *h.result();
 }
 
 release_result client_lock::end_hold(const std::shared_ptr<held_lease>& t) noexcept try {
@@ -83,8 +82,7 @@ release_result client_lock::end_hold_at_store(const std::shared_ptr<held_lease>&
         }
         const auto until = std::get<engine::send_release>(action).until;
         const auto answer = blocking_call<backend::release_answer>(*client_, until, [&](auto handler) {
-            client_->store().release({key_, t->owner, false}, client_->send_by(now, until),
-                                     std::move(handler));
+            store_.release({key_, t->owner, false}, client_->send_by(now, until), std::move(handler));
         });
         now = boot_clock::now();
         if (!answer && now >= client_->waits_until()) return without_answer();
@@ -95,25 +93,25 @@ release_result client_lock::end_hold_at_store(const std::shared_ptr<held_lease>&
 
 void client_lock::release_later(const std::shared_ptr<hold_of_one>& h, callback<void(release_result)> done) {
     const client_state::call here(*client_);
-    if (!h->result && client_->forked()) h->result = release_result{release_outcome::already_lost, {}};
-    if (!h->result) {
+    if (!h->result() && client_->forked()) h->end({release_outcome::already_lost, {}});
+    if (!h->result()) {
         client_->begin_pending();
         const auto now = boot_clock::now();
         if (wants_confirmation(h->of, now))
             return async_release::confirm_and_begin(shared_from_this(), h->of, std::move(done));
         try {
-            h->result = end_locally(h->of, confirmation::none, now);
+            if (auto end = end_locally(h->of, confirmation::none, now)) h->end(*std::move(end));
         } catch (const std::bad_alloc&) {
-            h->result = end_without_answer(h->of);
+            h->end(end_without_answer(h->of));
         }
-        if (!h->result) return async_release::begin(shared_from_this(), h->of, std::move(done));
+        if (!h->result()) return async_release::begin(shared_from_this(), h->of, std::move(done));
         client_->end_pending();
     }
-    if (done) done(*h->result);
+    if (done) done(*h->result());
 }
 
 bool client_lock::wants_confirmation(const std::shared_ptr<held_lease>& t, time_point now) {
-    if (!client_->usable() || !client_->store().taken_by_force(key_.of)) return false;
+    if (!client_->usable() || !store_.taken_by_force(key_.of)) return false;
     base::guard lock(mutex_);
     const auto* const here = holding_of(t);
     return here != nullptr && here->holds == 1 && t->valid() && next_holder(*here, now) != nullptr;
@@ -129,7 +127,7 @@ std::optional<release_result> client_lock::end_locally(const std::shared_ptr<hel
                                                        confirmation of_store, time_point now) {
     if (!client_->usable()) {
         // close() releases what is held; it does not wait for a call that began after it.
-        client_->lose(t, "the client was closed");
+        client_->lose(t, observe::loss::closed, "the client was closed");
         return release_result{release_outcome::already_lost, {}};
     }
     {
@@ -151,7 +149,7 @@ std::optional<release_result> client_lock::end_locally(const std::shared_ptr<hel
         client_->ended(*t, now);
         return std::nullopt;
     }
-    client_->lose(t, "the lease expired before it was released");
+    client_->lose(t, observe::loss::expired, "the lease expired before it was released");
     on_lost(t);  // if another thread is reporting the loss, it may not have called this yet
     client_->free_what_is_over(t);
     return release_result{release_outcome::already_lost, {}};
@@ -161,9 +159,9 @@ std::optional<release_result> client_lock::end_locally(const std::shared_ptr<hel
 std::shared_ptr<waiter> client_lock::next_holder(const holding& from, time_point now) {
     auto next = queue_.next();
     const held_lease& t = *from.lease;
-    const auto turns = t.fence == fence::none ? client_->settings.local_turns
-                                              : std::min<unsigned>(client_->settings.local_turns,
-                                                                   client_->store().has().fences_per_grant);
+    const auto turns = t.fence == fence::none
+                           ? client_->settings.local_turns
+                           : std::min<unsigned>(client_->settings.local_turns, store_.has().fences_per_grant);
     // After a writer that reads as well, its reader must be the only holder, or one of the readers.
     if (!next || t.state() != lease_state::held || t.read_by_writer ||
         !engine::may_hand_off(t.grant, t.terms(), next->wants, t.deadline(), turns, now))
@@ -174,7 +172,7 @@ std::shared_ptr<waiter> client_lock::next_holder(const holding& from, time_point
 // Hands the lock off to the next thread in the queue, with what is left of the lease; the store is not
 // notified. Returns that thread, for the caller to wake; empty if the lock must be released.
 std::shared_ptr<waiter> client_lock::hand_off(holding& from, confirmation of_store, time_point now) {
-    if (client_->store().taken_by_force(key_.of) && of_store == confirmation::none) return nullptr;
+    if (store_.taken_by_force(key_.of) && of_store == confirmation::none) return nullptr;
     auto next = next_holder(from, now);
     held_lease& t = *from.lease;
     if (!next) return nullptr;
@@ -182,10 +180,11 @@ std::shared_ptr<waiter> client_lock::hand_off(holding& from, confirmation of_sto
     const auto fence =
         t.fence == fence::none ? t.fence : static_cast<holdfast::fence>(to_number(t.fence) + 1);
     const auto successor =
-        std::make_shared<held_lease>(key_, t.owner, t.terms(), fence, t.own_deadline(), now, t.bound);
+        std::make_shared<held_lease>(store_, key_, t.owner, t.terms(), fence, t.own_deadline(), now, t.bound);
     if (!t.move_to(lease_state::released)) return nullptr;
     successor->shorten(t.own_deadline());  // a renewal may have shortened it meanwhile
     successor->acks = t.acks;
+    successor->weaker = t.weaker;
     successor->grant = t.grant;
     ++successor->grant.turns;
     successor->stray = t.stray;
@@ -208,13 +207,12 @@ backend::adjust_answer client_lock::disown(hold_of_one& h) {
     const auto& t = h.of;
     if (!client_->usable() || !t->valid() || !t->move_to(lease_state::released)) return backend::adjusted{0};
     client_->ended(*t, boot_clock::now());
-    client_->counts.released.add();
-    h.result = release_result{release_outcome::released, {}};
-    auto answer = adjust(
-        *client_, {key_, backend::adjustment::disown, 0, client_->store().new_owner(key_.of, 1), t->owner});
+    counts_.released.add();
+    h.end({release_outcome::released, {}});
+    auto answer =
+        adjust(*client_, {key_, backend::adjustment::disown, 0, store_.new_owner(key_.of, 1), t->owner});
     // Also if an attempt may still reach the store: it would take the permits a second time.
-    if (t->stray || !std::holds_alternative<backend::adjusted>(answer))
-        client_->undo(key_, t->owner, t->lease(), true);
+    if (t->stray || !std::holds_alternative<backend::adjusted>(answer)) client_->undo(*t, true);
     t->watch.reset();
     base::guard lock(mutex_);
     (void)remove_holding(t);  // it has no place in the queue
@@ -241,16 +239,17 @@ release_result client_lock::released(const std::shared_ptr<held_lease>& t, engin
     const auto end = done.result.outcome;
     if (end == release_outcome::unknown_until)
         done.result.until = client_->store_frees(*t, boot_clock::now());
-    if (end == release_outcome::unknown_until || t->stray) client_->undo(key_, t->owner, t->lease(), true);
+    if (end == release_outcome::unknown_until || t->stray) client_->undo(*t, true);
     if (end == release_outcome::released) {
-        client_->counts.released.add();
+        counts_.released.add();
         client_->report(event_kind::released, &name(), {}, {}, t->fence);
     } else if (end == release_outcome::already_lost) {
-        client_->counts.lost.add();
+        counts_.lose(observe::loss::not_owner);
         client_->report(event_kind::lost, &name(),
                         "the store reports that the lock was no longer held when it was released", errc::lost,
                         t->fence);
     } else {
+        counts_.release_unknown.add();
         done.result.refusal = refusal_of(done.reason);
         client_->report(event_kind::release_failed, &name(),
                         done.result.refusal
@@ -265,8 +264,8 @@ release_result client_lock::released(const std::shared_ptr<held_lease>& t, engin
         expect_queue_ = done.answer.handed_over;
         if (done.answer.listeners > 0) {
             // About a round trip for the message and one for the answer to it, randomized.
-            const auto trip = std::max<boot_clock::duration>(client_->store().statistics().round_trip,
-                                                             std::chrono::microseconds{50});
+            const auto trip =
+                std::max<boot_clock::duration>(store_.statistics().round_trip, std::chrono::microseconds{50});
             not_before_ = boot_clock::now() +
                           std::chrono::duration_cast<boot_clock::duration>(trip * (1 + 2 * base::jitter()));
         }
@@ -289,7 +288,7 @@ release_result client_lock::end_without_answer(const std::shared_ptr<held_lease>
         base::guard lock(mutex_);
         next = remove_holding(t);
     }
-    if (client_->usable()) client_->undo(key_, t->owner, t->lease(), true);
+    if (client_->usable()) client_->undo(*t, true);
     if (next) next->call();
     return end;
 }
@@ -307,7 +306,7 @@ void client_lock::on_lost(const std::shared_ptr<held_lease>& t) {
         still_reads = t->read_by_writer;
     }
     // The reader keeps the key alive, and the key keeps other readers out while it names a writer.
-    if (still_reads && !client_->keeps(*t)) client_->undo(key_, t->owner, t->lease(), false);
+    if (still_reads && !client_->keeps(*t)) client_->undo(*t, false);
     if (next) next->call();
 }
 

@@ -55,7 +55,7 @@ void client_state::ask_whether_held(const std::shared_ptr<held_lease>& t) {
         base::guard lock(mutex_);
         holder = last_successor(t);
         if (!leases_.contains(holder->id)) return;  // released: the message may be of our own release
-        if (!store_->taken_by_force(t->key.of)) return;
+        if (!t->store.taken_by_force(t->key.of)) return;
         const bool under_way = holder->asked != held_lease::question::none;
         holder->asked = under_way ? held_lease::question::once_more : held_lease::question::once;
         if (under_way) return;
@@ -85,12 +85,18 @@ void client_state::look_for_losses(const lock_name& name) {
             if (t->key.name == name) ours.push_back(t);
         }
     }
-    if (ours.empty() || !usable()) return;
+    if (!usable()) return;
     const auto until = boot_clock::now() + settings.answer_timeout;
-    (void)blocking_call<bool>(*this, until, [&](auto handler) {
-        send_renewals(ours, {.lease = lengthens_nothing}, until,
-                      [handler](const renew_answers&) { handler(true); });
-    });
+    while (!ours.empty()) {  // those of one store together
+        const auto others = std::partition(
+            ours.begin(), ours.end(), [in = &ours.back()->store](const auto& t) { return &t->store != in; });
+        const std::vector<std::shared_ptr<held_lease>> asked(others, ours.end());
+        ours.erase(others, ours.end());
+        (void)blocking_call<bool>(*this, until, [&](auto handler) {
+            send_renewals(asked, {.lease = lengthens_nothing}, until,
+                          [handler](const renew_answers&) { handler(true); });
+        });
+    }
 }
 
 void client_state::keep_renewed(const std::shared_ptr<held_lease>& t, milliseconds lease) {
@@ -146,7 +152,7 @@ void client_state::tick() {
         armed_for_ = time_point::max();
         arm();
     }
-    for (const auto& t : over) end_in_time(t, why_over(*t));
+    for (const auto& t : over) end_in_time(t, observe::loss::expired, why_over(*t));
     for (const auto& t : gone) {
         report(event_kind::holder_gone, &t->key.name,
                "the thread that locked it has ended; its lease is no longer renewed");
@@ -194,7 +200,8 @@ void client_state::look_at_bound(const std::shared_ptr<const backend::bound>& b)
         if (in_use && !reached) watch_bound(b);
     }
     for (const auto& t : over)
-        end_in_time(t, "the store did not confirm in time that the lock is still held");
+        end_in_time(t, observe::loss::session,
+                    "the store did not confirm in time that the lock is still held");
 }
 
 void client_state::lose_all(const std::string& why) {
@@ -204,12 +211,15 @@ void client_state::lose_all(const std::string& why) {
         for (const auto& [id, t] : leases_) all.push_back(t);
     }
     ++sessions_lost_;
-    for (const auto& t : all) (void)lose(t, why);
+    for (const auto& t : all) (void)lose(t, observe::loss::session, why);
 }
 
-void client_state::end_in_time(const std::shared_ptr<held_lease>& t, const std::string& why) {
-    if (lose(t, why) && store_->has().ends == backend::lease_end::by_session)
-        undo(t->key, t->owner, t->lease(), t->stray);
+void client_state::end_in_time(const std::shared_ptr<held_lease>& t, observe::loss as,
+                               const std::string& why) {
+    // The store of a policy may still have a part of the lock, and so has one that bounds its leases.
+    const auto& has = t->store.has();
+    const bool ends_by_itself = has.ends == backend::lease_end::by_time && !has.in_two_places && !t->bound;
+    if (lose(t, as, why) && !ends_by_itself) undo(*t, t->stray);
 }
 
 // Leases that are due together, renewed in batches of one script each: the server's other clients get their
@@ -222,9 +232,9 @@ struct client_state::renewal_round {
 void client_state::renew(std::vector<std::shared_ptr<held_lease>> due) {
     if (!has_store()) return;
     // Leases in one place must not wait for the answers of another place, which may be out of reach.
-    std::map<std::uint32_t, std::shared_ptr<renewal_round>> rounds;
+    std::map<std::pair<backend::store*, std::uint32_t>, std::shared_ptr<renewal_round>> rounds;
     for (auto& t : due) {
-        auto& round = rounds[store_->shard_of(t->key)];
+        auto& round = rounds[{&t->store, t->store.shard_of(t->key)}];
         if (!round) round = std::make_shared<renewal_round>();
         round->due.push_back(std::move(t));
     }
@@ -235,7 +245,7 @@ void client_state::renew(std::vector<std::shared_ptr<held_lease>> due) {
 
 void client_state::renew_some(const std::shared_ptr<renewal_round>& all) {
     if (!has_store() || all->sent == all->due.size()) return;
-    const std::size_t at_a_time = std::max(1U, store_->has().renewals_at_a_time);
+    const std::size_t at_a_time = std::max(1U, all->due.front()->store.has().renewals_at_a_time);
     const auto from = all->sent;
     const auto to = std::min(from + at_a_time, all->due.size());
     all->sent = to;
@@ -281,7 +291,7 @@ void client_state::send_renewals(std::span<const std::shared_ptr<held_lease>> of
         if (answered) answered(answers);
     };
     if (requests.empty()) return take({});
-    store_->renew(requests, until, std::move(take));
+    of.front()->store.renew(requests, until, std::move(take));
 }
 
 void client_state::on_renewed(const sent_renewal& sent, const backend::renew_answer& answer) {
@@ -308,7 +318,12 @@ void client_state::on_renewed(const sent_renewal& sent, const backend::renew_ans
             if (!t->extend(worked, clock_margin_, boot_clock::now())) return;
             t->refusal.reset();
             const bool is_newest = sent.asked.sent() >= t->renewed_by;
-            if (is_newest) t->renewed_by = sent.asked.sent();
+            if (is_newest) {
+                // A question lengthens nothing, and is not due.
+                if (sent.asked.lease() > lengthens_nothing)
+                    t->counts->used_at_renewal.add(sent.asked.sent() - t->counted_from(), t->lease());
+                t->renewed_by = sent.asked.sent();
+            }
             if (yes->lease < sent.asked.lease()) {
                 if (is_newest) t->shorten(worked.deadline(clock_margin_));
                 timetable_.gives_less(t->id, yes->lease, t->own_deadline());
@@ -322,7 +337,7 @@ void client_state::on_renewed(const sent_renewal& sent, const backend::renew_ans
     }
     counts.renewals_failed.add();
     if (not_held) {
-        (void)lose(t, "the store reports that the lock is no longer held");
+        (void)lose(t, observe::loss::not_owner, "the store reports that the lock is no longer held");
         return;
     }
     if (is_out_of_date(*t, sent)) return;

@@ -26,16 +26,26 @@ constexpr io::notifier::limits for_other_calls{1, observe::bus::most_queued};
 
 }  // namespace
 
-std::shared_ptr<client_state> client_state::open(config settings, const store_opener& opener) {
+std::shared_ptr<client_state> client_state::open(config settings, const store_opener& opener,
+                                                 const policy_opener& policies) {
     std::shared_ptr<client_state> c(new client_state(std::move(settings)));
     c->store_ = opener(*c);
+    if (policies) c->add(policies(*c));
     c->strength_ = c->store_->has().guarantee;
     if (c->store_->has().counted_by == backend::lease_clock::of_this_host) c->clock_margin_.drift = 0;
     return c;
 }
 
+void client_state::add(opened_policies all) {
+    policy_stores_ = std::move(all.stores);
+    beside_policies_ = std::move(all.beside);
+    base::guard lock(mutex_);  // the store's first connection may be up
+    for (const auto& one : policy_stores_) on_link_up_.push_back(one.on_link_up);
+}
+
 client_state::client_state(config s)
     : settings(std::move(s)),
+      counts(settings.families),
       clock_margin_{settings.drift, settings.margin},
       reactor_(std::make_unique<io::reactor>()),
       losses_(
@@ -53,6 +63,7 @@ void client_state::close() {
     waits_until_.store(enough);
     if (forked()) {
         // Mutexes of the parent's other threads may stay locked for ever here: leave everything as it is.
+        for (const auto& one : policy_stores_) one.store->abandon();
         store_->abandon();
         reactor_->abandon();
         new std::shared_ptr<client_state>(shared_from_this());
@@ -65,14 +76,14 @@ void client_state::close() {
         for (const auto& [id, t] : leases_) open.push_back(t);
     }
     // No lease may look valid when its release reaches the store: another owner may be granted the lock then.
-    for (const auto& t : open) lose(t, "the client was closed");
-    for (const auto& t : open) undo(t->key, t->owner, t->lease(), false);
+    for (const auto& t : open) lose(t, observe::loss::closed, "the client was closed");
+    for (const auto& t : open) undo(*t, false);
     free_what_was_evicted();
     base::parker me;
     for (;;) {
         {
             base::guard lock(mutex_);
-            if (pending_ == 0 && !(store_ && store_->has_pending())) break;  // no store: open() failed
+            if (pending_ == 0 && !has_pending()) break;
         }
         const auto now = boot_clock::now();
         if (now >= enough) break;
@@ -82,8 +93,22 @@ void client_state::close() {
     // Posted tasks and timers that run later leave the store alone; wait for the one that runs now.
     store_gone_.store(true);
     reactor_->run_and_wait([] {});
+    for (const auto& one : policy_stores_) one.store->leave_by(enough);
+    if (store_) store_->leave_by(enough);
+    beside_policies_.reset();
+    {
+        base::guard lock(mutex_);
+        on_link_up_.clear();
+    }
+    policy_stores_.clear();
     store_.reset();
     reactor_.reset();
+}
+
+bool client_state::has_pending() const noexcept {
+    for (const auto& one : policy_stores_)
+        if (one.store->has_pending()) return true;
+    return store_ && store_->has_pending();  // no store: open() failed
 }
 
 void client_state::finish_callbacks(time_point until) {
@@ -119,24 +144,35 @@ void client_state::check_usable() const {
     if (closed_.load(std::memory_order_relaxed)) throw error(errc::closed, "the client was destroyed");
 }
 
-std::optional<backend::failure> client_state::objection_to(const lock_name& name) const {
-    const auto kept = store_->reserved_for(name);
+std::optional<backend::failure> client_state::objection_to(const lock_name& name, const backend::store& in) {
+    const auto kept = in.reserved_for(name);
     if (kept.empty()) return std::nullopt;
     return backend::failure{errc::invalid_argument,
                             "no lock may be called \"" + name.printable() + "\", it is " + std::string{kept}};
 }
 
-std::optional<backend::failure> client_state::objection_to(const backend::lock_key& key) const {
-    if (const auto why = store_->unsupported(key.of); !why.empty())
+std::optional<backend::failure> client_state::objection_to(const backend::lock_key& key,
+                                                           const backend::store& in) {
+    if (const auto why = in.unsupported(key.of); !why.empty())
         return backend::failure{errc::invalid_argument, std::string{why}};
-    return objection_to(key.name);
+    return objection_to(key.name, in);
 }
 
-std::shared_ptr<client_lock> client_state::lock_of(const backend::lock_key& key) {
+backend::store& client_state::store_of(std::string_view policy) const noexcept {
+    for (const auto& one : policy_stores_)
+        if (one.policy == policy) return *one.store;
+    return *store_;
+}
+
+std::shared_ptr<client_lock> client_state::lock_of(const backend::lock_key& key, const std::string& policy) {
     base::guard lock(mutex_);
     auto& known = locks_[key];
     auto c = known.lock();
-    if (!c) known = c = std::make_shared<client_lock>(shared_from_this(), key);
+    if (!c) known = c = std::make_shared<client_lock>(shared_from_this(), key, policy);
+    if (c->policy() != policy)
+        throw error(errc::invalid_argument, "this client already has a lock \"" + key.name.printable() +
+                                                "\" with another policy: \"" + c->policy() + "\", not \"" +
+                                                policy + '"');
     if (++lock_lookups_ % 1024 == 0)
         std::erase_if(locks_, [](const auto& entry) { return entry.second.expired(); });
     return c;
@@ -145,13 +181,18 @@ std::shared_ptr<client_lock> client_state::lock_of(const backend::lock_key& key)
 // --- leases ---------------------------------------------------------------------------------------
 
 void client_state::began(const std::shared_ptr<held_lease>& t, boot_clock::duration waited) {
-    {
+    auto& c = *t->counts;
+    c.held.add();  // before it can end
+    try {
         base::guard lock(mutex_);
         begin_renewal(t);
+    } catch (...) {
+        c.held.subtract();
+        throw;
     }
-    counts.acquired.add();
-    counts.held.add();
-    counts.wait.add(waited);
+    c.acquired.add();
+    c.grants[static_cast<std::size_t>(t->strength(t->store.has().guarantee))].add();
+    c.wait.add(waited);
     listen_for_evictions_soon();
     if (events_.anybody()) report(event_kind::acquired, &t->key.name, {}, {}, t->fence);
 }
@@ -172,12 +213,17 @@ void client_state::begin_renewal(const std::shared_ptr<held_lease>& t) {
 
 void client_state::handed_off(held_lease& t, const std::shared_ptr<held_lease>& next,
                               boot_clock::duration waited) {
-    counts.released.add();
-    counts.hold.add(next->since - t.since);
-    counts.acquired.add();
-    counts.wait.add(waited);
+    next->counts = t.counts;
+    auto& c = *t.counts;
+    c.released.add();
+    c.hold.add(next->since - t.since);
+    c.acquired.add();
+    c.grants[static_cast<std::size_t>(t.strength(t.store.has().guarantee))].add();
+    c.wait.add(waited);
     {
         base::guard lock(mutex_);
+        c.used_at_release.add(next->since - t.counted_from(), t.lease());
+        next->renewed_by = t.counted_from();
         timetable_.remove(t.id);
         leases_.erase(t.id);
         t.successor = next;
@@ -198,14 +244,16 @@ void client_state::ended(const held_lease& t, time_point now) {
         base::guard lock(mutex_);
         timetable_.remove(t.id);
         if (leases_.erase(t.id) == 0) return;
+        if (t.state() == lease_state::released)
+            t.counts->used_at_release.add(now - t.counted_from(), t.lease());
     }
-    counts.held.subtract();
-    counts.hold.add(now - t.since);
+    t.counts->held.subtract();
+    t.counts->hold.add(now - t.since);
 }
 
-bool client_state::lose(const std::shared_ptr<held_lease>& t, const std::string& why) {
+bool client_state::lose(const std::shared_ptr<held_lease>& t, observe::loss as, const std::string& why) {
     if (!t->move_to(lease_state::lost)) return false;
-    counts.lost.add();
+    t->counts->lose(as);
     ended(*t, boot_clock::now());
     t->watch.reset();
     // Let other waiters try before the loss is reported: a thread that learns of it may try at once.
@@ -216,7 +264,8 @@ bool client_state::lose(const std::shared_ptr<held_lease>& t, const std::string&
     return true;
 }
 
-bool client_state::give_up(const owner_id& owner, const std::function<void()>& confirm) {
+bool client_state::give_up(const owner_id& owner, const std::function<void()>& confirm,
+                           const std::string& why) {
     std::vector<std::shared_ptr<held_lease>> held;  // a writer that reads as well has two
     bool kept = settings.keep_evicted && confirm != nullptr;
     {
@@ -228,7 +277,7 @@ bool client_state::give_up(const owner_id& owner, const std::function<void()>& c
         kept = kept && evicted_.keep(held, confirm);
     }
     const auto struck = held;
-    std::erase_if(held, [&](const auto& t) { return !lose(t, "it was evicted by an operator"); });
+    std::erase_if(held, [&](const auto& t) { return !lose(t, observe::loss::evicted, why); });
     // A lease that was just handed off belongs to another thread of ours now, with the same owner.
     const bool all = !struck.empty() && held.size() == struck.size();
     if (kept && all) return true;
@@ -239,7 +288,7 @@ bool client_state::give_up(const owner_id& owner, const std::function<void()>& c
         return false;
     }
     if (all && confirm) confirm();
-    for (const auto& t : held) undo(t->key, t->owner, t->lease(), t->stray);
+    for (const auto& t : held) undo(*t, t->stray);
     return all;
 }
 
@@ -250,7 +299,7 @@ void client_state::free_what_is_over(const std::shared_ptr<held_lease>& t) {
     }();
     if (!gave_up) return;
     if (*gave_up) (*gave_up)();
-    undo(t->key, t->owner, t->lease(), t->stray);
+    undo(*t, t->stray);
 }
 
 bool client_state::keeps(const held_lease& t) {
@@ -270,7 +319,7 @@ void client_state::free_what_was_evicted() {
     }();
     for (const auto& [t, gave_up] : all) {
         if (gave_up) gave_up();
-        undo(t->key, t->owner, t->lease(), t->stray);
+        undo(*t, t->stray);
     }
 }
 
@@ -311,10 +360,10 @@ time_point client_state::store_frees(const held_lease& t, time_point now) {
     base::guard lock(mutex_);
     const auto by_requests = std::max(now, t.expiry.time(clock_margin_, settings.answer_timeout));
     // A closed client ends its session.
-    if (!has_store() || store_->has().ends != backend::lease_end::by_session) return by_requests;
+    if (!has_store() || t.store.has().ends != backend::lease_end::by_session) return by_requests;
     // The release is repeated until the store has carried it out, or has ended the session of a client whose
     // messages do not arrive.
-    const engine::lease_request session{now, store_->session_timeout()};
+    const engine::lease_request session{now, t.store.session_timeout()};
     return std::max(by_requests,
                     session.expires_by(clock_margin_, engine::carried_out_within(settings.answer_timeout)));
 }
@@ -334,58 +383,73 @@ void client_state::end_pending() {
     --pending_;
 }
 
-void client_state::undo(const backend::lock_key& key, const owner_id& owner, milliseconds lease,
-                        bool insist) noexcept try {
-    plan_undo(key, owner, lease)(insist);
+void client_state::undo(backend::store& in, const backend::lock_key& key, const owner_id& owner,
+                        milliseconds lease, bool insist) noexcept try {
+    plan_undo(in, key, owner, lease)(insist);
 } catch (const std::bad_alloc&) {
+    if (has_store()) in.release_later(key, owner);
 }
 
-std::function<void(bool)> client_state::plan_undo(const backend::lock_key& key, const owner_id& owner,
-                                                  milliseconds lease) {
-    std::function<void(bool)> plan = [self = shared_from_this(),
-                                      r = backend::release_request{key, owner, true}, lease](bool insist) {
+// Counts until nobody can carry the undo out any more: an exception may destroy the plan.
+class client_state::pending_undo {
+  public:
+    explicit pending_undo(client_state& of) : of_(of) { of_.begin_pending(); }
+    pending_undo(const pending_undo&) = delete;
+    pending_undo& operator=(const pending_undo&) = delete;
+    ~pending_undo() { of_.end_pending(); }
+
+  private:
+    client_state& of_;
+};
+
+std::function<void(bool)> client_state::plan_undo(backend::store& in, const backend::lock_key& key,
+                                                  const owner_id& owner, milliseconds lease) {
+    return [self = shared_from_this(), at = &in, pending = std::make_shared<const pending_undo>(*this),
+            r = backend::release_request{key, owner, true}, lease](bool insist) {
         try {
-            self->reactor_->post(
-                [state = self.get(), r, lease, insist] { state->send_undo(r, lease, insist, 0); });
+            self->reactor_->post([state = self.get(), at, pending, r, lease, insist] {
+                state->send_undo(*at, r, lease, insist, 0, pending);
+            });
         } catch (const std::bad_alloc&) {
-            self->end_pending();
+            if (self->has_store()) at->release_later(r.key, r.owner);
         }
     };
-    begin_pending();
-    return plan;
 }
 
-void client_state::send_undo(const backend::release_request& r, milliseconds lease, bool insist,
-                             unsigned round) {
+void client_state::send_undo(backend::store& in, const backend::release_request& r, milliseconds lease,
+                             bool insist, unsigned round,
+                             const std::shared_ptr<const pending_undo>& pending) {
     if (!has_store()) return;
-    const bool by_session = store_->has().ends == backend::lease_end::by_session;
+    const bool by_session = in.has().ends == backend::lease_end::by_session;
     const auto session = sessions_lost_.load();
-    store_->release(
-        r, boot_clock::now() + settings.answer_timeout, [=, this](const backend::release_answer& a) {
-            const bool answered =
-                std::holds_alternative<backend::released>(a) || std::holds_alternative<backend::not_held>(a);
-            if (round == 0) end_pending();
-            if (closed_.load()) return;
-            // No time frees it while the session lives: the last of the planned releases waits for the latest
-            // arrival of an attempt, and one without an answer is repeated, ever less often.
-            if (by_session && session != sessions_lost_.load()) return;
-            auto pause = engine::pause_before_undo(
-                round + 1, by_session ? std::max(lease, engine::longest_on_its_way) : lease);
-            if (by_session && round + 1 == 3) *pause += settings.answer_timeout;
-            const auto* const refused = std::get_if<backend::refused>(&a);
-            const bool in_vain = refused != nullptr && refused->code == condition::misuse;
-            if (!pause && !answered && !in_vain && by_session)
-                pause = settings.poll_gap * (1U << std::min(round - 3, 5U));
-            if ((answered && !insist) || !pause) return;
-            reactor_->at(engine::later(boot_clock::now(), *pause),
-                         [=, this] { send_undo(r, lease, insist, round + 1); });
-        });
+    in.release(r, boot_clock::now() + settings.answer_timeout,
+               [=, this, at = &in, pending = pending](const backend::release_answer& a) mutable {
+                   pending.reset();
+                   const bool answered = std::holds_alternative<backend::released>(a) ||
+                                         std::holds_alternative<backend::not_held>(a);
+                   if (closed_.load()) return;
+                   // No time frees it while the session lives: the last of the planned releases waits
+                   // for the latest arrival of an attempt, and one without an answer is repeated, ever
+                   // less often.
+                   if (by_session && session != sessions_lost_.load()) return;
+                   auto pause = engine::pause_before_undo(
+                       round + 1, by_session ? std::max(lease, engine::longest_on_its_way) : lease);
+                   if (by_session && round + 1 == 3) *pause += settings.answer_timeout;
+                   const auto* const refused = std::get_if<backend::refused>(&a);
+                   const bool in_vain = refused != nullptr && refused->code == condition::misuse;
+                   if (!pause && !answered && !in_vain && by_session)
+                       pause = settings.poll_gap * (1U << std::min(round - 3, 5U));
+                   if ((answered && !insist) || !pause) return;
+                   reactor_->at(engine::later(boot_clock::now(), *pause),
+                                [=, this] { send_undo(*at, r, lease, insist, round + 1, nullptr); });
+               });
 }
 
 // --- events ---------------------------------------------------------------------------------------
 
 void client_state::report(event_kind kind, const lock_name* lock, const std::string& detail,
                           std::error_code reason, holdfast::fence fence) noexcept try {
+    counts.events[static_cast<std::size_t>(kind)].add();
     if (!events_.anybody()) return;
     event e{kind,
             lock != nullptr ? lock->printable() : std::string{},
@@ -440,6 +504,18 @@ event_subscription client_state::listen(std::function<void(const event&)> listen
     return events_.listen(std::move(listener), so_far);
 }
 
+void client_state::report_about(const backend::notice& n, event_kind kind) {
+    std::shared_ptr<held_lease> about;
+    {
+        base::guard lock(mutex_);
+        for (const auto& [id, t] : leases_)
+            if (t->owner == n.owner) about = t;
+    }
+    if (!about) return;
+    report(kind, &about->key.name, n.detail, {}, about->fence);
+    if (n.ends_lease && lose(about, observe::loss::not_owner, n.detail)) undo(*about, about->stray);
+}
+
 void client_state::on_notice(const backend::notice& n) {
     using change = backend::notice::change;
     switch (n.what) {
@@ -449,6 +525,7 @@ void client_state::on_notice(const backend::notice& n) {
             timetable_.hurry(boot_clock::now());
             arm();
             watch_bounds_anew();
+            for (const auto& tell : on_link_up_) tell();
             break;
         }
         case change::link_down:
@@ -479,7 +556,26 @@ void client_state::on_notice(const backend::notice& n) {
         case change::session_lost:
             lose_all("the session with the store has ended" + (n.detail.empty() ? "" : ": " + n.detail));
             break;
-        case change::evicted: give_up(n.owner, n.confirm); break;
+        case change::bounds_moved: {
+            base::guard lock(mutex_);
+            watch_bounds_anew();
+            break;
+        }
+        case change::switched: report_state(event_kind::switched, n.detail, {}, event_kind::switched); break;
+        case change::source_down:
+            report_state(event_kind::source_down, n.detail, n.reason, event_kind::source_up);
+            break;
+        case change::source_up:
+            report_state(event_kind::source_up, n.detail, {}, event_kind::source_down);
+            break;
+        case change::clocks_apart: report(event_kind::clocks_apart, nullptr, n.detail); break;
+        case change::evicted:
+            if (give_up(n.owner, n.confirm, n.detail.empty() ? "it was evicted by an operator" : n.detail) &&
+                n.ended)
+                n.ended();
+            break;
+        case change::restored: report_about(n, event_kind::restored); break;
+        case change::overlap: report_about(n, event_kind::overlap); break;
     }
 }
 

@@ -17,6 +17,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -31,9 +32,22 @@ class client_lock;
 // errc::closed.
 class client_state : public std::enable_shared_from_this<client_state> {
   public:
+    // The store of one policy (config::policies). It may use the client's own store, and is closed before it.
+    struct policy_store {
+        std::string policy;
+        std::unique_ptr<backend::store> store;
+        std::function<void()> on_link_up;  // of the client's own store
+    };
     // Opens the store that `settings.url` names. Throws holdfast::error if it cannot be used.
     using store_opener = std::function<std::unique_ptr<backend::store>(client_state&)>;
-    [[nodiscard]] static std::shared_ptr<client_state> open(config settings, const store_opener& opener);
+    // Opens those of the policies; the client's own store is open by then.
+    struct opened_policies {
+        std::vector<policy_store> stores;
+        std::shared_ptr<void> beside{};  // what tells them something; ends before them
+    };
+    using policy_opener = std::function<opened_policies(client_state&)>;
+    [[nodiscard]] static std::shared_ptr<client_state> open(config settings, const store_opener& opener,
+                                                            const policy_opener& policies = {});
     client_state(const client_state&) = delete;
     client_state& operator=(const client_state&) = delete;
     ~client_state();
@@ -45,7 +59,10 @@ class client_state : public std::enable_shared_from_this<client_state> {
     const config settings;
     observe::counters counts;
 
+    // The client's own, which also does the I/O of the others.
     [[nodiscard]] backend::store& store() const noexcept { return *store_; }
+    // For locks with this policy: the store of the policy, or the client's own if the policy has none.
+    [[nodiscard]] backend::store& store_of(std::string_view policy) const noexcept;
     [[nodiscard]] const engine::clock_margin& clock_margin() const noexcept { return clock_margin_; }
     // Works after close(), too: leases outlive it.
     [[nodiscard]] holdfast::strength strength() const noexcept { return strength_; }
@@ -60,10 +77,15 @@ class client_state : public std::enable_shared_from_this<client_state> {
 
     // Why no lock may have this name; empty if it may. The caller holds a `call` or owns the client, so that
     // the store stays.
-    [[nodiscard]] std::optional<backend::failure> objection_to(const lock_name& name) const;
-    [[nodiscard]] std::optional<backend::failure> objection_to(const backend::lock_key& key) const;
-    // The one client_lock of this client for a lock.
-    [[nodiscard]] std::shared_ptr<client_lock> lock_of(const backend::lock_key& key);
+    [[nodiscard]] static std::optional<backend::failure> objection_to(const lock_name& name,
+                                                                      const backend::store& in);
+    // The same, or why the store has no locks of this kind.
+    [[nodiscard]] static std::optional<backend::failure> objection_to(const backend::lock_key& key,
+                                                                      const backend::store& in);
+    // The one client_lock of this client for a lock. Throws errc::invalid_argument while there is one with
+    // another policy.
+    [[nodiscard]] std::shared_ptr<client_lock> lock_of(const backend::lock_key& key,
+                                                       const std::string& policy = {});
 
     // A thread inside an acquisition; close() cancels it and waits until it has left.
     class call {
@@ -85,11 +107,12 @@ class client_state : public std::enable_shared_from_this<client_state> {
     void ended(const held_lease& t, time_point now);
     // Ends the lease and reports the loss to its holder, once. False if the lease had ended before, also by
     // ended().
-    bool lose(const std::shared_ptr<held_lease>& t, const std::string& why);
+    bool lose(const std::shared_ptr<held_lease>& t, observe::loss as, const std::string& why);
     // An operator evicts `owner`: ends its lease at once, then calls `confirm`, then releases the lock. With
     // config::keep_evicted, free_what_is_over() does the last two. False if there is no such lease, or a part
     // of it has ended meanwhile in another way: then `confirm` is not called.
-    bool give_up(const owner_id& owner, const std::function<void()>& confirm = {});
+    bool give_up(const owner_id& owner, const std::function<void()>& confirm = {},
+                 const std::string& why = "it was evicted by an operator");
     // A hold of an ended lease was released. Releases the lock, too, in case the store does not know of the
     // end yet. Does nothing while an evicted lease has other holds (config::keep_evicted).
     void free_what_is_over(const std::shared_ptr<held_lease>& t);
@@ -135,15 +158,30 @@ class client_state : public std::enable_shared_from_this<client_state> {
     [[nodiscard]] bool has_store() const noexcept { return !store_gone_.load(); }
 
     // Releases what an abandoned acquisition may have been granted, without waiting. Without memory for the
-    // release the lease ends by itself.
-    void undo(const backend::lock_key& key, const owner_id& owner, milliseconds lease, bool insist) noexcept;
+    // release the lease ends by itself, or the store releases it later.
+    void undo(backend::store& in, const backend::lock_key& key, const owner_id& owner, milliseconds lease,
+              bool insist) noexcept;
+    void undo(const held_lease& t, bool insist) noexcept { undo(t.store, t.key, t.owner, t.lease(), insist); }
     // The same, at the call of the result, which does not throw; close() waits for that too.
-    [[nodiscard]] std::function<void(bool insist)> plan_undo(const backend::lock_key& key,
+    [[nodiscard]] std::function<void(bool insist)> plan_undo(backend::store& in, const backend::lock_key& key,
                                                              const owner_id& owner, milliseconds lease);
+
+    // --- metrics ------------------------------------------------------------------------------
+    // The locks that are held and waited for now, by family. Metrics cannot count these in passing.
+    struct present {
+        std::uint64_t waiting = 0;
+        boot_clock::duration oldest_wait{}, longest_hold{};
+    };
+    [[nodiscard]] std::map<const observe::lock_counters*, present> look_at_locks();
+    // Whether the client's own store answers; empty: it has not been asked yet.
+    [[nodiscard]] std::optional<bool> store_is_up();
 
     // --- events -------------------------------------------------------------------------------
     void report(event_kind kind, const lock_name* lock, const std::string& detail,
                 std::error_code reason = {}, holdfast::fence fence = holdfast::fence::none) noexcept;
+    // Reports what is true until another event of this kind, or of the kind `no_more`, says otherwise: also
+    // to those that listen later.
+    void report_state(event_kind kind, const std::string& detail, std::error_code reason, event_kind no_more);
     // Handles a change that the store reports.
     void on_notice(const backend::notice& n);
     // Runs `f` on a thread for user callbacks and ignores what it throws. Drops it if too many wait, or if
@@ -155,7 +193,11 @@ class client_state : public std::enable_shared_from_this<client_state> {
   private:
     explicit client_state(config s);
 
+    void add(opened_policies all);
+    // Reports the lease that a notice is about, and ends it if the notice says so.
+    void report_about(const backend::notice& n, event_kind kind);
     void cancel_callers();
+    [[nodiscard]] bool has_pending() const noexcept;
     void free_what_was_evicted();
     void finish_callbacks(time_point until);
     void report_slow_callback();
@@ -166,7 +208,7 @@ class client_state : public std::enable_shared_from_this<client_state> {
     // They may end earlier than their timers are due.
     void watch_bounds_anew() REQUIRES(mutex_);
     // The lease has expired. Releases the lock if the store would keep it.
-    void end_in_time(const std::shared_ptr<held_lease>& t, const std::string& why);
+    void end_in_time(const std::shared_ptr<held_lease>& t, observe::loss as, const std::string& why);
     // The session with the store has ended, and all leases with it.
     void lose_all(const std::string& why);
     void tick();
@@ -181,7 +223,7 @@ class client_state : public std::enable_shared_from_this<client_state> {
         std::uint32_t holds = 0;
     };
     using renew_answers = std::vector<backend::renew_answer>;
-    // `answered` gets the answers for the leases that were still valid.
+    // All of one store. `answered` gets the answers for the leases that were still valid.
     void send_renewals(std::span<const std::shared_ptr<held_lease>> of, renewal_terms how, time_point until,
                        std::function<void(const renew_answers&)> answered);
     void send_question(const std::shared_ptr<held_lease>& t);
@@ -192,9 +234,10 @@ class client_state : public std::enable_shared_from_this<client_state> {
     [[nodiscard]] std::string why_over(const held_lease& t);
     void listen_for_evictions();
     void listen_for_evictions_soon();
-    void report_state(event_kind kind, const std::string& detail, std::error_code reason, event_kind no_more);
     void forget(event_kind kind);  // that state has ended
-    void send_undo(const backend::release_request& r, milliseconds lease, bool insist, unsigned round);
+    class pending_undo;
+    void send_undo(backend::store& in, const backend::release_request& r, milliseconds lease, bool insist,
+                   unsigned round, const std::shared_ptr<const pending_undo>& pending);
 
     const std::uint64_t forked_ = base::fork_generation();
     engine::clock_margin clock_margin_;  // set, like the next, before there is a lease
@@ -210,6 +253,8 @@ class client_state : public std::enable_shared_from_this<client_state> {
     io::notifier losses_;  // only losses, so that no other callback delays them
     observe::bus events_;
     std::unique_ptr<backend::store> store_;
+    std::vector<policy_store> policy_stores_;  // constant from open() to close()
+    std::shared_ptr<void> beside_policies_;
 
     base::mutex mutex_;
     std::shared_ptr<io::notifier> other_calls_ GUARDED_BY(mutex_);  // made when first needed
@@ -219,6 +264,7 @@ class client_state : public std::enable_shared_from_this<client_state> {
     engine::lease_id next_id_ GUARDED_BY(mutex_) = 1;
     time_point armed_for_ GUARDED_BY(mutex_) = time_point::max();
     io::timer_id timer_ GUARDED_BY(mutex_);
+    std::vector<std::function<void()>> on_link_up_ GUARDED_BY(mutex_);
     std::map<event_kind, event> current_events_ GUARDED_BY(mutex_);  // true until another event replaces it
     std::size_t pending_ GUARDED_BY(mutex_) = 0;
     std::map<std::shared_ptr<const backend::bound>, io::timer_id> bounds_ GUARDED_BY(mutex_);

@@ -87,7 +87,7 @@ class counter_operation : public std::enable_shared_from_this<counter_operation>
 };
 
 std::optional<failure> objection_to(const client_state& c, const lock_key& key) {
-    if (auto no = c.objection_to(key)) return no;
+    if (auto no = client_state::objection_to(key, c.store())) return no;
     if (c.store().as_counters() != nullptr) return std::nullopt;
     return failure{errc::invalid_argument, "this store has no counters"};
 }

@@ -29,6 +29,7 @@ acquisition together(const acquisition& lock, const acquisition& call, bool has_
         made.renew.reset();
     }
     if (call.renew) made.renew = call.renew;
+    made.at_least = std::max(made.at_least, call.at_least);
     made.by_thread = call.by_thread;
     made.stop = call.stop;
     made.permits = has_permits ? call.permits : 1;

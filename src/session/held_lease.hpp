@@ -6,6 +6,7 @@
 #include "engine/latest_expiry.hpp"
 #include "engine/local_handoff.hpp"
 #include "engine/validity.hpp"
+#include "observe/counters.hpp"
 #include "store/store.hpp"
 
 #include <holdfast/lease.hpp>
@@ -37,32 +38,38 @@ struct thread_mark {
 // valid() and deadline() may be called from any thread at any time; each other member says what guards it.
 class held_lease {
   public:
-    held_lease(backend::lock_key k, owner_id o, const engine::lease_terms& terms, fence f, time_point until,
-               time_point now, std::shared_ptr<const backend::bound> with = nullptr)
-        : key(std::move(k)),
+    held_lease(backend::store& in, backend::lock_key k, owner_id o, const engine::lease_terms& terms, fence f,
+               time_point until, time_point now, std::shared_ptr<const backend::bound> with = nullptr)
+        : store(in),
+          key(std::move(k)),
           owner(std::move(o)),
           fence(f),
           since(now),
           replicas(terms.replicas),
+          at_least(terms.at_least),
           bound(std::move(with)),
           lease_(terms.lease.count()),
           renewed_(terms.renewed),
           deadline_(count(until)) {}
 
+    backend::store& store;  // there while client_state::has_store()
     const backend::lock_key key;
     const owner_id owner;
     const holdfast::fence fence;
     const time_point since;
     const replication replicas;                         // that must confirm its renewals
+    const holdfast::strength at_least;                  // what the holder asked for
     const std::shared_ptr<const backend::bound> bound;  // the lease ends with it; empty: own deadline only
-    std::uint32_t acks = 0;      // of the grant; set before other threads see the held_lease
-    std::uint64_t id = 0;        // in the watchdog; set before other threads see the held_lease
-    engine::shared_grant grant;  // set likewise
-    bool stray = false;          // an attempt had no answer and may still reach the store; set likewise
-    std::shared_ptr<thread_mark> thread;  // held by lock(); empty for leases; set likewise
-    std::weak_ptr<client_lock> home;      // set likewise
-    bool read_by_writer = false;          // a writer that reads as well; guarded by the client lock
-    bool not_held = false;                // the store has answered that it is not held; guarded by the client
+    std::uint32_t acks = 0;                    // of the grant; set before other threads see the held_lease
+    std::optional<holdfast::strength> weaker;  // of the grant, see backend::granted; set likewise
+    std::uint64_t id = 0;                      // in the watchdog; set before other threads see the held_lease
+    engine::shared_grant grant;                // set likewise
+    bool stray = false;  // an attempt had no answer and may still reach the store; set likewise
+    std::shared_ptr<thread_mark> thread;       // held by lock(); empty for leases; set likewise
+    std::weak_ptr<client_lock> home;           // set likewise
+    observe::lock_counters* counts = nullptr;  // of its client; set likewise
+    bool read_by_writer = false;               // a writer that reads as well; guarded by the client lock
+    bool not_held = false;  // the store has answered that it is not held; guarded by the client
     std::shared_ptr<held_lease> successor;  // the held_lease after a hand-off; guarded by the client
     // Whether a request asks the store if the lock is still held; guarded by the client.
     enum class question { none, once, once_more /* after the one that is under way */ };
@@ -77,9 +84,22 @@ class held_lease {
         listener;  // receives the events of the watch; set likewise; moves to the successor
 
     // The terms of each request, and whether the lease is renewed.
-    [[nodiscard]] engine::lease_terms terms() const noexcept { return {lease(), renewed(), replicas}; }
+    [[nodiscard]] engine::lease_terms terms() const noexcept {
+        return {lease(), renewed(), replicas, at_least};
+    }
     [[nodiscard]] milliseconds lease() const noexcept {
         return milliseconds{lease_.load(std::memory_order_acquire)};
+    }
+    // `of_store`: what its store guarantees.
+    [[nodiscard]] holdfast::strength strength(holdfast::strength of_store) const noexcept {
+        if (weaker) return *weaker;
+        return of_store == holdfast::strength::quorum && fence != holdfast::fence::none
+                   ? holdfast::strength::fenced_quorum
+                   : of_store;
+    }
+    // Since when its time runs, also before a hand-off; guarded by the client.
+    [[nodiscard]] time_point counted_from() const noexcept {
+        return renewed_by != time_point{} ? renewed_by : since;
     }
     [[nodiscard]] bool renewed() const noexcept { return renewed_.load(std::memory_order_acquire); }
     // A nested hold wants the lease renewed, for no less than `l` at a time.

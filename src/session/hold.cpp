@@ -50,15 +50,11 @@ int rank(lease_state s) {
 // --- of one -----------------------------------------------------------------------------------------
 
 lease_state hold_of_one::state() const noexcept {
-    if (result && *result != release_outcome::already_lost) return lease_state::released;
+    if (how_ended() == ended::released) return lease_state::released;
     return of->state();
 }
 
-holdfast::strength hold_of_one::strength() const noexcept {
-    const auto least = in->client().strength();
-    return least == holdfast::strength::quorum && of->fence != fence::none ? holdfast::strength::fenced_quorum
-                                                                           : least;
-}
+holdfast::strength hold_of_one::strength() const noexcept { return of->strength(in->client().strength()); }
 
 std::string hold_of_one::store() const {
     const auto& url = in->client().settings.url;

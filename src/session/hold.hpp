@@ -6,12 +6,15 @@
 
 #include <holdfast/callback.hpp>
 
+#include <atomic>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace holdfast::session {
@@ -52,7 +55,9 @@ class hold_of_one final : public hold {
     hold_of_one(std::shared_ptr<client_lock> c, std::shared_ptr<held_lease> t)
         : in(std::move(c)), of(std::move(t)) {}
 
-    [[nodiscard]] bool valid() const noexcept override { return !result && of->valid(); }
+    [[nodiscard]] bool valid() const noexcept override {
+        return how_ended() == ended::not_yet && of->valid();
+    }
     [[nodiscard]] time_point deadline() const noexcept override { return of->deadline(); }
     [[nodiscard]] lease_state state() const noexcept override;
     [[nodiscard]] std::stop_token lost_token() override { return of->lost_token(); }
@@ -65,9 +70,24 @@ class hold_of_one final : public hold {
     release_result release() noexcept override;
     void release_later(callback<void(release_result)> done) override;
 
+    // Once it was released; for the thread that releases it (lease.hpp, thread safety).
+    [[nodiscard]] const std::optional<release_result>& result() const noexcept { return result_; }
+    void end(release_result how) noexcept {
+        result_ = std::move(how);
+        ended_.store(*result_ == release_outcome::already_lost ? ended::lost : ended::released,
+                     std::memory_order_release);
+    }
+
     const std::shared_ptr<client_lock> in;
     const std::shared_ptr<held_lease> of;
-    std::optional<release_result> result;  // once released; guarded by the user (lease.hpp, thread safety)
+
+  private:
+    // What other threads see of the result.
+    enum class ended : std::uint8_t { not_yet, released, lost };
+    [[nodiscard]] ended how_ended() const noexcept { return ended_.load(std::memory_order_acquire); }
+
+    std::optional<release_result> result_;
+    std::atomic<ended> ended_{ended::not_yet};
 };
 
 // A hold on several locks: it is lost when one of them is.

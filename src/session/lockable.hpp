@@ -25,6 +25,7 @@ struct acquisition {
     std::uint32_t permits = 1;             // of a semaphore
     std::optional<std::int64_t> total{};   // initial number of permits of a semaphore whose number is not set
     replication replicas{};                // replicas that must have the grant
+    strength at_least = strength::process_local;
     std::stop_token stop{};
     owner_id downgrading_from{};  // the writer of a shared mutex that wants to read as well; empty: none
 };

@@ -14,7 +14,7 @@ enum class adjustment {
     set_if_unset,  // sets the counter to `amount` if there is none: 1; else 0
     add,           // adds `amount`, which may be negative: the new count, which may be negative, too
     drain,         // takes all permits: how many there were
-    read,          // the count; 0 if there is no counter
+    read,          // the count; 0 if there is no counter. A joint store sets the counter to `amount` then
     count_down,    // counts a latch down by `amount`: the new count
     erase,         // erases the counter: 1, or 0 if there was none
     release,       // releases the permits of `owner`: 0 or more, or -1 if they were free before

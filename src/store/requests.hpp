@@ -44,6 +44,7 @@ struct failure {
     std::error_code code;
     std::string text{};         // ours, a clause without a full stop; empty where the code says it all
     std::string server_text{};  // the server's, as it sent it; empty if no server answered
+    bool contention = false;    // other clients were in the way: the store itself is well
 
     // All of it in one line, for callers that cannot keep the two apart.
     [[nodiscard]] std::string in_one() const {
@@ -77,6 +78,9 @@ struct attempt_request {
     owner_id downgrading_from{};
     // How many replicas to ask for a confirmation of the grant, and how long the store may wait for them.
     replication replicas{};
+    // A weaker grant is refused: errc::too_weak. Never more than capabilities::guarantee.
+    strength at_least = strength::process_local;
+    bool waits = false;  // the caller goes on asking if it is refused because of an outage
 };
 
 // The four answers. *Unknown never becomes no*: the lock may have been granted.
@@ -94,6 +98,8 @@ struct granted {
     milliseconds kept_for{0};
     // The lease ends with this bound at the latest. Empty: only its own deadline counts.
     std::shared_ptr<const backend::bound> bound{};
+    // What this grant stands for, if that is less than capabilities::guarantee.
+    std::optional<strength> weaker{};
 };
 struct busy {
     std::string holder;  // as the store writes it; may be empty
@@ -103,6 +109,7 @@ struct busy {
     // this attempt was sent. Empty: a message only means "try again", as always where leases have a bound.
     std::string ticket;
     milliseconds handed_lease{0};
+    bool no_memory = false;  // nobody may hold it: the store has no memory for a new grant or waiter
 };
 struct refused : failure {  // nothing was changed
     // The answer may change after this time, so it is worth waiting. Empty: a repeated request gets the same

@@ -36,7 +36,10 @@ namespace holdfast::backend {
 
 class counters;
 class inspection;
+class linearizable_register;
+class mode_switch;
 class redlock_member;
+class server_clock;
 
 // Keeps a subscription alive; destroying it ends the subscription. No handler call starts afterwards, but a
 // call that runs on another thread may end later.
@@ -75,11 +78,18 @@ struct capabilities {
     // A grant with a fence reserves this many fences, the first of them its own: a client hands the lock off
     // from thread to thread with consecutive fences. 1: no hand-off between threads.
     std::uint32_t fences_per_grant = 1;
+    // The fences of a mutex follow the time (see backends/common/fence_clock.hpp), and
+    // adjustment::raise_fence raises them.
+    bool fences_follow_time = false;
     // Each attempt is a separate vote: it needs a new owner, and the store itself undoes what was not
     // granted. There is no queue, and there are no messages.
     bool votes = false;
     // The writer of a shared mutex can become a reader, without a moment in which others can write.
     bool downgrades = true;
+    // Permits may be taken that no lease owns, and their number may be changed.
+    bool permits_without_owner = true;
+    // A lock is held in a second place, too, where a lease that has run out must be released.
+    bool in_two_places = false;
     // A place in the queue costs no more than a look, and a watch nothing: a caller that will wait begins
     // with both. A look of its own might be taken for a waiter, and lose the place.
     bool queues_at_once = false;
@@ -95,15 +105,22 @@ struct notice {
         failed_over,       // another server is the master now; it may lack the latest grants
         eviction_risk,     // the server drops keys when its memory is full
         no_channel_right,  // messages cannot be used; waiters poll
-        evicted,  // an operator asks the holder to give up: `owner`, or each lease whose owner begins with
-                  // `owner` and "*". See inspection::ask_to_give_up
+        evicted,  // the holder must give up: `owner`, or each lease whose owner begins with `owner` and "*".
+                  // See inspection::ask_to_give_up. With `detail`: because of that, and no operator asks
         session_lost,  // from a store whose leases end with the session: all of them have ended
-        quorum_weak,   // see event_kind
+        bounds_moved,  // bounds may end earlier than before
+        switched,      // see event_kind
+        source_down,   // likewise, and source_up
+        source_up,
+        restored,     // see event_kind; about the lease of `owner`
+        overlap,      // likewise
+        quorum_weak,  // see event_kind
         quorum_whole,
         quorum_double,
         quorum_even,
+        clocks_apart,  // likewise
     } what;
-    std::string detail{};  // empty with evicted
+    std::string detail{};
     owner_id owner{};
     // With link_up: identifies the run of the server, and its uptime as the server reports it. Empty if the
     // server does not report it.
@@ -113,10 +130,13 @@ struct notice {
     // name. Empty if it was not promoted. The name does not say when that was.
     std::string promotion{};
     bool replica = false;      // with link_up: the server accepts no writes
-    std::error_code reason{};  // with link_down: what an operator must fix, if anything
+    std::error_code reason{};  // with link_down, source_down: what an operator must fix, if anything
     // With evicted: confirms to the operator that the lease has ended. Call it only after the lease has
     // ended, and before the lock is released.
     std::function<void()> confirm{};
+    // With evicted: called when the lease has ended. The client may keep the lock for a while after that.
+    std::function<void()> ended{};
+    bool ends_lease = false;  // with overlap
 };
 
 struct traffic {
@@ -151,6 +171,10 @@ class store {
     // answers not_held.
     virtual void release(const release_request&, time_point deadline, handler<release_answer>) = 0;
 
+    // There is no memory to release the lock. Where leases end with the session, and would not end before,
+    // the store does it by itself later; needs no memory.
+    virtual void release_later(const lock_key&, const owner_id&) noexcept {}
+
     // Reports messages for a waiter until the handle is destroyed. Keep the handle until the release of the
     // owner was sent: if a message comes for an owner without a watch, the store takes it for an unwanted
     // grant and releases the lock.
@@ -175,6 +199,9 @@ class store {
 
     // Locks with the same number are in one place and become unreachable together.
     [[nodiscard]] virtual std::uint32_t shard_of(const lock_key&) const { return 0; }
+    // The server that has this lock now, for people, if it may fail while others of this store work. Empty:
+    // there is one, or it is not known.
+    [[nodiscard]] virtual std::string server_of(const lock_key&) const { return {}; }
 
     // Why this store has no locks of this kind: a clause for people, without a full stop. Empty: it has them.
     // Semaphores and latches need the interface `counters`, too.
@@ -183,9 +210,13 @@ class store {
     // What the store's clients keep under this name, which no lock may have. Empty: nothing.
     [[nodiscard]] virtual std::string_view reserved_for(const lock_name&) const { return {}; }
 
-    // True while a request without a waiting caller is on its way to a server: the client's destructor gives
-    // it config::close_timeout.
+    // True while a request without a waiting caller is on its way to a server: the client's destructor waits
+    // for it as long as config::close_timeout lets it.
     [[nodiscard]] virtual bool has_pending() const noexcept { return false; }
+
+    // The client destroys the store next. The destructor may wait until then, so that others notice the end
+    // at once; without this call it does not wait.
+    virtual void leave_by(time_point) noexcept {}
 
     // Drops everything in a forked child without touching the parent's connections. The destructor is not
     // called afterwards. The child has copies of all descriptors: what the kernel frees at the last close of
@@ -196,6 +227,9 @@ class store {
     [[nodiscard]] virtual counters* as_counters() noexcept { return nullptr; }
     [[nodiscard]] virtual inspection* as_inspection() noexcept { return nullptr; }
     [[nodiscard]] virtual redlock_member* as_redlock_member() noexcept { return nullptr; }
+    [[nodiscard]] virtual linearizable_register* as_register() noexcept { return nullptr; }
+    [[nodiscard]] virtual mode_switch* as_mode_switch() noexcept { return nullptr; }
+    [[nodiscard]] virtual server_clock* as_server_clock() noexcept { return nullptr; }
 };
 
 }  // namespace holdfast::backend

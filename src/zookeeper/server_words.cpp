@@ -69,7 +69,8 @@ class conversation {
             return false;
         }
         if (!to_.tls) return true;
-        s.secure(*to_.tls);
+        const auto renewed = to_.tls->reread();
+        s.secure(renewed ? *renewed : *to_.tls);
         for (;;) {
             const auto step = s.handshake();
             if (step.state == io::progress::done) return true;

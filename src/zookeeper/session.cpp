@@ -13,6 +13,7 @@
 #include <array>
 #include <iterator>
 #include <limits>
+#include <new>
 #include <utility>
 
 namespace holdfast::zookeeper {
@@ -33,15 +34,25 @@ session::session(session_config config, io::reactor& r, events on)
       reactor_(r),
       on_(std::move(on)),
       timeout_(config_.timeout.count()),
-      next_server_(static_cast<std::size_t>(base::jitter() * static_cast<double>(config_.servers.size()))) {}
+      servers_(config_.servers),
+      next_server_(static_cast<std::size_t>(base::jitter() * static_cast<double>(servers_.size()))) {}
 
 session::~session() = default;
 
 // --- requests -----------------------------------------------------------------------------------------
 
 void session::submit(std::vector<call> calls, time_point deadline) {
-    open_.fetch_add(calls.size(), std::memory_order_relaxed);
-    waiting w{std::move(calls), deadline};
+    const auto many = calls.size();
+    open_.fetch_add(many, std::memory_order_relaxed);
+    try {
+        take({std::move(calls), deadline});
+    } catch (const std::bad_alloc&) {
+        open_.fetch_sub(many, std::memory_order_relaxed);
+        throw;
+    }
+}
+
+void session::take(waiting&& w) {
     const bool fits = std::all_of(w.calls.begin(), w.calls.end(),
                                   [](const call& c) { return c.what.body.size() <= largest_request; });
     std::deque<waiting> not_sent;
@@ -55,7 +66,7 @@ void session::submit(std::vector<call> calls, time_point deadline) {
             not_sent.push_back(std::move(w));
         } else if (closing_ || phase_ == phase::closed) {
             not_sent.push_back(std::move(w));
-        } else if (deadline <= boot_clock::now()) {
+        } else if (w.deadline <= boot_clock::now()) {
             why = "it was too late to send the request";
             reason = make_error_code(errc::unavailable);
             not_sent.push_back(std::move(w));
@@ -64,11 +75,14 @@ void session::submit(std::vector<call> calls, time_point deadline) {
             flush();
         } else {
             queue_.push_back(std::move(w));
-            arm_deadlines();
-            if (phase_ == phase::idle) {
-                phase_ = phase::seeking;
-                reactor_.post(weakly(&session::seek));
+            try {
+                arm_deadlines();
+                if (phase_ == phase::idle) reactor_.post(weakly(&session::seek));
+            } catch (const std::bad_alloc&) {
+                queue_.pop_back();
+                throw;
             }
+            if (phase_ == phase::idle) phase_ = phase::seeking;
         }
     }
     if (not_sent.empty()) return;
@@ -80,13 +94,23 @@ void session::submit(std::vector<call> calls, time_point deadline) {
 
 void session::send(waiting&& w) {
     const auto now = boot_clock::now();
-    for (auto& c : w.calls) {
-        last_xid_ = last_xid_ == std::numeric_limits<std::int32_t>::max() ? 1 : last_xid_ + 1;
-        out_ += frame(last_xid_, c.what);
-        pending_.push_back({last_xid_, c.what.what, now,
-                            c.what.what == op::sync ? proof_.start_sync() : std::nullopt, std::move(c.done)});
-        sent_.fetch_add(1, std::memory_order_relaxed);
+    const auto bytes_before = out_.size();
+    const auto pending_before = pending_.size();
+    try {
+        for (auto& c : w.calls) {
+            last_xid_ = last_xid_ == std::numeric_limits<std::int32_t>::max() ? 1 : last_xid_ + 1;
+            out_ += frame(last_xid_, c.what);
+            pending_.push_back({last_xid_, c.what.what, now,
+                                c.what.what == op::sync ? proof_.start_sync() : std::nullopt,
+                                std::move(c.done)});
+        }
+    } catch (const std::bad_alloc&) {
+        // A part of a request would be read as another one, and its answer belong to nobody.
+        out_.resize(bytes_before);
+        while (pending_.size() > pending_before) pending_.pop_back();
+        throw;
     }
+    sent_.fetch_add(w.calls.size(), std::memory_order_relaxed);
     last_sent_ = now;
 }
 
@@ -99,10 +123,14 @@ void session::flush() {
         }
         if (moved.state == io::progress::would_block) break;
         broken_ = true;
-        reactor_.post([weak = weak_from_this(), why = moved.error.message()] {
-            if (const auto self = weak.lock())
-                self->detach("the connection failed: " + why, errc::unavailable);
-        });
+        try {
+            reactor_.post([weak = weak_from_this(), why = moved.error.message()] {
+                if (const auto self = weak.lock())
+                    self->detach("the connection failed: " + why, errc::unavailable);
+            });
+        } catch (const std::bad_alloc&) {
+            stream_->shut_down();  // which read() notices
+        }
         return;
     }
     if (const bool room = !out_.empty(); room != wants_room_) {
@@ -112,12 +140,14 @@ void session::flush() {
 }
 
 void session::arm_deadlines() {
-    if (deadline_timer_.serial != 0) reactor_.cancel(deadline_timer_);
-    deadline_timer_ = {};
     const auto first = std::min_element(queue_.begin(), queue_.end(),
                                         [](const auto& a, const auto& b) { return a.deadline < b.deadline; });
-    if (first != queue_.end())
-        deadline_timer_ = reactor_.at(first->deadline, weakly(&session::look_at_deadlines));
+    const auto next = first == queue_.end()
+                          ? io::timer_id{}
+                          : reactor_.at(first->deadline, weakly(&session::look_at_deadlines));
+    // The former one runs unless there is another.
+    if (deadline_timer_.serial != 0) reactor_.cancel(deadline_timer_);
+    deadline_timer_ = next;
 }
 
 void session::look_at_deadlines() {

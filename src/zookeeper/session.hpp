@@ -102,7 +102,7 @@ class session : public std::enable_shared_from_this<session> {
     ~session();
 
     // Sends the requests together, in this order; each handler is called exactly once, later. What was not
-    // sent by `deadline` is not sent.
+    // sent by `deadline` is not sent. Throws std::bad_alloc: then nothing is sent, and no handler is called.
     void submit(std::vector<call> calls, time_point deadline);
 
     [[nodiscard]] bool has_pending() const noexcept { return open_.load(std::memory_order_relaxed) != 0; }
@@ -162,6 +162,8 @@ class session : public std::enable_shared_from_this<session> {
     void detach(const std::string& why, std::error_code reason);
     void expire(const std::string& why);
 
+    // Both as submit(): all or nothing where there is no memory.
+    void take(waiting&& w);
     void send(waiting&& w) REQUIRES(mutex_);
     void flush() REQUIRES(mutex_);
     void beat();
@@ -205,6 +207,7 @@ class session : public std::enable_shared_from_this<session> {
     bool closing_ GUARDED_BY(mutex_) = false;
 
     // Of the reactor's thread.
+    std::vector<server> servers_;  // with their files of TLS as they were read last
     std::unique_ptr<connecting> connecting_;
     frame_reader frames_;
     std::size_t next_server_ = 0;

@@ -37,8 +37,8 @@ void session::seek() {
 
 void session::next_server() {
     auto& c = *connecting_;
-    if (c.servers_tried++ == config_.servers.size()) return round_failed();
-    c.to = &config_.servers[next_server_++ % config_.servers.size()];
+    if (c.servers_tried++ == servers_.size()) return round_failed();
+    c.to = &servers_[next_server_++ % servers_.size()];
     c.at = connecting::stage::name;
     c.addresses.clear();
     c.next_address = 0;
@@ -123,6 +123,7 @@ void session::on_stream(std::uint32_t ready) {
             if (const auto ec = c.stream->finish_connect())
                 return server_failed(ec.message(), errc::unavailable);
             if (!c.to->tls) return begin_login();
+            if (auto renewed = c.to->tls->reread()) c.to->tls = std::move(renewed);
             c.stream->secure(*c.to->tls);
             c.at = connecting::stage::tls;
             [[fallthrough]];
@@ -220,7 +221,7 @@ void session::stop_connecting() {
 void session::round_failed() {
     const auto why = std::exchange(connecting_->why, {});
     const auto reason = connecting_->reason;
-    const bool all_refuse = connecting_->refusals >= config_.servers.size();
+    const bool all_refuse = connecting_->refusals >= servers_.size();
     connecting_.reset();
     // A server that lacks transactions which we have seen refuses us. If all of them do so for long, their
     // data went back, and the session is gone or will be.

@@ -23,7 +23,7 @@ struct session::connecting {
     std::error_code reason{};
 
     // Of one server.
-    const server* to = nullptr;
+    server* to = nullptr;
     std::shared_ptr<lookup> names;
     std::vector<io::address> addresses;
     std::size_t next_address = 0;

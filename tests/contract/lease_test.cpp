@@ -275,6 +275,24 @@ TEST_P(fenced_contract, fences_grow_past_an_expired_holder) {
     EXPECT_GT(second.fence(), first.fence());
 }
 
+// lease.hpp, thread safety.
+TEST_P(lock_contract, valid_may_be_asked_while_another_thread_releases) {
+    const auto lock = lock_of(a());
+    for (int i = 0; i < 20; ++i) {
+        auto held = lock->acquire();
+        std::atomic<bool> asked = false;
+        auto other = in_background([&] {
+            do asked = true;
+            while (held.valid());
+            return held.state();
+        });
+        while (!asked) std::this_thread::yield();
+        EXPECT_TRUE(held.release());
+        EXPECT_EQ(other.get(), lease_state::released);
+        EXPECT_FALSE(held.valid());
+    }
+}
+
 TEST_P(lock_contract, only_a_fenced_lock_has_fences) {
     const auto held = lock_of(a())->acquire();
     EXPECT_EQ(held.fence() != fence::none, has_fence());

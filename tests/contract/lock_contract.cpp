@@ -18,6 +18,7 @@ void lock_contract::TearDown() {
 config lock_contract::settings() {
     config c;
     c.url = GetParam().store->url();
+    c.policies = GetParam().store->policies;
     c.answer_timeout = 10s;  // longer than a busy machine stalls
     return c;
 }

@@ -1,5 +1,6 @@
 // Several locks as one: all or none.
 #include "contract/lock_contract.hpp"
+#include "support/sanitizers.hpp"
 
 #include <holdfast/async.hpp>
 
@@ -41,7 +42,7 @@ TEST_P(multi_lock_contract, lease_holds_all_members_or_none) {
     const auto one = lock_of(b(), from)->acquire();
     EXPECT_FALSE(both.try_acquire());
     EXPECT_TRUE(free(to)) << "it was acquired, and released again";
-    EXPECT_FALSE(both.try_acquire_for(50ms));
+    EXPECT_FALSE(both.try_acquire_for(500ms * test::slower));
     EXPECT_TRUE(free(to));
 }
 

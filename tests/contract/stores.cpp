@@ -14,11 +14,17 @@
 #include "support/postgres_server.hpp"
 #endif
 #include "support/redis_server.hpp"
+#include "support/sanitizers.hpp"
 #include "support/zookeeper_server.hpp"
 
+#include <holdfast/admin.hpp>
+#include <holdfast/error.hpp>
+
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 #include <map>
+#include <stdexcept>
 
 namespace holdfast::contract {
 
@@ -153,6 +159,32 @@ std::vector<std::string> leftovers_in_mariadb() {
 }
 #endif
 
+// --- a store made of stores -------------------------------------------------------------------------
+
+std::string joint_url() {
+    const auto level = [](const char* which) {
+        return ",sqlite:" + (files().path() / (which + std::to_string(database))).string();
+    };
+    return "joint:group=contract,mode_lease=10m" + level("first") + level("second");
+}
+
+// The change stops between the levels: the mode that needs both must last for a while.
+void use_both_levels() {
+    client c{joint_url()};
+    try {
+        (void)admin::switch_mode(c, 1, {.reason = "test", .wait = std::chrono::milliseconds{1}});
+        throw std::runtime_error{"the mode with both levels did not last"};
+    } catch (const error& e) {
+        if (e.code() != errc::timed_out) throw;
+    }
+}
+
+const std::vector<choice> of_joint{
+    {"lock_contract", kind::native},          {"lock_contract", kind::recursive},
+    {"lock_contract", kind::shared_write},    {"mutex_contract", kind::native},
+    {"recursive_contract", kind::recursive},  {"multi_lock_contract", kind::native},
+    {"fenced_contract", kind::native_fenced}, {"shared_contract", kind::shared_write}};
+
 // --- the table --------------------------------------------------------------------------------------
 
 const std::vector<store_row>& table() {
@@ -165,11 +197,13 @@ const std::vector<store_row>& table() {
          .leftovers = leftovers<one_server>},
         {.name = "local",
          .url = [] { return std::string{"local:contract"}; },
-         .other_url = [] { return std::string{"local:contract-elsewhere"}; }},
+         .other_url = [] { return std::string{"local:contract-elsewhere"}; },
+         .kinds_share_code = true},
         {.name = "sqlite",
          .url = [] { return "sqlite:" + (files().path() / std::to_string(database)).string(); },
          .other_url = [] { return "sqlite:" + (files().path() / "elsewhere").string(); },
-         .clear = [] { ++database; }},
+         .clear = [] { ++database; },
+         .kinds_share_code = true},
         // The kernel wakes all waiters, and any of them gets the lock.
         {.name = "file",
          .url = [] { return "file:" + (files().path() / ("locks" + std::to_string(database))).string(); },
@@ -183,7 +217,8 @@ const std::vector<store_row>& table() {
          .other_url = elsewhere_in_postgres,
          .commits = true,
          .clear = clear_postgres,
-         .leftovers = leftovers_in_postgres},
+         .leftovers = leftovers_in_postgres,
+         .kinds_share_code = true},
 #endif
 #ifdef HOLDFAST_HAS_MARIADB
         {.name = "mariadb",
@@ -192,7 +227,8 @@ const std::vector<store_row>& table() {
          .other_url = elsewhere_in_mariadb,
          .commits = true,
          .clear = clear_mariadb,
-         .leftovers = leftovers_in_mariadb},
+         .leftovers = leftovers_in_mariadb,
+         .kinds_share_code = true},
 #endif
         {.name = "zookeeper",
          .url = [] { return zookeeper().url() + "&base=/t" + std::to_string(database) + "/locks"; },
@@ -200,13 +236,22 @@ const std::vector<store_row>& table() {
          .other_url = [] { return zookeeper().url() + "&base=/elsewhere"; },
          .commits = true,
          .clear = [] { ++database; }},
+        // The fences that a joint store needs.
+        {.name = "zookeeper_fences",
+         .url =
+             [] { return zookeeper().url() + "&fences=time&base=/f" + std::to_string(database) + "/locks"; },
+         .unserved = "zk://127.0.0.1:1/?fences=time",
+         .commits = true,
+         .clear = [] { ++database; },
+         .only = {{"lock_contract", kind::native_fenced}, {"fenced_contract", kind::native_fenced}}},
         {.name = "session",
          .url =
              [] {
                  add_session_store();
                  return std::string{"session:contract"};
              },
-         .other_url = [] { return std::string{"session:contract-elsewhere"}; }},
+         .other_url = [] { return std::string{"session:contract-elsewhere"}; },
+         .kinds_share_code = true},
         {.name = "redlock",
          .url = [] { return redlock_url(""); },
          .unserved = "redlock:redis://127.0.0.1:1,redis://127.0.0.1:2,redis://127.0.0.1:3",
@@ -216,6 +261,63 @@ const std::vector<store_row>& table() {
          // Its recursive_mutex is tested in tests/server/redlock_recursive_test.cpp. The lifetimes of Asio's
          // objects are the same on every store.
          .left_out = {{"", kind::recursive}, {"async_lifetimes", kind::native}}},
+        // A breaker stands before the store.
+        {.name = "redis_fail_fast",
+         .url = [] { return one_server().front()->url(); },
+         .unserved = "redis://127.0.0.1:1",
+         .clear = clear<one_server>,
+         .leftovers = leftovers<one_server>,
+         .only = {{"lock_contract", kind::native},
+                  {"async_contract", kind::native},
+                  {"queue_contract", kind::fair},
+                  {"fenced_contract", kind::native_fenced},
+                  {"semaphore_contract", kind::permit_semaphore},
+                  {"latch_contract", kind::latch},
+                  {"shared_contract", kind::shared_write}},
+         .policies = {{.name = "closed", .match = "*"}}},
+        // Each lock is taken in a substitute first. There the waiters of one machine queue, and `inspect`
+        // does not see them.
+        {.name = "redis_open_process",
+         .url = [] { return one_server().front()->url(); },
+         .unserved = "redis://127.0.0.1:1",
+         .in_order = false,
+         .clear = clear<one_server>,
+         .leftovers = leftovers<one_server>,
+         .only = {{"lock_contract", kind::native},
+                  {"local_turns_contract", kind::native},
+                  {"async_contract", kind::native},
+                  {"async_lifetimes", kind::recursive},
+                  {"multi_lock_contract", kind::native},
+                  {"shared_contract", kind::shared_write}},
+         .policies = {{.name = "open", .match = "*", .outage = on_outage::fail_open_process}}},
+        {.name = "redis_open_host",
+         .url = [] { return one_server().front()->url(); },
+         .unserved = "redis://127.0.0.1:1",
+         .in_order = false,
+         .clear = clear<one_server>,
+         .leftovers = leftovers<one_server>,
+         .only = {{"lock_contract", kind::recursive},
+                  {"recursive_contract", kind::recursive},
+                  {"recursive_contract", kind::shared_write}},
+         .policies = {{.name = "open",
+                       .match = "*",
+                       .outage = on_outage::fail_open_host,
+                       .substitute = "sqlite:" + (files().path() / "substitute").string()}}},
+        // A store made of stores, in a mode that needs one of them, and in one that needs both.
+        {.name = "joint",
+         .url = [] { return joint_url(); },
+         .in_order = false,
+         .clear = [] { ++database; },
+         .only = of_joint},
+        {.name = "joint_both",
+         .url = [] { return joint_url(); },
+         .in_order = false,
+         .clear =
+             [] {
+                 ++database;
+                 use_both_levels();
+             },
+         .only = of_joint},
         // A cluster is Redis with its keys on several servers. One kind of each sort shows what that changes.
         {.name = "cluster",
          .url = [] { return cluster().url(); },
@@ -246,6 +348,7 @@ abilities ask(const store_row& row) {
                   .counters = opened->as_counters() != nullptr,
                   .inspection = opened->as_inspection() != nullptr,
                   .proves_session = opened->session_timeout() > backend::milliseconds{0},
+                  .has_modes = opened->as_mode_switch() != nullptr,
                   .in_order = row.in_order,
                   .shards = opened->shard_of({kind::native, lock_name{"a"}}) !=
                             opened->shard_of({kind::native, lock_name{"b"}})};
@@ -260,6 +363,14 @@ abilities ask(const store_row& row) {
 bool includes(const std::vector<choice>& list, std::string_view suite, kind of) {
     return std::any_of(list.begin(), list.end(),
                        [&](const choice& c) { return c.of == of && (c.suite.empty() || c.suite == suite); });
+}
+
+// A sanitizer finds in one kind what it would find in another of the same code, and takes long.
+bool left_to_another_kind(const subject& s) {
+    static const bool all = test::slower == 1 || std::getenv("HOLDFAST_TEST_ALL") != nullptr;
+    return !all && s.store->kinds_share_code &&
+           (s.of == kind::native || s.of == kind::recursive || s.of == kind::recursive_fenced ||
+            s.of == kind::semaphore);
 }
 
 }  // namespace
@@ -288,7 +399,8 @@ std::vector<subject> subjects_for(std::string_view suite, need needed, coverage 
         for (const auto& rules : engine::kind_table) {
             const subject s{&row, rules.of};
             const bool chosen = row.only.empty() || includes(row.only, suite, s.of);
-            if (chosen && !includes(row.left_out, suite, s.of) && s.can().has_kind(s.of) && needed(s))
+            if (chosen && !includes(row.left_out, suite, s.of) && !left_to_another_kind(s) &&
+                s.can().has_kind(s.of) && needed(s))
                 all.push_back(s);
         }
     }

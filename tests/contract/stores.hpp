@@ -5,6 +5,8 @@
 #include "engine/kinds.hpp"
 #include "store/store.hpp"
 
+#include <holdfast/policy.hpp>
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -35,7 +37,9 @@ struct store_row {
     void (*clear)() = nullptr;  // deletes everything on the servers
     std::vector<std::string> (*leftovers)() = nullptr;  // keys on the servers that should be gone
     std::vector<choice> only{};                         // not empty: a sample; all other tests are left out
-    std::vector<choice> left_out{};                     // although the store's abilities allow them
+    bool kinds_share_code = false;   // they differ in how they change a record, which is tested on its own
+    std::vector<policy> policies{};  // of the clients
+    std::vector<choice> left_out{};  // although the store's abilities allow them
 };
 
 // What the opened store says about itself.
@@ -45,6 +49,7 @@ struct abilities {
     bool counters = false;
     bool inspection = false;
     bool proves_session = false;  // a lease is valid only while its session was proved
+    bool has_modes = false;       // likewise, while the mode was confirmed
     bool in_order = true;
     bool shards = false;  // the keys of two locks may be in different places
 
@@ -103,7 +108,7 @@ enum class coverage {
 #define HOLDFAST_INSTANTIATE_CONTRACT(suite, need)                                                       \
     INSTANTIATE_TEST_SUITE_P(on, suite, ::testing::ValuesIn(subjects_for(#suite, need, coverage::full)), \
                              suffix);                                                                    \
-    INSTANTIATE_TEST_SUITE_P(on_cluster, suite,                                                          \
+    INSTANTIATE_TEST_SUITE_P(sample, suite,                                                              \
                              ::testing::ValuesIn(subjects_for(#suite, need, coverage::sample)), suffix)
 
 }  // namespace holdfast::contract

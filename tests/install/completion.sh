@@ -22,7 +22,7 @@ touch "$scratch/programs/our-program"
 chmod +x "$scratch/programs/our-program"
 PATH=$PATH:$scratch/programs
 
-offers 'run ls inspect evict doctor latch demo lab' holdfast ''
+offers 'run ls inspect evict doctor latch switch demo lab' holdfast ''
 offers 'inspect' holdfast i
 offers 'run' holdfast --url redis : //db1:6379 r
 offers '--version' holdfast --v

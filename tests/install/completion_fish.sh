@@ -15,7 +15,7 @@ offers() {
     said=$(line=$2 fish --no-config -c 'source $script; complete -C $line' | cut -f 1 | LC_ALL=C sort | paste -sd ' ')
     [[ $said == "$1" ]] || fail "$2: offers \"$said\" and not \"$1\""
 }
-offers 'demo doctor evict inspect lab latch ls run' 'holdfast '
+offers 'demo doctor evict inspect lab latch ls run switch' 'holdfast '
 offers 'run' 'holdfast ru'
 offers 'run' 'holdfast --url redis://db1:6379 ru'
 offers '--kind' 'holdfast run --k'

@@ -52,7 +52,7 @@ offers() {
     wanted+=("$1")
     lines+=("$2")
 }
-offers 'run ls inspect evict doctor latch demo lab' 'holdfast '
+offers 'run ls inspect evict doctor latch switch demo lab' 'holdfast '
 offers 'inspect' 'holdfast i'
 offers 'run' 'holdfast --url redis://db1:6379 r'
 offers '--kind' 'holdfast run --k'

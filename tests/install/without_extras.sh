@@ -5,7 +5,7 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/scratch.sh"
 [[ $CMAKE_GENERATOR == Ninja ]] || exit 77
 
 off=()
-for package in Boost CLI11 nlohmann_json fmt SQLite3 GTest rapidcheck; do off+=("-DCMAKE_DISABLE_FIND_PACKAGE_$package=ON"); done
+for package in Boost CLI11 nlohmann_json CURL fmt SQLite3 GTest rapidcheck; do off+=("-DCMAKE_DISABLE_FIND_PACKAGE_$package=ON"); done
 said=$("$CMAKE" -S "$source_tree" -B "$scratch/plain" -DHOLDFAST_BUILD_TESTS=OFF -DHOLDFAST_BUILD_CLI=OFF "${off[@]}" 2>&1) ||
     fail "$said"
 [[ $said == *'examples/server.cpp is left out: it needs Boost 1.81'* ]] || fail "it does not name what is missing: $said"

@@ -62,14 +62,20 @@ fetch_redis_py() {
         from_registry "$1/bin/pip" install -q --disable-pip-version-check --require-hashes -r "$here/redis_py/requirements.txt"
 }
 
-fetch_curator() {
-    from_registry mvn -q -B -f "$here/curator/pom.xml" dependency:copy-dependencies -DoutputDirectory="$1/lib" &&
-        limited javac -nowarn -d "$1" -cp "$1/lib/*" "$here"/curator/*.java
+# java_peer NAME NEW_FOLDER
+java_peer() {
+    from_registry mvn -q -B -f "$here/$1/pom.xml" dependency:copy-dependencies -DoutputDirectory="$2/lib" &&
+        limited javac -nowarn -d "$2" -cp "$2/lib/*" "$here/$1"/*.java
 }
+fetch_curator() { java_peer curator "$1"; }
+fetch_shedlock() { java_peer shedlock "$1"; }
+fetch_upsert() { java_peer upsert "$1"; }
 
-fetch_shedlock() {
-    from_registry mvn -q -B -f "$here/shedlock/pom.xml" dependency:copy-dependencies -DoutputDirectory="$1/lib" &&
-        limited javac -nowarn -d "$1" -cp "$1/lib/*" "$here"/shedlock/*.java
+# Two of its jars have a class of the same name, so the order of the class path counts.
+fetch_nacos() {
+    from_registry mvn -q -B -f "$here/nacos/pom.xml" dependency:copy-dependencies -DoutputDirectory="$1/lib" \
+        dependency:build-classpath -Dmdep.prefix="$1/lib" -Dmdep.outputFile="$1/class_path" &&
+        limited javac -nowarn -d "$1" -cp "$(cat -- "$1/class_path")" "$here"/nacos/*.java
 }
 
 fetch_kazoo() {
@@ -120,6 +126,8 @@ all_java() {
     for version in "${redisson_versions[@]}"; do fetched "redisson-$version" fetch_redisson "$version"; done
     fetched curator fetch_curator
     fetched shedlock fetch_shedlock
+    fetched upsert fetch_upsert
+    fetched nacos fetch_nacos
 }
 all_java &
 running=($!)

@@ -4,6 +4,7 @@
 
 #include "interop/peers.hpp"
 #include "server/scene.hpp"
+#include "support/stalls.hpp"
 
 #include <functional>
 #include <memory>
@@ -71,6 +72,9 @@ inline const shared_kind native_fenced_shared{"fenced_native_mutex",
         return times <= 0;
     });
 }
+
+// A waiter that a message wakes; one that polls, or waits for the end of a lease, takes longer.
+inline constexpr limit_of_a_busy_machine at_once{150ms};
 
 // The time from `open` until `entered` returns; the shortest of a few, since a busy machine only makes it
 // longer.

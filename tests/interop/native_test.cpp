@@ -54,7 +54,7 @@ TEST_P(polling_client, its_release_admits_holdfast) {
                       return waiter;
                   },
                   [&] { tell_them("unlock"); }, [](auto& waiter) { EXPECT_TRUE(waiter.get().valid()); }),
-              100ms);
+              at_once);
 }
 
 TEST_P(polling_client, release_by_holdfast_admits_it_at_its_next_poll) {
@@ -88,11 +88,11 @@ TEST_P(polling_client, watchdog_of_holdfast_keeps_the_lock) {
 
 // An extension sets the whole lease: redsync uses the expiry that the mutex was made with.
 TEST_P(polling_client, its_extension_keeps_the_lock) {
-    tell_them("try", {0, 3'000});
+    tell_them("try", {0, 10'000});
     auto waiter = waiter_for(*lock);
-    ASSERT_TRUE(eventually(patience, [&] { return pttl(server, name) < 2'500ms; }));
-    tell_them("extend", {3'000});
-    EXPECT_GT(pttl(server, name), 2'500ms);
+    ASSERT_TRUE(eventually(patience, [&] { return pttl(server, name) < 8'000ms; }));
+    tell_them("extend", {10'000});
+    EXPECT_GT(pttl(server, name), 8'000ms);
     EXPECT_FALSE(ready(waiter));
     tell_them("unlock");
     EXPECT_TRUE(waiter.get().valid());

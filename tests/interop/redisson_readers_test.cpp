@@ -60,7 +60,7 @@ TEST_P(read_write_lock_with_redisson, last_reader_of_either_client_admits_the_wr
                   },
                   [&] { tell_java("b", "unlock", "read"); },
                   [](auto& waiter) { EXPECT_TRUE(waiter.get().valid()); }),
-              100ms);
+              at_once);
     lease one, two;
     EXPECT_LT(quickest(
                   [&] {
@@ -77,7 +77,7 @@ TEST_P(read_write_lock_with_redisson, last_reader_of_either_client_admits_the_wr
                       waiter.get();
                       tell_java("a", "unlock", "write");
                   }),
-              100ms);
+              at_once);
 }
 
 TEST_P(read_write_lock_with_redisson, release_of_a_writer_admits_all_readers_of_all_clients) {
@@ -168,7 +168,7 @@ TEST_P(read_write_lock_with_redisson, downgraded_holdfast_writer_admits_redisson
                       EXPECT_FALSE(we_may_write());
                       tell_java("a", "unlock", "read");
                   }),
-              100ms);
+              at_once);
     EXPECT_TRUE(java_may("write"));
 }
 

@@ -66,7 +66,7 @@ TEST_P(redisson_lock, release_by_redisson_wakes_holdfast) {
                       return waiter;
                   },
                   [&] { tell_java("unlock"); }, [](auto& waiter) { EXPECT_TRUE(waiter.get().valid()); }),
-              100ms);
+              at_once);
 }
 
 TEST_P(redisson_lock, release_by_holdfast_wakes_redisson) {
@@ -84,7 +84,7 @@ TEST_P(redisson_lock, release_by_holdfast_wakes_redisson) {
                       waiter.get();
                       tell_java("unlock");
                   }),
-              100ms);
+              at_once);
 }
 
 TEST_P(redisson_lock, timed_try_of_either_ends_in_time_or_with_the_lock) {

@@ -139,10 +139,11 @@ class guest {
         : they_(of), plan_(plan), thread_(std::move(thread)), random_(std::random_device{}()) {}
 
     // Takes the next step if the last one is done. False: the thread holds no lock, and takes none if
-    // `at_an_end`.
+    // `at_an_end` and it has had a turn. A client that started slowly has its first turn when others have
+    // ended.
     bool go_on(counted& counter, const std::string& who, bool at_an_end) {
         if (doing_ == step::nothing) {
-            if (at_an_end) return false;
+            if (at_an_end && had_a_turn_) return false;
             enter();
             return true;
         }
@@ -157,6 +158,7 @@ class guest {
                 tell(step::counting, "owner", {});
         } else if (doing_ == step::counting) {
             counter.write(name_, next(before_), who);
+            had_a_turn_ = true;
             tell(step::leaving, "unlock", {});
         } else {
             doing_ = step::nothing;
@@ -186,6 +188,7 @@ class guest {
     const std::string thread_;
     std::mt19937 random_;
     step doing_ = step::nothing;
+    bool had_a_turn_ = false;
     std::string name_;
     std::string before_;
     std::optional<peer::request> under_way_;

@@ -1,60 +1,27 @@
 // One allocation fails, or all from then on: nobody owns a lock that nobody knows of, and no release ends the
 // process.
+#include "backends/common/work_queue.hpp"
 #include "backends/sqlite/database.hpp"
+#include "io/reactor.hpp"
+#include "regress/failing_allocations.hpp"
 #include "support/eventually.hpp"
 #include "unit/session/scripted_store.hpp"
 
-#include <cstdlib>
 #include <new>
 #include <optional>
-
-namespace {
-
-constexpr int never = -1;
-thread_local int allocations_left = never;
-thread_local bool once = true;
-
-bool fails() {
-    if (allocations_left == never) return false;
-    if (allocations_left > 0) {
-        --allocations_left;
-        return false;
-    }
-    if (once) allocations_left = never;
-    return true;
-}
-
-}  // namespace
-
-// Replaces the functions of the C++ library in this whole program.
-void* operator new(std::size_t size) {
-    if (fails()) throw std::bad_alloc{};
-    if (void* const got = std::malloc(size == 0 ? 1 : size)) return got;
-    throw std::bad_alloc{};
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 namespace holdfast::session {
 namespace {
 
-enum class failure { of_one_allocation, of_all_from_then_on };
+using test::allocations_left;
+using test::failure;
+using test::never;
 
 class no_allocation : public with_scripted_store, public ::testing::WithParamInterface<failure> {
   protected:
-    // Calls `work` again and again, each time with one more allocation that succeeds before the failure,
-    // until none fails. `then` runs after each call, with memory. Returns how many calls met the failure.
     template <class Work, class Then>
-    int each_failure(Work work, Then then) {
-        for (int n = 0;; ++n) {
-            once = GetParam() == failure::of_one_allocation;
-            allocations_left = n;
-            work();
-            const bool met = allocations_left <= 0;
-            allocations_left = never;
-            then();
-            if (!met) return n;
-        }
+    static int each_failure(Work work, Then then) {
+        return test::each_failure(GetParam(), std::move(work), std::move(then));
     }
     void expect_free_soon() {
         if (GetParam() == failure::of_one_allocation) {
@@ -62,7 +29,7 @@ class no_allocation : public with_scripted_store, public ::testing::WithParamInt
         } else {
             store->forget_taken();  // these leases end by themselves
         }
-        EXPECT_EQ(client->counts.held.get(), 0);
+        EXPECT_EQ(client->counts.snapshot(0).held_now, 0U);
     }
 
     void SetUp() override { store->renews_at_once(true); }
@@ -149,6 +116,25 @@ TEST_P(no_allocation, of_a_release_without_a_waiting_thread_is_reported_all_the_
         },
         [&] { expect_free_soon(); });
     EXPECT_GT(met, 0);
+}
+
+// Otherwise it is never tried again, and neither is what comes behind it.
+TEST_P(no_allocation, of_work_that_must_wait_leaves_none_in_the_queue) {
+    io::reactor reactor;
+    backends::work_queue all{reactor};
+    const int met = each_failure(
+        [&] {
+            try {
+                all.run("file", time_point::max(), [tries = 0](const auto&) mutable {
+                    return tries++ == 0 ? backends::work_queue::outcome::try_again
+                                        : backends::work_queue::outcome::done;
+                });
+            } catch (const std::bad_alloc&) {
+            }
+        },
+        [&] { EXPECT_TRUE(test::eventually(20s, [&] { return !all.has_work(); })); });
+    EXPECT_GT(met, 2);
+    all.close();
 }
 
 // It would stop all locks of the file.

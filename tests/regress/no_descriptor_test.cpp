@@ -1,10 +1,13 @@
 // All descriptors of the process are in use: a lock that needs another one fails with an error.
 #include "support/no_descriptor.hpp"
 #include "server/cluster_world.hpp"
-#include "server/postgres_scene.hpp"
 #include "server/scene.hpp"
+#include "server/sql_scene.hpp"
 #include "support/background.hpp"
 #include "support/event_recorder.hpp"
+#ifdef HOLDFAST_HAS_POSTGRES
+#include "support/postgres_server.hpp"
+#endif
 
 #if defined(HOLDFAST_TESTS_WITHOUT_DESCRIPTORS)
 
@@ -86,9 +89,9 @@ TEST_F(no_descriptor_left_in_a_cluster, lock_on_an_unconnected_master_is_unavail
 TEST(no_descriptor_left, postgres_client_waits_without_messages_and_connects_again_later) {
     postgres_server server;
     postgres_server::session operator_of{server, "postgres"};
-    client c{postgres_settings(server.url())};
-    client d{postgres_settings(server.url())};
-    const event_recorder events{d};
+    client c{sql_settings(server.url())};
+    client d{sql_settings(server.url())};
+    const event_recorder events{d}, events_of_c{c};
     mutex of_c{c, "stock"};
     mutex of_d{d, "stock"};
     ASSERT_TRUE(of_d.acquire().release());
@@ -104,7 +107,8 @@ TEST(no_descriptor_left, postgres_client_waits_without_messages_and_connects_aga
             "'holdfast:%'");
         ASSERT_TRUE(eventually(patience, [&] {
             now.take_the_rest();
-            return events.has(event_kind::store_down, 0ms);
+            // The connection of the other one would leave a descriptor.
+            return events.has(event_kind::store_down, 0ms) && events_of_c.has(event_kind::store_down, 0ms);
         }));
         now.take_the_rest();
         for (int i = 0; i < 3; ++i) {

@@ -422,7 +422,7 @@ TEST_F(admin_command, latch_opens_when_counted_down) {
     EXPECT_EQ(run({"latch", "ready", "set", "2"}).code, 0);
     EXPECT_EQ(run({"latch", "ready", "set", "2"}).code, 1);
     EXPECT_EQ(run({"latch", "ready", "count"}).output, "2\n");
-    EXPECT_EQ(run({"latch", "ready", "wait", "--wait", "10ms"}).code, 1);
+    EXPECT_EQ(run({"latch", "ready", "wait", "--wait", "2s"}).code, 1);
     auto waiter = start({"latch", "ready", "wait"});
     EXPECT_EQ(run({"latch", "ready", "down"}).output, "1\n");
     const auto last = nlohmann::json::parse(run({"latch", "ready", "down", "--json"}).output);
@@ -441,10 +441,10 @@ TEST_F(admin_command, latch_prints_the_count_if_it_is_known) {
     };
     EXPECT_EQ(output_of({"set", "2"}), "{\"name\":\"ready\",\"done\":true,\"count\":2}\n");
     EXPECT_EQ(output_of({"set", "3"}), "{\"name\":\"ready\",\"done\":false}\n");
-    EXPECT_EQ(output_of({"wait", "--wait", "10ms"}), "{\"name\":\"ready\",\"done\":false}\n");
+    EXPECT_EQ(output_of({"wait", "--wait", "2s"}), "{\"name\":\"ready\",\"done\":false}\n");
     EXPECT_EQ(output_of({"down"}), "{\"name\":\"ready\",\"done\":true,\"count\":1}\n");
     EXPECT_EQ(output_of({"erase"}), "{\"name\":\"ready\",\"done\":true,\"count\":0}\n");
-    EXPECT_EQ(output_of({"wait", "--wait", "10ms"}), "{\"name\":\"ready\",\"done\":true,\"count\":0}\n");
+    EXPECT_EQ(output_of({"wait", "--wait", "10s"}), "{\"name\":\"ready\",\"done\":true,\"count\":0}\n");
     EXPECT_EQ(output_of({"wait"}), "{\"name\":\"ready\",\"done\":true,\"count\":0}\n");
 }
 

@@ -15,9 +15,9 @@ namespace {
 
 class evict_command : public command_test {
   protected:
-    [[nodiscard]] child_process holder() {
+    [[nodiscard]] child_process holder(const std::string& ttl = "3s") {
         auto one =
-            start({"run", "--ttl", "3s", "--grace", "100ms", "a", "--", "sh", "-c", "echo held; read x"});
+            start({"run", "--ttl", ttl, "--grace", "100ms", "a", "--", "sh", "-c", "echo held; read x"});
         EXPECT_TRUE(one.wait_for_output("held", patience));
         return one;
     }
@@ -91,7 +91,7 @@ TEST_F(evict_command, reports_no_eviction_if_the_lock_was_removed_meanwhile) {
 }
 
 TEST_F(evict_command, evicts_once_when_two_operators_evict_at_the_same_time) {
-    auto one = holder();
+    auto one = holder("1m");
     ASSERT_TRUE(holder_listens());
     one.pause();
     auto first = start({"evict", "--yes", "a"}), second = start({"evict", "--yes", "a"});

@@ -143,24 +143,37 @@ TEST_F(guarded_command, does_not_start_if_its_guard_is_killed_at_birth) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need more memory
-TEST_F(guarded_command, keeps_its_lock_when_run_is_out_of_memory) {
-    auto command = start({"run", "--ttl", "10m", "--grace", "1m", "a", "--", "sh", "-c",
-                          "trap '' TERM; echo \"pid: $$\"; while :; do sleep 0.1; done"},
-                         // Each allocation asks the system for memory; none is kept.
-                         {{"GLIBC_TUNABLES",
-                           "glibc.malloc.mmap_threshold=1:glibc.malloc.arena_max=1:"
-                           "glibc.malloc.tcache_count=0"}});
-    const auto pid = pid_of(command, "pid");
-    const rlimit none{.rlim_cur = 0, .rlim_max = RLIM_INFINITY};
-    ASSERT_EQ(::prlimit(command.pid(), RLIMIT_AS, &none, nullptr), 0);
-    command.signal(SIGCONT);  // to have something to do
-    const auto ended = outcome_of(command);
-    EXPECT_EQ(ended.code, 71);
-    EXPECT_EQ(ended.errors,
-              "holdfast: std::bad_alloc: the guard process takes over the command, and the lock expires by "
-              "itself\n");
+class run_out_of_memory : public guarded_command {
+  protected:
+    // Does `then` when `run` gets no more memory, and expects that it leaves its lock and its command.
+    void expect_to_keep_the_lock(const std::function<void(child_process&)>& then) {
+        auto command = start({"run", "--ttl", "10m", "--grace", "1m", "a", "--", "sh", "-c",
+                              "trap '' TERM; echo \"pid: $$\"; while :; do sleep 0.1; done"},
+                             // Each allocation asks the system for memory; none is kept.
+                             {{"GLIBC_TUNABLES",
+                               "glibc.malloc.mmap_threshold=1:glibc.malloc.arena_max=1:"
+                               "glibc.malloc.tcache_count=0"}});
+        const auto pid = pid_of(command, "pid");
+        const rlimit none{.rlim_cur = 0, .rlim_max = RLIM_INFINITY};
+        ASSERT_EQ(::prlimit(command.pid(), RLIMIT_AS, &none, nullptr), 0);
+        then(command);
+        const auto ended = outcome_of(command);
+        EXPECT_EQ(ended.code, 71);
+        EXPECT_EQ(
+            ended.errors,
+            "holdfast: std::bad_alloc: the guard process takes over the command, and the lock expires by "
+            "itself\n");
+        EXPECT_FALSE(is_dead(pid));
+    }
+};
+
+TEST_F(run_out_of_memory, keeps_the_lock_for_its_command) {
+    expect_to_keep_the_lock([](child_process& run) { run.signal(SIGCONT); });  // to have something to do
     EXPECT_TRUE(is_held("a"));
-    EXPECT_FALSE(is_dead(pid));
+}
+
+TEST_F(run_out_of_memory, keeps_the_lock_for_its_command_if_a_thread_of_the_client_notices_it) {
+    expect_to_keep_the_lock([this](child_process&) { server.stop(); });
 }
 #endif
 

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,8 @@ void expect_as_predicted(const std::string& rung) {
             EXPECT_EQ(play.at("flaw_seen").get<bool>(), play.at("role") == "flawed") << play;
             EXPECT_FALSE(play.at("events").empty());
             // If clocks jump, holdfast promises only that the fence keeps late writes away.
-            if (play.at("role") == "holdfast" && schedule.at("schedule") != "clock") {
+            if ((play.at("role") == "holdfast" || play.at("role") == "joint") &&
+                schedule.at("schedule") != "clock") {
                 EXPECT_TRUE(play.at("overlaps").empty()) << play;
             }
         }
@@ -55,6 +57,21 @@ TEST(cli_lab, redlock_goes_as_predicted) { expect_as_predicted("redlock"); }
 TEST(cli_lab, fallback_goes_as_predicted) { expect_as_predicted("fallback"); }
 TEST(cli_lab, table_goes_as_predicted) { expect_as_predicted("table"); }
 TEST(cli_lab, holdfast_goes_as_predicted) { expect_as_predicted("holdfast"); }
+
+TEST(cli_lab, says_that_its_mode_lease_is_shorter_than_the_default) {
+    const own_temp_folder place;
+    child_process run{lab({"fallback", "--on", "holdfast_joint", "--json"}), place.environment()};
+    ASSERT_EQ(run.wait(patience), 0) << run.errors();
+    const auto report = nlohmann::json::parse(run.output());
+    std::set<std::string> changed;
+    for (const auto& schedule : report["rungs"][0]["schedules"]) {
+        for (const auto& seen : schedule["plays"][0]["events"])
+            if (seen["text"].get<std::string>().find("here, 20s by default") != std::string::npos)
+                changed.insert(schedule["schedule"]);
+    }
+    EXPECT_EQ(changed, (std::set<std::string>{"cut_off", "no_redis", "split", "stale_mode"}));
+    EXPECT_TRUE(place.empty());
+}
 
 TEST(cli_lab, lists_the_rungs) {
     const own_temp_folder place;
@@ -188,7 +205,7 @@ TEST(cli_lab, plays_in_a_folder_with_an_odd_name) {
     const auto odd = around.path() / "a b:c?d%20";
     fs::create_directory(odd);
     const child_process::environment there{{"TMPDIR", odd.string()}, {"NO_COLOR", "1"}};
-    for (const auto* const rung : {"redlock", "replica"}) {
+    for (const auto* const rung : {"redlock", "replica", "fallback"}) {
         child_process run{lab({rung}), there};
         EXPECT_EQ(run.wait(patience), 0) << run.output() << run.errors();
     }

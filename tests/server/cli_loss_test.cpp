@@ -164,7 +164,7 @@ TEST_F(lost_lock, max_hold_ends_the_command) {
 
 TEST_F(lost_lock, second_term_is_forwarded_and_the_end_is_reported_once) {
     auto command =
-        start({"run", "--max-hold", "300ms", "--grace", "8s", "a", "--", "sh", "-c",
+        start({"run", "--max-hold", lasting(1s), "--grace", "8s", "a", "--", "sh", "-c",
                "n=0; trap 'n=$((n+1)); echo got_term=$n; [ $n -lt 2 ] || exit 0' TERM; echo ready; "
                "while :; do sleep 0.02; done"});
     ASSERT_TRUE(command.wait_for_output("got_term=1", patience));
@@ -179,7 +179,8 @@ TEST_F(lost_lock, second_term_is_forwarded_and_the_end_is_reported_once) {
 
 TEST_F(lost_lock, at_least_keeps_others_out_after_a_short_command) {
     const auto begun = std::chrono::steady_clock::now();
-    auto command = start({"run", "--json-fd", "1", "--at-least", "5s", "a", "--", "sh", "-c", "exit 4"});
+    auto command =
+        start({"run", "--json-fd", "1", "--at-least", lasting(5s), "a", "--", "sh", "-c", "exit 4"});
     ASSERT_TRUE(command.wait_for_output("\"exited\"", patience));
     EXPECT_EQ(run({"run", "-n", "a", "--", "true"}).code, 1);
     EXPECT_EQ(outcome_of(command).code, 4);

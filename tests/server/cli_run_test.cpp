@@ -54,18 +54,18 @@ TEST_F(run_command, conflict_exits_with_1_or_the_given_code) {
     EXPECT_EQ(refused.output, "");
     EXPECT_EQ(refused.errors, "");
     EXPECT_EQ(run({"run", "-n", "-E", "42", "a", "--", "true"}).code, 42);
-    EXPECT_EQ(run({"run", "-w", "200ms", "-E", "0", "a", "--", "false"}).code, 0);
-    EXPECT_EQ(run({"run", "-w", "200ms", "-v", "a", "--", "true"}).errors,
+    EXPECT_EQ(run({"run", "-w", "2s", "-E", "0", "a", "--", "false"}).code, 0);
+    EXPECT_EQ(run({"run", "-w", "2s", "-v", "a", "--", "true"}).errors,
               "holdfast: did not acquire \"a\": another client holds it\n");
 }
 
 TEST_F(run_command, wait_ends_at_its_limit) {
     hold_as_another_client("a");
     const auto begun = std::chrono::steady_clock::now();
-    EXPECT_EQ(run({"run", "-w", "300ms", "a", "--", "true"}).code, 1);
+    EXPECT_EQ(run({"run", "-w", "2s", "a", "--", "true"}).code, 1);
     const auto waited = std::chrono::steady_clock::now() - begun;
-    EXPECT_GE(waited, 300ms);
-    EXPECT_LT(waited, 5s);
+    EXPECT_GE(waited, 2s);
+    EXPECT_LT(waited, 2s + 5s * slower);
 }
 
 TEST_F(run_command, unreachable_store_exits_with_69) {
@@ -266,8 +266,8 @@ TEST_F(run_command, permits_limit_the_commands_that_run) {
     EXPECT_EQ(outcome_of(one).code, 0);
     EXPECT_EQ(run({"run", "-n", "--kind", "semaphore", "render", "--", "true"}).code, 0);
     // A killed run keeps its permit no longer than its lease.
-    auto third =
-        start({"run", "--ttl", "4s", "--kind", "semaphore", "render", "--", "sh", "-c", "echo held; read x"});
+    auto third = start({"run", "--ttl", lasting(4s), "--kind", "semaphore", "render", "--", "sh", "-c",
+                        "echo held; read x"});
     ASSERT_TRUE(third.wait_for_output("held", patience));
     third.kill();
     EXPECT_EQ(run({"run", "-w", "60s", "--permits", "1", "render", "--", "true"}).code, 0);
@@ -281,7 +281,7 @@ TEST_F(run_command, wait_for_permits_that_are_not_set_is_reported) {
 }
 
 TEST_F(run_command, short_wait_for_permits_that_are_not_set_is_reported) {
-    for (const words& limit_of : std::vector<words>{{"-n"}, {"-w", "100ms"}, {"-n", "--kind", "permits"}}) {
+    for (const words& limit_of : std::vector<words>{{"-n"}, {"-w", "2s"}, {"-n", "--kind", "permits"}}) {
         words all{"run", "--permits", "1"};
         all.insert(all.end(), limit_of.begin(), limit_of.end());
         all.insert(all.end(), {"render", "--", "true"});

@@ -20,7 +20,7 @@ TEST_F(run_command, waiter_enters_soon_after_a_foreign_release) {
         best = std::min(best, std::chrono::steady_clock::now() - freed);
         EXPECT_EQ(outcome_of(command).code, 0);
     }
-    EXPECT_LE(best, 100ms * slower);
+    EXPECT_LE(best, 100ms * slower + taken_by_the_machine());
 }
 
 TEST_F(run_command, waiter_is_woken_by_the_release_of_another_run) {
@@ -110,7 +110,7 @@ TEST_F(run_command, several_locks_are_acquired_all_or_none) {
     hold_as_another_client("b");
     EXPECT_EQ(run({"run", "-n", "a", "b", "c", "--", "true"}).code, 1);
     EXPECT_EQ(server.keys(), words{"b"});
-    EXPECT_EQ(run({"run", "-w", "200ms", "a", "b", "c", "--", "true"}).code, 1);
+    EXPECT_EQ(run({"run", "-w", "2s", "a", "b", "c", "--", "true"}).code, 1);
     EXPECT_EQ(server.keys(), words{"b"});
 }
 

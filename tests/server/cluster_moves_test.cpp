@@ -220,7 +220,7 @@ TYPED_TEST(moving_slot, never_grants_a_lock_twice) {
 
 // Some of the locks of one slot have moved, the others have not.
 TYPED_TEST(moving_slot, renewals_go_to_both_owners) {
-    client c{this->usual(2s)};
+    client c{this->usual(slower > 1 ? 10s : 4s)};
     event_recorder events{c};
     std::vector<lease> held;
     std::vector<std::string> names;

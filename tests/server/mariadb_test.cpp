@@ -1,24 +1,24 @@
-// Locks in a MariaDB database: processes, the command, rows and the schema.
+// Locks in MariaDB: what other databases have not, or in another way.
 #ifdef HOLDFAST_HAS_MARIADB
 
-#include "backends/mariadb/connection.hpp"
-#include "backends/mariadb/schema.hpp"
-#include "backends/sql/pool.hpp"
-#include "backends/sql/unused_rows.hpp"
-#include "server/cli_scene.hpp"
-#include "server/mariadb_scene.hpp"
+#include "server/sql_scene.hpp"
 #include "support/background.hpp"
 #include "support/errors.hpp"
-#include "support/forked.hpp"
+#include "support/eventually.hpp"
+#include "support/mariadb_server.hpp"
 #include "support/sanitizers.hpp"
-
-#include <holdfast/holdfast.hpp>
+#include "support/wire.hpp"
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <future>
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+#include <stdexcept>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace holdfast::test {
 namespace {
@@ -27,56 +27,25 @@ using namespace std::chrono_literals;
 
 class mariadb_locks : public ::testing::Test {
   protected:
-    [[nodiscard]] child_process start(cli::words words) const {
-        words.insert(words.begin(), {"--url", server.url()});
-        return cli::start_command(words);
-    }
-    [[nodiscard]] std::size_t waiting() { return admin::inspect(c, "stock").queue.size(); }
-
     mariadb_server server;
-    client c{mariadb_settings(server.url())};
+    client c{sql_settings(server.url())};
     mutex stock{c, "stock"};
 };
 
-// --- processes --------------------------------------------------------------------------------------
-
-TEST_F(mariadb_locks, of_a_killed_process_are_free_when_their_lease_is_over) {
-    auto holder = start({"run", "--ttl", "2s", "stock", "--", "sh", "-c", "echo held; read x"});
-    ASSERT_TRUE(holder.wait_for_output("held", patience)) << holder.errors();
-    EXPECT_FALSE(stock.try_acquire());
-    holder.kill();
-    EXPECT_TRUE(stock.try_acquire_for(patience));
-}
-
-TEST_F(mariadb_locks, pass_over_waiters_whose_process_was_killed) {
-    auto held = stock.acquire();
-    auto dead = start({"run", "-v", "stock", "--", "true"});
-    ASSERT_TRUE(eventually(patience, [&] { return waiting() == 1; }));
-    client d{mariadb_settings(server.url())};
-    mutex of_d{d, "stock"};
-    auto waiter = in_background([&] { return of_d.acquire(); });
-    ASSERT_TRUE(eventually(patience, [&] { return waiting() == 2; }));
-    dead.kill();
-    // The server notices it when it has read to the end of the connection.
-    ASSERT_TRUE(eventually(patience, [&] { return server.sessions_of(dead.pid()) == 0; }));
-    EXPECT_TRUE(held.release());
-    const auto began = std::chrono::steady_clock::now();
-    EXPECT_TRUE(waiter.get().valid());
-    EXPECT_LT(std::chrono::steady_clock::now() - began, 2s * slower) << "it is not waited for";
-}
+// --- waiting ---------------------------------------------------------------------------------------
 
 TEST_F(mariadb_locks, wake_the_next_waiter_by_kill_query_where_the_url_says_so) {
     const auto kills = [&] { return std::stoi(server.run("SHOW GLOBAL STATUS LIKE 'Com_kill'")[0][1]); };
     const auto url = server.url() + "&wake=kill";
-    client rings{mariadb_settings(url)};
-    client sleeps{mariadb_settings(url)};
+    client rings{sql_settings(url)};
+    client sleeps{sql_settings(url)};
     mutex of_rings{rings, "stock"};
     mutex of_sleeps{sleeps, "stock"};
     for (int i = 0; i < 3; ++i) {
         const auto before = kills();
         auto held = of_rings.acquire();
         auto waiter = in_background([&] { return of_sleeps.acquire(); });
-        ASSERT_TRUE(eventually(patience, [&] { return waiting() == 1; }));
+        ASSERT_TRUE(eventually(patience, [&] { return waiting(c) == 1; }));
         EXPECT_EQ(kills(), before) << "nobody is woken for nothing";
         EXPECT_TRUE(held.release());
         EXPECT_TRUE(waiter.get().release());
@@ -84,10 +53,12 @@ TEST_F(mariadb_locks, wake_the_next_waiter_by_kill_query_where_the_url_says_so) 
     }
 }
 
+// --- sessions and the server -----------------------------------------------------------------------
+
 // The server looks only now and then whether a client that sleeps is still there.
 TEST_F(mariadb_locks, leave_no_session_behind_when_their_client_ends) {
     {
-        client d{mariadb_settings(server.url())};
+        client d{sql_settings(server.url())};
         EXPECT_TRUE(mutex(d, "other").acquire().release());
         EXPECT_EQ(server.sessions_of(::getpid()), 2U);
     }
@@ -96,156 +67,135 @@ TEST_F(mariadb_locks, leave_no_session_behind_when_their_client_ends) {
     EXPECT_LT(std::chrono::steady_clock::now() - began, 2s * slower);
 }
 
-TEST_F(mariadb_locks, count_exactly_over_many_processes) {
-    const temp_dir folder;
-    const auto total = (folder.path() / "total").string();
-    std::ofstream{total} << 0 << '\n';
-    constexpr int processes = 8;
-    constexpr int rounds = 5;
-    std::vector<child_process> all;
-    for (int i = 0; i < processes; ++i) {
-        all.push_back(
-            child_process{{"sh", "-c",
-                           "for i in 1 2 3 4 5; do \"$0\" --url \"$1\" run stock -- sh -c "
-                           "'read n <\"$0\"; sleep 0.01; echo $((n + 1)) >\"$0\"' \"$2\" || exit 1; done",
-                           HOLDFAST_COMMAND, server.url(), total}});
+// Cuts a connection when it has carried a change of a row, before the answer passes.
+class answer_is_lost final : public wire::tap {
+  public:
+    explicit answer_is_lost(std::atomic<int>& left) : left_(left) {}
+    void from_client(std::string_view bytes) override {
+        const bool changes = bytes.find("UPDATE holdfast_lock SET") != std::string_view::npos;
+        if (changes && left_ > 0 && left_.fetch_sub(1) > 0) cuts_ = true;
     }
-    for (auto& one : all) EXPECT_EQ(one.wait(patience), 0) << one.errors();
-    int counted = 0;
-    std::ifstream{total} >> counted;
-    EXPECT_EQ(counted, processes * rounds);
-}
+    bool from_server(std::string_view bytes, std::string& pass) override {
+        if (!cuts_) pass.append(bytes);
+        return !cuts_;
+    }
 
-TEST_F(mariadb_locks, belong_to_the_parent_after_a_fork) {
-    auto held = stock.acquire({.ttl = 2s * slower, .renew = true});
-    const int wrong = in_forked_child([&] {
-        if (held.valid()) return 1;
-        return code_of([&] { (void)stock.try_acquire(); }) == errc::forked ? 0 : 2;
-    });
-    EXPECT_EQ(wrong, 0);
-    const auto renewals = c.stats().renewals;
-    EXPECT_TRUE(eventually(patience, [&] { return c.stats().renewals > renewals + 2; }));
+  private:
+    std::atomic<int>& left_;
+    bool cuts_ = false;
+};
+
+// The commit is there, and its answer is not.
+TEST_F(mariadb_locks, are_granted_once_if_the_answer_is_lost) {
+    ASSERT_TRUE(stock.acquire().release());  // and the table is made
+    std::atomic<int> to_lose{0};
+    wire link{server.port(), wire::memory::none, [&] { return std::make_unique<answer_is_lost>(to_lose); }};
+    client far{sql_settings("mysql://holdfast@127.0.0.1:" + std::to_string(link.port()) + "/locks")};
+    mutex of_far{far, "stock"};
+    to_lose = 1;
+    auto held = of_far.acquire();
+    EXPECT_EQ(to_lose, 0) << "no answer was lost";
+    EXPECT_TRUE(held.valid());
+    const auto seen = admin::inspect(c, "stock");
+    ASSERT_EQ(seen.holders.size(), 1U);
+    EXPECT_EQ(seen.holders.front().owner, held.owner().str());
+    to_lose = 1;
     EXPECT_TRUE(held.release());
+    EXPECT_EQ(to_lose, 0) << "no answer was lost";
+    EXPECT_TRUE(stock.try_acquire());
 }
 
-TEST_F(mariadb_locks, are_shown_evicted_and_examined_by_the_command) {
-    auto holder = start(
-        {"run", "--ttl", "3s", "--grace", "100ms", "stock", "--", "sh", "-c", "echo held; exec sleep 100"});
-    ASSERT_TRUE(holder.wait_for_output("held", patience)) << holder.errors();
-    auto list = start({"ls"});
-    EXPECT_EQ(list.wait(patience), 0) << list.errors();
-    EXPECT_NE(list.output().find("stock"), std::string::npos) << list.output();
-    ASSERT_TRUE(eventually(patience, [&] { return server.sessions_of(holder.pid()) == 1; }));
-    auto inspected = start({"inspect", "stock"});
-    EXPECT_EQ(inspected.wait(patience), 0) << inspected.errors();
-    EXPECT_NE(inspected.output().find(std::to_string(holder.pid())), std::string::npos) << inspected.output();
-    auto evicted = start({"evict", "--yes", "stock"});
-    EXPECT_EQ(evicted.wait(patience), 0) << evicted.errors();
-    EXPECT_EQ(holder.wait(patience), 75) << "it learns of it at its next renewal";
-    server.run("SET GLOBAL innodb_flush_log_at_trx_commit = 0");
-    auto doctor = start({"doctor"});
-    ASSERT_TRUE(doctor.wait(patience)) << doctor.errors();
-    EXPECT_NE(doctor.output().find("innodb_flush_log_at_trx_commit is 0"), std::string::npos)
-        << doctor.output() << doctor.errors();
-}
-
-// --- rows -------------------------------------------------------------------------------------------
-
-TEST_F(mariadb_locks, are_lost_with_their_row) {
-    const auto held = stock.acquire({.ttl = 1s * slower, .renew = true});
-    server.run("DELETE FROM holdfast_lock");
-    EXPECT_TRUE(eventually(patience, [&] { return held.lost_token().stop_requested(); }));
-    client d{mariadb_settings(server.url())};
-    EXPECT_TRUE(mutex(d, "stock").try_acquire());
-}
-
-TEST_F(mariadb_locks, have_growing_fences_although_their_row_was_deleted) {
-    mutex ledger{c, "ledger", {.fenced = true}};
-    const auto before = to_number(ledger.acquire().fence());
-    server.run("DELETE FROM holdfast_lock");
-    EXPECT_GT(to_number(ledger.acquire().fence()), before);
-}
-
-TEST_F(mariadb_locks, are_told_apart_by_every_byte) {
-    const auto held = mutex{c, "Stock"}.acquire();
-    for (const char* const other : {"stock", "Stock ",
-                                    "St\xc3\xb6"
-                                    "ck",
-                                    "Sto'ck", "Sto\\ck", "$1"})
-        EXPECT_TRUE(mutex(c, other).try_acquire()) << other;
-    EXPECT_TRUE(mutex(c, std::string(1024, '\xff')).try_acquire());
-    EXPECT_FALSE(mutex(c, "Stock").try_acquire());
-}
-
-// A renewal writes many rows by one statement, in the order of their names, and leaves out what is locked.
-TEST_F(mariadb_locks, are_renewed_beside_one_whose_row_a_foreign_transaction_has_locked) {
-    std::vector<lease> others;
-    for (int i = 0; i < 20; ++i)
-        others.push_back(mutex{c, "other" + std::to_string(i)}.acquire({.ttl = 3s * slower, .renew = true}));
-    const auto held = stock.acquire({.ttl = 3s * slower, .renew = true});
-    mariadb_server::session foreign{server};
-    foreign.run("BEGIN");
-    foreign.run("SELECT 1 FROM holdfast_lock WHERE name = 'stock' FOR UPDATE");
-    EXPECT_TRUE(eventually(patience, [&] { return held.lost_token().stop_requested(); }));
-    for (const auto& one : others) EXPECT_TRUE(one.valid());
-    foreign.run("COMMIT");
+TEST_F(mariadb_locks, are_taken_back_from_a_client_that_got_no_answer) {
+    ASSERT_TRUE(stock.acquire().release());  // and the table is made
+    std::atomic<int> to_lose{0};
+    wire link{server.port(), wire::memory::none, [&] { return std::make_unique<answer_is_lost>(to_lose); }};
+    auto how = sql_settings("mysql://holdfast@127.0.0.1:" + std::to_string(link.port()) + "/locks", 10min);
+    how.answer_timeout = 500ms * slower;
+    client far{how};
+    mutex of_far{far, "stock"};
+    to_lose = 1'000'000;
+    EXPECT_TRUE(code_of([&] { (void)of_far.try_acquire(); }));
+    to_lose = 0;
     EXPECT_TRUE(stock.try_acquire_for(patience));
 }
 
-TEST_F(mariadb_locks, work_where_transactions_are_serializable_by_default) {
-    server.run("SET GLOBAL tx_isolation = 'SERIALIZABLE', GLOBAL autocommit = 0");
-    constexpr int clients = 4;
-    constexpr int rounds = 25;
-    int inside = 0;
-    std::vector<std::future<void>> all;
-    for (int i = 0; i < clients; ++i) {
-        all.push_back(in_background([&] {
-            client mine{mariadb_settings(server.url())};
-            mutex one{mine, "stock"};
-            for (int n = 0; n < rounds; ++n) {
-                const auto held = one.acquire();
-                ++inside;
-            }
-        }));
+TEST_F(mariadb_locks, cannot_be_acquired_without_a_connection_left) {
+    server.run("CREATE USER app@'%'; GRANT ALL ON locks.* TO app");
+    config how = sql_settings(server.url("locks", "app"));
+    how.answer_timeout = 500ms * slower;
+    client first{how};
+    ASSERT_TRUE(mutex(first, "stock").acquire().release());
+    server.run("SET GLOBAL max_connections = 10");  // the least
+    std::vector<std::unique_ptr<mariadb_server::session>> taken;
+    // Sessions that have just ended may still count, and leave room a moment later.
+    EXPECT_TRUE(eventually(patience, [&] {
+        try {
+            for (;;) taken.push_back(std::make_unique<mariadb_server::session>(server));
+        } catch (const std::runtime_error&) {  // the server has none left
+        }
+        client second{how};
+        const auto text = message_of([&] { (void)mutex(second, "stock").try_acquire(); });
+        return text.find("no connection left") != std::string::npos;
+    }));
+    taken.clear();
+    client later{how};
+    EXPECT_TRUE(mutex(later, "stock").try_acquire_for(patience));
+}
+
+// The user of the common test has all rights, and is not bound by read_only.
+TEST_F(mariadb_locks, are_refused_in_a_session_that_may_not_write_any_more) {
+    server.run("CREATE USER app@'%'; GRANT ALL ON locks.* TO app");
+    auto how = sql_settings(server.url("locks", "app"));
+    how.answer_timeout = 500ms * slower;
+    client d{how};
+    mutex of_d{d, "stock"};
+    ASSERT_TRUE(of_d.acquire().release());
+    server.run("SET GLOBAL read_only = ON");
+    EXPECT_TRUE(eventually(patience, [&] { return refusal(of_d) == condition::try_later; }));
+    server.run("SET GLOBAL read_only = OFF");
+    EXPECT_TRUE(eventually(patience, [&] { return !refusal(of_d); }));
+}
+
+// --- statements ------------------------------------------------------------------------------------
+
+// Nothing was done, so it is asked again.
+TEST_F(mariadb_locks, are_granted_when_a_deadlock_with_a_foreign_transaction_is_over) {
+    server.run(
+        "CREATE TABLE others (n int PRIMARY KEY, hits int) ENGINE=InnoDB; INSERT INTO others VALUES (1, 0)");
+    config how = sql_settings(server.url());
+    how.answer_timeout = 30s;
+    client patient{how};
+    mutex of_patient{patient, "stock"};
+    ASSERT_TRUE(of_patient.acquire().release());
+    server.run(
+        "CREATE TRIGGER slow BEFORE UPDATE ON holdfast_lock FOR EACH ROW"
+        " UPDATE others SET hits = hits + 1 WHERE n = 1");
+    // The foreign transaction has written more, so ours is the one that is rolled back.
+    mariadb_server::session foreign{server};
+    foreign.run(
+        "BEGIN; INSERT INTO others SELECT seq + 1, 0 FROM seq_1_to_200;"
+        " UPDATE others SET hits = 1 WHERE n = 1");
+    auto attempt = in_background([&] { return of_patient.try_acquire(); });
+    // information_schema.INNODB_LOCK_WAITS is not read anew while it is asked for more often than every 0.1
+    // s.
+    ASSERT_TRUE(eventually(patience, [&] {
+        return server.run("SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'")[0][1] != "0";
+    }));
+    try {
+        foreign.run("UPDATE holdfast_lock SET changed = changed WHERE name = 'stock'");
+        foreign.run("COMMIT");
+    } catch (const std::runtime_error&) {  // it was the victim, if ours had waited for too long before
     }
-    for (auto& one : all) one.get();
-    EXPECT_EQ(inside, clients * rounds);
+    EXPECT_TRUE(attempt.get()) << "the statement is repeated";
 }
 
-// --- the schema -------------------------------------------------------------------------------------
-
-TEST_F(mariadb_locks, that_nobody_has_used_for_a_week_lose_their_row) {
-    auto held = mutex{c, "held"}.acquire({.ttl = 1h});
-    latch gate{c, "gate"};
-    ASSERT_TRUE(gate.try_set_count(1));
-    ASSERT_TRUE(stock.acquire().release());
-    ASSERT_TRUE(mutex(c, "recent").acquire().release());
-    server.run("UPDATE holdfast_lock SET changed = UTC_DATE() - INTERVAL 8 DAY WHERE name <> 'recent'");
-
-    io::reactor reactor;
-    mariadb_backend::session_options how{.to = mariadb_backend::parse_url(server.url()),
-                                         .answer_timeout = 2s};
-    const auto nothing = [](const auto&...) {};
-    sql_backend::pool pool{reactor, {mariadb_backend::maker_of(how)}, {nothing, nothing, nothing}};
-    backends::owner_serials serials;
-    sql_backend::knowledge known{sql_backend::versions{1}};
-    const sql_backend::change_tools tools{
-        pool, mariadb_backend::dialect(), reactor, serials, known, 0ms, "test", {}};
-    std::promise<std::size_t> removed;
-    sql_backend::remove_unused_rows(tools, boot_clock::now() + patience,
-                                    [&](std::size_t n) { removed.set_value(n); });
-    EXPECT_EQ(removed.get_future().get(), 1U);
-    const auto left = server.run("SELECT name FROM holdfast_lock ORDER BY name");
-    EXPECT_EQ(left, (mariadb_server::rows{{"gate"}, {"held"}, {"recent"}}));
-    EXPECT_TRUE(stock.acquire().release()) << "it is made again";
-    EXPECT_TRUE(held.release());
-}
+// --- the schema ------------------------------------------------------------------------------------
 
 TEST_F(mariadb_locks, need_a_table_and_rights_to_it) {
     server.run("CREATE DATABASE bare; CREATE USER app@'%'");
     const auto refused = [&](const std::string& url) {
         return message_of([&] {
-            client other{mariadb_settings(url)};
+            client other{sql_settings(url)};
             (void)mutex(other, "stock").try_acquire();
         });
     };
@@ -259,28 +209,18 @@ TEST_F(mariadb_locks, need_a_table_and_rights_to_it) {
     server.run("GRANT DELETE ON bare.* TO app");
     expect(bare, "needs the rights SELECT, INSERT and UPDATE");
     server.run("GRANT SELECT ON bare.* TO app");
-    expect(without_create, "the table holdfast_lock does not exist");
+    expect(without_create, "the table of locks does not exist");
     expect(bare, "right to create tables");
     {
-        client owner{mariadb_settings(server.url("bare"))};
+        client owner{sql_settings(server.url("bare"))};
         ASSERT_TRUE(mutex(owner, "stock").acquire().release());
     }
     expect(bare, "needs the rights SELECT, INSERT and UPDATE");
     server.run("GRANT SELECT, INSERT, UPDATE ON bare.holdfast_lock TO app");
-    client app{mariadb_settings(without_create)};
+    client app{sql_settings(without_create)};
     EXPECT_TRUE(mutex(app, "stock").acquire().release());
     expect(server.url("nowhere"), "the database does not exist");
     expect(server.url("locks", "nobody"), "the server refuses this user");
-}
-
-TEST_F(mariadb_locks, have_the_schema_that_the_doctor_prints) {
-    server.run("CREATE DATABASE bare; CREATE USER 'our ''app'@'%'");
-    const auto url = "mariadb://our%20%27app@127.0.0.1:" + std::to_string(server.port()) + "/bare";
-    auto doctor = cli::start_command({"--url", url, "doctor", "--sql"});
-    ASSERT_EQ(doctor.wait(patience), 0) << doctor.errors();
-    server.run(doctor.output(), "bare");
-    client app{mariadb_settings(url)};
-    EXPECT_TRUE(mutex(app, "stock").try_acquire());
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include "support/postgres_pooler.hpp"
 #include "backends/postgres/schema.hpp"
 #include "backends/postgres/shedlock_statements.hpp"
-#include "server/postgres_scene.hpp"
+#include "server/sql_scene.hpp"
 #include "support/background.hpp"
 #include "support/errors.hpp"
 #include "support/event_recorder.hpp"
@@ -35,8 +35,8 @@ class pooled_postgres : public ::testing::Test {
 };
 
 TEST_F(pooled_postgres, serves_waiters_that_poll) {
-    client c{postgres_settings(pooler.url())};
-    client d{postgres_settings(pooler.url())};
+    client c{sql_settings(pooler.url())};
+    client d{sql_settings(pooler.url())};
     event_recorder events{d};
     auto held = mutex{c, "stock"}.acquire();
     mutex of_d{d, "stock"};
@@ -50,7 +50,7 @@ TEST_F(pooled_postgres, serves_waiters_that_poll) {
 // The pooler keeps its clients' connections through a crash of the server, so they do not look for the mark.
 TEST_F(pooled_postgres, cannot_be_quarantined) {
     const auto why = message_of([&] {
-        client c{postgres_settings(pooler.url() + "&restarts=quarantined")};
+        client c{sql_settings(pooler.url() + "&restarts=quarantined")};
         (void)mutex(c, "stock").try_acquire();
     });
     EXPECT_NE(why.find("restarts=quarantined"), std::string::npos) << why;
@@ -60,7 +60,7 @@ TEST_F(pooled_postgres, cannot_be_quarantined) {
 // Its sessions have the settings of the server, so each statement turns synchronous_commit on for itself.
 TEST_F(pooled_postgres, grants_durably_where_commits_are_not_durable_by_default) {
     for (const char* const layout : {"", "&layout=shedlock"}) {
-        client owner{postgres_settings(server.url() + layout)};
+        client owner{sql_settings(server.url() + layout)};
         ASSERT_TRUE(mutex(owner, "first").acquire().release());
     }
     const auto& ours = postgres_backend::dialect();
@@ -91,7 +91,7 @@ TEST_F(pooled_postgres, grants_durably_where_commits_are_not_durable_by_default)
 TEST_F(pooled_postgres, is_examined_for_commits_that_are_not_durable) {
     set("synchronous_commit", "off");
     for (const auto& url : {pooler.url(), server.url()}) {
-        client c{postgres_settings(url)};
+        client c{sql_settings(url)};
         ASSERT_TRUE(mutex(c, "stock").acquire().release());
         const auto all = admin::examine(c, {}).findings;
         EXPECT_TRUE(std::any_of(all.begin(), all.end(), [](const auto& f) {

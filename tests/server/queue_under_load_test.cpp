@@ -61,7 +61,7 @@ TYPED_TEST(queue_under_load, all_are_served_although_the_queue_is_deleted_repeat
     const stopwatch since;
     this->run(200 / slower, 100ms, [&] {
         // Not every time, or no waiter would ever be queued.
-        if (queued(this->server, "job") == clients - 1)
+        if (queued(this->server, "job") >= clients / 2)
             deleted += this->server.command({"DEL", queue_of("job")}).number;
     });
     EXPECT_GT(deleted, 0);

@@ -193,7 +193,7 @@ TYPED_TEST(rights_of, user_without_scripts_gets_the_text_of_the_server) {
     event_recorder events{c};
     auto lock = TypeParam::make(c, "job");
     try {
-        lease held = lock.try_acquire({.ttl = 500ms});
+        lease held = lock.try_acquire({.ttl = 2s});
         // The mutex is acquired by a plain SET, and cannot be released then.
         ASSERT_TRUE((std::is_same_v<TypeParam, plain>));
         EXPECT_EQ(held.release(), release_outcome::unknown_until);
@@ -225,7 +225,7 @@ TYPED_TEST(rights_of, user_who_cannot_set_a_ttl_leaves_no_key_behind) {
     auto lock = TypeParam::make(c, "job");
     try {
         // The mutex gets its TTL by SET.
-        EXPECT_TRUE(lock.try_acquire({.ttl = 500ms}).release() == release_outcome::released);
+        EXPECT_TRUE(lock.try_acquire({.ttl = 5s}).release() == release_outcome::released);
     } catch (const error& e) {
         EXPECT_EQ(e.code(), errc::no_permission);
     }
@@ -257,7 +257,7 @@ TYPED_TEST(rights_of_semaphores, user_with_partial_rights_costs_no_permits) {
     client uncounting{this->url_of("uncounting")};
     for (int i = 0; i < 3; ++i) {
         EXPECT_EQ(code_of([&] { (void)TypeParam(unlisting, "job").try_acquire(); }), errc::no_permission);
-        lease held = TypeParam(uncounting, "job").try_acquire({.ttl = 300ms});
+        lease held = TypeParam(uncounting, "job").try_acquire({.ttl = 2s});
         ASSERT_TRUE(held);
         EXPECT_EQ(held.release(), release_outcome::unknown_until);
     }

@@ -76,6 +76,14 @@ inline std::int64_t queued(redis_server& server, const std::string& name) {
     return server.command({"ZCARD", queue_of(name)}).number;
 }
 
+// Their tickets, in their order.
+inline std::vector<std::string> waiters_in(redis_server& server, const std::string& name) {
+    std::vector<std::string> all;
+    for (const auto& one : server.command({"ZRANGE", queue_of(name), "0", "-1"}).items)
+        all.push_back(one.text);
+    return all;
+}
+
 struct native_kind {
     static constexpr bool reentrant = false;
     // A hold of a client that no longer exists.

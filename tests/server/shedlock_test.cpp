@@ -1,15 +1,18 @@
-// Locks in the table of ShedLock, in PostgreSQL. What ShedLock itself writes is written by statements here;
-// tests/interop has the real one.
-#ifdef HOLDFAST_HAS_POSTGRES
-
-#include "backends/postgres/shedlock_statements.hpp"
+// Locks in the table of ShedLock. What ShedLock itself writes is written by statements here; tests/interop
+// has the real one.
+#include "backends/sql/shedlock.hpp"
 #include "server/cli_scene.hpp"
-#include "server/postgres_scene.hpp"
+#include "server/sql_scene.hpp"
 #include "support/background.hpp"
 #include "support/errors.hpp"
 #include "support/eventually.hpp"
 
-#include <holdfast/holdfast.hpp>
+#ifdef HOLDFAST_HAS_MARIADB
+#include "backends/mariadb/shedlock_statements.hpp"
+#endif
+#ifdef HOLDFAST_HAS_POSTGRES
+#include "backends/postgres/shedlock_statements.hpp"
+#endif
 
 #include <gtest/gtest.h>
 
@@ -19,42 +22,44 @@
 #include <chrono>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace holdfast::test {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* utc_now = "timezone('utc', CURRENT_TIMESTAMP)";
-
-class locks_in_the_table_of_shedlock : public ::testing::Test {
+class locks_in_the_table_of_shedlock : public on_sql_server {
   protected:
-    // As ShedLock does for a host, for `length`.
-    void lock_as_java(const std::string& name, const std::string& length = "1 hour") {
-        server.run("INSERT INTO shedlock VALUES ('" + name + "', " + utc_now + " + interval '" + length +
-                   "', " + utc_now +
-                   ", 'web-3') ON CONFLICT (name) DO UPDATE SET lock_until = excluded.lock_until,"
-                   " locked_at = excluded.locked_at, locked_by = 'web-3' WHERE shedlock.lock_until <= " +
-                   utc_now);
+    // As ShedLock does for a host, for an hour.
+    void lock_as_java(const std::string& name) {
+        server.run("INSERT INTO shedlock SELECT '" + name + "', " + now + ", " + now +
+                   ", 'nobody' FROM (SELECT 1 AS one) AS one WHERE NOT EXISTS"
+                   " (SELECT 1 FROM shedlock WHERE name = '" +
+                   name + "')");
+        server.run("UPDATE shedlock SET lock_until = " + now + " + INTERVAL '1' HOUR, locked_at = " + now +
+                   ", locked_by = 'web-3' WHERE name = '" + name + "' AND lock_until <= " + now);
     }
     void unlock_as_java(const std::string& name) {
-        server.run("UPDATE shedlock SET lock_until = " + std::string{utc_now} + " WHERE name = '" + name +
+        server.run("UPDATE shedlock SET lock_until = " + now + " WHERE name = '" + name +
                    "' AND locked_by = 'web-3'");
     }
     [[nodiscard]] std::string holder(const std::string& name) {
-        const auto rows = server.run("SELECT locked_by FROM shedlock WHERE name = '" + name +
-                                     "' AND lock_until > " + utc_now);
+        const auto rows =
+            server.run("SELECT locked_by FROM shedlock WHERE name = '" + name + "' AND lock_until > " + now);
         return rows.empty() ? "" : rows.front().front();
     }
 
-    postgres_server server;
+    const std::string now =
+        GetParam() == sql_kind::postgres ? "timezone('utc', CURRENT_TIMESTAMP)" : "UTC_TIMESTAMP(3)";
     std::string url = server.url() + "&layout=shedlock";
-    client c{postgres_settings(url)};
+    client c{sql_settings(url)};
     mutex report{c, "report"};
 };
+HOLDFAST_ON_EACH_SQL_SERVER(locks_in_the_table_of_shedlock);
 
-TEST_F(locks_in_the_table_of_shedlock, exclude_each_other_and_leave_a_free_row) {
-    client other{postgres_settings(url)};
+TEST_P(locks_in_the_table_of_shedlock, exclude_each_other_and_leave_a_free_row) {
+    client other{sql_settings(url)};
     auto held = report.acquire();
     EXPECT_FALSE(mutex(other, "report").try_acquire());
     auto waiter = in_background([&] { return mutex(other, "report").acquire(); });
@@ -63,7 +68,7 @@ TEST_F(locks_in_the_table_of_shedlock, exclude_each_other_and_leave_a_free_row) 
     EXPECT_EQ(server.run("SELECT count(*) FROM shedlock").front().front(), "1");
 }
 
-TEST_F(locks_in_the_table_of_shedlock, are_busy_for_java_and_while_java_has_them) {
+TEST_P(locks_in_the_table_of_shedlock, are_busy_for_java_and_while_java_has_them) {
     auto held = report.acquire();
     const auto ours = holder("report");
     lock_as_java("report");
@@ -78,8 +83,8 @@ TEST_F(locks_in_the_table_of_shedlock, are_busy_for_java_and_while_java_has_them
     EXPECT_TRUE(report.try_acquire());
 }
 
-TEST_F(locks_in_the_table_of_shedlock, are_renewed_beyond_their_lease) {
-    client brisk{postgres_settings(url, 1500ms)};
+TEST_P(locks_in_the_table_of_shedlock, are_renewed_beyond_their_lease) {
+    client brisk{sql_settings(url, 1500ms)};
     auto held = mutex(brisk, "report").acquire();
     ASSERT_TRUE(eventually(patience, [&] { return brisk.stats().renewals >= 4; }));
     EXPECT_TRUE(held.valid());
@@ -87,8 +92,8 @@ TEST_F(locks_in_the_table_of_shedlock, are_renewed_beyond_their_lease) {
     EXPECT_NE(holder("report"), "web-3");
 }
 
-TEST_F(locks_in_the_table_of_shedlock, are_lost_when_somebody_else_writes_the_row) {
-    client brisk{postgres_settings(url, 1500ms)};
+TEST_P(locks_in_the_table_of_shedlock, are_lost_when_somebody_else_writes_the_row) {
+    client brisk{sql_settings(url, 1500ms)};
     auto held = mutex(brisk, "report").acquire();
     server.run("DELETE FROM shedlock");
     lock_as_java("report");
@@ -97,28 +102,40 @@ TEST_F(locks_in_the_table_of_shedlock, are_lost_when_somebody_else_writes_the_ro
     EXPECT_EQ(holder("report"), "web-3");
 }
 
+// The statements that lock and extend.
+std::vector<std::string> statements_that_write([[maybe_unused]] sql_kind one) {
+    std::vector<std::string> all;
+    [[maybe_unused]] const auto take = [&](const sql_backend::shedlock_dialect& words) {
+        all = {words.lock.sql, words.extend.sql};
+    };
+#ifdef HOLDFAST_HAS_POSTGRES
+    if (one == sql_kind::postgres) take(postgres_backend::shedlock_dialect());
+#endif
+#ifdef HOLDFAST_HAS_MARIADB
+    if (one == sql_kind::mariadb) take(mariadb_backend::shedlock_dialect());
+#endif
+    return all;
+}
+
 // A request that repeats an attempt, or renews, with a shorter lease.
-TEST_F(locks_in_the_table_of_shedlock, are_not_made_shorter_by_their_owner) {
+TEST_P(locks_in_the_table_of_shedlock, are_not_made_shorter_by_their_owner) {
     const auto held = report.acquire({.ttl = 1h, .renew = false});
-    const auto& words = postgres_backend::shedlock_dialect();
-    for (const auto* const one : {words.lock.sql, words.extend.sql}) {
-        std::string sql = one;
-        for (const auto& [mark, value] :
-             {std::pair{"$1", "'report'"}, std::pair{"$2", "(SELECT locked_by FROM shedlock)"},
-              std::pair{"$3", "1000"}})
+    for (auto sql : statements_that_write(GetParam())) {
+        for (const auto& [mark, value] : {std::pair{std::string{"$1"}, std::string{"'report'"}},
+                                          std::pair{std::string{"$2"}, '\'' + held.owner().str() + '\''},
+                                          std::pair{std::string{"$3"}, std::string{"1000"}}})
             for (auto at = sql.find(mark); at != std::string::npos; at = sql.find(mark, at + 1))
                 sql.replace(at, 2, value);
-        EXPECT_EQ(server.run(sql).size(), 1U) << sql;
+        server.run("UPDATE shedlock SET locked_at = " + now + " - INTERVAL '1' HOUR");
+        server.run(sql);
         EXPECT_EQ(
-            server
-                .run("SELECT lock_until > " + std::string{utc_now} + " + interval '50 minutes' FROM shedlock")
-                .front()
-                .front(),
-            "t");
+            server.run("SELECT 1 FROM shedlock WHERE lock_until > " + now + " + INTERVAL '50' MINUTE").size(),
+            1U)
+            << sql;
     }
 }
 
-TEST_F(locks_in_the_table_of_shedlock, are_seen_and_evicted) {
+TEST_P(locks_in_the_table_of_shedlock, are_seen_and_evicted) {
     auto held = report.acquire();
     lock_as_java("cleanup");
     const auto ours = admin::inspect(c, "report");
@@ -142,7 +159,7 @@ TEST_F(locks_in_the_table_of_shedlock, are_seen_and_evicted) {
     EXPECT_EQ(admin::inspect(c, "never").layout, "free");
 }
 
-TEST_F(locks_in_the_table_of_shedlock, have_names_that_fit_their_column) {
+TEST_P(locks_in_the_table_of_shedlock, have_names_that_fit_their_column) {
     EXPECT_TRUE(mutex(c, std::string(64, 'n')).try_acquire());
     const auto refuses = [&](const std::string& name, const std::string& says) {
         const auto text = message_of([&] { (void)mutex(c, name).try_acquire(); });
@@ -155,17 +172,17 @@ TEST_F(locks_in_the_table_of_shedlock, have_names_that_fit_their_column) {
     EXPECT_TRUE(mutex(c, "Bücher 'und' \"mehr\" \\").try_acquire());
 }
 
-TEST_F(locks_in_the_table_of_shedlock, have_no_other_kinds_and_no_quarantine) {
+TEST_P(locks_in_the_table_of_shedlock, have_no_other_kinds_and_no_quarantine) {
     EXPECT_EQ(code_of([&] { (void)recursive_mutex(c, "report").try_acquire(); }), errc::invalid_argument);
     EXPECT_EQ(code_of([&] { (void)mutex(c, "report", {.fenced = true}).try_acquire(); }),
               errc::invalid_argument);
     EXPECT_NE(message_of([&] {
-                  client none{postgres_settings(url + "&restarts=quarantined")};
+                  client none{sql_settings(url + "&restarts=quarantined")};
               }).find("not to that of ShedLock"),
               std::string::npos);
 }
 
-TEST_F(locks_in_the_table_of_shedlock, run_a_command) {
+TEST_P(locks_in_the_table_of_shedlock, run_a_command) {
     auto run = cli::start_command({"--url", url, "run", "report", "--", "true"});
     EXPECT_EQ(run.wait(patience), 0) << run.errors();
     lock_as_java("report");
@@ -173,23 +190,21 @@ TEST_F(locks_in_the_table_of_shedlock, run_a_command) {
     EXPECT_EQ(busy.wait(patience), 1) << busy.errors();
 }
 
-TEST_F(locks_in_the_table_of_shedlock, have_the_schema_that_the_doctor_prints) {
-    server.run("CREATE DATABASE bare; ", "postgres");
-    server.run("CREATE ROLE app LOGIN");
-    const auto of_app = "postgres://app@127.0.0.1:" + std::to_string(server.port()) + "/bare?layout=shedlock";
+TEST_P(locks_in_the_table_of_shedlock, have_the_schema_that_the_doctor_prints) {
+    server.run("CREATE DATABASE bare");
+    server.create_user("app");
+    const auto made = server.url("bare", "app");
+    const auto of_app = made.substr(0, made.find('?')) + "?layout=shedlock";
     auto doctor = cli::start_command({"--url", of_app, "doctor", "--sql"});
     ASSERT_EQ(doctor.wait(patience), 0) << doctor.errors();
     server.run(doctor.output(), "bare");
-    client app{postgres_settings(of_app)};
+    client app{sql_settings(of_app)};
     EXPECT_TRUE(mutex(app, "report").acquire().release());
     const auto examined = admin::examine(app, {});
     EXPECT_TRUE(std::any_of(examined.findings.begin(), examined.findings.end(), [](const auto& f) {
-        return f.id == std::string{"pg-table"} &&
-               f.found.find("table shedlock is there") != std::string::npos;
+        return f.how_bad == severity::ok && f.found.find("table shedlock is there") != std::string::npos;
     }));
 }
 
 }  // namespace
 }  // namespace holdfast::test
-
-#endif

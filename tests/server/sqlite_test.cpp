@@ -58,7 +58,7 @@ class sqlite_locks : public ::testing::Test {
 };
 
 TEST_F(sqlite_locks, of_a_killed_process_are_free_when_their_lease_is_over) {
-    auto holder = start({"run", "--ttl", "2s", "stock", "--", "sh", "-c", "echo held; read x"});
+    auto holder = start({"run", "--ttl", cli::lasting(2s), "stock", "--", "sh", "-c", "echo held; read x"});
     ASSERT_TRUE(holder.wait_for_output("held", patience)) << holder.errors();
     EXPECT_FALSE(stock.try_acquire());
     holder.kill();
@@ -102,7 +102,7 @@ TEST_F(sqlite_locks, count_exactly_over_many_processes) {
 // Here a process that is stopped while it writes: it stops all locks of the file.
 TEST_F(sqlite_locks, cannot_be_acquired_while_another_process_writes_and_are_lost_in_time) {
     event_recorder events{c};
-    const auto held = mutex{c, "other", {.ttl = 1s, .renew = true}}.acquire();
+    const auto held = mutex{c, "other", {.ttl = 1s * slower, .renew = true}}.acquire();
     other_program writer{file};
     writer.run("BEGIN IMMEDIATE");
     std::error_code why;

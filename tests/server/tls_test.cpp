@@ -104,10 +104,10 @@ TYPED_TEST(over_tls, lock_excludes_others_and_is_handed_off) {
 }
 
 TYPED_TEST(over_tls, lock_is_renewed_past_its_lease) {
-    client a{settings(this->url(), 300ms * slower)};
+    client a{settings(this->url(), 1s * slower)};
     auto lock = TypeParam::make(a, "job");
     lease held = lock.acquire();
-    ASSERT_TRUE(eventually(patience, [&] { return a.stats().renewals >= 6; }));
+    ASSERT_TRUE(eventually(patience, [&] { return a.stats().renewals >= 4; }));
     EXPECT_TRUE(held.valid());
     EXPECT_EQ(held.release(), release_outcome::released);
 }

@@ -174,6 +174,19 @@ TEST_F(zookeeper_answers, of_a_creation_that_are_lost_leave_one_node) {
     EXPECT_EQ(nodes(), 0U);
 }
 
+TEST_F(zookeeper_answers, of_a_creation_by_the_names_of_kazoo_that_are_lost_leave_one_node) {
+    client c{
+        settings_for("zk://127.0.0.1:" + std::to_string(to_server->port()) + "?tick=200ms&names=kazoo", 30s)};
+    mutex stock{c, "stock"};
+    lose(zk::op::create);
+    auto held = stock.acquire();
+    EXPECT_EQ(losses.lost(), 1U);
+    EXPECT_TRUE(held.valid());
+    EXPECT_EQ(nodes(), 1U);
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_EQ(nodes(), 0U);
+}
+
 TEST_F(zookeeper_answers, of_a_creation_in_the_queue_that_are_lost_keep_the_place) {
     const auto other = new_client(30s);
     auto held = mutex(*other, "stock").acquire();

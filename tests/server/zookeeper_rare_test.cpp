@@ -5,6 +5,7 @@
 #include "support/background.hpp"
 #include "support/errors.hpp"
 #include "support/event_recorder.hpp"
+#include "support/stalls.hpp"
 #include "zookeeper/session.hpp"
 
 #include <algorithm>
@@ -114,6 +115,22 @@ TEST_F(zookeeper_rarely, leases_with_long_names_are_proved) {
     const auto until = all.front().deadline();
     EXPECT_TRUE(eventually(10s * slower, [&] { return all.front().deadline() > until + 4s; }));
     EXPECT_TRUE(std::all_of(all.begin(), all.end(), [](const lease& l) { return l.valid(); }));
+}
+
+// A release without an answer, and the end of the session: both wait for the server.
+TEST_F(zookeeper_rarely, the_end_of_a_client_takes_no_longer_than_its_close_timeout) {
+    auto how = settings_for(server.url(), 30s);
+    how.answer_timeout = 30s;
+    how.close_timeout = 1s * slower;
+    auto c = std::make_unique<client>(how);
+    const auto held = mutex(*c, "stock").acquire();
+    server.set_rule([](const fake_zookeeper::asked&) {
+        return fake_zookeeper::reaction{fate::silence, {}, {}};
+    });
+    const auto began = boot_clock::now();
+    c.reset();
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(boot_clock::now() - began);
+    EXPECT_LT(took, how.close_timeout + limit_of_a_busy_machine{900ms * slower});
 }
 
 // --- evictions --------------------------------------------------------------------------------------------

@@ -13,10 +13,16 @@ inline std::string curators(const std::string& mark) {
     return "_c_11111111-2222-4333-8444-555555555555-" + mark;
 }
 
+// The server removes directories that are empty, at any moment: then they are made anew.
 inline std::string create_in(zookeeper_client& with, const std::string& directory, const std::string& name) {
-    const auto made = zk::parse_created(with.ask(zk::create(
-        directory + '/' + name, "10.0.0.7", zk::lifetime::ephemeral_sequential, zk::access::anyone)));
-    return made ? made->path : std::string{};
+    for (;;) {
+        const auto made = zk::parse_created(with.ask(zk::create(
+            directory + '/' + name, "10.0.0.7", zk::lifetime::ephemeral_sequential, zk::access::anyone)));
+        if (made || with.last != zk::code::no_node) return made ? made->path : std::string{};
+        for (auto end = directory.find('/', 1); end != std::string::npos; end = directory.find('/', end + 1))
+            with.ask(zk::create(directory.substr(0, end), {}, zk::lifetime::container, zk::access::anyone));
+        with.ask(zk::create(directory, {}, zk::lifetime::container, zk::access::anyone));
+    }
 }
 
 class zookeeper_semaphores : public zookeeper_locks {

@@ -8,7 +8,7 @@ namespace {
 
 class zookeeper_short_sessions : public zookeeper_locks {
   protected:
-    static constexpr auto session = 2s;
+    static constexpr auto session = slower > 1 ? 6s : 2s;
 
     zookeeper_short_sessions() { wanted.longest = static_cast<int>(session / wanted.tick); }
     void SetUp() override {
@@ -78,7 +78,7 @@ class zookeeper_short_sessions_of_run : public zookeeper_short_sessions {
 };
 
 TEST_F(zookeeper_short_sessions_of_run, do_not_end_its_command) {
-    auto command = run("sleep 6; exit 3");  // three sessions long
+    auto command = run("sleep " + std::to_string(3 * session / 1s) + "; exit 3");
     const auto end = cli::outcome_of(command);
     EXPECT_EQ(end.code, 3) << end.errors;
 }

@@ -15,8 +15,9 @@ namespace {
 TEST_F(zookeeper_locks, are_shared_with_curator) {
     const auto c = new_client();
     mutex stock{*c, "stock"};
-    (void)stock.acquire();
     zookeeper_client curator{servers->port()};
+    for (const auto* const path : {"/locks", "/locks/stock"})
+        curator.ask(zk::create(path, "", zk::lifetime::container, zk::access::anyone));
     const auto node = zk::parse_created(
         curator.ask(zk::create("/locks/stock/_c_11111111-2222-4333-8444-555555555555-lock-", "10.0.0.7",
                                zk::lifetime::ephemeral_sequential, zk::access::anyone)));
@@ -36,8 +37,9 @@ TEST_F(zookeeper_locks, are_shared_with_curator) {
 TEST_F(zookeeper_locks, are_not_shared_with_kazoo_and_say_so) {
     const auto c = new_client();
     mutex stock{*c, "stock"};
-    (void)stock.acquire();
     zookeeper_client kazoo{servers->port()};
+    for (const auto* const path : {"/locks", "/locks/stock"})
+        kazoo.ask(zk::create(path, "", zk::lifetime::container, zk::access::anyone));
     kazoo.ask(zk::create("/locks/stock/0123456789abcdef0123456789abcdef__lock__", "me",
                          zk::lifetime::ephemeral_sequential, zk::access::anyone));
     std::error_code why;
@@ -45,6 +47,18 @@ TEST_F(zookeeper_locks, are_not_shared_with_kazoo_and_say_so) {
     EXPECT_EQ(why, errc::wrong_kind);
     EXPECT_EQ(admin::inspect(*c, "stock").layout, "kazoo lock");
     EXPECT_EQ(kazoo.children("/locks/stock").size(), 1U) << "nothing of ours is left";
+}
+
+// kazoo's Lock makes its directory once, and needs it as long as it lives.
+TEST_F(zookeeper_locks, with_the_names_of_kazoo_leave_their_directory) {
+    client c{settings_for(servers->url() + "&names=kazoo")};
+    (void)mutex(c, "stock").acquire();
+    zookeeper_client kazoo{servers->port()};
+    for (const auto* const path : {"/locks", "/locks/stock"}) {
+        const auto directory = zk::parse_data(kazoo.ask(zk::get_data(path, zk::watch::no)));
+        ASSERT_TRUE(directory) << path;
+        EXPECT_EQ(directory->about.ephemeral_owner, 0) << path << " is a container";
+    }
 }
 
 // --- nodes that others delete -----------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 #include "server/zookeeper_scene.hpp"
 #include "support/certificates.hpp"
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -79,6 +80,24 @@ TEST_F(zookeeper_over_tls, refuse_a_server_that_another_authority_signed) {
 TEST_F(zookeeper_over_tls, refuse_a_server_with_another_name) {
     client one{unhurried(own_options() + "&server_name=elsewhere")};
     expect_refusal(one, "hostname mismatch");
+}
+
+TEST_F(zookeeper_over_tls, read_files_again_that_have_changed) {
+    const auto file = folder.path() / "authorities.pem";
+    const auto next = folder.path() / "next.pem";
+    std::filesystem::copy_file(another.file(), file);
+    client one{unhurried("&ca=" + file.string() + "&cert=" + of_client.cert + "&key=" + of_client.key)};
+    expect_refusal(one, "certificate");
+    std::filesystem::copy_file(authority.file(), next);
+    std::filesystem::rename(next, file);
+    mutex stock{one, "stock"};
+    EXPECT_TRUE(eventually(patience, [&] {
+        std::error_code ec;
+        return stock.try_acquire(ec).valid();
+    }));
+    const auto examined = admin::examine(one, {});
+    ASSERT_EQ(examined.servers.size(), 1U);
+    EXPECT_EQ(examined.servers[0].role, "standalone");
 }
 
 }  // namespace

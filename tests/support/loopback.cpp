@@ -23,8 +23,8 @@ sockaddr_in loopback(std::uint16_t port) {
     throw std::system_error{errno, std::generic_category(), what};
 }
 
-unique_fd tcp_socket() {
-    unique_fd fd{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+unique_fd tcp_socket(int more = 0) {
+    unique_fd fd{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | more, 0)};
     if (!fd) socket_failed("socket");
     return fd;
 }
@@ -50,13 +50,21 @@ std::uint16_t port_of(const unique_fd& socket) {
     return ntohs(address.sin_port);
 }
 
-unique_fd connect_to(std::uint16_t port) {
-    unique_fd fd = tcp_socket();
+namespace {
+
+unique_fd connected(unique_fd fd, std::uint16_t port) {
     const sockaddr_in address = loopback(port);
-    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return {};
+    const auto code = ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    if (code != 0 && errno != EINPROGRESS) return {};
     const int on = 1;
     ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     return fd;
 }
+
+}  // namespace
+
+unique_fd connect_to(std::uint16_t port) { return connected(tcp_socket(), port); }
+
+unique_fd begin_to_connect_to(std::uint16_t port) { return connected(tcp_socket(SOCK_NONBLOCK), port); }
 
 }  // namespace holdfast::test

@@ -26,5 +26,7 @@ class reserved_port {
 
 // Connected to 127.0.0.1:`port`; empty if no server listens there.
 [[nodiscard]] unique_fd connect_to(std::uint16_t port);
+// Returns at once, with a socket that never blocks: a stopped process may let its callers wait for minutes.
+[[nodiscard]] unique_fd begin_to_connect_to(std::uint16_t port);
 
 }  // namespace holdfast::test

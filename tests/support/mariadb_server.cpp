@@ -73,10 +73,14 @@ mariadb_server::rows run_on(MYSQL* on, const std::string& sql) {
 mariadb_server::mariadb_server() : mariadb_server(options{}) {}
 
 mariadb_server::mariadb_server(options wanted) : options_(std::move(wanted)) {
-    fs::copy(fresh_data_of_mariadb(), directory_.path() / "data", fs::copy_options::recursive);
-    std::ofstream{directory_.path() / "first.sql"}
-        << "CREATE USER IF NOT EXISTS holdfast@'%';\nGRANT ALL ON *.* TO holdfast@'%' WITH GRANT OPTION;\n"
-           "CREATE DATABASE IF NOT EXISTS locks;\n";
+    const bool fresh = options_.data.empty();
+    fs::copy(fresh ? fresh_data_of_mariadb() : options_.data, data(), fs::copy_options::recursive);
+    std::ofstream first{directory_.path() / "first.sql"};
+    if (fresh)
+        first << "CREATE USER IF NOT EXISTS holdfast@'%';\nGRANT ALL ON *.* TO holdfast@'%' WITH GRANT "
+                 "OPTION;\n"
+                 "CREATE DATABASE IF NOT EXISTS locks;\n";
+    first.close();
     start();
 }
 
@@ -103,7 +107,7 @@ void mariadb_server::start() {
     const auto in = [this](const char* name) { return (directory_.path() / name).string(); };
     std::vector<std::string> command{"mariadbd",
                                      "--no-defaults",
-                                     "--datadir=" + in("data"),
+                                     "--datadir=" + data().string(),
                                      "--socket=" + socket(),
                                      "--bind-address=127.0.0.1",
                                      "--port=" + std::to_string(port()),
@@ -183,5 +187,51 @@ mariadb_server::session::~session() { mysql_close(static_cast<MYSQL*>(connection
 mariadb_server::rows mariadb_server::session::run(const std::string& sql) {
     return run_on(static_cast<MYSQL*>(connection_), sql);
 }
+
+std::unique_ptr<sql_server::session> mariadb_server::connect() { return std::make_unique<session>(*this); }
+
+void mariadb_server::create_user(const std::string& name) {
+    std::string quoted;
+    for (const char c : name) quoted.append(c == '\'' || c == '\\' ? 2 : 1, c);
+    run("CREATE USER '" + quoted + "'@'%'");
+}
+
+void mariadb_server::isolate_by_default() {
+    run("SET GLOBAL tx_isolation = 'SERIALIZABLE', GLOBAL autocommit = 0");
+}
+
+void mariadb_server::refuse_writes() {
+    run("SET GLOBAL read_only = ON");
+    end_sessions();
+}
+
+void mariadb_server::accept_writes() { run("SET GLOBAL read_only = OFF"); }
+
+void mariadb_server::begin(trouble what) {
+    const std::string body =
+        what == trouble::disk_is_full
+            ? "SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1114, MESSAGE_TEXT = 'The table is full'"
+            : "DO SLEEP(3600)";
+    run("CREATE OR REPLACE TRIGGER trouble BEFORE UPDATE ON holdfast_lock FOR EACH ROW " + body);
+}
+
+void mariadb_server::end_trouble() { run("DROP TRIGGER trouble"); }
+
+std::string mariadb_server::endanger_locks() {
+    run("SET GLOBAL innodb_flush_log_at_trx_commit = 0");
+    return "innodb_flush_log_at_trx_commit is 0";
+}
+
+std::chrono::seconds mariadb_server::clock() {
+    return std::chrono::seconds{std::stoll(run("SELECT UNIX_TIMESTAMP()")[0][0])};
+}
+
+std::string mariadb_server::url_trusting(const certificate_authority& one) const {
+    return url() + "&ssl-ca=" + one.file();
+}
+
+std::string mariadb_server::url_trusting_this_machine() const { return url() + "&ssl-mode=VERIFY_IDENTITY"; }
+
+std::string mariadb_server::url_trusting_anybody() const { return url() + "&ssl-mode=REQUIRED"; }
 
 }  // namespace holdfast::test

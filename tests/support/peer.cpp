@@ -1,6 +1,7 @@
 #include "support/peer.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <stdexcept>
 
 namespace holdfast::test {
@@ -11,16 +12,15 @@ namespace {
 const std::string fetched = std::string{HOLDFAST_INTEROP_FETCHED} + "/";
 const std::string sources = std::string{HOLDFAST_INTEROP_SOURCES} + "/";
 
-// A Java that starts fast.
-std::vector<std::string> in_java(const std::string& folder, const std::string& program) {
-    return {"java",
-            "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
-            "-XX:TieredStopAtLevel=1",
-            "-XX:+UseSerialGC",
-            "-Xmx256m",
-            "-cp",
-            fetched + folder + ":" + fetched + folder + "/lib/*",
-            program};
+std::vector<std::string> in_java(const std::string& folder, const std::string& program,
+                                 java_for what = java_for::tests) {
+    std::vector<std::string> java{"java", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"};
+    if (what == java_for::tests)
+        java.insert(java.end(), {"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m"});
+    else
+        java.emplace_back("-Xmx1g");
+    java.insert(java.end(), {"-cp", fetched + folder + ":" + fetched + folder + "/lib/*", program});
+    return java;
 }
 
 }  // namespace
@@ -77,16 +77,13 @@ std::string peer::request::failure() {
     throw std::runtime_error{"the other client did not fail, but says " + reply};
 }
 
+// fetch.sh writes the stamp last.
+bool is_fetched(const std::string& client) { return std::filesystem::exists(fetched + client + "/stamp"); }
+
 std::unique_ptr<peer> start_redisson(const redis_server& server, const std::string& version,
                                      std::chrono::milliseconds watchdog, java_for what) {
-    const std::string folder = fetched + "redisson-" + version;
-    std::vector<std::string> java{"java", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"};
-    if (what == java_for::tests)
-        java.insert(java.end(), {"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m"});
-    else
-        java.emplace_back("-Xmx1g");
-    java.insert(java.end(), {"-cp", folder + ":" + folder + "/lib/*", "Peer", server.url(),
-                             std::to_string(watchdog.count())});
+    auto java = in_java("redisson-" + version, "Peer", what);
+    java.insert(java.end(), {server.url(), std::to_string(watchdog.count())});
     if (what == java_for::tests) java.emplace_back("small");
     return std::make_unique<peer>(java);
 }
@@ -111,17 +108,25 @@ std::unique_ptr<peer> start_shedlock(const std::string& jdbc_url, const std::str
 }
 
 std::unique_ptr<peer> start_in_zookeeper(const std::string& hosts, const std::string& name,
-                                         std::chrono::milliseconds session) {
+                                         std::chrono::milliseconds session, java_for what) {
     std::vector<std::string> program;
     if (name == "curator")
-        program = in_java("curator", "CuratorPeer");
-    else if (name == "kazoo")
+        program = in_java("curator", "CuratorPeer", what);
+    else if (name == "kazoo" || name == "plain_kazoo")
         program = {fetched + "kazoo/bin/python", sources + "kazoo/peer.py"};
     else
         program = {fetched + "gozk/peer"};
     program.push_back(hosts);
     program.push_back(std::to_string(session.count()));
+    if (name == "plain_kazoo") program.emplace_back("plain");
     return std::make_unique<peer>(program);
+}
+
+child_process start_upserts(const std::string& jdbc_url, const std::string& user) {
+    auto program = in_java("upsert", "UpsertLock");
+    program.push_back(jdbc_url);
+    program.push_back(user);
+    return child_process{program};
 }
 
 }  // namespace holdfast::test

@@ -94,8 +94,11 @@ inline constexpr std::chrono::milliseconds brisk_lease{2'000};
 
 enum class java_for {
     tests,      // starts fast, with little memory and few threads
-    measuring,  // as Redisson and the JVM are by default
+    measuring,  // as the libraries and the JVM are by default
 };
+
+// Whether fetch.sh has fetched this client: "redisson-4.7.0", "redis_py", "curator".
+[[nodiscard]] bool is_fetched(const std::string& client);
 
 // A new process that is a client of that server. `watchdog` is the watchdog timeout of Redisson's locks
 // without a lease.
@@ -110,11 +113,17 @@ enum class java_for {
     return start_poller({&server, 1}, name);
 }
 
-// A client that locks in ZooKeeper: curator, kazoo or gozk. It knows lock, try (not gozk), unlock and turns.
+// A client that locks in ZooKeeper: curator, kazoo, plain_kazoo (without Curator's names) or gozk. It knows
+// lock, try (not gozk), unlock and turns; curator also what interop/curator/CuratorPeer.java lists.
 [[nodiscard]] std::unique_ptr<peer> start_in_zookeeper(const std::string& hosts, const std::string& name,
-                                                       std::chrono::milliseconds session);
+                                                       std::chrono::milliseconds session,
+                                                       java_for = java_for::tests);
 
 // ShedLock in a database. It knows lock, try, extend, unlock and turns.
 [[nodiscard]] std::unique_ptr<peer> start_shedlock(const std::string& jdbc_url, const std::string& user);
+
+// Two owners want a lock that an upsert takes (upsert/UpsertLock.java): a line for each, with the rows that
+// the driver reported.
+[[nodiscard]] child_process start_upserts(const std::string& jdbc_url, const std::string& user);
 
 }  // namespace holdfast::test

@@ -229,6 +229,11 @@ command_line postgres_server::as_its_user(command_line command) {
     return all;
 }
 
+void postgres_server::give_all(const std::filesystem::path& directory) {
+    give_away(directory);
+    for (const auto& one : fs::recursive_directory_iterator{directory}) give_away(one.path());
+}
+
 void postgres_server::give(const std::filesystem::path& file) {
     give_away(file);
     std::filesystem::permissions(file, std::filesystem::perms::owner_read);
@@ -256,6 +261,73 @@ postgres_server::session::~session() { PQfinish(static_cast<PGconn*>(connection_
 
 postgres_server::rows postgres_server::session::run(const std::string& sql) {
     return run_on(static_cast<PGconn*>(connection_), sql);
+}
+
+std::unique_ptr<sql_server::session> postgres_server::connect() { return std::make_unique<session>(*this); }
+
+void postgres_server::end_sessions() {
+    run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'holdfast:%'");
+}
+
+std::size_t postgres_server::sessions_of(pid_t pid) {
+    return run("SELECT 1 FROM pg_stat_activity WHERE application_name LIKE 'holdfast:%:" +
+               std::to_string(pid) + ":%'")
+        .size();
+}
+
+void postgres_server::create_user(const std::string& name) {
+    std::string quoted;
+    for (const char c : name) quoted.append(c == '"' ? 2 : 1, c);
+    run("CREATE ROLE \"" + quoted + "\" LOGIN");
+}
+
+void postgres_server::isolate_by_default() {
+    run("ALTER DATABASE postgres SET default_transaction_isolation = 'serializable'");
+}
+
+void postgres_server::refuse_writes() {
+    run("ALTER DATABASE postgres SET default_transaction_read_only = on");
+    end_sessions();
+}
+
+void postgres_server::accept_writes() {
+    session writes{*this};
+    writes.run("SET default_transaction_read_only = off");
+    writes.run("ALTER DATABASE postgres RESET default_transaction_read_only");
+}
+
+void postgres_server::begin(trouble what) {
+    const std::string body = what == trouble::disk_is_full
+                                 ? "RAISE EXCEPTION 'could not extend file: No space left on device'"
+                                   " USING ERRCODE = 'disk_full';"
+                                 : "PERFORM pg_sleep(3600);";
+    run("CREATE OR REPLACE FUNCTION trouble() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN " + body +
+        " RETURN NEW; END $$");
+    run("CREATE OR REPLACE TRIGGER trouble BEFORE UPDATE ON holdfast_lock FOR EACH ROW EXECUTE"
+        " FUNCTION trouble()");
+}
+
+void postgres_server::end_trouble() { run("DROP TRIGGER trouble ON holdfast_lock"); }
+
+// It is off from the start: see options::sync.
+std::string postgres_server::endanger_locks() { return "fsync is off"; }
+
+std::chrono::seconds postgres_server::clock() {
+    return std::chrono::seconds{
+        std::stoll(run("SELECT extract(epoch FROM clock_timestamp())::bigint")[0][0])};
+}
+
+std::string postgres_server::url_trusting_this_machine() const {
+    return "postgres://holdfast@db.example.org:" + std::to_string(port()) +
+           "/postgres?hostaddr=127.0.0.1&create=true";
+}
+
+std::string postgres_server::url_trusting(const certificate_authority& one) const {
+    return url_trusting_this_machine() + "&sslrootcert=" + one.file();
+}
+
+std::string postgres_server::url_trusting_anybody() const {
+    return url_trusting_this_machine() + "&sslmode=require";
 }
 
 }  // namespace holdfast::test

@@ -107,8 +107,9 @@ void wire::run() {
         if (fds[0].revents != 0 && !stalled_) {
             connection c;
             c.client.reset(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-            c.server = connect_to(to_port_);
+            c.server = begin_to_connect_to(to_port_);
             c.open = c.client && c.server;
+            if (!c.open) c.client.reset();  // refused there, so refused here: nothing else would end it
             if (taps_) c.reader = taps_();
             connections_.push_back(std::move(c));
         }

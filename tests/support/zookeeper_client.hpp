@@ -42,6 +42,13 @@ class zookeeper_client {
             return reply.second;
         }
     }
+    // A request that leaves a watch. await_event() then waits for that one: what earlier ones have reported
+    // is forgotten.
+    std::string ask_and_watch(const zookeeper::request& r) {
+        auto body = ask(r);
+        events_.clear();
+        return body;
+    }
     // Waits for the event of a watch.
     void await_event() {
         if (events_.empty() && next_reply().first.xid != zookeeper::xid_of_event)

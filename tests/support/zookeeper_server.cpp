@@ -115,6 +115,7 @@ void zookeeper_servers::start(std::size_t n, bool wait) {
           (own.directory.path() / "zoo.cfg").string()})
         command.push_back(word);
     own.process.emplace(std::move(command));
+    own.paused = false;
     if (wait) await(n);
 }
 
@@ -124,6 +125,16 @@ void zookeeper_servers::await(std::size_t n) {
                      [&] { return !own.process->running() || state(n).find("Mode: ") != std::string::npos; });
     if (own.process->running() && !state(n).empty()) return;
     throw std::runtime_error{"a ZooKeeper server does not start\n" + own.process->errors() + log(n)};
+}
+
+void zookeeper_servers::pause(std::size_t n) {
+    members_.at(n)->process->pause();
+    members_[n]->paused = true;
+}
+
+void zookeeper_servers::resume(std::size_t n) {
+    members_.at(n)->process->resume();
+    members_[n]->paused = false;
 }
 
 void zookeeper_servers::stop(std::size_t n) { members_.at(n)->process->kill(); }
@@ -159,7 +170,9 @@ std::size_t zookeeper_servers::leader() {
 }
 
 std::string zookeeper_servers::state(std::size_t n) const {
-    constexpr int answers_within = 1'000;  // a stopped server accepts connections, too
+    // It would accept some connections, and then let connect() wait for minutes.
+    if (members_.at(n)->paused) return {};
+    constexpr int answers_within = 1'000;
     const auto to = connect_to(port(n));
     if (!to || ::send(to.get(), "srvr", 4, MSG_NOSIGNAL) != 4) return {};
     std::string answer;

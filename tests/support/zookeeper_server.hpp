@@ -58,8 +58,8 @@ class zookeeper_servers {
     void stop(std::size_t n = 0);
     // Returns when it serves, or, with `wait` false, at once: it cannot serve alone.
     void start(std::size_t n = 0, bool wait = true);
-    void pause(std::size_t n = 0) { members_.at(n)->process->pause(); }
-    void resume(std::size_t n = 0) { members_.at(n)->process->resume(); }
+    void pause(std::size_t n = 0);
+    void resume(std::size_t n = 0);
     void await(std::size_t n = 0);
     // Nothing passes between this follower and its leader, or the leader and all its followers, until heal();
     // clients reach all of them. They still know whom the others elect.
@@ -73,6 +73,7 @@ class zookeeper_servers {
         reserved_port client, quorum, election;
         std::vector<std::unique_ptr<wire>> to_others;  // by member, to its quorum port; empty if not wired
         std::optional<child_process> process;
+        bool paused = false;
     };
 
     void write_config(std::size_t n) const;

@@ -24,7 +24,15 @@ std::string mailbox::open() {
         return {};
     } catch (const std::system_error& e) {
         return e.what();
+    } catch (...) {  // nobody would receive what is sent to it
+        socket_.close();
+        throw;
     }
+}
+
+bool mailbox::is_open() {
+    base::guard lock(mutex_);
+    return socket_.is_open();
 }
 
 bool mailbox::reaches(std::string_view client) {

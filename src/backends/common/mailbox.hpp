@@ -20,8 +20,11 @@ class mailbox {
     mailbox(io::reactor& on, const std::string& folder, std::string client,
             std::function<void(const message&)> on_message);
 
-    // From now on other clients reach this one. Empty: they do. Else why not, for people.
+    // From now on other clients reach this one. Empty: they do. Else why not, for people. Throws
+    // std::bad_alloc: then they do not.
     [[nodiscard]] std::string open();
+    // Whether they do now.
+    [[nodiscard]] bool is_open();
     [[nodiscard]] bool reaches(std::string_view client);
     [[nodiscard]] wake_socket::sent send(const std::string& to, const message& what);
     // Receives nothing more. Not on the reactor's thread.

@@ -47,8 +47,9 @@ const sockaddr* generic(const sockaddr_un& a) { return reinterpret_cast<const so
 wake_socket::wake_socket(std::string folder, std::string client)
     : folder_(std::move(folder)), client_(std::move(client)) {}
 
-wake_socket::~wake_socket() {
+void wake_socket::close() noexcept {
     if (in_ && ours_) ::unlinkat(directory_.get(), client_.c_str(), 0);
+    in_ = {};
 }
 
 // 0, or errno. If there is none, nobody has ever listened.

@@ -18,11 +18,12 @@ class wake_socket {
     wake_socket(std::string folder, std::string client);
     wake_socket(const wake_socket&) = delete;
     wake_socket& operator=(const wake_socket&) = delete;
-    // Removes the socket of this client.
-    ~wake_socket();
+    ~wake_socket() { close(); }
 
     // From now on the client can be reached, and needs no more descriptors to send. Throws std::system_error.
     void open();
+    // Removes the socket of this client.
+    void close() noexcept;
     [[nodiscard]] bool is_open() const noexcept { return static_cast<bool>(in_); }
     [[nodiscard]] int fd() const noexcept { return in_.get(); }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <new>
 #include <vector>
 
 namespace holdfast::backends {
@@ -22,12 +23,22 @@ void work_queue::add(std::string_view file, entry e) {
     {
         base::guard lock(mutex_);
         if (!closed_) {
-            const auto at = queues_.try_emplace(std::string{file}).first;
-            at->second.all.push_back(std::move(e));
+            const auto [at, is_first] = queues_.try_emplace(std::string{file});
+            try {
+                if (is_first) {
+                    at->second.pause = shortest_pause;
+                    go_on_soon(at);
+                }
+                at->second.all.push_back(std::move(e));
+            } catch (const std::bad_alloc&) {
+                if (is_first) {
+                    reactor_.cancel(at->second.timer);
+                    queues_.erase(at);
+                }
+                throw;
+            }
             open_.fetch_add(1, std::memory_order_relaxed);
-            if (at->second.all.size() > 1) return;  // the timer runs
-            at->second.pause = shortest_pause;
-            return go_on_soon(at);
+            return;
         }
     }
     (void)e.what({io::time_point::min(), true, e.is_late()});

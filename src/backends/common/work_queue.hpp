@@ -32,7 +32,8 @@ class work_queue {
 
     explicit work_queue(io::reactor& on) : reactor_(on) {}
 
-    // Work at one file is carried out in its order, except that nothing waits beyond its deadline.
+    // Work at one file is carried out in its order, except that nothing waits beyond its deadline. Throws
+    // std::bad_alloc: then `w` has not done it, and is not called again.
     template <class Work>
     void run(std::string_view file, io::time_point deadline, Work w) {
         constexpr std::chrono::milliseconds moment{5};

@@ -28,7 +28,7 @@ struct held_lock {
     const kind of;
     const owner_number owner;
     const std::string path;
-    const holdfast::fence fence;
+    std::atomic<holdfast::fence> fence;
     const std::uint32_t permits;
     std::atomic<std::uint32_t> holds{1};  // as its mark shows it to operators
     lock_file at;  // closed by whoever lets go of it last: a renewal may use it while another thread releases

@@ -1,7 +1,12 @@
 #include "backends/file/kernel_locks.hpp"
 
-#include <fstream>
-#include <iterator>
+#include "base/owned_fd.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
 #include <sstream>
 
 namespace holdfast::file_backend {
@@ -51,10 +56,32 @@ lock_table parse_lock_table(std::string_view text) {
     return all;
 }
 
-std::optional<lock_table> read_lock_table() {
-    std::ifstream file("/proc/locks");
-    if (!file) return std::nullopt;
-    return parse_lock_table(std::string{std::istreambuf_iterator<char>{file}, {}});
+std::optional<reading> read_once() {
+    const base::owned_fd fd{::open("/proc/locks", O_RDONLY | O_CLOEXEC)};
+    if (!fd) return std::nullopt;
+    std::string text;
+    int parts = 0;
+    for (std::array<char, 65536> part;;) {
+        const auto n = ::read(fd.get(), part.data(), part.size());
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return std::nullopt;
+        if (n == 0) break;
+        text.append(part.data(), static_cast<std::size_t>(n));
+        ++parts;
+    }
+    return reading{parse_lock_table(text), parts <= 1};
+}
+
+std::optional<lock_table> read_lock_table(const same_to_caller& same,
+                                          const std::function<std::optional<reading>()>& read) {
+    std::optional<lock_table> last;
+    for (int n = 0; n < most_readings; ++n) {
+        auto now = read();
+        if (!now) return std::nullopt;
+        if (now->in_one || (last && same(*last, now->table))) return std::move(now->table);
+        last = std::move(now->table);
+    }
+    return last;
 }
 
 }  // namespace holdfast::file_backend

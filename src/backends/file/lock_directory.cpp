@@ -3,6 +3,7 @@
 #include "backends/file/failures.hpp"
 #include "engine/kinds.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <utility>
@@ -83,6 +84,17 @@ attempt_answer lock_directory::lock(const attempt_request& r) {
     auto next = next_fence(paths_, on.file, fences_per_grant);
     if (auto* const no = std::get_if<failure>(&next)) return refuse(r, std::move(on), std::move(*no));
     return grant(r, std::move(on), static_cast<fence>(std::get<std::uint64_t>(next)));
+}
+
+adjust_answer lock_directory::raise_fence(const adjust_request& r) {
+    const auto held = held_by(r.owner);
+    if (!held || !engine::rules_of(held->of).fenced || held->at.is_in_place(held->path) != 1)
+        return adjusted{0};
+    const auto least = static_cast<std::uint64_t>(std::max<std::int64_t>(r.amount, 0));
+    auto raised = file_backend::raise_fence(paths_, paths::file_of(r.key.name), least);
+    if (auto* const no = std::get_if<failure>(&raised)) return refused{std::move(*no)};
+    held->fence = static_cast<fence>(std::get<std::uint64_t>(raised));  // for a repeated attempt
+    return adjusted{1};
 }
 
 bool lock_directory::shows_other_kind(const lock_file& at, kind of) const {

@@ -35,6 +35,7 @@ class lock_directory {
     // For semaphores. Empty: another process has its turn at the number of permits; try again.
     [[nodiscard]] std::optional<backend::attempt_answer> take_permits(const backend::attempt_request& r);
     [[nodiscard]] std::optional<backend::adjust_answer> adjust(const backend::adjust_request& r);
+    [[nodiscard]] backend::adjust_answer raise_fence(const backend::adjust_request& r);
 
     [[nodiscard]] backend::renew_answer renew(const backend::renew_request& r);
     [[nodiscard]] backend::release_answer release(const backend::release_request& r);

@@ -45,6 +45,11 @@ const locks_of_file* find(const lock_table& table, const struct stat& about, con
     return same_inode != table.end() && has_device_of_its_own(path) ? &same_inode->second : nullptr;
 }
 
+bool same_holders(const locks_of_file* a, const locks_of_file* b) {
+    if (a == nullptr || b == nullptr) return a == b;
+    return a->held == b->held && a->marks == b->marks;
+}
+
 // The table shows a process only those of its own pid namespace and below: in a container, a lock that
 // nobody seems to hold may be held outside of it. To ask the kernel means to have the lock for a moment, so a
 // process that sees all others does not ask.
@@ -72,17 +77,22 @@ result<locks_of_file> kernel_locks_of(const paths& at, const lock_name& name) {
         if (error == ENOENT && ::stat(at.directory().c_str(), &about) == 0) return locks_of_file{};
         return failure_of(error, path, at.directory());
     }
-    const auto table = read_lock_table();
+    const auto table = read_lock_table([&](const lock_table& a, const lock_table& b) {
+        return same_holders(find(a, about, path), find(b, about, path));
+    });
     if (!table) return no_table();
     return known_or_invisible(find(*table, about, path), path);
 }
 
 result<std::vector<found_lock>> all_kernel_locks(const paths& at, const std::string& glob) {
-    const auto table = read_lock_table();
-    if (!table) return no_table();
+    struct candidate {
+        lock_name name;
+        std::string path;
+        struct stat about;
+    };
+    std::vector<candidate> files;
     const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(at.directory().c_str()), ::closedir);
     if (!directory) return failure_of(errno, at.directory(), at.directory());
-    std::vector<found_lock> all;
     // NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread has this stream
     while (const auto* const entry = ::readdir(directory.get())) {
         const std::string file{static_cast<const char*>(entry->d_name)};
@@ -90,12 +100,19 @@ result<std::vector<found_lock>> all_kernel_locks(const paths& at, const std::str
         const auto path = at.lock(file);
         struct stat about {};
         if (::lstat(path.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) continue;
-        const auto* const locks = find(*table, about, path);
-        if (locks == nullptr) continue;
         const auto noted = paths::is_hashed(file) ? noted_name(at, file) : std::nullopt;
         const auto name = noted ? *noted : lock_name{file};
-        if (base::glob_match(glob, name.str())) all.push_back({name, *locks});
+        if (base::glob_match(glob, name.str())) files.push_back({name, path, about});
     }
+    const auto table = read_lock_table([&](const lock_table& a, const lock_table& b) {
+        return std::all_of(files.begin(), files.end(), [&](const candidate& f) {
+            return same_holders(find(a, f.about, f.path), find(b, f.about, f.path));
+        });
+    });
+    if (!table) return no_table();
+    std::vector<found_lock> all;
+    for (const auto& f : files)
+        if (const auto* const locks = find(*table, f.about, f.path)) all.push_back({f.name, *locks});
     return all;
 }
 

@@ -42,23 +42,30 @@ std::uint64_t scattered(std::uint64_t x) {
     return x ^ x >> 31U;
 }
 
-template <class Number>
-bool read(std::string_view text, Number& into, int base) {
-    const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), into, base);
-    return ec == std::errc{} && end == text.data() + text.size();
+// As tag_of_client() writes it: with small letters.
+std::optional<std::uint64_t> tag_in(std::string_view text) {
+    std::uint64_t tag = 0;
+    for (const char c : text) {
+        const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+        if (digit < 0) return std::nullopt;
+        tag = tag << 4U | static_cast<unsigned>(digit);
+    }
+    return tag;
 }
 
 }  // namespace
 
 std::optional<owner_number> number_of(std::string_view owner) {
-    owner_number found;
-    if (owner.size() <= tag_digits || owner[tag_digits] != '|') return std::nullopt;
-    if (!read(owner.substr(0, tag_digits), found.tag, 16)) return std::nullopt;
-    if (!read(owner.substr(tag_digits + 1), found.serial, 10)) return std::nullopt;
-    if (found.serial < least_serial || found.serial >= serials) return std::nullopt;
+    if (owner.size() <= tag_digits + 1 || owner[tag_digits] != '|') return std::nullopt;
+    const auto tag = tag_in(owner.substr(0, tag_digits));
+    const auto serial = owner.substr(tag_digits + 1);
     // An owner has one text only.
-    const bool other_text = owner[tag_digits + 1] == '0' || owner.find_first_of("ABCDEF") < tag_digits;
-    if (other_text) return std::nullopt;
+    if (!tag || serial.front() == '0') return std::nullopt;
+    owner_number found{*tag, 0};
+    const auto* const end = serial.data() + serial.size();
+    const auto [stopped, ec] = std::from_chars(serial.data(), end, found.serial);
+    if (ec != std::errc{} || stopped != end) return std::nullopt;
+    if (found.serial < least_serial || found.serial >= serials) return std::nullopt;
     return found;
 }
 

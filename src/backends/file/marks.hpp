@@ -59,6 +59,8 @@ struct mark {
     kind of{};             // of a holder
     owner_number owner{};  // of a holder or a waiter
     byte_range range{};    // of a count: see mark_of_count
+
+    friend bool operator==(const mark&, const mark&) = default;
 };
 // Nothing for a range that is no mark: other programs may use fcntl(2) on the file, too.
 [[nodiscard]] std::optional<mark> mark_in(const byte_range& range);

@@ -28,7 +28,8 @@ paths::paths(std::string directory)
 std::string paths::lock(std::string_view file) const {
     std::string path;
     path.reserve(directory_.size() + 1 + file.size());
-    return path.append(directory_).append(1, '/').append(file);
+    path.append(directory_).append(1, '/').append(file);
+    return path;
 }
 
 std::string paths::beside(side what, std::string_view file) const {
@@ -37,7 +38,8 @@ std::string paths::beside(side what, std::string_view file) const {
                                                             : ".name";
     std::string path;
     path.reserve(private_.size() + 1 + file.size() + suffix.size());
-    return path.append(private_).append(1, '/').append(file).append(suffix);
+    path.append(private_).append(1, '/').append(file).append(suffix);
+    return path;
 }
 
 std::string paths::file_of(const lock_name& name) {

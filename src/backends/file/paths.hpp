@@ -6,6 +6,7 @@
 //       FILE.fence                the last fence of a lock
 //       FILE.permits              the number of permits of a semaphore
 //       FILE.name                 the name whose hash is in FILE
+//       NAME.register             see registers.hpp
 //       clients/                  a socket for each client, see peers.hpp
 #pragma once
 

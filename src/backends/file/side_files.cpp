@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -67,18 +68,31 @@ std::optional<failure> write_number(int fd, Number number, const std::string& pa
     return failure_of(n < 0 ? errno : ENOSPC, path, directory);
 }
 
-}  // namespace
-
-result<std::uint64_t> next_fence(const paths& at, std::string_view file, std::uint32_t per_grant) {
+// Writes what `next` makes of the last fence; 0: there is none.
+template <class Next>
+result<std::uint64_t> change_fence(const paths& at, std::string_view file, Next next) {
     const auto path = at.beside(side::fence, file);
     const auto fd = open_beside(at, path, O_RDWR | O_CREAT);
     if (!fd) return failure_of(errno, path, at.directory());
     auto last = read_number<std::uint64_t>(fd.get(), path, at.directory());
     if (auto* const no = std::get_if<failure>(&last)) return std::move(*no);
-    const auto next = backends::next_fence(std::get<std::optional<std::uint64_t>>(last).value_or(0),
-                                           per_grant, base::wall_microseconds());
-    if (auto no = write_number(fd.get(), next, path, at.directory())) return *std::move(no);
-    return next;
+    const auto before = std::get<std::optional<std::uint64_t>>(last).value_or(0);
+    const std::uint64_t number = next(before);
+    if (number == before) return number;
+    if (auto no = write_number(fd.get(), number, path, at.directory())) return *std::move(no);
+    return number;
+}
+
+}  // namespace
+
+result<std::uint64_t> next_fence(const paths& at, std::string_view file, std::uint32_t per_grant) {
+    return change_fence(at, file, [&](std::uint64_t last) {
+        return backends::next_fence(last, per_grant, base::wall_microseconds());
+    });
+}
+
+result<std::uint64_t> raise_fence(const paths& at, std::string_view file, std::uint64_t least) {
+    return change_fence(at, file, [&](std::uint64_t last) { return std::max(last, least); });
 }
 
 std::optional<std::uint64_t> last_fence(const paths& at, std::string_view file) {

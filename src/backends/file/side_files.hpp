@@ -18,6 +18,9 @@ namespace holdfast::file_backend {
 // clock was set back. It was written down when this returns.
 [[nodiscard]] backend::result<std::uint64_t> next_fence(const paths& at, std::string_view file,
                                                         std::uint32_t per_grant);
+// For the holder of the lock only. The last fence is at least that much afterwards.
+[[nodiscard]] backend::result<std::uint64_t> raise_fence(const paths& at, std::string_view file,
+                                                         std::uint64_t least);
 // Empty: there was no grant with a fence, or it cannot be read.
 [[nodiscard]] std::optional<std::uint64_t> last_fence(const paths& at, std::string_view file);
 

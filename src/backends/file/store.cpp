@@ -4,6 +4,7 @@
 #include "backends/common/host.hpp"
 #include "backends/common/local_file_system.hpp"
 #include "backends/common/mailbox.hpp"
+#include "backends/common/own_clock.hpp"
 #include "backends/common/owner_serials.hpp"
 #include "backends/common/waiter_registry.hpp"
 #include "backends/common/work_queue.hpp"
@@ -13,6 +14,7 @@
 #include "backends/file/lock_directory.hpp"
 #include "backends/file/look.hpp"
 #include "backends/file/peers.hpp"
+#include "backends/file/registers.hpp"
 #include "backends/file/url.hpp"
 #include "base/parker.hpp"
 #include "engine/kinds.hpp"
@@ -24,7 +26,10 @@
 #include <atomic>
 #include <cerrno>
 #include <set>
+#include <string>
+#include <string_view>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -42,9 +47,14 @@ constexpr capabilities what_we_have{.guarantee = strength::host_local,
                                     .ends = lease_end::by_session,
                                     .counted_by = lease_clock::of_this_host,
                                     .fences_per_grant = fences_per_grant,
+                                    .fences_follow_time = true,
                                     .downgrades = false};
 
-class file_store final : public store, public counters, public inspection {
+class file_store final : public store,
+                         public counters,
+                         public inspection,
+                         public linearizable_register,
+                         public server_clock {
   public:
     file_store(const backends::services& given, const url& where)
         : notify_(given.notify),
@@ -74,7 +84,7 @@ class file_store final : public store, public counters, public inspection {
 
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
         if (r.key.of == kind::semaphore)
-            return take_turns<attempt_answer>(r.key.name, deadline, std::move(done), [this, r] {
+            return take_turns<attempt_answer>(r.key.name.str(), deadline, std::move(done), [this, r] {
                 auto answer = locks_.take_permits(r);
                 if (answer) listen_if_granted(*answer);
                 return answer;
@@ -97,7 +107,11 @@ class file_store final : public store, public counters, public inspection {
         done(locks_.release(r));
     }
     void adjust(const adjust_request& r, time_point deadline, handler<adjust_answer> done) override {
-        take_turns<adjust_answer>(r.key.name, deadline, std::move(done),
+        if (r.what == adjustment::raise_fence) {
+            count();
+            return done(locks_.raise_fence(r));
+        }
+        take_turns<adjust_answer>(r.key.name.str(), deadline, std::move(done),
                                   [this, r] { return locks_.adjust(r); });
     }
     std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& owner,
@@ -143,6 +157,23 @@ class file_store final : public store, public counters, public inspection {
         }
     }
 
+    // --- registers ---------------------------------------------------------------------------------
+
+    void read(std::string_view name, const register_value&, time_point,
+              handler<result<register_value>> done) override {
+        count();
+        done(read_register(locks_.where(), name));
+    }
+    void change(std::string_view name, std::uint64_t expected, std::string_view text, time_point deadline,
+                handler<result<register_value>> done) override {
+        take_turns<result<register_value>>(
+            locks_.where().private_directory(), deadline, std::move(done),
+            [this, name = std::string{name}, expected, text = std::string{text}] {
+                return change_register(locks_.where(), name, expected, text);
+            },
+            "another process is changing a register; one that was stopped while it did stops all changes");
+    }
+
     // Another client's evict takes it.
     bool taken_by_force(kind k) const noexcept override { return engine::rules_of(k).reentrant; }
     bool wakes_all(kind) const noexcept override { return true; }
@@ -151,35 +182,50 @@ class file_store final : public store, public counters, public inspection {
     void abandon() noexcept override { mailbox_.abandon(); }
     counters* as_counters() noexcept override { return this; }
     inspection* as_inspection() noexcept override { return this; }
+    linearizable_register* as_register() noexcept override { return this; }
+    server_clock* as_server_clock() noexcept override { return this; }
+    // Fences follow the clock of this machine.
+    void read_clocks(time_point, handler<result<std::vector<clock_reading>>> done) override {
+        done(backends::read_own_clock());
+    }
 
   private:
     void count() { requests_.fetch_add(1, std::memory_order_relaxed); }
 
-    // Repeats `work` until it answers: another process may have its turn at a semaphore.
+    // Repeats `work` until it answers: another process may have its turn at what is called `at`.
     template <class Answer, class Done, class Work>
-    void take_turns(const lock_name& name, time_point deadline, Done done, Work work) {
+    void take_turns(const std::string& at, time_point deadline, Done done, Work work,
+                    const char* why_not =
+                        "another process is counting permits; one that was stopped while it "
+                        "did stops the semaphore") {
         count();
         auto shared = std::make_shared<Done>(std::move(done));
-        work_.run(
-            name.str(), deadline,
-            [deadline, done = std::move(shared), work = std::move(work)](const work_queue::attempt& how) {
-                using outcome = work_queue::outcome;
-                // The caller of a late one does not wait for the permits any more.
-                auto answer = how.late ? std::nullopt : work();
-                while (!answer && boot_clock::now() < std::min(how.wait_until, deadline)) {
-                    std::this_thread::sleep_for(std::chrono::microseconds{20});
-                    answer = work();
-                }
-                if (!answer && !how.last && !how.late && boot_clock::now() < deadline)
-                    return outcome::try_again;
-                if (answer)
-                    (*done)(*std::move(answer));
-                else
-                    (*done)(refused{{make_error_code(errc::busy_server),
-                                     "another process is counting permits; one that was stopped while it did "
-                                     "stops the semaphore"}});
-                return outcome::done;
-            });
+        work_.run(at, deadline,
+                  [deadline, done = std::move(shared), work = std::move(work),
+                   why_not](const work_queue::attempt& how) {
+                      using outcome = work_queue::outcome;
+                      // The caller of a late one does not wait for the permits any more.
+                      auto answer = how.late ? std::nullopt : work();
+                      while (!answer && boot_clock::now() < std::min(how.wait_until, deadline)) {
+                          std::this_thread::sleep_for(std::chrono::microseconds{20});
+                          answer = work();
+                      }
+                      if (!answer && !how.last && !how.late && boot_clock::now() < deadline)
+                          return outcome::try_again;
+                      if (answer)
+                          (*done)(*std::move(answer));
+                      else
+                          (*done)(failed<Answer>({make_error_code(errc::busy_server), why_not}));
+                      return outcome::done;
+                  });
+    }
+
+    template <class Answer>
+    static Answer failed(failure why) {
+        if constexpr (std::is_same_v<Answer, result<register_value>>)
+            return why;
+        else
+            return refused{std::move(why)};
     }
 
     // An operator who evicts the holder needs its client.

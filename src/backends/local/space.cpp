@@ -1,6 +1,7 @@
 #include "backends/local/space.hpp"
 
 #include "backends/common/record_info.hpp"
+#include "backends/common/register_version.hpp"
 #include "base/text.hpp"
 #include "engine/kinds.hpp"
 
@@ -163,6 +164,21 @@ std::unique_ptr<watch_handle> space::watch(const lock_key& key, const owner_id& 
     auto handle = backends::waiter_registry::add({shared_from_this(), &waiters_}, key, owner, on_event);
     (*on_event)({watch_event::change::watching, {}});
     return handle;
+}
+
+register_value space::read_register(std::string_view name) {
+    base::guard lock(mutex_);
+    const auto it = registers_.find(name);
+    return it == registers_.end() ? register_value{} : it->second;
+}
+
+register_value space::change_register(std::string_view name, std::uint64_t expected, std::string_view text) {
+    base::guard lock(mutex_);
+    const auto it = registers_.find(name);
+    auto now = it == registers_.end() ? register_value{} : it->second;
+    if (now.version != expected) return now;
+    const register_value next{backends::next_register_version(expected), std::string{text}};
+    return registers_.insert_or_assign(std::string{name}, next).first->second;
 }
 
 }  // namespace holdfast::local_backend

@@ -7,6 +7,7 @@
 #include "engine/lock_record.hpp"
 #include "store/counters.hpp"
 #include "store/inspection.hpp"
+#include "store/linearizable_register.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -15,6 +16,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace holdfast::local_backend {
@@ -37,6 +39,10 @@ class space : public std::enable_shared_from_this<space> {
     std::vector<backend::lock_info> list(const std::string& glob);
     // Returns those of `owners` from which the lock was taken.
     std::vector<backend::evicted> evict(const lock_name& name, const std::vector<std::string>& owners);
+    [[nodiscard]] backend::register_value read_register(std::string_view name);
+    // Returns what the register holds afterwards.
+    backend::register_value change_register(std::string_view name, std::uint64_t expected,
+                                            std::string_view text);
     // If `owner` still holds the lock, asks all clients of the space to give up its lease. Also reports
     // whether a client has confirmed that it did.
     backend::asked ask_to_give_up(const lock_name& name, const backend::holder_info& of);
@@ -81,6 +87,7 @@ class space : public std::enable_shared_from_this<space> {
 
     base::mutex mutex_;
     std::map<lock_name, engine::lock_record> records_ GUARDED_BY(mutex_);
+    std::map<std::string, backend::register_value, std::less<>> registers_ GUARDED_BY(mutex_);
     std::uint64_t next_ticket_ GUARDED_BY(mutex_) = 1;
     std::uint64_t next_fence_ GUARDED_BY(mutex_) = fences_per_grant;
 };

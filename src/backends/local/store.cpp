@@ -25,7 +25,7 @@ constexpr capabilities what_we_have{.guarantee = strength::process_local,
                                     .fences_per_grant = space::fences_per_grant};
 
 // Each request is answered before the call returns, so there is no I/O to lend a thread to.
-class local_store final : public store, public counters, public inspection {
+class local_store final : public store, public counters, public inspection, public linearizable_register {
   public:
     explicit local_store(const backends::services& given)
         : id_(given.id.base64url()),
@@ -94,12 +94,23 @@ class local_store final : public store, public counters, public inspection {
                          {{"nothing-to-examine", severity::ok, "local",
                            "this store has no server that could be examined", "", "", promise::none}}});
     }
+    void read(std::string_view name, const register_value&, time_point,
+              handler<result<register_value>> done) override {
+        count();
+        done(space_->read_register(name));
+    }
+    void change(std::string_view name, std::uint64_t expected, std::string_view text, time_point,
+                handler<result<register_value>> done) override {
+        count();
+        done(space_->change_register(name, expected, text));
+    }
     // Another client's evict takes it.
     bool taken_by_force(kind k) const noexcept override { return engine::rules_of(k).reentrant; }
     void run_io(base::parker& me, time_point until) override { me.park_until(until); }
     void abandon() noexcept override {}
     counters* as_counters() noexcept override { return this; }
     inspection* as_inspection() noexcept override { return this; }
+    linearizable_register* as_register() noexcept override { return this; }
 
   private:
     void count() { requests_.fetch_add(1, std::memory_order_relaxed); }

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <new>
 #include <utility>
 
 namespace holdfast::mariadb_backend {
@@ -36,9 +37,12 @@ void connection::begin() {
     waits_ = my().mysql_real_query_start(&failed_, db_.get(), sql_.data(), sql_.size());
     if (waits_ != 0) return;
     // It has failed, or the answer was there at once.
-    reactor().post([weak = weak_from_this()] {
-        if (const auto self = weak.lock()) self->read_some();
-    });
+    try {
+        reactor().post([weak = weak_from_this()] {
+            if (const auto self = weak.lock()) self->read_some();
+        });
+    } catch (const std::bad_alloc&) {  // it was sent; the timer reads the answer
+    }
 }
 
 void connection::go_on() {

@@ -1,5 +1,6 @@
 #include "backends/mariadb/examine.hpp"
 
+#include "backends/mariadb/schema.hpp"
 #include "base/clock.hpp"
 
 #include <map>
@@ -16,28 +17,32 @@ using sql_backend::row;
 using sql_backend::rows;
 
 // Names and values. Settings that a server does not know are left out.
-const sql_backend::prepared questions{
-    "",
-    "SELECT LOWER(VARIABLE_NAME), VARIABLE_VALUE FROM information_schema.GLOBAL_VARIABLES WHERE "
-    "VARIABLE_NAME IN"
-    " ('VERSION', 'READ_ONLY', 'INNODB_FLUSH_LOG_AT_TRX_COMMIT', 'INNODB_DOUBLEWRITE', 'LOG_BIN',"
-    " 'SYNC_BINLOG', 'WSREP_ON', 'RPL_SEMI_SYNC_MASTER_ENABLED', 'RPL_SEMI_SYNC_MASTER_WAIT_POINT')"
-    " UNION ALL SELECT LOWER(VARIABLE_NAME), VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS"
-    " WHERE VARIABLE_NAME IN ('SLAVES_CONNECTED')"
-    " UNION ALL SELECT 'engine', ENGINE FROM information_schema.TABLES"
-    " WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'holdfast_lock'"
-    " UNION ALL SELECT 'clock', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
-    false};
+#define HOLDFAST_FACTS(table)                                                                        \
+    "SELECT LOWER(VARIABLE_NAME), VARIABLE_VALUE FROM information_schema.GLOBAL_VARIABLES WHERE"     \
+    " VARIABLE_NAME IN"                                                                              \
+    " ('VERSION', 'READ_ONLY', 'INNODB_FLUSH_LOG_AT_TRX_COMMIT', 'INNODB_DOUBLEWRITE', 'LOG_BIN',"   \
+    " 'SYNC_BINLOG', 'WSREP_ON', 'RPL_SEMI_SYNC_MASTER_ENABLED', 'RPL_SEMI_SYNC_MASTER_WAIT_POINT')" \
+    " UNION ALL SELECT LOWER(VARIABLE_NAME), VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS"   \
+    " WHERE VARIABLE_NAME IN ('SLAVES_CONNECTED')"                                                   \
+    " UNION ALL SELECT 'engine', ENGINE FROM information_schema.TABLES"                              \
+    " WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = '" table                                      \
+    "' UNION ALL SELECT 'clock', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
+const sql_backend::prepared facts_of_ours{"", HOLDFAST_FACTS("holdfast_lock")};
+const sql_backend::prepared facts_of_shedlock{
+    "", HOLDFAST_FACTS("shedlock") " UNION ALL SELECT 'type of times', DATA_TYPE FROM"
+                                   " information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE()"
+                                   " AND TABLE_NAME = 'shedlock' AND COLUMN_NAME = 'lock_until'"};
 
 class judge {
   public:
-    judge(std::map<std::string, std::string> facts, std::string subject)
-        : facts_(std::move(facts)), subject_(std::move(subject)) {}
+    judge(std::map<std::string, std::string> facts, std::string subject, std::string table)
+        : facts_(std::move(facts)), subject_(std::move(subject)), table_(std::move(table)) {}
 
     std::vector<finding> all() {
         disk();
         replicas();
         table();
+        time_zone();
         return std::move(found_);
     }
 
@@ -91,30 +96,40 @@ class judge {
     void table() {
         const auto engine = text("engine");
         if (engine.empty()) {
-            add("mariadb-table", severity::danger, "this user sees no table holdfast_lock",
+            add("mariadb-table", severity::danger, "this user sees no table " + table_,
                 "no lock can be acquired", "see holdfast doctor --sql", promise::live);
         } else if (engine != "InnoDB") {
-            add("mariadb-table", severity::danger, "the table holdfast_lock has the engine " + engine,
+            add("mariadb-table", severity::danger, "the table " + table_ + " has the engine " + engine,
                 "only InnoDB keeps what it has confirmed through a crash",
-                "ALTER TABLE holdfast_lock ENGINE = InnoDB", promise::timed);
+                "ALTER TABLE " + table_ + " ENGINE = InnoDB", promise::timed);
         } else {
-            add("mariadb-table", severity::ok, "the table holdfast_lock is there", {}, {}, promise::live);
+            add("mariadb-table", severity::ok, "the table " + table_ + " is there", {}, {}, promise::live);
         }
+    }
+
+    void time_zone() {
+        if (text("type of times") != "timestamp") return;
+        add("mariadb-time-zone", severity::note, "the times in the table shedlock are TIMESTAMPs",
+            "sessions of another time zone read other times: Java and holdfast share a lock only in that of "
+            "the server",
+            "no session of Java sets a time zone", promise::timed);
     }
 
     const std::map<std::string, std::string> facts_;
     const std::string subject_;
+    const std::string table_;
     std::vector<finding> found_;
 };
 
 }  // namespace
 
-void examine(sql_backend::database& on, sql_backend::time_point deadline,
+void examine(sql_backend::layout of, sql_backend::database& on, sql_backend::time_point deadline,
              sql_backend::handler<backend::result<examination>> done) {
     using answer = backend::result<examination>;
     const auto asked_at = base::wall_microseconds();
     auto shared = std::make_shared<sql_backend::handler<answer>>(std::move(done));
-    on.run({&questions, {}}, deadline, [shared, asked_at](const sql_backend::outcome& result) {
+    const auto& facts = of == sql_backend::layout::shedlock ? facts_of_shedlock : facts_of_ours;
+    on.run({&facts, {}}, deadline, [shared, asked_at, of](const sql_backend::outcome& result) {
         if (const auto* const no = std::get_if<sql_backend::fault>(&result))
             return (*shared)(answer{no->why});
         std::map<std::string, std::string> all;
@@ -128,7 +143,8 @@ void examine(sql_backend::database& on, sql_backend::time_point deadline,
         server.clock_error = std::chrono::microseconds{took / 2};
         server.round_trip = std::chrono::microseconds{took};
         const auto subject = server.version;
-        (*shared)(answer{examination{{std::move(server)}, judge(std::move(all), subject).all()}});
+        (*shared)(answer{
+            examination{{std::move(server)}, judge(std::move(all), subject, table_of_locks(of).name).all()}});
     });
 }
 

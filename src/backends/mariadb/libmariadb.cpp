@@ -1,6 +1,6 @@
 #include "backends/mariadb/libmariadb.hpp"
 
-#include "backends/sql/client_library.hpp"
+#include "base/client_library.hpp"
 
 #include <csignal>
 
@@ -9,8 +9,8 @@ namespace holdfast::mariadb_backend {
 namespace {
 
 libmariadb open_library() {
-    const sql_backend::client_library file{"libmariadb.so.3", "mysql",
-                                           "install MariaDB Connector/C 3.1 or later (Debian: libmariadb3)"};
+    const base::client_library file{"libmariadb.so.3", "mysql",
+                                    "install MariaDB Connector/C 3.1 or later (Debian: libmariadb3)"};
     libmariadb all;
 #define HOLDFAST_LIBMARIADB_LOAD(name) all.name = reinterpret_cast<decltype(all.name)>(file.function(#name));
     HOLDFAST_LIBMARIADB(HOLDFAST_LIBMARIADB_LOAD)

@@ -1,5 +1,6 @@
 #include "backends/mariadb/schema.hpp"
 
+#include "backends/mariadb/shedlock_statements.hpp"
 #include "backends/mariadb/url.hpp"
 #include "base/text.hpp"
 
@@ -32,6 +33,17 @@ constexpr const char* insert_sql =
     "= $2"
 constexpr const char* save_at_sql = HOLDFAST_SAVE " AND " HOLDFAST_MICROSECONDS " BETWEEN $6 AND $7";
 
+// A session of a user with all rights goes on writing to a server that has become a replica.
+#define HOLDFAST_READ_ONLY "CAST(@@GLOBAL.read_only AS CHAR) NOT IN ('0', 'OFF')"
+
+constexpr const char* read_register_sql =
+    "(SELECT record, version FROM holdfast_lock WHERE name = $1 LOCK IN SHARE MODE)"
+    " UNION ALL SELECT NULL, NULL FROM (SELECT 1 AS one) AS one WHERE " HOLDFAST_READ_ONLY;
+
+constexpr const char* insert_register_sql =
+    "INSERT INTO holdfast_lock (name, record, version, changed) SELECT $1, $2, $3, UTC_DATE()"
+    " FROM (SELECT 1 AS one) AS one WHERE NOT " HOLDFAST_READ_ONLY;
+
 constexpr const char* load_many_sql =
     "SELECT name, record, version, " HOLDFAST_MICROSECONDS " FROM holdfast_lock WHERE name IN ($1)";
 
@@ -60,10 +72,11 @@ constexpr const char* unused_sql =
 constexpr const char* remove_sql =
     "DELETE FROM holdfast_lock WHERE name IN ($1) AND version = " HOLDFAST_ITS_VERSION " RETURNING name";
 
-// Sessions of the same user; of others, too, with the right PROCESS.
+// Sessions of the same user; of others, too, with the right PROCESS. A node of a cluster knows its own.
 constexpr const char* clients_sql =
     "SELECT DISTINCT SUBSTRING_INDEX(SUBSTRING_INDEX(info, ' */', 1), '/* ', -1)"
-    " FROM information_schema.PROCESSLIST WHERE info LIKE 'DO /* holdfast:%' AND db = DATABASE()";
+    " FROM information_schema.PROCESSLIST WHERE info LIKE 'DO /* holdfast:%' AND db = DATABASE()"
+    " UNION ALL SELECT NULL FROM (SELECT 1 AS one) AS one WHERE @holdfast_cluster";
 
 std::string joined(const std::vector<std::string>& all) {
     std::string list;
@@ -110,6 +123,9 @@ const sql_backend::dialect& dialect() {
         .scan = {"", scan_sql},
         .unused = {"", unused_sql},
         .remove = {"", remove_sql, true},
+        .registers = {.read = {"", read_register_sql},
+                      .insert = {"", insert_register_sql, true},
+                      .save = {"", HOLDFAST_SAVE " AND NOT " HOLDFAST_READ_ONLY, true}},
         // A server looks only every five seconds whether the client of a statement that sleeps is still
         // there.
         .end_mailbox = {"", "KILL $1"},
@@ -144,18 +160,25 @@ std::string text_of(const sql_backend::statement& what) {
             continue;
         }
         const auto& p = what.parameters.at(static_cast<std::size_t>(sql[++i] - '1'));
-        all += p.blob ? literal(p.value) : p.value;
+        switch (p.is) {
+            case sql_backend::parameter::form::plain: all += p.value; break;
+            case sql_backend::parameter::form::characters: all += "_utf8mb4 " + literal(p.value); break;
+            case sql_backend::parameter::form::bytes: all += literal(p.value); break;
+        }
     }
     return all;
 }
 
-const char* table_of_locks() noexcept {
-    return "CREATE TABLE IF NOT EXISTS holdfast_lock (\n"
-           "    name varbinary(1024) NOT NULL PRIMARY KEY,\n"
-           "    record mediumblob NOT NULL,\n"
-           "    version bigint NOT NULL,\n"
-           "    changed date NOT NULL\n"
-           ") ENGINE=InnoDB ROW_FORMAT=DYNAMIC COMMENT='locks of holdfast, layout 1';\n";
+const sql_backend::table& table_of_locks(sql_backend::layout of) noexcept {
+    static const sql_backend::table ours{
+        "holdfast_lock", "name, record, version, changed", "SELECT, INSERT, UPDATE, DELETE",
+        "CREATE TABLE IF NOT EXISTS holdfast_lock (\n"
+        "    name varbinary(1024) NOT NULL PRIMARY KEY,\n"
+        "    record mediumblob NOT NULL,\n"
+        "    version bigint NOT NULL,\n"
+        "    changed date NOT NULL\n"
+        ") ENGINE=InnoDB ROW_FORMAT=DYNAMIC COMMENT='locks of holdfast, layout 1';\n"};
+    return of == sql_backend::layout::shedlock ? table_of_shedlock() : ours;
 }
 
 std::string schema_for(std::string_view url) {
@@ -164,10 +187,10 @@ std::string schema_for(std::string_view url) {
     for (const char c : to.user.empty() ? std::string{"app"} : to.user)
         quoted.append(c == '\'' || c == '\\' ? 2 : 1, c);
     quoted += '\'';
-    return std::string{table_of_locks()}
-        .append("GRANT SELECT, INSERT, UPDATE, DELETE ON holdfast_lock TO ")
-        .append(quoted)
-        .append(";\n");
+    const auto& one = table_of_locks(to.table);
+    std::string all = one.sql;
+    all.append("GRANT ").append(one.rights).append(" ON ").append(one.name);
+    return all.append(" TO ").append(quoted).append(";\n");
 }
 
 std::string presence_of(std::int64_t client) { return "holdfast_" + std::to_string(client); }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "backends/sql/dialect.hpp"
+#include "backends/sql/table.hpp"
+#include "backends/sql/url_options.hpp"
 
 #include <string>
 #include <string_view>
@@ -12,14 +14,13 @@ namespace holdfast::mariadb_backend {
 // The same, with rings by KILL QUERY.
 [[nodiscard]] const sql_backend::dialect& ringing_dialect();
 
-// The statement as the server reads it: $1 to $9 stand for the parameters. Bytes become a hexadecimal
-// literal; other texts are written as they are, because they are numbers, or lists of the dialect.
+// The statement as the server reads it: $1 to $9 stand for the parameters. Bytes and characters become
+// hexadecimal literals.
 [[nodiscard]] std::string text_of(const sql_backend::statement& what);
 
-// Makes the table, with ?create=true.
-[[nodiscard]] const char* table_of_locks() noexcept;
-// The same, and the rights of the user in the URL ("app" if it names none), for the command mariadb. Throws
-// as parse_url().
+[[nodiscard]] const sql_backend::table& table_of_locks(sql_backend::layout of) noexcept;
+// Makes it and grants the rights to the user in the URL ("app" if it names none), for the command mariadb.
+// Throws as parse_url().
 [[nodiscard]] std::string schema_for(std::string_view url);
 
 // While a client waits or holds for long, a session of it has the user lock of this name.

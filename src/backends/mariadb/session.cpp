@@ -2,6 +2,7 @@
 
 #include "backends/mariadb/errors.hpp"
 #include "backends/mariadb/schema.hpp"
+#include "backends/sql/unfinished_socket.hpp"
 #include "base/clock.hpp"
 #include "base/text.hpp"
 
@@ -140,7 +141,8 @@ class steps {
         int waits = start();
         while (waits != 0) waits = go_on(wait_for(waits));
     }
-    [[nodiscard]] int wait_for(int what) const {
+    [[nodiscard]] int wait_for(int what) {
+        socket_.is(my().mysql_get_socket(db()));
         pollfd fds[2] = {{my().mysql_get_socket(db()), 0, 0}, {stop_.get(), POLLIN, 0}};
         if ((what & MYSQL_WAIT_READ) != 0) fds[0].events |= POLLIN;
         if ((what & MYSQL_WAIT_WRITE) != 0) fds[0].events |= POLLOUT;
@@ -203,16 +205,18 @@ class steps {
     }
 
     // A statement that waits for a foreign transaction, or for an operator's LOCK TABLES, ends before the
-    // client gives up the session. Each statement sees what was committed before it.
+    // client gives up the session. Each statement sees what was committed before it. A TIMESTAMP of ShedLock
+    // means what it means in Java's sessions, which have the time zone of the server.
     [[nodiscard]] std::string settings_of() {
         const auto timeout = in_seconds(how_.answer_timeout * 3 / 4);
         std::string all =
-            "SET SESSION autocommit = 1, sql_mode = 'STRICT_ALL_TABLES', time_zone = '+00:00',"
+            "SET SESSION autocommit = 1, sql_mode = 'STRICT_ALL_TABLES',"
             " innodb_lock_wait_timeout = 1, max_statement_time = " +
             (how_.presence ? std::string{"0"} : timeout) + ", wait_timeout = " +
             std::to_string(how_.presence ? how_.silence.count()
                                          : std::chrono::seconds{std::chrono::hours{24}}.count()) +
             "; SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
+        if (how_.to.table == sql_backend::layout::holdfast) all += "; SET SESSION time_zone = '+00:00'";
         // The nodes of a cluster: a statement that is carried out again has shown its rows before; a node may
         // lag behind the others; and user locks are known to one node only.
         if (facts_["wsrep_on"] == "ON")
@@ -232,27 +236,40 @@ class steps {
 
     void find_table() {
         rows none;
+        const auto& wanted = table_of_locks(how_.to.table);
         const auto look = [&] {
-            return try_run("SELECT name, record, version, changed FROM holdfast_lock LIMIT 0", none);
+            return try_run(std::string{"SELECT "} + wanted.columns + " FROM " + wanted.name + " LIMIT 0",
+                           none);
         };
         auto code = look();
         if (code == no_such_table && how_.to.create) {
-            if (const auto refused = try_run(table_of_locks(), none); refused != 0) {
+            if (const auto refused = try_run(wanted.sql, none); refused != 0) {
                 auto why = fault_of(refused, my().mysql_error(db()), false).why;
                 why.text =
-                    "the table holdfast_lock cannot be made: this user needs the right to create tables in "
-                    "the "
+                    "the table of locks cannot be made: this user needs the right to create tables in the "
                     "database, or somebody else makes it (holdfast doctor --sql)";
                 throw session_error(std::move(why));
             }
             code = look();
         }
         if (code != 0) fail_by(code);
+        if (how_.to.table == sql_backend::layout::shedlock) check_precision();
+    }
+    // A column of whole seconds would end a lease up to a second before its holder knows.
+    void check_precision() {
+        const auto r =
+            run("SELECT DATETIME_PRECISION FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE()"
+                " AND TABLE_NAME = 'shedlock' AND COLUMN_NAME = 'lock_until'");
+        if (r.size() != 1 || r[0].size() != 1 || number(r[0][0]) < 3)
+            fail(errc::invalid_argument,
+                 "the column lock_until of the table shedlock has no milliseconds, as DATETIME(3) or "
+                 "TIMESTAMP(3) has");
     }
 
     const session_options& how_;
     const url::server& at_;
     const base::wake_fd& stop_;
+    sql_backend::unfinished_socket socket_;
     time_point until_;
     std::map<std::string, std::string> facts_;
     made_session made_;

@@ -1,6 +1,5 @@
 #include "backends/mariadb/url.hpp"
 
-#include "backends/sql/url_options.hpp"
 #include "base/text.hpp"
 
 #include <holdfast/error.hpp>
@@ -85,7 +84,7 @@ void take_option(string_view text, url& to, our_options& ours) {
     } else {
         refuse(
             "there is no option of that name; there are socket, ssl-mode, ssl-ca, ssl-capath, ssl-cert, "
-            "ssl-key, defaults-file, wake, create, restarts and longest_lease");
+            "ssl-key, defaults-file, wake, create, layout, restarts and longest_lease");
     }
 }
 
@@ -122,8 +121,9 @@ url parse_url(string_view text) {
         options = end == string_view::npos ? string_view{} : options.substr(end + 1);
     }
     ours.common.check();
-    if (ours.common.table() != sql_backend::layout::holdfast)
-        refuse("the option layout=shedlock is there for postgres:// only");
+    to.table = ours.common.table();
+    if (to.rings && to.table == sql_backend::layout::shedlock)
+        refuse("the option wake belongs to the table of holdfast, and not to that of ShedLock");
     to.create = ours.common.create();
     to.longest_lease = ours.common.longest_lease();
     if (to.database.empty() && to.defaults_file.empty())

@@ -1,6 +1,8 @@
 // The URL of a store in a MariaDB database.
 #pragma once
 
+#include "backends/sql/url_options.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -37,6 +39,7 @@ struct url {
 
     bool rings = false;   // wake waiters by KILL QUERY
     bool create = false;  // make the table if it is missing
+    sql_backend::layout table = sql_backend::layout::holdfast;
     // Grant nothing for this long after a start of the server, and no longer lease; empty: trust the server.
     std::optional<std::chrono::milliseconds> longest_lease{};
     std::string where;  // for people, without a password: "db.example.org/app"

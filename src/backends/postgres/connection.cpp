@@ -46,7 +46,7 @@ bool connection::submit() {
         for (std::size_t i = 0; i < n; ++i) {
             values[i] = all[i].value.c_str();
             lengths[i] = static_cast<int>(all[i].value.size());
-            formats[i] = all[i].blob ? 1 : 0;
+            formats[i] = all[i].is == sql_backend::parameter::form::bytes ? 1 : 0;
         }
         // Behind a pooler a name may mean the statement of another client. A statement that is run once has
         // none.

@@ -1,14 +1,13 @@
 #include "backends/postgres/libpq.hpp"
 
-#include "backends/sql/client_library.hpp"
+#include "base/client_library.hpp"
 
 namespace holdfast::postgres_backend {
 
 namespace {
 
 libpq open_library() {
-    const sql_backend::client_library file{"libpq.so.5", "postgres",
-                                           "install libpq 14 or later (Debian: libpq5)"};
+    const base::client_library file{"libpq.so.5", "postgres", "install libpq 14 or later (Debian: libpq5)"};
     libpq all;
 #define HOLDFAST_LIBPQ_LOAD(name) all.name = reinterpret_cast<decltype(all.name)>(file.function(#name));
     HOLDFAST_LIBPQ(HOLDFAST_LIBPQ_LOAD)

@@ -47,6 +47,10 @@ constexpr const char* save_many =
     " FROM mine"
     " WHERE l.name = mine.name RETURNING l.name, CASE " HOLDFAST_DURABLE " END";
 
+// Also waits for the replicas that commits wait for, because it writes to the row: a server that was
+// replaced, and does not know it, gives no answer.
+constexpr const char* read_register = "SELECT record, version FROM holdfast_lock WHERE name = $1 FOR SHARE";
+
 constexpr const char* scan =
     "SELECT name, record FROM holdfast_lock WHERE name > $1 OR ($2::boolean AND name = $1) ORDER BY name"
     " LIMIT $3::bigint";
@@ -103,6 +107,11 @@ const sql_backend::dialect& dialect() {
         .scan = {"holdfast_scan", scan},
         .unused = {"", unused},
         .remove = {"", remove, true},
+        // A commit that was cancelled while it waited for a replica is no proof: so the read is a change,
+        // too.
+        .registers = {.read = {"", read_register, true},
+                      .insert = {"", insert, true},
+                      .save = {"", save, true}},
         .send = {"holdfast_send", send},
         .send_to_all = {"holdfast_send_to_all", send_to_all},
         .clients = {"holdfast_clients", clients},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/sql/dialect.hpp"
+#include "backends/sql/table.hpp"
 #include "backends/sql/url_options.hpp"
 
 #include <string>
@@ -16,12 +17,7 @@ namespace holdfast::postgres_backend {
 
 [[nodiscard]] const sql_backend::dialect& dialect();
 
-struct table {
-    const char* name;
-    const char* columns;  // that the statements use
-    const char* rights;   // that they need
-    const char* sql;      // makes it, with ?create=true
-};
+using sql_backend::table;
 [[nodiscard]] const table& table_of_locks(sql_backend::layout of) noexcept;
 [[nodiscard]] const table& table_of_runs() noexcept;
 // The tables, and the rights of the user in the URL ("app" if it names none), for psql. Throws as

@@ -364,8 +364,13 @@ rows rows_of(const PGresult* result) {
 sql_backend::fault fault_in(const PGresult* result, bool changes) {
     const char* const state = pq().PQresultErrorField(result, PG_DIAG_SQLSTATE);
     const char* const text = pq().PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-    return fault_of(state == nullptr ? "" : state, text == nullptr ? pq().PQresultErrorMessage(result) : text,
-                    changes);
+    auto found = fault_of(state == nullptr ? "" : state,
+                          text == nullptr ? pq().PQresultErrorMessage(result) : text, changes);
+    // The server stops when it cannot write its log. By then the commit may be on the disk.
+    const char* const severity = pq().PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+    if (changes && severity != nullptr && severity == std::string_view{"PANIC"})
+        found.what = sql_backend::fault::effect::unknown;
+    return found;
 }
 
 made_session make_session(const session_options& how, const base::wake_fd& stop) {

@@ -36,7 +36,7 @@ std::unique_ptr<sql_backend::pool> make_pool(const backends::services& given, se
         sql_backend::report_links(given, std::move(restarts)));
 }
 
-auto examine_table(layout of) {
+sql_backend::examiner examine_table(layout of) {
     return [of](sql_backend::database& on, sql_backend::time_point deadline,
                 sql_backend::handler<backend::result<examination>> done) {
         examine(of, on, deadline, std::move(done));

@@ -1,4 +1,5 @@
 #include "backends/redis/store.hpp"
+#include "backends/redis/server_time.hpp"
 
 #include "backends/common/owner_serials.hpp"
 #include "backends/redis/data_loss/quarantine_filter.hpp"
@@ -26,6 +27,7 @@
 #include "store/counters.hpp"
 #include "store/inspection.hpp"
 #include "store/redlock_member.hpp"
+#include "store/server_clock.hpp"
 
 #include <algorithm>
 #include <array>
@@ -39,8 +41,10 @@ namespace {
 
 using namespace backend;
 
-constexpr capabilities what_we_have{
-    .guarantee = strength::single, .replicas = true, .fences_per_grant = fences_per_grant};
+constexpr capabilities what_we_have{.guarantee = strength::single,
+                                    .replicas = true,
+                                    .fences_per_grant = fences_per_grant,
+                                    .fences_follow_time = true};
 // How long an unused note survives: 30 days. After that, clients sit out one more quarantine.
 constexpr std::string_view promotion_mark_ttl = "2592000000";
 
@@ -79,6 +83,7 @@ class redis_store final : public store,
                           public counters,
                           public inspection,
                           public redlock_member,
+                          public server_clock,
                           public io::pollable_store {
   public:
     redis_store(const backends::services& given, lock_url where)
@@ -134,6 +139,7 @@ class redis_store final : public store,
         return purpose_of_own_key(name.str());
     }
     std::uint32_t shard_of(const lock_key& key) const override { return db_->slot_of(key.name.str()); }
+    std::string server_of(const lock_key& key) const override { return db_->server_of(key.name.str()); }
     // A message on a Redisson channel is for all waiters; one for a mutex or a fair mutex is for a single
     // waiter.
     bool wakes_all(kind k) const noexcept override {
@@ -256,6 +262,10 @@ class redis_store final : public store,
     counters* as_counters() noexcept override { return this; }
     inspection* as_inspection() noexcept override { return this; }
     redlock_member* as_redlock_member() noexcept override { return this; }
+    server_clock* as_server_clock() noexcept override { return this; }
+    void read_clocks(time_point deadline, handler<result<std::vector<clock_reading>>> done) override {
+        redis_backend::read_clocks(*db_, deadline, std::move(done));
+    }
 
     void abandon() noexcept override {
         doctor_.abandon();

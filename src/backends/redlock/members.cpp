@@ -129,10 +129,17 @@ void members::on_notice(std::size_t i, const notice& n) {
         case change::evicted: return notify_(n);  // the lock on all members
         case change::no_channel_right:            // nobody listens
         case change::session_lost:                // members have none
+        case change::bounds_moved:                // nor bounds
+        case change::switched:                    // nor a mode
+        case change::source_down:
+        case change::source_up:
+        case change::restored:  // nor policies
+        case change::overlap:
         case change::quorum_weak:
         case change::quorum_whole:
         case change::quorum_double:
-        case change::quorum_even: return;
+        case change::quorum_even:
+        case change::clocks_apart: return;
     }
 }
 

@@ -32,7 +32,7 @@ std::set<std::int64_t> members_of(const cell& list) {
 }
 
 fault out_of_time(std::string text) {
-    return {fault::effect::none, {make_error_code(errc::busy_server), std::move(text)}};
+    return {fault::effect::none, {make_error_code(errc::busy_server), std::move(text), {}, true}};
 }
 
 class change : public std::enable_shared_from_this<change> {
@@ -182,15 +182,17 @@ void change::save(const loaded& before, engine::lock_record&& after,
                              {parameter::bytes(name_.str()), parameter::bytes(std::move(bytes)),
                               parameter::of(written_.version)}},
                             deadline_, std::move(done));
-    statement s{
-        &with_.speaks.save,
-        {parameter::bytes(name_.str()), parameter::of(before.version), parameter::bytes(std::move(bytes)),
-         parameter::text(did_.durable ? "true" : "false"), parameter::of(written_.version)}};
+    statement s{at ? &with_.speaks.save_at : &with_.speaks.save};
+    s.parameters.reserve(7);
+    s.parameters.push_back(parameter::bytes(name_.str()));
+    s.parameters.push_back(parameter::of(before.version));
+    s.parameters.push_back(parameter::bytes(std::move(bytes)));
+    s.parameters.push_back(parameter::text(did_.durable ? "true" : "false"));
+    s.parameters.push_back(parameter::of(written_.version));
     if (at) {
         const auto us = [](engine::store_time t) {
             return parameter::of(std::chrono::floor<std::chrono::microseconds>(t.time_since_epoch()).count());
         };
-        s.what = &with_.speaks.save_at;
         s.parameters.push_back(us(at->earliest));
         s.parameters.push_back(us(at->latest));
     }

@@ -75,6 +75,16 @@ void connection::on_event(std::uint32_t events) {
     // The interest is reset only now, so that the caller that reads has no system call for it.
     const bool reads = !to_.reactor_reads || to_.reactor_reads(*this);
     if (reads || (events & ~EPOLLIN) != 0) read_some();
+    if (broken_) lose_broken();
+}
+
+void connection::lose_broken() {
+    failure why;
+    {
+        const base::guard lock(mutex_);
+        why = last_;
+    }
+    lose(std::move(why));
 }
 
 void connection::read_some() {
@@ -82,24 +92,33 @@ void connection::read_some() {
     {
         const base::guard lock(mutex_);
         if (ended_ || broken_) return;
-        advance(p);
-        if (p.lost && last_.code) p.lost = last_;
-        if (!p.lost && spent_ && in_flight_.empty())
-            p.lost = last_.code
-                         ? last_
-                         : failure{make_error_code(errc::unavailable), server_.address + " serves no more"};
-        if (p.lost)
+        try {
+            p.done.reserve(in_flight_.size());
+            advance(p);
+            if (!p.lost && spent_ && in_flight_.empty())
+                p.lost = failure{make_error_code(errc::unavailable), server_.address + " serves no more"};
+        } catch (const std::bad_alloc&) {
+            // What was read in part cannot be read again.
+            p.lost = failure{make_error_code(errc::out_of_memory), {}, {}};
+        }
+        if (p.lost) {
+            if (!last_.code) last_ = *std::move(p.lost);
             broken_ = true;
-        else
+        } else {
             set_interest();
+        }
         count();
     }
     for (auto& one : p.done) one.done(std::move(one.result));
     if (to_.on_message)
         for (const auto& m : p.messages) to_.on_message(m);
     if (!p.lost) return;
-    if (reactor().in_thread()) return lose(*std::move(p.lost));
-    reactor().post([self = shared_from_this(), why = *std::move(p.lost)] { self->lose(why); });
+    if (reactor().in_thread()) return lose_broken();
+    try {
+        reactor().post([self = shared_from_this()] { self->lose_broken(); });
+    } catch (const std::bad_alloc&) {
+        (void)::shutdown(fd_.get(), SHUT_RDWR);  // which on_event() notices
+    }
 }
 
 void connection::finish_first(progress& p) {

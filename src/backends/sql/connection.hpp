@@ -69,7 +69,8 @@ class connection : public std::enable_shared_from_this<connection> {
     [[nodiscard]] int descriptor() const noexcept {
         return broken_.load(std::memory_order_relaxed) ? -1 : fd_.get();
     }
-    // Reads what has arrived, and sends what waits for room. Handlers run here.
+    // Reads what has arrived, and sends what waits for room. Handlers run here. Without memory for an answer
+    // the session is lost.
     void read_some();
     // Until the next call.
     void let_reactor_read(bool does);
@@ -109,7 +110,8 @@ class connection : public std::enable_shared_from_this<connection> {
     // Takes what it can of in_flight_, and sets `begun`. Throws std::bad_alloc only before. False: nothing of
     // the last one will reach the server, because the session ends.
     [[nodiscard]] virtual bool submit() REQUIRES(mutex_) = 0;
-    // Reads what there is, and calls finish_first() for each statement that has its answer.
+    // Reads what there is, and calls finish_first() for each statement that has its answer. May throw
+    // std::bad_alloc.
     virtual void advance(progress& p) REQUIRES(mutex_) = 0;
     // Sends what it can. True: more waits for room.
     [[nodiscard]] virtual bool flush() REQUIRES(mutex_) = 0;
@@ -131,7 +133,8 @@ class connection : public std::enable_shared_from_this<connection> {
     std::deque<sent> in_flight_ GUARDED_BY(mutex_);
     // The server will not do what we want in this session any more.
     bool spent_ GUARDED_BY(mutex_) = false;
-    failure last_ GUARDED_BY(mutex_);  // what the server said last, before it ended the session
+    // What the server said last, before it ended the session; else why the session is broken.
+    failure last_ GUARDED_BY(mutex_);
 
     const server_facts server_;
     const std::chrono::milliseconds answer_timeout_;
@@ -141,6 +144,7 @@ class connection : public std::enable_shared_from_this<connection> {
     void count() REQUIRES(mutex_);
     void on_event(std::uint32_t events);
     void lose(failure why) EXCLUDES(mutex_);
+    void lose_broken() EXCLUDES(mutex_);  // for the reason in last_
     void arm() REQUIRES(mutex_);
     void on_timer();
     const base::owned_fd fd_;

@@ -36,12 +36,18 @@ struct prepared {
 };
 
 struct parameter {
+    enum class form {
+        plain,       // a number, or what the dialect has made: it is as the database reads it
+        characters,  // any text, in UTF-8
+        bytes,       // any bytes
+    };
     std::string value;
-    bool blob = false;  // any bytes; else text, numbers and lists too
+    form is = form::plain;
 
-    [[nodiscard]] static parameter bytes(std::string b) { return {std::move(b), true}; }
-    [[nodiscard]] static parameter text(std::string t) { return {std::move(t), false}; }
-    [[nodiscard]] static parameter of(std::int64_t n) { return {std::to_string(n), false}; }
+    [[nodiscard]] static parameter bytes(std::string b) { return {std::move(b), form::bytes}; }
+    [[nodiscard]] static parameter characters(std::string t) { return {std::move(t), form::characters}; }
+    [[nodiscard]] static parameter text(std::string t) { return {std::move(t), form::plain}; }
+    [[nodiscard]] static parameter of(std::int64_t n) { return {std::to_string(n), form::plain}; }
 };
 
 struct statement {

@@ -40,13 +40,22 @@ struct dialect {
     prepared unused;
     // (names, versions) -> the names that were removed.
     prepared remove;
+    struct register_statements {
+        // (name) -> record, version: by a locking read, which only a server that takes writes carries out. A
+        // row without a record: it is none.
+        prepared read;
+        // As those of locks; on a server that takes no writes, no row or a fault.
+        prepared insert;
+        prepared save;
+    };
+    register_statements registers{};
     // (clients, texts) sends messages, or rings.
     prepared send{};
     // (channel, text) sends a message to all that listen -> how many other clients do.
     prepared send_to_all{};
     // (session) ends the session of the mailbox, where the end of its connection is noticed late.
     prepared end_mailbox{};
-    // () -> what the connections of clients are called: see parse_label().
+    // () -> what the connections of clients are called: see parse_label(). NULL: there may be others.
     prepared clients;
     // () -> microseconds since 1970.
     prepared clock;

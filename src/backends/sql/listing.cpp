@@ -12,22 +12,27 @@ namespace {
 
 using namespace backend;
 
-using people = std::map<std::string, label>;
+// The clients that are connected, as far as the database shows them.
+struct people {
+    std::map<std::string, label> known;
+    bool all = false;
+};
 
-// The clients that are connected; none if the database does not show them.
 void find_clients(const change_tools& with, time_point deadline, std::function<void(const people&)> done) {
     with.on.run({&with.speaks.clients, {}}, deadline, [done = std::move(done)](const outcome& result) {
-        people all;
+        people who;
         if (const auto* const found = std::get_if<rows>(&result)) {
+            who.all = true;
             for (const auto& r : *found) {
-                if (r.empty() || !r[0]) continue;
-                if (auto l = parse_label(*r[0])) {
+                if (r.empty() || !r[0]) {
+                    who.all = false;
+                } else if (auto l = parse_label(*r[0])) {
                     const auto client = l->client;
-                    all.insert_or_assign(client, *std::move(l));
+                    who.known.insert_or_assign(client, *std::move(l));
                 }
             }
         }
-        done(all);
+        done(who);
     });
 }
 
@@ -36,8 +41,9 @@ lock_info describe(const lock_name& name, const loaded& lock, const people& who)
                               [&](const owner_id& owner) -> backends::client_seen {
                                   const auto id = client_in(owner);
                                   if (id.empty()) return {};
-                                  const auto found = who.find(id);
-                                  if (found == who.end()) return {{}, 0, presence::gone, {}};
+                                  const auto found = who.known.find(id);
+                                  if (found == who.known.end())
+                                      return {{}, 0, who.all ? presence::gone : presence::unknown, {}};
                                   return {found->second.host, found->second.pid, presence::connected, id};
                               });
 }

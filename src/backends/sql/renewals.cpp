@@ -1,5 +1,7 @@
 #include "backends/sql/renewals.hpp"
 
+#include "backends/sql/fault_answers.hpp"
+
 #include <atomic>
 #include <map>
 #include <memory>
@@ -11,11 +13,6 @@ namespace holdfast::sql_backend {
 namespace {
 
 using namespace backend;
-
-renew_answer failed(const fault& f) {
-    if (f.what == fault::effect::unknown) return unknown{f.why};
-    return refused{f.why, std::nullopt};
-}
 
 class renewals : public std::enable_shared_from_this<renewals> {
   public:
@@ -149,7 +146,7 @@ class renewals : public std::enable_shared_from_this<renewals> {
         if (left_.fetch_sub(1) == 1) to_.done(std::move(answers_));
     }
     void fail(const fault& why) {
-        for (auto& a : answers_) a = failed(why);
+        for (auto& a : answers_) a = failed<renew_answer>(why);
         to_.done(std::move(answers_));
     }
 

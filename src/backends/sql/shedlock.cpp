@@ -2,10 +2,8 @@
 
 #include "backends/common/owner_serials.hpp"
 #include "backends/sql/dialect.hpp"
-#include "backends/sql/open_requests.hpp"
+#include "backends/sql/fault_answers.hpp"
 #include "base/text.hpp"
-#include "io/reactor.hpp"
-#include "store/inspection.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -75,21 +73,16 @@ std::optional<failure> refuse_name(const lock_name& name) {
 
 // --- the store ----------------------------------------------------------------------------------------
 
-class shedlock_store final : public store, public inspection {
+class shedlock_store final : public database_store {
   public:
     shedlock_store(const backends::services& given, shedlock_parts parts)
-        : client_(given.id.base64url()),
-          where_(label_of_this_process(client_)),
-          reactor_(given.reactor),
-          with_(std::move(parts)) {}
-    ~shedlock_store() override {
-        with_.statements->close();
-        while (open_.any()) reactor_.run_and_wait([] {});
-        reactor_.run_and_wait([] {});
-    }
+        : database_store(given.reactor, std::move(parts.statements), std::move(parts.examine)),
+          speaks_(parts.speaks),
+          client_(given.id.base64url()),
+          where_(label_of_this_process(client_)) {}
+    ~shedlock_store() override { end_requests(); }
 
     const capabilities& has() const noexcept override { return what_shedlock_has; }
-    traffic statistics() const noexcept override { return with_.statements->statistics(); }
     owner_id new_owner(kind, std::uint32_t) override {
         const auto me = parse_label(where_);
         return owner_id{client_ + '|' + std::to_string(serials_.next()) + '@' + (me ? me->host : "") + ':' +
@@ -103,10 +96,10 @@ class shedlock_store final : public store, public inspection {
     // Reads first: a refused upsert would write, and wait for the disk.
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
         if (const auto no = refuse_name(r.key.name)) return done(refused{*no, std::nullopt});
-        run(with_.speaks.look, {parameter::text(r.key.name.str())}, deadline,
+        run(speaks_.look, {parameter::characters(r.key.name.str())}, deadline,
             [this, r, deadline, done = share(std::move(done))](const outcome& result) {
                 if (const auto* const no = std::get_if<fault>(&result))
-                    return (*done)(refused{no->why, std::nullopt});
+                    return (*done)(failed<attempt_answer>(*no));
                 const auto held = held_in(std::get<rows>(result));
                 if (held && held->owner != r.owner.str())
                     return (*done)(busy{held->owner, std::nullopt, {}, milliseconds{0}});
@@ -127,7 +120,7 @@ class shedlock_store final : public store, public inspection {
         shared->done = std::move(done);
         for (std::size_t i = 0; i < all.size(); ++i) {
             const auto& r = all[i];
-            run(with_.speaks.extend, words(r.key.name, r.owner, r.lease), deadline,
+            run(speaks_.extend, words(r.key.name, r.owner, r.lease), deadline,
                 [shared, i, lease = r.lease](const outcome& result) {
                     shared->answers[i] = answer_to_renewal(result, lease);
                     if (--shared->left == 0) shared->done(std::move(shared->answers));
@@ -135,12 +128,10 @@ class shedlock_store final : public store, public inspection {
         }
     }
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
-        run(with_.speaks.unlock, {parameter::text(r.key.name.str()), parameter::text(r.owner.str())},
+        run(speaks_.unlock, {parameter::characters(r.key.name.str()), parameter::characters(r.owner.str())},
             deadline, [r, done = share(std::move(done))](const outcome& result) {
-                if (const auto* const no = std::get_if<fault>(&result)) {
-                    if (no->what == fault::effect::unknown) return (*done)(unknown{no->why});
-                    return (*done)(refused{no->why, std::nullopt});
-                }
+                if (const auto* const no = std::get_if<fault>(&result))
+                    return (*done)(failed<release_answer>(*no));
                 const auto& found = std::get<rows>(result);
                 if (found.empty()) return (*done)(not_held{});
                 released yes;
@@ -152,10 +143,6 @@ class shedlock_store final : public store, public inspection {
     std::unique_ptr<watch_handle> watch(const lock_key&, const owner_id&, handler<watch_event>) override {
         return std::make_unique<watch_handle>();
     }
-    void run_io(base::parker& me, time_point until) override { with_.statements->run_io(me, until); }
-    bool has_pending() const noexcept override { return open_.any(); }
-    void abandon() noexcept override { with_.statements->abandon(); }
-    inspection* as_inspection() noexcept override { return this; }
 
     // --- for operators -----------------------------------------------------------------------------
 
@@ -200,17 +187,7 @@ class shedlock_store final : public store, public inspection {
                     });
         });
     }
-    void clear_line(const lock_name&, const std::vector<std::string>&, time_point,
-                    handler<result<std::vector<std::string>>> done) override {
-        done(std::vector<std::string>{});
-    }
     bool hear_requests_for(const lock_name&) override { return true; }  // nobody can ask
-    void examine(const examine_request&, time_point deadline, handler<result<examination>> done) override {
-        with_.examine(*with_.statements, deadline,
-                      [open = open_.count(), done = share(std::move(done))](result<examination> found) {
-                          (*done)(std::move(found));
-                      });
-    }
 
   private:
     struct listing {
@@ -220,38 +197,23 @@ class shedlock_store final : public store, public inspection {
         handler<result<std::vector<lock_info>>> done;
     };
 
-    template <class Handler>
-    static std::shared_ptr<Handler> share(Handler h) {
-        return std::make_shared<Handler>(std::move(h));
-    }
-
     // The column may have milliseconds only, and databases round: one more makes it no shorter.
     static std::vector<parameter> words(const lock_name& name, const owner_id& owner, milliseconds lease) {
-        return {parameter::text(name.str()), parameter::text(owner.str()), parameter::of(lease.count() + 1)};
+        return {parameter::characters(name.str()), parameter::characters(owner.str()),
+                parameter::of(lease.count() + 1)};
     }
     static renew_answer answer_to_renewal(const outcome& result, milliseconds lease) {
-        if (const auto* const no = std::get_if<fault>(&result)) {
-            if (no->what == fault::effect::unknown) return unknown{no->why};
-            return refused{no->why, std::nullopt};
-        }
+        if (const auto* const no = std::get_if<fault>(&result)) return failed<renew_answer>(*no);
         if (std::get<rows>(result).empty()) return not_held{};
         return renewed{lease};
     }
 
-    template <class Handler>
-    void run(const prepared& what, std::vector<parameter> with, time_point deadline, Handler then) {
-        with_.statements->run(
-            {&what, std::move(with)}, deadline,
-            [open = open_.count(), then = std::move(then)](const outcome& result) { then(result); });
-    }
     void take(const attempt_request& r, bool again, time_point deadline,
               const std::shared_ptr<handler<attempt_answer>>& done) {
-        run(with_.speaks.lock, words(r.key.name, r.owner, r.lease), deadline,
+        run(speaks_.lock, words(r.key.name, r.owner, r.lease), deadline,
             [lease = r.lease, again, done](const outcome& result) {
-                if (const auto* const no = std::get_if<fault>(&result)) {
-                    if (no->what == fault::effect::unknown) return (*done)(unknown{no->why});
-                    return (*done)(refused{no->why, std::nullopt});
-                }
+                if (const auto* const no = std::get_if<fault>(&result))
+                    return (*done)(failed<attempt_answer>(*no));
                 if (std::get<rows>(result).empty())
                     return (*done)(busy{{}, std::nullopt, {}, milliseconds{0}});
                 granted yes{lease};
@@ -262,7 +224,7 @@ class shedlock_store final : public store, public inspection {
     void look(const lock_name& name, time_point deadline,
               std::function<void(result<std::optional<shedlock_row>>)> then) {
         if (const auto no = refuse_name(name)) return then(*no);
-        run(with_.speaks.look, {parameter::text(name.str())}, deadline,
+        run(speaks_.look, {parameter::characters(name.str())}, deadline,
             [then = std::move(then)](const outcome& result) {
                 if (const auto* const no = std::get_if<fault>(&result)) return then(no->why);
                 then(held_in(std::get<rows>(result)));
@@ -270,7 +232,7 @@ class shedlock_store final : public store, public inspection {
     }
     void list_after(const std::string& name, const std::shared_ptr<listing>& to) {
         constexpr std::size_t page = 500;
-        run(with_.speaks.scan, {parameter::text(name), parameter::of(page)}, to->deadline,
+        run(speaks_.scan, {parameter::characters(name), parameter::of(page)}, to->deadline,
             [this, to](const outcome& result) {
                 if (const auto* const no = std::get_if<fault>(&result)) return to->done(no->why);
                 const auto& all = std::get<rows>(result);
@@ -284,12 +246,10 @@ class shedlock_store final : public store, public inspection {
             });
     }
 
+    const shedlock_dialect& speaks_;
     const std::string client_;
     const std::string where_;  // host and process, as a label
-    io::reactor& reactor_;
     backends::owner_serials serials_;
-    open_requests open_;
-    const shedlock_parts with_;
 };
 
 }  // namespace

@@ -3,10 +3,8 @@
 
 #include "backends/services.hpp"
 #include "backends/sql/database.hpp"
+#include "backends/sql/database_store.hpp"
 
-#include <holdfast/examination.hpp>
-
-#include <functional>
 #include <memory>
 
 namespace holdfast::sql_backend {
@@ -31,7 +29,7 @@ struct shedlock_dialect {
 struct shedlock_parts {
     const shedlock_dialect& speaks;  // lives as long as the program
     std::unique_ptr<database> statements;
-    std::function<void(database&, time_point deadline, handler<backend::result<examination>>)> examine;
+    examiner examine;
 };
 
 // Mutexes without a fence. There is no queue and there are no messages: waiters poll.

@@ -5,22 +5,21 @@
 #include "backends/common/record_info.hpp"
 #include "backends/common/waiter_registry.hpp"
 #include "backends/sql/change.hpp"
+#include "backends/sql/fault_answers.hpp"
 #include "backends/sql/lanes.hpp"
 #include "backends/sql/listing.hpp"
-#include "backends/sql/open_requests.hpp"
-#include "backends/sql/polling.hpp"
+#include "backends/sql/registers.hpp"
 #include "backends/sql/renewals.hpp"
+#include "backends/sql/request_effects.hpp"
 #include "backends/sql/unused_rows.hpp"
 #include "backends/sql/watches.hpp"
-#include "base/parker.hpp"
 #include "base/random.hpp"
 #include "base/text.hpp"
 #include "engine/kinds.hpp"
 #include "engine/retry_policy.hpp"
 #include "store/counters.hpp"
-#include "store/inspection.hpp"
+#include "store/server_clock.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <new>
 #include <optional>
@@ -36,139 +35,33 @@ namespace {
 using namespace backend;
 using backends::message;
 
-constexpr capabilities what_we_have{.fences_per_grant = fences_per_grant};
+constexpr capabilities what_we_have{.fences_per_grant = fences_per_grant, .fences_follow_time = true};
 
-template <class Request>
-using answer_to = decltype(engine::apply(std::declval<engine::lock_record&>(), std::declval<const Request&>(),
-                                         std::declval<const engine::circumstances&>())
-                               .answer);
-
-// What a request answers if the database did not carry it out.
-template <class Answer>
-Answer failed(const fault& f) {
-    if constexpr (std::is_constructible_v<Answer, unknown>) {
-        if (f.what == fault::effect::unknown) return unknown{f.why};
-        return refused{f.why, std::nullopt};
-    } else {
-        return f.why;
-    }
-}
-
-// --- what each request does -------------------------------------------------------------------------
-
-// A crash may take back that a client stands in the queue, or that a lock is free: then the client asks
-// again, and the lease ends in time. But nobody asks again for a client that has left the queue.
-bool must_last(const attempt_request&, const attempt_answer& a) { return std::holds_alternative<granted>(a); }
-bool must_last(const renew_request&, const renew_answer&) { return true; }
-bool must_last(const release_request& r, const release_answer&) { return r.undo; }
-bool must_last(const adjust_request&, const adjust_answer&) { return true; }
-
-// An attempt that only looks leaves no trace: it does not tidy up either.
-bool is_needless(const attempt_request& r, const attempt_answer& a) {
-    return r.want == intent::look && !std::holds_alternative<granted>(a);
-}
-template <class Request, class Answer>
-bool is_needless(const Request&, const Answer&) {
-    return false;
-}
-
-bool is_busy(const attempt_answer& a) { return std::holds_alternative<busy>(a); }
-template <class Answer>
-bool is_busy(const Answer&) {
-    return false;
-}
-
-// An attempt that was given up may still be on its way.
-bool writes_anyway(const release_request& r, const release_answer& a) {
-    return r.undo && std::holds_alternative<not_held>(a);
-}
-// Also if an earlier request has granted it: its commit can be read although it still waits for a replica.
-bool writes_anyway(const attempt_request&, const attempt_answer& a) {
-    return std::holds_alternative<granted>(a);
-}
-bool writes_anyway(const renew_request&, const renew_answer& a) { return std::holds_alternative<renewed>(a); }
-template <class Request, class Answer>
-bool writes_anyway(const Request&, const Answer&) {
-    return false;
-}
-
-// The waiter keeps its place without a write: it will ask again long before it is forgotten.
-bool keeps_its_place(const engine::lock_record& r, const attempt_request& q, engine::store_time now) {
-    const auto* const place = q.want == intent::queue ? place_of(r, q.owner) : nullptr;
-    return place != nullptr && place->forgotten_at - now > engine::line_patience / 2;
-}
-template <class Request>
-bool keeps_its_place(const engine::lock_record&, const Request&, engine::store_time) {
-    return false;
-}
-
-template <class Request>
-effect apply_to(engine::lock_record& r, const engine::circumstances& c, const Request& request,
-                std::optional<answer_to<Request>>& answer) {
-    const bool stays = keeps_its_place(r, request, c.now);
-    auto done = engine::apply(r, request, c);
-    const bool lasts = must_last(request, done.answer) || !done.notify.handed.empty();
-    const bool needless = (is_needless(request, done.answer) || (stays && is_busy(done.answer))) &&
-                          done.notify.handed.empty() && !done.notify.all;
-    const bool again = writes_anyway(request, done.answer);
-    answer = std::move(done.answer);
-    return {std::move(done.notify), lasts, needless, again};
-}
-
-// Where nothing wakes the waiter.
-void ask_again_soon(dialect::wake wakes, const engine::lock_record& r, const attempt_request& q,
-                    engine::store_time now, attempt_answer& answer) {
-    auto* const no = std::get_if<busy>(&answer);
-    if (wakes == dialect::wake::by_polling && no != nullptr && q.want == intent::queue && no->look_again)
-        no->look_again = std::min(*no->look_again, pause_of(r, q.owner, now));
-}
-template <class Request, class Answer>
-void ask_again_soon(dialect::wake, const engine::lock_record&, const Request&, engine::store_time, Answer&) {}
-
-class sql_store final : public store, public counters, public inspection {
+class sql_store final : public database_store,
+                        public counters,
+                        public linearizable_register,
+                        public server_clock {
   public:
     sql_store(const backends::services& given, const assembler& assemble)
-        : notify_(given.notify),
-          id_(given.id.base64url()),
-          answer_timeout_(given.settings.answer_timeout),
-          reactor_(given.reactor),
-          with_(assemble({[this](std::string_view text) { on_text(text); },
-                          [this](mailbox::state now, const std::string& why) { on_mailbox(now, why); },
-                          [this] { on_ring(); }})),
-          tools_{*with_.statements,
-                 with_.speaks,
-                 given.reactor,
-                 serials_,
-                 known_,
-                 engine::retry_policy::remembered_for(answer_timeout_),
-                 id_,
-                 [this](kind of, const owner_id& owner) { return waiters_->find(of, owner) != nullptr; },
-                 [this] { return hears_.load(); }},
-          watches_(std::make_shared<watches>(*with_.messages)) {
-        // There it shows who the client is.
-        if (with_.speaks.wakes != dialect::wake::by_message) (void)with_.messages->open();
-        reactor_.run_and_wait([this] { clean_up_later(); });
-    }
+        : sql_store(given,
+                    assemble({[this](std::string_view text) { on_text(text); },
+                              [this](mailbox::state now, const std::string& why) { on_mailbox(now, why); },
+                              [this] { on_ring(); }})) {}
 
     ~sql_store() override {
-        reactor_.run_and_wait([this] {
+        reactor().run_and_wait([this] {
             ending_ = true;
-            (void)reactor_.cancel(clean_up_);
+            (void)reactor().cancel(clean_up_);
         });
-        const auto session = with_.own_session();
-        if (session != 0 && *with_.speaks.end_mailbox.sql != '\0')
-            with_.statements->run({&with_.speaks.end_mailbox, {parameter::of(session)}}, soon(),
-                                  [](const outcome&) {});
+        const auto session = own_session_();
+        if (session != 0 && *speaks_.end_mailbox.sql != '\0')
+            statements().run({&speaks_.end_mailbox, {parameter::of(session)}}, soon(), [](const outcome&) {});
         watches_->close();
-        with_.messages->close();
-        with_.statements->close();
-        // Each request that is left makes one more statement at most, which is not carried out.
-        while (open_.any()) reactor_.run_and_wait([] {});
-        reactor_.run_and_wait([] {});
+        messages_->close();
+        end_requests();
     }
 
     const capabilities& has() const noexcept override { return what_we_have; }
-    traffic statistics() const noexcept override { return with_.statements->statistics(); }
     owner_id new_owner(kind k, std::uint32_t) override {
         // Here too a permit has an id that can be passed to others.
         if (k == kind::permit_semaphore) return owner_id{base::client_id::make().hex()};
@@ -176,9 +69,8 @@ class sql_store final : public store, public counters, public inspection {
     }
 
     void attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) override {
-        if (with_.restarts) {
-            if (auto no = with_.restarts->refuse_request(r.lease, boot_clock::now()))
-                return done(*std::move(no));
+        if (restarts_) {
+            if (auto no = restarts_->refuse_request(r.lease, boot_clock::now())) return done(*std::move(no));
             done = through_quarantine(r, deadline, std::move(done));
         }
         perform(r, deadline, std::move(done));
@@ -189,7 +81,7 @@ class sql_store final : public store, public counters, public inspection {
         std::vector<renew_request> sent;
         std::vector<std::size_t> places;
         for (std::size_t i = 0; i < all.size(); ++i) {
-            if (with_.restarts && !with_.restarts->outlasts(all[i].lease)) continue;
+            if (restarts_ && !restarts_->outlasts(all[i].lease)) continue;
             sent.push_back(all[i]);
             places.push_back(i);
         }
@@ -198,11 +90,11 @@ class sql_store final : public store, public counters, public inspection {
                        {[this](const renew_request& r, handler<renew_answer> one, time_point until) {
                             perform(r, until, std::move(one));
                         },
-                        [open = open_.count(), answers, places = std::move(places),
-                         done = share(std::move(done))](std::vector<renew_answer> found) {
+                        [answers, places = std::move(places),
+                         done = counted(std::move(done))](std::vector<renew_answer> found) {
                             for (std::size_t i = 0; i < found.size(); ++i)
                                 (*answers)[places[i]] = std::move(found[i]);
-                            (*done)(std::move(*answers));
+                            done(std::move(*answers));
                         }});
     }
     void release(const release_request& r, time_point deadline, handler<release_answer> done) override {
@@ -214,7 +106,7 @@ class sql_store final : public store, public counters, public inspection {
     std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& owner,
                                         handler<watch_event> on_event) override {
         // A message that grants does not show which run of the server it comes from.
-        const bool may_grant = !with_.restarts;
+        const bool may_grant = !restarts_;
         auto to = std::make_shared<handler<watch_event>>(
             [may_grant, on_event = std::move(on_event)](watch_event e) {
                 if (!may_grant) e.message.ticket.clear();
@@ -225,61 +117,97 @@ class sql_store final : public store, public counters, public inspection {
         const auto channel = engine::rules_of(key.of).has_queue ? std::string{} : channel_of(key.name);
         return watches_->add(channel, std::move(handle), to);
     }
-    void run_io(base::parker& me, time_point until) override { with_.statements->run_io(me, until); }
 
     // --- for operators -----------------------------------------------------------------------------
 
     void inspect(const lock_name& name, holders_shown, time_point deadline,
                  handler<result<lock_info>> done) override {
-        find_lock(tools_, name, deadline,
-                  [open = open_.count(), done = share(std::move(done))](result<lock_info> found) {
-                      (*done)(std::move(found));
-                  });
+        find_lock(tools_, name, deadline, counted(std::move(done)));
     }
     void list(const std::string& glob, listed, time_point deadline,
               handler<result<std::vector<lock_info>>> done) override {
-        list_locks(tools_, glob, deadline,
-                   [open = open_.count(), done = share(std::move(done))](
-                       result<std::vector<lock_info>> found) { (*done)(std::move(found)); });
+        list_locks(tools_, glob, deadline, counted(std::move(done)));
     }
     void ask_to_give_up(const lock_name& name, const holder_info& of, time_point deadline,
                         handler<result<asked>> done) override;
     void evict(const lock_name& name, const std::vector<std::string>& owners, time_point deadline,
                handler<result<std::vector<evicted>>> done) override;
-    // A waiter whose client is gone is skipped as soon as the lock is free.
-    void clear_line(const lock_name&, const std::vector<std::string>&, time_point,
-                    handler<result<std::vector<std::string>>> done) override {
-        done(std::vector<std::string>{});
-    }
     bool hear_requests_for(const lock_name&) override {
-        (void)with_.messages->open();
+        (void)messages_->open();
         return true;
     }
-    void examine(const examine_request&, time_point deadline, handler<result<examination>> done) override {
-        with_.examine(*with_.statements, deadline,
-                      [this, open = open_.count(), done = share(std::move(done))](result<examination> found) {
-                          if (auto* const all = std::get_if<examination>(&found)) add_quarantine(*all);
-                          (*done)(std::move(found));
-                      });
+    void examine(const examine_request& r, time_point deadline, handler<result<examination>> done) override {
+        database_store::examine(r, deadline,
+                                [this, done = std::move(done)](result<examination> found) mutable {
+                                    if (auto* const all = std::get_if<examination>(&found))
+                                        add_quarantine(*all);
+                                    done(std::move(found));
+                                });
+    }
+
+    // --- registers ---------------------------------------------------------------------------------
+
+    void read(std::string_view name, const register_value&, time_point deadline,
+              handler<result<register_value>> done) override {
+        read_register(tools_, name, deadline, counted(std::move(done)));
+    }
+    void change(std::string_view name, std::uint64_t expected, std::string_view text, time_point deadline,
+                handler<result<register_value>> done) override {
+        change_register(tools_, name, expected, text, deadline, counted(std::move(done)));
+    }
+    std::string_view reserved_for(const lock_name& name) const override {
+        return name.str().starts_with(register_prefix) ? "the row of a register" : "";
     }
 
     // Another client's evict takes it.
     bool taken_by_force(kind k) const noexcept override { return engine::rules_of(k).reentrant; }
     // The message about a lock without a queue is for all waiters.
     bool wakes_all(kind k) const noexcept override { return !engine::rules_of(k).has_queue; }
-    bool has_pending() const noexcept override { return open_.any(); }
     void abandon() noexcept override {
-        with_.statements->abandon();
-        with_.messages->abandon();
+        database_store::abandon();
+        messages_->abandon();
     }
     counters* as_counters() noexcept override { return this; }
-    inspection* as_inspection() noexcept override { return this; }
+    server_clock* as_server_clock() noexcept override { return this; }
+    void read_clocks(time_point deadline, handler<result<std::vector<clock_reading>>> done) override {
+        run(speaks_.clock, {}, deadline,
+            [sent = boot_clock::now(), done = share(std::move(done))](const outcome& got) {
+                if (const auto* const no = std::get_if<fault>(&got)) return (*done)(no->why);
+                const auto& all = std::get<rows>(got);
+                if (all.empty() || all.front().empty())
+                    return (*done)(
+                        failure{make_error_code(errc::bad_reply), "the database did not say the time", {}});
+                (*done)(std::vector<clock_reading>{
+                    read_between(sent, boot_clock::now(), number(all.front().front()))});
+            });
+    }
+    linearizable_register* as_register() noexcept override { return this; }
 
   private:
-    template <class Handler>
-    static std::shared_ptr<Handler> share(Handler h) {
-        return std::make_shared<Handler>(std::move(h));
+    sql_store(const backends::services& given, parts with)
+        : database_store(given.reactor, std::move(with.statements), std::move(with.examine)),
+          notify_(given.notify),
+          id_(given.id.base64url()),
+          answer_timeout_(given.settings.answer_timeout),
+          speaks_(with.speaks),
+          messages_(std::move(with.messages)),
+          own_session_(std::move(with.own_session)),
+          restarts_(std::move(with.restarts)),
+          tools_{statements(),
+                 speaks_,
+                 given.reactor,
+                 serials_,
+                 known_,
+                 engine::retry_policy::remembered_for(answer_timeout_),
+                 id_,
+                 [this](kind of, const owner_id& owner) { return waiters_->find(of, owner) != nullptr; },
+                 [this] { return hears_.load(); }},
+          watches_(std::make_shared<watches>(*messages_)) {
+        // There it shows who the client is.
+        if (speaks_.wakes != dialect::wake::by_message) (void)messages_->open();
+        reactor().run_and_wait([this] { clean_up_later(); });
     }
+
     struct turn {
         std::shared_ptr<const open_requests::counted> open;
         lock_name name;
@@ -287,14 +215,14 @@ class sql_store final : public store, public counters, public inspection {
     };
     // Does `work` when the requests before it are done.
     void change(const lock_name& name, time_point deadline, change_work work) {
-        auto mine = std::make_shared<turn>(turn{open_.count(), name, std::move(work)});
+        auto mine = std::make_shared<turn>(turn{count_request(), name, std::move(work)});
         // Begins on the thread of the request before it, which must not have its exceptions.
         lanes_.enter(name, [this, deadline, mine] {
             try {
-                change_record(tools_, mine->name, deadline,
-                              {mine->work.apply, [this, mine](const fault* what, const effect& did) {
-                                   end(*mine, what, did);
-                               }});
+                change_record(
+                    tools_, mine->name, deadline,
+                    {std::move(mine->work.apply),
+                     [this, mine](const fault* what, const effect& did) { end(*mine, what, did); }});
             } catch (const std::bad_alloc&) {
                 const fault no{fault::effect::none, {make_error_code(errc::out_of_memory), {}, {}}};
                 end(*mine, &no, {});
@@ -312,7 +240,7 @@ class sql_store final : public store, public counters, public inspection {
     handler<attempt_answer> through_quarantine(const attempt_request& r, time_point deadline,
                                                handler<attempt_answer> done) {
         return [this, r, deadline, done = share(std::move(done))](attempt_answer answer) {
-            auto no = with_.restarts->refuse_answer(boot_clock::now());
+            auto no = restarts_->refuse_answer(boot_clock::now());
             const bool may_be_ours =
                 std::holds_alternative<granted>(answer) || std::holds_alternative<busy>(answer);
             if (!no || !may_be_ours) return (*done)(std::move(answer));
@@ -324,8 +252,8 @@ class sql_store final : public store, public counters, public inspection {
         };
     }
     void add_quarantine(examination& to) const {
-        if (!with_.restarts || to.servers.empty()) return;
-        const auto no = with_.restarts->refuse_answer(boot_clock::now());
+        if (!restarts_ || to.servers.empty()) return;
+        const auto no = restarts_->refuse_answer(boot_clock::now());
         to.findings.push_back({"quarantine",
                                no ? severity::danger : severity::ok,
                                to.servers.front().address,
@@ -339,8 +267,8 @@ class sql_store final : public store, public counters, public inspection {
     void perform(const Request& request, time_point deadline, handler<answer_to<Request>> done) {
         auto answer = std::make_shared<std::optional<answer_to<Request>>>();
         change(request.key.name, deadline,
-               {[request, answer, wakes = with_.speaks.wakes](engine::lock_record& r,
-                                                              const engine::circumstances& c) {
+               {[request, answer, wakes = speaks_.wakes](engine::lock_record& r,
+                                                         const engine::circumstances& c) {
                     auto did = apply_to(r, c, request, *answer);
                     ask_again_soon(wakes, r, request, c.now, **answer);
                     return did;
@@ -371,9 +299,9 @@ class sql_store final : public store, public counters, public inspection {
         const auto pause = std::chrono::duration_cast<std::chrono::nanoseconds>(often) / 2 +
                            std::chrono::nanoseconds{static_cast<std::int64_t>(
                                base::jitter() * std::chrono::duration<double, std::nano>{often}.count())};
-        clean_up_ = reactor_.at(boot_clock::now() + pause, [this] {
-            remove_unused_rows(tools_, soon(), [this, open = open_.count()](std::size_t) {
-                reactor_.post([this, open] { clean_up_later(); });
+        clean_up_ = reactor().at(boot_clock::now() + pause, [this] {
+            remove_unused_rows(tools_, soon(), [this, open = count_request()](std::size_t) {
+                reactor().post([this, open] { clean_up_later(); });
             });
         });
     }
@@ -383,7 +311,7 @@ class sql_store final : public store, public counters, public inspection {
     [[nodiscard]] time_point soon() const { return boot_clock::now() + answer_timeout_; }
 
     void send(const std::vector<letter>& all, std::function<void(bool)> sent) {
-        if (with_.speaks.wakes == dialect::wake::by_polling) {
+        if (speaks_.wakes == dialect::wake::by_polling) {
             if (sent) sent(false);
             return;
         }
@@ -393,12 +321,11 @@ class sql_store final : public store, public counters, public inspection {
             to.push_back("holdfast_" + one.to);
             texts.push_back(base::to_hex(one.text));
         }
-        with_.statements->run({&with_.speaks.send,
-                               {parameter::text(with_.speaks.list_of_texts(to)),
-                                parameter::text(with_.speaks.list_of_texts(texts))}},
-                              soon(), [open = open_.count(), sent = std::move(sent)](const outcome& result) {
-                                  if (sent) sent(std::holds_alternative<rows>(result));
-                              });
+        run(speaks_.send,
+            {parameter::text(speaks_.list_of_texts(to)), parameter::text(speaks_.list_of_texts(texts))},
+            soon(), [sent = std::move(sent)](const outcome& result) {
+                if (sent) sent(std::holds_alternative<rows>(result));
+            });
     }
     void hand_over(const lock_name& name, const engine::messages& what) {
         std::vector<letter> all;
@@ -415,17 +342,16 @@ class sql_store final : public store, public counters, public inspection {
     void tell_all(const lock_name& name, const owner_id& but, std::function<void(std::uint32_t)> told) {
         const message m{.is = message::what::free, .name = name.str(), .owner = but};
         on_message(m);  // our own waiters
-        if (with_.speaks.wakes != dialect::wake::by_message) return told(0);
+        if (speaks_.wakes != dialect::wake::by_message) return told(0);
         const auto channel = channel_of(name);
-        with_.statements->run({&with_.speaks.send_to_all,
-                               {parameter::text(channel), parameter::text(base::to_hex(to_text(m))),
-                                parameter::of(number_of(channel)), parameter::of(with_.own_session())}},
-                              soon(), [open = open_.count(), told = std::move(told)](const outcome& result) {
-                                  const auto* const found = std::get_if<rows>(&result);
-                                  const bool counted =
-                                      found != nullptr && !found->empty() && !found->front().empty();
-                                  told(counted ? static_cast<std::uint32_t>(number(found->front()[0])) : 0);
-                              });
+        run(speaks_.send_to_all,
+            {parameter::text(channel), parameter::text(base::to_hex(to_text(m))),
+             parameter::of(number_of(channel)), parameter::of(own_session_())},
+            soon(), [told = std::move(told)](const outcome& result) {
+                const auto* const found = std::get_if<rows>(&result);
+                const bool has_number = found != nullptr && !found->empty() && !found->front().empty();
+                told(has_number ? static_cast<std::uint32_t>(number(found->front()[0])) : 0);
+            });
     }
 
     void on_text(std::string_view hex) {
@@ -467,19 +393,20 @@ class sql_store final : public store, public counters, public inspection {
     const std::function<void(const notice&)> notify_;
     const std::string id_;
     const milliseconds answer_timeout_;
-    io::reactor& reactor_;
+    const dialect& speaks_;
+    const std::unique_ptr<mailbox> messages_;
+    const std::function<std::int64_t()> own_session_;
+    const std::shared_ptr<const quarantine> restarts_;
     backends::owner_serials serials_;
     knowledge known_{versions{number_of(id_)}};
     backends::confirmed_evictions evictions_;
     const std::shared_ptr<backends::waiter_registry> waiters_ = std::make_shared<backends::waiter_registry>();
     lanes lanes_;
-    open_requests open_;
     std::atomic<bool> hears_{false};  // messages of other clients
     // Reactor thread.
     io::timer_id clean_up_{};
     bool ending_ = false;
 
-    const parts with_;
     const change_tools tools_;
     const std::shared_ptr<watches> watches_;
 };
@@ -513,10 +440,10 @@ void sql_store::evict(const lock_name& name, const std::vector<std::string>& own
 void sql_store::ask_to_give_up(const lock_name& name, const holder_info& of, time_point deadline,
                                handler<result<asked>> done) {
     // A confirmation that comes before this client can receive it would be lost.
-    const bool hears = with_.messages->open() == mailbox::state::open;
+    const bool hears = messages_->open() == mailbox::state::open;
     const auto shared = share(std::move(done));
     load_lock(tools_, name, {number_of(of.ask_at)}, deadline,
-              [this, open = open_.count(), name, of, hears, shared](std::variant<loaded, fault> found) {
+              [this, open = count_request(), name, of, hears, shared](std::variant<loaded, fault> found) {
                   asked answer;
                   if (const auto* const no = std::get_if<fault>(&found)) return (*shared)(no->why);
                   const auto& lock = std::get<loaded>(found);

@@ -3,10 +3,9 @@
 
 #include "backends/services.hpp"
 #include "backends/sql/database.hpp"
+#include "backends/sql/database_store.hpp"
 #include "backends/sql/dialect.hpp"
 #include "backends/sql/quarantine.hpp"
-
-#include <holdfast/examination.hpp>
 
 #include <functional>
 #include <memory>
@@ -17,8 +16,7 @@ struct parts {
     const dialect& speaks;  // lives as long as the program
     std::unique_ptr<database> statements;
     std::unique_ptr<mailbox> messages;
-    // Reports what endangers locks; calls the handler once.
-    std::function<void(database&, time_point deadline, handler<backend::result<examination>>)> examine;
+    examiner examine;
     // The id of the session that listens, so that the database does not count it; 0: none.
     std::function<std::int64_t()> own_session;
     std::shared_ptr<const quarantine> restarts{};  // empty: every answer counts

@@ -93,16 +93,16 @@ statement& statement::bind(int at, std::int64_t number) {
     return *this;
 }
 
-bool statement::step() {
+bool statement::step(database_error::effect if_it_fails) {
     const int code = sqlite3_step(handle_);
     if (code == SQLITE_ROW) return true;
     if (code == SQLITE_DONE) return false;
-    on_.fail(code);
+    on_.fail(code, if_it_fails);
 }
 
-void statement::run() {
+void statement::run(database_error::effect if_it_fails) {
     const execution now(*this);
-    (void)step();
+    (void)step(if_it_fails);
 }
 
 void statement::reset() noexcept {
@@ -199,11 +199,18 @@ void database::fail(int code, database_error::effect otherwise) const {
                               "another process is writing to the database " + path_ +
                                   "; one that was stopped while it wrote stops all locks in it"});
     }
+    // A commit is the last page in the log, and the page that found no room is not in the log.
+    if ((code & 0xff) == SQLITE_FULL) otherwise = effect::none;
     const int system_error = handle_ != nullptr ? sqlite3_system_errno(handle_) : 0;
-    std::string text = "SQLite cannot use " + path_ + ": " +
-                       (handle_ != nullptr ? sqlite3_errmsg(handle_) : sqlite3_errstr(code));
-    if (system_error != 0) text += " (" + std::generic_category().message(system_error) + ")";
-    throw database_error(otherwise, {make_error_code(kind_of(code, system_error)), std::move(text)});
+    std::string said = handle_ != nullptr ? sqlite3_errmsg(handle_) : sqlite3_errstr(code);
+    if (system_error != 0) said += " (" + std::generic_category().message(system_error) + ")";
+    const auto kind = kind_of(code, system_error);
+    // An answer of the store, for a holder whose renewals it refuses: an operator can make room.
+    if (kind == errc::out_of_memory) {
+        throw database_error(otherwise, {make_error_code(kind),
+                                         "the disk is full: SQLite cannot use " + path_, std::move(said)});
+    }
+    throw database_error(otherwise, {make_error_code(kind), "SQLite cannot use " + path_ + ": " + said});
 }
 
 // --- transaction ------------------------------------------------------------------------------------
@@ -227,12 +234,7 @@ transaction::~transaction() {
 }
 
 void transaction::commit() {
-    try {
-        on_.commit_->run();
-    } catch (const database_error& e) {
-        if (e.what_happened() == database_error::effect::none_busy) throw;
-        throw database_error(database_error::effect::unknown, e.why());
-    }
+    on_.commit_->run(database_error::effect::unknown);
     open_ = false;
 }
 

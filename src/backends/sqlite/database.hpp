@@ -49,10 +49,10 @@ class statement {
     statement& bind(int at, std::string_view blob);
     statement& bind_text(int at, std::string_view text);
     statement& bind(int at, std::int64_t number);
-    // True: there is a row.
-    [[nodiscard]] bool step();
+    // True: there is a row. `if_it_fails`: see database::fail().
+    [[nodiscard]] bool step(database_error::effect if_it_fails = database_error::effect::none);
     // For statements without rows.
-    void run();
+    void run(database_error::effect if_it_fails = database_error::effect::none);
     // Ends the execution and forgets what was bound.
     void reset() noexcept;
     [[nodiscard]] std::string_view blob(int column) const;
@@ -101,6 +101,7 @@ class database {
     // In a forked child: the file belongs to the parent.
     void abandon() noexcept { handle_ = nullptr; }
 
+    // `otherwise`: the effect of an error that does not say by itself that nothing was changed.
     [[noreturn]] void fail(int code, database_error::effect otherwise = database_error::effect::none) const;
 
   private:

@@ -47,6 +47,8 @@ records::records(const std::string& path, const std::string& boot_id, time_point
     // On one machine nothing is gained by waiting for the disk: what a crash of the kernel loses, it takes
     // from processes that are gone as well.
     file_.run("PRAGMA synchronous = NORMAL");
+    // Only a new file gets it. A commit writes whole pages, and most records are small.
+    file_.run("PRAGMA page_size = 1024");
     make_tables();
     write_ahead(wait_until);
     prepared_ = std::make_shared<statements>(file_);

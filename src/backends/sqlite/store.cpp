@@ -5,12 +5,15 @@
 #include "backends/common/host.hpp"
 #include "backends/common/local_file_system.hpp"
 #include "backends/common/mailbox.hpp"
+#include "backends/common/own_clock.hpp"
 #include "backends/common/owner_serials.hpp"
 #include "backends/common/record_info.hpp"
 #include "backends/common/waiter_registry.hpp"
 #include "backends/common/work_queue.hpp"
+#include "backends/sqlite/error_answers.hpp"
 #include "backends/sqlite/examine.hpp"
 #include "backends/sqlite/records.hpp"
+#include "backends/sqlite/registers.hpp"
 #include "backends/sqlite/url.hpp"
 #include "base/clock.hpp"
 #include "base/parker.hpp"
@@ -20,9 +23,12 @@
 #include "engine/retry_policy.hpp"
 #include "store/counters.hpp"
 #include "store/inspection.hpp"
+#include "store/linearizable_register.hpp"
+#include "store/server_clock.hpp"
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <filesystem>
@@ -48,7 +54,8 @@ using engine::store_time;
 constexpr std::uint32_t fences_per_grant = 16;  // the grant itself has the first
 constexpr capabilities what_we_have{.guarantee = strength::host_local,
                                     .counted_by = lease_clock::of_this_host,
-                                    .fences_per_grant = fences_per_grant};
+                                    .fences_per_grant = fences_per_grant,
+                                    .fences_follow_time = true};
 
 store_time clock_now() { return store_time{boot_clock::now().time_since_epoch()}; }
 
@@ -65,33 +72,27 @@ struct outgoing {
 };
 using mail = std::vector<outgoing>;
 
+// What a client has written of itself, and need not write again.
+struct rows_of_a_client {
+    bool introduced = false;
+    std::set<lock_name> listening{};
+
+    void merge(rows_of_a_client& more) {
+        introduced = introduced || more.introduced;
+        listening.merge(more.listening);
+    }
+};
+
 template <class Request>
 using answer_to = decltype(engine::apply(std::declval<engine::lock_record&>(), std::declval<const Request&>(),
                                          std::declval<const engine::circumstances&>())
                                .answer);
 
-// What a request answers if the database could not carry it out.
-template <class Answer>
-Answer failed(const database_error& e) {
-    constexpr milliseconds soon{50};
-    if constexpr (std::is_constructible_v<Answer, unknown>) {
-        if (e.what_happened() == database_error::effect::unknown) return unknown{e.why()};
-        return refused{e.why(), soon};
-    } else {
-        return e.why();
-    }
-}
-
-// Anything but an answer of SQLite: on the reactor's thread it would end the process.
-database_error what_stopped_it(const std::exception& e) {
-    using effect = database_error::effect;
-    const auto* const known = dynamic_cast<const std::system_error*>(&e);
-    if (known == nullptr) return {effect::unknown, {make_error_code(errc::out_of_memory)}};
-    const bool is_ours = known->code().category() == category();
-    return {effect::none, {is_ours ? known->code() : make_error_code(errc::unavailable), e.what()}};
-}
-
-class sqlite_store final : public store, public counters, public inspection {
+class sqlite_store final : public store,
+                           public counters,
+                           public inspection,
+                           public linearizable_register,
+                           public server_clock {
   public:
     sqlite_store(const backends::services& given, const url& where)
         : notify_(given.notify),
@@ -206,17 +207,44 @@ class sqlite_store final : public store, public counters, public inspection {
                                                    });
     }
 
+    // --- registers ---------------------------------------------------------------------------------
+
+    void read(std::string_view name, const register_value&, time_point deadline,
+              handler<result<register_value>> done) override {
+        perform<result<register_value>, access::read>(
+            deadline, std::move(done),
+            [this, name = std::string{name}](mail&)
+                REQUIRES(mutex_) -> result<register_value> { return read_register(records_->file(), name); });
+    }
+    void change(std::string_view name, std::uint64_t expected, std::string_view text, time_point deadline,
+                handler<result<register_value>> done) override {
+        perform<result<register_value>>(
+            deadline, std::move(done),
+            [this, name = std::string{name}, expected, text = std::string{text}](mail&)
+                REQUIRES(mutex_) -> result<register_value> {
+                    return change_register(records_->file(), name, expected, text);
+                },
+            failed_change);
+    }
+
     // Another client's evict takes it.
     bool taken_by_force(kind k) const noexcept override { return engine::rules_of(k).reentrant; }
     // The message about a lock without a queue is for all waiters.
     bool wakes_all(kind k) const noexcept override { return !engine::rules_of(k).has_queue; }
     bool has_pending() const noexcept override { return work_.has_work(); }
+    void leave_by(time_point until) noexcept override { leave_by_ = until; }
     void abandon() noexcept override NO_THREAD_SAFETY_ANALYSIS {
         if (records_) records_->file().abandon();
         mailbox_.abandon();
     }
     counters* as_counters() noexcept override { return this; }
+    server_clock* as_server_clock() noexcept override { return this; }
+    // Fences follow the clock of this machine.
+    void read_clocks(time_point, handler<result<std::vector<clock_reading>>> done) override {
+        done(backends::read_own_clock());
+    }
     inspection* as_inspection() noexcept override { return this; }
+    linearizable_register* as_register() noexcept override { return this; }
 
   private:
     // --- requests ----------------------------------------------------------------------------------
@@ -238,9 +266,10 @@ class sqlite_store final : public store, public counters, public inspection {
                           replaced = open_again_if_replaced(how.wait_until);
                           records_->file().wait_for_writers_until(std::min(how.wait_until, deadline));
                           transaction all(records_->file(), To);
+                          uncommitted_ = {};
                           answer = work(out);
                           all.commit();
-                          introduced_ = introduced_ || introducing_;
+                          ours_.merge(uncommitted_);
                       } catch (const database_error& e) {
                           const bool busy = e.what_happened() == database_error::effect::none_busy;
                           const bool must_answer = how.last || how.late || boot_clock::now() >= deadline;
@@ -269,7 +298,8 @@ class sqlite_store final : public store, public counters, public inspection {
                            .ticket = static_cast<std::uint64_t>(serials_.next()),
                            .next_fence = static_cast<fence>(fences),
                            .reaches = [this](kind of, const owner_id& owner) { return reaches(of, owner); },
-                           .remembers = engine::retry_policy::remembered_for(answer_timeout_)});
+                           .remembers = engine::retry_policy::remembered_for(answer_timeout_),
+                           .polls = !mailbox_.is_open()});
         if (!records_->save(name, found)) return std::move(done.answer);
         introduce();
         const auto notified = address(name, done.notify, out);
@@ -284,8 +314,7 @@ class sqlite_store final : public store, public counters, public inspection {
         if (records_ && records_->file().is_in_place()) return false;
         records_.reset();
         records_ = std::make_unique<records>(path_, boot_, wait_until);
-        introduced_ = introducing_ = false;
-        listening_.clear();
+        ours_ = {};
         return true;
     }
     void on_replaced() {
@@ -297,14 +326,14 @@ class sqlite_store final : public store, public counters, public inspection {
 
     // Others see which process it is that holds a lock or waits for it.
     void introduce() REQUIRES(mutex_) {
-        if (introduced_ || introducing_) return;
+        if (ours_.introduced || uncommitted_.introduced) return;
         records_->add_client({id_, ::getpid(), backends::process_namespace()});
-        introducing_ = true;
+        uncommitted_.introduced = true;
     }
     void leave() REQUIRES(mutex_) {
         constexpr milliseconds long_enough{20};
-        if (!introduced_ || !records_) return;
-        records_->file().wait_for_writers_until(boot_clock::now() + long_enough);
+        if (!ours_.introduced || !records_) return;
+        records_->file().wait_for_writers_until(std::min(leave_by_, boot_clock::now() + long_enough));
         transaction all(records_->file());
         records_->remove_client(id_);
         all.commit();
@@ -388,14 +417,14 @@ class sqlite_store final : public store, public counters, public inspection {
     backends::confirmed_evictions evictions_;
     const std::shared_ptr<backends::waiter_registry> waiters_ = std::make_shared<backends::waiter_registry>();
     std::atomic<std::uint64_t> requests_{0};
+    time_point leave_by_{};
     mailbox mailbox_;
     work_queue work_;
 
     base::mutex mutex_;  // locked before that of the mailbox
     std::unique_ptr<records> records_ GUARDED_BY(mutex_);
-    std::set<lock_name> listening_ GUARDED_BY(mutex_);
-    bool introducing_ GUARDED_BY(mutex_) = false;
-    bool introduced_ GUARDED_BY(mutex_) = false;
+    rows_of_a_client ours_ GUARDED_BY(mutex_);
+    rows_of_a_client uncommitted_ GUARDED_BY(mutex_);  // of the transaction that runs
 };
 
 std::unique_ptr<watch_handle> sqlite_store::watch(const lock_key& key, const owner_id& owner,
@@ -414,8 +443,8 @@ std::unique_ptr<watch_handle> sqlite_store::watch(const lock_key& key, const own
     bool too_many = false;
     if (!listens) {
         const base::guard lock(mutex_);
-        listens = listening_.contains(key.name);
-        too_many = listening_.size() >= most_names;
+        listens = ours_.listening.contains(key.name);
+        too_many = ours_.listening.size() >= most_names;
     }
     if (listens || too_many) {
         (*to)({listens ? change::watching : change::refused, {}});
@@ -429,7 +458,7 @@ std::unique_ptr<watch_handle> sqlite_store::watch(const lock_key& key, const own
         [this, name = key.name](mail&) REQUIRES(mutex_) {
             introduce();
             records_->listen(name, id_);
-            listening_.insert(name);
+            uncommitted_.listening.insert(name);
             return result<bool>{true};
         });
     return handle;
@@ -476,7 +505,7 @@ std::unique_ptr<store> open(const backends::services& given) {
         }
         return std::make_unique<sqlite_store>(given, where);
     } catch (const database_error& e) {
-        throw error(e.why().code, "sqlite: " + e.why().text);
+        throw error(e.why().code, "sqlite: " + e.why().text, e.why().server_text);
     } catch (const std::system_error& e) {
         if (e.code().category() == category()) throw;
         throw error(make_error_code(errc::invalid_argument), "sqlite: " + std::string{e.what()});

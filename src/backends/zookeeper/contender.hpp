@@ -29,6 +29,8 @@ struct contender {
     std::string name;          // of its node; empty: it has none, as far as we know
     std::int64_t session = 0;  // that the node belongs to; 0: none
     std::int64_t czxid = 0;    // the transaction that created it
+    std::int64_t ctime = 0;    // when that was, in milliseconds since 1970 by the leader's clock
+    std::uint64_t fence = 0;   // that is written down for it; 0: none
     bool uncertain = false;    // a node may exist: its creation, or deletion, was not answered
     bool followed = false;     // others waited behind it when it was last listed
     std::string holder;        // the owner it waits for, when it was last listed
@@ -49,7 +51,8 @@ struct contender {
     void forget() {
         name.clear();
         permits.clear();
-        session = czxid = 0;
+        session = czxid = ctime = 0;
+        fence = 0;
         uncertain = permits_uncertain = followed = false;
     }
 

@@ -14,8 +14,13 @@ using zookeeper::answer;
 using zookeeper::code;
 
 contention::contention(std::shared_ptr<zookeeper::session> with, const paths& p, zookeeper::access whom,
-                       session_bound& bound, std::function<void(const notice&)> notify)
-    : session_(std::move(with)), paths_(p), access_(whom), bound_(bound), notify_(std::move(notify)) {}
+                       fence_source fences, session_bound& bound, std::function<void(const notice&)> notify)
+    : session_(std::move(with)),
+      paths_(p),
+      access_(whom),
+      fences_(fences),
+      bound_(bound),
+      notify_(std::move(notify)) {}
 
 // --- one request after another --------------------------------------------------------------------------
 
@@ -24,12 +29,14 @@ bool contention::in_turn(const lock_key& key, const owner_id& owner, newcomers o
     shared c;
     {
         base::guard lock(mutex_);
-        const auto it = contenders_.find({role_of(key.of), owner});
+        const auto it = contenders_.find(key_view{role_of(key.of), owner});
         if (it != contenders_.end())
             c = it->second;
         else if (others == newcomers::welcome)
-            c = contenders_[{role_of(key.of), owner}] =
-                std::make_shared<contender>(key, owner, directory_of(paths_, key));
+            c = contenders_
+                    .emplace(contender_key{role_of(key.of), owner},
+                             std::make_shared<contender>(key, owner, directory_of(paths_, key)))
+                    .first->second;
         else
             return false;
         if (c->busy) {
@@ -50,8 +57,7 @@ void contention::finished(const shared& c) {
             c->busy = false;
             // Without a node there is nothing to remember; a node of a former session is gone.
             const bool of_another_session = c->session != 0 && c->session != current_session_;
-            if ((c->has_nothing() && c->watched_on == 0) || of_another_session)
-                contenders_.erase({role_of(c->key.of), c->owner});
+            if ((c->has_nothing() && c->watched_on == 0) || of_another_session) forget(*c);
             return;
         }
         run = std::move(c->next.front());
@@ -60,13 +66,20 @@ void contention::finished(const shared& c) {
     run(c);
 }
 
+void contention::forget(const contender& c) {
+    const auto it = contenders_.find(key_view{role_of(c.key.of), c.owner});
+    if (it != contenders_.end()) contenders_.erase(it);
+}
+
 // --- holding ---------------------------------------------------------------------------------------------
 
-void contention::hold(const shared& c) {
+bool contention::hold(const shared& c) {
     base::guard lock(mutex_);
+    if (c->doomed) return false;
     if (c->held.empty()) c->data_version = 0;
     c->held = c->nodes();
     for (const auto& path : c->held) held_.emplace(path, c);
+    return true;
 }
 
 void contention::let_go(contender& c) {
@@ -100,7 +113,7 @@ void contention::lost(const std::string& path) {
         c = it->second;
         c->doomed = c->held.size() > 1;  // the other permits of the lease
         let_go(*c);
-        if (!c->busy && !c->doomed) contenders_.erase({role_of(c->key.of), c->owner});
+        if (!c->busy && !c->doomed) forget(*c);
     }
     notify_({.what = notice::change::evicted, .owner = c->owner});
 }
@@ -130,7 +143,7 @@ void contention::renew(std::span<const renew_request> all, time_point deadline,
         for (std::size_t i = 0; i < all.size(); ++i) {
             r->answers.emplace_back(not_held{});
             r->leases.push_back(all[i].lease);
-            const auto it = contenders_.find({role_of(all[i].key.of), all[i].owner});
+            const auto it = contenders_.find(key_view{role_of(all[i].key.of), all[i].owner});
             if (it == contenders_.end() || it->second->held.empty()) continue;
             const auto& held = it->second->held;
             r->asked.insert(r->asked.end(), held.size(), i);
@@ -236,8 +249,9 @@ void contention::delete_doomed() {
     std::vector<shared> all;
     {
         base::guard lock(mutex_);
+        // An attempt under way that nobody wants ends without a grant, see hold().
         for (const auto& [key, c] : contenders_)
-            if (std::exchange(c->doomed, false)) all.push_back(c);
+            if (!c->busy && std::exchange(c->doomed, false)) all.push_back(c);
     }
     const auto until = boot_clock::now() + session_->timeout();
     for (const auto& c : all) {

@@ -7,6 +7,7 @@
 #include "backends/zookeeper/paths.hpp"
 #include "backends/zookeeper/semaphore_reading.hpp"
 #include "backends/zookeeper/session_bound.hpp"
+#include "backends/zookeeper/url.hpp"
 #include "base/annotations.hpp"
 #include "store/store.hpp"
 #include "zookeeper/session.hpp"
@@ -18,12 +19,14 @@
 #include <set>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 namespace holdfast::zookeeper_backend {
 
-// Thread-safe. It calls handlers without a lock.
+// Thread-safe. It calls handlers without a lock. A caller without memory receives std::bad_alloc, and its
+// handler is not called, or an answer with errc::out_of_memory; the owner's later requests are carried out.
 //
 // An owner's node is created once and stays while the owner waits; a request that is repeated finds it in
 // memory, or, after a lost answer, in the ensemble by the UUID in its name. What the node's session has ended
@@ -31,8 +34,8 @@ namespace holdfast::zookeeper_backend {
 // line.
 class contention {
   public:
-    contention(std::shared_ptr<zookeeper::session>, const paths&, zookeeper::access, session_bound&,
-               std::function<void(const backend::notice&)> notify);
+    contention(std::shared_ptr<zookeeper::session>, const paths&, zookeeper::access, fence_source,
+               session_bound&, std::function<void(const backend::notice&)> notify);
 
     void attempt(const backend::attempt_request&, backend::time_point deadline,
                  backend::handler<backend::attempt_answer>);
@@ -40,6 +43,11 @@ class contention {
                backend::handler<std::vector<backend::renew_answer>>);
     void release(const backend::release_request&, backend::time_point deadline,
                  backend::handler<backend::release_answer>);
+    // adjustment::raise_fence, with fences that follow the time.
+    void raise_fence(const backend::adjust_request&, backend::time_point deadline,
+                     backend::handler<backend::adjust_answer>);
+    // With the next proof; needs no memory.
+    void release_later(const backend::lock_key&, const owner_id&) noexcept;
     [[nodiscard]] std::unique_ptr<backend::watch_handle> watch(const backend::lock_key&, const owner_id&,
                                                                backend::handler<backend::watch_event>);
     // From now on, the end of the held nodes of this lock and requests to release it are noticed at once.
@@ -55,6 +63,14 @@ class contention {
   private:
     using shared = std::shared_ptr<contender>;
     using contender_key = std::pair<role, owner_id>;
+    // Finds a contender without a copy of its owner, for which there may be no memory.
+    struct key_order {
+        using is_transparent = void;
+        bool operator()(const auto& a, const auto& b) const {
+            return std::tie(a.first, a.second) < std::tie(b.first, b.second);
+        }
+    };
+    using key_view = std::pair<role, const owner_id&>;
     struct attempting;
     using attempt_ptr = std::shared_ptr<attempting>;
     using calls = std::vector<zookeeper::session::call>;
@@ -63,7 +79,9 @@ class contention {
     // Runs the request once those before it for the same owner have ended, each by finished(). False: it does
     // not run, because the owner is unknown.
     [[nodiscard]] bool in_turn(const backend::lock_key&, const owner_id&, newcomers, contender::request);
+    // Needs no memory.
     void finished(const shared&);
+    void forget(const contender&) REQUIRES(mutex_);
 
     // The name of the node while it holds the lock; else empty.
     [[nodiscard]] std::string node_of_writer(const owner_id& writer);
@@ -81,9 +99,21 @@ class contention {
     void withdraw(const shared&, const attempt_ptr&, backend::attempt_answer then);
     void grant(const shared&, const attempt_ptr&);
     void give(const shared&, const attempt_ptr&);
-    void end(const shared&, const attempt_ptr&, backend::attempt_answer);
+    void end(const shared&, const attempt_ptr&, backend::attempt_answer);  // needs no memory
     void end_without_answer(const shared&, const attempt_ptr&, const zookeeper::answer&);
     void end_by(const shared&, const attempt_ptr&, backend::failure);
+
+    // --- fences that follow the time ---
+    [[nodiscard]] bool writes_fence(const contender&) const;
+    void give_fence(const shared&, const attempt_ptr&);
+    // Writes down what `next` makes of the last fence (0: there is none), while the contender's node exists.
+    // `done` receives the last answer; if that is no success, the contender has no fence.
+    struct writing_fence;
+    void write_fence(const std::shared_ptr<writing_fence>&);
+    void on_last_fence(const std::shared_ptr<writing_fence>&, const zookeeper::answer&);
+    void on_fence_written(const std::shared_ptr<writing_fence>&, std::uint64_t fence, bool is_first,
+                          const zookeeper::answer&);
+    [[nodiscard]] calls makers_of(const std::string& fence_path) const;
 
     // --- permits of a semaphore ---
     void begin_permits(const shared&, const attempt_ptr&);
@@ -103,8 +133,10 @@ class contention {
     void adopt_permits(const shared&, const std::vector<std::string>& names, backend::time_point deadline,
                        const std::function<void(const zookeeper::answer&)>& done);
 
-    void begin_release(const shared&, const std::shared_ptr<backend::handler<backend::release_answer>>&,
-                       backend::time_point deadline);
+    using releasing = std::shared_ptr<backend::handler<backend::release_answer>>;  // empty once it is called
+    void begin_release(const shared&, const releasing&, backend::time_point deadline);
+    void carry_out_release(const shared&, const releasing&, backend::time_point deadline);
+    void end(const shared&, const releasing&, backend::release_answer);
     // Deletes all nodes of a contender, and forgets them. What is not answered is done later. `done` receives
     // an answer that tells of a failure, else one that tells of a node that was gone, else any.
     void remove_nodes(const shared&, backend::time_point deadline,
@@ -125,7 +157,8 @@ class contention {
     [[nodiscard]] bool holds(const shared&);
 
     [[nodiscard]] static zookeeper::session::call show_holds(contender&, std::uint32_t holds);
-    void hold(const shared&);
+    // False: nobody wants the lock any more.
+    [[nodiscard]] bool hold(const shared&);
     void drop(const shared&);
     void let_go(contender&) REQUIRES(mutex_);
     void unwatch(const shared&) REQUIRES(mutex_);
@@ -140,13 +173,14 @@ class contention {
     const std::shared_ptr<zookeeper::session> session_;
     const paths& paths_;
     const zookeeper::access access_;
+    const fence_source fences_;
     session_bound& bound_;
     const std::function<void(const backend::notice&)> notify_;
     const std::shared_ptr<backends::waiter_registry> waiters_ = std::make_shared<backends::waiter_registry>();
     std::atomic<std::int64_t> current_session_{0};  // 0: it has ended, or not begun
 
     base::mutex mutex_;
-    std::map<contender_key, shared> contenders_ GUARDED_BY(mutex_);
+    std::map<contender_key, shared, key_order> contenders_ GUARDED_BY(mutex_);
     std::multimap<std::string, shared> watched_
         GUARDED_BY(mutex_);                                  // by the paths of the nodes that are watched
     std::map<std::string, shared> held_ GUARDED_BY(mutex_);  // by the paths of the own nodes

@@ -8,6 +8,7 @@
 #include "engine/kinds.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace holdfast::zookeeper_backend {
@@ -26,12 +27,19 @@ bool is_empty_directory(const answer& a) { return a.is(code::no_node); }
 void contention::attempt(const attempt_request& r, time_point deadline, handler<attempt_answer> done) {
     auto t = std::make_shared<attempting>(attempting{r, deadline, std::move(done)});
     if (!r.downgrading_from.empty()) t->writer = node_of_writer(r.downgrading_from);
-    (void)in_turn(r.key, r.owner, newcomers::welcome, [this, t](const shared& c) { begin(c, t); });
+    (void)in_turn(r.key, r.owner, newcomers::welcome, [this, t](const shared& c) {
+        try {
+            begin(c, t);
+        } catch (const std::bad_alloc&) {
+            if (!t->done) throw;  // it has ended, and its handler threw
+            end_by(c, t, {errc::out_of_memory, {}, {}});
+        }
+    });
 }
 
 std::string contention::node_of_writer(const owner_id& writer) {
     base::guard lock(mutex_);
-    const auto it = contenders_.find({role::writer, writer});
+    const auto it = contenders_.find(key_view{role::writer, writer});
     return it == contenders_.end() || it->second->held.empty() ? std::string{} : it->second->name;
 }
 
@@ -78,7 +86,7 @@ void contention::look(const shared& c, const attempt_ptr& t) {
              if (!found) return end_without_answer(c, t, a);
              if (found->about.data_length != 0 && !t->no_latch)
                  return look_for_latch(c, t, [this, c, t] { look(c, t); });
-             const auto where = place_of_newcomer(c->key.of, found->names);
+             const auto where = place_of_newcomer(c->key.of, found->names, paths_.names());
              if (where.is == place::what::holds) {
                  forget_contended(c->key.name);
                  return create(c, t);
@@ -99,16 +107,19 @@ void contention::create(const shared& c, const attempt_ptr& t) {
         return end(c, t, refused{{errc::lost, "the writer no longer holds the lock", {}}, {}});
     }
     const auto data = to_bytes(own_data(c->key.of));
-    auto node = of_writer ? zookeeper::create(c->directory + '/' + name_of_downgraded(c->owner, t->writer),
-                                              data, zookeeper::lifetime::ephemeral, access_)
-                          : zookeeper::create(c->directory + '/' + prefix_of(c->key.of, c->owner), data,
-                                              zookeeper::lifetime::ephemeral_sequential, access_);
+    auto node = of_writer
+                    ? zookeeper::create(c->directory + '/' + name_of_downgraded(c->owner, t->writer), data,
+                                        zookeeper::lifetime::ephemeral, access_)
+                    : zookeeper::create(c->directory + '/' + prefix_of(c->key.of, c->owner, paths_.names()),
+                                        data, zookeeper::lifetime::ephemeral_sequential, access_);
     calls all;
     if (std::exchange(t->parents_missing, false)) {
-        // Containers: the servers delete them when nobody has used the lock for a while.
+        // Containers: the servers delete them when nobody has used the lock for a while. A Lock of kazoo
+        // makes its directory once, and needs it then.
+        const auto life = paths_.names() == naming::kazoo ? zookeeper::lifetime::persistent
+                                                          : zookeeper::lifetime::container;
         for (const auto& directory : paths_.ancestors(c->directory))
-            all.push_back({zookeeper::create(directory, {}, zookeeper::lifetime::container, access_),
-                           [](const answer&) {}});
+            all.push_back({zookeeper::create(directory, {}, life, access_), [](const answer&) {}});
     }
     all.push_back({std::move(node), [this, c, t](const answer& a) { on_created(c, t, a); }});
     // Requests of a session are carried out in their order, so the listing has the node.
@@ -133,6 +144,8 @@ void contention::on_created(const shared& c, const attempt_ptr& t, const answer&
         c->name = last_of(made->path);
         c->session = a.session;
         c->czxid = made->about.czxid;
+        c->ctime = made->about.ctime;
+        c->fence = 0;
         t->wrote = true;
         if (is_semaphore(c->key.of)) read_permits(c, t);
         return;
@@ -197,7 +210,7 @@ void contention::decide(const shared& c, const attempt_ptr& t, std::span<const s
                      {}},
                     {}});
     }
-    const auto where = place_of(c->name, children);
+    const auto where = place_of(c->name, children, paths_.names());
     const bool of_writer = !t->request.downgrading_from.empty();
     const bool writer_is_gone =
         of_writer && std::find(children.begin(), children.end(), t->writer) == children.end();
@@ -290,6 +303,7 @@ void contention::withdraw(const shared& c, const attempt_ptr& t, attempt_answer 
 
 // The lock is ours while our session lives. That is proved first, unless it was proved not long ago.
 void contention::grant(const shared& c, const attempt_ptr& t) {
+    if (writes_fence(*c) && c->fence == 0) return give_fence(c, t);
     const auto enough = boot_clock::now() + session_->timeout() / 2;
     if (bound_.current()->until() > enough) return give(c, t);
     calls proof;
@@ -319,10 +333,11 @@ void contention::give(const shared& c, const attempt_ptr& t) {
     if (bound->until() <= boot_clock::now()) {
         return end(c, t, unknown{{errc::unknown_outcome, "the session was not proved in time", {}}});
     }
-    hold(c);
+    if (!hold(c)) return end(c, t, unknown{{errc::unknown_outcome, "its nodes are being deleted", {}}});
+    const auto number = writes_fence(*c) ? c->fence : static_cast<std::uint64_t>(c->czxid);
     granted yes{
         .lease = t->request.lease,
-        .fence = engine::rules_of(c->key.of).fenced ? static_cast<fence>(c->czxid) : fence::none,
+        .fence = engine::rules_of(c->key.of).fenced ? static_cast<fence>(number) : fence::none,
         .repeated = t->repeated,
         .kept_for = session_->timeout(),
         .bound = bound,
@@ -333,8 +348,9 @@ void contention::give(const shared& c, const attempt_ptr& t) {
 // --- the end --------------------------------------------------------------------------------------------
 
 void contention::end(const shared& c, const attempt_ptr& t, attempt_answer a) {
+    const auto done = std::exchange(t->done, nullptr);
     finished(c);
-    t->done(std::move(a));
+    done(std::move(a));
 }
 
 void contention::end_without_answer(const shared& c, const attempt_ptr& t, const answer& a) {

@@ -3,6 +3,7 @@
 #include "backends/zookeeper/contention.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace holdfast::zookeeper_backend {
@@ -12,35 +13,59 @@ using zookeeper::answer;
 using zookeeper::code;
 
 void contention::release(const release_request& r, time_point deadline, handler<release_answer> done) {
-    auto kept = std::make_shared<handler<release_answer>>(std::move(done));
-    const bool known = in_turn(r.key, r.owner, newcomers::unknown,
-                               [this, kept, deadline](const shared& c) { begin_release(c, kept, deadline); });
-    if (!known) (*kept)(not_held{});
+    try {
+        auto kept = std::make_shared<handler<release_answer>>(std::move(done));
+        const bool known =
+            in_turn(r.key, r.owner, newcomers::unknown,
+                    [this, kept, deadline](const shared& c) { begin_release(c, kept, deadline); });
+        if (!known) (*kept)(not_held{});
+    } catch (const std::bad_alloc&) {
+        release_later(r.key, r.owner);
+        throw;
+    }
 }
 
-void contention::begin_release(const shared& c, const std::shared_ptr<handler<release_answer>>& done,
-                               time_point deadline) {
+void contention::release_later(const lock_key& key, const owner_id& owner) noexcept {
+    base::guard lock(mutex_);
+    const auto it = contenders_.find(key_view{role_of(key.of), owner});
+    if (it == contenders_.end()) return;
+    it->second->doomed = true;
+    let_go(*it->second);
+}
+
+void contention::end(const shared& c, const releasing& r, release_answer a) {
+    const auto done = std::exchange(*r, nullptr);
+    finished(c);
+    done(std::move(a));
+}
+
+void contention::begin_release(const shared& c, const releasing& r, time_point deadline) {
+    try {
+        carry_out_release(c, r, deadline);
+    } catch (const std::bad_alloc&) {
+        if (!*r) throw;  // it has ended, and its handler threw
+        doom(c);
+        end(c, r, unknown{{errc::out_of_memory, {}, {}}});
+    }
+}
+
+void contention::carry_out_release(const shared& c, const releasing& r, time_point deadline) {
     if (c->session != 0 && c->session != current_session_) c->forget();
     drop(c);
-    if (c->has_nothing()) {
-        finished(c);
-        return (*done)(not_held{});
-    }
+    if (c->has_nothing()) return end(c, r, not_held{});
     if (c->uncertain || c->permits_uncertain) {
-        return search_all(c, deadline, [this, c, done, deadline](const answer& a) {
-            if (!c->uncertain && !c->permits_uncertain) return begin_release(c, done, deadline);
+        return search_all(c, deadline, [this, c, r, deadline](const answer& a) {
+            if (!c->uncertain && !c->permits_uncertain) return begin_release(c, r, deadline);
             doom(c);
-            finished(c);
-            (*done)(unknown{failure_of(a, c->directory)});
+            end(c, r, unknown{failure_of(a, c->directory)});
         });
     }
     if (c->followed) remember_contended(c->key.name);
-    remove_nodes(c, deadline, [this, c, done, followed = c->followed](const answer& a) {
-        finished(c);
-        if (a.ok()) return (*done)(released{.handed_over = followed});
-        if (a.is(code::no_node)) return (*done)(not_held{});
+    remove_nodes(c, deadline, [this, c, r, followed = c->followed](const answer& a) {
+        if (a.ok()) return end(c, r, released{.handed_over = followed});
+        if (a.is(code::no_node)) return end(c, r, not_held{});
         // Even if nothing was sent: the nodes are deleted later, and then a repeated release finds none.
-        (*done)(unknown{failure_of(a, c->directory)});
+        end(c, r, unknown{failure_of(a, c->directory)});
     });
 }
 
@@ -98,7 +123,8 @@ void contention::on_searched(const shared& c, time_point deadline, const answer&
     const auto found = a.ok() ? zookeeper::parse_children(a.body) : std::nullopt;
     if (!found) return done(a);
     const auto mine = std::find_if(found->names.begin(), found->names.end(), [&](const std::string& name) {
-        return owner_in(name) == uuid_of(c->owner.str()) && parse_child(name).is == role_of(c->key.of);
+        return owner_in(name) == uuid_of(c->owner.str()) &&
+               parse_child(name, paths_.names()).is == role_of(c->key.of);
     });
     if (mine == found->names.end()) {
         c->forget();
@@ -112,6 +138,8 @@ void contention::on_searched(const shared& c, time_point deadline, const answer&
                             c->uncertain = false;
                             c->name = name;
                             c->czxid = about->czxid;
+                            c->ctime = about->ctime;
+                            c->fence = 0;
                         } else if (about || seen.is(code::no_node)) {
                             c->forget();
                         }

@@ -2,6 +2,7 @@
 
 #include "backends/zookeeper/answers.hpp"
 #include "backends/zookeeper/count_data.hpp"
+#include "backends/zookeeper/fence_data.hpp"
 #include "backends/zookeeper/node_data.hpp"
 #include "backends/zookeeper/semaphores_seen.hpp"
 #include "base/clock.hpp"
@@ -23,12 +24,17 @@ namespace {
 
 // Whose node it is, as far as its name tells.
 std::string layout_of_foreign(const child& c) {
-    const bool curator = owner_in(c.name) != c.name;
+    const bool curator = c.name.starts_with("_c_") && owner_in(c.name) != c.name;
     switch (c.is) {
-        case role::mutex: return curator ? "Curator InterProcessMutex" : "foreign lock (go-zk or another)";
+        case role::mutex:
+            if (owner_in(c.name) == c.name) return "foreign lock (go-zk or another)";
+            return curator ? "Curator InterProcessMutex" : "kazoo lock";
         case role::reader:
         case role::writer: return curator ? "Curator InterProcessReadWriteLock" : "foreign read/write lock";
-        case role::kazoo: return "kazoo lock";
+        case role::unseen:
+            if (c.name.find("__lock__") != std::string::npos || c.name.find("__rlock__") != std::string::npos)
+                return "kazoo lock";
+            return curator ? "Curator InterProcessMutex" : "foreign lock (go-zk or another)";
         case role::permit:
         case role::other: break;
     }
@@ -47,6 +53,18 @@ void read_children(const std::shared_ptr<session>& with, const std::string& dire
                         done(*std::move(found));
                     }});
     with->submit(std::move(both), deadline);
+}
+
+// What a fenced lock has written down (contention_fences.cpp), if anything.
+void read_last_fence(const std::shared_ptr<session>& with, const std::string& path, time_point deadline,
+                     std::function<void(std::optional<std::uint64_t>)> done) {
+    std::vector<session::call> read;
+    read.push_back(
+        {zookeeper::get_data(path, zookeeper::watch::no), [done = std::move(done)](const answer& a) {
+             const auto node = a.ok() ? zookeeper::parse_data(a.body) : std::nullopt;
+             done(node ? parse_fence_data(node->data) : std::nullopt);
+         }});
+    with->submit(std::move(read), deadline);
 }
 
 void read_latch(const std::shared_ptr<session>& with, const std::string& path, const lock_name& name,
@@ -140,7 +158,7 @@ lock_info describe(const lock_name& name, const listing& all, const std::map<std
             info.last_fence = static_cast<std::uint64_t>(s->content.about.czxid);
     } else if (!all.others.empty()) {
         info.layout = layout_of_foreign(all.others.front());
-        if (all.others.front().is == role::kazoo)
+        if (all.others.front().is == role::unseen)
             info.holders.push_back(holder_of(all.others.front(), content(all.others.front())));
     }
     for (const auto& c : all.waiters) {
@@ -156,30 +174,41 @@ lock_info describe(const lock_name& name, const listing& all, const std::map<std
 void read_lock(const std::shared_ptr<session>& with, const paths& where, const lock_name& name, holders_shown,
                time_point deadline, std::function<void(result<lock_info>)> done) {
     const auto directory = where.of(name);
-    read_children(
-        with, directory, deadline,
-        [with, directory, name, deadline, done = std::move(done)](result<zookeeper::children> found) {
-            if (auto* const why = std::get_if<failure>(&found)) return done(std::move(*why));
-            const auto& children = std::get<0>(found);
-            if (may_be_latch(children.about)) return read_latch(with, directory, name, deadline, done);
-            if (is_directory_of_semaphore(children.names))
-                return read_semaphore_info(with, semaphore_paths{directory}, name, deadline, done);
-            const auto all = std::make_shared<listing>(sorted(children.names));
-            std::vector<child> chosen;
-            const auto choose = [&](const std::vector<child>& from, std::size_t most) {
-                chosen.insert(chosen.end(), from.begin(),
+    read_children(with, directory, deadline,
+                  [with, directory, name, deadline, by = where.names(), fence_path = where.of_fence(name),
+                   done = std::move(done)](result<zookeeper::children> found) {
+                      if (auto* const why = std::get_if<failure>(&found)) return done(std::move(*why));
+                      const auto& children = std::get<0>(found);
+                      if (may_be_latch(children.about))
+                          return read_latch(with, directory, name, deadline, done);
+                      if (is_directory_of_semaphore(children.names))
+                          return read_semaphore_info(with, semaphore_paths{directory}, name, deadline, done);
+                      const auto all = std::make_shared<listing>(sorted(children.names, by));
+                      std::vector<child> chosen;
+                      const auto choose = [&](const std::vector<child>& from, std::size_t most) {
+                          chosen.insert(
+                              chosen.end(), from.begin(),
                               from.begin() + static_cast<std::ptrdiff_t>(std::min(most, from.size())));
-            };
-            choose(all->holders, most_holders);
-            choose(all->waiters, most_waiters);
-            choose(all->others, 1);
-            read_nodes(with, directory, chosen, deadline,
-                       [all, name, done](result<std::map<std::string, seen_child>> seen) {
-                           if (auto* const why = std::get_if<failure>(&seen)) return done(std::move(*why));
-                           const auto now = base::wall_microseconds() / 1000;
-                           done(describe(name, *all, std::get<0>(seen), now));
-                       });
-        });
+                      };
+                      choose(all->holders, most_holders);
+                      choose(all->waiters, most_waiters);
+                      choose(all->others, 1);
+                      read_nodes(with, directory, chosen, deadline,
+                                 [with, fence_path, deadline, all, name,
+                                  done](result<std::map<std::string, seen_child>> seen) {
+                                     if (auto* const why = std::get_if<failure>(&seen))
+                                         return done(std::move(*why));
+                                     const auto now = base::wall_microseconds() / 1000;
+                                     auto info = describe(name, *all, std::get<0>(seen), now);
+                                     if (!all->holders.empty() && !info.last_fence)
+                                         return done(std::move(info));
+                                     read_last_fence(with, fence_path, deadline,
+                                                     [info, done](std::optional<std::uint64_t> last) mutable {
+                                                         if (last) info.last_fence = *last;
+                                                         done(std::move(info));
+                                                     });
+                                 });
+                  });
 }
 
 void list_locks(const std::shared_ptr<session>& with, const paths& where, const std::string& glob,
@@ -230,13 +259,14 @@ void find_holders(const std::shared_ptr<session>& with, const paths& where, cons
                   time_point deadline, std::function<void(result<std::vector<held_node>>)> done) {
     const auto directory = where.of(name);
     read_children(with, directory, deadline,
-                  [with, directory, deadline, done = std::move(done)](result<zookeeper::children> found) {
+                  [with, directory, deadline, by = where.names(),
+                   done = std::move(done)](result<zookeeper::children> found) {
                       if (auto* const why = std::get_if<failure>(&found)) return done(std::move(*why));
                       const auto& names = std::get<0>(found).names;
                       if (is_directory_of_semaphore(names))
                           return find_permits(with, semaphore_paths{directory}, deadline, done);
                       std::vector<held_node> held;
-                      for (const auto& c : sorted(names).holders)
+                      for (const auto& c : sorted(names, by).holders)
                           held.push_back({uuid_of(owner_in(c.name)), directory + '/' + c.name});
                       done(std::move(held));
                   });

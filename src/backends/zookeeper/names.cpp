@@ -15,6 +15,7 @@ using backend::kind;
 constexpr std::string_view mutex_mark = "lock-";
 constexpr std::string_view read_mark = "__READ__";
 constexpr std::string_view write_mark = "__WRIT__";
+constexpr std::string_view kazoo_mark = "__lock__";
 
 // The number of bytes of the UTF-8 character at the front that a path may contain as it is; 0: none.
 std::size_t plain_character(std::string_view text) {
@@ -49,10 +50,10 @@ bool is_shared(role r) { return r == role::reader || r == role::writer; }
 bool same_recipe(role a, role b) { return a == b || (is_shared(a) && is_shared(b)); }
 
 // In the order of service.
-std::vector<child> parsed(std::span<const std::string> children) {
+std::vector<child> parsed(std::span<const std::string> children, naming by) {
     std::vector<child> all;
     all.reserve(children.size());
-    for (const auto& name : children) all.push_back(parse_child(name));
+    for (const auto& name : children) all.push_back(parse_child(name, by));
     // A writer comes before the reader that has its number.
     std::sort(all.begin(), all.end(), [](const child& a, const child& b) {
         if (a.number != b.number) return a.number < b.number;
@@ -113,13 +114,14 @@ std::optional<std::string> unescaped(std::string_view element) {
     return escaped(name) == element ? std::optional{name} : std::nullopt;
 }
 
-child parse_child(std::string_view name) {
+child parse_child(std::string_view name, naming by) {
+    const bool kazoos = by == naming::kazoo;
     const auto as = [&](role is, std::int64_t n) { return child{std::string{name}, is, n}; };
     if (const auto n = number_after(name, read_mark)) return as(role::reader, *n);
     if (const auto n = number_after(name, write_mark)) return as(role::writer, *n);
-    if (const auto n = number_after(name, "__lock__")) return as(role::kazoo, *n);
-    if (const auto n = number_after(name, "__rlock__")) return as(role::kazoo, *n);
-    if (const auto n = number_after(name, mutex_mark)) return as(role::mutex, *n);
+    if (const auto n = number_after(name, kazoo_mark)) return as(kazoos ? role::mutex : role::unseen, *n);
+    if (const auto n = number_after(name, "__rlock__")) return as(role::unseen, *n);
+    if (const auto n = number_after(name, mutex_mark)) return as(kazoos ? role::unseen : role::mutex, *n);
     if (const auto n = number_after(name, "lease-")) return as(role::permit, *n);
     return as(role::other, 0);
 }
@@ -127,6 +129,7 @@ child parse_child(std::string_view name) {
 std::string owner_in(std::string_view name) {
     constexpr std::string_view guard = "_c_";
     constexpr std::size_t uuid_size = 36;
+    if (const auto digits = name.find("__"); digits == 32) return uuid_of(name.substr(0, digits));
     if (!name.starts_with(guard) || name.size() <= guard.size() + uuid_size ||
         name[guard.size() + uuid_size] != '-')
         return std::string{name};
@@ -149,8 +152,13 @@ role role_of(kind of) {
     return of == kind::shared_write ? role::writer : role::mutex;
 }
 
-std::string prefix_of(kind of, const owner_id& owner) {
+std::string prefix_of(kind of, const owner_id& owner, naming by) {
     const auto is = role_of(of);
+    if (by == naming::kazoo) {
+        auto digits = uuid_of(owner.str());
+        std::erase(digits, '-');
+        return digits.append(kazoo_mark);
+    }
     const auto mark = is == role::reader ? read_mark : is == role::writer ? write_mark : mutex_mark;
     return std::string{"_c_"}.append(uuid_of(owner.str())).append("-").append(mark);
 }
@@ -161,8 +169,8 @@ std::string name_of_downgraded(const owner_id& reader, std::string_view writer) 
            std::string{at == std::string_view::npos ? "" : writer.substr(at + write_mark.size())};
 }
 
-place place_of(std::string_view name, std::span<const std::string> children) {
-    const auto all = parsed(children);
+place place_of(std::string_view name, std::span<const std::string> children, naming by) {
+    const auto all = parsed(children, by);
     const auto own = std::find_if(all.begin(), all.end(), [name](const child& c) { return c.name == name; });
     if (own == all.end()) return {.is = place::what::missing};
     if (auto no = obstacle(own->is, all)) return *no;
@@ -172,19 +180,19 @@ place place_of(std::string_view name, std::span<const std::string> children) {
     return {.is = place::what::waits, .watch = other->name, .holder = owner_in(all.front().name)};
 }
 
-place place_of_newcomer(kind of, std::span<const std::string> children) {
-    const auto all = parsed(children);
+place place_of_newcomer(kind of, std::span<const std::string> children, naming by) {
+    const auto all = parsed(children, by);
     if (auto no = obstacle(role_of(of), all)) return *no;
     const auto* const other = in_the_way(role_of(of), highest_number, all);
     if (other == nullptr) return {.is = place::what::holds};
     return {.is = place::what::waits, .watch = other->name, .holder = owner_in(all.front().name)};
 }
 
-listing sorted(std::span<const std::string> children) {
+listing sorted(std::span<const std::string> children, naming by) {
     listing found;
     std::vector<child> before;
-    for (auto& c : parsed(children)) {
-        if (c.is == role::other || c.is == role::kazoo || c.is == role::permit) {
+    for (auto& c : parsed(children, by)) {
+        if (c.is == role::other || c.is == role::unseen || c.is == role::permit) {
             found.others.push_back(std::move(c));
             continue;
         }

@@ -1,7 +1,8 @@
 // Names of nodes: where a lock is in the tree, and what its children mean. Pure.
 //
 // A lock is a directory, each holder or waiter an ephemeral child with a sequence number. The names are those
-// of Apache Curator's recipes, so Curator and holdfast share locks: docs/stores/zookeeper.md has the table.
+// of Apache Curator's recipes, so Curator and holdfast share locks: docs/stores/zookeeper.md has the table. A
+// URL may choose those of kazoo's Lock instead.
 #pragma once
 
 #include "store/requests.hpp"
@@ -20,12 +21,15 @@ namespace holdfast::zookeeper_backend {
 // The name again; empty if `element` was not made by escaped().
 [[nodiscard]] std::optional<std::string> unescaped(std::string_view element);
 
+// Whose names the children of a mutex have.
+enum class naming { curator, kazoo };
+
 // What a child of a lock's directory takes part in.
 enum class role {
-    mutex,   // "...lock-0000000012"
+    mutex,   // "...lock-0000000012"; with kazoo's names "...__lock__0000000012"
     reader,  // "...__READ__0000000012"
     writer,  // "...__WRIT__0000000012"
-    kazoo,   // "...__lock__0000000012", "...__rlock__0000000012": it does not see the others
+    unseen,  // a lock by the other names, or kazoo's "...__rlock__0000000012": it does not see the others
     permit,  // "...lease-0000000012", in a directory of its own: semaphore_nodes.hpp
     other,
 };
@@ -34,16 +38,17 @@ struct child {
     role is = role::other;
     std::int64_t number = 0;
 };
-[[nodiscard]] child parse_child(std::string_view name);
-// The owner in the name: the UUID of "_c_UUID-...", else the whole name.
+[[nodiscard]] child parse_child(std::string_view name, naming = naming::curator);
+// The owner in the name: the UUID of "_c_UUID-..." or of kazoo's "DIGITS__...", else the whole name.
 [[nodiscard]] std::string owner_in(std::string_view name);
 
 // The UUID in the names of an owner's nodes. An owner that is no UUID begins with the digits of one, as those
 // of a permit_semaphore do.
 [[nodiscard]] std::string uuid_of(std::string_view owner);
 
-// "_c_UUID-lock-": the servers append the number. For a semaphore this is the owner's place in the line.
-[[nodiscard]] std::string prefix_of(backend::kind of, const owner_id& owner);
+// "_c_UUID-lock-", or with kazoo's names "DIGITS__lock__": the servers append the number. For a semaphore
+// this is the owner's place in the line.
+[[nodiscard]] std::string prefix_of(backend::kind of, const owner_id& owner, naming = naming::curator);
 [[nodiscard]] role role_of(backend::kind of);
 // The reader of a writer that reads as well: it has the writer's number.
 [[nodiscard]] std::string name_of_downgraded(const owner_id& reader, std::string_view writer);
@@ -68,9 +73,11 @@ struct place {
     std::string alien{};
     bool followed = false;  // others wait behind it; with holds
 };
-[[nodiscard]] place place_of(std::string_view name, std::span<const std::string> children);
+[[nodiscard]] place place_of(std::string_view name, std::span<const std::string> children,
+                             naming = naming::curator);
 // The same for a contender of this kind that has no child yet.
-[[nodiscard]] place place_of_newcomer(backend::kind of, std::span<const std::string> children);
+[[nodiscard]] place place_of_newcomer(backend::kind of, std::span<const std::string> children,
+                                      naming = naming::curator);
 
 // A whole listing in the order of service.
 struct listing {
@@ -78,6 +85,6 @@ struct listing {
     std::vector<child> waiters;
     std::vector<child> others;
 };
-[[nodiscard]] listing sorted(std::span<const std::string> children);
+[[nodiscard]] listing sorted(std::span<const std::string> children, naming = naming::curator);
 
 }  // namespace holdfast::zookeeper_backend

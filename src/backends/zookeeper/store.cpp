@@ -5,7 +5,9 @@
 #include "backends/zookeeper/examine.hpp"
 #include "backends/zookeeper/latches.hpp"
 #include "backends/zookeeper/locks_seen.hpp"
+#include "backends/zookeeper/registers.hpp"
 #include "backends/zookeeper/semaphore_counts.hpp"
+#include "backends/zookeeper/server_time.hpp"
 #include "backends/zookeeper/url.hpp"
 #include "base/parker.hpp"
 #include "base/random.hpp"
@@ -40,26 +42,28 @@ zookeeper::session_config config_of(const url& where, const config& settings) {
     return to;
 }
 
-class zookeeper_store final : public store, public counters, public inspection {
+class zookeeper_store final : public store, public counters, public inspection, public server_clock {
   public:
     zookeeper_store(const backends::services& given, const url& where)
         : reactor_(given.reactor),
           notify_(given.notify),
-          close_timeout_(given.settings.close_timeout),
           servers_(where.servers),
           tick_(where.tick),
-          paths_(where.chroot, where.base),
+          access_(access_for(where)),
+          paths_(where.chroot, where.base, where.names),
           session_(std::make_shared<zookeeper::session>(config_of(where, given.settings), given.reactor,
                                                         events())),
-          contention_(session_, paths_, access_for(where), bound_, given.notify),
+          contention_(session_, paths_, access_for(where), where.fences, bound_, given.notify),
           evictions_(session_, paths_, access_for(where)),
           latches_(session_, paths_, access_for(where),
                    engine::retry_policy::remembered_for(given.settings.answer_timeout)),
           counts_(session_, paths_, access_for(where),
                   engine::retry_policy::remembered_for(given.settings.answer_timeout)),
+          registers_(session_, paths_, access_for(where)),
           words_(given.reactor) {
         // One server of several may be lost, if these are the voters.
         has_.guarantee = where.servers.size() >= 3 ? strength::quorum : strength::single;
+        has_.fences_follow_time = where.fences == fence_source::time;
     }
     ~zookeeper_store() override {
         reactor_.run_and_wait([this] {
@@ -67,11 +71,17 @@ class zookeeper_store final : public store, public counters, public inspection {
             closing_ = true;
             reactor_.cancel(timer_);
         });
-        session_->close(boot_clock::now() + close_timeout_);
+        session_->close(leave_by_);
     }
 
     const capabilities& has() const noexcept override { return has_; }
     traffic statistics() const noexcept override { return {session_->requests(), session_->round_trip()}; }
+    std::string_view unsupported(kind of) const noexcept override {
+        if (paths_.names() == naming::curator || of == kind::latch) return {};
+        if (role_of(of) == role::mutex && !is_semaphore(of)) return {};
+        return "kazoo's readers, writers and semaphores are others than ours; use a mutex, or leave out "
+               "names=kazoo";
+    }
     milliseconds session_timeout() const noexcept override { return session_->timeout() + tick_; }
     // The id of a permit is made of the UUID in its node's name, in the form of other stores.
     owner_id new_owner(kind of, std::uint32_t permits) override {
@@ -93,6 +103,9 @@ class zookeeper_store final : public store, public counters, public inspection {
         if (r.key.of == kind::latch) return done(released{});  // waiters leave nothing there
         contention_.release(r, deadline, std::move(done));
     }
+    void release_later(const lock_key& key, const owner_id& owner) noexcept override {
+        contention_.release_later(key, owner);
+    }
     std::unique_ptr<watch_handle> watch(const lock_key& key, const owner_id& owner,
                                         handler<watch_event> on_event) override {
         if (key.of == kind::latch) return latches_.watch(key, owner, std::move(on_event));
@@ -100,6 +113,7 @@ class zookeeper_store final : public store, public counters, public inspection {
     }
     void adjust(const adjust_request& r, time_point deadline, handler<adjust_answer> done) override {
         if (r.key.of == kind::latch) return latches_.adjust(r, deadline, std::move(done));
+        if (r.what == adjustment::raise_fence) return contention_.raise_fence(r, deadline, std::move(done));
         if (r.what != adjustment::disown) return counts_.adjust(r, deadline, std::move(done));
         // Its nodes are gone with the permits, so the lease has ended.
         counts_.adjust(r, deadline, [this, r, deadline, kept = std::move(done)](adjust_answer a) mutable {
@@ -144,9 +158,15 @@ class zookeeper_store final : public store, public counters, public inspection {
     }
 
     bool has_pending() const noexcept override { return session_->has_pending(); }
+    void leave_by(time_point until) noexcept override { leave_by_ = until; }
     void abandon() noexcept override { session_->abandon(); }
     counters* as_counters() noexcept override { return this; }
     inspection* as_inspection() noexcept override { return this; }
+    linearizable_register* as_register() noexcept override { return &registers_; }
+    server_clock* as_server_clock() noexcept override { return this; }
+    void read_clocks(time_point deadline, handler<result<std::vector<clock_reading>>> done) override {
+        zookeeper_backend::read_clocks(session_, paths_, access_, deadline, std::move(done));
+    }
 
   private:
     static zookeeper::access access_for(const url& where) {
@@ -166,8 +186,7 @@ class zookeeper_store final : public store, public counters, public inspection {
                 [this](const zookeeper::session::attachment& to) {
                     if (to.shortened) bound_.shorten(*to.shortened);
                     notify_({.what = notice::change::link_up, .detail = to.server});
-                    // It may be much shorter than what was asked for.
-                    if (proving_) prove_later();
+                    prove_in_time();
                     contention_.on_attached(to.session);
                     latches_.on_attached();
                 },
@@ -193,29 +212,39 @@ class zookeeper_store final : public store, public counters, public inspection {
 
     // While somebody holds or waits, the session is proved again and again.
     void keep_proving() {
-        if (proving_.exchange(true)) return;
-        prove_later();
-    }
-    void prove_later() {
-        constexpr milliseconds shortest{50};
+        if (proving_) return;
         base::guard lock(mutex_);
+        if (proving_) return;
+        prove_later();
+        proving_ = true;
+    }
+    // The timeout may be much shorter than what was asked for.
+    void prove_in_time() {
+        base::guard lock(mutex_);
+        if (proving_) prove_later();
+    }
+    void prove_later() REQUIRES(mutex_) {
+        constexpr milliseconds shortest{50};
         if (closing_) return;
         if (timer_.serial != 0) reactor_.cancel(timer_);
         timer_ = reactor_.at(boot_clock::now() + std::max(shortest, session_->timeout() / 10),
                              [this] { prove(); });
     }
     void prove() {
-        // Before it looks: whoever begins from here on starts it again.
-        proving_ = false;
+        {
+            // Before it looks: whoever begins from here on starts it again.
+            base::guard lock(mutex_);
+            proving_ = false;
+        }
         const auto until = boot_clock::now() + session_->timeout() / 3;
         contention_.prove(until, [this] { keep_proving(); });
     }
 
     io::reactor& reactor_;
     const std::function<void(const notice&)> notify_;
-    const milliseconds close_timeout_;
     const std::vector<zookeeper::server> servers_;
     const milliseconds tick_;
+    const zookeeper::access access_;
     capabilities has_{.ends = lease_end::by_session, .renewals_at_a_time = 500, .queues_at_once = true};
     const paths paths_;
     session_bound bound_;
@@ -224,8 +253,10 @@ class zookeeper_store final : public store, public counters, public inspection {
     eviction_requests evictions_;
     latches latches_;
     semaphore_counts counts_;
+    registers registers_;
     zookeeper::server_words words_;
-    std::atomic<bool> proving_{false};
+    time_point leave_by_{};
+    std::atomic<bool> proving_{false};  // changed under the mutex
     base::mutex mutex_;
     io::timer_id timer_ GUARDED_BY(mutex_);
     bool closing_ GUARDED_BY(mutex_) = false;

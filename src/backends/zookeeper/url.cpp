@@ -77,6 +77,13 @@ void apply(url& to, io::tls_settings& tls, bool secured, string_view option, con
     if (option == "base") {
         to.base = checked_path(value, "option base");
         if (to.base.empty()) refuse("base=/ is not possible: ZooKeeper keeps nodes of its own there");
+    } else if (option == "names") {
+        if (value != "curator" && value != "kazoo")
+            refuse("names is curator or kazoo: whose names the nodes of a mutex have");
+        to.names = value == "kazoo" ? naming::kazoo : naming::curator;
+    } else if (option == "fences") {
+        if (value != "zxid" && value != "time") refuse("fences is zxid or time: what fences are made of");
+        to.fences = value == "time" ? fence_source::time : fence_source::zxid;
     } else if (option == "tick") {
         const auto d = base::parse_duration(value);
         if (!d || d->count() < 1) refuse("tick is a duration such as 2s, the tickTime of the servers");
@@ -90,7 +97,7 @@ void apply(url& to, io::tls_settings& tls, bool secured, string_view option, con
                             : tls.server_name) = value;
     } else {
         refuse("the option " + quoted(option) +
-               " is unknown; there are base, tick, ca, cert, key and server_name");
+               " is unknown; there are base, names, fences, tick, ca, cert, key and server_name");
     }
 }
 

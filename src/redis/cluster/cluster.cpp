@@ -60,6 +60,8 @@ std::unique_ptr<subscription> cluster::subscribe(std::string channel, sub_handle
 
 std::uint16_t cluster::slot_of(std::string_view key) const noexcept { return redis::slot_of(key); }
 
+std::string cluster::server_of(std::string_view key) const { return core_->address_of(slot_of(key)); }
+
 pubsub cluster::channels() const noexcept { return core_->channels(); }
 
 void cluster::command_everywhere(std::span<const std::string_view> args, time_point deadline,

@@ -35,6 +35,7 @@ class cluster final : public database {
 
     [[nodiscard]] bool is_cluster() const noexcept override { return true; }
     [[nodiscard]] std::uint16_t slot_of(std::string_view key) const noexcept override;
+    [[nodiscard]] std::string server_of(std::string_view key) const override;
     // As in cluster_config::sharded; in automatic mode `sharded` until the first server has answered.
     [[nodiscard]] pubsub channels() const noexcept override;
 

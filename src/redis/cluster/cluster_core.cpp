@@ -112,6 +112,12 @@ std::shared_ptr<node> cluster_core::server_of(std::uint16_t slot) {
     return owner;
 }
 
+std::string cluster_core::address_of(std::uint16_t slot) const {
+    base::guard hold{mutex_};
+    const auto n = map_.owner(slot);
+    return n ? address_text(map_.masters()[*n]) : std::string{};
+}
+
 std::vector<std::string> cluster_core::masters() const {
     base::guard hold{mutex_};
     std::vector<std::string> all;

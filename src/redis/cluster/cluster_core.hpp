@@ -41,6 +41,8 @@ class cluster_core : public std::enable_shared_from_this<cluster_core> {
     using go_on = callback<void(const not_sent*), 64>;
     void when_known(time_point until, go_on go);
     [[nodiscard]] std::vector<std::string> masters() const;
+    // Empty: no server is known for the slot.
+    [[nodiscard]] std::string address_of(std::uint16_t slot) const;
 
     [[nodiscard]] std::unique_ptr<subscription> subscribe(std::string channel, sub_handler, pubsub how);
     [[nodiscard]] pubsub channels() const noexcept { return how_.load(std::memory_order_relaxed); }

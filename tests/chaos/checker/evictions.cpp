@@ -35,11 +35,18 @@ violations check_evictions(std::vector<attempt>& attempts, std::span<const event
                 const bool inside = a.outer != 0 && taken.contains(a.outer);
                 // One that was granted later had lost a hand-over that it had not heard of, and went on
                 // waiting.
-                const bool before = a.asked <= f.to && a.granted_from <= f.to;
-                if (!inside && !before) continue;
-                taken.insert(a.id);
+                const bool waited = a.asked <= f.to;
+                const bool before = waited && a.granted_from <= f.to;
                 const auto seen = looks.find(a.id);
                 const auto last = seen == looks.end() ? long_ago : seen->second;
+                if (waited && !before && (a.lost != never || a.release_answered == never)) {
+                    // The request to give up the lost grant may come after the new one, and end that. A
+                    // killed process did not say so.
+                    end_firm_part(a, a.lost != never ? a.lost : last);
+                    a.lost = never;
+                }
+                if (!inside && !before) continue;
+                taken.insert(a.id);
                 const auto until = one.gave_up ? f.to : one.may_go_on == never ? never : f.to + one.may_go_on;
                 if (last > until)
                     found.push_back(

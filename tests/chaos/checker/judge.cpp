@@ -82,7 +82,7 @@ violations judge(const history& h, const judgement_settings& how) {
         append(found, check_evictions(all, events[i], evictions[i]));
         if (!lock.best_effort) {
             append(found, check_holders(all, lock));
-            if (!lock.by_votes) append(found, check_losses(all));
+            if (!lock.by_votes && !lock.told_early) append(found, check_losses(all));
         }
         append(found, check_loss_reports(all));
         std::vector<attempt> outer;

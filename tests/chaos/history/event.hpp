@@ -91,6 +91,9 @@ struct lock_row {
     bool by_votes = false;
     // The kernel frees what a killed process held, at once, whatever is left of the lease.
     bool ends_with_process = false;
+    // Its store may tell a holder before the deadline that its lease is over; until the deadline nobody else
+    // gets the lock.
+    bool told_early = false;
 
     friend bool operator==(const lock_row&, const lock_row&) = default;
 };

@@ -13,7 +13,7 @@ namespace holdfast::chaos {
 
 namespace {
 
-constexpr std::string_view saved_magic = "holdfast history 5\n";
+constexpr std::string_view saved_magic = "holdfast history 6\n";
 
 [[noreturn]] void no_history(const std::filesystem::path& file, const std::string& why) {
     throw std::runtime_error{file.string() + " is no history: " + why};
@@ -117,6 +117,7 @@ void save(const history& h, const std::filesystem::path& file) {
         out.put(l.best_effort);
         out.put(l.by_votes);
         out.put(l.ends_with_process);
+        out.put(l.told_early);
     }
     out.put(h.faults.size());
     for (const auto& f : h.faults) {
@@ -154,6 +155,7 @@ history load(const std::filesystem::path& file) {
         l.best_effort = in.get<bool>();
         l.by_votes = in.get<bool>();
         l.ends_with_process = in.get<bool>();
+        l.told_early = in.get<bool>();
     }
     for (auto n = in.count(); n > 0; --n) {
         auto& f = h.faults.emplace_back();

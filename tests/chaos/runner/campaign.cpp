@@ -5,9 +5,13 @@
 #include "chaos/history/recorder.hpp"
 #include "chaos/runner/crew.hpp"
 #include "chaos/runner/interrupt.hpp"
+#include "chaos/runner/mode_change_count.hpp"
 #include "chaos/runner/nemesis.hpp"
 #include "chaos/runner/survey.hpp"
 #include "support/eventually.hpp"
+
+#include <holdfast/admin.hpp>
+#include <holdfast/holdfast.hpp>
 
 #include <unistd.h>
 
@@ -58,9 +62,11 @@ shape shape_of(const campaign_settings& how, const topology_row& row) {
     s.length = or_else(how.round, row.round);
     s.peace = how.peace;
     s.troubles.clear();
-    for (const auto t : row.troubles()) {
-        const bool to_client = kind_of(t) == target_kind::client;
-        if (to_client || to_string(t).find(how.only) != std::string_view::npos) s.troubles.push_back(t);
+    s.mode_changes = how.mode_changes;
+    for (auto t : row.troubles()) {
+        if (t == trouble::mode_changes && how.mode_changes > 0) t = trouble::mode_keeps_changing;
+        const bool always = kind_of(t) == target_kind::client || kind_of(t) == target_kind::group;
+        if (always || to_string(t).find(how.only) != std::string_view::npos) s.troubles.push_back(t);
     }
     const bool keys = std::any_of(s.troubles.begin(), s.troubles.end(),
                                   [](trouble t) { return kind_of(t) == target_kind::lock; });
@@ -106,6 +112,7 @@ class campaign {
         if (const auto servers = servers_->lock_servers(); !servers.empty())
             c.locks.socket = servers.front()->socket_path();
         c.locks.replicas = how_.care == precautions::taken ? row_.replicas : 0;
+        c.locks.care = how_.care;
         c.locks.lease = lease_;
         c.seed = how_.seed;
         c.threads = how_.threads;
@@ -126,8 +133,11 @@ class campaign {
         }
     }
     [[nodiscard]] bool over() const {
-        return interrupted() || broken_ || (how_.expect_violation && wrong_ > 0) ||
-               std::chrono::steady_clock::now() - begun_ >= how_.length;
+        return interrupted() || broken_ || (how_.expect_violation && wrong_ > 0) || is_at_its_end();
+    }
+    [[nodiscard]] bool is_at_its_end() const {
+        return std::chrono::steady_clock::now() - begun_ >= how_.length ||
+               mode_changes_.is_reached(servers_->mode_changes().size());
     }
 
     void play(crew& clients, std::uint64_t round) {
@@ -135,9 +145,8 @@ class campaign {
         nemesis trouble{*servers_, clients, keys_};
         const auto begun = boot_time();
         clients.begin(round);
-        trouble.carry_out(plan(how_.seed, round, of), of.length, [&] {
-            return interrupted() || std::chrono::steady_clock::now() - begun_ >= how_.length;
-        });
+        trouble.carry_out(plan(how_.seed, round, of), of.length,
+                          [&] { return interrupted() || is_at_its_end(); });
         if (interrupted()) return;  // an interrupted run does not wait for the end of its round
         servers_->mend();
         history h;
@@ -172,6 +181,8 @@ class campaign {
         judged_ += std::chrono::steady_clock::now() - begun;
         remember_fences(h, fences_);
         seen_ += count(h);
+        if (how_.mode_changes > 0)
+            mode_changes_.add(h, servers_->mode_changes(), in_ns(served_within(row_, how_.subject)));
         unpromised_ += count_unpromised(h);
         unjudged_ += count_unjudged(h);
         faults_ += h.faults.size();
@@ -186,6 +197,9 @@ class campaign {
         for (const auto& what : clients.dismiss(test::patience)) complain(what, none);
         if (broken_) return;
         for (const auto& what : survey_channels(*servers_)) complain("leftover: " + what, none);
+        if (how_.mode_changes == 0) return;
+        client on{{.url = servers_->direct_url()}};
+        for (const auto& what : mode_changes_.complaints(admin::mode(on).epoch)) complain(what, none);
     }
 
     // Reports what is wrong. The first time, it keeps the history.
@@ -214,6 +228,7 @@ class campaign {
             seen_.writes_refused, seen_.writes_refused + seen_.writes_accepted, faults_,
             static_cast<unsigned long long>(rounds_), wrong_, took, seen_.events,
             std::chrono::duration<double, std::milli>(judged_).count());
+        if (how_.mode_changes > 0) std::printf("chaos: %s\n", mode_changes_.summary().c_str());
         if (kept_) {
             std::printf(
                 "chaos: the history is in %s; judge it again with --judge, run it again with --seed %llu\n",
@@ -252,6 +267,7 @@ class campaign {
     std::unique_ptr<topology> servers_;
 
     tally seen_;
+    mode_change_count mode_changes_{how_.mode_changes};
     std::size_t unpromised_ = 0;
     std::size_t unjudged_ = 0;
     std::size_t faults_ = 0;

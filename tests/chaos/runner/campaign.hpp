@@ -27,6 +27,8 @@ struct campaign_settings {
     std::string only;
     // Only locks whose name contains this.
     std::string locks;
+    // The run ends after so many whole changes of the mode of a joint store, and counts them. 0: as planned.
+    std::size_t mode_changes = 0;
     // The folder for a history with a violation.
     std::filesystem::path keep = ".";
     // The first violation ends the run, and there must be one.

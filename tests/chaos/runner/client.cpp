@@ -11,6 +11,7 @@ namespace holdfast::chaos {
 
 int run_client(const client_settings& how) {
     std::signal(SIGINT, SIG_IGN);  // the parent receives it, and ends this process
+    be_careless(how.locks.care);
     std::unique_ptr<subject_set> locks;
     locks = how.locks.subject == "holdfast" ? open_holdfast(how.locks) : open_lab(how.locks);
     resource guarded{how.resource};

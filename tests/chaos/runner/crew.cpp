@@ -31,31 +31,36 @@ crew::member crew::start(unsigned which) {
     // It asks for short sessions: many of its leases are longer.
     const bool apart = which == 0 && !how_.url_of_first.empty();
     const auto session = apart ? how_.locks.lease / 3 : how_.locks.lease;
-    return {process, test::child_process{{"/proc/self/exe",
-                                          "--client",
-                                          std::to_string(process),
-                                          "--subject",
-                                          how_.locks.subject,
-                                          "--topology",
-                                          how_.locks.topology,
-                                          "--replicas",
-                                          std::to_string(how_.locks.replicas),
-                                          "--url",
-                                          apart ? how_.url_of_first : how_.locks.url,
-                                          "--session",
-                                          std::to_string(session.count()),
-                                          "--socket",
-                                          how_.locks.socket,
-                                          "--seed",
-                                          std::to_string(how_.seed),
-                                          "--lease",
-                                          std::to_string(how_.locks.lease.count()),
-                                          "--threads",
-                                          std::to_string(how_.threads),
-                                          "--resource",
-                                          how_.resource,
-                                          "--locks",
-                                          how_.only_locks}}};
+    std::vector<std::string> command{"/proc/self/exe",
+                                     "--client",
+                                     std::to_string(process),
+                                     "--subject",
+                                     how_.locks.subject,
+                                     "--topology",
+                                     how_.locks.topology,
+                                     "--replicas",
+                                     std::to_string(how_.locks.replicas),
+                                     "--url",
+                                     apart ? how_.url_of_first : how_.locks.url,
+                                     "--session",
+                                     std::to_string(session.count()),
+                                     "--socket",
+                                     how_.locks.socket,
+                                     "--seed",
+                                     std::to_string(how_.seed),
+                                     "--lease",
+                                     std::to_string(how_.locks.lease.count()),
+                                     "--threads",
+                                     std::to_string(how_.threads),
+                                     "--resource",
+                                     how_.resource,
+                                     "--locks",
+                                     how_.only_locks};
+    if (how_.locks.care != precautions::taken) {
+        command.push_back("--careless");
+        if (const auto name = to_string(how_.locks.care); !name.empty()) command.emplace_back(name);
+    }
+    return {process, test::child_process{std::move(command)}};
 }
 
 void crew::send_round(member& m) {

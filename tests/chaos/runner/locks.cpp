@@ -17,10 +17,14 @@ std::vector<run_lock> locks_of(std::string_view subject, std::string_view topolo
     const auto add = [&](run_lock l) { all.push_back(std::move(l)); };
     // A redlock has the mutex alone. Lock files neither count nor have an order.
     const bool files = topology == "file";
+    // Nor can they change their store.
+    const bool joint = topology.starts_with("joint");
     if (topology != "quorum" && !files) {
         add({recursive, {"recursive0", model::reentrant}});
         for (const auto* name : {"changing0", "changing1", "changing2"})
             add({changing, {name, model::reentrant}});
+    }
+    if (topology != "quorum" && !files && !joint) {
         add({redisson_fenced,
              {"redisson_fenced0", model::reentrant, true},
              {"redisson_lock_token:{redisson_fenced0}"}});
@@ -40,8 +44,12 @@ std::vector<run_lock> locks_of(std::string_view subject, std::string_view topolo
         for (auto& l : all) l.row.ends_with_process = true;
         return all;
     }
-    add({latch, {"latch0", model::latch}});
     add({permit_semaphore, {"permits0", model::counted, false, 2}, {"permits0", "{permits0}:timeout"}});
+    if (joint) {
+        for (auto& l : all) l.row.told_early = true;  // one that cannot follow the mode
+        return all;
+    }
+    add({latch, {"latch0", model::latch}});
     // Where servers fail over: a lock without replicas, which promises its fences alone.
     if (topology != "single" && topology != "sqlite" && topology != "zookeeper")
         add({fenced, {"besteffort0", model::exclusive, true, 1, false, true}});

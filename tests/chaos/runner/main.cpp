@@ -39,7 +39,7 @@ int play(int argc, char** argv) {
     std::int64_t seconds = 60, lease = 0, round = 0, session = 0;
     constexpr std::int64_t most_seconds = 10'000'000, most_ms = 3'600'000;
     constexpr unsigned most_clients = 1'000;
-    bool careless = false;
+    std::string careless;
     std::string judged;
     std::uint64_t planned_rounds = 0;
     how.seed = std::random_device{}();
@@ -52,15 +52,23 @@ int play(int argc, char** argv) {
     app.add_option("--seed", how.seed, "the same seed makes the same schedule (default: a new one)")
         ->check(between(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()));
     app.add_option("--topology", how.topology,
-                   "single, sentinel, cluster, quorum, sqlite, file, zookeeper, postgres or mariadb "
-                   "(default: all, in turn)");
-    app.add_flag("--careless", careless, "locks without what protects them from failovers and restarts");
+                   "single, sentinel, cluster, quorum, sqlite, file, zookeeper, postgres, mariadb, joint, "
+                   "joint_zookeeper or joint_levels (default: all, in turn)");
+    auto* const is_careless =
+        app.add_option("--careless", careless,
+                       "locks without what protects them from failovers and restarts; on joint also "
+                       "brief_step, on joint_zookeeper brief_step, ignored_lease or plain_read")
+            ->expected(0, 1);
     app.add_option("--subject", how.subject, "holdfast, or a scheme of the lab");
     app.add_flag("--expect-violation", how.expect_violation,
                  "the first violation ends the run, and there must be one");
     app.add_option(
         "--only", how.only,
         "of the faults of servers and their links, only those whose name contains this (see --plan)");
+    app.add_option("--mode-changes", how.mode_changes,
+                   "on joint and joint_zookeeper: the run ends after this many changes from one store to the "
+                   "other, and counts what was granted in each")
+        ->check(between(std::size_t{1}, std::size_t{1'000'000}));
     app.add_option("--locks", how.locks, "only locks whose name contains this");
     app.add_option("--keep", how.keep, "folder for a history with a violation");
     app.add_option("--judge", judged, "judge the history of an earlier run");
@@ -83,6 +91,7 @@ int play(int argc, char** argv) {
         return app.exit(wrong) == 0 ? 0 : misuse;  // 0: --help
     }
 
+    if (is_careless->count() > 0) how.care = client.locks.care = precautions_of(careless);
     how.lease = client.locks.lease = milliseconds{lease};
     how.round = milliseconds{round};
     if (as_client->count() > 0) {
@@ -101,13 +110,18 @@ int play(int argc, char** argv) {
     if (how.topology != "single" && how.subject != "holdfast")
         throw std::runtime_error{"the schemes of the lab need one server: --topology single"};
     check_subject(how.subject);
+    if (how.care > precautions::left_out && !how.topology.starts_with("joint"))
+        throw std::runtime_error{"only a joint store has that: --topology joint or joint_zookeeper"};
+    if (how.care > precautions::brief_step && how.topology != "joint_zookeeper")
+        throw std::runtime_error{"only an arbiter of its own can be cut off: --topology joint_zookeeper"};
+    if (how.mode_changes > 0 && !how.topology.starts_with("joint"))
+        throw std::runtime_error{"only a joint store has a mode: --topology joint or joint_zookeeper"};
     if (planned_rounds > 0) {
         print_plan(how, planned_rounds);
         return 0;
     }
     how.length =
         std::chrono::seconds{minutes > 0 ? static_cast<std::int64_t>(std::ceil(minutes * 60)) : seconds};
-    if (careless) how.care = precautions::left_out;
     check_keep(how.keep);
     catch_interrupts();
     return all ? run_all(how) : run_campaign(how);

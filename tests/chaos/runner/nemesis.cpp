@@ -159,7 +159,10 @@ void nemesis::begin(const planned& p, fault& f) {
         case database_stopped:
         case database_killed:
         case session_crashed:
-        case sessions_ended: servers_.begin(p); break;
+        case sessions_ended:
+        case all_stopped:
+        case mode_changes:
+        case mode_keeps_changing: servers_.begin(p); break;
     }
 }
 
@@ -226,7 +229,10 @@ void nemesis::end(const planned& p) {
         case database_stopped:
         case database_killed:
         case session_crashed:
-        case sessions_ended: servers_.end(p); break;
+        case sessions_ended:
+        case all_stopped:
+        case mode_changes:
+        case mode_keeps_changing: servers_.end(p); break;
         case link_cut:
         case scripts_flushed:
         case connections_shut:

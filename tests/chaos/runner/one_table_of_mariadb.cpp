@@ -17,13 +17,12 @@ namespace {
 
 class one_table_of_mariadb final : public topology {
   public:
-    explicit one_table_of_mariadb(precautions care) {
+    explicit one_table_of_mariadb(precautions care) : care_(care) {
         config how;
         how.url = at(server_.port());
         client first{how};
         (void)mutex{first, "first"}.acquire().release();
-        // A killed server then forgets what it has confirmed in the last second.
-        if (care == precautions::left_out) server_.run("SET GLOBAL innodb_flush_log_at_trx_commit = 0");
+        forget_if_careless();
     }
 
     [[nodiscard]] std::string url() const override { return at(link_.port()); }
@@ -51,7 +50,10 @@ class one_table_of_mariadb final : public topology {
         switch (p.what) {
             case trouble::row_held: foreign_.reset(); break;
             case trouble::database_stopped: server_.resume(); break;
-            case trouble::database_killed: server_.start(); break;
+            case trouble::database_killed:
+                server_.start();
+                forget_if_careless();
+                break;
             default: break;
         }
         available_ = true;
@@ -61,6 +63,10 @@ class one_table_of_mariadb final : public topology {
     static std::string at(std::uint16_t port) {
         return "mysql://holdfast@127.0.0.1:" + std::to_string(port) + "/locks?create=true";
     }
+    // A killed server then forgets what it has confirmed in the last second, and this setting.
+    void forget_if_careless() {
+        if (care_ == precautions::left_out) server_.run("SET GLOBAL innodb_flush_log_at_trx_commit = 0");
+    }
     void hold_a_row(std::uint64_t which) {
         const auto names = server_.run("SELECT HEX(name) FROM holdfast_lock ORDER BY name");
         foreign_.emplace(server_);
@@ -68,6 +74,7 @@ class one_table_of_mariadb final : public topology {
                       "' FOR UPDATE");
     }
 
+    const precautions care_;
     // Each commit is on the disk before its answer.
     test::mariadb_server server_{{.sync = true}};
     test::wire link_{server_.port(), test::wire::memory::none};

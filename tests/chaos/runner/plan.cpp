@@ -74,6 +74,9 @@ constexpr trouble_row trouble_table[] = {
     {trouble::session_crashed, target_kind::all_servers, "a session of the database crashes", 0ms, 0ms, 0, 0},
     {trouble::sessions_ended, target_kind::all_servers, "all sessions of the database are ended", 0ms, 0ms, 0,
      0},
+    {trouble::all_stopped, target_kind::all_servers, "all servers are stopped", 300ms, 3'000ms, 0, 0},
+    {trouble::mode_changes, target_kind::group, "the mode changes", 30ms, 1'500ms, 0, 0},
+    {trouble::mode_keeps_changing, target_kind::group, "the mode keeps changing", 4'000ms, 8'000ms, 0, 0},
 };
 
 const trouble_row& row_of(trouble t) {
@@ -89,6 +92,7 @@ std::string_view name_of(target_kind k) {
         case target_kind::wire: return "wire";
         case target_kind::lock: return "lock";
         case target_kind::all_servers: return "servers";
+        case target_kind::group: return "group";
     }
     return "?";
 }
@@ -152,7 +156,10 @@ std::vector<planned> plan(std::uint64_t seed, std::uint64_t round, const shape& 
         fill(target_kind::server, of.servers, 1'500ms);
         fill(target_kind::wire, of.wires, 1'200ms);
         fill(target_kind::all_servers, 1, 1'500ms);
+        fill(target_kind::group, 1, 1'500ms);
     }
+    for (auto& p : all)
+        if (p.what == trouble::mode_keeps_changing) p.amount = of.mode_changes;
     std::stable_sort(all.begin(), all.end(),
                      [](const planned& a, const planned& b) { return a.from < b.from; });
     return all;

@@ -58,12 +58,16 @@ enum class trouble : std::uint8_t {
     database_killed,         // SIGKILL, and started again: it recovers
     session_crashed,         // SIGKILL to one session of the server, which then recovers
     sessions_ended,          // all sessions of the server, by an operator
+    all_stopped,             // SIGSTOP to all servers
+    // the group of all clients
+    mode_changes,         // locks move from one store to the other
+    mode_keeps_changing,  // to and fro, each change a whole one
 };
 [[nodiscard]] std::string_view to_string(trouble t) noexcept;
 [[nodiscard]] std::span<const trouble> all_troubles() noexcept;
 
 // The target of a fault.
-enum class target_kind : std::uint8_t { client, link, server, wire, lock, all_servers };
+enum class target_kind : std::uint8_t { client, link, server, wire, lock, all_servers, group };
 [[nodiscard]] target_kind kind_of(trouble t) noexcept;
 // Afterwards a server may serve that lacks acknowledged writes.
 [[nodiscard]] bool forgets(trouble t) noexcept;
@@ -73,7 +77,7 @@ struct planned {
     milliseconds to{};
     trouble what{};
     unsigned target = 0;       // which client, link, server, wire or lock
-    std::uint64_t amount = 0;  // milliseconds, bytes, the nth command, or a choice
+    std::uint64_t amount = 0;  // milliseconds, bytes, the nth command, changes of the run, or a choice
 
     friend bool operator==(const planned&, const planned&) = default;
 };
@@ -83,7 +87,8 @@ struct shape {
     unsigned links = 1;
     unsigned servers = 1;
     unsigned wires = 0;
-    unsigned locks = 1;  // whose keys may be deleted
+    unsigned locks = 1;              // whose keys may be deleted
+    std::uint64_t mode_changes = 0;  // at most, in the whole run, while the mode keeps changing
     milliseconds lease{600};
     milliseconds length{10'000};  // of a round; all is well again at its end
     // The first part of a round has no faults: then a "no" can be judged.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "chaos/runner/locks.hpp"
+#include "chaos/runner/precautions.hpp"
 
 #include <chrono>
 #include <memory>
@@ -85,6 +86,7 @@ struct setting {
     std::chrono::milliseconds lease{600};
     // What the client asks sessions for, where leases end with a session; else `lease`.
     std::optional<std::chrono::milliseconds> session{};
+    precautions care = precautions::taken;
     std::string who;  // unique among processes
 };
 

@@ -34,6 +34,13 @@ constexpr topology_row known_topologies[] = {
     // A session lasts 4/3 of a lease, and the next leader gives each its whole time again.
     {"zookeeper", "an ensemble of three ZooKeeper servers", &make_ensemble, &troubles_of_ensemble, 0, 3, 0, 0,
      3'000ms, 14'000ms, 27'000ms},
+    // A server that was started again is in quarantine for four leases.
+    {"joint", "a Redis and an SQLite file, one at a time, as the mode says", &make_joint, &troubles_of_joint,
+     1, 0, 1, 0, 600ms, 10'000ms, 13'000ms},
+    {"joint_zookeeper", "the same, with an arbiter of its own: an ensemble of three ZooKeeper servers",
+     &make_joint_by_ensemble, &troubles_of_joint_by_ensemble, 1, 3, 1, 0, 600ms, 14'000ms, 18'000ms},
+    {"joint_levels", "a Redis and an ensemble of three ZooKeeper servers, one at a time",
+     &make_joint_with_ensemble, &troubles_of_joint_by_ensemble, 1, 3, 1, 0, 1'000ms, 14'000ms, 27'000ms},
 };
 
 }  // namespace

@@ -2,9 +2,11 @@
 // topologies.cpp.
 #pragma once
 
+#include "chaos/history/event.hpp"
 #include "chaos/runner/locks.hpp"
 #include "chaos/runner/order.hpp"
 #include "chaos/runner/plan.hpp"
+#include "chaos/runner/precautions.hpp"
 #include "support/fault_proxy.hpp"
 #include "support/redis_server.hpp"
 #include "support/wire.hpp"
@@ -16,9 +18,6 @@
 #include <vector>
 
 namespace holdfast::chaos {
-
-// What the locks of a topology need so that nothing is lost. Without it, a run must find a loss.
-enum class precautions { taken, left_out };
 
 class topology {
   public:
@@ -51,6 +50,8 @@ class topology {
     virtual void end(const planned&) {}
     // After a round: all servers run, and know of each other. May wait for it.
     virtual void mend() {}
+    // The whole changes of the mode since the run began.
+    [[nodiscard]] virtual std::vector<span_of_time> mode_changes() { return {}; }
     // Since the last call, and before the last `mend`, a master was replaced without a fault of the plan.
     // Servers of a busy machine may take each other for dead.
     [[nodiscard]] virtual bool had_unplanned_failover() { return false; }
@@ -83,6 +84,9 @@ struct topology_row {
 [[nodiscard]] std::unique_ptr<topology> make_one_table(precautions);
 [[nodiscard]] std::unique_ptr<topology> make_one_table_of_mariadb(precautions);
 [[nodiscard]] std::unique_ptr<topology> make_ensemble(precautions);
+[[nodiscard]] std::unique_ptr<topology> make_joint(precautions);
+[[nodiscard]] std::unique_ptr<topology> make_joint_by_ensemble(precautions);
+[[nodiscard]] std::unique_ptr<topology> make_joint_with_ensemble(precautions);
 [[nodiscard]] std::span<const trouble> troubles_of_single();
 [[nodiscard]] std::span<const trouble> troubles_of_sentinel();
 [[nodiscard]] std::span<const trouble> troubles_of_cluster();
@@ -92,5 +96,7 @@ struct topology_row {
 [[nodiscard]] std::span<const trouble> troubles_of_one_table();
 [[nodiscard]] std::span<const trouble> troubles_of_one_table_of_mariadb();
 [[nodiscard]] std::span<const trouble> troubles_of_ensemble();
+[[nodiscard]] std::span<const trouble> troubles_of_joint();
+[[nodiscard]] std::span<const trouble> troubles_of_joint_by_ensemble();
 
 }  // namespace holdfast::chaos

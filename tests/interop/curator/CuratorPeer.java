@@ -5,7 +5,8 @@
 // Kinds: mutex (InterProcessMutex), read and write (InterProcessReadWriteLock), one (InterProcessSemaphoreMutex), two
 // (InterProcessSemaphoreV2 with 2 permits) and counted (the same, and the number of permits is a SharedCount). The owner of
 // a lock is a thread, so each thread of the requests is a thread of its own here. revoke asks the holder of a mutex to
-// release it; total sets the number of permits of a counted semaphore, and nodes names those that are held.
+// release it; total sets the number of permits of a counted semaphore, and nodes names those that are held. handoffs is in
+// Handoffs.java.
 
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
@@ -42,16 +43,16 @@ public final class CuratorPeer {
     private final Map<String, ExecutorService> threads = new ConcurrentHashMap<>();
     private final Map<String, InterProcessLock> locks = new ConcurrentHashMap<>();
 
-    private CuratorPeer(CuratorFramework curator) {
+    private final Handoffs handoffs;
+
+    private CuratorPeer(CuratorFramework curator, String hosts, int sessionMs) {
         this.curator = curator;
+        this.handoffs = new Handoffs(hosts, sessionMs);
     }
 
     public static void main(String[] args) throws Exception {
-        CuratorFramework curator = CuratorFrameworkFactory.newClient(
-                args[0], Integer.parseInt(args[1]), 15_000, new ExponentialBackoffRetry(100, 10));
-        curator.start();
-        if (!curator.blockUntilConnected(60, TimeUnit.SECONDS)) System.exit(1);
-        CuratorPeer peer = new CuratorPeer(curator);
+        int sessionMs = Integer.parseInt(args[1]);
+        CuratorPeer peer = new CuratorPeer(connect(args[0], sessionMs), args[0], sessionMs);
         reply("0", "ok curator");
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
@@ -61,6 +62,15 @@ public final class CuratorPeer {
                     .execute(() -> reply(words[0], peer.answer(words)));
         }
         Runtime.getRuntime().halt(0); // the test has ended: held locks end with the session, as after a crash
+    }
+
+    // A session of its own.
+    static CuratorFramework connect(String hosts, int sessionMs) throws InterruptedException {
+        CuratorFramework made =
+                CuratorFrameworkFactory.newClient(hosts, sessionMs, 15_000, new ExponentialBackoffRetry(100, 10));
+        made.start();
+        if (!made.blockUntilConnected(60, TimeUnit.SECONDS)) System.exit(1);
+        return made;
     }
 
     private static synchronized void reply(String id, String answer) {
@@ -77,7 +87,7 @@ public final class CuratorPeer {
         }
     }
 
-    private static String pathOf(String name) {
+    static String pathOf(String name) {
         return "/locks/" + name.replace("/", "%2f");
     }
 
@@ -163,6 +173,7 @@ public final class CuratorPeer {
             case "nodes": return String.join(",", curator.getChildren().forPath(pathOf(name) + "/leases"));
             case "turns": return turns(kind, name, Integer.parseInt(args[0]), Long.parseLong(args[1]));
             case "crowd": return crowd(kind, name, Integer.parseInt(args[0]), Long.parseLong(args[1]));
+            case "handoffs": return handoffs.count(kind, name, Integer.parseInt(args[0]), Long.parseLong(args[1]));
             default: throw new IllegalArgumentException("no verb " + verb);
         }
     }

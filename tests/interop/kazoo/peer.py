@@ -1,8 +1,9 @@
 """kazoo's Lock, line by line: the requests are those of tests/support/peer.hpp.
 
-    peer.py HOST:PORT[,HOST:PORT...] SESSION_MS
+    peer.py HOST:PORT[,HOST:PORT...] SESSION_MS [plain]
 
-The kind "mutex" has Curator's names, as docs/stores/zookeeper.md says; "plain" is kazoo's Lock as it is.
+The kind "mutex" has Curator's names, as docs/stores/zookeeper.md says; "plain" is kazoo's Lock as it is, and with the
+argument "plain" the kind "mutex" is that, too.
 """
 
 import os
@@ -33,7 +34,8 @@ def say(request, answer):
 
 
 def lock_of(kind, name):
-    return (Lock if kind == "plain" else SharedLock)(server, "/locks/" + name.replace("/", "%2f"), "kazoo")
+    plain = kind == "plain" or sys.argv[3:] == ["plain"]
+    return (Lock if plain else SharedLock)(server, "/locks/" + name.replace("/", "%2f"), "kazoo")
 
 
 def run(thread, verb, kind, name, wait):

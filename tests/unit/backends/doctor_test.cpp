@@ -242,15 +242,17 @@ TEST(doctor, every_finding_is_in_the_manual) {
     std::ifstream in{HOLDFAST_SOURCE_DIR "/docs/doctor.md"};
     const std::string page{std::istreambuf_iterator<char>{in}, {}};
     // Findings about several servers, and about none.
-    std::vector<std::string> ids{"same-server", "clocks-apart",    "versions-differ", "nothing-to-examine",
-                                 "own-clock",   "redlock-members", "redlock-marks",   "redlock-even"};
+    std::vector<std::string> ids{"same-server",        "clocks-apart",  "versions-differ",
+                                 "nothing-to-examine", "own-clock",     "level-clocks",
+                                 "redlock-members",    "redlock-marks", "redlock-even"};
     for (const auto* const of_a_file :
          {"file-system", "file-mode", "disk-space", "sqlite-journal", "lock-table"})
         ids.emplace_back(of_a_file);
     for (const auto* const of_postgres :
          {"pg-fsync", "pg-synchronous-commit", "pg-replicas", "pg-table", "pg-old-transactions"})
         ids.emplace_back(of_postgres);
-    for (const auto* const of_mariadb : {"mariadb-flush", "mariadb-replicas", "mariadb-table"})
+    for (const auto* const of_mariadb :
+         {"mariadb-flush", "mariadb-replicas", "mariadb-table", "mariadb-time-zone"})
         ids.emplace_back(of_mariadb);
     for (const auto* const of_zookeeper : {"zookeeper-voters", "zookeeper-session", "zookeeper-version",
                                            "zookeeper-force-sync", "zookeeper-sequence"})

@@ -45,6 +45,29 @@ class lock_directories : public ::testing::Test {
     lock_directory locks{{folder.path().string()}, waiting, waiters};
 };
 
+// The next grant in another store is above the raised one.
+TEST_F(lock_directories, give_a_raised_fence_to_an_attempt_that_is_repeated) {
+    const backend::lock_key ledger{kind::native_fenced, lock_name{"ledger"}};
+    const backend::attempt_request r{.key = ledger, .owner = owner, .lease = 10s};
+    const auto fence_of = [](const backend::attempt_answer& a) {
+        return to_number(std::get<backend::granted>(a).fence);
+    };
+    const auto first = fence_of(locks.lock(r));
+    const auto raise_to = [&](std::uint64_t least) {
+        const auto done = locks.raise_fence({.key = ledger,
+                                             .what = backend::adjustment::raise_fence,
+                                             .amount = static_cast<std::int64_t>(least),
+                                             .owner = owner});
+        return std::get<backend::adjusted>(done).value;
+    };
+    EXPECT_EQ(raise_to(first + 1'000'000), 1);
+    EXPECT_EQ(fence_of(locks.lock(r)), first + 1'000'000);
+    EXPECT_EQ(raise_to(first), 1);
+    EXPECT_EQ(fence_of(locks.lock(r)), first + 1'000'000) << "never lower";
+    (void)locks.release({.key = ledger, .owner = owner});
+    EXPECT_EQ(raise_to(first + 2'000'000), 0) << "not held";
+}
+
 // It would be woken by its own close, and try again at once.
 TEST_F(lock_directories, close_no_file_of_a_waiter_that_is_refused) {
     std::filesystem::create_directories(path(".holdfast/ledger.fence"));  // cannot be written

@@ -39,6 +39,7 @@ TEST(mariadb_url, names_a_server_a_user_and_a_database) {
     EXPECT_TRUE(socket.create);
     EXPECT_EQ(maria::parse_url("mysql:///?defaults-file=/etc/app.cnf").defaults_file, "/etc/app.cnf");
     EXPECT_EQ(maria::parse_url("mysql://h/d?restarts=quarantined").longest_lease, 60s);
+    EXPECT_EQ(maria::parse_url("mysql://h/d?layout=shedlock").table, sql_backend::layout::shedlock);
 }
 
 TEST(mariadb_url, verifies_servers_on_other_machines) {
@@ -56,7 +57,8 @@ TEST(mariadb_url, that_cannot_be_meant_is_refused_without_its_password) {
     for (const char* const text :
          {"mysql:u:secret@h/d", "mysql://u:secret@h:0/d", "mysql://u:secret@h:x/d", "mysql://u:secret%@h/d",
           "mysql://u:secret@h/d?wrong=1", "mysql://u:secret@h/d?create=maybe", "mysql://u:secret@h",
-          "mysql://u:secret@h/d?ssl-mode=VERIFY_CA", "mysql://u:secret@h/d?socket=",
+          "mysql://u:secret@h/d?ssl-mode=VERIFY_CA",
+          "mysql://u:secret@h/d?socket=", "mysql://u:secret@h/d?layout=shedlock&wake=kill",
           "mysql://u:secret@[::1/d", "mysql://u:secret/x@h/d", "mysql://u:secret%00@h/d"}) {
         const auto why = message_of([&] { (void)maria::parse_url(text); });
         EXPECT_FALSE(why.empty()) << text;
@@ -87,6 +89,8 @@ TEST(mariadb_dialect, writes_parameters_into_the_statement) {
     EXPECT_EQ(
         maria::text_of({&what, {parameter::bytes("'\\\xff$2"), parameter::of(-5), parameter::text("")}}),
         "a -5 b x'275cff2432' '$[*]' x'275cff2432' $");
+    EXPECT_EQ(maria::text_of({&what, {parameter::characters("'\\"), parameter::of(1), parameter::text("")}}),
+              "a 1 b _utf8mb4 x'275c' '$[*]' _utf8mb4 x'275c' $");
     const auto& d = maria::dialect();
     EXPECT_EQ(d.list_of_blobs({"a\"", ""}), "x'6122',x''");
     EXPECT_EQ(d.list_of_numbers({1, -2}), "1,-2");
@@ -98,6 +102,8 @@ TEST(mariadb_schema, grants_rights_to_the_user_of_the_url) {
     const auto text = maria::schema_for("mysql://a%27b%5c@h/d");
     EXPECT_NE(text.find("ON holdfast_lock TO 'a''b\\\\';"), std::string::npos) << text;
     EXPECT_NE(maria::schema_for("mysql://h/d").find("TO 'app';"), std::string::npos);
+    const auto shared = maria::schema_for("mysql://h/d?layout=shedlock");
+    EXPECT_NE(shared.find("GRANT SELECT, INSERT, UPDATE ON shedlock TO 'app';"), std::string::npos) << shared;
 }
 
 // Programs that the process starts would inherit it.

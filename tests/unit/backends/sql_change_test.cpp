@@ -67,7 +67,7 @@ class changes : public ::testing::Test {
 
     const lock_name stock{"stock"};
     io::reactor reactor;
-    table database{reactor};
+    table_of_locks database{reactor};
     dialect words{};
     backends::owner_serials serials;
     knowledge known{versions{42}};

@@ -48,7 +48,7 @@ class sql_store_on_a_table : public ::testing::Test {
     std::unique_ptr<store> make() {
         const backends::services given{reactor, settings, base::client_id::make(), [](const notice&) {}};
         return open(given, [&](const mailbox::handlers&) -> parts {
-            auto rows = std::make_unique<table>(reactor);
+            auto rows = std::make_unique<table_of_locks>(reactor);
             database = rows.get();
             return {words, std::move(rows), std::make_unique<no_messages>(), {}, [] { return 0; }, restarts};
         });
@@ -78,7 +78,7 @@ class sql_store_on_a_table : public ::testing::Test {
     const config settings{};
     const dialect words = words_of_the_table();
     std::shared_ptr<quarantine> restarts;
-    table* database = nullptr;
+    table_of_locks* database = nullptr;
 };
 
 // A hold may be asked for a longer ttl when it is there already: only then is no attempt refused before.

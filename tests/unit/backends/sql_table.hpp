@@ -19,9 +19,9 @@
 namespace holdfast::sql_backend {
 
 // A table in memory with the statements of a dialect, whose texts are only names.
-class table final : public database {
+class table_of_locks final : public database {
   public:
-    explicit table(io::reactor& on) : reactor_(on) {}
+    explicit table_of_locks(io::reactor& on) : reactor_(on) {}
 
     void run(statement what, time_point, handler<outcome> done) override {
         asked.emplace_back(what.what->sql);

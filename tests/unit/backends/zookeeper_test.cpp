@@ -1,5 +1,6 @@
 // The names of nodes and the URL of a store in ZooKeeper.
 #include "backends/zookeeper/count_data.hpp"
+#include "backends/zookeeper/fence_data.hpp"
 #include "backends/zookeeper/judgement.hpp"
 #include "backends/zookeeper/names.hpp"
 #include "backends/zookeeper/node_data.hpp"
@@ -57,6 +58,16 @@ RC_GTEST_PROP(zookeeper_path, is_the_name_again, (const std::string& name)) {
     RC_ASSERT(unescaped(element) == name);
 }
 
+TEST(zookeeper_fence_data, is_told_from_everything_else) {
+    for (const std::uint64_t last : {std::uint64_t{1}, std::uint64_t{1} << 60U})
+        EXPECT_EQ(parse_fence_data(to_fence_data(last)), last);
+    for (const auto* const other : {"", "holdfast fence ", "holdfast fence 1 ", "holdfast fence -1", "1"})
+        EXPECT_EQ(parse_fence_data(other), std::nullopt) << other;
+    // No lock has its directory there.
+    EXPECT_EQ(unescaped(last_of(parent_of(paths("", "/locks", naming::curator).of_fence(lock_name{"a"})))),
+              std::nullopt);
+}
+
 TEST(zookeeper_paths, of_others_are_no_names) {
     EXPECT_FALSE(unescaped("a%zz"));
     EXPECT_FALSE(unescaped("a%2"));
@@ -64,10 +75,10 @@ TEST(zookeeper_paths, of_others_are_no_names) {
 }
 
 TEST(zookeeper_paths, lead_to_a_lock_from_the_chroot_down) {
-    const paths p{"/app/x", "/locks"};
+    const paths p{"/app/x", "/locks", naming::curator};
     EXPECT_EQ(p.of("a/b"), "/app/x/locks/a%2fb");
     EXPECT_EQ(p.ancestors(p.of("n")), (std::vector<std::string>{"/app/x/locks", "/app/x/locks/n"}));
-    const paths root{"", "/a/b"};
+    const paths root{"", "/a/b", naming::curator};
     EXPECT_EQ(root.ancestors(root.of("n")), (std::vector<std::string>{"/a", "/a/b", "/a/b/n"}));
 }
 
@@ -79,12 +90,14 @@ TEST(zookeeper_children, are_told_apart_by_their_recipe) {
     EXPECT_EQ(parse_child("_c_0123456789abcdef0123456789abcdef-lock-0000000012").is, role::mutex);
     EXPECT_EQ(parse_child(node(ann, "__READ__", 1)).is, role::reader);
     EXPECT_EQ(parse_child(node(ann, "__WRIT__", 1)).is, role::writer);
-    EXPECT_EQ(parse_child("0123456789abcdef0123456789abcdef__lock__0000000003").is, role::kazoo);
-    EXPECT_EQ(parse_child("0123456789abcdef0123456789abcdef__rlock__0000000003").is, role::kazoo);
+    EXPECT_EQ(parse_child("0123456789abcdef0123456789abcdef__lock__0000000003").is, role::unseen);
+    EXPECT_EQ(parse_child("0123456789abcdef0123456789abcdef__rlock__0000000003").is, role::unseen);
     EXPECT_EQ(parse_child("leases").is, role::other);
     EXPECT_EQ(parse_child("_c_x-lock-").is, role::other);
     EXPECT_EQ(owner_in(node(ann, "lock-", 7)), ann);
     EXPECT_EQ(owner_in("x-1-2"), "x-1-2");
+    EXPECT_EQ(owner_in("0123456789abcdef0123456789abcdef__lock__0000000003"),
+              "01234567-89ab-cdef-0123-456789abcdef");
 }
 
 TEST(zookeeper_mutex, is_held_by_the_lowest_number) {
@@ -154,6 +167,23 @@ TEST(zookeeper_children, of_another_recipe_are_refused) {
     }
     const std::vector<std::string> shared{mine, node(bob, "__WRIT__", 2)};
     EXPECT_EQ(place_of(mine, shared).is, place::what::mismatch);
+}
+
+TEST(zookeeper_children, with_the_names_of_kazoo_are_a_mutex_where_the_url_says_so) {
+    const auto by = naming::kazoo;
+    const auto first = prefix_of(kind::native, owner_id{bob}, by) + "0000000009";
+    const auto second = prefix_of(kind::fair, owner_id{ann}, by) + "0000000010";
+    const std::vector<std::string> all{second, first};
+    EXPECT_EQ(owner_in(first), bob);
+    EXPECT_EQ(place_of(first, all, by).is, place::what::holds);
+    EXPECT_EQ(place_of(second, all, by).watch, first);
+    EXPECT_EQ(place_of_newcomer(kind::native, all, by).watch, second);
+    EXPECT_EQ(sorted(all, by).holders.size(), 1U);
+    for (const auto& other :
+         {node(ann, "lock-", 1), std::string{"0123456789abcdef0123456789abcdef__rlock__0000000003"}}) {
+        const std::vector<std::string> mixed{first, other};
+        EXPECT_EQ(place_of(first, mixed, by).is, place::what::mismatch) << other;
+    }
 }
 
 TEST(zookeeper_children, whose_numbers_are_no_longer_unique_are_refused) {
@@ -268,6 +298,8 @@ TEST(zookeeper_url, names_an_ensemble) {
     EXPECT_EQ(u.chroot, "/app/x");
     EXPECT_EQ(u.base, "/my/locks");
     EXPECT_EQ(u.tick, 500ms);
+    EXPECT_EQ(u.names, naming::curator);
+    EXPECT_EQ(zookeeper_backend::parse_url("zk://h1?names=kazoo").names, naming::kazoo);
     EXPECT_EQ(zookeeper_backend::parse_url("zk://h1/").chroot, "");
     EXPECT_EQ(zookeeper_backend::parse_url("zk://h1").base, "/locks");
     EXPECT_TRUE(zookeeper_backend::parse_url("zks://h1,h2").servers[1].tls);
@@ -276,8 +308,8 @@ TEST(zookeeper_url, names_an_ensemble) {
 TEST(zookeeper_url, that_cannot_be_meant_is_refused) {
     for (const char* const url :
          {"zk:h1", "zk://", "zk://h1,,h2", "zk://h1:0", "zk://h1:x", "zk://h1:", "zk://h1?x=1",
-          "zk://h1?tick=0", "zk://h1?tick=5", "zk://h1?base=/", "zk://h1?base=locks", "zk://h1/a//b",
-          "zk://h1/..", "zk://ann@h1", "zk://[::1", "zk://h1?ca=/x", "zk://h1/a%0"})
+          "zk://h1?tick=0", "zk://h1?tick=5", "zk://h1?base=/", "zk://h1?base=locks", "zk://h1?names=zk",
+          "zk://h1/a//b", "zk://h1/..", "zk://ann@h1", "zk://[::1", "zk://h1?ca=/x", "zk://h1/a%0"})
         EXPECT_EQ(code_of([&] { (void)zookeeper_backend::parse_url(url); }), errc::invalid_argument) << url;
 }
 

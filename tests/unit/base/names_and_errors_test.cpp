@@ -60,6 +60,7 @@ constexpr std::array meanings{
     meaning{errc::out_of_memory, condition::try_later},
     meaning{errc::busy_server, condition::try_later},
     meaning{errc::not_replicated, condition::try_later},
+    meaning{errc::too_weak, condition::try_later},
     meaning{errc::quarantined, condition::try_later},
     meaning{errc::unknown_outcome, condition::unknown},
     meaning{errc::bad_reply, condition::unknown},

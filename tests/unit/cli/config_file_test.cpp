@@ -38,6 +38,37 @@ TEST(ConfigFile, sets_the_fields_of_config) {
     EXPECT_EQ(got.poll_gap, config{}.poll_gap);
 }
 
+TEST(ConfigFile, sets_policies_by_name) {
+    const auto got = parse_config(
+        "policy.stock.match = stock:*\n"
+        "policy.stock.outage = fail_open_host\n"
+        "policy.stock.substitute = file:/run/lock/shop\n"
+        "policy.v1.2.tries = 5\n"
+        "policy.v1.2.pause = 50ms\n"
+        "policy.stock.lost_on_overlap = yes\n",
+        "hf.conf");
+    ASSERT_EQ(got.policies.size(), 2U);
+    const auto& stock = got.policies[0];
+    EXPECT_EQ(stock.name, "stock");
+    EXPECT_EQ(stock.match, "stock:*");
+    EXPECT_EQ(stock.outage, on_outage::fail_open_host);
+    EXPECT_EQ(stock.substitute, "file:/run/lock/shop");
+    EXPECT_TRUE(stock.lost_on_overlap);
+    EXPECT_EQ(stock.tries, policy{}.tries);
+    EXPECT_EQ(got.policies[1].name, "v1.2");
+    EXPECT_EQ(got.policies[1].tries, 5U);
+    EXPECT_EQ(got.policies[1].pause, 50ms);
+}
+
+TEST(ConfigFile, says_what_a_setting_of_a_policy_may_be) {
+    EXPECT_NE(error_for("policy.a.outage = open").find("fail_open_host"), std::string::npos);
+    EXPECT_NE(error_for("policy.a.lost_on_overlap = 1").find("yes or no"), std::string::npos);
+    EXPECT_NE(error_for("policy.a.colour = red").find("policy.NAME.outage"), std::string::npos);
+    EXPECT_NE(error_for("policy.outage = fail_closed").find("is not a setting"), std::string::npos);
+    EXPECT_NE(error_for("policy..outage = fail_closed").find("is not a setting"), std::string::npos);
+    EXPECT_NE(error_for("policy.a.tries = 1\npolicy.a.tries = 2").find("set twice"), std::string::npos);
+}
+
 TEST(ConfigFile, rejects_local_turns_that_are_not_a_whole_number) {
     EXPECT_NE(error_for("local_turns = 1.5").find("is not a whole number"), std::string::npos);
     EXPECT_NE(error_for("local_turns = -1").find("is not a whole number"), std::string::npos);

@@ -1,117 +1,17 @@
-#include "cli/run/supervisor.hpp"
-#include "cli/output/exit_codes.hpp"
+// When run ends a command because of its lock.
+#include "unit/cli/supervisor_scene.hpp"
 
-#include <gtest/gtest.h>
-
-#include <csignal>
+#include <algorithm>
+#include <cstddef>
+#include <vector>
 
 namespace holdfast::cli {
 namespace {
 
-using namespace std::chrono_literals;
 using time_point = boot_clock::time_point;
-
-// A command under a lease of 10 s with 2 s of grace; KILL is due 500 ms before the end. The test renews the
-// lease and moves the clock.
-class SupervisorTest : public testing::Test {
-  protected:
-    static constexpr supervision usual{
-        .policy = on_loss::term, .grace = 2s, .margin = 500ms, .max_hold = {}, .at_least = 0s};
-
-    void under(const supervision& rules) {
-        watch_ = supervisor{rules, now_};
-        renew();
-    }
-    void renew() { lease_ = {.valid = true, .jeopardy = false, .deadline = now_ + 10s}; }
-    void renew_once() {
-        (void)after(1s);
-        renew();
-        (void)on_event(looked{});
-    }
-    void rest_after(int code) {
-        auto rules = usual;
-        rules.at_least = 20s;
-        under(rules);
-        ASSERT_FALSE(on_event(ended{code, now_}).release);
-    }
-    void renewal_fails() { lease_.jeopardy = true; }
-    void lose() { lease_.valid = false; }
-
-    run_action on_event(const run_event& what) { return watch_.resume(what, lease_, now_); }
-    run_action after(boot_clock::duration d) {
-        now_ += d;
-        if (now_ >= lease_.deadline) lease_.valid = false;
-        return on_event(looked{});
-    }
-
-    const time_point start_{1000s};
-    time_point now_ = start_;
-    lease_view lease_{.valid = true, .jeopardy = false, .deadline = now_ + 10s};
-    supervisor watch_{usual, now_};
-};
 
 TEST_F(SupervisorTest, looks_again_when_term_would_be_due_without_a_renewal) {
     EXPECT_EQ(on_event(looked{}).look_again, start_ + 10s - 500ms - 2s);
-}
-
-TEST_F(SupervisorTest, replaces_a_guard_that_does_not_answer_the_order_to_kill) {
-    (void)on_event(looked{});
-    lose();
-    (void)on_event(looked{});
-    const auto killed = after(2s);
-    ASSERT_EQ(killed.signal, SIGKILL);
-    EXPECT_EQ(on_event(looked{}).look_again, now_ + 1s);
-    EXPECT_FALSE(after(999ms).replace_guard);
-    EXPECT_TRUE(after(1ms).replace_guard);
-    EXPECT_FALSE(after(1h).replace_guard) << "once";
-}
-
-TEST_F(SupervisorTest, keeps_a_guard_that_answers) {
-    lose();
-    (void)on_event(looked{});
-    (void)on_event(ended{0, now_});
-    EXPECT_EQ(on_event(looked{}).look_again, now_ + 1s);
-    (void)on_event(guard_kills_it{});
-    EXPECT_FALSE(after(1h).replace_guard);
-}
-
-TEST_F(SupervisorTest, stalled_run_reads_all_reports_before_it_replaces_the_guard) {
-    for (const bool has_ended : {true, false}) {
-        under(usual);
-        (void)on_event(looked{});
-        lose();
-        (void)on_event(looked{});
-        ASSERT_EQ(after(2s).signal, SIGKILL);
-        (void)on_event(looked{});
-        now_ += 1h;
-        EXPECT_FALSE((has_ended ? on_event(ended{0, now_}) : on_event(stopped{})).replace_guard) << has_ended;
-        EXPECT_FALSE(on_event(guard_kills_it{}).replace_guard);
-        EXPECT_FALSE(after(1h).replace_guard);
-    }
-}
-
-TEST_F(SupervisorTest, guard_has_its_full_time_to_answer_after_run_stalled) {
-    (void)on_event(looked{});
-    lose();
-    (void)on_event(looked{});
-    const auto killed = after(2s);
-    ASSERT_EQ(killed.signal, SIGKILL);
-    EXPECT_EQ(killed.look_again, now_) << "after the order";
-    EXPECT_FALSE(after(1h).replace_guard) << "the guard has got the order just now";
-    EXPECT_FALSE(after(999ms).replace_guard);
-    EXPECT_TRUE(after(1ms).replace_guard);
-}
-
-TEST_F(SupervisorTest, guards_time_to_answer_begins_with_a_look_after_the_order) {
-    (void)on_event(looked{});
-    lose();
-    ASSERT_EQ(on_event(looked{}).signal, SIGTERM);
-    const auto began_to_look = now_;
-    now_ += 1h;  // run stalls before it learns of the end
-    ASSERT_EQ(on_event(ended{0, began_to_look}).signal, SIGKILL);
-    EXPECT_FALSE(watch_.resume(looked{}, lease_, began_to_look).replace_guard);
-    EXPECT_FALSE(after(1ms).replace_guard) << "the guard has got the order just now";
-    EXPECT_TRUE(after(1s).replace_guard);
 }
 
 TEST_F(SupervisorTest, lets_a_renewed_command_run_and_returns_its_exit_code) {
@@ -326,46 +226,6 @@ TEST_F(SupervisorTest, max_hold_ends_a_command_whose_lock_is_valid) {
     EXPECT_EQ(watch_.exit_code(), exit_code::lost);
 }
 
-TEST_F(SupervisorTest, at_least_keeps_the_lock_after_a_short_command) {
-    auto rules = usual;
-    rules.at_least = 20s;
-    under(rules);
-    now_ += 1s;
-    const auto action = on_event(ended{7, now_});
-    EXPECT_FALSE(action.release);
-    EXPECT_EQ(action.look_again, start_ + 20s);
-    renew();
-    EXPECT_FALSE(after(9s).release);
-    renew();
-    EXPECT_TRUE(after(10s - 1ms).look_again == start_ + 20s);
-    renew();
-    EXPECT_TRUE(after(1ms).release);
-    EXPECT_EQ(watch_.exit_code(), 7);
-}
-
-TEST_F(SupervisorTest, signal_ends_the_resting_phase) {
-    rest_after(0);
-    EXPECT_FALSE(on_event(signal_received{SIGUSR1}).release);
-    EXPECT_TRUE(on_event(signal_received{SIGTERM}).release);
-    EXPECT_EQ(watch_.exit_code(), exit_code::by_signal(SIGTERM));
-}
-
-TEST_F(SupervisorTest, lock_lost_in_the_resting_phase_is_released_at_once) {
-    rest_after(0);
-    lose();
-    EXPECT_TRUE(after(1s).release);
-    watch_.released(true);
-    EXPECT_EQ(watch_.exit_code(), exit_code::lost);
-}
-
-TEST_F(SupervisorTest, loss_in_the_resting_phase_does_not_hide_the_commands_failure) {
-    rest_after(7);
-    lose();
-    EXPECT_TRUE(after(1s).release);
-    watch_.released(true);
-    EXPECT_EQ(watch_.exit_code(), 7);
-}
-
 TEST_F(SupervisorTest, forwards_signals_while_the_command_runs) {
     EXPECT_EQ(on_event(signal_received{SIGHUP}).forward, SIGHUP);
     renewal_fails();
@@ -380,94 +240,6 @@ TEST_F(SupervisorTest, stops_with_the_command_but_not_while_it_is_being_ended) {
     const auto action = on_event(stopped{});
     EXPECT_FALSE(action.stop_with_it) << "KILL must still be sent";
     EXPECT_EQ(action.look_again, start_ + 9500ms);
-}
-
-TEST_F(SupervisorTest, loss_that_only_the_release_finds_counts) {
-    ASSERT_TRUE(on_event(ended{0, now_}).release);
-    watch_.released(true);
-    EXPECT_EQ(watch_.exit_code(), exit_code::lost);
-}
-
-TEST_F(SupervisorTest, a_lease_that_ended_before_the_command_is_a_loss) {
-    (void)on_event(looked{});
-    now_ += 11s;
-    lose();
-    const auto action = on_event(ended{7, now_});
-    EXPECT_EQ(action.signal, SIGKILL);
-    EXPECT_TRUE(action.warn);
-    EXPECT_TRUE(on_event(all_ended{}).release);
-    EXPECT_EQ(watch_.exit_code(), exit_code::lost);
-}
-
-TEST_F(SupervisorTest, failure_of_a_command_is_returned_if_the_lease_expired_after_it) {
-    (void)on_event(looked{});
-    now_ += 9s;
-    const auto end = now_;
-    now_ += 10s;
-    lose();
-    const auto action = on_event(ended{7, end});
-    EXPECT_TRUE(action.release);
-    EXPECT_FALSE(action.warn);
-    EXPECT_EQ(action.signal, 0);
-    EXPECT_TRUE(watch_.lost_later());
-    watch_.released(true);
-    EXPECT_EQ(watch_.exit_code(), 7);
-}
-
-TEST_F(SupervisorTest, success_needs_the_stores_confirmation_if_the_lease_expired_since) {
-    (void)on_event(looked{});
-    now_ += 11s;
-    lose();
-    EXPECT_TRUE(on_event(ended{0, start_ + 9s}).release);
-    watch_.released(true);
-    EXPECT_EQ(watch_.exit_code(), exit_code::lost);
-}
-
-TEST_F(SupervisorTest, evicted_lease_may_have_been_lost_before_the_command_ended) {
-    (void)on_event(looked{});
-    now_ += 5s;
-    lose();
-    EXPECT_EQ(on_event(ended{7, start_ + 4s}).signal, SIGKILL);
-    EXPECT_EQ(watch_.exit_code(), exit_code::lost);
-}
-
-TEST_F(SupervisorTest, sends_no_second_term_after_the_guards_term) {
-    const auto action = on_event(ended_by_guard{});
-    EXPECT_EQ(action.signal, 0);
-    EXPECT_TRUE(action.warn);
-    EXPECT_EQ(watch_.why(), why_ended::late);
-    EXPECT_EQ(after(2s).signal, SIGKILL);
-    (void)on_event(ended{0, now_});
-    EXPECT_TRUE(on_event(all_ended{}).release);
-    EXPECT_EQ(watch_.exit_code(), exit_code::lost);
-}
-
-TEST_F(SupervisorTest, guard_acts_after_run_and_before_the_lease_ends) {
-    renewal_fails();
-    (void)on_event(looked{});
-    const auto limits = watch_.limits_for_guard(now_);
-    EXPECT_EQ(limits.kill_by, start_ + 9500ms);
-    EXPECT_EQ(limits.term_by, start_ + 8500ms);
-    EXPECT_EQ(after(7500ms).signal, SIGTERM);
-}
-
-TEST_F(SupervisorTest, guard_leaves_most_of_a_handed_off_lease_to_the_first_renewal) {
-    lease_.deadline = now_ + 2500ms;
-    (void)on_event(looked{});
-    const auto limits = watch_.limits_for_guard(now_);
-    EXPECT_EQ(limits.kill_by, start_ + 2s);
-    EXPECT_EQ(limits.term_by, start_ + 1500ms);
-    ASSERT_EQ(after(999ms).signal, 0);
-    EXPECT_EQ(after(1ms).signal, SIGTERM) << "earlier than the guard";
-}
-
-TEST_F(SupervisorTest, command_that_never_ran_lost_nothing) {
-    auto rules = usual;
-    rules.at_least = 20s;
-    under(rules);
-    EXPECT_TRUE(on_event(not_started{exit_code::not_found}).release);
-    watch_.released(true);
-    EXPECT_EQ(watch_.exit_code(), exit_code::not_found);
 }
 
 TEST(EndingTimes, leave_a_quarter_of_the_time_after_the_first_renewal_to_renewals) {

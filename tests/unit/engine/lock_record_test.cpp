@@ -56,6 +56,19 @@ TEST_F(lock_record_test, is_free_again_when_the_lease_is_over) {
     EXPECT_TRUE(is<not_held>(apply(record, renew_request{key(kind::recursive), owner_id{"a"}, 10s}, here())));
 }
 
+// Another store of the same lock has given a higher fence.
+TEST_F(lock_record_test, raises_its_fence_for_the_holder_only) {
+    (void)attempt(kind::native_fenced, "a");
+    const auto given = record.last_fence;
+    const auto higher = static_cast<std::int64_t>(given) + 1'000;
+    EXPECT_EQ(adjust(kind::native_fenced, adjustment::raise_fence, higher, "", "b"), 0);
+    EXPECT_EQ(record.last_fence, given);
+    EXPECT_EQ(adjust(kind::native_fenced, adjustment::raise_fence, higher, "", "a"), 1);
+    EXPECT_EQ(record.last_fence, static_cast<std::uint64_t>(higher));
+    EXPECT_EQ(adjust(kind::native_fenced, adjustment::raise_fence, 1, "", "a"), 1);
+    EXPECT_EQ(record.last_fence, static_cast<std::uint64_t>(higher)) << "never lower";
+}
+
 TEST_F(lock_record_test, says_when_it_will_be_free) {
     (void)attempt(kind::recursive, "a");
     now += 4s;

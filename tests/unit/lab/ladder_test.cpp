@@ -38,6 +38,8 @@ TEST(lab_ladder, every_schedule_has_a_holdfast_run_or_a_reason) {
         for (const auto& one : rung.schedules) {
             EXPECT_TRUE(one.ours.empty() || one.ours.starts_with("holdfast")) << rung.name << ' ' << one.name;
             EXPECT_TRUE(one.ours == one.cure || !one.why_ours.empty()) << rung.name << ' ' << one.name;
+            EXPECT_TRUE(one.joint.empty() || one.joint.starts_with("holdfast")) << one.name;
+            EXPECT_EQ(one.joint.empty(), one.why_joint.empty()) << one.name;
         }
     }
 }
@@ -53,7 +55,7 @@ TEST(lab_ladder, scheme_source_is_the_text_of_its_file) {
 TEST(lab_ladder, texts_are_short) {
     for (const auto& rung : ladder()) {
         for (const auto& one : rung.schedules) {
-            for (const auto text : {one.why, one.why_cured, one.why_ours})
+            for (const auto text : {one.why, one.why_cured, one.why_ours, one.why_joint})
                 EXPECT_LE(text.size(), 260U) << text;
         }
     }
@@ -72,7 +74,7 @@ TEST(lab_verdict, flawed_run_without_its_flaw_is_not_as_predicted) {
 }
 
 TEST(lab_verdict, broken_run_is_never_as_predicted) {
-    for (const auto as : {role::flawed, role::cure, role::ours}) {
+    for (const auto as : {role::flawed, role::cure, role::ours, role::joint}) {
         for (const bool seen : {true, false})
             EXPECT_FALSE((outcome{"gold", as, seen, {}, false, "process B ended"}).as_predicted());
     }
@@ -87,6 +89,9 @@ TEST(lab_verdict, holdfast_must_not_overlap_unless_the_schedule_allows_it) {
     EXPECT_TRUE((outcome{"holdfast_mutex", role::ours, false, {}}).as_predicted());
     EXPECT_FALSE((outcome{"holdfast_mutex", role::ours, false, overlapping_record()}).as_predicted());
     EXPECT_FALSE((outcome{"holdfast_mutex", role::ours, true, {}}).as_predicted());
+    EXPECT_TRUE((outcome{"holdfast_joint", role::joint, false, {}}).as_predicted());
+    EXPECT_FALSE((outcome{"holdfast_joint", role::joint, false, overlapping_record()}).as_predicted());
+    EXPECT_FALSE((outcome{"holdfast_joint", role::joint, true, {}}).as_predicted());
     EXPECT_TRUE((outcome{"holdfast_fenced", role::ours, false, overlapping_record(), true}).as_predicted());
     EXPECT_FALSE((outcome{"holdfast_fenced", role::ours, true, overlapping_record(), true}).as_predicted());
 }

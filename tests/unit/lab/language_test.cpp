@@ -27,7 +27,8 @@ TEST(lab_language, all_rungs_and_schemes_are_translated) {
         expect_translated(rung.line);
         expect_translated(rung.article);
         for (const auto& one : rung.schedules) {
-            for (const auto text : {one.flaw, one.why, one.why_cured, one.why_ours}) expect_translated(text);
+            for (const auto text : {one.flaw, one.why, one.why_cured, one.why_ours, one.why_joint})
+                expect_translated(text);
         }
     }
     for (const auto& one : all_schemes()) expect_translated(one.what);

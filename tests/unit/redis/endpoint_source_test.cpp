@@ -170,9 +170,13 @@ TEST_F(following_node, keeps_the_order_behind_a_refused_command) {
     ASSERT_EQ(ask(n, {"SET", "k", "0"})->text(), "OK");
     demote(first, second);
     source->is(second.port(), scripted_source::followers::left_alone);
-    between.hold_reply_of(test::named("APPEND"), 2);
+    for (int both = 0; both < 2; ++both) between.hold_reply_of(test::named("APPEND"));
     std::vector<answer_ptr> all;
     for (const auto* word : {"a", "b"}) all.push_back(send(n, {"APPEND", "line", word}));
+    ASSERT_TRUE(eventually(test::patience, [&] { return between.count().rules_fired == 2; }));
+    ASSERT_TRUE(eventually(test::patience, [&] { return between.count().replies_held == 1; }));
+    between.release_replies();
+    ASSERT_TRUE(eventually(test::patience, [&] { return between.count().replies_held == 1; }));
     // The first is refused, so nothing more is sent; the second is still to be answered.
     std::uint64_t sent = 0;
     ASSERT_TRUE(eventually(test::patience, [&] {

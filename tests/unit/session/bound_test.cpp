@@ -66,8 +66,9 @@ TEST_F(bounded_leases, are_reported_as_lost_if_the_bound_ended_while_another_lea
     (void)acquire(*one);
     limit->end();
     const auto late = std::make_shared<held_lease>(
-        backend::lock_key{kind::native, lock_name{"two"}}, owner_id{"me|9"}, engine::lease_terms{30s, false},
-        fence::none, boot_clock::now() + 30s, boot_clock::now(), limit);
+        client->store(), backend::lock_key{kind::native, lock_name{"two"}}, owner_id{"me|9"},
+        engine::lease_terms{30s, false}, fence::none, boot_clock::now() + 30s, boot_clock::now(), limit);
+    late->counts = &client->counts.of("two");
     const auto lost = late->lost_token();
     client->began(late, 0ms);
     EXPECT_TRUE(eventually(patience, [&] { return lost.stop_requested(); }));
@@ -114,8 +115,8 @@ TEST_F(bounded_leases, are_refused_when_the_bound_was_over_before_the_answer) {
 
 TEST_F(bounded_leases, keep_their_bound_when_another_thread_takes_them_over) {
     const auto t = acquire(*one);
-    const auto next = std::make_shared<held_lease>(t->key, t->owner, t->terms(), t->fence, t->own_deadline(),
-                                                   t->since, t->bound);
+    const auto next = std::make_shared<held_lease>(t->store, t->key, t->owner, t->terms(), t->fence,
+                                                   t->own_deadline(), t->since, t->bound);
     limit->end();
     EXPECT_FALSE(next->valid());
 }

@@ -2,6 +2,8 @@
 
 #include "session/held_lease.hpp"
 
+#include "unit/session/scripted_store.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
@@ -15,7 +17,7 @@ class evicted_leases_test : public ::testing::Test {
   protected:
     [[nodiscard]] static evicted_leases::lease one() {
         const auto now = boot_clock::now();
-        return std::make_shared<held_lease>(backend::lock_key{backend::kind::native, "stock"},
+        return std::make_shared<held_lease>(never_asked(), backend::lock_key{backend::kind::native, "stock"},
                                             owner_id{"me|1"}, engine::lease_terms{30s, true}, fence::none,
                                             now + 1h, now);
     }

@@ -1,5 +1,7 @@
 #include "session/held_lease.hpp"
 
+#include "unit/session/scripted_store.hpp"
+
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -16,7 +18,7 @@ class held_lease_test : public ::testing::Test {
     const time_point now = boot_clock::now();
 
     [[nodiscard]] std::unique_ptr<held_lease> until(time_point deadline) const {
-        return std::make_unique<held_lease>(backend::lock_key{backend::kind::native, "stock"},
+        return std::make_unique<held_lease>(never_asked(), backend::lock_key{backend::kind::native, "stock"},
                                             owner_id{"me|1"}, engine::lease_terms{30s, true}, fence::none,
                                             deadline, now);
     }

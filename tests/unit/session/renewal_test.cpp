@@ -235,10 +235,11 @@ TEST_F(renewal_test, ends_the_lease_of_the_next_thread_if_it_finds_it_lost) {
     (void)store->renewal(0);
     ASSERT_TRUE(first->move_to(lease_state::released));  // the next thread is chosen, and not linked yet
     store->answer(0, not_held{});
-    const auto next = std::make_shared<held_lease>(first->key, first->owner, first->terms(), first->fence,
-                                                   first->deadline(), boot_clock::now());
+    const auto next = std::make_shared<held_lease>(first->store, first->key, first->owner, first->terms(),
+                                                   first->fence, first->deadline(), boot_clock::now());
     client->handed_off(*first, next, {});
     EXPECT_FALSE(next->valid());
+    EXPECT_EQ(next->counted_from(), first->since) << "the time of the lease runs on";
 }
 
 TEST_F(handed_off_lease, is_extended_by_the_renewal_of_its_first_holder) {

@@ -242,6 +242,12 @@ class scripted_store final : public backend::store, public backend::counters, pu
     std::int64_t serial_ = 0;
 };
 
+// The store of leases that ask for nothing.
+inline backend::store& never_asked() {
+    static scripted_store one;
+    return one;
+}
+
 // A client of such a store.
 class with_scripted_store : public ::testing::Test {
   protected:

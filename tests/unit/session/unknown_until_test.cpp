@@ -102,8 +102,8 @@ TEST_F(unanswered_release, of_a_handed_off_lease_counts_renewals_of_its_first_ho
     const auto got = mine->acquire({});
     const auto first = of(got);
     const auto sent = renew_for(40s, got);
-    const auto next = std::make_shared<held_lease>(first->key, first->owner, first->terms(), first->fence,
-                                                   first->deadline(), boot_clock::now());
+    const auto next = std::make_shared<held_lease>(first->store, first->key, first->owner, first->terms(),
+                                                   first->fence, first->deadline(), boot_clock::now());
     ASSERT_TRUE(first->move_to(lease_state::released));
     client->handed_off(*first, next, {});
     EXPECT_GE(client->store_frees(*next, boot_clock::now()), sent + latest_arrival + 40s);

@@ -32,7 +32,10 @@ namespace holdfast::redis_backend {
             "master is meant, or redis+sentinel:// to follow the master";
     backend::refused no{{redis::classify(error_text), std::move(ours), std::string{error_text}}};
     // The error passes when the slot has moved.
-    if (redis::is_tryagain(error_text)) no.look_again = std::chrono::milliseconds{50};
+    if (redis::is_tryagain(error_text)) {
+        no.look_again = std::chrono::milliseconds{50};
+        no.contention = true;
+    }
     return no;
 }
 
@@ -56,7 +59,8 @@ template <class Answer>
     auto no = without_reply<backend::attempt_answer>(o);
     if (no && want == backend::intent::queue) {
         const auto* const refusal = std::get_if<backend::refused>(&*no);
-        if (refusal != nullptr && refusal->code == errc::out_of_memory) return backend::busy{};
+        if (refusal != nullptr && refusal->code == errc::out_of_memory)
+            return backend::busy{.holder = {}, .no_memory = true};
     }
     return no;
 }

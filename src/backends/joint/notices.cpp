@@ -1,0 +1,79 @@
+// What levels report: it is passed on with the name of the level, if it matters now.
+#include "backends/joint/core.hpp"
+#include "base/text.hpp"
+
+#include <algorithm>
+
+namespace holdfast::joint_backend {
+
+std::size_t core::first_level() const {
+    const base::guard lock(mutex_);
+    return mode_ ? mode_->needed.front() : 0;
+}
+
+std::string core::place(std::size_t i) const { return base::printable(wanted.levels[i].place); }
+
+std::string core::place_of_arbiter() const { return "the arbiter, " + base::printable(wanted.arbiter.place); }
+
+void core::on_notice(std::size_t i, const notice& n) {
+    using change = notice::change;
+    if (closed()) return;
+    const bool needed = [&] {
+        const base::guard lock(mutex_);
+        return mode_ && std::ranges::find(mode_->needed, i) != mode_->needed.end();
+    }();
+    switch (n.what) {
+        case change::session_lost: return on_session_lost(i, n);
+        case change::evicted: {
+            std::vector<hold_ptr> asked;
+            {
+                const base::guard lock(mutex_);
+                for (const auto& h : holds_.all())
+                    if (const auto& there = h->parts[i].owner;
+                        there == n.owner || there.str().starts_with(n.owner.str() + '*'))
+                        asked.push_back(h);
+            }
+            for (const auto& h : asked) {
+                auto own = n;
+                own.owner = h->owner;
+                own.ended = when_ended(h, early::by_operator);
+                given_.notify(own);
+            }
+            return;
+        }
+        case change::link_up:
+        case change::link_down:
+            if (!needed) return;
+            [[fallthrough]];
+        default: {
+            auto own = n;
+            own.detail = place(i) + (n.detail.empty() ? "" : ": " + n.detail);
+            given_.notify(own);
+        }
+    }
+}
+
+// All that was held there is lost. Where the mode does not need that level nobody minds.
+void core::on_session_lost(std::size_t i, const notice& n) {
+    bool lost = false;
+    {
+        const base::guard lock(mutex_);
+        levels_[i]->session = nullptr;
+        for (const auto& h : holds_.all()) {
+            auto& p = h->parts[i];
+            if (p.is != part::state::held) continue;
+            p = {};
+            if (!mode_ || std::ranges::find(mode_->needed, i) == mode_->needed.end()) continue;
+            lost = true;
+            h->gone = true;
+            free_all_parts(h);
+            holds_.remove(h);
+        }
+        if (lost && bound_) bound_->end();
+        if (lost) watch_anew();  // its waiters ask under other names now
+    }
+    if (lost) given_.notify({.what = notice::change::session_lost, .detail = place(i) + ": " + n.detail});
+    if (keeper_) keeper_->begin();  // for a new bound
+}
+
+}  // namespace holdfast::joint_backend

@@ -1,0 +1,49 @@
+// The mode of a store made of stores.
+#pragma once
+
+#include "store/requests.hpp"
+
+#include <holdfast/group_mode.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace holdfast::backend {
+
+using admin::group_mode;
+using admin::mode_author;
+
+// The author and the moment of a change, in milliseconds since 1970. Together they identify the change.
+struct change_signature {
+    mode_author author;
+    std::int64_t at = 0;
+};
+
+// Requests work as in store.hpp.
+class mode_switch {
+  public:
+    mode_switch() = default;
+    mode_switch(const mode_switch&) = delete;
+    mode_switch& operator=(const mode_switch&) = delete;
+    virtual ~mode_switch() = default;
+
+    // What the arbiter says now.
+    virtual void read_mode(time_point deadline, handler<result<group_mode>>) = 0;
+
+    // The next mode on the way from `from` to `level` alone. Fails with errc::busy_server while
+    // group_mode::must_last is not over, and with errc::lost if the mode is not `from` any more. The group
+    // does not change its mode automatically any more.
+    virtual void step_towards(std::size_t level, const group_mode& from, const change_signature&,
+                              time_point deadline, handler<result<group_mode>>) = 0;
+
+    // The same on the way to a mode that needs the level in use and its neighbour, and stays.
+    virtual void step_towards_two(const group_mode& from, const change_signature&, time_point deadline,
+                                  handler<result<group_mode>>) = 0;
+
+    // From now on clients change the mode by themselves when a level fails, or not any more. Fails with
+    // errc::lost if another client was faster.
+    virtual void automate(bool on, const change_signature&, time_point deadline,
+                          handler<result<group_mode>>) = 0;
+};
+
+}  // namespace holdfast::backend
