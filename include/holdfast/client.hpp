@@ -15,6 +15,9 @@ namespace holdfast {
 namespace session {
 class client_state;
 }
+namespace http {
+class metrics_server;
+}
 namespace detail {
 class access;
 }
@@ -57,6 +60,7 @@ class HOLDFAST_API client {
     friend class detail::access;
 
     std::shared_ptr<session::client_state> state_;
+    std::shared_ptr<http::metrics_server> metrics_;  // null: config::metrics_listen is empty
 };
 
 }  // namespace holdfast

@@ -89,6 +89,12 @@ struct config {
     // By which groups of locks metrics are counted (metrics.hpp); at most 32. Empty: all locks together.
     std::vector<lock_family> families{};
 
+    // "127.0.0.1:9464": the client answers GET /metrics there with metrics_text(), on a thread of its own,
+    // for programs without a web server. Port 0: the system chooses (metrics_address). [::1]:9464 is IPv6,
+    // and 0.0.0.0 stands for all addresses of the machine; whoever reaches the port can read the metrics.
+    // Needs libmicrohttpd, which is opened then. Empty: it does not listen.
+    std::string metrics_listen{};
+
     // Settings that only Redis has.
     redis_settings redis{};
 

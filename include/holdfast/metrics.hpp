@@ -20,6 +20,9 @@ enum class metrics_format {
 // very many locks.
 [[nodiscard]] HOLDFAST_API std::string metrics_text(client& of,
                                                     metrics_format as = metrics_format::prometheus);
+// Where the client answers GET /metrics (config::metrics_listen), as "127.0.0.1:9464"; empty: nowhere.
+// Thread-safe.
+[[nodiscard]] HOLDFAST_API std::string metrics_address(const client& of);
 // For the header Content-Type of an answer with that text.
 [[nodiscard]] HOLDFAST_API std::string_view content_type(metrics_format of) noexcept;
 

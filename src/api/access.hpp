@@ -14,6 +14,10 @@ class access {
     [[nodiscard]] static const std::shared_ptr<session::client_state>& state_of(const client& c) noexcept {
         return c.state_;
     }
+    // Null: it does not listen.
+    [[nodiscard]] static const std::shared_ptr<http::metrics_server>& metrics_of(const client& c) noexcept {
+        return c.metrics_;
+    }
     // Empty for an empty lease.
     [[nodiscard]] static const std::shared_ptr<session::hold>& hold_of(const lease& of) noexcept {
         return of.hold_;

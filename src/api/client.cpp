@@ -1,5 +1,6 @@
 #include <holdfast/client.hpp>
 
+#include "api/metrics_listener.hpp"
 #include "api/policies.hpp"
 #include "backends/registry.hpp"
 #include "base/text.hpp"
@@ -71,9 +72,15 @@ client::client(config settings)
                    [&c](backend::store& in, const backend::lock_key& key, const owner_id& owner,
                         std::chrono::milliseconds lease) { c.undo(in, key, owner, lease, true); }});
           },
-          detail::open_policies)) {}
+          detail::open_policies)) {
+    if (!state_->settings.metrics_listen.empty()) metrics_ = detail::serve_metrics(*this);
+}
 
-client::~client() { state_->close(); }
+client::~client() {
+    if (state_->forked() && metrics_) new std::shared_ptr(std::move(metrics_));  // its thread is not here
+    metrics_.reset();
+    state_->close();
+}
 
 event_subscription client::on_event(std::function<void(const event&)> listener) {
     state_->check_usable();

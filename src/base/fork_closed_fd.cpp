@@ -104,4 +104,9 @@ void fork_closed_fd::reset() noexcept {
     errno = kept;
 }
 
+void fork_closed_fd::release() noexcept {
+    auto* const place = std::exchange(place_, nullptr);
+    if (std::exchange(fd_, -1) >= 0 && generation_ == fork_generation()) place->store(0);
+}
+
 }  // namespace holdfast::base

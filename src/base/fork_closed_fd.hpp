@@ -51,6 +51,8 @@ class fork_closed_fd {
     // In a forked child: does nothing. A child that another thread forks meanwhile may keep a copy, so free
     // before what must not be kept, as by LOCK_UN.
     void reset() noexcept;
+    // Leaves it open, for somebody who closes it. A child that is forked later has a copy.
+    void release() noexcept;
 
   private:
     explicit fork_closed_fd(int fd);

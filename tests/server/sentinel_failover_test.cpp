@@ -236,6 +236,7 @@ TEST_F(failover, loses_unreplicated_locks_and_notifies_their_holder) {
     EXPECT_LT(since.took(), 1s + slack) << "at once, and not at the end of the lease";
     EXPECT_FALSE(unreplicated.valid());
     EXPECT_TRUE(safe.valid());
+    EXPECT_TRUE(holders_events.has(event_kind::lost));
     EXPECT_EQ(holders_events.count(event_kind::lost), 1U);
     EXPECT_TRUE(mutex(waiter, "gone").try_acquire().valid());
 }
