@@ -47,4 +47,5 @@ if(HOLDFAST_BUILD_CLI)
         DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions" COMPONENT holdfast)
     install(FILES "${PROJECT_BINARY_DIR}/generated/holdfast.fish"
         DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d" COMPONENT holdfast)
+    install(DIRECTORY "${PROJECT_SOURCE_DIR}/monitoring" DESTINATION "${CMAKE_INSTALL_DATADIR}/holdfast" COMPONENT holdfast)
 endif()

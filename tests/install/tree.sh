@@ -23,6 +23,8 @@ lib/libholdfast.so.0.1.0
 lib/pkgconfig/holdfast.pc
 share/bash-completion/completions/holdfast
 share/fish/vendor_completions.d/holdfast.fish
+share/holdfast/monitoring/holdfast.dashboard.json
+share/holdfast/monitoring/holdfast.rules.yml
 share/man/man1/holdfast.1
 share/zsh/site-functions/_holdfast
 END

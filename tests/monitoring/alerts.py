@@ -1,15 +1,16 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -B
 """Rules, their tests and documents belong together: every alert has a heading in docs/alerts.md with commands, a test in
 which it fires and ends, and asks for metrics that docs/monitoring.md describes.
 
-    alerts_are_explained.py [RULES TESTS ALERTS MONITORING]
+    alerts.py [RULES TESTS ALERTS MONITORING]
 """
 
 import re
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from names import ROOT, unknown_names
+
 FILES = ("monitoring/holdfast.rules.yml", "tests/monitoring/rules.test.yml", "docs/alerts.md", "docs/monitoring.md")
 
 
@@ -32,10 +33,7 @@ def faults(rules, tests, page, metrics):
     for name in headings:
         if name not in alerts:
             yield f"{name}: docs/alerts.md explains an alert that is not there"
-    described = set(re.findall(r"`(holdfast_\w+)`", metrics))
-    for name in sorted(set(re.findall(r"\b(?<!:)(holdfast_\w+)", re.sub(r"job:\w+:\w+", "", rules)))):
-        if not {name, name.removesuffix("_bucket")} & described:
-            yield f"{name}: docs/monitoring.md does not describe it"
+    yield from unknown_names(rules, metrics)
 
 
 def main():
