@@ -17,6 +17,7 @@
 //   redis_settings.hpp  URLs and settings of Redis
 //   event.hpp         events of locks and stores; counters and histograms
 //   metrics.hpp       metrics_text: counters and histograms as text for Prometheus
+//   prometheus.hpp    the same in a registry of prometheus-cpp; include it by itself
 //   admin.hpp         admin::inspect, list, evict, examine
 //   examination.hpp   the result of examine: severity, promise, finding
 //   async.hpp         acquire and release with Boost.Asio's completion tokens; include it by itself
