@@ -122,7 +122,7 @@ TEST_F(metrics_listener, child_does_not_keep_the_port) {
 TEST_F(metrics_listener, addresses_that_cannot_be_are_refused) {
     const auto why = [](const std::string& at) { return message_of([&] { client{listening_at(at)}; }); };
     for (const auto* wrong : {"9464", ":9464", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536",
-                              "127.0.0.1:-1", "::1:9464", "no such host:9464", "203.0.113.1:9464"}) {
+                              "127.0.0.1:-1", "::1:9464", "203.0.113.1:9464"}) {
         EXPECT_EQ(code_of([&] { client{listening_at(wrong)}; }), errc::invalid_argument) << wrong;
         EXPECT_NE(why(wrong).find("config::metrics_listen: '" + std::string{wrong} + "'"), std::string::npos)
             << why(wrong);
