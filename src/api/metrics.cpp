@@ -1,6 +1,7 @@
 #include "api/access.hpp"
 #include "observe/exposition.hpp"
 #include "session/client_state.hpp"
+#include "store/mode_switch.hpp"
 
 #include <holdfast/metrics.hpp>
 #include <holdfast/version.hpp>
@@ -106,6 +107,29 @@ void add_client(exposition& to, session::client_state& of) {
     }
 }
 
+// What a configuration centre or an arbiter decides, and what this client knows of it.
+void add_fallback(exposition& to, session::client_state& of) {
+    if (!of.settings.policies.empty()) {
+        to.gauge("holdfast_breaker_open", "1 if locks with a policy ask their store only now and then.");
+        to.add({}, std::uint64_t{of.is_so(event_kind::breaker_open) ? 1U : 0U});
+    }
+    auto* const modes = of.has_store() ? of.store().as_mode_switch() : nullptr;
+    if (modes != nullptr || !of.settings.switch_source.empty()) {
+        to.gauge("holdfast_source_up", "1 if the switch source, or the arbiter, can be read.");
+        to.add({}, std::uint64_t{of.is_so(event_kind::source_down) ? 0U : 1U});
+    }
+    if (modes == nullptr) return;
+    const auto known = modes->known();
+    to.gauge("holdfast_mode_needs", "1 if locks of the group need this level now.");
+    for (std::size_t i = 0; i < known.needed.size(); ++i)
+        to.add({{"group", known.group}, {"level", std::to_string(i + 1)}},
+               std::uint64_t{known.needed[i] ? 1U : 0U});
+    to.gauge("holdfast_mode_epoch", "Counts the changes of the group's mode.");
+    to.add({{"group", known.group}}, known.epoch);
+    to.gauge("holdfast_mode_lease_seconds", "How long this client may use the mode without asking again.");
+    to.add({{"group", known.group}}, in_seconds(known.left));
+}
+
 }  // namespace
 
 std::string metrics_text(client& of, metrics_format as) {
@@ -116,6 +140,7 @@ std::string metrics_text(client& of, metrics_format as) {
     {
         const session::client_state::call here(state);  // so that the store stays
         add_client(to, state);
+        add_fallback(to, state);
     }
     to.info(as == metrics_format::open_metrics ? "holdfast_build" : "holdfast_build_info", "The library.");
     const auto version = std::to_string(HOLDFAST_VERSION_MAJOR) + '.' +

@@ -37,4 +37,9 @@ std::optional<bool> client_state::store_is_up() {
     return std::nullopt;
 }
 
+bool client_state::is_so(event_kind kind) {
+    base::guard lock(mutex_);
+    return current_events_.contains(kind);
+}
+
 }  // namespace holdfast::session

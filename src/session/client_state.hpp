@@ -175,6 +175,8 @@ class client_state : public std::enable_shared_from_this<client_state> {
     [[nodiscard]] std::map<const observe::lock_counters*, present> look_at_locks();
     // Whether the client's own store answers; empty: it has not been asked yet.
     [[nodiscard]] std::optional<bool> store_is_up();
+    // Whether what such an event says is so now; of a kind that report_state() was given.
+    [[nodiscard]] bool is_so(event_kind kind);
 
     // --- events -------------------------------------------------------------------------------
     void report(event_kind kind, const lock_name* lock, const std::string& detail,

@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace holdfast::backend {
 
@@ -19,6 +21,14 @@ struct change_signature {
     std::int64_t at = 0;
 };
 
+// What a client knows of its group without asking.
+struct known_mode {
+    std::string group;
+    std::vector<bool> needed;      // which levels; none before the arbiter has answered
+    std::uint64_t epoch = 0;       // counts the changes
+    boot_clock::duration left{0};  // of the mode lease; 0: it has passed, so the client has no valid lease
+};
+
 // Requests work as in store.hpp.
 class mode_switch {
   public:
@@ -27,6 +37,7 @@ class mode_switch {
     mode_switch& operator=(const mode_switch&) = delete;
     virtual ~mode_switch() = default;
 
+    [[nodiscard]] virtual known_mode known() const = 0;
     // What the arbiter says now.
     virtual void read_mode(time_point deadline, handler<result<group_mode>>) = 0;
 

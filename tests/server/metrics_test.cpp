@@ -125,6 +125,39 @@ TEST_F(metrics, families_that_cannot_be_are_refused) {
     refused(std::vector<lock_family>(33, {"a", "x"}), "there may be 32");
 }
 
+TEST_F(metrics, say_when_the_breaker_is_open) {
+    auto how = settings(redis.url());
+    how.policies = {{.name = "job", .match = "job:*"}};
+    client c{how};
+    EXPECT_EQ(in(metrics_text(c), "holdfast_breaker_open"), 0);
+    redis.stop();
+    EXPECT_TRUE(eventually(patience, [&] {
+        (void)code_of([&] { (void)mutex(c, "job:1").try_acquire(); });
+        return in(metrics_text(c), "holdfast_breaker_open") == 1;
+    }));
+    EXPECT_EQ(of("holdfast_breaker_open"), std::nullopt) << "without policies there is none";
+}
+
+TEST_F(metrics, show_the_mode_of_a_group) {
+    const temp_dir folder;
+    client c{settings("joint:mode_lease=1s,group=shop," + redis.url() +
+                      ",sqlite:" + (folder.path() / "locks").string())};
+    const auto now = [&](const std::string& series) { return in(metrics_text(c), series); };
+    ASSERT_TRUE(mutex(c, "stock:1").try_acquire_for(patience));
+    EXPECT_EQ(now("holdfast_mode_needs{group=\"shop\",level=\"1\"}"), 1);
+    EXPECT_EQ(now("holdfast_mode_needs{group=\"shop\",level=\"2\"}"), 0);
+    EXPECT_TRUE(
+        eventually(patience, [&] { return *now("holdfast_mode_lease_seconds{group=\"shop\"}") > 0; }));
+    EXPECT_EQ(now("holdfast_source_up"), 1);
+    const auto before = *now("holdfast_mode_epoch{group=\"shop\"}");
+    (void)admin::use_two_levels(c, {.reason = "test"});
+    EXPECT_TRUE(
+        eventually(patience, [&] { return now("holdfast_mode_needs{group=\"shop\",level=\"2\"}") == 1; }));
+    EXPECT_EQ(now("holdfast_mode_needs{group=\"shop\",level=\"1\"}"), 1);
+    EXPECT_GT(now("holdfast_mode_epoch{group=\"shop\"}"), before);
+    EXPECT_EQ(of("holdfast_source_up"), std::nullopt) << "without an arbiter";
+}
+
 // Prometheus's own parser and lint.
 TEST_F(metrics, promtool_finds_no_fault) {
     const auto held = mutex(a, "stock:1").acquire();

@@ -14,6 +14,7 @@
 #include "base/annotations.hpp"
 #include "io/reactor.hpp"
 #include "store/bound.hpp"
+#include "store/mode_switch.hpp"
 
 #include <holdfast/examination.hpp>
 
@@ -61,6 +62,7 @@ class core : public std::enable_shared_from_this<core> {
     [[nodiscard]] store& level(std::size_t i) const noexcept { return *levels_[i]->store; }
     // The first level that the mode needs; the preferred one while there is no mode.
     [[nodiscard]] std::size_t first_level() const;
+    [[nodiscard]] known_mode known() const;
     [[nodiscard]] mode_keeper& keeper() const noexcept { return *keeper_; }
     // Proposes a change from the mode with this epoch and these levels. Refuses one between two levels whose
     // clocks are surely further apart than max_skew, with errc::invalid_argument.

@@ -6,6 +6,17 @@
 
 namespace holdfast::joint_backend {
 
+known_mode core::known() const {
+    known_mode all{.group = wanted.group, .needed = std::vector<bool>(size())};
+    const base::guard lock(mutex_);
+    if (mode_) {
+        all.epoch = mode_->epoch;
+        for (const auto i : mode_->needed) all.needed[i] = true;
+    }
+    if (bound_) all.left = std::max(boot_clock::duration::zero(), bound_->until() - boot_clock::now());
+    return all;
+}
+
 std::size_t core::first_level() const {
     const base::guard lock(mutex_);
     return mode_ ? mode_->needed.front() : 0;

@@ -202,6 +202,7 @@ class joint_store final : public store, public inspection, public counters, publ
     }
 
     mode_switch* as_mode_switch() noexcept override { return this; }
+    known_mode known() const override { return core_->known(); }
     void read_mode(time_point deadline, handler<result<group_mode>> done) override {
         core_->keeper().read(
             deadline, shown_to([c = core_, deadline, done = std::move(done)](result<group_mode> got) mutable {
