@@ -29,6 +29,9 @@ add_compile_definitions(_FILE_OFFSET_BITS=64)
 if(HOLDFAST_SANITIZE)
     add_compile_options(-fsanitize=${HOLDFAST_SANITIZE} -fno-omit-frame-pointer)
     add_link_options(-fsanitize=${HOLDFAST_SANITIZE})
+    # Sanitizers add millions of relocations. Done at each start of a program they cost more than most tests of it, and
+    # each fork copies the pages that they touch.
+    add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie>)
     if(HOLDFAST_SANITIZE MATCHES "undefined")
         add_compile_options(-fno-sanitize-recover=undefined)
     endif()
