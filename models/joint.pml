@@ -1,10 +1,11 @@
 /* A store made of two stores, R and F: clients lock a name in R, in both, or in F, as the mode says, and the mode changes
    while they do. No two clients may believe in one lock, and fences must grow from grant to grant.
 
-   An arbiter keeps the mode. It goes R, both, F, both, R: one step at a time, any two steps at least D apart. That D is
-   kept by proposers who restart and lose replies is shown in mode_steps.pml; here the arbiter changes at any moment that
-   this leaves. Each client has a mode lease: the mode, and a bound up to which it counts on it. Nobody holds a lock
-   beyond the bound. So a client is never more than one step behind, and neighbours share a store.
+   An arbiter keeps the mode. It goes R, both, F, both, R: one step at a time, and both are needed for at least D. That D is
+   kept by proposers who restart and lose replies, or make that mode stay, is shown in mode_steps.pml; here the arbiter
+   changes at any moment that this leaves: a mode that stays is one that is left long after D, and what follows may follow
+   at once. Each client has a mode lease: the mode, and a bound up to which it counts on it. Nobody holds a lock beyond the
+   bound. So when both have been needed for D, all clients know it, and a store that is left was shared by all.
 
    Time is a set of countdown timers that one tick decrements, so the states are finite although a run has no end. Between
    two ticks any number of steps may happen, in any order, or none. So a client that takes no step is one that was
@@ -20,14 +21,15 @@
      TWO_LOCKS     client 0 competes for another lock, too, so two leases share its bound
      ML, L         the mode lease and the lease of a lock, in ticks
      S             how far the clock of one store may be ahead of the other's; used with FENCES
-     D, Q          the time between two changes of the mode, and the quarantine of a store that restarted empty
+     D, Q          how long a mode with both stores lasts at least, and the quarantine of a store that restarted empty
+     ALONE_LASTS   a mode with one store lasts as long, too
      IN_FLIGHT     requests are under way before they are executed. Without it only replies are: a request is
                    executed when it is sent. That finds the same for deadlines, since a lease that the store counts from
                    later ends later there, and at the same time for the client.
      LOSS          1: R may restart empty; 2: F, too
      ORPHANS       a release reaches both stores, one or none; the others keep the token until its lease is over
      FENCES        stores give fences by their clocks, and the property of fences is checked
-     ORDER         checks that a holder is never refused the second store by a client that came later
+     ORDER         checks that a holder is never refused the second store by a client that came later; with ALONE_LASTS
      SEEN          fails if a lease lives through all modes and into the second one again, to show that it can
      M_...         mutants: one rule is broken, and a check must notice it. Each stands where its rule is */
 #ifndef CLIENTS
@@ -439,7 +441,11 @@ inline set_mode(m) {
 #ifdef M_STALE_READ
   mode_before = mode;
 #endif
+#ifdef ALONE_LASTS
   mode = m; until_step = D
+#else
+  mode = m; until_step = (m == IN_R || m == IN_F -> 0 : D)
+#endif
 }
 
 inline lose_data(s) {
