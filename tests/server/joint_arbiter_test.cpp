@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -156,6 +157,73 @@ TEST_P(joint_arbiter, short_outage_ends_nothing) {
     const auto then = held.deadline();
     ASSERT_TRUE(eventually(patience, [&] { return held.deadline() > then; }));
     EXPECT_TRUE(held.valid());
+}
+
+// Locks need both levels until the arbiter answers again; the operator who waits for the second step makes it
+// then.
+TEST_P(joint_arbiter, outage_between_two_modes_ends_leases_and_only_delays_the_change) {
+    constexpr auto short_ttl = 2s * slower;
+    client b{joined()};
+    client operator_{joined()};
+    (void)mutex(b, "warm").try_acquire_for(patience);
+    auto held = mutex(a, "stock").try_acquire_for(patience, {.ttl = short_ttl, .renew = true});
+    ASSERT_TRUE(held);
+    event_recorder events{a};
+    std::mutex one_at_a_time;  // nobody looks at a lease while it is released
+    struct served {
+        lease got;
+        bool beside_the_holder;
+    };
+    // An outage ends an attempt.
+    const auto acquired = [&] {
+        lease got;
+        EXPECT_TRUE(eventually(patience, [&] {
+            std::error_code ec;
+            got = mutex(b, "stock").try_acquire_for(patience, ec);
+            return bool{got};
+        }));
+        return got;
+    };
+    auto waiter = in_background([&] {
+        auto got = acquired();
+        const std::lock_guard hold{one_at_a_time};
+        const bool both = held.valid() && got.valid();  // in this order: then both were valid at once
+        return served{std::move(got), both};
+    });
+
+    auto change = in_background([&] { return admin::switch_mode(operator_, 1, {.reason = "upgrade"}); });
+    ASSERT_TRUE(eventually(patience, [&] { return admin::mode(a).needed.size() == 2; }));
+    const auto between = admin::mode(a);
+    const auto until = held.deadline();
+    ASSERT_TRUE(eventually(patience, [&] { return held.deadline() > until; })) << "it has both levels";
+    chosen->pause();
+    const stopwatch since;
+    EXPECT_TRUE(events.has(event_kind::lost));
+    EXPECT_LT(since.took(), mode_lease + slack);
+    EXPECT_TRUE(events.has(event_kind::source_down));
+    EXPECT_FALSE(held.valid());
+    std::error_code ec;
+    EXPECT_FALSE(mutex(a, "other").try_acquire(ec));
+    EXPECT_EQ(ec, errc::unavailable);
+    EXPECT_FALSE(ready(change, between.must_last)) << "its second step is due, and has no answer";
+    EXPECT_FALSE(mutex(b, "other").try_acquire(ec));
+    EXPECT_EQ(ec, errc::unavailable);
+
+    chosen->resume();
+    ASSERT_TRUE(ready(change, patience));
+    const auto mode = change.get();
+    EXPECT_TRUE(mode.uses_only(1));
+    EXPECT_EQ(mode.epoch, between.epoch + 1) << "one step was left, and it is made once";
+    ASSERT_TRUE(ready(waiter, patience));
+    auto then = waiter.get();
+    EXPECT_FALSE(then.beside_the_holder);
+    // Its client's mode lease may have lasted longer than the holder's: then it was served, and lost the
+    // lock.
+    if (!then.got.valid()) then.got = acquired();
+    EXPECT_TRUE(then.got.valid());
+    EXPECT_FALSE(held.valid()) << "what has ended does not come back";
+    EXPECT_TRUE(events.has(event_kind::source_up));
+    EXPECT_FALSE(mutex(a, "stock").try_acquire());
 }
 
 // The operator does not know whether the first step was made, reads the mode, and goes on.
