@@ -17,7 +17,8 @@ namespace holdfast::test {
 class joint_scene : public ::testing::Test {
   protected:
     static constexpr auto mode_lease = 1s * slower;
-    static constexpr auto short_ttl = 2s * slower;
+    // Longer than a change, so that a holder whose Redis is lost has time left when the waiter gets in.
+    static constexpr auto short_ttl = 4s * slower;
     static constexpr auto max_skew = 1s;  // the default
     static constexpr auto answers_within = 500ms * slower;
     // For how long a change waits at each step for the clock of a level (docs/stores/joint.md).
