@@ -2,6 +2,7 @@
 
 #include "base/store_place.hpp"
 #include "base/text.hpp"
+#include "engine/quarantine.hpp"
 
 #include <holdfast/error.hpp>
 
@@ -122,19 +123,48 @@ void apply_setting(joint_config& to, std::string_view item) {
     }
 }
 
+std::vector<std::string_view> options_of(std::string_view url) {
+    std::vector<std::string_view> all;
+    auto rest = url.substr(std::min(url.find('?'), url.size()));
+    while (!rest.empty()) {
+        rest.remove_prefix(1);
+        all.push_back(rest.substr(0, rest.find('&')));
+        rest.remove_prefix(all.back().size());
+    }
+    return all;
+}
+
 // The options that choose where the locks are in a store, and for how long it does not forget them:
 // "?base=/x".
 std::string places_options(std::string_view url) {
     std::string chosen;
-    auto rest = url.substr(std::min(url.find('?'), url.size()));
-    while (!rest.empty()) {
-        rest.remove_prefix(1);
-        const auto option = rest.substr(0, rest.find('&'));
-        rest.remove_prefix(option.size());
+    for (const auto option : options_of(url))
         for (const std::string_view name : {"base=", "names=", "layout=", "longest_lease="})
             if (option.starts_with(name)) chosen.append(chosen.empty() ? "?" : "&").append(option);
-    }
     return chosen;
+}
+
+// The store itself refuses a value that is no duration.
+std::optional<milliseconds> longest_lease_of(std::string_view url) {
+    constexpr std::string_view name = "longest_lease=";
+    std::optional<milliseconds> longest;
+    bool may_forget = false;
+    for (const auto option : options_of(url)) {
+        may_forget = may_forget || option == "restarts=quarantined";
+        if (option.starts_with(name)) longest = base::parse_duration(option.substr(name.size()));
+    }
+    if (!may_forget) return std::nullopt;
+    return longest.value_or(engine::quarantine_settings{}.longest_lease);
+}
+
+void check_skew(const joint_config& of) {
+    for (std::size_t i = 0; i < of.levels.size(); ++i)
+        if (const auto longest = of.levels[i].longest_lease; longest && of.max_skew >= *longest)
+            bad_url("max_skew, " + base::to_text(of.max_skew) +
+                    ", must be shorter than the longest_lease of level " + std::to_string(i + 1) + ", " +
+                    base::to_text(*longest) +
+                    ": if that level is restarted and has lost its data, it grants locks again after its "
+                    "longest_lease, and fences given before may be ahead of its clock by max_skew.");
 }
 
 // "gruop=shop", which must not become a part of the URL before it: that would be another store.
@@ -214,6 +244,7 @@ joint_config parse_url(std::string_view url) {
                 "joint:redis://host:6379,zk://h1,h2,h3.");
     for (const auto& one : urls) {
         level_url next{url_of_level(one, to.levels.size() + 1), base::store_place(one), one};
+        next.longest_lease = longest_lease_of(next.url);
         for (std::size_t i = 0; i < to.levels.size(); ++i)
             if (to.levels[i].place == next.place)
                 bad_url("the levels " + std::to_string(i + 1) + " and " +
@@ -224,6 +255,7 @@ joint_config parse_url(std::string_view url) {
     if (to.pin && *to.pin >= to.levels.size())
         bad_url("pin=" + std::to_string(*to.pin + 1) + ": there are " + std::to_string(to.levels.size()) +
                 " levels.");
+    check_skew(to);
     if (to.arbiter.url.empty()) to.arbiter = to.levels.back();
     if (to.agreed().size() > longest_agreed) bad_url("it is too long for the register of its arbiter.");
     return to;

@@ -16,6 +16,9 @@ struct level_url {
     std::string url;
     std::string place;    // without user, password and options: shown to people, and compared between clients
     std::string given{};  // as written, without the options that it gets here
+    // After a restart that may have lost its locks and fences it grants nothing for so long, and it never
+    // grants a longer lease. Empty: it loses nothing.
+    std::optional<milliseconds> longest_lease{};
 };
 
 struct joint_config {
@@ -24,7 +27,9 @@ struct joint_config {
     // How long a client may use the mode that the arbiter has confirmed. It should outlast the arbiter's own
     // fail-over.
     milliseconds mode_lease{20'000};
-    // By how much the clocks of the levels may differ: fences follow them.
+    // By how much the clocks of the levels may differ: fences follow them. Shorter than each longest_lease: a
+    // level may have been raised to fences that are ahead of its own clock by that much, and its clock must
+    // have passed them when it grants locks again without knowing them.
     milliseconds max_skew{1'000};
     std::vector<level_url> levels;
     // While the group changes its mode automatically: how long a level must fail before it is left, and how

@@ -92,6 +92,24 @@ TEST(joint_url, what_cannot_be_is_refused_with_the_reason) {
     }
 }
 
+// A Redis that has forgotten the fences it was raised to grants again when its longest_lease is over.
+TEST(joint_url, clocks_must_not_differ_by_longest_lease_of_a_level) {
+    const auto refusal = [](const std::string& skew, const std::string& levels) {
+        return test::message_of([&] { (void)parse_url("joint:max_skew=" + skew + ',' + levels); });
+    };
+    const auto own = refusal("5s", "redis://a?db=1&longest_lease=2s,sqlite:/x");
+    EXPECT_NE(own.find("max_skew, 5s, must be shorter than the longest_lease of level 1, 2s"),
+              std::string::npos)
+        << own;
+    const auto usual = refusal("60s", "sqlite:/x,redis://a");
+    EXPECT_NE(usual.find("max_skew, 1m, must be shorter than the longest_lease of level 2, 1m"),
+              std::string::npos)
+        << usual;
+    EXPECT_FALSE(refusal("5s", "sqlite:/x,postgres://h/d?restarts=quarantined&longest_lease=5s").empty());
+    EXPECT_TRUE(refusal("4999ms", "sqlite:/x,postgres://h/d?restarts=quarantined&longest_lease=5s").empty());
+    EXPECT_TRUE(refusal("60s", "sqlite:/x,postgres://h/d").empty()) << "neither forgets its fences";
+}
+
 TEST(joint_url, is_shown_without_its_passwords) {
     const std::string given =
         "joint:arbiter=zk://u:p1@h1,h2/x,group=shop,mode_lease=5s,redis://:p2@db1:6379?connections=2,"
