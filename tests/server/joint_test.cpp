@@ -166,6 +166,36 @@ TEST_F(joint, clients_with_other_settings_are_refused_and_told_which) {
     EXPECT_NE(why.find("max_skew=1s500ms"), std::string::npos) << why;
 }
 
+// Redis, with its longest_lease, is not in use: the lease would end when the group goes back to it.
+TEST_F(joint, lease_longer_than_longest_lease_of_any_level_is_refused) {
+    change_to(1);
+    const auto too_long = [&] { (void)mutex(a, "stock").try_acquire({.ttl = short_ttl + 1ms}); };
+    EXPECT_EQ(code_of(too_long), errc::invalid_argument);
+    const auto why = message_of(too_long);
+    EXPECT_NE(why.find("longest_lease of level 1, " + redis.url()), std::string::npos) << why;
+    EXPECT_TRUE(mutex(b, "stock").try_acquire({.ttl = short_ttl})) << "nothing was taken";
+    // A thread that waits for another one of its client is refused, too.
+    auto held = mutex(a, "shared").acquire();
+    auto waiter = in_background([&] {
+        return code_of([&] { (void)mutex(a, "shared").try_acquire_for(patience, {.ttl = 2 * short_ttl}); });
+    });
+    EXPECT_FALSE(ready(waiter, 100ms));
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_EQ(waiter.get(), errc::invalid_argument);
+}
+
+TEST_F(joint, inner_hold_does_not_make_a_lease_longer_than_longest_lease_of_any_level) {
+    change_to(1);
+    recursive_mutex outer{a, "stock", {.ttl = short_ttl}};
+    recursive_mutex inner{a, "stock", {.ttl = 2 * short_ttl}};
+    outer.lock();
+    inner.lock();
+    const auto is_longer = [&] { return admin::inspect(admin, "stock").ttl > short_ttl; };
+    EXPECT_FALSE(eventually(short_ttl, is_longer)) << "the longer renewal is refused";
+    inner.unlock();
+    outer.unlock();
+}
+
 TEST_F(joint, kinds_that_cannot_change_their_store_are_refused) {
     EXPECT_EQ(code_of([&] { (void)fair_mutex(a, "stock").try_acquire(); }), errc::invalid_argument);
     EXPECT_EQ(code_of([&] { (void)latch(a, "stock").count(); }), errc::invalid_argument);

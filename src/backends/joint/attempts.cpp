@@ -1,5 +1,6 @@
 // Attempts: one level after the other, all that the mode needs or none.
 #include "backends/joint/round.hpp"
+#include "base/text.hpp"
 #include "engine/kinds.hpp"
 #include "engine/retry_policy.hpp"
 #include "store/counters.hpp"
@@ -28,6 +29,22 @@ failure core::why_no_mode() const {
     return why;
 }
 
+std::optional<failure> core::too_long(milliseconds lease) const {
+    for (std::size_t i = 0; i < size(); ++i) {
+        if (wanted.pin && *wanted.pin != i) continue;
+        const auto longest = wanted.levels[i].longest_lease;
+        if (!longest || lease <= *longest) continue;
+        return failure{
+            make_error_code(errc::invalid_argument),
+            "the lease of " + base::to_text(lease) + " is longer than the longest_lease of level " +
+                std::to_string(i + 1) + ", " + place(i) + ", " + base::to_text(*longest) +
+                ", and a change of the mode to that level would end it; raise longest_lease in the "
+                "URL of all clients, or ask for less",
+            {}};
+    }
+    return std::nullopt;
+}
+
 void core::name_in(hold& h, std::size_t i) {
     auto& p = h.parts[i];
     if (!p.owner.empty()) return;
@@ -51,6 +68,7 @@ void core::attempt(const attempt_request& r, time_point deadline, handler<attemp
                              "--of), because each of its stores must learn the number of permits",
                              {}},
                             {}});
+    if (auto no = too_long(r.lease)) return done(refused{*std::move(no), {}});
     const auto to = std::make_shared<round>(r, deadline, std::move(done));
     {
         const base::guard lock(mutex_);

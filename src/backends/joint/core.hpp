@@ -103,6 +103,9 @@ class core : public std::enable_shared_from_this<core> {
     // Gives it a name in that level, if it has none.
     void name_in(hold& h, std::size_t level) REQUIRES(mutex_);
     void ask_as(hold& h, std::size_t level) REQUIRES(mutex_);
+    // No level that the group may come to use grants such a lease, or keeps it: a lease must outlive each
+    // change of the mode.
+    [[nodiscard]] std::optional<failure> too_long(milliseconds lease) const;
     [[nodiscard]] failure why_no_mode() const REQUIRES(mutex_);
     [[nodiscard]] bool may_grant(time_point now) const REQUIRES(mutex_);
 

@@ -86,6 +86,11 @@ void core::send_renewals(const std::shared_ptr<renewals>& r) {
                 r->answers.emplace_back(not_held{});
                 continue;
             }
+            // A thread that took the lock over from another one may want more than the attempt asked for.
+            if (auto no = too_long(r->asked[i].lease)) {
+                r->answers.emplace_back(refused{*std::move(no), {}});
+                continue;
+            }
             r->answers.emplace_back(unknown{r->needed.empty() ? why_no_mode() : lacks});
             if (r->needed.empty()) continue;
             if (!h->holds_all(r->needed)) {
