@@ -49,8 +49,9 @@ A change goes from one level to its neighbour: for a time every lock is held in 
 mode lease of the URL, 20s by default, after which no client can still use the level before. Locks stay held and are granted
 meanwhile if both levels work. If the old level is down, no lock is granted until that time is over.
 An interrupted change stays where it was; switch again, in either direction.
+A level that does not answer, or is in quarantine, is refused unless --force is given. To leave such a level needs no --force.
 
-Exit code 0 if the level is used, 75 if it was not reached within --wait, 69 if the arbiter does not answer.
+Exit code 0 if the level is used, 75 if it was not reached within --wait, 69 if the arbiter or the level does not answer.
 
 Examples:
   export HOLDFAST_URL=joint:redis://db1:6379,zk://h1,h2,h3
@@ -66,6 +67,7 @@ struct switch_command {
     std::string reason;
     std::string by;
     std::optional<std::chrono::milliseconds> wait;
+    bool force = false;
     bool dry_run = false;
     bool json = false;
 };
@@ -150,7 +152,7 @@ int change(client& on, const switch_command& given) {
             fmt::print("{}\n", without_change(began, goal, is_reached(began)));
         return exit_code::ok;
     }
-    admin::switch_options how{.by = given.by, .reason = given.reason, .on_step = tell};
+    admin::switch_options how{.by = given.by, .reason = given.reason, .on_step = tell, .force = given.force};
     if (given.wait) how.wait = *given.wait;
     const auto reached = goal ? admin::switch_mode(on, *goal, how) : admin::use_two_levels(on, how);
     if (given.json)
@@ -199,6 +201,7 @@ void add_switch(CLI::App& app, context& shared) {
     command->add_option("--reason", given->reason, "Why; required for a change")->type_name("WHY");
     command->add_option("--by", given->by, "Who wants it (default: the user)")->type_name("NAME");
     add_duration(*command, "-w,--wait", given->wait, "Give up after this time (default: 2m)");
+    command->add_flag("--force", given->force, "Change to a level that grants no locks now, too");
     command->add_flag("--dry-run", given->dry_run, "Only say what would be done");
     command->add_flag("--json", given->json, "Print a JSON object");
     command->callback([=, &shared] {

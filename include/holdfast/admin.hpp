@@ -113,20 +113,25 @@ struct switch_options {
     std::chrono::milliseconds wait{120'000};
     // Called with each mode on the way, in the thread of the caller.
     std::function<void(const group_mode&)> on_step{};
+    // Change to a level that grants no locks now, too.
+    bool force = false;
 };
 
 // Changes the mode of the group step by step, until its locks need this level and no other: its index, 0 for
 // the preferred one. Locks stay held meanwhile, and their holders exclude each other throughout. Throws
 // errc::timed_out if that takes longer than `wait`: the group stays in the mode that was reached, and each
 // later call goes on from there. Another operator who changes the mode meanwhile is errc::lost. If the group
-// changed its mode automatically, it does not any more.
+// changed its mode automatically, it does not any more. Before each step the level is tried; if it grants no
+// locks, because it does not answer or is in quarantine, the call throws errc::unavailable with the reason,
+// unless `force` is set. The levels that are left are not tried.
 HOLDFAST_API group_mode switch_mode(client& on, std::size_t level, const switch_options& options = {});
 
 // Changes the mode until the group's locks need two levels, the one in use and the next one (the one before
 // if it is the last), and lets that mode stay: for planned work after which either of them may be the one to
 // use. Then a change to one of them takes effect at once, not after a mode lease. Until then each lock needs
 // both levels, and none is granted while one of them is down. If the group has two levels already, these
-// stay. Throws as switch_mode() does; if the group changed its mode automatically, it does not any more.
+// stay. Both are tried first. Throws as switch_mode() does; if the group changed its mode automatically, it
+// does not any more.
 HOLDFAST_API group_mode use_two_levels(client& on, const switch_options& options = {});
 
 // The way out when the arbiter of a joint: URL is lost for good: end all clients of the group, wait, and

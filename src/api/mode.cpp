@@ -166,11 +166,36 @@ namespace {
 
 // What an operator wants the mode to be, and one step towards it.
 struct goal {
+    std::function<std::vector<std::size_t>(const group_mode& from)> levels;  // that it needs in the end
     std::function<bool(const group_mode&)> is_reached;
     std::function<void(backend::mode_switch&, const group_mode& from, const backend::change_signature&,
                        boot_clock::time_point until, backend::handler<backend::result<group_mode>>)>
         step;
 };
+
+// The level in use and its neighbour, as mode_switch::step_towards_two().
+std::vector<std::size_t> two_levels(const group_mode& from) {
+    if (from.needed.size() != 1) return from.needed;
+    const auto used = from.needed.front();
+    return {used, used + 1 < from.levels.size() ? used + 1 : used - 1};
+}
+
+// No answer in time means no, too.
+void check_level(session::client_state& state, backend::mode_switch& there, const group_mode& now,
+                 std::size_t level) {
+    const auto until = boot_clock::now() + state.settings.answer_timeout;
+    const auto got = session::blocking_call<std::optional<backend::failure>>(
+        state, until, [&](auto handler) { there.try_level(level, until, std::move(handler)); });
+    if (got && !*got) return;
+    const backend::failure silent{make_error_code(errc::unavailable), "it does not answer", {}};
+    const auto& why = got ? **got : silent;
+    throw error(
+        errc::unavailable,
+        "the mode is not changed: level " + std::to_string(level + 1) + ", " + now.levels.at(level) +
+            ", grants no locks now: " + (why.text.empty() ? why.code.message() : base::printable(why.text)) +
+            "; switch_options::force (switch: --force) changes it anyway",
+        why.server_text);
+}
 
 group_mode change_by_hand(client& on, const admin::switch_options& options, const goal& to) {
     auto& state = *detail::access::state_of(on);
@@ -194,6 +219,8 @@ group_mode change_by_hand(client& on, const admin::switch_options& options, cons
                                                  base::to_text(now.must_last) + ", longer than the wait");
             std::this_thread::sleep_for(now.must_last);
         }
+        if (!options.force)
+            for (const auto level : to.levels(now)) check_level(state, there, now, level);
         auto got = ask(
             state, [&](auto until, auto done) { to.step(there, now, own.next(), until, std::move(done)); });
         if (got && std::holds_alternative<group_mode>(*got)) {
@@ -219,7 +246,8 @@ admin::group_mode admin::switch_mode(client& on, std::size_t level, const switch
                                                 ", and no level " + std::to_string(level));
     return change_by_hand(
         on, options,
-        {.is_reached = [level](const group_mode& m) { return m.uses_only(level); },
+        {.levels = [level](const group_mode&) { return std::vector{level}; },
+         .is_reached = [level](const group_mode& m) { return m.uses_only(level); },
          .step = [level](auto& there, auto& from, auto& author, auto until,
                          auto done) { there.step_towards(level, from, author, until, std::move(done)); }});
 }
@@ -227,7 +255,8 @@ admin::group_mode admin::switch_mode(client& on, std::size_t level, const switch
 admin::group_mode admin::use_two_levels(client& on, const switch_options& options) {
     return change_by_hand(
         on, options,
-        {.is_reached = [](const group_mode& m) { return m.settled; },
+        {.levels = two_levels,
+         .is_reached = [](const group_mode& m) { return m.settled; },
          .step = [](auto& there, auto& from, auto& author, auto until,
                     auto done) { there.step_towards_two(from, author, until, std::move(done)); }});
 }

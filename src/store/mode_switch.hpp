@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,9 @@ class mode_switch {
     // The same on the way to a mode that needs the level in use and its neighbour, and stays.
     virtual void step_towards_two(const group_mode& from, const change_signature&, time_point deadline,
                                   handler<result<group_mode>>) = 0;
+
+    // Tries whether a level, an index of group_mode::levels, grants locks now: why not, or empty.
+    virtual void try_level(std::size_t level, time_point deadline, handler<std::optional<failure>>) = 0;
 
     // From now on clients change the mode by themselves when a level fails, or not any more. Fails with
     // errc::lost if another client was faster.

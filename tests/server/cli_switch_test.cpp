@@ -91,6 +91,22 @@ TEST_F(switch_command, lets_two_levels_stay) {
     EXPECT_EQ(nlohmann::json::parse(run({"switch", "--json"}).output)["in_use"], nlohmann::json::array({2}));
 }
 
+TEST_F(switch_command, refuses_a_level_that_does_not_answer_unless_forced) {
+    const auto down = "joint:arbiter=sqlite:" + (folder.path() / "first").string() +
+                      ",mode_lease=1s,max_skew=0ms,sqlite:" + (folder.path() / "first").string() +
+                      ",redis://127.0.0.1:1";
+    const auto change = [&](words arguments) {
+        auto command = start_command(std::move(arguments), {{"HOLDFAST_URL", down}});
+        return outcome_of(command);
+    };
+    const auto refused = change({"switch", "fallback", "--reason", "x"});
+    EXPECT_EQ(refused.code, 69) << refused.output;
+    EXPECT_TRUE(has(refused.errors, "level 2, redis://127.0.0.1:1, grants no locks now: ")) << refused.errors;
+    EXPECT_TRUE(has(refused.errors, "--force")) << refused.errors;
+    EXPECT_EQ(change({"switch", "fallback", "--reason", "x", "--force"}).code, 0);
+    EXPECT_EQ(change({"switch", "preferred", "--reason", "x"}).code, 0) << "leaving it is free";
+}
+
 TEST_F(switch_command, says_how_to_use_a_level_without_the_arbiter) {
     const auto there = url(",arbiter=zk://li:secret@127.0.0.1:1");
     auto command = start_command({"switch", "pin", "2"}, {{"HOLDFAST_URL", there}});

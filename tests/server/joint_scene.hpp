@@ -44,7 +44,8 @@ class joint_scene : public ::testing::Test {
         return c;
     }
     admin::group_mode change_to(std::size_t level) {
-        return admin::switch_mode(admin, level, {.by = "test", .reason = "test"});
+        // Also to a Redis in quarantine.
+        return admin::switch_mode(admin, level, {.by = "test", .reason = "test", .force = true});
     }
     // Leaves the group between the levels, on the way to the second of these.
     void use_both(const std::vector<std::size_t>& levels = {0, 1}) {

@@ -101,6 +101,19 @@ TEST_F(joint, two_levels_stay_and_are_left_at_once_by_any_client) {
     EXPECT_EQ(held.release(), release_outcome::released);
 }
 
+TEST_F(joint, level_that_grants_no_locks_is_refused_unless_forced) {
+    redis.stop();
+    EXPECT_TRUE(admin::switch_mode(admin, 1, {.reason = "test"}).uses_only(1)) << "leaving it is free";
+    const auto back = [&] { (void)admin::switch_mode(admin, 0, {.reason = "test"}); };
+    const auto both = [&] { (void)admin::use_two_levels(admin, {.reason = "test"}); };
+    EXPECT_EQ(code_of(back), errc::unavailable);
+    EXPECT_EQ(code_of(both), errc::unavailable);
+    const auto why = message_of(back);
+    EXPECT_NE(why.find("level 1, " + redis.url() + ", grants no locks now: "), std::string::npos) << why;
+    EXPECT_TRUE(admin::mode(a).uses_only(1)) << "it has not begun";
+    EXPECT_TRUE(admin::switch_mode(admin, 0, {.reason = "test", .force = true}).uses_only(0));
+}
+
 // Both levels are needed, and either excludes.
 TEST_F(joint, takes_both_levels_or_none_while_it_changes) {
     use_both();

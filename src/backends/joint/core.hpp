@@ -69,6 +69,8 @@ class core : public std::enable_shared_from_this<core> {
     void change_mode(std::uint64_t from_epoch, const needed_levels& from, needed_levels to,
                      change_signature by, changed_by how, time_point deadline,
                      handler<result<confirmed_mode>> done);
+    // A lock is taken and released there: why that does not work, or empty.
+    void try_level(std::size_t level, time_point deadline, handler<std::optional<failure>> done);
     // None if no fence depends on the clocks.
     void examine_clocks(time_point deadline, handler<std::vector<finding>> done);
     // What the hosts of the group say about its levels, while it changes its mode automatically.
@@ -140,7 +142,6 @@ class core : public std::enable_shared_from_this<core> {
 
     // --- automatic changes
     void begin_automation();
-    void probe(std::size_t level, time_point deadline, std::function<void(bool)> done);
     void end_probe(std::size_t level, const owner_id& owner);
 
     // --- clocks

@@ -42,7 +42,9 @@ void core::begin_automation() {
         .probe =
             [weak = weak_from_this()](std::size_t i, time_point deadline, auto done) {
                 if (const auto self = weak.lock(); self && !self->closed())
-                    self->probe(i, deadline, std::move(done));
+                    self->try_level(i, deadline, [done = std::move(done)](const std::optional<failure>& no) {
+                        done(!no);
+                    });
             },
         .change =
             [weak = weak_from_this()](const mode_record& from, const needed_levels& to,
@@ -55,24 +57,26 @@ void core::begin_automation() {
 }
 
 // A lock is written and removed: a server that only reads, or that may have forgotten locks, does not work.
-void core::probe(std::size_t i, time_point deadline, std::function<void(bool)> done) {
+void core::try_level(std::size_t i, time_point deadline, handler<std::optional<failure>> done) {
     const attempt_request r{
         .key = probed_lock(), .owner = level(i).new_owner(kind::native, 1), .lease = probe_lease};
     level(i).attempt(
         r, deadline,
-        [self = shared_from_this(), i, owner = r.owner, done = std::move(done)](attempt_answer got) {
-            self->given_.reactor.post([self, i, owner, done, got = std::move(got)] {
-                if (self->closed()) return;
-                const bool is_granted = std::holds_alternative<granted>(got);
-                if (is_granted)
-                    self->end_probe(i, owner);
-                else if (std::holds_alternative<unknown>(got))
-                    self->undo_soon(i, probed_lock(), owner, probe_lease);
-                // A client without the right to this lock cannot know whether other locks work.
-                const auto* const no = std::get_if<refused>(&got);
-                done(is_granted || std::holds_alternative<busy>(got) ||
-                     (no != nullptr && no->code == condition::misuse));
-            });
+        [self = shared_from_this(), i, owner = r.owner, done = std::move(done)](attempt_answer got) mutable {
+            self->given_.reactor.post(
+                [self, i, owner, done = std::move(done), got = std::move(got)]() mutable {
+                    if (self->closed()) return done(closing());
+                    const bool is_granted = std::holds_alternative<granted>(got);
+                    if (is_granted)
+                        self->end_probe(i, owner);
+                    else if (std::holds_alternative<unknown>(got))
+                        self->undo_soon(i, probed_lock(), owner, probe_lease);
+                    // A client without the right to this lock cannot know whether other locks work.
+                    const auto* const no = std::get_if<refused>(&got);
+                    if (no != nullptr && no->code != condition::misuse) return done(no->why());
+                    if (const auto* const none = std::get_if<unknown>(&got)) return done(*none);
+                    done(std::nullopt);
+                });
         });
 }
 

@@ -212,6 +212,10 @@ class joint_store final : public store, public inspection, public counters, publ
                 add_reports(*c, *mode, deadline, std::move(done));
             }));
     }
+    void try_level(std::size_t level, time_point deadline, handler<std::optional<failure>> done) override {
+        if (core_->wanted.pin) return done(std::nullopt);  // no change of the mode is granted anyway
+        core_->try_level(level, deadline, std::move(done));
+    }
     void automate(bool on, const change_signature& by, time_point deadline,
                   handler<result<group_mode>> done) override {
         core_->keeper().automate(on, by, deadline, shown_to(std::move(done)));

@@ -110,7 +110,7 @@ void mode_operator::run() try {
         if (care_ == precautions::left_out) return write_mode(arbiter, {{level}});
         if (care_ == precautions::brief_step) return write_mode(arbiter, {{1 - level, level}, {level}});
         try {
-            (void)admin::switch_mode(on, level, {.reason = "chaos", .wait = between_tries});
+            (void)admin::switch_mode(on, level, {.reason = "chaos", .wait = between_tries, .force = true});
             return true;
         } catch (const error& e) {
             if (e.code() == condition::misuse) throw;
