@@ -15,6 +15,8 @@ using std::chrono::milliseconds;
 // All clients hear the wish at the same time.
 constexpr milliseconds apart{300};
 constexpr milliseconds after_failure{1'000};
+// Such a refusal may pass, as that for clocks which are apart, but not soon: each try asks the levels.
+constexpr milliseconds after_refusal{5'000};
 
 boot_clock::duration at_random(milliseconds up_to) {
     return std::chrono::duration_cast<boot_clock::duration>(
@@ -78,13 +80,13 @@ void mode_wish::on_mode(const backend::result<backend::group_mode>& got) {
 backend::handler<backend::result<backend::group_mode>> mode_wish::look_after() {
     return [self = shared_from_this()](const backend::result<backend::group_mode>& after) {
         const auto* const no = std::get_if<backend::failure>(&after);
-        const bool worked = no == nullptr;
-        const bool never = no != nullptr && no->code == condition::misuse;  // such as a pinned mode
-        self->reactor_.post([self, worked, never] {
+        boot_clock::duration pause{};
+        if (no != nullptr)
+            pause = no->code == condition::misuse ? after_refusal / 2 + at_random(after_refusal / 2)
+                                                  : at_random(after_failure);
+        self->reactor_.post([self, pause] {
             self->asks_ = false;
-            if (never) self->goal_.reset();
-            if (!self->closed_)
-                self->look_in(worked ? boot_clock::duration::zero() : at_random(after_failure));
+            if (!self->closed_) self->look_in(pause);
         });
     };
 }

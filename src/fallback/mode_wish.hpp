@@ -22,7 +22,7 @@ class mode_wish : public std::enable_shared_from_this<mode_wish> {
         : reactor_(on), in_(in), answer_timeout_(answer_timeout) {}
 
     // Proposes one step after another until the group uses this level alone, or until the next wish. What
-    // others decide after that stays.
+    // others decide after that stays. A refused step is proposed again, after a pause.
     void want(std::size_t level, backend::mode_author author);
     // The group changes its mode by itself.
     void want_automatic(backend::mode_author author);

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 namespace holdfast::test {
@@ -92,6 +94,28 @@ TEST_F(joint_clocks, prevent_automatic_changes_too) {
     EXPECT_TRUE(admin::mode(a).uses_only(1));
     clock.step(-5s);
     EXPECT_TRUE(eventually(2 * patience, [&] { return admin::mode(a).uses_only(0); }));
+}
+
+TEST_F(joint_clocks, delay_a_wish_until_they_agree) {
+    const auto document = folder.path() / "switch.json";
+    const auto write = [&](int serial, const char* mode) {
+        const auto whole = folder.path() / "next.json";
+        std::ofstream{whole} << R"({"holdfast": 1, "serial": )" << serial
+                             << R"(, "groups": {"default": {"mode": ")" << mode << R"("}}})";
+        std::filesystem::permissions(whole, std::filesystem::perms::owner_read);
+        std::filesystem::rename(whole, document);
+    };
+    write(1, "redis");
+    auto how = joined();
+    how.switch_source = "file:" + document.string();
+    client a{how};
+    event_recorder events{a};
+    clock.step(5s);
+    write(2, "fallback");
+    EXPECT_TRUE(events.has(event_kind::clocks_apart)) << "it was refused";
+    EXPECT_TRUE(admin::mode(a).uses_only(0));
+    clock.step(-5s);
+    EXPECT_TRUE(eventually(2 * patience, [&] { return admin::mode(a).uses_only(1); }));
 }
 
 TEST_F(joint_clocks, are_compared_by_doctor) {
