@@ -132,6 +132,7 @@ class switch_reader {
   private:
     void on(const fallback::document& d) {
         is_up();
+        of_.forget(event_kind::bad_document);
         const auto group = d.groups.find(of_.settings.switch_group);
         if (modes_ && group != d.groups.end()) propose(group->second, author_of_this_process(d.by, d.reason));
         const bool was_without = to_->without_store();
@@ -155,9 +156,10 @@ class switch_reader {
     }
     void on(const fallback::bad_document& bad) {
         is_up();
-        of_.report(event_kind::bad_document, nullptr,
-                   name_ + ": " + (bad.field.empty() ? "it" : bad.field) + ' ' + bad.why,
-                   errc::invalid_argument);
+        // Also for listeners that come later: a file is read while the client is made.
+        of_.report_state(event_kind::bad_document,
+                         name_ + ": " + (bad.field.empty() ? "it" : bad.field) + ' ' + bad.why,
+                         errc::invalid_argument, event_kind::bad_document);
     }
     void on(const fallback::unreadable& no) {
         is_down_ = true;

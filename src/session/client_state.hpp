@@ -184,6 +184,7 @@ class client_state : public std::enable_shared_from_this<client_state> {
     // Reports what is true until another event of this kind, or of the kind `no_more`, says otherwise: also
     // to those that listen later.
     void report_state(event_kind kind, const std::string& detail, std::error_code reason, event_kind no_more);
+    void forget(event_kind kind);  // that state has ended
     // Handles a change that the store reports.
     void on_notice(const backend::notice& n);
     // Runs `f` on a thread for user callbacks and ignores what it throws. Drops it if too many wait, or if
@@ -236,7 +237,6 @@ class client_state : public std::enable_shared_from_this<client_state> {
     [[nodiscard]] std::string why_over(const held_lease& t);
     void listen_for_evictions();
     void listen_for_evictions_soon();
-    void forget(event_kind kind);  // that state has ended
     class pending_undo;
     void send_undo(backend::store& in, const backend::release_request& r, milliseconds lease, bool insist,
                    unsigned round, const std::shared_ptr<const pending_undo>& pending);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -142,6 +143,18 @@ TEST_F(switch_command, publishes_a_document_in_an_arbiter) {
     EXPECT_TRUE(has(nowhere.errors, "cannot read")) << nowhere.errors;
     const auto no_source = run({"switch", "publish", (folder.path() / "document").string()});
     EXPECT_TRUE(has(no_source.errors, "only a switch source arbiter:URL")) << no_source.errors;
+}
+
+TEST_F(switch_command, run_says_which_field_of_its_document_is_bad) {
+    const auto document = (folder.path() / "document").string();
+    std::ofstream{document} << R"({"holdfast": 1, "serial": 1, "groups": {"default": {"mode": "away"}}})";
+    std::filesystem::permissions(document, std::filesystem::perms::owner_read);
+    std::ofstream{folder.path() / "conf"} << "switch.source = file:" << document << "\n";
+    const auto got = run({"--config", (folder.path() / "conf").string(), "run", "-n", "stock", "--", "true"});
+    EXPECT_EQ(got.code, 0) << got.errors;
+    const auto said = got.errors.find("groups.default.mode must be one of");
+    ASSERT_NE(said, std::string::npos) << got.errors;
+    EXPECT_EQ(got.errors.find("groups.default.mode", said + 1), std::string::npos) << got.errors;
 }
 
 TEST_F(switch_command, dry_run_changes_nothing) {
