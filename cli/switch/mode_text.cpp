@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace holdfast::cli {
 
@@ -58,6 +59,24 @@ std::string mode_text(const admin::group_mode& mode) {
     else if (mode.must_last > std::chrono::milliseconds{0})
         text += fmt::format("The next change may follow in {}.\n", rough(mode.must_last));
     return text;
+}
+
+nlohmann::ordered_json plan_to_json(const admin::group_mode& now, std::optional<std::size_t> goal) {
+    auto steps = nlohmann::ordered_json::array();
+    auto at = now.needed;
+    const auto step = [&](std::vector<std::size_t> next) {
+        at = std::move(next);
+        steps.push_back({{"in_use", numbers(at)}});
+    };
+    const auto neighbour = [&](bool after) { return after ? at.front() + 1 : at.front() - 1; };
+    if (!goal && at.size() == 1) step({at.front(), neighbour(at.front() + 1 < now.levels.size())});
+    while (goal && at != std::vector{*goal}) {
+        if (at.size() == 1)
+            step({at.front(), neighbour(*goal > at.front())});
+        else
+            step({std::clamp(*goal, std::min(at[0], at[1]), std::max(at[0], at[1]))});
+    }
+    return {{"steps", steps}, {"settled", !goal}, {"automatic", false}};
 }
 
 nlohmann::ordered_json to_json(const admin::group_mode& mode, bool with_history) {

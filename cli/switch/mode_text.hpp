@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,5 +19,9 @@ namespace holdfast::cli {
 [[nodiscard]] std::string history_text(const admin::group_mode& mode);
 
 [[nodiscard]] nlohmann::ordered_json to_json(const admin::group_mode& mode, bool with_history);
+
+// What a change would do, which is not made: "in_use" after each step. Without `goal`: two levels that stay.
+[[nodiscard]] nlohmann::ordered_json plan_to_json(const admin::group_mode& now,
+                                                  std::optional<std::size_t> goal);
 
 }  // namespace holdfast::cli

@@ -113,8 +113,10 @@ int automate(client& on, const switch_command& given) {
     const auto now = given.dry_run
                          ? admin::mode(on)
                          : admin::set_automatic(on, is_on, {.by = given.by, .reason = given.reason});
+    auto shown = to_json(now, false);
+    if (given.dry_run) shown["would"] = {{"steps", nlohmann::ordered_json::array()}, {"automatic", is_on}};
     if (given.json)
-        fmt::print("{}\n", one_line(to_json(now, false)));
+        fmt::print("{}\n", one_line(shown));
     else
         fmt::print("the group {} its mode {}\n", given.dry_run ? "would change" : "changes",
                    is_on ? "by itself" : "by hand only");
@@ -146,8 +148,10 @@ int change(client& on, const switch_command& given) {
     };
     const bool stays = !began.automation || !began.automation->on;
     if ((is_reached(began) && stays) || given.dry_run) {
+        auto shown = to_json(began, false);
+        if (given.dry_run) shown["would"] = plan_to_json(began, goal);
         if (given.json)
-            fmt::print("{}\n", one_line(to_json(began, false)));
+            fmt::print("{}\n", one_line(shown));
         else
             fmt::print("{}\n", without_change(began, goal, is_reached(began)));
         return exit_code::ok;

@@ -161,6 +161,15 @@ TEST_F(switch_command, dry_run_changes_nothing) {
     const auto would = run({"switch", "fallback", "--dry-run"});
     EXPECT_EQ(would.code, 0);
     EXPECT_TRUE(has(would.output, "would be")) << would.output;
+    const auto planned = [&](const char* what) {
+        return nlohmann::json::parse(run({"switch", what, "--dry-run", "--json"}).output)["would"];
+    };
+    const auto steps = [](const std::string& text) { return nlohmann::json::parse(text); };
+    EXPECT_EQ(planned("fallback")["steps"], steps(R"([{"in_use": [1, 2]}, {"in_use": [2]}])"));
+    EXPECT_EQ(planned("preferred")["steps"], steps("[]"));
+    EXPECT_EQ(planned("joint")["steps"], steps(R"([{"in_use": [1, 2]}])"));
+    EXPECT_TRUE(planned("joint")["settled"]);
+    EXPECT_TRUE(planned("automatic")["automatic"]);
     EXPECT_EQ(nlohmann::json::parse(run({"switch", "--json"}).output)["epoch"], 1);
 }
 
